@@ -1,0 +1,21 @@
+# The pybind11 module `tvm._ffi._core`, and where the shared libraries go.
+find_package(Python COMPONENTS Interpreter Development.Module REQUIRED)
+execute_process(COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
+                OUTPUT_VARIABLE TVM_PYBIND11_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+find_package(pybind11 CONFIG REQUIRED HINTS "${TVM_PYBIND11_DIR}")
+
+file(GLOB TVM_BINDING_SOURCES CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/bindings/*.cc")
+if(TVM_BINDING_SOURCES)
+  pybind11_add_module(_core NO_EXTRAS ${TVM_BINDING_SOURCES})
+  target_link_libraries(_core PRIVATE tvm tvm_runtime)
+  if(TVM_DEV)
+    set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY
+                          "${CMAKE_SOURCE_DIR}/python/tvm/_ffi")
+  endif()
+  # An installed package keeps its libraries in tvm/lib; the loader finds them from the module.
+  set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  set_target_properties(tvm PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS _core LIBRARY DESTINATION tvm/_ffi)
+  install(TARGETS tvm tvm_runtime LIBRARY DESTINATION tvm/lib)
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/tvm/runtime" DESTINATION tvm/include/tvm)
+endif()
