@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Install what building, running and testing need, as pyproject.toml lists it, into this Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXTRAS = ("felix", "test")
+# Tools that the build calls from the environment because it runs without build isolation.
+BUILD_TOOLS = ("cmake>=3.25", "ninja>=1.11")
+
+
+def _load_project() -> dict:
+    text = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text()
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10 has no tomllib; pip carries its predecessor
+        from pip._vendor import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def main() -> None:
+    project = _load_project()
+    requirements = [*project["build-system"]["requires"], *BUILD_TOOLS]
+    requirements += project["project"]["dependencies"]
+    for extra in EXTRAS:
+        requirements += project["project"]["optional-dependencies"][extra]
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *requirements], check=True)
+
+
+if __name__ == "__main__":
+    main()
