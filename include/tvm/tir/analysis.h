@@ -1,0 +1,70 @@
+/*!
+ * \file tvm/tir/analysis.h
+ * \brief Questions about expressions, statements and functions.
+ */
+#ifndef TVM_TIR_ANALYSIS_H_
+#define TVM_TIR_ANALYSIS_H_
+
+#include <tvm/ir/module.h>
+#include <tvm/tir/function.h>
+#include <tvm/tir/stmt.h>
+
+#include <functional>
+#include <unordered_set>
+
+namespace tvm {
+namespace tir {
+
+/*! \brief Equality of expressions in which every variable equals only itself. */
+struct ExprDeepEqual {
+  bool operator()(const PrimExpr& lhs, const PrimExpr& rhs) const;
+};
+
+/*! \brief Hash that agrees with ExprDeepEqual. */
+struct ExprDeepHash {
+  size_t operator()(const PrimExpr& expr) const;
+};
+
+/*! \brief What evaluating an expression may do, weakest first. */
+enum class CallEffectKind : int {
+  kExprAnnotation = 0,
+  kPure = 1,
+  /*! \brief Reads memory, so may not move over a store. */
+  kReadState = 2,
+  /*! \brief Writes memory or does what we cannot see. */
+  kUpdateState = 3,
+  /*! \brief Default of an Op that declares nothing. */
+  kOpaque = 3,
+};
+
+/*! \brief Op attribute with the effect of a call of that Op, an Integer. */
+constexpr const char* kTCallEffectKind = "TCallEffectKind";
+
+CallEffectKind SideEffect(const PrimExpr& expr);
+
+/*! \brief Whether any variable accepted by the predicate occurs. */
+bool UsesVar(const PrimExpr& expr, const std::function<bool(const VarNode*)>& predicate);
+bool UsesVar(const Stmt& stmt, const std::function<bool(const VarNode*)>& predicate);
+
+/*! \brief Variables used but not bound inside, in order of first use. */
+Array<Var> UndefinedVars(const PrimExpr& expr);
+/*! \brief The same for a statement; variables in `defs` count as bound. */
+Array<Var> UndefinedVars(const Stmt& stmt, const Array<Var>& defs);
+
+/*! \brief Number of expression and statement nodes, shared ones counted at each use. */
+int64_t CountNodes(const ObjectRef& node);
+
+/*! \brief Whether every variable is bound at most once. */
+bool VerifySSA(const PrimFunc& func);
+
+/*!
+ * \brief Whether every variable is bound before its use, every buffer access has as many indices
+ * as the buffer has axes, and vector lanes of stored values and indices agree.
+ *
+ * \param assert_mode Raise ValueError with the first violation instead of returning false.
+ */
+bool VerifyWellFormed(const PrimFunc& func, bool assert_mode = true);
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_TIR_ANALYSIS_H_

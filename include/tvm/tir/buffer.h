@@ -1,0 +1,75 @@
+/*!
+ * \file tvm/tir/buffer.h
+ * \brief Buffers: typed, shaped views of memory.
+ */
+#ifndef TVM_TIR_BUFFER_H_
+#define TVM_TIR_BUFFER_H_
+
+#include <tvm/tir/var.h>
+
+#include <string>
+
+namespace tvm {
+namespace tir {
+
+/*!
+ * \brief A strided view of memory that starts `elem_offset` elements after `data`.
+ *
+ * Identity is the node's address: two buffers may view the same memory.
+ */
+class BufferNode : public Object {
+ public:
+  /*! \brief Pointer variable; its type annotation carries element type and scope. */
+  Var data;
+  DataType dtype;
+  Array<PrimExpr> shape;
+  /*! \brief Elements between neighbours on each axis; empty means row-major without gaps. */
+  Array<PrimExpr> strides;
+  PrimExpr elem_offset;
+  String name;
+  /*! \brief Bytes that the address of the first element is a multiple of. */
+  int data_alignment = 0;
+  /*! \brief `elem_offset` is a multiple of this many elements. */
+  int offset_factor = 1;
+  TVM_DECLARE_NODE(BufferNode, Object, "tir.Buffer", Bind(data), Value(dtype), Bind(shape),
+                   Bind(strides), Bind(elem_offset), Ignore(name), Value(data_alignment),
+                   Value(offset_factor));
+};
+
+class Buffer : public ObjectRef {
+ public:
+  Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
+         PrimExpr elem_offset, String name, int data_alignment = 0, int offset_factor = 1);
+  /*! \brief Memory scope of the data pointer: "global", "local", "shared", ... */
+  String scope() const;
+  /*! \brief Type of indices and offsets: that of the shape, int32 for a buffer without axes. */
+  DataType IndexDType() const;
+  /*! \brief Element offset from `data` of the element at `indices`, offset and strides included. */
+  PrimExpr ElemOffset(const Array<PrimExpr>& indices) const;
+  TVM_DEFINE_REF_COW(Buffer, ObjectRef, BufferNode);
+};
+
+/*! \brief Alignment in bytes that our allocators guarantee, and that buffers claim by default. */
+constexpr int kDefaultBufferAlignment = 64;
+
+/*! \brief A fresh compact buffer with a data pointer of the same name. */
+Buffer decl_buffer(Array<PrimExpr> shape, DataType dtype = DataType::Float(32),
+                   String name = "buffer", String storage_scope = "");
+
+/*! \brief Base of things that define values at indices and become buffers later, such as tensors. */
+class DataProducerNode : public Object {
+ public:
+  virtual Array<PrimExpr> GetShape() const { return {}; }
+  virtual DataType GetDataType() const { return DataType(); }
+  virtual String GetNameHint() const { return ""; }
+  TVM_DECLARE_ABSTRACT_NODE(DataProducerNode, Object, "tir.DataProducer");
+};
+
+class DataProducer : public ObjectRef {
+ public:
+  TVM_DEFINE_REF(DataProducer, ObjectRef, DataProducerNode);
+};
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_TIR_BUFFER_H_

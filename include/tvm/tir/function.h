@@ -1,0 +1,52 @@
+/*!
+ * \file tvm/tir/function.h
+ * \brief Functions over buffers and scalars.
+ */
+#ifndef TVM_TIR_FUNCTION_H_
+#define TVM_TIR_FUNCTION_H_
+
+#include <tvm/ir/function.h>
+#include <tvm/tir/stmt.h>
+
+namespace tvm {
+namespace tir {
+
+/*!
+ * \brief A function whose body is a statement.
+ *
+ * A parameter in `buffer_map` is a handle to an array argument that is checked against the buffer,
+ * and that binds the variables of the buffer's shape. Results are buffers written by the body.
+ */
+class PrimFuncNode : public BaseFuncNode {
+ public:
+  Array<Var> params;
+  Type ret_type;
+  Map<Var, Buffer> buffer_map;
+  Stmt body;
+  TVM_DECLARE_NODE(PrimFuncNode, BaseFuncNode, "tir.PrimFunc", Bind(params), Bind(buffer_map),
+                   Value(ret_type), Value(body));
+};
+
+class PrimFunc : public BaseFunc {
+ public:
+  PrimFunc(Array<Var> params, Stmt body, Type ret_type = VoidType(),
+           Map<Var, Buffer> buffer_map = {}, DictAttrs attrs = DictAttrs());
+  TVM_DEFINE_REF_COW(PrimFunc, BaseFunc, PrimFuncNode);
+};
+
+/*! \brief Keys of function attributes. */
+namespace attr {
+/*! \brief The name under which the linked function is visible. */
+constexpr const char* kGlobalSymbol = "global_symbol";
+constexpr const char* kTarget = "target";
+/*! \brief The body may assume that no two buffer arguments overlap. */
+constexpr const char* kNoAlias = "tir.noalias";
+/*! \brief Indices of parameters whose values are constant, so that a schedule may lay them out. */
+constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
+/*! \brief "packed" once MakePackedAPI has run. */
+constexpr const char* kCallingConv = "calling_conv";
+}  // namespace attr
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_TIR_FUNCTION_H_

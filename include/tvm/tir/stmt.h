@@ -1,0 +1,264 @@
+/*!
+ * \file tvm/tir/stmt.h
+ * \brief Statements: stores, allocations, loops, branches and attributes of scopes.
+ */
+#ifndef TVM_TIR_STMT_H_
+#define TVM_TIR_STMT_H_
+
+#include <tvm/tir/expr.h>
+
+namespace tvm {
+namespace tir {
+
+class StmtNode : public Object {
+ public:
+  TVM_DECLARE_ABSTRACT_NODE(StmtNode, Object, "tir.Stmt");
+};
+
+class Stmt : public ObjectRef {
+ public:
+  TVM_DEFINE_REF(Stmt, ObjectRef, StmtNode);
+};
+
+/*! \brief `body` with `var` bound to `value`. */
+class LetStmtNode : public StmtNode {
+ public:
+  Var var;
+  PrimExpr value;
+  Stmt body;
+  TVM_DECLARE_NODE(LetStmtNode, StmtNode, "tir.LetStmt", Value(value), Bind(var), Value(body));
+};
+
+class LetStmt : public Stmt {
+ public:
+  LetStmt(Var var, PrimExpr value, Stmt body);
+  TVM_DEFINE_REF_COW(LetStmt, Stmt, LetStmtNode);
+};
+
+/*! \brief A fact about `body`: `attr_key` of `node` is `value`. Keys are in namespace attr. */
+class AttrStmtNode : public StmtNode {
+ public:
+  /*! \brief What the fact is about: a variable, an IterVar, a buffer; may be undefined. */
+  ObjectRef node;
+  String attr_key;
+  PrimExpr value;
+  Stmt body;
+  TVM_DECLARE_NODE(AttrStmtNode, StmtNode, "tir.AttrStmt", Value(node), Value(attr_key),
+                   Value(value), Value(body));
+};
+
+class AttrStmt : public Stmt {
+ public:
+  AttrStmt(ObjectRef node, String attr_key, PrimExpr value, Stmt body);
+  TVM_DEFINE_REF_COW(AttrStmt, Stmt, AttrStmtNode);
+};
+
+/*! \brief Fails with `message` unless `condition`; `body` may rely on it. */
+class AssertStmtNode : public StmtNode {
+ public:
+  PrimExpr condition;
+  /*! \brief A StringImm, or a Call of tir.error_text whose values are put into its text. */
+  PrimExpr message;
+  Stmt body;
+  TVM_DECLARE_NODE(AssertStmtNode, StmtNode, "tir.AssertStmt", Value(condition), Value(message),
+                   Value(body));
+};
+
+class AssertStmt : public Stmt {
+ public:
+  AssertStmt(PrimExpr condition, PrimExpr message, Stmt body);
+  TVM_DEFINE_REF_COW(AssertStmt, Stmt, AssertStmtNode);
+};
+
+/*! \brief buffer[indices] = value; a vector index in the last place stores a vector. */
+class BufferStoreNode : public StmtNode {
+ public:
+  Buffer buffer;
+  PrimExpr value;
+  Array<PrimExpr> indices;
+  TVM_DECLARE_NODE(BufferStoreNode, StmtNode, "tir.BufferStore", Value(buffer), Value(value),
+                   Value(indices));
+};
+
+class BufferStore : public Stmt {
+ public:
+  BufferStore(Buffer buffer, PrimExpr value, Array<PrimExpr> indices);
+  TVM_DEFINE_REF_COW(BufferStore, Stmt, BufferStoreNode);
+};
+
+/*! \brief `bounds` of `buffer` exist while `body` runs, if `condition`; StorageFlatten allocates. */
+class BufferRealizeNode : public StmtNode {
+ public:
+  Buffer buffer;
+  Array<Range> bounds;
+  PrimExpr condition;
+  Stmt body;
+  TVM_DECLARE_NODE(BufferRealizeNode, StmtNode, "tir.BufferRealize", Bind(buffer), Value(bounds),
+                   Value(condition), Value(body));
+};
+
+class BufferRealize : public Stmt {
+ public:
+  BufferRealize(Buffer buffer, Array<Range> bounds, PrimExpr condition, Stmt body);
+  TVM_DEFINE_REF_COW(BufferRealize, Stmt, BufferRealizeNode);
+};
+
+/*! \brief Memory for product(extents) elements of `dtype`, alive while `body` runs. */
+class AllocateNode : public StmtNode {
+ public:
+  Var buffer_var;
+  DataType dtype;
+  Array<PrimExpr> extents;
+  PrimExpr condition;
+  Stmt body;
+  Map<String, ObjectRef> annotations;
+  /*! \brief Product of the extents when all are constant, else 0. */
+  int64_t ConstantAllocationSize() const;
+  TVM_DECLARE_NODE(AllocateNode, StmtNode, "tir.Allocate", Bind(buffer_var), Value(dtype),
+                   Value(extents), Value(condition), Value(body), Value(annotations));
+};
+
+class Allocate : public Stmt {
+ public:
+  Allocate(Var buffer_var, DataType dtype, Array<PrimExpr> extents, PrimExpr condition, Stmt body,
+           Map<String, ObjectRef> annotations = {});
+  TVM_DEFINE_REF_COW(Allocate, Stmt, AllocateNode);
+};
+
+/*! \brief Statements in order; never empty, never directly nested. */
+class SeqStmtNode : public StmtNode {
+ public:
+  Array<Stmt> seq;
+  TVM_DECLARE_NODE(SeqStmtNode, StmtNode, "tir.SeqStmt", Value(seq));
+};
+
+class SeqStmt : public Stmt {
+ public:
+  explicit SeqStmt(Array<Stmt> seq);
+  /*! \brief One statement for all of `seq`: nested sequences spliced, no-ops dropped. */
+  static Stmt Flatten(const Array<Stmt>& seq);
+  TVM_DEFINE_REF_COW(SeqStmt, Stmt, SeqStmtNode);
+};
+
+/*! \brief `else_case` may be undefined. */
+class IfThenElseNode : public StmtNode {
+ public:
+  PrimExpr condition;
+  Stmt then_case;
+  Stmt else_case;
+  TVM_DECLARE_NODE(IfThenElseNode, StmtNode, "tir.IfThenElse", Value(condition), Value(then_case),
+                   Value(else_case));
+};
+
+class IfThenElse : public Stmt {
+ public:
+  IfThenElse(PrimExpr condition, Stmt then_case, Stmt else_case = Stmt());
+  TVM_DEFINE_REF_COW(IfThenElse, Stmt, IfThenElseNode);
+};
+
+/*! \brief An expression for its effect; Evaluate(0) is the empty statement. */
+class EvaluateNode : public StmtNode {
+ public:
+  PrimExpr value;
+  TVM_DECLARE_NODE(EvaluateNode, StmtNode, "tir.Evaluate", Value(value));
+};
+
+class Evaluate : public Stmt {
+ public:
+  explicit Evaluate(PrimExpr value);
+  TVM_DEFINE_REF_COW(Evaluate, Stmt, EvaluateNode);
+};
+
+enum class ForKind : int {
+  kSerial = 0,
+  /*! \brief Iterations may run at the same time on the threads of the pool. */
+  kParallel = 1,
+  /*! \brief Iterations become lanes. */
+  kVectorized = 2,
+  /*! \brief The body is written out for every iteration. */
+  kUnrolled = 3,
+  /*! \brief Iterations are the threads of a launch; see `thread_binding`. */
+  kThreadBinding = 4,
+};
+
+const char* ForKindToString(ForKind kind);
+
+/*! \brief `body` for loop_var = min .. min + extent - 1. */
+class ForNode : public StmtNode {
+ public:
+  Var loop_var;
+  PrimExpr min;
+  PrimExpr extent;
+  ForKind kind = ForKind::kSerial;
+  Stmt body;
+  /*! \brief Defined only for kThreadBinding. */
+  Optional<IterVar> thread_binding;
+  Map<String, ObjectRef> annotations;
+  TVM_DECLARE_NODE(ForNode, StmtNode, "tir.For", Bind(loop_var), Value(min), Value(extent),
+                   Value(kind), Value(body), Value(thread_binding), Value(annotations));
+};
+
+class For : public Stmt {
+ public:
+  For(Var loop_var, PrimExpr min, PrimExpr extent, ForKind kind, Stmt body,
+      Optional<IterVar> thread_binding = NullOpt, Map<String, ObjectRef> annotations = {});
+  TVM_DEFINE_REF_COW(For, Stmt, ForNode);
+};
+
+class WhileNode : public StmtNode {
+ public:
+  PrimExpr condition;
+  Stmt body;
+  TVM_DECLARE_NODE(WhileNode, StmtNode, "tir.While", Value(condition), Value(body));
+};
+
+class While : public Stmt {
+ public:
+  While(PrimExpr condition, Stmt body);
+  TVM_DEFINE_REF_COW(While, Stmt, WhileNode);
+};
+
+/*! \brief A hint that `bounds` of `buffer` will be read soon. */
+class PrefetchNode : public StmtNode {
+ public:
+  Buffer buffer;
+  Array<Range> bounds;
+  TVM_DECLARE_NODE(PrefetchNode, StmtNode, "tir.Prefetch", Value(buffer), Value(bounds));
+};
+
+class Prefetch : public Stmt {
+ public:
+  Prefetch(Buffer buffer, Array<Range> bounds);
+  TVM_DEFINE_REF_COW(Prefetch, Stmt, PrefetchNode);
+};
+
+/*! \brief Whether the statement is Evaluate of a constant, and so nothing. */
+bool is_no_op(const Stmt& stmt);
+
+/*! \brief Keys of AttrStmt and of loop annotations. */
+namespace attr {
+/*! \brief Unroll loops inside whose total trip count is at most the value. */
+constexpr const char* pragma_auto_unroll_max_step = "pragma_auto_unroll_max_step";
+/*! \brief Whether unrolling writes the copies out (1) or leaves it to the code generator (0). */
+constexpr const char* pragma_unroll_explicit = "pragma_unroll_explicit";
+/*! \brief Prefix of all attributes that come from a schedule's pragma. */
+constexpr const char* pragma_scope_prefix = "pragma_";
+constexpr const char* thread_extent = "thread_extent";
+constexpr const char* virtual_thread = "virtual_thread";
+/*! \brief On the scope of a BufferRealize: call (axis, factor, offset) pads strides of an axis. */
+constexpr const char* storage_alignment = "storage_alignment";
+/*! \brief Memory scope of the buffer of a BufferRealize; value is a StringImm. */
+constexpr const char* realize_scope = "realize_scope";
+/*! \brief The loop nest that computes a tensor's reduction; for readers, without meaning. */
+constexpr const char* reduce_scope = "reduce_scope";
+/*! \brief Marks the scope in which `node` (an operation) is computed. */
+constexpr const char* compute_scope = "compute_scope";
+/*! \brief Prefetch of the streamed operand: value is the distance in cache lines. */
+constexpr const char* prefetch_scope = "prefetch_scope";
+/*! \brief Name of the external function into which the body is compiled. */
+constexpr const char* extern_scope = "extern_scope";
+}  // namespace attr
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_TIR_STMT_H_

@@ -1,0 +1,119 @@
+/*!
+ * \file tvm/tir/transform.h
+ * \brief Passes over PrimFuncs. Each leaves functions it has nothing to say about untouched.
+ *
+ * The order in which the lowering pipeline runs them is the order below.
+ */
+#ifndef TVM_TIR_TRANSFORM_H_
+#define TVM_TIR_TRANSFORM_H_
+
+#include <tvm/ir/transform.h>
+#include <tvm/tir/function.h>
+
+#include <functional>
+
+namespace tvm {
+namespace tir {
+namespace transform {
+
+using tvm::transform::Pass;
+using tvm::transform::PassContext;
+
+/*! \brief A module pass that applies `pass_func` to every PrimFunc. */
+Pass CreatePrimFuncPass(std::function<PrimFunc(PrimFunc, IRModule, PassContext)> pass_func,
+                        int opt_level, String name, Array<String> required = {});
+
+/*! \brief Simplifies expressions with what loops and conditions say about their variables. */
+Pass Simplify();
+
+/*!
+ * \brief Multi-dimensional accesses become one-dimensional, realizes become allocations.
+ *
+ * Needs: BufferRealize around every use of a buffer that is no parameter. Guarantees: every access
+ * has one index, in elements of the access's scalar type. Honours storage_alignment.
+ *
+ * \param cache_line_bytes Alignment claimed for allocations.
+ */
+Pass StorageFlatten(int cache_line_bytes = 64);
+
+/*!
+ * \brief Splits a loop so that its `likely` conditions hold throughout the main segment.
+ *
+ * Needs: conditions linear in the loop variable. Guarantees: the main segment has none of the
+ * conditions it was split for; loops keep kind and annotations. Loops of constant extent are split
+ * only with tir.LoopPartition's partition_const_loop.
+ */
+Pass LoopPartition();
+
+/*!
+ * \brief Vectorised loops become vector code in pieces of machine width plus power-of-two rest.
+ *
+ * Needs: flat accesses. Guarantees: no kVectorized loop is left. A piece has at most
+ * `vector_bits` / (bits of the widest element accessed) lanes.
+ *
+ * \param enable False makes the loops serial.
+ * \param vector_bits Width of a vector register in bits.
+ */
+Pass VectorizeLoop(bool enable = true, int vector_bits = 256);
+
+/*!
+ * \brief Shares memory between allocations that are not alive at the same time, and moves
+ * allocations of constant size to the top of their thread's scope.
+ *
+ * Needs: flat accesses.
+ */
+Pass StorageRewrite();
+
+/*!
+ * \brief Writes out loops of kind kUnrolled, and short ones where a pragma asks for it.
+ *
+ * Options tir.UnrollLoop: auto_max_step, auto_max_depth, auto_max_extent, explicit_unroll.
+ */
+Pass UnrollLoop();
+
+/*!
+ * \brief Keeps the tile that a reduction accumulates into in registers across its loops.
+ *
+ * Needs: flat accesses, unrolled and vectorised tile. A nest of serial loops whose accesses to a
+ * buffer all have the same few indices, none of which the loops change, works on a small "local"
+ * allocation with constant indices instead, loaded before (or taken over from the store that
+ * initialises it) and stored after.
+ *
+ * \param max_elements Upper bound on vectors plus scalars promoted for one nest.
+ */
+Pass PromoteAccumulators(int max_elements = 64);
+
+/*! \brief Drops statements without effect: empty loops, branches, unused lets and allocations. */
+Pass RemoveNoOp();
+
+/*! \brief Selects whose unchosen operand may not be safe become if_then_else. */
+Pass RewriteUnsafeSelect();
+
+/*! \brief Drops AssertStmts. */
+Pass SkipAssert();
+
+/*! \brief Sigmoid, exp10, log1p and the like become simpler functions every generator knows. */
+Pass LowerIntrin();
+
+/*!
+ * \brief Makes loop variables and index arithmetic 64 bits wide, so address computations need no
+ * extension in inner loops.
+ *
+ * Needs: flat accesses. Guarantees: every loop variable and index is int64; parameters keep their
+ * type and are cast where used.
+ */
+Pass WidenIndex();
+
+/*!
+ * \brief The function takes its arguments as `(const TVMAny* args, int32 num_args, TVMAny* ret)`.
+ *
+ * Needs: a global_symbol. Guarantees: arguments are checked (count, type, ndim, dtype, shape,
+ * strides, alignment) with messages that name function, argument, expected and actual value;
+ * shape variables are bound to the first place where they occur alone.
+ */
+Pass MakePackedAPI();
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_TIR_TRANSFORM_H_
