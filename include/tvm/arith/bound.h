@@ -1,0 +1,47 @@
+/*!
+ * \file tvm/arith/bound.h
+ * \brief Solve a condition for a variable, and find the part of a buffer that code touches.
+ */
+#ifndef TVM_ARITH_BOUND_H_
+#define TVM_ARITH_BOUND_H_
+
+#include <tvm/arith/int_set.h>
+#include <tvm/ir/expr.h>
+#include <tvm/tir/var.h>
+
+#include <unordered_map>
+
+namespace tvm {
+namespace tir {
+class Buffer;
+class Stmt;
+}  // namespace tir
+namespace arith {
+
+/*!
+ * \brief Values of `v` for which `cond` holds for sure.
+ *
+ * `cond` must be one comparison that mentions `v` once, under + - * and floor division by
+ * constants.
+ *
+ * \param hint_map Sets of the other variables.
+ * \param relax_map Variables for whose every value the condition must hold.
+ * \return The set, or Nothing() if the condition cannot be solved.
+ */
+IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
+                   const Map<tir::Var, IntSet>& hint_map, const Map<tir::Var, IntSet>& relax_map);
+IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
+                   const std::unordered_map<const tir::VarNode*, IntSet>& hint_map,
+                   const std::unordered_map<const tir::VarNode*, IntSet>& relax_map);
+
+/*!
+ * \brief One range per dimension that holds every element of `buffer` read or written in `body`.
+ *
+ * Loops inside `body` run over all their values; other variables stay free.
+ */
+Array<Range> DomainTouched(const tir::Stmt& body, const tir::Buffer& buffer, bool consider_loads,
+                           bool consider_stores);
+
+}  // namespace arith
+}  // namespace tvm
+#endif  // TVM_ARITH_BOUND_H_

@@ -1,0 +1,30 @@
+/*!
+ * \file tvm/arith/pattern.h
+ * \brief Recognise linear expressions and the bounds that a condition puts on variables.
+ */
+#ifndef TVM_ARITH_PATTERN_H_
+#define TVM_ARITH_PATTERN_H_
+
+#include <tvm/ir/expr.h>
+#include <tvm/tir/var.h>
+
+namespace tvm {
+namespace arith {
+
+/*!
+ * \brief Write `expr` as `c0 * vars[0] + c1 * vars[1] + ... + base`, none of the coefficients and
+ *        not `base` mentioning any of `vars`.
+ * \return The coefficients followed by `base`; an empty array if `expr` is not of that form.
+ */
+Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<tir::Var>& vars);
+
+/*!
+ * \brief Bounds that a conjunction puts on each of `vars`.
+ * \return [min0, max0, min1, max1, ...] with undefined entries for missing bounds; an empty array
+ *         if some part of the condition is not a linear bound of a single variable.
+ */
+Array<PrimExpr> DetectClipBound(const PrimExpr& expr, const Array<tir::Var>& vars);
+
+}  // namespace arith
+}  // namespace tvm
+#endif  // TVM_ARITH_PATTERN_H_
