@@ -1,0 +1,56 @@
+/*!
+ * \file tvm/te/schedule_pass.h
+ * \brief From a schedule to a function: bounds, loop nests, buffers.
+ */
+#ifndef TVM_TE_SCHEDULE_PASS_H_
+#define TVM_TE_SCHEDULE_PASS_H_
+
+#include <tvm/te/schedule.h>
+#include <tvm/tir/function.h>
+
+namespace tvm {
+namespace arith {
+class VarContext;
+}  // namespace arith
+
+namespace te {
+
+/*! \brief Inlines every stage, outputs apart, whose body is elementwise in its inputs. */
+void AutoInlineElemWise(Schedule sch);
+/*! \brief Like AutoInlineElemWise, for bodies that broadcast along some axes. */
+void AutoInlineBroadcast(Schedule sch);
+/*! \brief Inlines every stage without a reduction, outputs apart. */
+void AutoInlineInjective(Schedule sch);
+/*! \brief Whether no axis is reduced over, so that reads may be replaced by the body. */
+bool IsInjective(const Operation& op);
+
+/*!
+ * \brief The domain of every loop of a normalized schedule.
+ *
+ * With a VarContext, extents of splits are what it knows about its knobs (exact quotients where
+ * they exist); without one they round up.
+ */
+Map<IterVar, Range> InferBound(const Schedule& sch);
+Map<IterVar, Range> InferBound(const Schedule& sch, const arith::VarContext& var_context);
+
+/*!
+ * \brief The loop nests of a normalized schedule with the bounds of InferBound.
+ *
+ * Buffers are multi-dimensional and realized where their stage is attached. Loops of one trip are
+ * left out unless `keep_trivial_loop`. The outermost attributes `tensor_buffer` say which buffer
+ * holds which tensor; SchedulePostProcToPrimFunc uses them up.
+ */
+Stmt ScheduleOps(const Schedule& sch, const Map<IterVar, Range>& bounds,
+                 bool keep_trivial_loop = false);
+
+/*!
+ * \brief Wraps the result of ScheduleOps as a function.
+ * \param args a Tensor, Buffer or Var per parameter; a tensor becomes a buffer parameter.
+ * \param binds buffers to use for tensors of `args`.
+ */
+tir::PrimFunc SchedulePostProcToPrimFunc(const Array<ObjectRef>& args, const Stmt& body,
+                                         const Map<Tensor, Buffer>& binds = {});
+
+}  // namespace te
+}  // namespace tvm
+#endif  // TVM_TE_SCHEDULE_PASS_H_
