@@ -1,0 +1,67 @@
+/*!
+ * \file tvm/auto_scheduler/search_task.h
+ * \brief What is searched: one DAG on one target with its hardware limits.
+ */
+#ifndef TVM_AUTO_SCHEDULER_SEARCH_TASK_H_
+#define TVM_AUTO_SCHEDULER_SEARCH_TASK_H_
+
+#include <tvm/auto_scheduler/compute_dag.h>
+#include <tvm/target/target.h>
+
+namespace tvm {
+namespace auto_scheduler {
+
+/*! \brief Limits of a device that sketches, features and constraints read. Sizes are in bytes. */
+class HardwareParamsNode : public Object {
+ public:
+  int num_cores{1};
+  int vector_unit_bytes{64};
+  int cache_line_bytes{64};
+  int max_shared_memory_per_block{0};
+  int max_local_memory_per_block{0};
+  int max_threads_per_block{0};
+  int max_vthread_extent{0};
+  int warp_size{0};
+  TVM_DECLARE_NODE(HardwareParamsNode, Object, "auto_scheduler.HardwareParams", Value(num_cores),
+                   Value(vector_unit_bytes), Value(cache_line_bytes),
+                   Value(max_shared_memory_per_block), Value(max_local_memory_per_block),
+                   Value(max_threads_per_block), Value(max_vthread_extent), Value(warp_size));
+};
+
+class HardwareParams : public ObjectRef {
+ public:
+  HardwareParams(int num_cores, int vector_unit_bytes, int cache_line_bytes,
+                 int max_shared_memory_per_block = 0, int max_local_memory_per_block = 0,
+                 int max_threads_per_block = 0, int max_vthread_extent = 0, int warp_size = 0);
+  /*! \brief Limits of `target`: its attributes where it has them, else the machine's. */
+  static HardwareParams FromTarget(const Target& target);
+  TVM_DEFINE_REF(HardwareParams, ObjectRef, HardwareParamsNode);
+};
+
+class SearchTaskNode : public Object {
+ public:
+  ComputeDAG compute_dag;
+  String workload_key;
+  String desc;
+  Target target;
+  Optional<Target> target_host;
+  HardwareParams hardware_params;
+  LayoutRewriteOption layout_rewrite_option{LayoutRewriteOption::kNoRewrite};
+  Array<String> task_input_names;
+  TVM_DECLARE_NODE(SearchTaskNode, Object, "auto_scheduler.SearchTask", Value(compute_dag),
+                   Value(workload_key), Value(desc), Value(target), Value(target_host),
+                   Value(hardware_params), Value(layout_rewrite_option), Value(task_input_names));
+};
+
+class SearchTask : public ObjectRef {
+ public:
+  SearchTask(ComputeDAG compute_dag, String workload_key, String desc, Target target,
+             Optional<Target> target_host, Optional<HardwareParams> hardware_params,
+             LayoutRewriteOption layout_rewrite_option, Array<String> task_input_names);
+  TVM_DEFINE_REF(SearchTask, ObjectRef, SearchTaskNode);
+};
+
+}  // namespace auto_scheduler
+}  // namespace tvm
+
+#endif  // TVM_AUTO_SCHEDULER_SEARCH_TASK_H_
