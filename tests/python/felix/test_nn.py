@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from tvm.felix import nn as networks
 
 

@@ -76,7 +76,8 @@ def _load_user_network(name: str, batch: int) -> tuple[nn.Module, tuple[torch.Te
     module_name, function_name = name.split(":", 1)
     if batch != 1:
         raise ValueError(
-            f"load_network: '{name}' chooses its own example inputs, so batch must be 1, got {batch}"
+            f"load_network: '{name}' chooses its own example inputs, so batch must be 1, "
+            f"got {batch}"
         )
     module = _import_module(module_name)
     function: Any = getattr(module, function_name, None)
