@@ -1,0 +1,367 @@
+"""The learned latency model: a multi-layer perceptron over per-store features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import nn
+
+from .dataset import DatasetBuilder, SegmentBatch
+from .metrics import pair_accuracy, peak_score, spearman
+
+__all__ = ["LOSSES", "MLPCostModel", "MLPModelPLWrapper", "default_checkpoint"]
+
+LOSSES = ("log_mse", "mse", "rank", "relative")
+
+# Weight of the absolute error in the "relative" loss: enough to keep predictions of different
+# tasks on one scale, too little to compete with the order inside a task, which the search uses.
+_ABSOLUTE_WEIGHT = 0.1
+
+
+def default_checkpoint() -> Path:
+    """The checkpoint that ships with the package, trained on programs measured on a CPU."""
+    return Path(__file__).parent / "data" / "cpu_mlp.pt"
+
+
+class MLPCostModel(nn.Module):
+    """Per-store encoder, sum over stores, two residual blocks, one output.
+
+    The structure is that of Felix (ASPLOS 2024, section 4); inputs are standardised first, because
+    log features of very different spread would otherwise need many steps to balance.
+    """
+
+    def __init__(self, n_features: int, hidden: int = 256) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(n_features))
+        self.register_buffer("scale", torch.ones(n_features))
+        self.register_buffer("offset", torch.zeros(()))
+        self.encoder = nn.Sequential(
+            nn.Linear(n_features, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+        )
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU()) for _ in range(2)
+        )
+        self.decoder = nn.Linear(hidden, 1)
+
+    def standardise(self, features: torch.Tensor, labels: torch.Tensor | None = None) -> None:
+        """Take the input mean and spread (and the mean label) from sample data.
+
+        features : shape (n_rows, n_features). Columns that do not vary keep scale 1.
+        labels : shape (n,), or None to leave the output offset as it is.
+        """
+        self.mean.copy_(features.mean(0))
+        spread = features.std(0, unbiased=False)
+        self.scale.copy_(torch.where(spread > 1e-3, 1.0 / spread.clamp_min(1e-3), 1.0))
+        if labels is not None:
+            self.offset.copy_(labels.mean())
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """Per-store codes; features: shape (..., n_features)."""
+        # Clamping keeps a search that leaves the region of the data from riding a linear
+        # extrapolation to absurd scores.
+        return self.encoder(((features - self.mean) * self.scale).clamp(-6.0, 6.0))
+
+    def decode(self, pooled: torch.Tensor) -> torch.Tensor:
+        """Prediction from summed codes: shape (..., hidden) to (...)."""
+        for block in self.blocks:
+            pooled = block(pooled) + pooled
+        return self.decoder(pooled).squeeze(-1) + self.offset
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Programs with equal store counts: (n, n_stores, n_features) to (n,)."""
+        return self.decode(self.encode(features).sum(-2))
+
+    def forward_segments(self, batch: SegmentBatch) -> torch.Tensor:
+        """Programs with unequal store counts: shape (n_programs,)."""
+        codes = self.encode(batch.features)
+        pooled = codes.new_zeros(len(batch.labels), codes.shape[1])
+        return self.decode(pooled.index_add(0, batch.segments, codes))
+
+
+class MLPModelPLWrapper(pl.LightningModule):
+    """The cost model the search descends on, with its training.
+
+    Predictions are scores, higher is better; for every loss but "rank" they estimate the natural
+    logarithm of the throughput in GFLOP/s.
+
+    Parameters
+    ----------
+    n_features : columns of a feature row; None takes it from the checkpoint or the first data.
+    loss_func : "relative" (default; order and distances inside each task first, absolute level
+        second), "log_mse", "mse" (on GFLOP/s) or "rank" (pairwise logistic inside a task).
+    lr, wd : learning rate and weight decay of pre-training.
+    batch_size : programs a step.
+    pretrained : a checkpoint written by `save`; True for the one in the package when it fits this
+        package's features; False to start from random weights.
+    seed : of the initial weights and the shuffling.
+    """
+
+    def __init__(
+        self,
+        n_features: int | None = None,
+        loss_func: str = "relative",
+        lr: float = 7e-4,
+        wd: float = 1e-6,
+        batch_size: int = 128,
+        pretrained: bool | str | os.PathLike[str] = True,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if loss_func not in LOSSES:
+            raise ValueError(f"loss_func must be one of {', '.join(LOSSES)}; got {loss_func!r}")
+        self.loss_func, self.lr, self.wd, self.batch_size = loss_func, lr, wd, batch_size
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self.replay = DatasetBuilder()
+        self.model: MLPCostModel | None = None
+        self.pretrained_from: str | None = None
+        if isinstance(pretrained, (str, os.PathLike)):
+            self.load(pretrained)
+        elif pretrained and default_checkpoint().exists():
+            self.load(default_checkpoint())
+        if n_features is not None:
+            self.ensure_built(n_features)
+
+    @property
+    def built(self) -> bool:
+        """Whether the number of features is known and the weights exist."""
+        return self.model is not None
+
+    def ensure_built(self, n_features: int, sample: torch.Tensor | None = None) -> None:
+        """Make the network for rows of `n_features`, or check that the present one takes them.
+
+        sample : shape (n_rows, n_features), typical rows; standardises a new network's inputs.
+
+        Raises
+        ------
+        ValueError : a loaded checkpoint expects another number of features.
+        """
+        if self.model is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self._seed)
+                self.model = MLPCostModel(n_features)
+            if sample is not None:
+                self.model.standardise(sample)
+            return
+        expected = self.model.mean.shape[0]
+        if expected != n_features:
+            raise ValueError(
+                f"the cost model takes {expected} features a row but the tasks have {n_features}; "
+                "its checkpoint is from another version: use pretrained=False, or train again with "
+                "scripts/train_cost_model.py"
+            )
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Scores of programs with equal store counts: (n, n_stores, n_features) to (n,)."""
+        return self._network()(features)
+
+    def loss(self, batch: SegmentBatch) -> torch.Tensor:
+        """Training loss of one batch, a scalar."""
+        predicted = self._network().forward_segments(batch)
+        if self.loss_func == "log_mse":
+            return torch.mean((predicted - batch.labels) ** 2)
+        if self.loss_func == "mse":
+            return torch.mean((predicted.exp() - batch.labels.exp()) ** 2)
+        if self.loss_func == "rank":
+            return _rank_loss(predicted, batch)
+        error = predicted - batch.labels
+        within = error - _group_means(error, batch.groups)
+        absolute = torch.mean(error**2)
+        # Within a task the fast programs matter: the search only ever compares those.
+        best = _group_max(batch.labels, batch.groups)
+        weight = torch.exp(0.5 * (batch.labels - best))
+        relative = torch.sum(weight * within**2) / weight.sum()
+        return relative + _ABSOLUTE_WEIGHT * absolute + 0.3 * _rank_loss(predicted, batch)
+
+    def training_step(self, batch: SegmentBatch, batch_idx: int) -> torch.Tensor:
+        """One Lightning step; logs `train_loss`."""
+        loss = self.loss(batch)
+        self.log("train_loss", loss, batch_size=len(batch.labels))
+        return loss
+
+    def validation_step(self, batch: SegmentBatch, batch_idx: int) -> None:
+        """Logs `val_loss` and the ranking metrics, averaged over the batch's tasks."""
+        size = len(batch.labels)
+        self.log("val_loss", self.loss(batch), batch_size=size)
+        for name, value in self.ranking_metrics(batch).items():
+            self.log(f"val_{name}", value, batch_size=size)
+
+    def ranking_metrics(self, batch: SegmentBatch) -> dict[str, float]:
+        """Means over tasks: Spearman, pair accuracy, peak scores at 1 and 5."""
+        with torch.no_grad():
+            predicted = self._network().forward_segments(batch).double().numpy()
+        labels = batch.labels.double().numpy()
+        rows = []
+        for group in torch.unique(batch.groups):
+            member = (batch.groups == group).numpy()
+            if member.sum() < 2:
+                continue
+            p, y = predicted[member], np.exp(labels[member])
+            rows.append(
+                (spearman(p, y), pair_accuracy(p, y), peak_score(p, y, 1), peak_score(p, y, 5))
+            )
+        names = ("spearman", "pair_cmp_acc", "peak_score@1", "peak_score@5")
+        means = np.mean(rows, axis=0) if rows else [float("nan")] * len(names)
+        return dict(zip(names, map(float, means)))
+
+    def configure_optimizers(self) -> dict:
+        """Adam with a learning rate that halves when the validation loss stalls."""
+        optimizer = torch.optim.Adam(self.parameters(), lr=self.lr, weight_decay=self.wd)
+        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "monitor": "val_loss"},
+        }
+
+    def train_self(
+        self,
+        data: DatasetBuilder,
+        n_steps: int = 200,
+        lr: float = 3e-4,
+        hold_out: float = 0.1,
+        patience: int = 5,
+    ) -> float:
+        """Train further on measurements of the running search, mixed with replayed older data.
+
+        A share of the data is held out; training stops early when its loss has not improved for
+        `patience` checks and the best weights are kept, so little data does not over-fit.
+
+        Parameters
+        ----------
+        data : measurements; all of them, not only the newest.
+        n_steps : upper limit of gradient steps.
+        lr : of Adam, which starts afresh at each call.
+        hold_out : share of `data` used for stopping, in [0, 1).
+        patience : number of checks (one every 20 steps) without improvement.
+
+        Returns
+        -------
+        Loss on the held-out programs (on the training programs where too few are held out).
+        """
+        if len(data) < 2:
+            raise ValueError(f"train_self needs at least 2 programs, got {len(data)}")
+        if self.model is None:
+            self.ensure_built(data.features[0].shape[1], torch.from_numpy(np.vstack(data.features)))
+        network = self._network()
+        if self.pretrained_from is None and float(network.offset) == 0.0:
+            network.offset.fill_(float(np.mean(data.labels)))
+        order = self._rng.permutation(len(data))
+        n_held = int(hold_out * len(data))
+        held = data.select(order[:n_held].tolist()) if n_held >= 8 else data
+        training = data.select(order[n_held:].tolist()) if n_held >= 8 else data
+        optimizer = torch.optim.Adam(network.parameters(), lr=lr, weight_decay=self.wd)
+        check = held.batch()
+        best, best_state, stalled = self._loss_value(check), _copy_state(network), 0
+        network.train()
+        stream = self._mixed_batches(training)
+        for step in range(1, n_steps + 1):
+            optimizer.zero_grad(set_to_none=True)
+            self.loss(next(stream)).backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 0.5)
+            optimizer.step()
+            if step % 20 == 0 or step == n_steps:
+                value = self._loss_value(check)
+                if value < best - 1e-4:
+                    best, best_state, stalled = value, _copy_state(network), 0
+                else:
+                    stalled += 1
+                    if stalled >= patience:
+                        break
+        network.load_state_dict(best_state)
+        network.eval()
+        return best
+
+    def _mixed_batches(self, data: DatasetBuilder) -> Iterator[SegmentBatch]:
+        """Endless batches of `data`, each filled up with up to a quarter of replayed programs."""
+        while True:
+            for start in range(0, len(data), self.batch_size):
+                order = self._rng.permutation(len(data))[start : start + self.batch_size]
+                part = data.select(order.tolist())
+                if len(self.replay):
+                    count = min(len(self.replay), max(1, len(part) // 4))
+                    part.extend(
+                        self.replay.select(
+                            self._rng.choice(len(self.replay), count, replace=False).tolist()
+                        )
+                    )
+                yield part.batch()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights, input statistics and settings; tensors and plain values only."""
+        path = Path(path)
+        network = self._network()
+        state = {
+            "n_features": network.mean.shape[0],
+            "loss_func": self.loss_func,
+            "lr": self.lr,
+            "wd": self.wd,
+            "batch_size": self.batch_size,
+            "weights": network.state_dict(),
+        }
+        temporary = path.with_name(path.name + ".partial")
+        torch.save(state, temporary)
+        temporary.replace(path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read what `save` wrote; nothing is unpickled beyond tensors and plain values.
+
+        Raises
+        ------
+        FileNotFoundError : there is no such file.
+        ValueError : it is not a cost-model checkpoint.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise FileNotFoundError(f"cost model checkpoint {path} does not exist")
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict) or not {"n_features", "weights"} <= state.keys():
+            raise ValueError(f"{path} is not a cost-model checkpoint written by MLPModelPLWrapper")
+        self.model = None
+        self.ensure_built(int(state["n_features"]))
+        self._network().load_state_dict(state["weights"])
+        self._network().eval()
+        self.pretrained_from = path.name
+
+    def _network(self) -> MLPCostModel:
+        if self.model is None:
+            raise RuntimeError(
+                "the cost model has no weights yet: pass n_features, load a checkpoint, or train it"
+            )
+        return self.model
+
+    def _loss_value(self, batch: SegmentBatch) -> float:
+        with torch.no_grad():
+            return float(self.loss(batch))
+
+
+def _copy_state(network: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def _group_means(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+    size = int(groups.max()) + 1
+    total = values.new_zeros(size).index_add(0, groups, values)
+    count = values.new_zeros(size).index_add(0, groups, torch.ones_like(values))
+    return (total / count.clamp_min(1.0))[groups]
+
+
+def _group_max(values: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+    size = int(groups.max()) + 1
+    start = values.new_full((size,), -torch.inf)
+    return start.scatter_reduce(0, groups, values, "amax")[groups]
+
+
+def _rank_loss(predicted: torch.Tensor, batch: SegmentBatch) -> torch.Tensor:
+    """Logistic loss over the ordered pairs of each task, averaged over those pairs only."""
+    same = batch.groups[:, None] == batch.groups[None, :]
+    faster = same & (batch.labels[:, None] > batch.labels[None, :])
+    margin = predicted[:, None] - predicted[None, :]
+    pairs = faster.sum()
+    if pairs == 0:
+        return predicted.sum() * 0.0
+    return nn.functional.softplus(-margin)[faster].sum() / pairs

@@ -1,0 +1,42 @@
+"""Logging of tuning runs to the console and to a file."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+__all__ = ["init_logging"]
+
+_FORMAT = "%(asctime)s %(levelname).1s %(name)s: %(message)s"
+
+
+def init_logging(
+    log_file: str | Path | None = None, level: int = logging.INFO, console: int | None = None
+) -> logging.Logger:
+    """Send messages of the `tvm` loggers to the console and, if given, to `log_file`.
+
+    Calling it again replaces the handlers of the earlier call, so messages never appear twice.
+
+    Parameters
+    ----------
+    log_file : appended to; its folder must exist.
+    level : of the file, and of the console unless `console` is given.
+    console : level of the console.
+    """
+    logger = logging.getLogger("tvm")
+    for handler in [h for h in logger.handlers if getattr(h, "felix_handler", False)]:
+        logger.removeHandler(handler)
+        handler.close()
+    handlers: list[tuple[logging.Handler, int]] = [
+        (logging.StreamHandler(), level if console is None else console)
+    ]
+    if log_file is not None:
+        handlers.append((logging.FileHandler(log_file), level))
+    for handler, handler_level in handlers:
+        handler.felix_handler = True  # type: ignore[attr-defined]
+        handler.setLevel(handler_level)
+        handler.setFormatter(logging.Formatter(_FORMAT))
+        logger.addHandler(handler)
+    logger.setLevel(min(handler_level for _, handler_level in handlers))
+    logger.propagate = False
+    return logger

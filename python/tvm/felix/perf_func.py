@@ -1,0 +1,205 @@
+"""Predicted performance of a sketch and of a task as differentiable functions of the exponents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .cost_model import MLPModelPLWrapper
+from .sampling import Polytope, RandConfigMaker
+from .sketch import Sketch
+from .tape import torch_function
+
+__all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key"]
+
+_VALID_TOLERANCE = 1e-6
+
+
+def config_key(sketch: int, config: Mapping[str, int]) -> tuple:
+    """Hashable identity of a schedule inside its task."""
+    return (sketch, *sorted(config.items()))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One integer point of one sketch with its predicted score (higher is better)."""
+
+    sketch: int
+    point: np.ndarray
+    """float64 with integer values, shape (n_variables,); exponents in variable order."""
+    score: float
+
+
+class SketchPerfFunc:
+    """Features, constraints and predicted score of one sketch over its free exponents.
+
+    Points are float64 of shape (n_points, n_variables), columns in the order of `variables`.
+    """
+
+    def __init__(self, sketch: Sketch, model: MLPModelPLWrapper) -> None:
+        self.sketch = sketch
+        self.model = model
+        pack = sketch.fetch_features()
+        self.pack = pack
+        self.variables: list[str] = pack.variables
+        self.n_features = pack.n_features
+        self._n_feature_roots = pack.n_stores * pack.n_features
+        self._evaluate = torch_function(pack.tape)
+        matrix, offset = pack.linear_constraints()
+        self.polytope = Polytope(matrix, offset)
+        self.config_maker = RandConfigMaker(self.polytope, self._nonlinear_valid)
+        self._moves = self._unit_moves(matrix)
+
+    def outputs(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features (n, n_stores, n_features) and constraint values (n, n_linear + n_nonlinear).
+
+        A constraint holds where its value is <= 0. Both are differentiable in `points`.
+        """
+        roots = self._evaluate(points)
+        features = roots[:, : self._n_feature_roots]
+        linear = points @ torch.from_numpy(self.polytope.matrix).to(points.dtype).T
+        linear = linear + torch.from_numpy(self.polytope.offset).to(points.dtype)
+        constraints = torch.cat([linear, roots[:, self._n_feature_roots :]], dim=1)
+        return features.reshape(len(points), self.pack.n_stores, self.n_features), constraints
+
+    def features(self, points: np.ndarray) -> np.ndarray:
+        """float32, shape (n_points, n_stores, n_features)."""
+        with torch.no_grad():
+            return self.outputs(torch.from_numpy(points))[0].float().numpy()
+
+    def scores(self, points: np.ndarray) -> np.ndarray:
+        """Predicted scores: float32, shape (n_points,)."""
+        with torch.no_grad():
+            return self.model(torch.from_numpy(self.features(points))).numpy()
+
+    def config(self, point: np.ndarray) -> dict[str, int]:
+        """Knob values at an integer point: each the product of its prime powers."""
+        exponents = dict(zip(self.variables, point))
+        return {
+            knob: math.prod(prime ** int(round(exponents.get(name, 0))) for prime, name in factors)
+            * self.pack.fixed_factor(knob)
+            for knob, factors in self.pack.var_factors.items()
+        }
+
+    def point(self, config: Mapping[str, int]) -> np.ndarray:
+        """Exponents of knob values; inverse of `config`.
+
+        Raises
+        ------
+        ValueError : a knob is missing, or its value has a prime that the sketch does not allow.
+        """
+        exponents: dict[str, int] = {}
+        for knob, factors in self.pack.var_factors.items():
+            if knob not in config:
+                raise ValueError(f"sketch {self.sketch.index}: the configuration lacks {knob}")
+            rest = int(config[knob])
+            rest, remainder = divmod(rest, self.pack.fixed_factor(knob))
+            for prime, name in factors:
+                exponents[name] = 0
+                while rest % prime == 0 and rest > 0:
+                    rest //= prime
+                    exponents[name] += 1
+            if rest != 1 or remainder:
+                raise ValueError(
+                    f"sketch {self.sketch.index}: {knob}={config[knob]} is not a product of "
+                    f"{[prime for prime, _ in factors]}"
+                )
+        return np.array([exponents[name] for name in self.variables], dtype=np.float64)
+
+    def round(self, points: np.ndarray) -> np.ndarray:
+        """Distinct valid integer points near the given real ones: shape (<= n, n_variables)."""
+        rounded, valid = self.polytope.round(points)
+        rounded = np.unique(rounded[valid] + 0.0, axis=0)
+        return rounded[self.config_maker.valid(rounded)] if len(rounded) else rounded
+
+    def neighbours(self, points: np.ndarray) -> np.ndarray:
+        """Distinct valid points one unit move away from any of `points`."""
+        if not len(points) or not len(self._moves):
+            return points[:0]
+        moved = (points[:, None, :] + self._moves[None]).reshape(-1, points.shape[1])
+        moved = np.unique(moved, axis=0)
+        return moved[self.config_maker.valid(moved)]
+
+    def _nonlinear_valid(self, points: np.ndarray) -> np.ndarray:
+        if self.pack.n_constraints == 0:
+            return np.ones(len(points), dtype=bool)
+        with torch.no_grad():
+            roots = self._evaluate(torch.from_numpy(points))
+        return (roots[:, self._n_feature_roots :] <= _VALID_TOLERANCE).all(dim=1).numpy()
+
+    @staticmethod
+    def _unit_moves(matrix: np.ndarray) -> np.ndarray:
+        """One exponent up or down, or one unit moved between two exponents that share a sum."""
+        n = matrix.shape[1]
+        unit = np.eye(n)
+        moves = [unit, -unit]
+        for row in matrix:
+            members = np.flatnonzero(row > 0)
+            if 2 <= members.size <= 8 and (row[members] == row[members[0]]).all():
+                moves += [
+                    (unit[i] - unit[j])[None] for i in members for j in members if i != j
+                ]
+        return np.unique(np.concatenate(moves), axis=0) if n else np.zeros((0, 0))
+
+
+class TaskPerfFunc:
+    """All sketches of one task under one cost model.
+
+    Sketches whose features cannot be formed or whose constraints cannot be met are left out and
+    listed in `skipped` with the reason.
+    """
+
+    def __init__(
+        self, sketches: Sequence[Sketch], flop: float, name: str, model: MLPModelPLWrapper
+    ) -> None:
+        self.name = name
+        self.flop = flop
+        self.model = model
+        self.skipped: dict[int, str] = {}
+        self.sketch_funcs: dict[int, SketchPerfFunc] = {}
+        for sketch in sketches:
+            try:
+                self.sketch_funcs[sketch.index] = SketchPerfFunc(sketch, model)
+            except ValueError as error:
+                self.skipped[sketch.index] = str(error)
+        if not self.sketch_funcs:
+            raise ValueError(
+                f"task {name}: none of its {len(sketches)} sketches can be searched: {self.skipped}"
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Columns of a feature row, equal for all sketches."""
+        return next(iter(self.sketch_funcs.values())).n_features
+
+    def rounded_sorted_configs(
+        self, trajectories: Mapping[int, np.ndarray], polish: int = 24
+    ) -> list[Candidate]:
+        """Valid integer candidates near the visited points, best predicted first.
+
+        Parameters
+        ----------
+        trajectories : sketch index to visited points, shape (n_visited, n_variables).
+        polish : the best this many points of each sketch are improved by unit moves while the
+            prediction rises, because the optimum over integers need not be the nearest point.
+        """
+        candidates: list[Candidate] = []
+        for index, visited in trajectories.items():
+            function = self.sketch_funcs[index]
+            points = function.round(visited)
+            if not len(points):
+                continue
+            scores = function.scores(points)
+            for _ in range(2):
+                best = points[np.argsort(-scores, kind="stable")[:polish]]
+                extra = function.neighbours(best)
+                merged = np.unique(np.concatenate([points, extra]), axis=0)
+                if len(merged) == len(points):
+                    break
+                points, scores = merged, function.scores(merged)
+            candidates += [Candidate(index, p, float(s)) for p, s in zip(points, scores)]
+        return sorted(candidates, key=lambda c: -c.score)

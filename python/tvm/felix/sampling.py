@@ -1,0 +1,205 @@
+"""Random points of a sketch's exponent polytope, and the way back from real points to integer ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linprog
+
+__all__ = ["Polytope", "RandConfigMaker"]
+
+_TOLERANCE = 1e-6
+# Steps a chain walks before its position is used. Hit-and-run mixes in O(n^2) steps from a central
+# point; the polytopes here have 10 to 40 nearly independent dimensions, where 64 is ample.
+_BURN_IN = 64
+
+
+class Polytope:
+    """The set ``{x : A x + b <= 0}`` of real exponents, with operations on batches of points.
+
+    Parameters
+    ----------
+    matrix : float64, shape (n_constraints, n_variables); A.
+    offset : float64, shape (n_constraints,); b.
+
+    Raises
+    ------
+    ValueError : the shapes disagree, or the set is empty or unbounded.
+    """
+
+    def __init__(self, matrix: np.ndarray, offset: np.ndarray) -> None:
+        self.matrix = np.asarray(matrix, dtype=np.float64)
+        self.offset = np.asarray(offset, dtype=np.float64)
+        if self.matrix.ndim != 2 or self.offset.shape != (self.matrix.shape[0],):
+            raise ValueError(
+                f"Polytope: matrix has shape {self.matrix.shape} and offset {self.offset.shape}; "
+                "expected (n_constraints, n_variables) and (n_constraints,)"
+            )
+        self.n_variables = self.matrix.shape[1]
+        self.center, self._free = self._find_center()
+
+    def violation(self, points: np.ndarray) -> np.ndarray:
+        """``A x + b`` per point: float64, shape (n_points, n_constraints); <= 0 holds inside."""
+        return points @ self.matrix.T + self.offset
+
+    def contains(self, points: np.ndarray) -> np.ndarray:
+        """Whether each point lies inside: bool, shape (n_points,)."""
+        return (self.violation(points) <= _TOLERANCE).all(axis=1)
+
+    def sample(self, n_points: int, rng: np.random.Generator) -> np.ndarray:
+        """Points drawn by hit-and-run: float64, shape (n_points, n_variables).
+
+        Every point is the end of a chain of its own that starts at the Chebyshev centre, so points
+        are independent (Smith, "Efficient Monte Carlo procedures...", Operations Research 32(6),
+        1984). Coordinates that the constraints leave no freedom keep their only value.
+        """
+        points = np.tile(self.center, (n_points, 1))
+        free = np.flatnonzero(self._free)
+        if free.size == 0 or n_points == 0:
+            return points
+        matrix = self.matrix[:, free]
+        slack = -self.violation(points)
+        for _ in range(_BURN_IN):
+            direction = rng.standard_normal((n_points, free.size))
+            direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+            slope = direction @ matrix.T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                limit = np.maximum(slack, 0.0) / slope
+            upper = np.where(slope > 1e-12, limit, np.inf).min(axis=1)
+            lower = np.where(slope < -1e-12, limit, -np.inf).max(axis=1)
+            step = rng.uniform(lower, upper)
+            points[:, free] += step[:, None] * direction
+            slack -= step[:, None] * slope
+        return points
+
+    def round(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest integer points, moved back inside where plain rounding leaves the polytope.
+
+        While a constraint is violated, the coordinate whose unit move towards it costs the least
+        extra distance from the real point is moved.
+
+        Returns
+        -------
+        rounded : float64 with integer values, shape (n_points, n_variables).
+        valid : bool, shape (n_points,); False where the repair did not reach the polytope.
+        """
+        rounded = np.rint(points)
+        for _ in range(4 * self.n_variables + 4):
+            violation = self.violation(rounded)
+            worst = violation.argmax(axis=1)
+            bad = np.flatnonzero(violation[np.arange(len(rounded)), worst] > _TOLERANCE)
+            if bad.size == 0:
+                break
+            direction = -np.sign(self.matrix[worst[bad]])
+            current = rounded[bad]
+            extra = np.abs(current + direction - points[bad]) - np.abs(current - points[bad])
+            extra[direction == 0] = np.inf
+            chosen = extra.argmin(axis=1)
+            rows = np.arange(bad.size)
+            rounded[bad, chosen] += direction[rows, chosen]
+        return rounded, self.contains(rounded)
+
+    def _find_center(self) -> tuple[np.ndarray, np.ndarray]:
+        n = self.n_variables
+        if n == 0:
+            if (self.offset > _TOLERANCE).any():
+                raise ValueError("Polytope: the constraints cannot be met (no variable is left)")
+            return np.zeros(0), np.zeros(0, dtype=bool)
+        center, radius = self._chebyshev(np.ones(n, dtype=bool), np.zeros(n))
+        if radius > _TOLERANCE:
+            return center, np.ones(n, dtype=bool)
+        # A flat polytope has no interior: find the coordinates without freedom, fix them, and take
+        # the centre of the rest.
+        low = np.array([self._extreme(i, 1.0) for i in range(n)])
+        high = np.array([self._extreme(i, -1.0) for i in range(n)])
+        free = high - low > _TOLERANCE
+        if not free.any():
+            return low, free
+        center, _ = self._chebyshev(free, low)
+        return center, free
+
+    def _chebyshev(self, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, float]:
+        """Centre and radius of the largest ball over the free coordinates."""
+        matrix = self.matrix[:, free]
+        offset = self.offset + self.matrix[:, ~free] @ fixed[~free]
+        norms = np.linalg.norm(matrix, axis=1)
+        relevant = norms > 0
+        result = linprog(
+            np.append(np.zeros(matrix.shape[1]), -1.0),
+            A_ub=np.column_stack([matrix[relevant], norms[relevant]]),
+            b_ub=-offset[relevant] + _TOLERANCE / 2,
+            bounds=[(None, None)] * matrix.shape[1] + [(0, 1e3)],
+            method="highs",
+        )
+        if not result.success or (offset[~relevant] > _TOLERANCE).any():
+            raise ValueError(f"Polytope: the constraints cannot be met ({result.message})")
+        center = fixed.copy()
+        center[free] = result.x[:-1]
+        return center, float(result.x[-1])
+
+    def _extreme(self, index: int, sign: float) -> float:
+        objective = np.zeros(self.n_variables)
+        objective[index] = sign
+        result = linprog(
+            objective,
+            A_ub=self.matrix,
+            b_ub=-self.offset + _TOLERANCE / 2,
+            bounds=[(None, None)] * self.n_variables,
+            method="highs",
+        )
+        if not result.success:
+            raise ValueError(
+                f"Polytope: coordinate {index} has no finite extreme ({result.message})"
+            )
+        return float(result.x[index])
+
+
+class RandConfigMaker:
+    """Random integer exponents that satisfy every constraint of one sketch.
+
+    Parameters
+    ----------
+    polytope : the linear constraints.
+    is_valid : maps float64 points of shape (n, n_variables) to bool of shape (n,); the constraints
+        that are not linear in the exponents.
+    """
+
+    # Sampling gives up after this many points per requested one; a sketch whose valid share is
+    # smaller than 1/200 is better searched from the points that were found.
+    _MAX_OVERSAMPLING = 200
+
+    def __init__(
+        self, polytope: Polytope, is_valid: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> None:
+        self.polytope = polytope
+        self._is_valid = is_valid
+
+    def valid(self, points: np.ndarray) -> np.ndarray:
+        """Whether each point meets all constraints: bool, shape (n_points,)."""
+        inside = self.polytope.contains(points)
+        if self._is_valid is not None and inside.any():
+            inside[inside] = self._is_valid(points[inside])
+        return inside
+
+    def make(self, n_points: int, rng: np.random.Generator) -> np.ndarray:
+        """Up to `n_points` random valid integer points, distinct where the space allows it.
+
+        Returns
+        -------
+        float64 with integer values, shape (<= n_points, n_variables). Fewer rows mean that the
+        valid share of the polytope is tiny; zero rows that none was found.
+        """
+        found: dict[bytes, np.ndarray] = {}
+        drawn = 0
+        batch = max(4 * n_points, 256)
+        while len(found) < n_points and drawn < self._MAX_OVERSAMPLING * n_points:
+            candidates, inside = self.polytope.round(self.polytope.sample(batch, rng))
+            candidates = candidates[inside] + 0.0  # -0.0 and 0.0 are one point
+            for point in candidates[self.valid(candidates)]:
+                found.setdefault(point.tobytes(), point)
+            drawn += batch
+            if self.polytope.n_variables == 0:
+                break
+        points = list(found.values())[:n_points]
+        return np.array(points).reshape(len(points), self.polytope.n_variables)

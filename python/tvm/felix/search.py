@@ -1,0 +1,218 @@
+"""Gradient search inside one task: start points, descent, rounding, choice of what to measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from .perf_func import Candidate, SketchPerfFunc, TaskPerfFunc, config_key
+
+__all__ = ["ConfigInfo", "SearchSettings", "SingleTaskOptimizer"]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Constants of the gradient search; defaults follow Felix (ASPLOS 2024) where it gives any."""
+
+    lr: float = 0.5
+    lr_decay: float = 0.2
+    lr_milestone: float = 0.3
+    """Share of the steps after which the learning rate is multiplied by `lr_decay`."""
+    penalty_ratio: float = 5.0
+    """Norm of the constraint gradient relative to that of the cost, for points outside."""
+    elite_share: float = 0.4
+    """Share of the start points taken near the best measured schedules."""
+    random_share: float = 0.125
+    """Share of each measured batch drawn at random instead of by prediction."""
+    max_per_neighbourhood: int = 2
+    """Candidates of one sketch at most one unit move apart that one batch may hold."""
+
+
+@dataclass
+class ConfigInfo:
+    """One schedule with its prediction and, once measured, its latency."""
+
+    sketch: int
+    config: dict[str, int]
+    pred_perf: float
+    seconds: float | None = None
+    error_no: int | None = None
+
+    @property
+    def key(self) -> tuple:
+        """Identity inside the task."""
+        return config_key(self.sketch, self.config)
+
+
+@dataclass
+class SingleTaskOptimizer:
+    """Searches one task; knows everything measured for it, so nothing is measured twice.
+
+    With equal seeds and equal measured latencies two instances choose equal configurations.
+    """
+
+    task_f: TaskPerfFunc
+    rng: np.random.Generator
+    settings: SearchSettings = field(default_factory=SearchSettings)
+    measured: dict[tuple, ConfigInfo] = field(default_factory=dict)
+    least_lat_history: list[float] = field(default_factory=list)
+    """Best latency in seconds after each round; infinity while none is valid."""
+    exhausted: bool = False
+    """Whether the last round found nothing new to measure."""
+
+    @property
+    def best(self) -> ConfigInfo | None:
+        """The fastest measured schedule, or None."""
+        valid = [info for info in self.measured.values() if info.seconds is not None]
+        return min(valid, key=lambda info: info.seconds or 0.0, default=None)
+
+    def optimize_round(self, n_seeds: int, n_steps: int, n_measure: int) -> list[ConfigInfo]:
+        """Up to `n_measure` new schedules worth measuring.
+
+        Parameters
+        ----------
+        n_seeds : start points of each sketch.
+        n_steps : gradient steps from each.
+        n_measure : size of the batch.
+        """
+        trajectories: dict[int, np.ndarray] = {}
+        for index, function in self.task_f.sketch_funcs.items():
+            start = self.start_points(function, n_seeds)
+            if len(start):
+                trajectories[index] = self.descend(function, start, n_steps)
+        ranked = self.task_f.rounded_sorted_configs(trajectories)
+        chosen = self.pick(ranked, n_measure)
+        self.exhausted = not chosen
+        return chosen
+
+    def random_round(self, n_measure: int) -> list[ConfigInfo]:
+        """Up to `n_measure` new schedules drawn uniformly over sketches and valid points."""
+        chosen: dict[tuple, ConfigInfo] = {}
+        for candidate in self._random_candidates(n_measure):
+            info = self._info(candidate)
+            if info.key not in self.measured:
+                chosen.setdefault(info.key, info)
+        return list(chosen.values())[:n_measure]
+
+    def start_points(self, function: SketchPerfFunc, n_seeds: int) -> np.ndarray:
+        """Random valid points, and points near the best measured ones of this sketch."""
+        index = function.sketch.index
+        known = sorted(
+            (i for i in self.measured.values() if i.sketch == index and i.seconds is not None),
+            key=lambda info: info.seconds or 0.0,
+        )
+        n_elite = min(int(self.settings.elite_share * n_seeds), 8 * len(known))
+        # Twice as many random points as needed are drawn and the better half by prediction kept:
+        # evaluating a point costs far less than descending from it.
+        pool = function.config_maker.make(2 * (n_seeds - n_elite), self.rng)
+        if len(pool):
+            keep = np.argsort(-function.scores(pool), kind="stable")[: n_seeds - n_elite]
+            pool = pool[keep]
+        if n_elite:
+            elite = np.array([function.point(info.config) for info in known[:8]])
+            picks = elite[np.arange(n_elite) % len(elite)]
+            pool = np.concatenate([pool, picks + self.rng.normal(0.0, 0.5, picks.shape)])
+        return pool
+
+    def descend(self, function: SketchPerfFunc, start: np.ndarray, n_steps: int) -> np.ndarray:
+        """All points visited by Adam from `start`: shape ((n_steps + 1) * n, n_variables)."""
+        settings = self.settings
+        points = torch.from_numpy(start.copy()).requires_grad_()
+        visited = [start]
+        if not start.shape[1] or not function.model.built:
+            return start
+        optimizer = torch.optim.Adam([points], lr=settings.lr)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(
+            optimizer, [max(1, int(settings.lr_milestone * n_steps))], settings.lr_decay
+        )
+        for _ in range(n_steps):
+            self.optimize_step(function, points, optimizer)
+            schedule.step()
+            visited.append(points.detach().numpy().copy())
+        return np.concatenate(visited)
+
+    def optimize_step(
+        self, function: SketchPerfFunc, points: torch.Tensor, optimizer: torch.optim.Optimizer
+    ) -> float:
+        """One step on -score plus the scaled constraint penalty; returns the summed cost."""
+        features, constraints = function.outputs(points)
+        cost = -function.model(features.float()).sum()
+        penalty = constraints.clamp_min(0.0).square().sum()
+        (cost_grad,) = torch.autograd.grad(cost, points, retain_graph=True)
+        (penalty_grad,) = torch.autograd.grad(penalty, points)
+        cost_norm = cost_grad.norm(dim=1, keepdim=True)
+        penalty_norm = penalty_grad.norm(dim=1, keepdim=True)
+        # A point with no cost gradient must still be driven back inside.
+        scale = torch.where(
+            penalty_norm > 0,
+            self.settings.penalty_ratio * cost_norm.clamp_min(1e-3) / penalty_norm.clamp_min(1e-12),
+            torch.zeros_like(penalty_norm),
+        )
+        points.grad = torch.nan_to_num(cost_grad + scale * penalty_grad)
+        optimizer.step()
+        return float(cost.detach())
+
+    def pick(self, ranked: list[Candidate], n_measure: int) -> list[ConfigInfo]:
+        """The batch to measure: best predicted but not all alike, plus a random share.
+
+        A neighbourhood contributes few candidates at first; the limit is lifted when the batch
+        would otherwise stay short.
+        """
+        n_random = min(n_measure, round(self.settings.random_share * n_measure))
+        if not self.task_f.model.built:
+            n_random = n_measure
+        chosen: dict[tuple, ConfigInfo] = {}
+        taken: list[Candidate] = []
+        for limit in (self.settings.max_per_neighbourhood, n_measure):
+            for candidate in ranked:
+                if len(chosen) >= n_measure - n_random:
+                    break
+                info = self._info(candidate)
+                if info.key in self.measured or info.key in chosen:
+                    continue
+                near = sum(
+                    other.sketch == candidate.sketch
+                    and np.abs(other.point - candidate.point).sum() <= 2
+                    for other in taken
+                )
+                if near < limit:
+                    chosen[info.key] = info
+                    taken.append(candidate)
+        for candidate in self._random_candidates(n_measure):
+            if len(chosen) >= n_measure:
+                break
+            info = self._info(candidate)
+            if info.key not in self.measured:
+                chosen.setdefault(info.key, info)
+        return list(chosen.values())
+
+    def record(self, info: ConfigInfo) -> None:
+        """Remember a measured schedule."""
+        self.measured[info.key] = info
+
+    def end_round(self) -> None:
+        """Append the best latency so far to the history."""
+        best = self.best
+        self.least_lat_history.append(
+            best.seconds if best is not None and best.seconds is not None else float("inf")
+        )
+
+    def _random_candidates(self, n: int) -> list[Candidate]:
+        functions = list(self.task_f.sketch_funcs.items())
+        counts = np.bincount(self.rng.integers(len(functions), size=2 * n), minlength=len(functions))
+        candidates = []
+        for (index, function), count in zip(functions, counts):
+            points = function.config_maker.make(int(count), self.rng)
+            if not len(points):
+                continue
+            built = function.model.built
+            scores = function.scores(points) if built else np.zeros(len(points))
+            candidates += [Candidate(index, p, float(s)) for p, s in zip(points, scores)]
+        order = self.rng.permutation(len(candidates))
+        return [candidates[i] for i in order]
+
+    def _info(self, candidate: Candidate) -> ConfigInfo:
+        function = self.task_f.sketch_funcs[candidate.sketch]
+        return ConfigInfo(candidate.sketch, function.config(candidate.point), candidate.score)

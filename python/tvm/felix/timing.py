@@ -1,0 +1,95 @@
+"""Latency of several functions in one process, interleaved so that they share the machine's moods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+__all__ = ["interleaved_seconds", "output_difference", "torch_variants"]
+
+
+def interleaved_seconds(
+    functions: Mapping[str, Callable[[], Any]], rounds: int = 15, budget: float = 60.0
+) -> dict[str, list[float]]:
+    """Seconds of each call, one sample a function and round, in turn A B C A B C.
+
+    A function whose single call takes long is sampled in fewer rounds (at least three), so that a
+    slow baseline does not stretch the comparison.
+
+    Parameters
+    ----------
+    functions : name to a function without arguments; each is called once before timing starts.
+    rounds : samples of each function.
+    budget : seconds for all samples of all functions together, roughly.
+    """
+    if rounds < 1:
+        raise ValueError(f"interleaved_seconds: rounds must be >= 1, got {rounds}")
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    limits: dict[str, int] = {}
+    for name, function in functions.items():
+        start = time.perf_counter()
+        function()
+        once = time.perf_counter() - start
+        affordable = int(budget / len(functions) / max(once, 1e-9))
+        limits[name] = max(3, min(rounds, affordable))
+    for turn in range(rounds):
+        for name, function in functions.items():
+            if turn < limits[name]:
+                start = time.perf_counter()
+                function()
+                samples[name].append(time.perf_counter() - start)
+    return samples
+
+
+def torch_variants(
+    model: torch.nn.Module, inputs: Sequence[torch.Tensor]
+) -> dict[str, Callable[[], Any]]:
+    """Eager PyTorch in inference mode, with contiguous and with channels_last memory format.
+
+    Networks without a 4-D input or parameter only have the contiguous variant. The model passed
+    in is left as it was.
+    """
+    import copy
+
+    model = copy.deepcopy(model).eval()
+
+    def runner(network: torch.nn.Module, arguments: Sequence[torch.Tensor]) -> Callable[[], Any]:
+        def run() -> Any:
+            with torch.inference_mode():
+                return network(*arguments)
+
+        return run
+
+    variants = {"contiguous": runner(model, inputs)}
+    if any(t.dim() == 4 for t in (*inputs, *model.parameters())):
+        converted = copy.deepcopy(model).to(memory_format=torch.channels_last)
+        arguments = [
+            t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs
+        ]
+        variants["channels_last"] = runner(converted, arguments)
+    return variants
+
+
+def output_difference(actual: Any, expected: Any) -> tuple[float, float]:
+    """Largest absolute difference, and largest one relative to the largest expected magnitude.
+
+    Both arguments are a tensor or equally long sequences of tensors of equal shapes.
+    """
+    first = actual if isinstance(actual, (list, tuple)) else [actual]
+    second = expected if isinstance(expected, (list, tuple)) else [expected]
+    if len(first) != len(second):
+        raise ValueError(f"output_difference: {len(first)} outputs against {len(second)}")
+    absolute = relative = 0.0
+    for a, e in zip(first, second):
+        x, y = np.asarray(a.detach()), np.asarray(e.detach())
+        if x.shape != y.shape:
+            raise ValueError(f"output_difference: shapes {x.shape} and {y.shape} differ")
+        if x.size:
+            difference = float(np.abs(x - y).max())
+            absolute = max(absolute, difference)
+            relative = max(relative, difference / max(float(np.abs(y).max()), 1e-12))
+    return absolute, relative
