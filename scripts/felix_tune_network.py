@@ -25,7 +25,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--config-seeds", type=int, default=32, help="start points per sketch and round"
     )
-    parser.add_argument("--grad-steps", type=int, default=64, help="gradient steps of a first round")
+    parser.add_argument(
+        "--grad-steps", type=int, default=64, help="gradient steps of a first round"
+    )
     parser.add_argument("--per-round", type=int, default=8, help="programs measured a round")
     parser.add_argument("--seed", type=int, default=0, help="of every random choice")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all cores)")
@@ -38,7 +40,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--timing-rounds", type=int, default=21, help="samples of the closing comparison"
     )
-    parser.add_argument("--out", type=Path, help="folder of the results (default: runs/<network>-<time>)")
+    parser.add_argument(
+        "--out", type=Path, help="folder of the results (default: runs/<network>-<time>)"
+    )
     parser.add_argument(
         "--resume", type=Path, help="go on with the run in this folder; its options apply"
     )
@@ -46,7 +50,14 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.network is None) == (options.resume is None):
         parser.error("name a network, or a folder with --resume (and not both)")
-    for name in ("batch_size", "trials", "config_seeds", "grad_steps", "per_round", "timing_rounds"):
+    for name in (
+        "batch_size",
+        "trials",
+        "config_seeds",
+        "grad_steps",
+        "per_round",
+        "timing_rounds",
+    ):
         if getattr(options, name) < 1:
             parser.error(f"{name} must be >= 1, got {getattr(options, name)}")
     if options.threads is not None and options.threads < 1:

@@ -336,7 +336,7 @@ class MLPModelPLWrapper(pl.LightningModule):
 
     def _loss_value(self, batch: SegmentBatch) -> float:
         with torch.no_grad():
-            return float(self.loss(batch))
+            return self.loss(batch).item()
 
 
 def _copy_state(network: nn.Module) -> dict[str, torch.Tensor]:

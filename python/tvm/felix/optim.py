@@ -200,7 +200,9 @@ class Optimizer:
                     logger.info("every task is finished; stopping before the budget is used")
                     break
                 task = self.tasks[chosen]
-                limit = min(self._batch_size(task, measure_per_round), n_measurements - self.n_measure)
+                limit = min(
+                    self._batch_size(task, measure_per_round), n_measurements - self.n_measure
+                )
                 self._do_one_task_one_round(task, n_config_seeds, n_grad_steps, limit, bar)
                 if on_round is not None:
                     on_round(self)
@@ -323,9 +325,7 @@ class Optimizer:
 
         def on_result(position: int, result: MeasureResult) -> None:
             if self.output_file is not None:
-                auto_scheduler.save_records(
-                    str(self.output_file), [inputs[position]], [result]
-                )
+                auto_scheduler.save_records(str(self.output_file), [inputs[position]], [result])
             self._register(task, infos[position], result)
             seconds = self.network_seconds()
             bar.set_postfix_str(

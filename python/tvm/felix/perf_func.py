@@ -140,9 +140,7 @@ class SketchPerfFunc:
         for row in matrix:
             members = np.flatnonzero(row > 0)
             if 2 <= members.size <= 8 and (row[members] == row[members[0]]).all():
-                moves += [
-                    (unit[i] - unit[j])[None] for i in members for j in members if i != j
-                ]
+                moves += [(unit[i] - unit[j])[None] for i in members for j in members if i != j]
         return np.unique(np.concatenate(moves), axis=0) if n else np.zeros((0, 0))
 
 

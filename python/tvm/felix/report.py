@@ -14,7 +14,14 @@ from rich.table import Table
 from .optim import TaskResult, TuneResult
 from .sym_task import SymTaskAndInstances
 
-__all__ = ["draw_curve", "print_network_table", "print_results", "print_tasks", "versions", "write_summary"]
+__all__ = [
+    "draw_curve",
+    "print_network_table",
+    "print_results",
+    "print_tasks",
+    "versions",
+    "write_summary",
+]
 
 _console = Console(highlight=False)
 
@@ -78,7 +85,10 @@ def print_network_table(
 
 
 def draw_curve(
-    history: Sequence[tuple[float, int, float]], path: Path, title: str, pytorch: float | None = None
+    history: Sequence[tuple[float, int, float]],
+    path: Path,
+    title: str,
+    pytorch: float | None = None,
 ) -> None:
     """Best estimated network latency against wall time and against measurements, as a PNG.
 

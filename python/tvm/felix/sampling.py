@@ -1,4 +1,4 @@
-"""Random points of a sketch's exponent polytope, and the way back from real points to integer ones."""
+"""Random points of a sketch's exponent polytope, and rounding of real points to integer ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from scipy.optimize import linprog
 __all__ = ["Polytope", "RandConfigMaker"]
 
 _TOLERANCE = 1e-6
+# A coordinate that can move less than this has no freedom; well above what the solver's own
+# tolerances leave open, well below the unit distance between configurations.
+_FREEDOM = 1e-4
 # Steps a chain walks before its position is used. Hit-and-run mixes in O(n^2) steps from a central
 # point; the polytopes here have 10 to 40 nearly independent dimensions, where 64 is ample.
 _BURN_IN = 64
@@ -85,6 +88,8 @@ class Polytope:
         valid : bool, shape (n_points,); False where the repair did not reach the polytope.
         """
         rounded = np.rint(points)
+        if not len(self.offset):
+            return rounded, np.ones(len(points), dtype=bool)
         for _ in range(4 * self.n_variables + 4):
             violation = self.violation(rounded)
             worst = violation.argmax(axis=1)
@@ -107,13 +112,13 @@ class Polytope:
                 raise ValueError("Polytope: the constraints cannot be met (no variable is left)")
             return np.zeros(0), np.zeros(0, dtype=bool)
         center, radius = self._chebyshev(np.ones(n, dtype=bool), np.zeros(n))
-        if radius > _TOLERANCE:
+        if radius > _FREEDOM:
             return center, np.ones(n, dtype=bool)
         # A flat polytope has no interior: find the coordinates without freedom, fix them, and take
         # the centre of the rest.
         low = np.array([self._extreme(i, 1.0) for i in range(n)])
         high = np.array([self._extreme(i, -1.0) for i in range(n)])
-        free = high - low > _TOLERANCE
+        free = high - low > _FREEDOM
         if not free.any():
             return low, free
         center, _ = self._chebyshev(free, low)

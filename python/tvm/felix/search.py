@@ -152,7 +152,7 @@ class SingleTaskOptimizer:
         )
         points.grad = torch.nan_to_num(cost_grad + scale * penalty_grad)
         optimizer.step()
-        return float(cost.detach())
+        return cost.item()
 
     def pick(self, ranked: list[Candidate], n_measure: int) -> list[ConfigInfo]:
         """The batch to measure: best predicted but not all alike, plus a random share.
@@ -201,7 +201,9 @@ class SingleTaskOptimizer:
 
     def _random_candidates(self, n: int) -> list[Candidate]:
         functions = list(self.task_f.sketch_funcs.items())
-        counts = np.bincount(self.rng.integers(len(functions), size=2 * n), minlength=len(functions))
+        counts = np.bincount(
+            self.rng.integers(len(functions), size=2 * n), minlength=len(functions)
+        )
         candidates = []
         for (index, function), count in zip(functions, counts):
             points = function.config_maker.make(int(count), self.rng)

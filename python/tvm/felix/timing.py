@@ -1,4 +1,4 @@
-"""Latency of several functions in one process, interleaved so that they share the machine's moods."""
+"""Latency of functions in one process, interleaved so that they share the machine's moods."""
 
 from __future__ import annotations
 

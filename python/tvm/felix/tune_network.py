@@ -1,4 +1,4 @@
-"""The whole job: a network in, a folder with records, curve and summary, and a faster network out."""
+"""The whole job: a network in; a faster one, and a folder with records and figures, out."""
 
 from __future__ import annotations
 
@@ -126,9 +126,7 @@ def tune_network(
 
     report.print_results(result.tasks, untuned)
     report.print_network_table(latency, *differences)
-    report.draw_curve(
-        result.history, folder / "curve.png", settings.network, latency["pytorch"]
-    )
+    report.draw_curve(result.history, folder / "curve.png", settings.network, latency["pytorch"])
     report.write_summary(
         folder / "summary.json",
         {
@@ -190,4 +188,3 @@ def _write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".partial")
     temporary.write_text(text)
     temporary.replace(path)
-

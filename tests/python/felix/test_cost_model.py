@@ -1,0 +1,119 @@
+"""The cost model learns, keeps its best weights, and reads only its own files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper
+from tvm.felix.dataset import ConfigMeta, DatasetBuilder
+from tvm.felix.metrics import pair_accuracy, peak_score, spearman
+
+
+def made_up_programs(n: int, n_features: int = 12, n_tasks: int = 3, seed: int = 0):
+    """Programs of two stores whose throughput is a smooth function of their features."""
+    rng = np.random.default_rng(seed)
+    data = DatasetBuilder()
+    weight = np.random.default_rng(99).normal(size=n_features)
+    for i in range(n):
+        features = rng.normal(size=(2, n_features))
+        gflops = np.exp(np.tanh(features.sum(0) @ weight / 4) * 2)
+        meta = ConfigMeta(f"task{i % n_tasks}", 0, {"sp_0_0": i}, 1e-3)
+        assert data.add(features, gflops * 1e9 * 1e-3, meta)
+    return data
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_training_lowers_every_loss_on_a_small_data_set(loss):
+    data = made_up_programs(64)
+    model = MLPModelPLWrapper(loss_func=loss, pretrained=False)
+    model.ensure_built(12, torch.from_numpy(np.vstack(data.features)))
+    before = model.loss(data.batch()).item()
+    model.train_self(data, n_steps=150, lr=1e-3, hold_out=0.0)
+    assert model.loss(data.batch()).item() < 0.7 * before
+
+
+def test_training_ranks_unseen_programs():
+    model = MLPModelPLWrapper(pretrained=False)
+    model.train_self(made_up_programs(400), n_steps=400, lr=1e-3)
+    metrics = model.ranking_metrics(made_up_programs(200, seed=1).batch())
+    assert metrics["spearman"] > 0.7
+    assert metrics["peak_score@5"] > 0.7
+
+
+def test_programs_packed_by_segments_score_like_the_same_programs_alone():
+    data = made_up_programs(5)
+    model = MLPModelPLWrapper(n_features=12, pretrained=False)
+    packed = model.model.forward_segments(data.batch())
+    alone = torch.stack([model(torch.from_numpy(f)[None])[0] for f in data.features])
+    assert torch.allclose(packed, alone, atol=1e-5)
+
+
+def test_a_saved_model_predicts_the_same_after_loading(tmp_path):
+    data = made_up_programs(32)
+    model = MLPModelPLWrapper(pretrained=False)
+    model.train_self(data, n_steps=20)
+    model.save(tmp_path / "model.ckpt")
+    again = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
+    features = torch.from_numpy(np.stack(data.features))
+    assert torch.equal(model(features), again(features))
+
+
+def test_equal_seeds_train_equal_models():
+    results = []
+    for _ in range(2):
+        model = MLPModelPLWrapper(pretrained=False, seed=3)
+        model.train_self(made_up_programs(40), n_steps=20)
+        results.append(model(torch.ones(1, 2, 12)))
+    assert torch.equal(*results)
+
+
+def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():
+    model = MLPModelPLWrapper(n_features=12, pretrained=False)
+    with pytest.raises(ValueError, match="takes 12 features a row but the tasks have 13"):
+        model.ensure_built(13)
+
+
+def test_a_foreign_file_is_refused(tmp_path):
+    torch.save({"a": 1}, tmp_path / "other.ckpt")
+    with pytest.raises(ValueError, match="not a cost-model checkpoint"):
+        MLPModelPLWrapper(pretrained=tmp_path / "other.ckpt")
+    with pytest.raises(FileNotFoundError, match="missing.ckpt does not exist"):
+        MLPModelPLWrapper(pretrained=tmp_path / "missing.ckpt")
+
+
+def test_an_unknown_loss_is_refused_and_the_known_ones_listed():
+    with pytest.raises(ValueError, match="log_mse, mse, rank, relative"):
+        MLPModelPLWrapper(loss_func="mae")
+
+
+def test_a_data_set_reads_back_what_was_written(tmp_path):
+    data = made_up_programs(7)
+    data.save(tmp_path / "data.npz")
+    again = DatasetBuilder.load(tmp_path / "data.npz")
+    assert again.conf_meta == data.conf_meta
+    assert again.labels == pytest.approx(data.labels)
+    assert all((a == b).all() for a, b in zip(again.features, data.features))
+
+
+def test_a_data_set_split_by_task_shares_no_task():
+    train, rest = made_up_programs(30, n_tasks=6).split_by_task(0.5, np.random.default_rng(0))
+    assert len(train) + len(rest) == 30
+    assert not {m.task for m in train.conf_meta} & {m.task for m in rest.conf_meta}
+
+
+def test_programs_with_infinite_features_are_left_out():
+    data = DatasetBuilder()
+    meta = ConfigMeta("t", 0, {}, 1e-3)
+    assert not data.add(np.array([[np.inf, 0.0]]), 1e6, meta)
+    assert len(data) == 0
+
+
+def test_metrics_reach_their_best_for_perfect_and_their_worst_for_reversed_order():
+    measured = np.array([1.0, 4.0, 2.0, 3.0])
+    assert spearman(measured, measured) == pytest.approx(1.0)
+    assert spearman(-measured, measured) == pytest.approx(-1.0)
+    assert pair_accuracy(measured, measured) == 1.0
+    assert peak_score(measured, measured, 2) == 1.0
+    assert peak_score(-measured, measured, 1) == 0.25
