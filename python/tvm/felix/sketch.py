@@ -1,0 +1,76 @@
+"""One symbolic schedule: loop structure fixed, tile sizes open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tvm.auto_scheduler import State
+
+from . import ffi
+from .features import FeaturePackPy
+
+if TYPE_CHECKING:
+    from .sym_task import SymTask
+
+__all__ = ["Sketch"]
+
+
+class Sketch:
+    """A loop structure of a task whose tile sizes are variables.
+
+    Attributes
+    ----------
+    parent_task : the SymTask it belongs to.
+    index : its position among the task's sketches, which records and data sets refer to.
+    state : the symbolic loop state.
+    state_repr : text of the state; equal texts mean equal sketches.
+    tr_steps : text of the transform steps.
+    backbone : tuple of step tags, e.g. ("SP", "RE", "FU", "AN").
+    code, context : lowered program with the variables left in, and what is known of them.
+    """
+
+    def __init__(self, parent_task: SymTask, index: int, state: State) -> None:
+        self.parent_task = parent_task
+        self.index = index
+        self.state = state
+        self.state_repr = str(state)
+        self.code, self.context = ffi.generate_code_for_state(parent_task.ansor_task, state, True)
+        self.backbone = ffi.extract_backbone(state)
+        self.tr_steps = ffi.print_state_tr_steps(state)
+
+    @cached_property
+    def _features(self) -> FeaturePackPy:
+        return ffi.get_feature_pack(self.parent_task.ansor_task, self.code, self.context)
+
+    def fetch_features(self) -> FeaturePackPy:
+        """Features and constraints over the exponents; extracted once.
+
+        Raises
+        ------
+        ValueError : the program cannot be described, or its constraints cannot be met.
+        """
+        return self._features
+
+    def state_from_config(self, config: Mapping[str, int]) -> State:
+        """The concrete state with the given knob values.
+
+        Raises
+        ------
+        ValueError : a knob is missing or unknown.
+        """
+        return ffi.state_from_config(self.parent_task.ansor_task, self.state, config)
+
+    def config_from_state(self, state: State) -> dict[str, int] | None:
+        """Knob values with which this sketch gives `state`, or None if it is of another sketch."""
+        if ffi.extract_backbone(state) != self.backbone:
+            return None
+        config = ffi.extract_config_dict(self.state, state)
+        # Sketches can share a backbone and differ in loop order; replaying tells them apart.
+        if config is None or str(self.state_from_config(config)) != str(state):
+            return None
+        return config
+
+    def __repr__(self) -> str:
+        return f"Sketch({self.index}, {'-'.join(self.backbone)})"
