@@ -1,0 +1,28 @@
+/*!
+ * \file tvm/ir/span.h
+ * \brief Where in a source text something was written.
+ */
+#ifndef TVM_IR_SPAN_H_
+#define TVM_IR_SPAN_H_
+
+#include <tvm/node/node.h>
+
+namespace tvm {
+
+/*! \brief A stretch of text; lines and columns count from 1. */
+class SpanNode : public Object {
+ public:
+  String source_name;
+  int line = 0, column = 0, end_line = 0, end_column = 0;
+  TVM_DECLARE_NODE(SpanNode, Object, "Span", Value(source_name), Value(line), Value(column),
+                   Value(end_line), Value(end_column));
+};
+class Span : public ObjectRef {
+ public:
+  TVM_DLL Span(String source_name, int line, int column, int end_line, int end_column);
+  TVM_DEFINE_REF(Span, ObjectRef, SpanNode);
+};
+
+}  // namespace tvm
+
+#endif  // TVM_IR_SPAN_H_
