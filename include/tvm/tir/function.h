@@ -36,15 +36,13 @@ class PrimFunc : public BaseFunc {
 
 /*! \brief Keys of function attributes. */
 namespace attr {
-/*! \brief The name under which the linked function is visible. */
-constexpr const char* kGlobalSymbol = "global_symbol";
-constexpr const char* kTarget = "target";
+using tvm::attr::kCallingConv;
+using tvm::attr::kGlobalSymbol;
 /*! \brief The body may assume that no two buffer arguments overlap. */
-constexpr const char* kNoAlias = "tir.noalias";
+using tvm::attr::kNoAlias;
+using tvm::attr::kTarget;
 /*! \brief Indices of parameters whose values are constant, so that a schedule may lay them out. */
 constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
-/*! \brief "packed" once MakePackedAPI has run. */
-constexpr const char* kCallingConv = "calling_conv";
 }  // namespace attr
 
 }  // namespace tir

@@ -22,13 +22,13 @@ class VarNode : public PrimExprNode {
   String name_hint;
   /*! \brief Type in full; a pointer to buffer data says the element type and the memory scope. */
   Type type_annotation;
-  TVM_DECLARE_VAR_NODE(VarNode, PrimExprNode, "tir.Var", Ignore(name_hint),
-                       Value(type_annotation));
+  static constexpr bool kIsVariable = true;
+  TVM_DECLARE_NODE(VarNode, PrimExprNode, "tir.Var", Ignore(name_hint), Value(type_annotation));
 };
 
 class Var : public PrimExpr {
  public:
-  explicit Var(String name_hint = "v", DataType dtype = DataType::Int(32));
+  explicit Var(String name_hint, DataType dtype = DataType::Int(32));
   explicit Var(String name_hint, Type type_annotation);
   /*! \brief A fresh variable of the same type, named `name_hint + suffix`. */
   Var copy_with_suffix(const String& suffix) const;
@@ -54,12 +54,12 @@ enum class SizeVarKind : int {
 class SizeVarNode : public VarNode {
  public:
   SizeVarKind kind = SizeVarKind::kOther;
-  TVM_DECLARE_VAR_NODE(SizeVarNode, VarNode, "tir.SizeVar", Value(kind));
+  TVM_DECLARE_NODE(SizeVarNode, VarNode, "tir.SizeVar", Value(kind));
 };
 
 class SizeVar : public Var {
  public:
-  explicit SizeVar(String name_hint = "s", DataType dtype = DataType::Int(32),
+  explicit SizeVar(String name_hint, DataType dtype = DataType::Int(32),
                    SizeVarKind kind = SizeVarKind::kOther);
   TVM_DEFINE_REF(SizeVar, Var, SizeVarNode);
 };

@@ -1,0 +1,49 @@
+/*!
+ * \file src/tir/op/builtin.cc
+ * \brief Registration of the intrinsics that passes create.
+ */
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/builtin.h>
+
+namespace tvm {
+namespace tir {
+namespace builtin {
+
+#define TVM_TIR_DEFINE_BUILTIN(Name, Effect)                                            \
+  const Op& Name() {                                                                    \
+    static const Op op = Op::Get("tir." #Name);                                         \
+    return op;                                                                          \
+  }                                                                                     \
+  TVM_REGISTER_OP("tir." #Name)                                                         \
+      .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::Effect)))
+
+TVM_TIR_DEFINE_BUILTIN(ret, kUpdateState).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(likely, kExprAnnotation).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(if_then_else, kPure).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(reinterpret, kPure).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(fma, kPure).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(isnan, kPure).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(bitwise_and, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(bitwise_or, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(bitwise_xor, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(bitwise_not, kPure).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(shift_left, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(shift_right, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(large_uint_imm, kPure).set_num_inputs(2);
+TVM_TIR_DEFINE_BUILTIN(address_of, kPure).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(prefetch, kOpaque).set_num_inputs(4);
+TVM_TIR_DEFINE_BUILTIN(call_extern, kOpaque);
+TVM_TIR_DEFINE_BUILTIN(call_pure_extern, kPure);
+TVM_TIR_DEFINE_BUILTIN(call_llvm_pure_intrin, kPure);
+TVM_TIR_DEFINE_BUILTIN(call_packed, kOpaque);
+TVM_TIR_DEFINE_BUILTIN(null_handle, kPure).set_num_inputs(0);
+TVM_TIR_DEFINE_BUILTIN(isnullptr, kPure).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(struct_get, kReadState).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(error_text, kPure);
+TVM_TIR_DEFINE_BUILTIN(storage_sync, kOpaque).set_num_inputs(1);
+
+#undef TVM_TIR_DEFINE_BUILTIN
+
+}  // namespace builtin
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,27 @@
+/*!
+ * \file src/tir/op/const_fold.h
+ * \brief Folding of operators on constants, and of identities such as x + 0.
+ */
+#ifndef TVM_SRC_TIR_OP_CONST_FOLD_H_
+#define TVM_SRC_TIR_OP_CONST_FOLD_H_
+
+#include <tvm/tir/expr.h>
+
+namespace tvm {
+namespace tir {
+
+/*!
+ * \brief The operator applied to operands of one type, if that needs no new operator; else
+ * undefined. An integer result that overflows its type is not folded.
+ *
+ * Dividing an integer by the constant zero is a ValueError.
+ */
+template <typename Op>
+PrimExpr TryConstFold(const PrimExpr& a, const PrimExpr& b);
+
+/*! \brief Conversion of a scalar constant to the scalar type `t`, or undefined. */
+PrimExpr FoldCast(DataType t, const PrimExpr& value);
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_SRC_TIR_OP_CONST_FOLD_H_

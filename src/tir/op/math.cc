@@ -1,0 +1,173 @@
+/*!
+ * \file src/tir/op/math.cc
+ * \brief Math functions: one Op each, folded on constants the host can compute exactly alike.
+ */
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <cmath>
+
+namespace tvm {
+
+using namespace tir;
+
+namespace {
+
+bool IsFloating(DataType t) { return t.is_float() || t.is_bfloat16(); }
+bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
+
+void CheckFloat(const char* name, const PrimExpr& x) {
+  TVM_CHECK(x.defined(), ValueError) << name << ": the operand is undefined";
+  TVM_CHECK(IsFloating(x.dtype()), TypeError)
+      << name << "(" << x << ") needs a floating point operand, got " << x.dtype()
+      << "; cast it first";
+}
+
+/*! \brief `f` of a float32 or float64 constant, else undefined. */
+PrimExpr FoldUnary(const PrimExpr& x, double (*f)(double)) {
+  const auto* imm = x.as<FloatImmNode>();
+  if (f == nullptr || imm == nullptr || !imm->dtype.is_float() || imm->dtype.bits() < 32) {
+    return PrimExpr();
+  }
+  return make_const(imm->dtype, f(imm->value));
+}
+
+PrimExpr UnaryCall(const char* name, const Op& op, PrimExpr x, double (*f)(double)) {
+  CheckFloat(name, x);
+  if (PrimExpr folded = FoldUnary(x, f); folded.defined()) return folded;
+  return Call(x.dtype(), op, {x});
+}
+
+/*! \brief A function that changes no integer. */
+PrimExpr RoundingCall(const char* name, const Op& op, PrimExpr x, double (*f)(double)) {
+  if (x.defined() && IsIntegral(x.dtype())) return x;
+  return UnaryCall(name, op, std::move(x), f);
+}
+
+PrimExpr BinaryCall(const char* name, const Op& op, PrimExpr x, PrimExpr y) {
+  BinaryOpMatchTypes(x, y);
+  CheckFloat(name, x);
+  return Call(x.dtype(), op, {x, y});
+}
+
+double Exp10(double x) { return std::pow(10.0, x); }
+double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+double Rsqrt(double x) { return 1.0 / std::sqrt(x); }
+
+}  // namespace
+
+#define TVM_TIR_REGISTER_PURE(Name, Inputs)                                                 \
+  TVM_REGISTER_OP("tir." Name)                                                              \
+      .set_num_inputs(Inputs)                                                               \
+      .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
+
+#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold)                                     \
+  TVM_TIR_REGISTER_PURE(#Func, 1);                                                 \
+  PrimExpr Func(PrimExpr x) {                                                      \
+    static const Op op = Op::Get("tir." #Func);                                    \
+    return Make(#Func, op, std::move(x), Fold);                                    \
+  }                                                                                \
+  TVM_REGISTER_GLOBAL("tir." #Func).set_body_typed([](PrimExpr x) { return Func(x); })
+
+TVM_TIR_DEFINE_UNARY(exp, UnaryCall, std::exp);
+TVM_TIR_DEFINE_UNARY(exp2, UnaryCall, std::exp2);
+TVM_TIR_DEFINE_UNARY(exp10, UnaryCall, Exp10);
+TVM_TIR_DEFINE_UNARY(erf, UnaryCall, std::erf);
+TVM_TIR_DEFINE_UNARY(tanh, UnaryCall, std::tanh);
+TVM_TIR_DEFINE_UNARY(sigmoid, UnaryCall, Sigmoid);
+TVM_TIR_DEFINE_UNARY(sqrt, UnaryCall, std::sqrt);
+TVM_TIR_DEFINE_UNARY(rsqrt, UnaryCall, Rsqrt);
+TVM_TIR_DEFINE_UNARY(log, UnaryCall, std::log);
+TVM_TIR_DEFINE_UNARY(log2, UnaryCall, std::log2);
+TVM_TIR_DEFINE_UNARY(log10, UnaryCall, std::log10);
+TVM_TIR_DEFINE_UNARY(log1p, UnaryCall, std::log1p);
+TVM_TIR_DEFINE_UNARY(cos, UnaryCall, std::cos);
+TVM_TIR_DEFINE_UNARY(sin, UnaryCall, std::sin);
+TVM_TIR_DEFINE_UNARY(tan, UnaryCall, std::tan);
+TVM_TIR_DEFINE_UNARY(acos, UnaryCall, std::acos);
+TVM_TIR_DEFINE_UNARY(asin, UnaryCall, std::asin);
+TVM_TIR_DEFINE_UNARY(atan, UnaryCall, std::atan);
+TVM_TIR_DEFINE_UNARY(cosh, UnaryCall, std::cosh);
+TVM_TIR_DEFINE_UNARY(sinh, UnaryCall, std::sinh);
+TVM_TIR_DEFINE_UNARY(floor, RoundingCall, std::floor);
+TVM_TIR_DEFINE_UNARY(ceil, RoundingCall, std::ceil);
+TVM_TIR_DEFINE_UNARY(round, RoundingCall, std::round);
+TVM_TIR_DEFINE_UNARY(nearbyint, RoundingCall, std::nearbyint);
+TVM_TIR_DEFINE_UNARY(trunc, RoundingCall, std::trunc);
+
+TVM_TIR_REGISTER_PURE("pow", 2);
+TVM_TIR_REGISTER_PURE("fmod", 2);
+TVM_TIR_REGISTER_PURE("atan2", 2);
+TVM_TIR_REGISTER_PURE("fabs", 1);
+TVM_TIR_REGISTER_PURE("popcount", 1);
+
+PrimExpr pow(PrimExpr x, PrimExpr y) {
+  static const Op op = Op::Get("tir.pow");
+  BinaryOpMatchTypes(x, y);
+  const auto* base = x.as<FloatImmNode>();
+  const auto* exponent = y.as<FloatImmNode>();
+  if (base != nullptr && exponent != nullptr && x.dtype().bits() >= 32) {
+    return make_const(x.dtype(), std::pow(base->value, exponent->value));
+  }
+  return BinaryCall("pow", op, std::move(x), std::move(y));
+}
+
+PrimExpr fmod(PrimExpr x, PrimExpr y) {
+  static const Op op = Op::Get("tir.fmod");
+  return BinaryCall("fmod", op, std::move(x), std::move(y));
+}
+
+PrimExpr atan2(PrimExpr y, PrimExpr x) {
+  static const Op op = Op::Get("tir.atan2");
+  return BinaryCall("atan2", op, std::move(y), std::move(x));
+}
+
+PrimExpr abs(PrimExpr x) {
+  if (x.dtype().is_uint()) return x;
+  if (x.dtype().is_int()) {
+    if (const int64_t* value = as_const_int(x)) return make_const(x.dtype(), std::abs(*value));
+    return Select(x >= make_zero(x.dtype()), x, neg(x));
+  }
+  static const Op op = Op::Get("tir.fabs");
+  return UnaryCall("abs", op, std::move(x), std::fabs);
+}
+
+PrimExpr isnan(PrimExpr x) {
+  DataType result = DataType::Bool(x.dtype().lanes());
+  if (IsIntegral(x.dtype())) return make_const(result, false);
+  if (const auto* imm = x.as<FloatImmNode>()) return make_const(result, std::isnan(imm->value));
+  return Call(result, builtin::isnan(), {x});
+}
+
+PrimExpr fma(PrimExpr x, PrimExpr y, PrimExpr z) {
+  BinaryOpMatchTypes(x, y);
+  BinaryOpMatchTypes(x, z);
+  BinaryOpMatchTypes(y, z);
+  return Call(x.dtype(), builtin::fma(), {x, y, z});
+}
+
+PrimExpr popcount(PrimExpr x) {
+  static const Op op = Op::Get("tir.popcount");
+  TVM_CHECK(IsIntegral(x.dtype()), TypeError)
+      << "popcount is for integers, got " << x << " (" << x.dtype() << ")";
+  return Call(x.dtype(), op, {x});
+}
+
+TVM_REGISTER_GLOBAL("tir._OpPow").set_body_typed([](PrimExpr x, PrimExpr y) { return pow(x, y); });
+TVM_REGISTER_GLOBAL("tir.fmod").set_body_typed([](PrimExpr x, PrimExpr y) { return fmod(x, y); });
+TVM_REGISTER_GLOBAL("tir.atan2").set_body_typed([](PrimExpr y, PrimExpr x) {
+  return atan2(y, x);
+});
+TVM_REGISTER_GLOBAL("tir.abs").set_body_typed([](PrimExpr x) { return abs(x); });
+TVM_REGISTER_GLOBAL("tir.isnan").set_body_typed([](PrimExpr x) { return isnan(x); });
+TVM_REGISTER_GLOBAL("tir.fma").set_body_typed([](PrimExpr x, PrimExpr y, PrimExpr z) {
+  return fma(x, y, z);
+});
+TVM_REGISTER_GLOBAL("tir.popcount").set_body_typed([](PrimExpr x) { return popcount(x); });
+
+#undef TVM_TIR_DEFINE_UNARY
+#undef TVM_TIR_REGISTER_PURE
+
+}  // namespace tvm
