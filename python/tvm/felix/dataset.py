@@ -97,13 +97,30 @@ class DatasetBuilder:
             groups=torch.tensor([names[self.conf_meta[i].task] for i in chosen]),
         )
 
-    def minibatches(self, size: int, rng: np.random.Generator) -> Iterator[SegmentBatch]:
-        """One shuffled pass. The last, shorter batch is included unless it has a single program."""
-        order = rng.permutation(len(self))
-        for start in range(0, len(order), size):
-            part = order[start : start + size]
-            if len(part) > 1 or len(order) == 1:
-                yield self.batch(part)
+    def minibatches(
+        self, size: int, rng: np.random.Generator, per_task: int = 32
+    ) -> Iterator[SegmentBatch]:
+        """One shuffled pass in batches of about `size` programs.
+
+        Programs come in runs of up to `per_task` of one task, because losses and metrics that
+        compare programs inside a task say nothing about a batch of unrelated ones.
+        """
+        by_task: dict[str, list[int]] = {}
+        for i in rng.permutation(len(self)):
+            by_task.setdefault(self.conf_meta[i].task, []).append(int(i))
+        runs = [
+            members[start : start + per_task]
+            for members in by_task.values()
+            for start in range(0, len(members), per_task)
+        ]
+        batch: list[int] = []
+        for position in rng.permutation(len(runs)):
+            batch += runs[position]
+            if len(batch) >= size:
+                yield self.batch(batch)
+                batch = []
+        if batch:
+            yield self.batch(batch)
 
     def split_by_task(
         self, train_ratio: float, rng: np.random.Generator

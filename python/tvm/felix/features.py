@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 import tvm._ffi
 from tvm.runtime import Object
-
-from .tape import Tape
 
 __all__ = ["FeaturePackPy", "LinearExpr"]
 

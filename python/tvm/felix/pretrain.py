@@ -1,0 +1,169 @@
+"""Pre-training of the cost model: random programs to measure, data sets from records, training."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
+from torch.utils.data import DataLoader, IterableDataset
+from tqdm import tqdm
+
+from .cost_model import MLPModelPLWrapper
+from .dataset import DatasetBuilder, SegmentBatch
+from .optim import Optimizer
+from .sym_task import SymTaskAndInstances
+
+__all__ = ["dataset_from_records", "filter_latency", "measure_random_programs", "train_mlp"]
+
+logger = logging.getLogger(__name__)
+
+
+def measure_random_programs(
+    tasks: Sequence[SymTaskAndInstances],
+    per_task: int,
+    records: str | Path,
+    *,
+    seed: int = 0,
+    batch: int = 16,
+    progress: bool = True,
+) -> int:
+    """Measure up to `per_task` random valid schedules of each task; appends to `records`.
+
+    Records that the file already holds count, so an interrupted collection goes on where it
+    stopped. Returns the number of programs measured by this call.
+    """
+    optimizer = Optimizer(tasks, MLPModelPLWrapper(pretrained=False), seed=seed)
+    optimizer.output_file = Path(records)
+    if Path(records).exists():
+        optimizer.restore(records)
+    before = optimizer.n_measure
+    with tqdm(total=per_task * len(optimizer.tasks), disable=not progress, unit="prog") as bar:
+        bar.update(min(before, bar.total))
+        for task in optimizer.tasks:
+            while len(task.search.measured) < per_task:
+                infos = task.search.random_round(min(batch, per_task - len(task.search.measured)))
+                if not infos:
+                    break
+                optimizer.measure_configs(task, infos, bar)
+    return optimizer.n_measure - before
+
+
+def dataset_from_records(
+    tasks: Sequence[SymTaskAndInstances], records: str | Path
+) -> DatasetBuilder:
+    """Features and labels of all valid records that belong to the tasks."""
+    optimizer = Optimizer(tasks, MLPModelPLWrapper(pretrained=False))
+    used = optimizer.restore(records)
+    logger.info("%d of the records in %s belong to the tasks", used, records)
+    return optimizer.data_builder
+
+
+def filter_latency(
+    data: DatasetBuilder, min_seconds: float = 0.0, max_seconds: float = math.inf
+) -> DatasetBuilder:
+    """The programs whose latency lies in [min_seconds, max_seconds]."""
+    return data.select(
+        [i for i, m in enumerate(data.conf_meta) if min_seconds <= m.seconds <= max_seconds]
+    )
+
+
+class _Batches(IterableDataset):
+    """One pass over a data set per epoch, reshuffled each time."""
+
+    def __init__(self, data: DatasetBuilder, size: int, seed: int) -> None:
+        self._data, self._size, self._rng = data, size, np.random.default_rng(seed)
+
+    def __iter__(self) -> Iterator[SegmentBatch]:
+        return self._data.minibatches(self._size, self._rng)
+
+
+class _WholeSet(IterableDataset):
+    """The whole data set as one batch, so that metrics are computed over complete tasks."""
+
+    def __init__(self, data: DatasetBuilder) -> None:
+        self._data = data
+
+    def __iter__(self) -> Iterator[SegmentBatch]:
+        yield self._data.batch()
+
+
+def train_mlp(
+    data: DatasetBuilder,
+    model: MLPModelPLWrapper,
+    output: str | Path,
+    *,
+    train_ratio: float = 0.9,
+    epochs: int = 200,
+    seed: int = 0,
+    log_folder: str | Path | None = None,
+    progress: bool = True,
+) -> dict[str, float]:
+    """Train `model` on most of the tasks, validate on the rest, and write the best weights.
+
+    Parameters
+    ----------
+    data : measured programs of at least two tasks.
+    model : a model without weights yet; its inputs are standardised on the training part.
+    output : checkpoint in the format of `MLPModelPLWrapper.save`.
+    train_ratio : share of the tasks used for training, in (0, 1).
+    epochs : passes over the training part.
+    log_folder : of the TensorBoard log; None writes none.
+
+    Returns
+    -------
+    Validation loss and ranking metrics of the written weights.
+
+    Raises
+    ------
+    ValueError : the split leaves one side without programs.
+    """
+    train, validation = data.split_by_task(train_ratio, np.random.default_rng(seed))
+    if not len(train) or not len(validation):
+        raise ValueError(
+            f"train_mlp: {len(data)} programs split by task into {len(train)} and "
+            f"{len(validation)}; more tasks or another train_ratio (now {train_ratio}) are needed"
+        )
+    model.ensure_built(train.features[0].shape[1])
+    assert model.model is not None
+    whole = train.batch()
+    model.model.standardise(whole.features, whole.labels)
+    output = Path(output)
+    checkpoint = ModelCheckpoint(
+        dirpath=output.parent, filename=output.stem + "-best", monitor="val_loss"
+    )
+    callbacks: list[pl.Callback] = [checkpoint]
+    tensorboard: TensorBoardLogger | bool = False
+    if log_folder is not None:
+        tensorboard = TensorBoardLogger(str(log_folder), name="cost_model")
+        callbacks.append(LearningRateMonitor())
+    trainer = pl.Trainer(
+        max_epochs=epochs,
+        accelerator="cpu",
+        gradient_clip_val=0.5,
+        callbacks=callbacks,
+        logger=tensorboard,
+        enable_progress_bar=progress,
+        enable_model_summary=False,
+        log_every_n_steps=1,
+    )
+    trainer.fit(
+        model,
+        DataLoader(_Batches(train, model.batch_size, seed), batch_size=None),
+        DataLoader(_WholeSet(validation), batch_size=None),
+    )
+    best = Path(checkpoint.best_model_path)
+    state = torch.load(best, map_location="cpu", weights_only=False)  # written a moment ago
+    model.load_state_dict(state["state_dict"])
+    best.unlink()
+    model.save(output)
+    whole = validation.batch()
+    with torch.no_grad():
+        loss = model.loss(whole).item()
+    return {"val_loss": loss, **model.ranking_metrics(whole)}
