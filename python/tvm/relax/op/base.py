@@ -1,0 +1,142 @@
+"""How a call of a graph operator is made and what is known about its result."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te
+from tvm.ir import GlobalVar, Op, RelayExpr, register_op
+
+from ..expr import Call, Constant, ShapeExpr, Tuple, const, dict_attrs
+from ..struct_info import (
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    static_shape,
+)
+from .registry import get_op, op_spec
+
+__all__ = ["attrs_of", "call_tir", "infer_struct_info", "make_call", "scalar_value"]
+
+
+def attrs_of(call: Call) -> dict[str, Any]:
+    """Settings of a call as plain Python values; lists become tuples."""
+    return {str(k): _plain(v) for k, v in call.attrs.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    literal = getattr(value, "value", None)
+    if literal is not None:
+        return literal
+    return tuple(_plain(v) for v in value)
+
+
+def scalar_value(expr: RelayExpr) -> bool | int | float | None:
+    """The number a rank-0 constant holds, None for everything else."""
+    if isinstance(expr, Constant) and not len(expr.data.shape):
+        return expr.data.numpy().item()
+    return None
+
+
+def _signature(expr: RelayExpr) -> Any:
+    """What the result's struct info can depend on, as a hashable value."""
+    if isinstance(expr, ShapeExpr):
+        return ("shape", tuple(int(v) for v in expr.values))
+    if isinstance(expr, Tuple):
+        return ("tuple", tuple(_signature(field) for field in expr.fields))
+    if scalar_value(expr) is not None:
+        return ("scalar", str(expr.struct_info.dtype))
+    return _info_signature(expr.struct_info)
+
+
+def _info_signature(info: StructInfo) -> Any:
+    if isinstance(info, TupleStructInfo):
+        return ("tuple", tuple(_info_signature(field) for field in info.fields))
+    return ("tensor", static_shape(info), str(info.dtype))
+
+
+def _placeholder(signature: Any, name: str) -> Any:
+    kind = signature[0]
+    if kind == "shape":
+        return signature[1]
+    if kind == "tuple":
+        return [_placeholder(field, f"{name}_{i}") for i, field in enumerate(signature[1])]
+    if kind == "scalar":
+        return 1
+    return te.placeholder(signature[1], dtype=signature[2], name=name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _infer(name: str, args: tuple[Any, ...], attrs: tuple[tuple[str, Any], ...]) -> StructInfo:
+    operands = [_placeholder(signature, f"arg{i}") for i, signature in enumerate(args)]
+    result = op_spec(name).compute(*operands, **dict(attrs))
+    if isinstance(result, te.Tensor):
+        return _tensor_info(result)
+    return TupleStructInfo([_tensor_info(tensor) for tensor in result])
+
+
+def _tensor_info(tensor: te.Tensor) -> TensorStructInfo:
+    return TensorStructInfo(list(tensor.shape), str(tensor.dtype))
+
+
+def infer_struct_info(call: Call) -> StructInfo:
+    """Struct info of the result of an operator call.
+
+    Raises
+    ------
+    ValueError, TypeError : the operator does not accept operands of these shapes or types.
+    """
+    signature = tuple(_signature(arg) for arg in call.args)
+    return _infer(str(call.op.name), signature, tuple(sorted(attrs_of(call).items())))
+
+
+def make_call(name: str, *args: RelayExpr | float | Sequence[Any], **attrs: Any) -> Call:
+    """Call of the operator ``relax.<name>`` with its struct info filled in.
+
+    Parameters
+    ----------
+    args : expressions; a number becomes a scalar constant of the first expression's element type.
+    attrs : settings; those that are None are left out.
+    """
+    dtype = next(
+        (str(a.struct_info.dtype) for a in args
+         if isinstance(a, RelayExpr) and isinstance(a.struct_info, TensorStructInfo)),
+        None,
+    )  # fmt: skip
+    operands = [a if isinstance(a, RelayExpr) else const(a, dtype) for a in args]
+    call = Call(get_op(name), operands, dict_attrs(attrs))
+    return Call(call.op, operands, call.attrs, (), infer_struct_info(call))
+
+
+register_op("relax.call_tir")
+
+
+def call_tir(
+    gvar: GlobalVar,
+    args: Sequence[RelayExpr] | Tuple,
+    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
+) -> Call:
+    """Call of a tensor function of the module, which writes into outputs allocated for it.
+
+    Parameters
+    ----------
+    gvar : name of a ``PrimFunc`` that takes the arguments, then the outputs.
+    out_sinfo : the output, or several, which makes the result a tuple.
+
+    Raises
+    ------
+    TypeError : ``out_sinfo`` is not struct info of tensors.
+    """
+    outputs = [out_sinfo] if isinstance(out_sinfo, StructInfo) else list(out_sinfo)
+    for info in outputs:
+        if not isinstance(info, TensorStructInfo):
+            raise TypeError(f"relax.call_tir: out_sinfo must describe tensors, got {info}")
+    fields = args if isinstance(args, Tuple) else Tuple(list(args))
+    result = outputs[0] if len(outputs) == 1 else TupleStructInfo(outputs)
+    return Call(Op.get("relax.call_tir"), [gvar, fields], None, outputs, result)
