@@ -15,7 +15,10 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
 
     measure = commands.add_parser("measure", help="measure random schedules of networks' tasks")
-    measure.add_argument("networks", nargs="+", help="names, or module:function")
+    measure.add_argument("networks", nargs="*", help="names, or module:function")
+    measure.add_argument(
+        "--random", type=int, default=0, help="add this many random operators of no network"
+    )
     measure.add_argument("--target", default="llvm")
     measure.add_argument("--per-task", type=int, default=32, help="programs of each task")
     measure.add_argument(
@@ -50,12 +53,15 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 def _measure(options: argparse.Namespace) -> None:
     from tvm.felix import nn
     from tvm.felix.pretrain import measure_random_programs
-    from tvm.felix.sym_task import extract_tasks, merge_tasks, save_tasks
+    from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks, save_tasks
+    from tvm.felix.workloads import random_workloads
 
     groups = []
     for name in options.networks:
         model, inputs = nn.load_network(name)
         groups.append(extract_tasks(model, inputs, target=options.target))
+    for desc, build in random_workloads(options.random, options.seed).items():
+        groups.append([make_task(build(), target=options.target, desc=desc)])
     tasks = merge_tasks(groups)
     options.out.mkdir(parents=True, exist_ok=True)
     save_tasks(tasks, options.out / "tasks.json")
