@@ -32,7 +32,7 @@ class AccessAnalyzer {
  public:
   using OperationSet = std::vector<te::Operation>;
 
-  explicit AccessAnalyzer(const Array<te::Operation>& ops);
+  AccessAnalyzer(const Array<te::Operation>& ops, const Array<te::Operation>& outputs);
 
   /*! \brief All reads are own axes, optionally shifted by a literal. */
   bool IsSimpleAccess(const te::Operation& op) const;
@@ -42,8 +42,6 @@ class AccessAnalyzer {
   /*! \brief The op reads some producer repeatedly, so tiling its loops pays. */
   bool NeedsMultiLevelTiling(const te::Operation& op) const;
   bool IsOutput(const te::Operation& op) const;
-  /*! \brief Whether some operand of a read op has a branch that depends on its position. */
-  bool HasBranch(const te::Operation& op) const;
   /*! \brief Readers of `op`, in DAG order; readers of an inlined reader count instead of it. */
   OperationSet GetConsumers(const State& state, const te::Operation& op) const;
   OperationSet GetProducers(const State& state, const te::Operation& op) const;
@@ -60,16 +58,14 @@ class AccessAnalyzer {
     std::vector<te::Operation> readers;
     /*! \brief Each producer in first-read order, with the index lists of all reads of it. */
     std::vector<std::pair<te::Operation, std::vector<Array<PrimExpr>>>> reads;
-    /*! \brief Per reader: leading axes with equal extent and own-axis index. */
-    std::unordered_map<const Object*, int> common_outer_with_producer;
-    bool simple_access{false};
-    bool strictly_inlineable{false};
+    bool is_output{false};
+    bool simple_access{true};
+    bool strictly_inlineable{true};
     bool needs_multi_level_tiling{false};
-    bool has_branch{false};
   };
 
   const OpInfo& Info(const te::Operation& op) const;
-  void AnalyzeOp(const te::Operation& op);
+  void AnalyzeCompute(const te::Operation& op);
 
   Array<te::Operation> ops_;
   std::unordered_map<const Object*, OpInfo> info_;
@@ -145,7 +141,7 @@ class ComputeDAG : public ObjectRef {
    * \brief `state` with the range of every loop filled in.
    * \param context Divisibility facts for symbolic split lengths; null if all are literal.
    */
-  State InferBound(const State& state, arith::VarContext* context = nullptr) const;
+  State InferBound(const State& state, const arith::VarContext* context = nullptr) const;
   /*! \brief The DAG in which the stages added by the state's steps are operations. */
   ComputeDAG ReplayAndGetDAG(const Array<Step>& steps) const;
   /*! \brief New layouts of the layout-free placeholders: the loops that index them, in order. */
@@ -154,11 +150,12 @@ class ComputeDAG : public ObjectRef {
   ComputeDAG RewriteLayout(const Array<LayoutTransform>& transforms) const;
   /*!
    * \brief One line per operation.
-   * \param simple Leave out placeholder shapes: the text that is hashed into a workload key.
+   * \param simple Leave out placeholder shapes: the text that is hashed into a workload key, where
+   *        the shapes stand beside the hash. It does tell dtypes, extents and attributes.
    */
   std::string PrintDAG(bool simple = false) const;
-  /*! \brief Hash of operations, dtypes and attributes but not of placeholder shapes. */
-  std::string HashKey() const;
+  /*! \brief The operations of the tensors that are computed: what a schedule is made for. */
+  Array<te::Operation> OutputOps() const;
 
   TVM_DEFINE_REF_COW(ComputeDAG, ObjectRef, ComputeDAGNode);
 };

@@ -1,0 +1,59 @@
+/*!
+ * \file schedule_replay.cc
+ * \brief Carries the steps of a state out on a te schedule.
+ */
+#include "schedule_replay.h"
+
+#include <tvm/auto_scheduler/compute_dag.h>
+
+namespace tvm {
+namespace auto_scheduler {
+
+ScheduleReplay::ScheduleReplay(const Array<te::Operation>& ops,
+                               const Array<te::Operation>& outputs, Array<Step> steps)
+    : schedule(te::create_schedule(outputs)), steps_(std::move(steps)) {
+  for (const te::Operation& op : ops) {
+    stages_.push_back(schedule[op]);
+    axes_.emplace_back();
+    ResetAxes(static_cast<int>(stages_.size()) - 1);
+  }
+}
+
+void ScheduleReplay::Run(const std::vector<bool>* mask) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (mask == nullptr || (*mask)[i]) steps_[i]->ApplyToSchedule(this);
+  }
+}
+
+te::Stage& ScheduleReplay::stage(int stage_id) {
+  TVM_CHECK(stage_id >= 0 && stage_id < static_cast<int>(stages_.size()), ValueError)
+      << "apply steps: stage " << stage_id << " does not exist; the program has "
+      << stages_.size() << " stages";
+  return stages_[stage_id];
+}
+
+Array<te::IterVar>& ScheduleReplay::axes(int stage_id) {
+  stage(stage_id);
+  return axes_[stage_id];
+}
+
+const te::IterVar& ScheduleReplay::axis(int stage_id, int iter_id) {
+  const Array<te::IterVar>& all = axes(stage_id);
+  TVM_CHECK(iter_id >= 0 && iter_id < static_cast<int>(all.size()), ValueError)
+      << "apply steps: stage " << stages_[stage_id]->op->name << " has no loop " << iter_id
+      << "; it has " << all.size() << " loops";
+  return axes_[stage_id].data()[iter_id];
+}
+
+void ScheduleReplay::InsertStage(int stage_id, const te::Stage& stage) {
+  stages_.insert(stages_.begin() + stage_id, stage);
+  axes_.insert(axes_.begin() + stage_id, Array<te::IterVar>());
+  ResetAxes(stage_id);
+}
+
+void ScheduleReplay::ResetAxes(int stage_id) {
+  axes_[stage_id] = stages_[stage_id]->leaf_iter_vars;
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

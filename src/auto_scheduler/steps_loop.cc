@@ -1,0 +1,541 @@
+/*!
+ * \file steps_loop.cc
+ * \brief Steps that change the loops within one stage: AN FU PR RE SP FSP FFSP SA.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/auto_scheduler/compute_dag.h>
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include <functional>
+#include <numeric>
+
+#include "schedule_replay.h"
+#include "step_utils.h"
+#include "utils.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+TVM_REGISTER_NODE(AnnotationStepNode);
+TVM_REGISTER_NODE(FuseStepNode);
+TVM_REGISTER_NODE(PragmaStepNode);
+TVM_REGISTER_NODE(ReorderStepNode);
+TVM_REGISTER_NODE(SplitStepNode);
+TVM_REGISTER_NODE(FollowSplitStepNode);
+TVM_REGISTER_NODE(FollowFusedSplitStepNode);
+TVM_REGISTER_NODE(StorageAlignStepNode);
+
+namespace {
+
+using Lengths = Array<Optional<PrimExpr>>;
+
+/*! \brief Move the attach points at loops of `stage_id` to where `new_iter_id` says. */
+void MoveAttachPoints(State* state, int stage_id, const std::function<int(int)>& new_iter_id) {
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    const Stage& attached = (*state)->stages[i];
+    if (attached->attach_stage != stage_id) continue;
+    int moved = new_iter_id(attached->attach_iter);
+    if (moved == attached->attach_iter) continue;
+    EditStage(state, i, [&](StageNode* stage) { stage->attach_iter = moved; });
+  }
+}
+
+void EditIter(State* state, int stage_id, int iter_id,
+              const std::function<void(IteratorNode*)>& edit) {
+  EditStage(state, stage_id, [&](StageNode* stage) {
+    Iterator iter = stage->iters[iter_id];
+    edit(iter.CopyOnWrite());
+    stage->iters.Set(iter_id, iter);
+  });
+}
+
+bool AllLiteral(const Lengths& lengths) {
+  for (const Optional<PrimExpr>& length : lengths) {
+    if (!length.defined() || tir::as_const_int(length.value()) == nullptr) return false;
+  }
+  return true;
+}
+
+bool AllDefined(const Lengths& lengths) {
+  for (const Optional<PrimExpr>& length : lengths) {
+    if (!length.defined()) return false;
+  }
+  return true;
+}
+
+/*!
+ * \brief Extents of the parts when `extent` is split, outermost first; undefined where open.
+ * \param exact Set to whether the parts multiply to `extent`. Symbolic lengths are knobs of an exact
+ *        split group, so they do.
+ */
+Array<Optional<PrimExpr>> PartExtents(const Optional<PrimExpr>& extent, const Lengths& lengths,
+                                      bool inner_to_outer, bool* exact) {
+  Optional<PrimExpr> rest;
+  *exact = false;
+  if (extent.defined() && AllDefined(lengths)) {
+    arith::Analyzer analyzer;
+    PrimExpr product = Integer(1);
+    for (const Optional<PrimExpr>& length : lengths) product = product * length.value();
+    if (AllLiteral(lengths) && tir::as_const_int(extent.value()) != nullptr) {
+      *exact = tir::is_zero(floormod(extent.value(), product));
+      rest = ceildiv(extent.value(), product);
+    } else {
+      *exact = true;
+      rest = analyzer.Simplify(floordiv(extent.value(), product));
+    }
+  }
+  Array<Optional<PrimExpr>> parts = lengths;
+  parts.insert(inner_to_outer ? parts.begin() : parts.end(), rest);
+  return parts;
+}
+
+/*! \brief Effect of any split on the loops: `lengths.size() + 1` loops in place of one. */
+void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
+               bool inner_to_outer) {
+  const Iterator it = CheckedIter(*state, stage_id, iter_id);
+  TVM_CHECK(it->annotation == IteratorAnnotation::kNone, ScheduleError)
+      << "split(" << it->name << "): the loop is marked "
+      << AnnotationText(it->annotation) << " already; split it before marking its parts";
+  Optional<PrimExpr> extent;
+  if (it->range.defined()) extent = it->range.value()->extent;
+  // A stage computed elsewhere has no range, but its axes still have their whole extent.
+  Optional<PrimExpr> whole;
+  if (it->parts.size() == 1) whole = it->parts[0]->extent;
+
+  bool exact = false, whole_exact = false;
+  Array<Optional<PrimExpr>> extents = PartExtents(extent, lengths, inner_to_outer, &exact);
+  Array<Optional<PrimExpr>> wholes = PartExtents(whole, lengths, inner_to_outer, &whole_exact);
+
+  std::vector<Array<LoopPart>> parts(extents.size());
+  if (whole_exact) {
+    arith::Analyzer analyzer;
+    PrimExpr stride = it->parts[0]->stride;
+    for (size_t i = extents.size(); i-- > 0;) {
+      parts[i] = {LoopPart(it->parts[0]->axis, wholes[i].value(), stride)};
+      stride = analyzer.Simplify(stride * wholes[i].value());
+    }
+  }
+  Array<Iterator> made;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    Optional<Range> range;
+    if (extents[i].defined()) {
+      range = Range::FromMinExtent(Integer(0), extents[i].value());
+    }
+    made.push_back(Iterator(it->name + "." + std::to_string(i), range, it->iter_kind,
+                            IteratorAnnotation::kNone, {}, parts[i]));
+  }
+  EditStage(state, stage_id, [&](StageNode* stage) {
+    stage->iters = Replace(stage->iters, iter_id, 1, made);
+  });
+  int added = static_cast<int>(lengths.size());
+  // What was attached at the loop needs the whole loop's position, hence the innermost part.
+  MoveAttachPoints(state, stage_id, [=](int id) { return id >= iter_id ? id + added : id; });
+  if (!AllDefined(lengths)) state->CopyOnWrite()->concrete = false;
+}
+
+void SplitAxis(ScheduleReplay* replay, int stage_id, int iter_id, const Lengths& lengths,
+               bool inner_to_outer) {
+  te::Stage stage = replay->stage(stage_id);
+  te::IterVar rest = replay->axis(stage_id, iter_id);
+  for (const Optional<PrimExpr>& length : lengths) {
+    TVM_CHECK(length.defined(), ValueError)
+        << "apply steps: stage " << stage->op->name << " is split at loop "
+        << rest->var->name_hint << " by a length that is still open; fill in the tile sizes first";
+  }
+  Array<te::IterVar> parts;
+  if (inner_to_outer) {
+    for (size_t i = lengths.size(); i-- > 0;) {
+      te::IterVar outer, inner;
+      stage.split(rest, lengths[i].value(), &outer, &inner);
+      parts.insert(parts.begin(), inner);
+      rest = outer;
+    }
+    parts.insert(parts.begin(), rest);
+  } else {
+    for (const Optional<PrimExpr>& length : lengths) {
+      te::IterVar outer, inner;
+      stage.split_by_nparts(rest, length.value(), &outer, &inner);
+      parts.push_back(outer);
+      rest = inner;
+    }
+    parts.push_back(rest);
+  }
+  replay->axes(stage_id) = Replace(replay->axes(stage_id), iter_id, 1, parts);
+}
+
+}  // namespace
+
+AnnotationStep::AnnotationStep(int stage_id, int iter_id, IteratorAnnotation annotation) {
+  auto node = make_object<AnnotationStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->annotation = annotation;
+  data_ = std::move(node);
+}
+
+void AnnotationStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Iterator it = CheckedIter(*state, stage_id, iter_id);
+  TVM_CHECK(it->annotation == IteratorAnnotation::kNone, ScheduleError)
+      << "annotate(" << it->name << "): the loop is marked " << AnnotationText(it->annotation)
+      << " already, so it cannot be marked " << AnnotationText(annotation);
+  EditIter(state, stage_id, iter_id, [this](IteratorNode* iter) { iter->annotation = annotation; });
+}
+
+void AnnotationStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::IterVar axis = replay->axis(stage_id, iter_id);
+  switch (annotation) {
+    case IteratorAnnotation::kNone:
+      return;
+    case IteratorAnnotation::kUnroll:
+      stage.unroll(axis);
+      return;
+    case IteratorAnnotation::kVectorize:
+      stage.vectorize(axis);
+      return;
+    case IteratorAnnotation::kParallel:
+      stage.parallel(axis);
+      return;
+    case IteratorAnnotation::kTensorize:
+      TVM_FATAL(ScheduleError) << "apply steps: stage " << stage->op->name
+                               << " asks for tensorize, which needs an intrinsic that a step "
+                                  "cannot name; use te.Stage.tensorize";
+    default:
+      stage.bind(axis, te::thread_axis(Range(), AnnotationText(annotation)));
+  }
+}
+
+Array<ObjectRef> AnnotationStepNode::RecordFields() const {
+  return {Integer(iter_id), Integer(static_cast<int>(annotation))};
+}
+
+FuseStep::FuseStep(int stage_id, Array<Integer> fused_ids) {
+  for (size_t i = 1; i < fused_ids.size(); ++i) {
+    TVM_CHECK(fused_ids[i]->value == fused_ids[i - 1]->value + 1, ScheduleError)
+        << "fuse: loops must be neighbours, outermost first, but ids are " << fused_ids
+        << "; reorder the stage first";
+  }
+  auto node = make_object<FuseStepNode>();
+  node->stage_id = stage_id;
+  node->fused_ids = std::move(fused_ids);
+  data_ = std::move(node);
+}
+
+void FuseStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const int count = static_cast<int>(fused_ids.size());
+  const int first = count == 0 ? 0 : static_cast<int>(fused_ids[0]->value);
+  std::string name = count == 0 ? "@" : "";
+  IteratorKind kind = IteratorKind::kSpecial;
+  Optional<PrimExpr> extent = PrimExpr(Integer(1));
+  PrimExpr min = Integer(0);
+  Array<ObjectRef> orig_iters;
+  Array<LoopPart> parts;
+  bool parts_known = true;
+  for (int i = 0; i < count; ++i) {
+    const Iterator it = CheckedIter(*state, stage_id, first + i);
+    if (i + 1 < count) {
+      std::vector<int> attached = state->AttachedStages(stage_id, first + i);
+      TVM_CHECK(attached.empty(), ScheduleError)
+          << "fuse: stage " << (*state)->stages[attached[0]]->op->name
+          << " is computed at loop " << it->name
+          << ", which would vanish inside the fused loop; compute it at the last of them";
+    }
+    name += std::string(it->name) + "@";
+    kind = i == 0 || kind == it->iter_kind ? it->iter_kind : IteratorKind::kMixed;
+    if (it->range.defined() && extent.defined()) {
+      extent = extent.value() * it->range.value()->extent;
+      if (count == 1) min = it->range.value()->min;
+    } else {
+      extent = NullOpt;
+    }
+    if (it->orig_iters.empty()) {
+      orig_iters.push_back(it);
+    } else {
+      for (const ObjectRef& orig : it->orig_iters) orig_iters.push_back(orig);
+    }
+    parts_known = parts_known && !it->parts.empty();
+    for (const LoopPart& part : it->parts) parts.push_back(part);
+  }
+  Optional<Range> range;
+  if (extent.defined()) {
+    range = Range::FromMinExtent(min, arith::Analyzer().Simplify(extent.value()));
+  }
+  if (count == 0) kind = IteratorKind::kSpatial;
+  Iterator fused(name, range, kind, IteratorAnnotation::kNone, orig_iters,
+                 parts_known ? parts : Array<LoopPart>());
+  EditStage(state, stage_id, [&](StageNode* stage) {
+    stage->iters = Replace(stage->iters, first, count, Array<Iterator>{fused});
+  });
+  MoveAttachPoints(state, stage_id, [=](int id) {
+    if (id < first) return id;
+    return id < first + count ? first : id - count + 1;
+  });
+}
+
+void FuseStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  Array<te::IterVar> loops;
+  for (const Integer& id : fused_ids) {
+    loops.push_back(replay->axis(stage_id, static_cast<int>(id->value)));
+  }
+  te::IterVar fused;
+  stage.fuse(loops, &fused);
+  size_t first = fused_ids.empty() ? 0 : static_cast<size_t>(fused_ids[0]->value);
+  replay->axes(stage_id) =
+      Replace(replay->axes(stage_id), first, loops.size(), Array<te::IterVar>{fused});
+}
+
+Array<ObjectRef> FuseStepNode::RecordFields() const { return {fused_ids}; }
+
+PragmaStep::PragmaStep(int stage_id, int iter_id, String pragma_type) {
+  auto node = make_object<PragmaStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->pragma_type = std::move(pragma_type);
+  data_ = std::move(node);
+}
+
+namespace {
+
+constexpr const char* kAutoUnroll = "auto_unroll_max_step$";
+
+/*! \brief The number behind "auto_unroll_max_step$", or -1 for "debug_skip_region". */
+int PragmaUnrollStep(const String& pragma_type) {
+  const std::string text = pragma_type;
+  if (text == "debug_skip_region") return -1;
+  const std::string prefix = kAutoUnroll;
+  bool known = text.rfind(prefix, 0) == 0 && text.size() > prefix.size() &&
+               text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+  TVM_CHECK(known, ValueError) << "pragma: \"" << text
+                               << "\" is unknown; use auto_unroll_max_step$N or "
+                                  "debug_skip_region";
+  return std::stoi(text.substr(prefix.size()));
+}
+
+}  // namespace
+
+void PragmaStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  CheckedIter(*state, stage_id, iter_id);
+  int max_step = PragmaUnrollStep(pragma_type);
+  if (max_step < 0) return;
+  EditStage(state, stage_id, [&](StageNode* stage) { stage->auto_unroll_max_step = max_step; });
+}
+
+void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::IterVar axis = replay->axis(stage_id, iter_id);
+  int max_step = PragmaUnrollStep(pragma_type);
+  if (max_step < 0) {
+    stage.pragma(axis, "debug_skip_region", tir::const_true());
+  } else {
+    stage.pragma(axis, "auto_unroll_max_step", Integer(max_step));
+    stage.pragma(axis, "unroll_explicit", tir::const_true());
+  }
+}
+
+Array<ObjectRef> PragmaStepNode::RecordFields() const { return {Integer(iter_id), pragma_type}; }
+
+ReorderStep::ReorderStep(int stage_id, Array<Integer> after_ids) {
+  auto node = make_object<ReorderStepNode>();
+  node->stage_id = stage_id;
+  node->after_ids = std::move(after_ids);
+  data_ = std::move(node);
+}
+
+void ReorderStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Array<Iterator> iters = CheckedStage(*state, stage_id)->iters;
+  std::vector<int> new_position(iters.size(), -1);
+  Array<Iterator> ordered;
+  for (size_t i = 0; i < after_ids.size(); ++i) {
+    int64_t id = after_ids[i]->value;
+    TVM_CHECK(id >= 0 && id < static_cast<int64_t>(iters.size()) && new_position[id] == -1 &&
+                  after_ids.size() == iters.size(),
+              ScheduleError)
+        << "reorder: " << after_ids << " is no order of the " << iters.size() << " loops of "
+        << (*state)->stages[stage_id]->op->name;
+    new_position[id] = static_cast<int>(i);
+    ordered.push_back(iters[id]);
+  }
+  EditStage(state, stage_id, [&](StageNode* stage) { stage->iters = ordered; });
+  MoveAttachPoints(state, stage_id, [&](int id) { return new_position[id]; });
+}
+
+void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  Array<te::IterVar> order;
+  for (const Integer& id : after_ids) {
+    order.push_back(replay->axis(stage_id, static_cast<int>(id->value)));
+  }
+  te::Stage stage = replay->stage(stage_id);
+  stage.reorder(order);
+  replay->axes(stage_id) = order;
+}
+
+Array<ObjectRef> ReorderStepNode::RecordFields() const { return {after_ids}; }
+
+SplitStep::SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent,
+                     Array<Optional<PrimExpr>> lengths, bool inner_to_outer) {
+  for (const Optional<PrimExpr>& length : lengths) {
+    if (!length.defined()) continue;
+    const int64_t* literal = tir::as_const_int(length.value());
+    TVM_CHECK(literal == nullptr || *literal >= 1, ScheduleError)
+        << "split: a length must be >= 1, got " << *literal;
+  }
+  auto node = make_object<SplitStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->extent = std::move(extent);
+  node->lengths = std::move(lengths);
+  node->inner_to_outer = inner_to_outer;
+  data_ = std::move(node);
+}
+
+void SplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  SplitIter(state, stage_id, iter_id, lengths, inner_to_outer);
+}
+
+void SplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  SplitAxis(replay, stage_id, iter_id, lengths, inner_to_outer);
+}
+
+Array<ObjectRef> SplitStepNode::RecordFields() const {
+  Array<ObjectRef> length_fields;
+  for (const Optional<PrimExpr>& length : lengths) {
+    if (!length.defined()) {
+      length_fields.push_back(Integer(0));
+    } else if (const auto* var = length.value().as<tir::VarNode>()) {
+      length_fields.push_back(var->name_hint);
+    } else {
+      const int64_t* literal = tir::as_const_int(length.value());
+      TVM_CHECK(literal != nullptr, ValueError)
+          << "record of a split: length " << length.value()
+          << " is neither a number nor a variable, so it cannot be written down";
+      length_fields.push_back(Integer(static_cast<int>(*literal)));
+    }
+  }
+  const int64_t* literal = extent.defined() ? tir::as_const_int(extent.value()) : nullptr;
+  return {Integer(iter_id), Integer(literal == nullptr ? 0 : static_cast<int>(*literal)),
+          length_fields, Integer(inner_to_outer ? 1 : 0)};
+}
+
+namespace {
+
+const SplitStepNode* SourceSplit(const Array<Step>& steps, int64_t src_step_id) {
+  const SplitStepNode* split = nullptr;
+  if (src_step_id >= 0 && src_step_id < static_cast<int64_t>(steps.size())) {
+    split = steps[src_step_id].as<SplitStepNode>();
+  }
+  TVM_CHECK(split != nullptr, ScheduleError)
+      << "follow split: step " << src_step_id << " of the history is not a split";
+  return split;
+}
+
+}  // namespace
+
+FollowSplitStep::FollowSplitStep(int stage_id, int iter_id, int src_step_id, int n_split) {
+  auto node = make_object<FollowSplitStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->src_step_id = src_step_id;
+  node->n_split = n_split;
+  data_ = std::move(node);
+}
+
+Array<Optional<PrimExpr>> FollowSplitStepNode::ExtractSplitLengths(
+    const Array<Step>& transform_steps) const {
+  const SplitStepNode* source = SourceSplit(transform_steps, src_step_id);
+  TVM_CHECK(n_split >= 1 && n_split <= static_cast<int>(source->lengths.size()), ScheduleError)
+      << "follow split: n_split is " << n_split << ", but the source split has "
+      << source->lengths.size() << " lengths, so it must be between 1 and that";
+  Lengths lengths = Slice(source->lengths, 0, n_split - 1);
+  Optional<PrimExpr> rest = PrimExpr(Integer(1));
+  for (size_t i = n_split - 1; i < source->lengths.size(); ++i) {
+    if (rest.defined() && source->lengths[i].defined()) {
+      rest = rest.value() * source->lengths[i].value();
+    } else {
+      rest = NullOpt;
+    }
+  }
+  lengths.push_back(rest);
+  return lengths;
+}
+
+void FollowSplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  bool inner_to_outer = SourceSplit((*state)->transform_steps, src_step_id)->inner_to_outer;
+  SplitIter(state, stage_id, iter_id, ExtractSplitLengths((*state)->transform_steps),
+            inner_to_outer);
+}
+
+void FollowSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  bool inner_to_outer = SourceSplit(replay->steps(), src_step_id)->inner_to_outer;
+  SplitAxis(replay, stage_id, iter_id, ExtractSplitLengths(replay->steps()), inner_to_outer);
+}
+
+Array<ObjectRef> FollowSplitStepNode::RecordFields() const {
+  return {Integer(iter_id), Integer(src_step_id), Integer(n_split)};
+}
+
+FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<Integer> src_step_ids,
+                                           int level, bool factor_or_nparts) {
+  auto node = make_object<FollowFusedSplitStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->src_step_ids = std::move(src_step_ids);
+  node->level = level;
+  node->factor_or_nparts = factor_or_nparts;
+  data_ = std::move(node);
+}
+
+Optional<PrimExpr> FollowFusedSplitStepNode::ExtractSplitLength(
+    const Array<Step>& transform_steps) const {
+  PrimExpr product = Integer(1);
+  for (const Integer& id : src_step_ids) {
+    const SplitStepNode* source = SourceSplit(transform_steps, id->value);
+    TVM_CHECK(level >= 0 && level < static_cast<int>(source->lengths.size()), ScheduleError)
+        << "follow fused split: level is " << level << ", but the source split has "
+        << source->lengths.size() << " lengths";
+    if (!source->lengths[level].defined()) return NullOpt;
+    product = product * source->lengths[level].value();
+  }
+  return product;
+}
+
+void FollowFusedSplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  SplitIter(state, stage_id, iter_id, {ExtractSplitLength((*state)->transform_steps)},
+            factor_or_nparts);
+}
+
+void FollowFusedSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  SplitAxis(replay, stage_id, iter_id, {ExtractSplitLength(replay->steps())}, factor_or_nparts);
+}
+
+Array<ObjectRef> FollowFusedSplitStepNode::RecordFields() const {
+  return {Integer(iter_id), src_step_ids, Integer(level), Integer(factor_or_nparts ? 1 : 0)};
+}
+
+StorageAlignStep::StorageAlignStep(int stage_id, int iter_id, int factor, int offset) {
+  auto node = make_object<StorageAlignStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->factor = factor;
+  node->offset = offset;
+  data_ = std::move(node);
+}
+
+void StorageAlignStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  CheckedIter(*state, stage_id, iter_id);
+  EditStage(state, stage_id, [this](StageNode* stage) { stage->storage_offset = offset; });
+}
+
+void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  stage.storage_align(replay->axis(stage_id, iter_id), factor, offset);
+}
+
+Array<ObjectRef> StorageAlignStepNode::RecordFields() const {
+  return {Integer(iter_id), Integer(factor), Integer(offset)};
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

@@ -1,0 +1,243 @@
+/*!
+ * \file steps_stage.cc
+ * \brief Steps that move a stage or add one: CA CI CR CHR CHW RF.
+ */
+#include <tvm/auto_scheduler/compute_dag.h>
+#include <tvm/auto_scheduler/transform_step.h>
+
+#include "schedule_replay.h"
+#include "step_utils.h"
+#include "utils.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+TVM_REGISTER_NODE(ComputeAtStepNode);
+TVM_REGISTER_NODE(ComputeInlineStepNode);
+TVM_REGISTER_NODE(ComputeRootStepNode);
+TVM_REGISTER_NODE(CacheReadStepNode);
+TVM_REGISTER_NODE(CacheWriteStepNode);
+TVM_REGISTER_NODE(RfactorStepNode);
+
+namespace {
+
+/*! \brief Place a stage; where it runs decides its ranges, so they become unknown. */
+void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target_stage,
+                int target_iter) {
+  CheckedStage(*state, stage_id);
+  EditStage(state, stage_id, [&](StageNode* stage) {
+    stage->compute_at = kind;
+    stage->attach_stage = target_stage;
+    stage->attach_iter = target_iter;
+    if (kind == ComputeAtKind::kInlined) return;
+    Array<Iterator> iters;
+    for (Iterator iter : stage->iters) {
+      iter.CopyOnWrite()->range = NullOpt;
+      iters.push_back(iter);
+    }
+    stage->iters = iters;
+  });
+}
+
+/*! \brief Stage ids from `position` on grow by one, as a stage is inserted there. */
+void ShiftAttachedStages(State* state, int position) {
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    if ((*state)->stages[i]->attach_stage < position) continue;
+    EditStage(state, i, [](StageNode* stage) { ++stage->attach_stage; });
+  }
+}
+
+/*! \brief Refuse to reset the loops of a stage while another one is computed inside them. */
+void CheckNothingAttached(const State& state, int stage_id, const char* primitive) {
+  for (const Stage& stage : state->stages) {
+    TVM_CHECK(stage->attach_stage != stage_id, ScheduleError)
+        << primitive << "(" << state->stages[stage_id]->op->name << "): stage "
+        << stage->op->name << " is computed at one of its loops; move that stage first";
+  }
+}
+
+/*!
+ * \brief Rebuild the DAG for the history so far and put its operations into the stages.
+ * \param position Id of the new stage.
+ * \param reset Id, after the insertion, of a stage that starts over with plain loops; -1 for none.
+ */
+void InsertStage(State* state, const ComputeDAG& dag, int position, int reset) {
+  ICHECK(dag.defined()) << "a step that adds a stage needs the DAG it is applied to";
+  ComputeDAG current = dag.ReplayAndGetDAG((*state)->transform_steps);
+  ICHECK_EQ(current->ops.size(), (*state)->stages.size() + 1);
+  ShiftAttachedStages(state, position);
+  StateNode* node = state->CopyOnWrite();
+  node->stages.insert(node->stages.begin() + position, Stage(current->ops[position]));
+  for (int i = 0; i < static_cast<int>(node->stages.size()); ++i) {
+    if (i == position) continue;
+    if (i == reset) {
+      Stage fresh(current->ops[i]);
+      StageNode* fresh_node = fresh.CopyOnWrite();
+      fresh_node->compute_at = node->stages[i]->compute_at;
+      fresh_node->attach_stage = node->stages[i]->attach_stage;
+      fresh_node->attach_iter = node->stages[i]->attach_iter;
+      node->stages.Set(i, fresh);
+    } else if (!node->stages[i]->op.same_as(current->ops[i])) {
+      Stage stage = node->stages[i];
+      stage.CopyOnWrite()->op = current->ops[i];
+      node->stages.Set(i, stage);
+    }
+  }
+  node->current_compute_dag = current;
+}
+
+}  // namespace
+
+ComputeAtStep::ComputeAtStep(int stage_id, int target_stage_id, int target_iter_id) {
+  auto node = make_object<ComputeAtStepNode>();
+  node->stage_id = stage_id;
+  node->target_stage_id = target_stage_id;
+  node->target_iter_id = target_iter_id;
+  data_ = std::move(node);
+}
+
+void ComputeAtStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  CheckedIter(*state, target_stage_id, target_iter_id);
+  TVM_CHECK(target_stage_id > stage_id, ScheduleError)
+      << "compute_at(" << CheckedStage(*state, stage_id)->op->name << "): the target "
+      << (*state)->stages[target_stage_id]->op->name << " does not come after it";
+  PlaceStage(state, stage_id, ComputeAtKind::kIter, target_stage_id, target_iter_id);
+}
+
+void ComputeAtStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  stage.compute_at(replay->stage(target_stage_id), replay->axis(target_stage_id, target_iter_id));
+}
+
+Array<ObjectRef> ComputeAtStepNode::RecordFields() const {
+  return {Integer(target_stage_id), Integer(target_iter_id)};
+}
+
+ComputeInlineStep::ComputeInlineStep(int stage_id) {
+  auto node = make_object<ComputeInlineStepNode>();
+  node->stage_id = stage_id;
+  data_ = std::move(node);
+}
+
+void ComputeInlineStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Stage stage = CheckedStage(*state, stage_id);
+  for (const Iterator& iter : stage->iters) {
+    TVM_CHECK(iter->iter_kind == IteratorKind::kSpatial, ScheduleError)
+        << "compute_inline(" << stage->op->name << "): the stage reduces over " << iter->name
+        << ", and a reduction cannot be substituted into its readers";
+  }
+  CheckNothingAttached(*state, stage_id, "compute_inline");
+  PlaceStage(state, stage_id, ComputeAtKind::kInlined, -1, -1);
+}
+
+void ComputeInlineStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  stage.compute_inline();
+}
+
+Array<ObjectRef> ComputeInlineStepNode::RecordFields() const { return {}; }
+
+ComputeRootStep::ComputeRootStep(int stage_id) {
+  auto node = make_object<ComputeRootStepNode>();
+  node->stage_id = stage_id;
+  data_ = std::move(node);
+}
+
+void ComputeRootStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  PlaceStage(state, stage_id, ComputeAtKind::kRoot, -1, -1);
+}
+
+void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  stage.compute_root();
+}
+
+Array<ObjectRef> ComputeRootStepNode::RecordFields() const { return {}; }
+
+CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<Integer> reader_stage_ids) {
+  auto node = make_object<CacheReadStepNode>();
+  node->stage_id = stage_id;
+  node->scope_name = std::move(scope_name);
+  node->reader_stage_ids = std::move(reader_stage_ids);
+  data_ = std::move(node);
+}
+
+void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  CheckedStage(*state, stage_id);
+  for (const Integer& reader : reader_stage_ids) {
+    CheckedStage(*state, static_cast<int>(reader->value));
+  }
+  InsertStage(state, dag, stage_id + 1, -1);
+}
+
+void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  Array<te::Operation> readers;
+  for (const Integer& reader : reader_stage_ids) {
+    readers.push_back(replay->stage(static_cast<int>(reader->value))->origin_op);
+  }
+  te::Tensor cache =
+      replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
+  replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
+}
+
+Array<ObjectRef> CacheReadStepNode::RecordFields() const { return {scope_name, reader_stage_ids}; }
+
+CacheWriteStep::CacheWriteStep(int stage_id, String scope_name) {
+  auto node = make_object<CacheWriteStepNode>();
+  node->stage_id = stage_id;
+  node->scope_name = std::move(scope_name);
+  data_ = std::move(node);
+}
+
+void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  TVM_CHECK(CheckedStage(*state, stage_id)->op_type == StageKind::kCompute, ScheduleError)
+      << "cache_write(" << (*state)->stages[stage_id]->op->name
+      << "): the stage is an input, which nothing writes; use cache_read";
+  CheckNothingAttached(*state, stage_id, "cache_write");
+  InsertStage(state, dag, stage_id, stage_id + 1);
+}
+
+void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  Array<te::Tensor> outputs;
+  for (int i = 0; i < stage->origin_op->num_outputs(); ++i) {
+    outputs.push_back(stage->origin_op.output(i));
+  }
+  Array<te::Tensor> cached = replay->schedule.cache_write(outputs, scope_name);
+  replay->InsertStage(stage_id, replay->schedule[cached[0]->op]);
+  replay->ResetAxes(stage_id + 1);
+}
+
+Array<ObjectRef> CacheWriteStepNode::RecordFields() const { return {scope_name}; }
+
+RfactorStep::RfactorStep(int stage_id, int iter_id, int factor_iter_id) {
+  auto node = make_object<RfactorStepNode>();
+  node->stage_id = stage_id;
+  node->iter_id = iter_id;
+  node->factor_iter_id = factor_iter_id;
+  data_ = std::move(node);
+}
+
+void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Iterator it = CheckedIter(*state, stage_id, iter_id);
+  TVM_CHECK(it->iter_kind == IteratorKind::kReduction, ScheduleError)
+      << "rfactor(" << it->name << "): only a reduction loop can be factored";
+  CheckNothingAttached(*state, stage_id, "rfactor");
+  InsertStage(state, dag, stage_id, stage_id + 1);
+}
+
+void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  Array<te::Tensor> partial = replay->schedule.rfactor(
+      stage->origin_op.output(0), replay->axis(stage_id, iter_id), factor_iter_id);
+  replay->InsertStage(stage_id, replay->schedule[partial[0]->op]);
+  replay->ResetAxes(stage_id + 1);
+}
+
+Array<ObjectRef> RfactorStepNode::RecordFields() const {
+  return {Integer(iter_id), Integer(factor_iter_id)};
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

@@ -1,0 +1,182 @@
+/*!
+ * \file transform_step.cc
+ * \brief Steps to and from records.
+ */
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+namespace tvm {
+namespace auto_scheduler {
+
+TVM_REGISTER_NODE(StepNode);
+
+Array<ObjectRef> Step::ToRecord() const {
+  Array<ObjectRef> record = {String(get()->Tag()), Integer(get()->stage_id)};
+  for (const ObjectRef& field : get()->RecordFields()) record.push_back(field);
+  return record;
+}
+
+namespace {
+
+/*! \brief Reads the fields of one record in order, and says which one is wrong. */
+class FieldReader {
+ public:
+  explicit FieldReader(const Array<ObjectRef>& record) : record_(record) {
+    tag_ = record.empty() ? "?" : std::string(Next<String>("a tag"));
+  }
+
+  const std::string& tag() const { return tag_; }
+
+  int Int() {
+    IntImm value = Next<IntImm>("an integer");
+    return static_cast<int>(value->value);
+  }
+  String Text() { return Next<String>("a text"); }
+  Array<Integer> Ints() {
+    Array<Integer> result;
+    for (const ObjectRef& element : Next<Array<ObjectRef>>("a list")) {
+      const auto* value = element.as<IntImmNode>();
+      TVM_CHECK(value != nullptr, ValueError)
+          << Where() << " must be a list of integers, got " << element;
+      result.push_back(Integer(static_cast<int>(value->value)));
+    }
+    return result;
+  }
+  Array<Optional<PrimExpr>> Lengths() {
+    Array<Optional<PrimExpr>> result;
+    for (const ObjectRef& element : Next<Array<ObjectRef>>("a list")) {
+      if (const auto* literal = element.as<IntImmNode>()) {
+        result.push_back(literal->value == 0 ? Optional<PrimExpr>(NullOpt)
+                                             : PrimExpr(Integer(static_cast<int>(literal->value))));
+      } else {
+        result.push_back(PrimExpr(tir::SizeVar(Downcast<String>(element), DataType::Int(32),
+                                               tir::SizeVarKind::kKnob)));
+      }
+    }
+    return result;
+  }
+  void CheckEnd() const {
+    TVM_CHECK(position_ == record_.size(), ValueError)
+        << "step record " << tag_ << ": " << record_.size() - position_
+        << " fields too many, it should have " << position_;
+  }
+
+ private:
+  std::string Where() const {
+    return "step record " + tag_ + ": field " + std::to_string(position_ - 1);
+  }
+  template <typename T>
+  T Next(const char* expected) {
+    TVM_CHECK(position_ < record_.size(), ValueError)
+        << "step record " << tag_ << ": it ends after " << record_.size()
+        << " fields where " << expected << " should follow";
+    const ObjectRef field = record_[position_++];
+    TVM_CHECK(field.as<typename T::ContainerType>() != nullptr, ValueError)
+        << Where() << " must be " << expected << ", got " << field;
+    return Downcast<T>(field);
+  }
+
+  const Array<ObjectRef>& record_;
+  std::string tag_ = "?";
+  size_t position_ = 0;
+};
+
+// Arguments of a call are evaluated in any order, so every field is read in a statement of its own.
+using StepReader = std::function<Step(FieldReader*, int stage_id)>;
+
+const std::unordered_map<std::string, StepReader>& StepReaders() {
+  static const auto* readers = new std::unordered_map<std::string, StepReader>{
+      {"AN",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         int annotation = r->Int();
+         AnnotationText(static_cast<IteratorAnnotation>(annotation));
+         return AnnotationStep(stage_id, iter_id, static_cast<IteratorAnnotation>(annotation));
+       }},
+      {"FU", [](FieldReader* r, int stage_id) -> Step { return FuseStep(stage_id, r->Ints()); }},
+      {"PR",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         return PragmaStep(stage_id, iter_id, r->Text());
+       }},
+      {"RE", [](FieldReader* r, int stage_id) -> Step { return ReorderStep(stage_id, r->Ints()); }},
+      {"SP",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         int extent = r->Int();
+         Array<Optional<PrimExpr>> lengths = r->Lengths();
+         bool inner_to_outer = r->Int() != 0;
+         return SplitStep(stage_id, iter_id,
+                          extent == 0 ? Optional<PrimExpr>(NullOpt) : PrimExpr(Integer(extent)),
+                          lengths, inner_to_outer);
+       }},
+      {"FSP",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         int src_step_id = r->Int();
+         return FollowSplitStep(stage_id, iter_id, src_step_id, r->Int());
+       }},
+      {"FFSP",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         Array<Integer> src_step_ids = r->Ints();
+         int level = r->Int();
+         return FollowFusedSplitStep(stage_id, iter_id, src_step_ids, level, r->Int() != 0);
+       }},
+      {"SA",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         int factor = r->Int();
+         return StorageAlignStep(stage_id, iter_id, factor, r->Int());
+       }},
+      {"CA",
+       [](FieldReader* r, int stage_id) -> Step {
+         int target_stage_id = r->Int();
+         return ComputeAtStep(stage_id, target_stage_id, r->Int());
+       }},
+      {"CI", [](FieldReader*, int stage_id) -> Step { return ComputeInlineStep(stage_id); }},
+      {"CR", [](FieldReader*, int stage_id) -> Step { return ComputeRootStep(stage_id); }},
+      {"CHR",
+       [](FieldReader* r, int stage_id) -> Step {
+         String scope_name = r->Text();
+         return CacheReadStep(stage_id, scope_name, r->Ints());
+       }},
+      {"CHW",
+       [](FieldReader* r, int stage_id) -> Step { return CacheWriteStep(stage_id, r->Text()); }},
+      {"RF",
+       [](FieldReader* r, int stage_id) -> Step {
+         int iter_id = r->Int();
+         return RfactorStep(stage_id, iter_id, r->Int());
+       }},
+  };
+  return *readers;
+}
+
+}  // namespace
+
+Step Step::FromRecord(const Array<ObjectRef>& record) {
+  FieldReader reader(record);
+  auto found = StepReaders().find(reader.tag());
+  TVM_CHECK(found != StepReaders().end(), ValueError)
+      << "step record: unknown tag " << reader.tag()
+      << "; known are AN CA CHR CHW CI CR FFSP FSP FU PR RE RF SA SP";
+  int stage_id = reader.Int();
+  Step step = found->second(&reader, stage_id);
+  reader.CheckEnd();
+  return step;
+}
+
+TVM_REGISTER_GLOBAL("auto_scheduler.StepToRecord").set_body_typed([](Step step) {
+  return step.ToRecord();
+});
+TVM_REGISTER_GLOBAL("auto_scheduler.StepFromRecord").set_body_typed([](Array<ObjectRef> record) {
+  return Step::FromRecord(record);
+});
+
+}  // namespace auto_scheduler
+}  // namespace tvm
