@@ -235,7 +235,7 @@ TVM_REGISTER_GLOBAL("auto_scheduler.ComputeDAGApplyStepsFromState")
     .set_body_typed([](ComputeDAG dag, State state, int layout_rewrite) {
       auto [schedule, args] = dag.ApplySteps(state->transform_steps,
                                              static_cast<LayoutRewriteOption>(layout_rewrite));
-      return Array<ObjectRef>{schedule, args};
+      return Array<Any>{schedule, args};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.ComputeDAGInferBoundFromState")
     .set_body_typed([](ComputeDAG dag, State state, Optional<arith::VarContext> context) {

@@ -277,12 +277,12 @@ Iterator State::vectorize(int stage_id, const Iterator& it) {
 }
 
 Iterator State::fuse(int stage_id, const Array<Iterator>& iters) {
-  Array<Integer> ids;
+  Array<int64_t> ids;
   for (const Iterator& it : iters) {
-    ids.push_back(Integer(IndexOf(get()->stages[stage_id]->iters, it)));
+    ids.push_back(IndexOf(get()->stages[stage_id]->iters, it));
   }
   AppendStep(FuseStep(stage_id, ids));
-  int position = ids.empty() ? 0 : static_cast<int>(ids[0]->value);
+  int position = ids.empty() ? 0 : static_cast<int>(ids[0]);
   return get()->stages[stage_id]->iters[position];
 }
 
@@ -295,8 +295,8 @@ void State::reorder(int stage_id, const Array<Iterator>& order) {
   TVM_CHECK(order.size() == iters.size(), ValueError)
       << "reorder(" << get()->stages[stage_id]->op->name << "): got " << order.size()
       << " loops, but all " << iters.size() << " loops of the stage must be given";
-  Array<Integer> ids;
-  for (const Iterator& it : order) ids.push_back(Integer(IndexOf(iters, it)));
+  Array<int64_t> ids;
+  for (const Iterator& it : order) ids.push_back(IndexOf(iters, it));
   AppendStep(ReorderStep(stage_id, ids));
 }
 
@@ -317,7 +317,7 @@ Array<Iterator> State::follow_split(int stage_id, const Iterator& it, int src_st
 }
 
 Array<Iterator> State::follow_fused_split(int stage_id, const Iterator& it,
-                                          const Array<Integer>& src_step_ids, int level,
+                                          const Array<int64_t>& src_step_ids, int level,
                                           bool factor_or_nparts) {
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
   AppendStep(FollowFusedSplitStep(stage_id, iter_id, src_step_ids, level, factor_or_nparts));
@@ -339,7 +339,7 @@ void State::compute_inline(int stage_id) { AppendStep(ComputeInlineStep(stage_id
 void State::compute_root(int stage_id) { AppendStep(ComputeRootStep(stage_id)); }
 
 int State::cache_read(int stage_id, const String& scope_name,
-                      const Array<Integer>& reader_stage_ids, const ComputeDAG& dag) {
+                      const Array<int64_t>& reader_stage_ids, const ComputeDAG& dag) {
   AppendStep(CacheReadStep(stage_id, scope_name, reader_stage_ids), dag);
   return stage_id + 1;
 }
@@ -372,27 +372,27 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateEqual").set_body_typed([](State a, Stat
 TVM_REGISTER_GLOBAL("auto_scheduler.StateBind")
     .set_body_typed([](State state, int stage_id, Iterator it, int thread_type) {
       Iterator result = state.bind(stage_id, it, static_cast<IteratorAnnotation>(thread_type));
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateParallel")
     .set_body_typed([](State state, int stage_id, Iterator it) {
       Iterator result = state.parallel(stage_id, it);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateUnroll")
     .set_body_typed([](State state, int stage_id, Iterator it, int max_unroll) {
       Iterator result = state.unroll(stage_id, it, max_unroll);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateVectorize")
     .set_body_typed([](State state, int stage_id, Iterator it) {
       Iterator result = state.vectorize(stage_id, it);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateFuse")
     .set_body_typed([](State state, int stage_id, Array<Iterator> iters) {
       Iterator result = state.fuse(stage_id, iters);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StatePragma")
     .set_body_typed([](State state, int stage_id, Iterator it, String pragma_type) {
@@ -408,19 +408,19 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateSplit")
     .set_body_typed([](State state, int stage_id, Iterator it, Array<Optional<PrimExpr>> lengths,
                        bool inner_to_outer) {
       Array<Iterator> result = state.split(stage_id, it, lengths, inner_to_outer);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateFollowSplit")
     .set_body_typed([](State state, int stage_id, Iterator it, int src_step_id, int n_split) {
       Array<Iterator> result = state.follow_split(stage_id, it, src_step_id, n_split);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateFollowFusedSplit")
-    .set_body_typed([](State state, int stage_id, Iterator it, Array<Integer> src_step_ids,
+    .set_body_typed([](State state, int stage_id, Iterator it, Array<int64_t> src_step_ids,
                        int level, bool factor_or_nparts) {
       Array<Iterator> result =
           state.follow_fused_split(stage_id, it, src_step_ids, level, factor_or_nparts);
-      return Array<ObjectRef>{state, result};
+      return Array<Any>{state, result};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateStorageAlign")
     .set_body_typed([](State state, int stage_id, Iterator it, int factor, int offset) {
@@ -444,20 +444,20 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeRoot").set_body_typed([](State s
 });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheRead")
     .set_body_typed([](State state, int stage_id, String scope_name,
-                       Array<Integer> reader_stage_ids, ComputeDAG dag) {
+                       Array<int64_t> reader_stage_ids, ComputeDAG dag) {
       int new_id = state.cache_read(stage_id, scope_name, reader_stage_ids, dag);
-      return Array<ObjectRef>{state, Integer(new_id)};
+      return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheWrite")
     .set_body_typed([](State state, int stage_id, String scope_name, ComputeDAG dag) {
       int new_id = state.cache_write(stage_id, scope_name, dag);
-      return Array<ObjectRef>{state, Integer(new_id)};
+      return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateRfactor")
     .set_body_typed([](State state, int stage_id, Iterator it, int factor_iter_id,
                        ComputeDAG dag) {
       int new_id = state.rfactor(stage_id, it, factor_iter_id, dag);
-      return Array<ObjectRef>{state, Integer(new_id)};
+      return Array<Any>{state, new_id};
     });
 
 }  // namespace auto_scheduler

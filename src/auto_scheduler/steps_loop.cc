@@ -207,13 +207,13 @@ void AnnotationStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
 }
 
-Array<ObjectRef> AnnotationStepNode::RecordFields() const {
-  return {Integer(iter_id), Integer(static_cast<int>(annotation))};
+Array<Any> AnnotationStepNode::RecordFields() const {
+  return {iter_id, static_cast<int>(annotation)};
 }
 
-FuseStep::FuseStep(int stage_id, Array<Integer> fused_ids) {
+FuseStep::FuseStep(int stage_id, Array<int64_t> fused_ids) {
   for (size_t i = 1; i < fused_ids.size(); ++i) {
-    TVM_CHECK(fused_ids[i]->value == fused_ids[i - 1]->value + 1, ScheduleError)
+    TVM_CHECK(fused_ids[i] == fused_ids[i - 1] + 1, ScheduleError)
         << "fuse: loops must be neighbours, outermost first, but ids are " << fused_ids
         << "; reorder the stage first";
   }
@@ -225,7 +225,7 @@ FuseStep::FuseStep(int stage_id, Array<Integer> fused_ids) {
 
 void FuseStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   const int count = static_cast<int>(fused_ids.size());
-  const int first = count == 0 ? 0 : static_cast<int>(fused_ids[0]->value);
+  const int first = count == 0 ? 0 : static_cast<int>(fused_ids[0]);
   std::string name = count == 0 ? "@" : "";
   IteratorKind kind = IteratorKind::kSpecial;
   Optional<PrimExpr> extent = PrimExpr(Integer(1));
@@ -277,17 +277,17 @@ void FuseStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 void FuseStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   Array<te::IterVar> loops;
-  for (const Integer& id : fused_ids) {
-    loops.push_back(replay->axis(stage_id, static_cast<int>(id->value)));
+  for (int64_t id : fused_ids) {
+    loops.push_back(replay->axis(stage_id, static_cast<int>(id)));
   }
   te::IterVar fused;
   stage.fuse(loops, &fused);
-  size_t first = fused_ids.empty() ? 0 : static_cast<size_t>(fused_ids[0]->value);
+  size_t first = fused_ids.empty() ? 0 : static_cast<size_t>(fused_ids[0]);
   replay->axes(stage_id) =
       Replace(replay->axes(stage_id), first, loops.size(), Array<te::IterVar>{fused});
 }
 
-Array<ObjectRef> FuseStepNode::RecordFields() const { return {fused_ids}; }
+Array<Any> FuseStepNode::RecordFields() const { return {fused_ids}; }
 
 PragmaStep::PragmaStep(int stage_id, int iter_id, String pragma_type) {
   auto node = make_object<PragmaStepNode>();
@@ -335,9 +335,9 @@ void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
 }
 
-Array<ObjectRef> PragmaStepNode::RecordFields() const { return {Integer(iter_id), pragma_type}; }
+Array<Any> PragmaStepNode::RecordFields() const { return {iter_id, pragma_type}; }
 
-ReorderStep::ReorderStep(int stage_id, Array<Integer> after_ids) {
+ReorderStep::ReorderStep(int stage_id, Array<int64_t> after_ids) {
   auto node = make_object<ReorderStepNode>();
   node->stage_id = stage_id;
   node->after_ids = std::move(after_ids);
@@ -349,7 +349,7 @@ void ReorderStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   std::vector<int> new_position(iters.size(), -1);
   Array<Iterator> ordered;
   for (size_t i = 0; i < after_ids.size(); ++i) {
-    int64_t id = after_ids[i]->value;
+    int64_t id = after_ids[i];
     TVM_CHECK(id >= 0 && id < static_cast<int64_t>(iters.size()) && new_position[id] == -1 &&
                   after_ids.size() == iters.size(),
               ScheduleError)
@@ -364,15 +364,15 @@ void ReorderStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 
 void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   Array<te::IterVar> order;
-  for (const Integer& id : after_ids) {
-    order.push_back(replay->axis(stage_id, static_cast<int>(id->value)));
+  for (int64_t id : after_ids) {
+    order.push_back(replay->axis(stage_id, static_cast<int>(id)));
   }
   te::Stage stage = replay->stage(stage_id);
   stage.reorder(order);
   replay->axes(stage_id) = order;
 }
 
-Array<ObjectRef> ReorderStepNode::RecordFields() const { return {after_ids}; }
+Array<Any> ReorderStepNode::RecordFields() const { return {after_ids}; }
 
 SplitStep::SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent,
                      Array<Optional<PrimExpr>> lengths, bool inner_to_outer) {
@@ -399,11 +399,11 @@ void SplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, lengths, inner_to_outer);
 }
 
-Array<ObjectRef> SplitStepNode::RecordFields() const {
-  Array<ObjectRef> length_fields;
+Array<Any> SplitStepNode::RecordFields() const {
+  Array<Any> length_fields;
   for (const Optional<PrimExpr>& length : lengths) {
     if (!length.defined()) {
-      length_fields.push_back(Integer(0));
+      length_fields.push_back(0);
     } else if (const auto* var = length.value().as<tir::VarNode>()) {
       length_fields.push_back(var->name_hint);
     } else {
@@ -411,12 +411,12 @@ Array<ObjectRef> SplitStepNode::RecordFields() const {
       TVM_CHECK(literal != nullptr, ValueError)
           << "record of a split: length " << length.value()
           << " is neither a number nor a variable, so it cannot be written down";
-      length_fields.push_back(Integer(static_cast<int>(*literal)));
+      length_fields.push_back(*literal);
     }
   }
   const int64_t* literal = extent.defined() ? tir::as_const_int(extent.value()) : nullptr;
-  return {Integer(iter_id), Integer(literal == nullptr ? 0 : static_cast<int>(*literal)),
-          length_fields, Integer(inner_to_outer ? 1 : 0)};
+  return {iter_id, literal == nullptr ? int64_t{0} : *literal, length_fields,
+          inner_to_outer ? 1 : 0};
 }
 
 namespace {
@@ -472,11 +472,11 @@ void FollowSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, ExtractSplitLengths(replay->steps()), inner_to_outer);
 }
 
-Array<ObjectRef> FollowSplitStepNode::RecordFields() const {
-  return {Integer(iter_id), Integer(src_step_id), Integer(n_split)};
+Array<Any> FollowSplitStepNode::RecordFields() const {
+  return {iter_id, src_step_id, n_split};
 }
 
-FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<Integer> src_step_ids,
+FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<int64_t> src_step_ids,
                                            int level, bool factor_or_nparts) {
   auto node = make_object<FollowFusedSplitStepNode>();
   node->stage_id = stage_id;
@@ -490,8 +490,8 @@ FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<Inte
 Optional<PrimExpr> FollowFusedSplitStepNode::ExtractSplitLength(
     const Array<Step>& transform_steps) const {
   PrimExpr product = Integer(1);
-  for (const Integer& id : src_step_ids) {
-    const SplitStepNode* source = SourceSplit(transform_steps, id->value);
+  for (int64_t id : src_step_ids) {
+    const SplitStepNode* source = SourceSplit(transform_steps, id);
     TVM_CHECK(level >= 0 && level < static_cast<int>(source->lengths.size()), ScheduleError)
         << "follow fused split: level is " << level << ", but the source split has "
         << source->lengths.size() << " lengths";
@@ -510,8 +510,8 @@ void FollowFusedSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, {ExtractSplitLength(replay->steps())}, factor_or_nparts);
 }
 
-Array<ObjectRef> FollowFusedSplitStepNode::RecordFields() const {
-  return {Integer(iter_id), src_step_ids, Integer(level), Integer(factor_or_nparts ? 1 : 0)};
+Array<Any> FollowFusedSplitStepNode::RecordFields() const {
+  return {iter_id, src_step_ids, level, factor_or_nparts ? 1 : 0};
 }
 
 StorageAlignStep::StorageAlignStep(int stage_id, int iter_id, int factor, int offset) {
@@ -533,8 +533,8 @@ void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.storage_align(replay->axis(stage_id, iter_id), factor, offset);
 }
 
-Array<ObjectRef> StorageAlignStepNode::RecordFields() const {
-  return {Integer(iter_id), Integer(factor), Integer(offset)};
+Array<Any> StorageAlignStepNode::RecordFields() const {
+  return {iter_id, factor, offset};
 }
 
 }  // namespace auto_scheduler

@@ -109,8 +109,8 @@ void ComputeAtStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_at(replay->stage(target_stage_id), replay->axis(target_stage_id, target_iter_id));
 }
 
-Array<ObjectRef> ComputeAtStepNode::RecordFields() const {
-  return {Integer(target_stage_id), Integer(target_iter_id)};
+Array<Any> ComputeAtStepNode::RecordFields() const {
+  return {target_stage_id, target_iter_id};
 }
 
 ComputeInlineStep::ComputeInlineStep(int stage_id) {
@@ -135,7 +135,7 @@ void ComputeInlineStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_inline();
 }
 
-Array<ObjectRef> ComputeInlineStepNode::RecordFields() const { return {}; }
+Array<Any> ComputeInlineStepNode::RecordFields() const { return {}; }
 
 ComputeRootStep::ComputeRootStep(int stage_id) {
   auto node = make_object<ComputeRootStepNode>();
@@ -152,9 +152,9 @@ void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_root();
 }
 
-Array<ObjectRef> ComputeRootStepNode::RecordFields() const { return {}; }
+Array<Any> ComputeRootStepNode::RecordFields() const { return {}; }
 
-CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<Integer> reader_stage_ids) {
+CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<int64_t> reader_stage_ids) {
   auto node = make_object<CacheReadStepNode>();
   node->stage_id = stage_id;
   node->scope_name = std::move(scope_name);
@@ -164,8 +164,8 @@ CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<Integer> rea
 
 void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   CheckedStage(*state, stage_id);
-  for (const Integer& reader : reader_stage_ids) {
-    CheckedStage(*state, static_cast<int>(reader->value));
+  for (int64_t reader : reader_stage_ids) {
+    CheckedStage(*state, static_cast<int>(reader));
   }
   InsertStage(state, dag, stage_id + 1, -1);
 }
@@ -173,15 +173,15 @@ void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const 
 void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   Array<te::Operation> readers;
-  for (const Integer& reader : reader_stage_ids) {
-    readers.push_back(replay->stage(static_cast<int>(reader->value))->origin_op);
+  for (int64_t reader : reader_stage_ids) {
+    readers.push_back(replay->stage(static_cast<int>(reader))->origin_op);
   }
   te::Tensor cache =
       replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
   replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
 }
 
-Array<ObjectRef> CacheReadStepNode::RecordFields() const { return {scope_name, reader_stage_ids}; }
+Array<Any> CacheReadStepNode::RecordFields() const { return {scope_name, reader_stage_ids}; }
 
 CacheWriteStep::CacheWriteStep(int stage_id, String scope_name) {
   auto node = make_object<CacheWriteStepNode>();
@@ -209,7 +209,7 @@ void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->ResetAxes(stage_id + 1);
 }
 
-Array<ObjectRef> CacheWriteStepNode::RecordFields() const { return {scope_name}; }
+Array<Any> CacheWriteStepNode::RecordFields() const { return {scope_name}; }
 
 RfactorStep::RfactorStep(int stage_id, int iter_id, int factor_iter_id) {
   auto node = make_object<RfactorStepNode>();
@@ -235,8 +235,8 @@ void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->ResetAxes(stage_id + 1);
 }
 
-Array<ObjectRef> RfactorStepNode::RecordFields() const {
-  return {Integer(iter_id), Integer(factor_iter_id)};
+Array<Any> RfactorStepNode::RecordFields() const {
+  return {iter_id, factor_iter_id};
 }
 
 }  // namespace auto_scheduler

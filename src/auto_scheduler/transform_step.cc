@@ -7,6 +7,7 @@
 #include <tvm/tir/op.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -15,9 +16,9 @@ namespace auto_scheduler {
 
 TVM_REGISTER_NODE(StepNode);
 
-Array<ObjectRef> Step::ToRecord() const {
-  Array<ObjectRef> record = {String(get()->Tag()), Integer(get()->stage_id)};
-  for (const ObjectRef& field : get()->RecordFields()) record.push_back(field);
+Array<Any> Step::ToRecord() const {
+  Array<Any> record = {String(get()->Tag()), get()->stage_id};
+  for (const Any& field : get()->RecordFields()) record.push_back(field);
   return record;
 }
 
@@ -26,35 +27,23 @@ namespace {
 /*! \brief Reads the fields of one record in order, and says which one is wrong. */
 class FieldReader {
  public:
-  explicit FieldReader(const Array<ObjectRef>& record) : record_(record) {
+  explicit FieldReader(const Array<Any>& record) : record_(record) {
     tag_ = record.empty() ? "?" : std::string(Next<String>("a tag"));
   }
 
   const std::string& tag() const { return tag_; }
 
-  int Int() {
-    IntImm value = Next<IntImm>("an integer");
-    return static_cast<int>(value->value);
-  }
+  int Int() { return Next<int>("an integer"); }
   String Text() { return Next<String>("a text"); }
-  Array<Integer> Ints() {
-    Array<Integer> result;
-    for (const ObjectRef& element : Next<Array<ObjectRef>>("a list")) {
-      const auto* value = element.as<IntImmNode>();
-      TVM_CHECK(value != nullptr, ValueError)
-          << Where() << " must be a list of integers, got " << element;
-      result.push_back(Integer(static_cast<int>(value->value)));
-    }
-    return result;
-  }
+  Array<int64_t> Ints() { return Next<Array<int64_t>>("a list of integers"); }
   Array<Optional<PrimExpr>> Lengths() {
     Array<Optional<PrimExpr>> result;
-    for (const ObjectRef& element : Next<Array<ObjectRef>>("a list")) {
-      if (const auto* literal = element.as<IntImmNode>()) {
-        result.push_back(literal->value == 0 ? Optional<PrimExpr>(NullOpt)
-                                             : PrimExpr(Integer(static_cast<int>(literal->value))));
+    for (const Any& element : Next<Array<Any>>("a list of lengths")) {
+      if (std::optional<int> literal = element.TryCast<int>()) {
+        result.push_back(*literal == 0 ? Optional<PrimExpr>(NullOpt)
+                                       : Optional<PrimExpr>(Integer(*literal)));
       } else {
-        result.push_back(PrimExpr(tir::SizeVar(Downcast<String>(element), DataType::Int(32),
+        result.push_back(PrimExpr(tir::SizeVar(element.cast<String>(), DataType::Int(32),
                                                tir::SizeVarKind::kKnob)));
       }
     }
@@ -62,26 +51,25 @@ class FieldReader {
   }
   void CheckEnd() const {
     TVM_CHECK(position_ == record_.size(), ValueError)
-        << "step record " << tag_ << ": " << record_.size() - position_
-        << " fields too many, it should have " << position_;
+        << "step record " << tag_ << ": it has " << record_.size() << " fields instead of "
+        << position_;
   }
 
  private:
-  std::string Where() const {
-    return "step record " + tag_ + ": field " + std::to_string(position_ - 1);
-  }
   template <typename T>
   T Next(const char* expected) {
     TVM_CHECK(position_ < record_.size(), ValueError)
-        << "step record " << tag_ << ": it ends after " << record_.size()
-        << " fields where " << expected << " should follow";
-    const ObjectRef field = record_[position_++];
-    TVM_CHECK(field.as<typename T::ContainerType>() != nullptr, ValueError)
-        << Where() << " must be " << expected << ", got " << field;
-    return Downcast<T>(field);
+        << "step record " << tag_ << ": it ends after " << record_.size() << " fields where "
+        << expected << " should follow";
+    const Any& field = record_[position_++];
+    std::optional<T> value = field.TryCast<T>();
+    TVM_CHECK(value.has_value(), ValueError)
+        << "step record " << tag_ << ": field " << position_ - 1 << " must be " << expected
+        << ", got " << field;
+    return *std::move(value);
   }
 
-  const Array<ObjectRef>& record_;
+  const Array<Any>& record_;
   std::string tag_ = "?";
   size_t position_ = 0;
 };
@@ -124,7 +112,7 @@ const std::unordered_map<std::string, StepReader>& StepReaders() {
       {"FFSP",
        [](FieldReader* r, int stage_id) -> Step {
          int iter_id = r->Int();
-         Array<Integer> src_step_ids = r->Ints();
+         Array<int64_t> src_step_ids = r->Ints();
          int level = r->Int();
          return FollowFusedSplitStep(stage_id, iter_id, src_step_ids, level, r->Int() != 0);
        }},
@@ -159,7 +147,7 @@ const std::unordered_map<std::string, StepReader>& StepReaders() {
 
 }  // namespace
 
-Step Step::FromRecord(const Array<ObjectRef>& record) {
+Step Step::FromRecord(const Array<Any>& record) {
   FieldReader reader(record);
   auto found = StepReaders().find(reader.tag());
   TVM_CHECK(found != StepReaders().end(), ValueError)
@@ -174,7 +162,7 @@ Step Step::FromRecord(const Array<ObjectRef>& record) {
 TVM_REGISTER_GLOBAL("auto_scheduler.StepToRecord").set_body_typed([](Step step) {
   return step.ToRecord();
 });
-TVM_REGISTER_GLOBAL("auto_scheduler.StepFromRecord").set_body_typed([](Array<ObjectRef> record) {
+TVM_REGISTER_GLOBAL("auto_scheduler.StepFromRecord").set_body_typed([](Array<Any> record) {
   return Step::FromRecord(record);
 });
 

@@ -92,7 +92,7 @@ class LayoutTransformNode : public Object {
   /*! \brief Position of the placeholder among the DAG's io tensors. */
   int tensor_index{0};
   Array<PrimExpr> original_shape;
-  Array<Integer> dims;
+  Array<int64_t> dims;
   Array<PrimExpr> extents;
   Array<PrimExpr> strides;
   TVM_DECLARE_NODE(LayoutTransformNode, Object, "auto_scheduler.LayoutTransform",
@@ -103,7 +103,7 @@ class LayoutTransformNode : public Object {
 class LayoutTransform : public ObjectRef {
  public:
   LayoutTransform(String placeholder, int tensor_index, Array<PrimExpr> original_shape,
-                  Array<Integer> dims, Array<PrimExpr> extents, Array<PrimExpr> strides);
+                  Array<int64_t> dims, Array<PrimExpr> extents, Array<PrimExpr> strides);
   TVM_DEFINE_REF(LayoutTransform, ObjectRef, LayoutTransformNode);
 };
 

@@ -9,6 +9,7 @@
 #ifndef TVM_AUTO_SCHEDULER_LOOP_STATE_H_
 #define TVM_AUTO_SCHEDULER_LOOP_STATE_H_
 
+#include <tvm/auto_scheduler/step.h>
 #include <tvm/node/node.h>
 #include <tvm/te/operation.h>
 
@@ -20,7 +21,6 @@ namespace tvm {
 namespace auto_scheduler {
 
 class ComputeDAG;
-class Step;
 
 enum class StageKind : int { kPlaceholder = 0, kCompute = 1 };
 
@@ -165,13 +165,13 @@ class State : public ObjectRef {
                         bool inner_to_outer = true);
   Array<Iterator> follow_split(int stage_id, const Iterator& it, int src_step_id, int n_split);
   Array<Iterator> follow_fused_split(int stage_id, const Iterator& it,
-                                     const Array<Integer>& src_step_ids, int level,
+                                     const Array<int64_t>& src_step_ids, int level,
                                      bool factor_or_nparts);
   void storage_align(int stage_id, const Iterator& it, int factor, int offset);
   void compute_at(int stage_id, int target_stage_id, const Iterator& target_iter);
   void compute_inline(int stage_id);
   void compute_root(int stage_id);
-  int cache_read(int stage_id, const String& scope_name, const Array<Integer>& reader_stage_ids,
+  int cache_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
                  const ComputeDAG& dag);
   int cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag);
   int rfactor(int stage_id, const Iterator& it, int factor_iter_id, const ComputeDAG& dag);

@@ -64,7 +64,7 @@ class BuildResult : public ObjectRef {
 class MeasureResultNode : public Object {
  public:
   /*! \brief Seconds per run, one entry a repeat; [1e10] on failure. */
-  Array<FloatImm> costs;
+  Array<double> costs;
   int error_no{0};
   Optional<String> error_msg;
   /*! \brief Seconds for build and run together. */
@@ -77,7 +77,7 @@ class MeasureResultNode : public Object {
 
 class MeasureResult : public ObjectRef {
  public:
-  MeasureResult(Array<FloatImm> costs, int error_no, Optional<String> error_msg, double all_cost,
+  MeasureResult(Array<double> costs, int error_no, Optional<String> error_msg, double all_cost,
                 double timestamp);
   TVM_DEFINE_REF(MeasureResult, ObjectRef, MeasureResultNode);
 };

@@ -14,38 +14,11 @@
 namespace tvm {
 namespace auto_scheduler {
 
-class ScheduleReplay;
-
-/*! \brief Base of the steps. `stage_id` counts the stages of the state it is applied to. */
-class StepNode : public Object {
- public:
-  int stage_id{0};
-  /*! \brief Tag of the record form, such as "SP". */
-  virtual const char* Tag() const = 0;
-  /*! \brief Change the loops of `state`. `dag` is the DAG without added stages. */
-  virtual void ApplyToState(State* state, const ComputeDAG& dag) const = 0;
-  virtual void ApplyToSchedule(ScheduleReplay* replay) const = 0;
-  /*! \brief The fields behind tag and stage id, as String, Integer or Array of these. */
-  virtual Array<ObjectRef> RecordFields() const = 0;
-  /*! \brief Whether the ids of later stages shift and the current DAG changes. */
-  virtual bool AddsStage() const { return false; }
-  TVM_DECLARE_ABSTRACT_NODE(StepNode, Object, "auto_scheduler.Step", Value(stage_id));
-};
-
-class Step : public ObjectRef {
- public:
-  /*! \brief The record form `[tag, stage_id, field, ...]`. */
-  Array<ObjectRef> ToRecord() const;
-  /*! \brief Inverse of ToRecord; a ValueError names the tag and what is wrong with it. */
-  static Step FromRecord(const Array<ObjectRef>& record);
-  TVM_DEFINE_REF(Step, ObjectRef, StepNode);
-};
-
 #define TVM_AUTO_SCHEDULER_STEP_METHODS(TagText)                        \
   const char* Tag() const final { return TagText; }                    \
   void ApplyToState(State* state, const ComputeDAG& dag) const final;  \
   void ApplyToSchedule(ScheduleReplay* replay) const final;            \
-  Array<ObjectRef> RecordFields() const final
+  Array<Any> RecordFields() const final
 
 /*! \brief AN: run a loop as something else than a serial loop. */
 class AnnotationStepNode : public StepNode {
@@ -66,14 +39,14 @@ class AnnotationStep : public Step {
 /*! \brief FU: make one loop of neighbouring loops; of none, a loop that runs once. */
 class FuseStepNode : public StepNode {
  public:
-  Array<Integer> fused_ids;
+  Array<int64_t> fused_ids;
   TVM_AUTO_SCHEDULER_STEP_METHODS("FU");
   TVM_DECLARE_NODE(FuseStepNode, StepNode, "auto_scheduler.FuseStep", Value(fused_ids));
 };
 
 class FuseStep : public Step {
  public:
-  FuseStep(int stage_id, Array<Integer> fused_ids);
+  FuseStep(int stage_id, Array<int64_t> fused_ids);
   TVM_DEFINE_REF(FuseStep, Step, FuseStepNode);
 };
 
@@ -96,14 +69,14 @@ class PragmaStep : public Step {
 /*! \brief RE: new order of all loops, given as their present ids. */
 class ReorderStepNode : public StepNode {
  public:
-  Array<Integer> after_ids;
+  Array<int64_t> after_ids;
   TVM_AUTO_SCHEDULER_STEP_METHODS("RE");
   TVM_DECLARE_NODE(ReorderStepNode, StepNode, "auto_scheduler.ReorderStep", Value(after_ids));
 };
 
 class ReorderStep : public Step {
  public:
-  ReorderStep(int stage_id, Array<Integer> after_ids);
+  ReorderStep(int stage_id, Array<int64_t> after_ids);
   TVM_DEFINE_REF(ReorderStep, Step, ReorderStepNode);
 };
 
@@ -160,7 +133,7 @@ class FollowSplitStep : public Step {
 class FollowFusedSplitStepNode : public StepNode {
  public:
   int iter_id{0};
-  Array<Integer> src_step_ids;
+  Array<int64_t> src_step_ids;
   int level{0};
   /*! \brief True: the product is the inner length. False: the number of outer parts. */
   bool factor_or_nparts{true};
@@ -173,7 +146,7 @@ class FollowFusedSplitStepNode : public StepNode {
 
 class FollowFusedSplitStep : public Step {
  public:
-  FollowFusedSplitStep(int stage_id, int iter_id, Array<Integer> src_step_ids, int level,
+  FollowFusedSplitStep(int stage_id, int iter_id, Array<int64_t> src_step_ids, int level,
                        bool factor_or_nparts);
   TVM_DEFINE_REF(FollowFusedSplitStep, Step, FollowFusedSplitStepNode);
 };
@@ -241,7 +214,7 @@ class ComputeRootStep : public Step {
 class CacheReadStepNode : public StepNode {
  public:
   String scope_name;
-  Array<Integer> reader_stage_ids;
+  Array<int64_t> reader_stage_ids;
   TVM_AUTO_SCHEDULER_STEP_METHODS("CHR");
   bool AddsStage() const final { return true; }
   TVM_DECLARE_NODE(CacheReadStepNode, StepNode, "auto_scheduler.CacheReadStep", Value(scope_name),
@@ -250,7 +223,7 @@ class CacheReadStepNode : public StepNode {
 
 class CacheReadStep : public Step {
  public:
-  CacheReadStep(int stage_id, String scope_name, Array<Integer> reader_stage_ids);
+  CacheReadStep(int stage_id, String scope_name, Array<int64_t> reader_stage_ids);
   TVM_DEFINE_REF(CacheReadStep, Step, CacheReadStepNode);
 };
 

@@ -1,0 +1,45 @@
+/*!
+ * \file tvm/auto_scheduler/step.h
+ * \brief What all schedule primitives have in common: a stage, an effect, a record form.
+ */
+#ifndef TVM_AUTO_SCHEDULER_STEP_H_
+#define TVM_AUTO_SCHEDULER_STEP_H_
+
+#include <tvm/node/node.h>
+
+namespace tvm {
+namespace auto_scheduler {
+
+class ComputeDAG;
+class State;
+class ScheduleReplay;
+
+/*! \brief Base of the steps. `stage_id` counts the stages of the state it is applied to. */
+class StepNode : public Object {
+ public:
+  int stage_id{0};
+  /*! \brief Tag of the record form, such as "SP". */
+  virtual const char* Tag() const = 0;
+  /*! \brief Change the loops of `state`. `dag` is the DAG without added stages. */
+  virtual void ApplyToState(State* state, const ComputeDAG& dag) const = 0;
+  virtual void ApplyToSchedule(ScheduleReplay* replay) const = 0;
+  /*! \brief The fields behind tag and stage id: strings, integers or arrays of these. */
+  virtual Array<Any> RecordFields() const = 0;
+  /*! \brief Whether the ids of later stages shift and the current DAG changes. */
+  virtual bool AddsStage() const { return false; }
+  TVM_DECLARE_ABSTRACT_NODE(StepNode, Object, "auto_scheduler.Step", Value(stage_id));
+};
+
+class Step : public ObjectRef {
+ public:
+  /*! \brief The record form `[tag, stage_id, field, ...]`. */
+  Array<Any> ToRecord() const;
+  /*! \brief Inverse of ToRecord; a ValueError names the tag and what is wrong with it. */
+  static Step FromRecord(const Array<Any>& record);
+  TVM_DEFINE_REF(Step, ObjectRef, StepNode);
+};
+
+}  // namespace auto_scheduler
+}  // namespace tvm
+
+#endif  // TVM_AUTO_SCHEDULER_STEP_H_
