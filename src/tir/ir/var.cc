@@ -93,6 +93,10 @@ IterVar::IterVar(Range dom, Var var, IterVarType iter_type, String thread_tag) {
 
 IterVar::operator PrimExpr() const { return get()->var; }
 
+[[maybe_unused]] const bool axis_is_expression = PrimExpr::RegisterConversion(
+    IterVarNode::StaticTypeInfo(),
+    [](const Object* axis) -> PrimExpr { return static_cast<const IterVarNode*>(axis)->var; });
+
 TVM_REGISTER_GLOBAL("tir.Var").set_body_typed([](String name, DataType dtype) {
   return Var(name, dtype);
 });

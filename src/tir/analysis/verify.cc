@@ -1,0 +1,199 @@
+/*!
+ * \file src/tir/analysis/verify.cc
+ * \brief Checks that hold between any two passes.
+ */
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <string>
+#include <unordered_set>
+
+namespace tvm {
+namespace tir {
+namespace {
+
+class SSAVerifier final : public StmtExprVisitor {
+ public:
+  bool ok = true;
+  void Define(const VarNode* var) { ok = bound_.insert(var).second && ok; }
+
+ private:
+  void VisitExpr_(const LetNode* op) final {
+    // One Let may be shared by several expressions: it is still one binding.
+    if (!lets_.insert(op).second) return;
+    Define(op->var.get());
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitStmt_(const LetStmtNode* op) final {
+    Define(op->var.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const ForNode* op) final {
+    Define(op->loop_var.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const AllocateNode* op) final {
+    Define(op->buffer_var.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  std::unordered_set<const VarNode*> bound_;
+  std::unordered_set<const LetNode*> lets_;
+};
+
+class WellFormedVerifier final : public StmtExprVisitor {
+ public:
+  std::string problem;
+
+  void Define(const VarNode* var) { scope_.insert(var); }
+  void DefineBuffer(const Buffer& buffer) {
+    Define(buffer->data.get());
+    // A variable that stands alone as an extent, stride or offset gets its value from the argument.
+    auto bind = [this](const PrimExpr& e) {
+      if (const auto* var = e.as<VarNode>()) Define(var);
+    };
+    for (const PrimExpr& e : buffer->shape) bind(e);
+    for (const PrimExpr& e : buffer->strides) bind(e);
+    bind(buffer->elem_offset);
+  }
+
+ private:
+  template <typename F>
+  void Scoped(const VarNode* var, F body) {
+    bool added = scope_.insert(var).second;
+    body();
+    if (added) scope_.erase(var);
+  }
+
+  void Report(const std::string& text) {
+    if (problem.empty()) problem = text;
+  }
+
+  void CheckVar(const VarNode* var, const std::string& where) {
+    if (scope_.count(var) == 0) {
+      Report("variable " + var->name_hint.str() + " is used" + where + " but not bound there");
+    }
+  }
+
+  void CheckAccess(const Buffer& buffer, const Array<PrimExpr>& indices) {
+    const std::string name = buffer->name;
+    CheckVar(buffer->data.get(), " as the data of buffer " + name);
+    if (indices.size() != buffer->shape.size()) {
+      Report("buffer " + name + " has " + std::to_string(buffer->shape.size()) +
+             " axes but is accessed with " + std::to_string(indices.size()) + " indices");
+    }
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (!indices[i].dtype().is_int() && !indices[i].dtype().is_uint()) {
+        Report("an index of buffer " + name + " is no integer");
+      }
+      if (i + 1 < indices.size() && indices[i].dtype().is_vector()) {
+        Report("an index of buffer " + name + " other than the last is a vector");
+      }
+      VisitExpr(indices[i]);
+    }
+  }
+
+  int AccessLanes(const Buffer& buffer, const Array<PrimExpr>& indices) {
+    int lanes = buffer->dtype.lanes();
+    return indices.empty() ? lanes : lanes * indices.back().dtype().lanes();
+  }
+
+  void VisitExpr_(const VarNode* op) final { CheckVar(op, ""); }
+  void VisitExpr_(const LetNode* op) final {
+    VisitExpr(op->value);
+    Scoped(op->var.get(), [&] { VisitExpr(op->body); });
+  }
+  void VisitExpr_(const BufferLoadNode* op) final {
+    CheckAccess(op->buffer, op->indices);
+    if (op->dtype.lanes() != AccessLanes(op->buffer, op->indices)) {
+      Report("the lanes of a load of buffer " + op->buffer->name.str() + " are not its index's");
+    }
+  }
+  void VisitExpr_(const ReduceNode* op) final {
+    Report("a Reduce is left; only te may hold one");
+  }
+  void VisitExpr_(const ProducerLoadNode* op) final {
+    Report("a ProducerLoad of " + op->producer->GetNameHint() + " is left; only te may hold one");
+  }
+  void VisitStmt_(const LetStmtNode* op) final {
+    VisitExpr(op->value);
+    Scoped(op->var.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    VisitExpr(op->value);
+    const auto* iv = op->node.as<IterVarNode>();
+    if (iv != nullptr &&
+        (op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread)) {
+      Scoped(iv->var.get(), [&] { VisitStmt(op->body); });
+    } else {
+      VisitStmt(op->body);
+    }
+  }
+  void VisitStmt_(const ForNode* op) final {
+    VisitExpr(op->min);
+    VisitExpr(op->extent);
+    if (scope_.count(op->loop_var.get()) != 0) {
+      Report("loop variable " + op->loop_var->name_hint.str() + " is bound again inside its scope");
+    }
+    Scoped(op->loop_var.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const AllocateNode* op) final {
+    for (const PrimExpr& extent : op->extents) VisitExpr(extent);
+    VisitExpr(op->condition);
+    Scoped(op->buffer_var.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const BufferRealizeNode* op) final {
+    for (const Range& range : op->bounds) {
+      VisitExpr(range->min);
+      VisitExpr(range->extent);
+    }
+    VisitExpr(op->condition);
+    Scoped(op->buffer->data.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    CheckAccess(op->buffer, op->indices);
+    if (op->value.dtype().lanes() != AccessLanes(op->buffer, op->indices)) {
+      Report("the lanes of a value stored to buffer " + op->buffer->name.str() +
+             " are not its index's");
+    }
+    VisitExpr(op->value);
+  }
+
+  std::unordered_set<const VarNode*> scope_;
+};
+
+}  // namespace
+
+bool VerifySSA(const PrimFunc& func) {
+  SSAVerifier verifier;
+  for (const Var& param : func->params) verifier.Define(param.get());
+  verifier(func->body);
+  return verifier.ok;
+}
+
+bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
+  WellFormedVerifier verifier;
+  for (const Var& param : func->params) verifier.Define(param.get());
+  for (const Var& param : func->params) {
+    if (Optional<Buffer> buffer = func->buffer_map.Get(param)) {
+      verifier.DefineBuffer(buffer.value());
+    }
+  }
+  verifier(func->body);
+  TVM_CHECK(!assert_mode || verifier.problem.empty(), ValueError)
+      << func->GetAttr<String>(attr::kGlobalSymbol, "main")
+      << " is not well formed: " << verifier.problem;
+  return verifier.problem.empty();
+}
+
+TVM_REGISTER_GLOBAL("tir.analysis.verify_ssa").set_body_typed([](PrimFunc func) {
+  return VerifySSA(func);
+});
+TVM_REGISTER_GLOBAL("tir.analysis.verify_well_formed")
+    .set_body_typed([](PrimFunc func, bool assert_mode) {
+      return VerifyWellFormed(func, assert_mode);
+    });
+
+}  // namespace tir
+}  // namespace tvm
