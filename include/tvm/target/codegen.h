@@ -1,0 +1,24 @@
+/*!
+ * \file tvm/target/codegen.h
+ * \brief From lowered functions to a runtime module, by the target's kind.
+ */
+#ifndef TVM_TARGET_CODEGEN_H_
+#define TVM_TARGET_CODEGEN_H_
+
+#include <tvm/ir/module.h>
+#include <tvm/runtime/module.h>
+#include <tvm/target/target.h>
+
+namespace tvm {
+namespace codegen {
+
+/*!
+ * \brief Generate code for all functions of `mod` with the generator `target.build.<kind>`.
+ * \throws ValueError when no generator of that name is registered.
+ */
+runtime::Module Build(IRModule mod, Target target);
+
+}  // namespace codegen
+}  // namespace tvm
+
+#endif  // TVM_TARGET_CODEGEN_H_

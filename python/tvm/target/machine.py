@@ -1,0 +1,186 @@
+"""Facts about the processor a program is compiled for: vector width, registers, caches, cores."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+import tvm._ffi
+
+__all__ = ["host_cpu", "host_triple", "known_cpus", "machine_features", "vector_unit"]
+
+# Used where the system does not say: the smallest caches among server processors in use, so that a
+# search guided by them errs on the safe side.
+_FALLBACK_CACHE_BYTES = {1: 32 << 10, 2: 256 << 10, 3: 4 << 20}
+_CACHE_ROOT = Path("/sys/devices/system/cpu/cpu0/cache")
+
+# A processor whose vectors are not x86's: bits of one register, number of registers.
+_VECTOR_UNIT_BY_ARCH = {
+    "aarch64": (128, 32),
+    "arm64": (128, 32),
+    "arm": (128, 16),
+    "powerpc64le": (128, 64),
+    "riscv64": (128, 32),
+}
+
+_WIDEST_ADD = """
+define <16 x float> @add(<16 x float> %a, <16 x float> %b) {
+  %c = fadd <16 x float> %a, %b
+  ret <16 x float> %c
+}
+"""
+
+
+@functools.cache
+def _initialize_llvm() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+
+
+@functools.cache
+def host_triple() -> str:
+    """LLVM triple of this process, for instance ``x86_64-unknown-linux-gnu``."""
+    return llvm.get_process_triple()
+
+
+@functools.cache
+def host_cpu() -> tuple[str, str]:
+    """LLVM's name of this processor, and its features as ``+avx2,-avx512f,...``."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def known_cpus(triple: str) -> frozenset[str]:
+    """Names LLVM accepts as `mcpu` for a triple.
+
+    LLVM prints the list to the process's standard error and gives no other access to it, so a child
+    process is asked. Empty when the child fails, which callers take as "cannot tell".
+    """
+    script = (
+        "import sys, llvmlite.binding as llvm\n"
+        "llvm.initialize_all_targets()\n"
+        "llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu='help')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, triple], capture_output=True, text=True, check=False
+    )
+    listing = result.stderr.partition("Available features")[0]
+    return frozenset(re.findall(r"^\s+(\S+)\s+- Select the ", listing, flags=re.MULTILINE))
+
+
+def _check_cpu(triple: str, cpu: str) -> None:
+    # LLVM ends the whole process on a name it does not know, hence the check ahead of it.
+    if not cpu or cpu == host_cpu()[0]:
+        return
+    known = known_cpus(triple)
+    if known and cpu not in known:
+        raise ValueError(
+            f"Target: mcpu {cpu!r} is not a processor LLVM knows for {triple}; it knows "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+@functools.cache
+def vector_unit(triple: str, cpu: str, features: str) -> tuple[int, int]:
+    """Width in bits of the vector registers code generation uses, and how many there are.
+
+    For x86 the answer is read off the code LLVM makes for a wide addition, so that it covers every
+    processor name and feature list without a table of them.
+    """
+    _initialize_llvm()
+    arch = triple.partition("-")[0]
+    if arch not in ("x86_64", "i686", "i386"):
+        return _VECTOR_UNIT_BY_ARCH.get(arch, (128, 16))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
+    assembly = machine.emit_assembly(llvm.parse_assembly(_WIDEST_ADD))
+    if "zmm" in assembly:
+        return 512, 32
+    count = 16 if arch == "x86_64" else 8
+    return (256 if "ymm" in assembly else 128), count
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+@functools.cache
+def _host_caches() -> dict[str, int]:
+    """Bytes of the data caches of core 0, and of one cache line."""
+    sizes = dict(_FALLBACK_CACHE_BYTES)
+    line = 64
+    for index in sorted(_CACHE_ROOT.glob("index*")):
+        level, size = _read(index / "level"), _read(index / "size")
+        amount = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if _read(index / "type") == "Instruction" or not level.isdigit() or amount is None:
+            continue
+        unit = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[amount[2]]
+        sizes[int(level)] = int(amount[1]) * unit
+        declared = _read(index / "coherency_line_size")
+        line = int(declared) if declared.isdigit() else line
+    return {
+        "l1_cache_bytes": sizes[1],
+        "l2_cache_bytes": sizes[2],
+        "l3_cache_bytes": sizes[3],
+        "cache_line_bytes": line,
+    }
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[str, int | str]:
+    """What code generation and the searches need to know about a processor.
+
+    Parameters
+    ----------
+    triple, cpu : LLVM names; empty means this process's and this machine's.
+    mattr : features on top of the processor's own, as ``+avx2,-fma``.
+
+    Returns
+    -------
+    Dictionary with ``mtriple``, ``mcpu``, ``mattr_full`` (the text given to LLVM), ``vector_width``
+    (bits), ``num_vector_registers``, ``l1_cache_bytes``, ``l2_cache_bytes``, ``l3_cache_bytes``,
+    ``cache_line_bytes`` and ``num_cores``. Caches and cores are this machine's.
+
+    Raises
+    ------
+    ValueError : LLVM does not know the processor.
+    """
+    triple = triple or host_triple()
+    native = triple.partition("-")[0] == host_triple().partition("-")[0]
+    features = mattr
+    if not cpu and native:
+        cpu, host = host_cpu()
+        features = f"{host},{mattr}" if mattr else host
+    _check_cpu(triple, cpu)
+    width, count = vector_unit(triple, cpu, features)
+    return {
+        "mtriple": triple,
+        "mcpu": cpu,
+        "mattr_full": features,
+        "vector_width": width,
+        "num_vector_registers": count,
+        **_host_caches(),
+        "num_cores": _usable_cores(),
+    }
+
+
+@tvm._ffi.register_func("target.features.llvm")
+def _llvm_features(target: Any) -> dict[str, int | str]:
+    attrs = {str(name): value for name, value in target.attrs.items()}
+    mattr = ",".join(str(part) for part in attrs.get("mattr", ()))
+    return machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)

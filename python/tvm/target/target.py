@@ -1,0 +1,222 @@
+"""Targets: what a program is compiled for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+
+__all__ = [
+    "Target",
+    "TargetKind",
+    "cuda",
+    "create",
+    "list_target_kinds",
+    "llvm",
+    "register_target_kind",
+]
+
+
+@tvm._ffi.register_object("TargetKind")
+class TargetKind(Object):
+    """A family of targets that share one code generator, ``target.build.<name>``."""
+
+    @property
+    def options(self) -> list[str]:
+        """Names of the options targets of this kind accept."""
+        return sorted(str(name) for name in self.option_types)
+
+
+def list_target_kinds() -> list[str]:
+    """Names of all registered target kinds, sorted."""
+    return [str(name) for name in _ffi_api.ListTargetKinds()]
+
+
+def register_target_kind(
+    name: str,
+    device_type: int,
+    keys: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> TargetKind:
+    """Add a target kind, so that ``Target(name)`` parses and ``target.build.<name>`` generates code.
+
+    Parameters
+    ----------
+    name : the kind's name, the first word of a target's text.
+    device_type : DLPack number of the device the code runs on.
+    keys : families of schedules that apply to it, most specific first.
+    options : option name to type: "str", "int", "bool" or "array" (strings separated by commas).
+
+    Raises
+    ------
+    ValueError : the name is taken, or an option has an unknown type.
+    """
+    return _ffi_api.RegisterTargetKind(name, device_type, list(keys), dict(options or {}))
+
+
+def _plain(value: Any) -> Any:
+    """A target attribute as a JSON-compatible Python value."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return str(value) if isinstance(value, str) else [str(part) for part in value]
+
+
+@tvm._ffi.register_object("Target")
+class Target(Object):
+    """What a program is compiled for: a kind, its options, and facts about the machine.
+
+    Parameters
+    ----------
+    target : text (``"llvm -mcpu=skylake-avx512 -num-cores=4"``), JSON text or a dict with the entry
+        ``kind``, or another target.
+    host : target of the code that launches the kernels, in any of these forms.
+
+    Raises
+    ------
+    ValueError : unknown kind, unknown option, or a malformed value.
+    TypeError : `target` is none of the forms above.
+
+    Examples
+    --------
+    >>> str(Target("llvm -num-cores=2"))
+    'llvm -keys=cpu -num-cores=2'
+    """
+
+    def __init__(self, target: Any, host: Any = None) -> None:
+        if isinstance(target, str) and target.lstrip().startswith("{"):
+            try:
+                target = json.loads(target)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"Target: the JSON text does not parse: {error}") from error
+        if isinstance(target, Mapping):
+            target = dict(target)
+        elif not isinstance(target, (str, Target)):
+            raise TypeError(
+                f"Target: expected text, a dict or a Target, got {type(target).__name__}"
+            )
+        if host is not None and not isinstance(host, Target):
+            host = Target(host)
+        self.__init_handle_by_constructor__(_ffi_api.Target, target, host)
+
+    def __enter__(self) -> Target:
+        _ffi_api.TargetEnterScope(self)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        _ffi_api.TargetExitScope(self)
+
+    def __str__(self) -> str:
+        return _ffi_api.TargetStr(self)
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The innermost target entered with ``with`` on this thread.
+
+        Raises
+        ------
+        ValueError : there is none and `allow_none` is false.
+        """
+        return _ffi_api.TargetCurrent(allow_none)
+
+    def with_host(self, host: Any) -> Target:
+        """The same target with another host."""
+        return Target(self, host)
+
+    def get_attr(self, name: str, default: Any = None) -> Any:
+        """An option as the user gave it, else the machine's fact of that name, else `default`.
+
+        '-' and '_' are the same letter in names.
+        """
+        value = _plain(_ffi_api.TargetFind(self, name))
+        return default if value is None else value
+
+    def export(self) -> dict[str, Any]:
+        """The target as a JSON-compatible dict that `Target` accepts."""
+        table: dict[str, Any] = {"kind": str(self.kind.name), "keys": [str(k) for k in self.keys]}
+        table.update((str(k), _plain(v)) for k, v in self.attrs.items())
+        if self.host is not None:
+            table["host"] = self.host.export()
+        return table
+
+    @property
+    def device_name(self) -> str:
+        """Value of option ``device``, empty when not given."""
+        return self.get_attr("device", "")
+
+    @property
+    def model(self) -> str:
+        """Value of option ``model``, "unknown" when not given."""
+        return self.get_attr("model", "unknown")
+
+    @property
+    def mcpu(self) -> str:
+        """LLVM's name of the processor."""
+        return self.get_attr("mcpu", "")
+
+    @property
+    def num_cores(self) -> int:
+        """Cores the generated code may use."""
+        return self.get_attr("num-cores", 1)
+
+    @property
+    def vector_width(self) -> int:
+        """Bits of one vector register."""
+        return self.get_attr("vector-width", 128)
+
+    @property
+    def num_vector_registers(self) -> int:
+        """Vector registers the processor has."""
+        return self.get_attr("num-vector-registers", 16)
+
+    @property
+    def max_num_threads(self) -> int:
+        """Threads of one block, 1 on a CPU."""
+        return self.get_attr("max_num_threads", 1)
+
+    @property
+    def thread_warp_size(self) -> int:
+        """Threads that run in lockstep, 1 on a CPU."""
+        return self.get_attr("thread_warp_size", 1)
+
+    @property
+    def libs(self) -> list[str]:
+        """External libraries the schedules may call."""
+        return self.get_attr("libs", [])
+
+
+def create(target: Any) -> Target:
+    """Older spelling of ``Target(target)``."""
+    return Target(target)
+
+
+def _merge_options(own: Sequence[str], more: str | Sequence[str] | None) -> list[str]:
+    if more is None:
+        return list(own)
+    return [*own, *(more.split() if isinstance(more, str) else more)]
+
+
+def llvm(options: str | Sequence[str] | None = None) -> Target:
+    """Target for this machine's processor.
+
+    Parameters
+    ----------
+    options : more options, as text or as a list of words.
+    """
+    return Target(" ".join(["llvm", *_merge_options([], options)]))
+
+
+def cuda(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for an NVIDIA GPU.
+
+    Parameters
+    ----------
+    model : name of the board, kept as an option.
+    options : more options, as text or as a list of words.
+    """
+    own = [] if model == "unknown" else [f"-model={model}"]
+    return Target(" ".join(["cuda", *_merge_options(own, options)]))

@@ -1,0 +1,23 @@
+/*!
+ * \file codegen.cc
+ * \brief Finds the code generator of a target.
+ */
+#include <tvm/runtime/registry.h>
+#include <tvm/target/codegen.h>
+
+namespace tvm {
+namespace codegen {
+
+runtime::Module Build(IRModule mod, Target target) {
+  std::string name = "target.build." + std::string(target->kind->name);
+  const PackedFunc* generator = runtime::Registry::Get(name);
+  TVM_CHECK(generator != nullptr, ValueError)
+      << name << " is not enabled: no code generator is registered for target " << target->str()
+      << ". Register a function under that name, or build for another kind";
+  return (*generator)(mod, target);
+}
+
+TVM_REGISTER_GLOBAL("target.Build").set_body_typed(Build);
+
+}  // namespace codegen
+}  // namespace tvm

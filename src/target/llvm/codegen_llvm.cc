@@ -1,0 +1,311 @@
+/*!
+ * \file codegen_llvm.cc
+ * \brief Functions and statements of the LLVM generator.
+ */
+#include "target/llvm/codegen_llvm.h"
+
+#include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+
+namespace tvm {
+namespace codegen {
+
+using namespace tir;  // NOLINT(*)
+
+namespace {
+
+/*! \brief Copies of a body marked for unrolling that are written out at most. */
+constexpr int64_t kMaxUnroll = 4096;
+
+bool IsPacked(const PrimFunc& func) {
+  return func->GetAttr<String>(tir::attr::kCallingConv, String("")) == "packed";
+}
+
+std::string ReturnType(const PrimFunc& func) {
+  return IsPacked(func) ? "i32" : LLVMType(GetRuntimeDataType(func->ret_type));
+}
+
+}  // namespace
+
+CodeGenLLVM::CodeGenLLVM(Target target) : target_(std::move(target)) {}
+
+void CodeGenLLVM::Declare(const std::string& name, const PrimFunc& func) {
+  std::string symbol = func->GetAttr<String>(tir::attr::kGlobalSymbol, String(name));
+  signatures_[name] = symbol;
+  module_.Define(symbol);
+}
+
+void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
+  function_name_ = signatures_.at(name);
+  bool exported = func->GetAttr<String>(tir::attr::kGlobalSymbol).has_value();
+  Frame frame(&module_);
+  frame_ = &frame;
+  frame.returns_status = IsPacked(func);
+  no_alias_ = func->HasNonzeroAttr(tir::attr::kNoAlias);
+  alignment_.clear();
+  prefetch_.clear();
+  CollectBuffers(func);
+  std::string params;
+  for (const Var& param : func->params) {
+    Value value{LLVMType(param->dtype), text().NewName("arg"), 0};
+    params += (params.empty() ? "" : ", ") + value.str();
+    Binding& binding = frame.vars[param.get()];
+    binding.value = value;
+  }
+  for (const auto& entry : func->buffer_map) {
+    // A function that keeps its own calling convention gets plain pointers for its buffers.
+    frame.vars[entry.second->data.get()].value = ValueOf(entry.first.get());
+  }
+  VisitStmt(func->body);
+  std::string type = ReturnType(func);
+  text().Line(type == "void" ? "ret void" : "ret " + type + " " + (type == "ptr" ? "null" : "0"));
+  module_.AddFunction(text().Finish("define " + std::string(exported ? "" : "internal ") + type +
+                                    " @" + function_name_ + "(" + params + ") #0"));
+  frame_ = nullptr;
+}
+
+std::string CodeGenLLVM::Finish() {
+  std::string triple = target_->GetStr("mtriple", "");
+  std::string header = triple.empty() ? "" : "target triple = \"" + triple + "\"\n";
+  return module_.Finish(header) + "attributes #0 = { nounwind }\n";
+}
+
+void CodeGenLLVM::Bind(const Var& var, const PrimExpr& value) {
+  DataType dtype = var.dtype();
+  if (dtype.is_int() && dtype.is_scalar() && dtype.bits() >= 32) {
+    BindIndex(var, Index(value));
+  } else {
+    Value computed = VisitExpr(value);
+    frame_->vars[var.get()].value = computed;
+    // A second name for the same memory shares its aliasing facts.
+    if (const auto* source = value.as<VarNode>(); source && dtype.is_handle()) {
+      auto it = alias_metadata_.find(source);
+      alias_metadata_[var.get()] = it == alias_metadata_.end() ? "" : it->second;
+    }
+  }
+}
+
+void CodeGenLLVM::BindIndex(const Var& var, LinearIndex index) {
+  if (var.as<SizeVarNode>()) {
+    for (const auto& term : index.terms) {
+      if (index.terms.size() == 1 && term.second == 1 && index.offset == 0) {
+        frame_->non_negative.insert(term.first.ref);
+      }
+    }
+  }
+  frame_->vars[var.get()].linear = std::make_unique<LinearIndex>(std::move(index));
+}
+
+Value CodeGenLLVM::ValueOf(const VarNode* var) {
+  auto it = frame_->vars.find(var);
+  ICHECK(it != frame_->vars.end())
+      << "variable " << var->name_hint << " has no value in function " << function_name_;
+  const Binding& binding = it->second;
+  if (!binding.linear) return binding.value;
+  if (binding.linear->is_constant()) return Constant(var->dtype, binding.linear->offset);
+  return CastTo(Materialize(*binding.linear), DataType::Int(64), var->dtype);
+}
+
+void CodeGenLLVM::VisitStmt_(const LetStmtNode* op) {
+  Bind(op->var, op->value);
+  VisitStmt(op->body);
+  frame_->vars.erase(op->var.get());
+}
+
+void CodeGenLLVM::VisitStmt_(const AttrStmtNode* op) {
+  if (op->attr_key == tir::attr::prefetch_scope) {
+    const VarNode* data = op->node.as<VarNode>();
+    if (const auto* buffer = op->node.as<BufferNode>()) data = buffer->data.get();
+    const int64_t* lines = as_const_int(op->value);
+    TVM_CHECK(data != nullptr && lines != nullptr, ValueError)
+        << "llvm code generator: prefetch_scope needs a buffer and a constant number of cache lines";
+    prefetch_[data] = *lines * target_->GetInt("cache-line-bytes", 64);
+    VisitStmt(op->body);
+    prefetch_.erase(data);
+    return;
+  }
+  TVM_CHECK(op->attr_key != tir::attr::thread_extent, ValueError)
+      << "llvm code generator: function " << function_name_ << " binds a loop to GPU threads"
+      << "; a processor runs loops marked parallel";
+  VisitStmt(op->body);
+}
+
+void CodeGenLLVM::ReturnFailure() {
+  for (auto it = frame_->workspaces.rbegin(); it != frame_->workspaces.rend(); ++it) {
+    module_.Declare("TVMBackendFreeWorkspace", "i32 @TVMBackendFreeWorkspace(i32, i32, ptr)");
+    text().Line("call i32 @TVMBackendFreeWorkspace(i32 " + std::to_string(kDLCPU) + ", i32 0, " +
+                it->str() + ")");
+  }
+  text().Line("ret i32 -1");
+}
+
+void CodeGenLLVM::CheckStatus(const Value& status, const std::string& hint) {
+  FunctionText& t = text();
+  std::string failed = t.NewLabel(hint + "_failed");
+  std::string done = t.NewLabel(hint + "_done");
+  t.Branch(t.Compare("icmp eq", status, t.Int("i32", 0)), done, failed);
+  t.StartBlock(failed);
+  ReturnFailure();
+  t.StartBlock(done);
+}
+
+void CodeGenLLVM::VisitStmt_(const AssertStmtNode* op) {
+  TVM_CHECK(frame_->returns_status, ValueError)
+      << "llvm code generator: function " << function_name_ << " asserts " << op->condition
+      << " but cannot report a failure; give it the packed calling convention";
+  FunctionText& t = text();
+  Value condition = VisitExpr(op->condition);
+  std::string failed = t.NewLabel("assert_failed");
+  std::string holds = t.NewLabel("assert_holds");
+  t.Branch(condition, holds, failed);
+  t.StartBlock(failed);
+  t.EnterScope();
+  module_.Declare("TVMAPISetLastError", "void @TVMAPISetLastError(ptr)");
+  t.Line("call void @TVMAPISetLastError(" + ErrorText(op->message).str() + ")");
+  ReturnFailure();
+  t.ExitScope();
+  t.StartBlock(holds);
+  VisitStmt(op->body);
+}
+
+void CodeGenLLVM::VisitStmt_(const SeqStmtNode* op) {
+  for (const Stmt& stmt : op->seq) VisitStmt(stmt);
+}
+
+void CodeGenLLVM::VisitStmt_(const EvaluateNode* op) {
+  if (!is_const_number(op->value)) VisitExpr(op->value);
+}
+
+void CodeGenLLVM::VisitStmt_(const IfThenElseNode* op) {
+  FunctionText& t = text();
+  Value condition = VisitExpr(op->condition);
+  if (condition.ref == "true" || condition.ref == "false") {
+    const Stmt& taken = condition.ref == "true" ? op->then_case : op->else_case;
+    if (taken.defined()) VisitStmt(taken);
+    return;
+  }
+  bool has_else = op->else_case.defined();
+  std::string then_label = t.NewLabel("if_then");
+  std::string else_label = has_else ? t.NewLabel("if_else") : "";
+  std::string end_label = t.NewLabel("if_end");
+  t.Branch(condition, then_label, has_else ? else_label : end_label);
+  auto branch = [&](const std::string& label, const Stmt& body) {
+    t.StartBlock(label);
+    t.EnterScope();
+    VisitStmt(body);
+    t.ExitScope();
+    t.Branch(end_label);
+  };
+  branch(then_label, op->then_case);
+  if (has_else) branch(else_label, op->else_case);
+  t.StartBlock(end_label);
+}
+
+void CodeGenLLVM::VisitStmt_(const ForNode* op) {
+  TVM_CHECK(op->kind != ForKind::kThreadBinding, ValueError)
+      << "llvm code generator: loop " << op->loop_var << " of function " << function_name_
+      << " is bound to GPU threads; a processor runs loops marked parallel";
+  LinearIndex begin = Index(op->min);
+  LinearIndex extent = Index(op->extent);
+  if (extent.is_constant() && extent.offset <= 0) return;
+  if (extent.is_constant() && extent.offset == 1) {
+    BindIndex(op->loop_var, begin);
+    VisitStmt(op->body);
+  } else if (op->kind == ForKind::kParallel) {
+    ParallelLoop(op);
+  } else if (op->kind == ForKind::kUnrolled && extent.is_constant() &&
+             extent.offset <= kMaxUnroll) {
+    for (int64_t i = 0; i < extent.offset; ++i) {
+      LinearIndex index = begin;
+      index.offset += i;
+      BindIndex(op->loop_var, index);
+      VisitStmt(op->body);
+    }
+  } else {
+    LinearIndex end = begin;
+    end.Add(extent, 1);
+    SerialLoop(op->loop_var, begin, Materialize(end), extent.is_constant(), op->body);
+  }
+  frame_->vars.erase(op->loop_var.get());
+}
+
+void CodeGenLLVM::SerialLoop(const Var& var, const LinearIndex& begin, const Value& end, bool runs,
+                             const Stmt& body) {
+  FunctionText& t = text();
+  Value start = Materialize(begin);
+  bool natural = IsNonNegative(begin);
+  std::string body_label = t.NewLabel("for_body");
+  std::string next_label = t.NewLabel("for_next");
+  std::string end_label = t.NewLabel("for_end");
+  std::string entry = "  br label %" + body_label + "\n";
+  if (!runs) {
+    Value enters = t.Compare("icmp slt", start, end);
+    entry = "  br i1 " + enters.ref + ", label %" + body_label + ", label %" + end_label + "\n";
+  }
+  std::string before = t.block();
+  t.EnterLoop();
+  t.StartBlock(body_label);
+  Value index{"i64", t.NewName("i"), t.level()};
+  Value next{"i64", t.NewName("next"), t.level()};
+  t.Line(index.ref + " = phi i64 [ " + start.ref + ", %" + before + " ], [ " + next.ref + ", %" +
+         next_label + " ]");
+  if (natural) frame_->non_negative.insert(index.ref);
+  LinearIndex linear;
+  linear.terms.emplace_back(index, 1);
+  BindIndex(var, linear);
+  VisitStmt(body);
+  t.Branch(next_label);
+  t.StartBlock(next_label);
+  t.Line(next.ref + " = add nsw i64 " + index.ref + ", 1");
+  Value more = t.Here("i1", "icmp slt i64 " + next.ref + ", " + end.ref);
+  t.Branch(more, body_label, end_label);
+  t.ExitLoop(entry);
+  t.StartBlock(end_label);
+}
+
+void CodeGenLLVM::VisitStmt_(const WhileNode* op) {
+  FunctionText& t = text();
+  std::string test = t.NewLabel("while_test");
+  std::string body = t.NewLabel("while_body");
+  std::string end = t.NewLabel("while_end");
+  t.EnterLoop();
+  t.StartBlock(test);
+  t.Branch(VisitExpr(op->condition), body, end);
+  t.StartBlock(body);
+  VisitStmt(op->body);
+  t.Branch(test);
+  t.ExitLoop("  br label %" + test + "\n");
+  t.StartBlock(end);
+}
+
+void CodeGenLLVM::VisitStmtDefault_(const Object* op) {
+  TVM_FATAL(ValueError) << "llvm code generator: " << op->GetTypeKey() << " in function "
+                        << function_name_ << " has no code; lower the function before building it";
+}
+
+std::string EmitLLVM(const IRModule& mod, const Target& target) {
+  CodeGenLLVM generator(target);
+  // Sorted by name, so that the text does not depend on the order of insertion.
+  std::vector<std::pair<std::string, PrimFunc>> functions;
+  for (const auto& entry : mod->functions) {
+    if (const auto* func = entry.second.as<PrimFuncNode>()) {
+      functions.emplace_back(entry.first->name_hint, GetRef<PrimFunc>(func));
+    }
+  }
+  std::sort(functions.begin(), functions.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [name, func] : functions) generator.Declare(name, func);
+  for (const auto& [name, func] : functions) generator.AddFunction(name, func);
+  return generator.Finish();
+}
+
+TVM_REGISTER_GLOBAL("target.llvm.Emit").set_body_typed([](IRModule mod, Target target) {
+  return String(EmitLLVM(mod, target));
+});
+
+}  // namespace codegen
+}  // namespace tvm

@@ -1,0 +1,113 @@
+/*!
+ * \file codegen_llvm_parallel.cc
+ * \brief Parallel loops of the LLVM generator: the body becomes a function of its own.
+ */
+#include <tvm/tir/op.h>
+
+#include "target/llvm/codegen_llvm.h"
+
+namespace tvm {
+namespace codegen {
+
+using namespace tir;  // NOLINT(*)
+
+void CodeGenLLVM::ParallelLoop(const ForNode* op) {
+  TVM_CHECK(frame_->returns_status, ValueError)
+      << "llvm code generator: function " << function_name_ << " runs loop " << op->loop_var
+      << " in parallel but cannot report a failure; give it the packed calling convention";
+  Frame& outer = *frame_;
+  LinearIndex begin = Index(op->min);
+  Value extent = Materialize(Index(op->extent));
+
+  // Constants are known on both sides; everything else that the body uses travels in a struct.
+  std::vector<std::pair<const VarNode*, Value>> captured;
+  Frame inner(&module_);
+  inner.returns_status = true;
+  std::unordered_set<const VarNode*> seen;
+  auto capture = [&](const VarNode* var) {
+    auto it = outer.vars.find(var);
+    if (it == outer.vars.end() || !seen.insert(var).second) return;
+    const Binding& binding = it->second;
+    if (binding.linear && binding.linear->is_constant()) {
+      inner.vars[var].linear = std::make_unique<LinearIndex>(*binding.linear);
+    } else {
+      captured.emplace_back(var, binding.linear ? Materialize(*binding.linear) : binding.value);
+    }
+  };
+  PostOrderVisit(op->body, [&](const ObjectRef& node) {
+    if (const auto* var = node.as<VarNode>()) capture(var);
+    if (const auto* load = node.as<BufferLoadNode>()) capture(load->buffer->data.get());
+    if (const auto* store = node.as<BufferStoreNode>()) capture(store->buffer->data.get());
+  });
+  captured.emplace_back(nullptr, Materialize(begin));
+  captured.emplace_back(nullptr, extent);
+
+  std::string fields;
+  for (const auto& entry : captured) fields += (fields.empty() ? "" : ", ") + entry.second.type;
+  std::string type = "{ " + fields + " }";
+  auto field = [&](FunctionText& t, const Value& base, size_t i) {
+    return t.Pure("ptr",
+                  "getelementptr inbounds " + type + ", " + base.str() + ", i32 0, i32 " +
+                      std::to_string(i),
+                  base.level);
+  };
+  Value data = outer.text.Alloca(type, 8, "captured");
+  for (size_t i = 0; i < captured.size(); ++i) {
+    outer.text.Line("store " + captured[i].second.str() + ", " + field(outer.text, data, i).str());
+  }
+
+  std::string symbol = function_name_ + "_parallel_" + std::to_string(module_.UniqueId());
+  module_.Define(symbol);
+  frame_ = &inner;
+  FunctionText& t = text();
+  Value task{"i32", "%task", 0}, tasks{"i32", "%tasks", 0}, argument{"ptr", "%data", 0};
+  std::vector<Value> values;
+  for (size_t i = 0; i < captured.size(); ++i) {
+    const Value& source = captured[i].second;
+    values.push_back(t.Here(source.type, "load " + source.type + ", " +
+                                             field(t, argument, i).str()));
+    bool natural = outer.non_negative.count(source.ref) != 0;
+    if (natural) inner.non_negative.insert(values.back().ref);
+    const VarNode* var = captured[i].first;
+    if (var == nullptr) continue;
+    if (source.type == "i64" && outer.vars[var].linear) {
+      LinearIndex index;
+      index.terms.emplace_back(values.back(), 1);
+      inner.vars[var].linear = std::make_unique<LinearIndex>(index);
+    } else {
+      inner.vars[var].value = values.back();
+    }
+  }
+  // Task i of n takes a contiguous share; the first (extent mod n) tasks take one iteration more.
+  Value first = values[values.size() - 2];
+  Value count = values.back();
+  Value id = t.Convert("sext", task, "i64");
+  Value number = t.Convert("sext", tasks, "i64");
+  Value share = t.Here("i64", "sdiv i64 " + count.ref + ", " + number.ref);
+  Value rest = t.Here("i64", "srem i64 " + count.ref + ", " + number.ref);
+  Value has_more = t.Compare("icmp slt", id, rest);
+  Value start = t.Binary("mul nsw", id, share);
+  start = t.Binary("add nsw", start, t.Select(has_more, id, rest));
+  start = t.Binary("add nsw", first, start);
+  Value end = t.Binary("add nsw", start, share);
+  end = t.Binary("add nsw", end, t.Convert("zext", has_more, "i64"));
+  if (inner.non_negative.count(first.ref) || IsNonNegative(begin)) {
+    inner.non_negative.insert(start.ref);
+  }
+  LinearIndex from;
+  from.terms.emplace_back(start, 1);
+  SerialLoop(op->loop_var, from, end, false, op->body);
+  t.Line("ret i32 0");
+  module_.AddFunction(
+      t.Finish("define internal i32 @" + symbol + "(i32 %task, i32 %tasks, ptr %data) #0"));
+  frame_ = &outer;
+
+  outer.loads.clear();
+  module_.Declare("TVMBackendParallelLaunch", "i32 @TVMBackendParallelLaunch(ptr, ptr, i32)");
+  Value status = outer.text.Here("i32", "call i32 @TVMBackendParallelLaunch(ptr @" + symbol + ", " +
+                                            data.str() + ", i32 0)");
+  CheckStatus(status, "parallel");
+}
+
+}  // namespace codegen
+}  // namespace tvm

@@ -1,0 +1,313 @@
+/*!
+ * \file ir_text.cc
+ * \brief Text of LLVM modules and functions.
+ */
+#include "target/llvm/ir_text.h"
+
+#include <tvm/runtime/logging.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tvm {
+namespace codegen {
+
+std::string LLVMType(DataType dtype) {
+  if (dtype.is_void()) return "void";
+  std::string element;
+  if (dtype.is_handle()) {
+    element = "ptr";
+  } else if (dtype.is_bfloat16()) {
+    element = "i16";
+  } else if (dtype.is_float()) {
+    switch (dtype.bits()) {
+      case 16: element = "half"; break;
+      case 32: element = "float"; break;
+      case 64: element = "double"; break;
+      default:
+        TVM_FATAL(ValueError) << "llvm code generator: " << dtype.ToString()
+                              << " is not supported; use float16, bfloat16, float32 or float64";
+    }
+  } else {
+    element = "i" + std::to_string(dtype.bits());
+  }
+  if (dtype.lanes() == 1) return element;
+  return "<" + std::to_string(dtype.lanes()) + " x " + element + ">";
+}
+
+namespace {
+
+/*! \brief Bits of the float16 nearest to `value`, ties to even. */
+unsigned HalfBits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  unsigned sign = (bits >> 16) & 0x8000u;
+  uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return sign | 0x7E00u;
+  if (magnitude >= 0x47800000u) return sign | 0x7C00u;
+  if (magnitude < 0x38800000u) {
+    // Subnormal: adding 0.5 puts the rounded units of 2^-24 into the low bits of the sum.
+    float sum;
+    std::memcpy(&sum, &magnitude, sizeof(sum));
+    sum += 0.5f;
+    uint32_t units;
+    std::memcpy(&units, &sum, sizeof(units));
+    return sign | (units - 0x3F000000u);
+  }
+  // The exponent moves from bias 127 to bias 15; 13 bits of the fraction are rounded away.
+  uint32_t rounded = magnitude - 0x38000000u + 0x0FFFu + ((magnitude >> 13) & 1u);
+  return sign | (rounded >> 13);
+}
+
+}  // namespace
+
+int Value::lanes() const { return is_vector() ? std::atoi(type.c_str() + 1) : 1; }
+
+std::string Value::element() const {
+  if (!is_vector()) return type;
+  size_t begin = type.find(" x ") + 3;
+  return type.substr(begin, type.size() - begin - 1);
+}
+
+std::string Value::TypeWith(const std::string& element) const {
+  if (!is_vector()) return element;
+  return type.substr(0, type.find(" x ") + 3) + element + ">";
+}
+
+void ModuleText::Declare(const std::string& name, const std::string& signature) {
+  declarations_.emplace(name, "declare " + signature + "\n");
+}
+
+std::string ModuleText::StringConstant(const std::string& text) {
+  auto it = strings_.find(text);
+  if (it != strings_.end()) return it->second;
+  std::string name = "@.str." + std::to_string(strings_.size());
+  globals_ += name + " = private unnamed_addr constant [" + std::to_string(text.size() + 1) +
+              " x i8] c\"";
+  for (unsigned char c : text) {
+    if (c >= 32 && c < 127 && c != '"' && c != '\\') {
+      globals_ += static_cast<char>(c);
+    } else {
+      char escape[4];
+      std::snprintf(escape, sizeof(escape), "\\%02X", c);
+      globals_ += escape;
+    }
+  }
+  globals_ += "\\00\"\n";
+  strings_[text] = name;
+  return name;
+}
+
+std::string ModuleText::Metadata(const std::string& body) {
+  auto it = metadata_.find(body);
+  if (it != metadata_.end()) return it->second;
+  std::string name = "!" + std::to_string(next_metadata_++);
+  metadata_text_ += name + " = !{" + body + "}\n";
+  metadata_[body] = name;
+  return name;
+}
+
+std::string ModuleText::DistinctMetadata(const std::string& rest) {
+  std::string name = "!" + std::to_string(next_metadata_++);
+  metadata_text_ += name + " = distinct !{" + name + rest + "}\n";
+  return name;
+}
+
+std::string ModuleText::Finish(const std::string& header) const {
+  std::string text = header + globals_ + "\n" + functions_;
+  for (const auto& entry : declarations_) {
+    if (!defined_.count(entry.first)) text += entry.second;
+  }
+  return text + metadata_text_;
+}
+
+FunctionText::FunctionText(ModuleText* module) : module_(module) { scopes_.emplace_back(); }
+
+std::string FunctionText::NewName(const std::string& hint) {
+  return "%" + hint + std::to_string(next_name_++);
+}
+
+Value FunctionText::Pure(const std::string& type, const std::string& instruction, int operand_level) {
+  // The type is not part of every instruction's text (a conversion's is), so it joins the key.
+  std::string key = type + "=" + instruction;
+  auto it = numbered_.find(key);
+  if (it != numbered_.end()) return it->second;
+  Value value{type, NewName(), operand_level};
+  std::string line = "  " + value.ref + " = " + instruction + "\n";
+  if (operand_level < level()) {
+    Loop& loop = loops_[operand_level];
+    loop.before += line;
+    scopes_[loop.outer_scope].push_back(key);
+  } else {
+    Text() += line;
+    scopes_.back().push_back(key);
+  }
+  numbered_.emplace(std::move(key), value);
+  return value;
+}
+
+Value FunctionText::Here(const std::string& type, const std::string& instruction) {
+  Value value{type, NewName(), level()};
+  Text() += "  " + value.ref + " = " + instruction + "\n";
+  return value;
+}
+
+Value FunctionText::Alloca(const std::string& type, int alignment, const std::string& name) {
+  Value value{"ptr", NewName(name), 0};
+  allocas_ += "  " + value.ref + " = alloca " + type + ", align " + std::to_string(alignment) + "\n";
+  return value;
+}
+
+Value FunctionText::Binary(const std::string& op, const Value& a, const Value& b) {
+  ICHECK(a.type == b.type) << op << " of " << a.str() << " and " << b.str();
+  return Pure(a.type, op + " " + a.type + " " + a.ref + ", " + b.ref, std::max(a.level, b.level));
+}
+
+Value FunctionText::Compare(const std::string& op, const Value& a, const Value& b) {
+  ICHECK(a.type == b.type) << op << " of " << a.str() << " and " << b.str();
+  return Pure(a.TypeWith("i1"), op + " " + a.type + " " + a.ref + ", " + b.ref,
+              std::max(a.level, b.level));
+}
+
+Value FunctionText::Convert(const std::string& op, const Value& a, const std::string& type) {
+  if (a.type == type) return a;
+  return Pure(type, op + " " + a.str() + " to " + type, a.level);
+}
+
+Value FunctionText::Select(const Value& condition, const Value& yes, const Value& no) {
+  ICHECK(yes.type == no.type) << "select of " << yes.str() << " and " << no.str();
+  return Pure(yes.type, "select " + condition.str() + ", " + yes.str() + ", " + no.str(),
+              std::max({condition.level, yes.level, no.level}));
+}
+
+Value FunctionText::PureCall(const std::string& name, const std::string& type,
+                             const std::vector<Value>& args) {
+  std::string types, operands;
+  int level = 0;
+  for (const Value& arg : args) {
+    types += (types.empty() ? "" : ", ") + arg.type;
+    operands += (operands.empty() ? "" : ", ") + arg.str();
+    level = std::max(level, arg.level);
+  }
+  module_->Declare(name, type + " @" + name + "(" + types + ")");
+  return Pure(type, "call " + type + " @" + name + "(" + operands + ")", level);
+}
+
+Value FunctionText::Intrinsic(const std::string& base, const std::vector<Value>& args) {
+  const Value& first = args.front();
+  std::string element = first.element();
+  std::string suffix = element[0] == 'i'     ? element
+                       : element == "float"  ? "f32"
+                       : element == "double" ? "f64"
+                       : element == "half"   ? "f16"
+                                             : "bf16";
+  if (first.is_vector()) suffix = "v" + std::to_string(first.lanes()) + suffix;
+  return PureCall(base + "." + suffix, first.type, args);
+}
+
+Value FunctionText::Splat(const Value& scalar, int lanes) {
+  std::string type = "<" + std::to_string(lanes) + " x " + scalar.type + ">";
+  if (scalar.ref[0] != '%') return {type, "splat (" + scalar.str() + ")", 0};
+  Value first = Insert(Poison(type), scalar, 0);
+  return Shuffle(first, Poison(type), std::vector<int>(lanes, 0));
+}
+
+Value FunctionText::Extract(const Value& vector, int lane) {
+  return Pure(vector.element(), "extractelement " + vector.str() + ", i64 " + std::to_string(lane),
+              vector.level);
+}
+
+Value FunctionText::Insert(const Value& vector, const Value& element, int lane) {
+  return Pure(vector.type,
+              "insertelement " + vector.str() + ", " + element.str() + ", i64 " + std::to_string(lane),
+              std::max(vector.level, element.level));
+}
+
+Value FunctionText::Shuffle(const Value& a, const Value& b, const std::vector<int>& lanes) {
+  std::string mask;
+  bool zero = true;
+  for (int lane : lanes) {
+    mask += (mask.empty() ? "i32 " : ", i32 ") + std::to_string(lane);
+    zero = zero && lane == 0;
+  }
+  std::string count = "<" + std::to_string(lanes.size()) + " x ";
+  return Pure(count + a.element() + ">",
+              "shufflevector " + a.str() + ", " + b.str() + ", " + count + "i32> " +
+                  (zero ? "zeroinitializer" : "<" + mask + ">"),
+              std::max(a.level, b.level));
+}
+
+Value FunctionText::GetElementPtr(const std::string& element, const Value& base, const Value& index) {
+  if (index.ref == "0") return base;
+  return Pure("ptr", "getelementptr inbounds " + element + ", " + base.str() + ", " + index.str(),
+              std::max(base.level, index.level));
+}
+
+Value FunctionText::Int(const std::string& type, int64_t value) const {
+  Value constant{type, "", 0};
+  std::string element = constant.element();
+  std::string digits = element == "i1" ? (value ? "true" : "false") : std::to_string(value);
+  constant.ref = constant.is_vector() ? "splat (" + element + " " + digits + ")" : digits;
+  return constant;
+}
+
+Value FunctionText::Float(const std::string& type, double value) const {
+  Value constant{type, "", 0};
+  std::string element = constant.element();
+  char digits[24];
+  if (element == "half") {
+    std::snprintf(digits, sizeof(digits), "0xH%04X", HalfBits(static_cast<float>(value)));
+  } else {
+    // LLVM writes a float as the bits of the double of the same value.
+    if (element == "float") value = static_cast<float>(value);
+    uint64_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    std::snprintf(digits, sizeof(digits), "0x%016llX", static_cast<unsigned long long>(bits));
+  }
+  constant.ref = constant.is_vector() ? "splat (" + element + " " + digits + ")" : digits;
+  return constant;
+}
+
+std::string FunctionText::NewLabel(const std::string& hint) {
+  return hint + "." + std::to_string(next_name_++);
+}
+
+void FunctionText::StartBlock(const std::string& label) {
+  Text() += label + ":\n";
+  block_ = label;
+}
+
+void FunctionText::Branch(const std::string& label) { Line("br label %" + label); }
+
+void FunctionText::Branch(const Value& condition, const std::string& yes, const std::string& no) {
+  Line("br " + condition.str() + ", label %" + yes + ", label %" + no);
+}
+
+void FunctionText::EnterScope() { scopes_.emplace_back(); }
+
+void FunctionText::ExitScope() {
+  for (const std::string& key : scopes_.back()) numbered_.erase(key);
+  scopes_.pop_back();
+}
+
+void FunctionText::EnterLoop() {
+  loops_.push_back({"", "", scopes_.size() - 1});
+  EnterScope();
+}
+
+void FunctionText::ExitLoop(const std::string& entry) {
+  ExitScope();
+  Loop loop = std::move(loops_.back());
+  loops_.pop_back();
+  Text() += loop.before + entry + loop.body;
+}
+
+std::string FunctionText::Finish(const std::string& head) const {
+  ICHECK(loops_.empty()) << "a loop is still open";
+  return head + " {\nentry:\n" + allocas_ + text_ + "}\n";
+}
+
+}  // namespace codegen
+}  // namespace tvm

@@ -1,0 +1,159 @@
+/*!
+ * \file vector_math.cc
+ * \brief Range reductions and polynomials of the elementary functions.
+ *
+ * The polynomials are weighted minimax fits of relative error, made for the intervals named below.
+ */
+#include "target/llvm/vector_math.h"
+
+#include <vector>
+
+namespace tvm {
+namespace codegen {
+namespace {
+
+/*! \brief Arithmetic on values of one floating type, written as it reads. */
+class Maths {
+ public:
+  Maths(FunctionText* text, const Value& like) : text_(text), type_(like.type), like_(like) {}
+
+  Value F(double value) const { return text_->Float(type_, value); }
+  Value I(int64_t value) const { return text_->Int(like_.TypeWith("i32"), value); }
+  Value Mul(const Value& a, const Value& b) const { return text_->Binary("fmul", a, b); }
+  Value Add(const Value& a, const Value& b) const { return text_->Binary("fadd", a, b); }
+  Value Sub(const Value& a, const Value& b) const { return text_->Binary("fsub", a, b); }
+  Value Div(const Value& a, const Value& b) const { return text_->Binary("fdiv", a, b); }
+  Value Fma(const Value& a, const Value& b, const Value& c) const {
+    return text_->Intrinsic("llvm.fmuladd", {a, b, c});
+  }
+  Value Abs(const Value& a) const { return text_->Intrinsic("llvm.fabs", {a}); }
+  Value CopySign(const Value& a, const Value& sign) const {
+    return text_->Intrinsic("llvm.copysign", {a, sign});
+  }
+  Value Is(const char* comparison, const Value& a, const Value& b) const {
+    return text_->Compare(std::string("fcmp ") + comparison, a, b);
+  }
+  Value Pick(const Value& condition, const Value& yes, const Value& no) const {
+    return text_->Select(condition, yes, no);
+  }
+  // Ordered comparisons keep `a` when it is NaN.
+  Value AtMost(const Value& a, double bound) const { return Pick(Is("ogt", a, F(bound)), F(bound), a); }
+  Value AtLeast(const Value& a, double bound) const {
+    return Pick(Is("olt", a, F(bound)), F(bound), a);
+  }
+  Value Int(const char* op, const Value& a, const Value& b) const { return text_->Binary(op, a, b); }
+  Value Bits(const Value& a) const { return text_->Convert("bitcast", a, like_.TypeWith("i32")); }
+  Value FromBits(const Value& a) const { return text_->Convert("bitcast", a, type_); }
+  Value ToFloat(const Value& a) const { return text_->Convert("sitofp", a, type_); }
+
+  /*! \brief Horner's scheme, constant term first. */
+  Value Polynomial(const Value& x, const std::vector<double>& coefficients) const {
+    Value sum = F(coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;) sum = Fma(sum, x, F(coefficients[i]));
+    return sum;
+  }
+
+ private:
+  FunctionText* text_;
+  std::string type_;
+  Value like_;
+};
+
+// ln 2 in two parts: the first has its last 9 bits zero, so that n * kLn2High is exact for |n| < 512.
+constexpr double kLn2High = 0.693359375;
+constexpr double kLn2Low = -2.12194440e-4;
+
+}  // namespace
+
+Value ExpFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  // Beyond these bounds the result is infinite or zero in float32 anyway; the bounds keep the
+  // exponent arithmetic in range.
+  Value bounded = m.AtLeast(m.AtMost(x, 89.0), -104.0);
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
+  Value shifted = m.Fma(bounded, m.F(1.44269504088896341), m.F(12582912.0));
+  Value n = m.Sub(shifted, m.F(12582912.0));
+  Value r = m.Fma(n, m.F(-kLn2High), bounded);
+  r = m.Fma(n, m.F(-kLn2Low), r);
+  // exp(r) = 1 + r + r^2 P(r) on |r| <= ln(2) / 2.
+  Value p = m.Polynomial(r, {0.4999999403953552, 0.1666652113199234, 0.04166838899254799,
+                             0.00836874544620514, 0.0013814539415761828});
+  Value fraction = m.Add(m.F(1.0), m.Fma(m.Mul(r, r), p, r));
+  // 2^n as a product of two powers, since n runs from -150 to 128.
+  Value exponent = m.Int("sub", m.Bits(shifted), m.I(0x4B400000));
+  Value half = m.Int("ashr", exponent, m.I(1));
+  Value rest = m.Int("sub", exponent, half);
+  auto power = [&m](const Value& e) {
+    return m.FromBits(m.Int("shl", m.Int("add", e, m.I(127)), m.I(23)));
+  };
+  return m.Mul(m.Mul(fraction, power(half)), power(rest));
+}
+
+Value LogFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  // Subnormal numbers are scaled into the normal range first.
+  Value tiny = m.Is("olt", x, m.F(1.17549435e-38));
+  Value scaled = m.Pick(tiny, m.Mul(x, m.F(8388608.0)), x);
+  Value bias = m.Pick(tiny, m.F(-23.0), m.F(0.0));
+  // x = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): 0x3F3504F3 are the bits of sqrt(1/2).
+  Value offset = m.Int("sub", m.Bits(scaled), m.I(0x3F3504F3));
+  Value exponent = m.Int("ashr", offset, m.I(23));
+  Value mantissa = m.FromBits(
+      m.Int("add", m.Int("and", offset, m.I(0x007FFFFF)), m.I(0x3F3504F3)));
+  Value e = m.Add(m.ToFloat(exponent), bias);
+  Value f = m.Sub(mantissa, m.F(1.0));
+  // log(1 + f) = f - f^2 / 2 + f^3 P(f).
+  Value p = m.Polynomial(f, {0.3333331346511841, -0.25000008940696716, 0.20002134144306183,
+                             -0.16668006777763367, 0.14219222962856293, -0.12405138462781906,
+                             0.11890339106321335, -0.11679640412330627, 0.06746549904346466});
+  Value square = m.Mul(f, f);
+  Value tail = m.Fma(e, m.F(kLn2Low), m.Mul(m.Mul(square, f), p));
+  tail = m.Fma(square, m.F(-0.5), tail);
+  Value result = m.Fma(e, m.F(kLn2High), m.Add(f, tail));
+  // log of infinity and of NaN are themselves; of zero minus infinity; of negative numbers NaN.
+  Value infinity = m.F(__builtin_inf());
+  result = m.Pick(m.Is("olt", x, infinity), result, x);
+  result = m.Pick(m.Is("oeq", x, m.F(0.0)), m.F(-__builtin_inf()), result);
+  return m.Pick(m.Is("olt", x, m.F(0.0)), m.F(__builtin_nan("")), result);
+}
+
+Value TanhFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  Value magnitude = m.Abs(x);
+  // Near zero 1 - 2 / (exp(2x) + 1) cancels, so an odd polynomial x + x^3 P(x^2) serves |x| < 0.625.
+  Value square = m.Mul(x, x);
+  Value p = m.Polynomial(square, {-0.3333328068256378, 0.13331441581249237, -0.05373971164226532,
+                                  0.020639078691601753, -0.005704978480935097});
+  Value near = m.Fma(m.Mul(square, x), p, x);
+  // From 9.1 on the result rounds to 1.
+  Value doubled = m.AtMost(m.Add(magnitude, magnitude), 20.0);
+  Value far = m.Sub(m.F(1.0), m.Div(m.F(2.0), m.Add(ExpFloat(text, doubled), m.F(1.0))));
+  return m.Pick(m.Is("olt", magnitude, m.F(0.625)), near, m.CopySign(far, x));
+}
+
+Value SigmoidFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  Value e = ExpFloat(text, m.Sub(m.F(-0.0), x));
+  return m.Div(m.F(1.0), m.Add(m.F(1.0), e));
+}
+
+Value ErfFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  // |x| < 1: x P(x^2). Beyond: 1 - exp(-x Q(x)), which rounds to 1 from 3.93 on.
+  Value p = m.Polynomial(m.Mul(x, x),
+                         {1.1283791065216064, -0.3761262595653534, 0.1128358542919159,
+                          -0.026853810995817184, 0.00518832728266716, -0.000801019137725234,
+                          7.853854185668752e-05});
+  Value near = m.Mul(x, p);
+  Value magnitude = m.Abs(x);
+  Value bounded = m.AtMost(magnitude, 4.0);
+  Value q = m.Polynomial(bounded, {1.1286942958831787, 0.6349695324897766, 0.10653085261583328,
+                                   -0.024010054767131805, 0.0037574705202132463,
+                                   -0.00035059047513641417, 1.3962286175228655e-05});
+  Value exponent = m.Mul(m.Sub(m.F(-0.0), bounded), q);
+  Value far = m.CopySign(m.Sub(m.F(1.0), ExpFloat(text, exponent)), x);
+  return m.Pick(m.Is("olt", magnitude, m.F(1.0)), near, far);
+}
+
+}  // namespace codegen
+}  // namespace tvm

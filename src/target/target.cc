@@ -1,0 +1,291 @@
+/*!
+ * \file target.cc
+ * \brief Parsing, printing and scoping of targets.
+ */
+#include <tvm/node/repr_printer.h>
+#include <tvm/runtime/logging.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/target/target.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+namespace tvm {
+
+TVM_REGISTER_NODE(TargetNode);
+
+namespace {
+
+std::string Normalized(const std::string& key) {
+  std::string text = key;
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+Any FindIn(const Map<String, Any>& table, const std::string& key) {
+  for (const auto& entry : table) {
+    if (Normalized(entry.first) == key) return entry.second;
+  }
+  return Any();
+}
+
+Array<String> SplitByComma(const std::string& text) {
+  Array<String> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+/*! \brief The kind's own spelling of an option, whichever of '-' and '_' the user typed. */
+String DeclaredName(const TargetKind& kind, const std::string& key) {
+  std::string wanted = Normalized(key);
+  std::string known;
+  for (const auto& option : kind->option_types) {
+    if (Normalized(option.first) == wanted) return option.first;
+    known += (known.empty() ? "" : ", ") + std::string(option.first);
+  }
+  TVM_FATAL(ValueError) << "Target(\"" << kind->name << "\"): unknown option \"" << key
+                        << "\"; this kind has keys, host, " << known;
+}
+
+Any ParseValue(const TargetKind& kind, const String& option, const std::string& text) {
+  std::string type = kind->option_types[option];
+  if (type == "int") {
+    char* end = nullptr;
+    long long value = std::strtoll(text.c_str(), &end, 10);
+    TVM_CHECK(!text.empty() && *end == '\0', ValueError)
+        << "Target(\"" << kind->name << "\"): option " << option << " must be an integer, got \""
+        << text << "\"";
+    return static_cast<int64_t>(value);
+  }
+  if (type == "bool") {
+    bool yes = text == "1" || text == "true" || text == "True";
+    TVM_CHECK(yes || text == "0" || text == "false" || text == "False", ValueError)
+        << "Target(\"" << kind->name << "\"): option " << option
+        << " must be true or false, got \"" << text << "\"";
+    return yes;
+  }
+  if (type == "array") return SplitByComma(text);
+  return String(text);
+}
+
+/*! \brief Check a value given in a table, and bring it to the form ParseValue would give. */
+Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
+  std::string type = kind->option_types[option];
+  if (auto text = value.TryCast<std::string>()) return ParseValue(kind, option, *text);
+  if (type == "int") {
+    if (auto number = value.TryCast<int64_t>()) return *number;
+  } else if (type == "bool") {
+    if (auto yes = value.TryCast<bool>()) return *yes;
+  } else if (type == "array") {
+    if (auto parts = value.TryCast<Array<String>>()) return *parts;
+  }
+  TVM_FATAL(TypeError) << "Target(\"" << kind->name << "\"): option " << option << " must be of type "
+                       << type << ", got " << value.TypeName();
+}
+
+ObjectPtr<TargetNode> NewTarget(const TargetKind& kind) {
+  ObjectPtr<TargetNode> node = make_object<TargetNode>();
+  node->kind = kind;
+  node->keys = kind->default_keys;
+  return node;
+}
+
+/*! \brief Fill in what follows from the options; called once when all of them are known. */
+Target Finish(ObjectPtr<TargetNode> node) {
+  node->features = node->kind->default_features;
+  // A device name also selects its family of schedules, ahead of the kind's own.
+  if (Any device = FindIn(node->attrs, "device"); device.defined()) {
+    Array<String> keys{device.cast<String>()};
+    for (const String& key : node->keys) {
+      if (key != keys[0]) keys.push_back(key);
+    }
+    node->keys = keys;
+  }
+  Target target{ObjectPtr<Object>(node)};
+  if (const auto* probe = runtime::Registry::Get("target.features." + std::string(node->kind->name))) {
+    Map<String, Any> found = (*probe)(target);
+    for (const auto& entry : found) node->features.Set(entry.first, entry.second);
+  }
+  return target;
+}
+
+std::vector<std::string> SplitByBlank(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+Target ParseText(const std::string& text) {
+  std::vector<std::string> words = SplitByBlank(text);
+  TVM_CHECK(!words.empty(), ValueError) << "Target: the text is empty; write a kind, such as \"llvm\"";
+  ObjectPtr<TargetNode> node = NewTarget(TargetKind::Get(words[0]));
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    size_t begin = word.find_first_not_of('-');
+    TVM_CHECK(begin != std::string::npos && begin >= 1 && begin <= 2, ValueError)
+        << "Target(\"" << text << "\"): expected an option such as -mcpu=name, got \"" << word << "\"";
+    size_t equals = word.find('=');
+    std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
+    std::string value;
+    if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else if (i + 1 < words.size() && words[i + 1][0] != '-') {
+      value = words[++i];
+    } else {
+      value = "true";
+    }
+    if (key == "keys") {
+      node->keys = SplitByComma(value);
+    } else if (key == "host") {
+      node->host = Target(String(value));
+    } else {
+      String option = DeclaredName(node->kind, key);
+      node->attrs.Set(option, ParseValue(node->kind, option, value));
+    }
+  }
+  return Finish(node);
+}
+
+Target FromAny(const Any& spec);
+
+Target ParseTable(const Map<String, Any>& config) {
+  Any kind = FindIn(config, "kind");
+  TVM_CHECK(kind.as<StringObj>() != nullptr, ValueError)
+      << "Target: a table needs an entry \"kind\" naming the target kind";
+  ObjectPtr<TargetNode> node = NewTarget(TargetKind::Get(kind.cast<String>()));
+  for (const auto& entry : config) {
+    const std::string key = entry.first;
+    if (key == "kind") continue;
+    if (key == "keys") {
+      node->keys = entry.second.cast<Array<String>>();
+    } else if (key == "host") {
+      node->host = FromAny(entry.second);
+    } else {
+      String option = DeclaredName(node->kind, key);
+      node->attrs.Set(option, CheckValue(node->kind, option, entry.second));
+    }
+  }
+  return Finish(node);
+}
+
+Target FromAny(const Any& spec) {
+  if (const auto* target = spec.as<TargetNode>()) return GetRef<Target>(target);
+  if (auto text = spec.TryCast<std::string>()) return ParseText(*text);
+  TVM_CHECK(spec.as<MapNode>() != nullptr, TypeError)
+      << "Target: expected text, a dict or a Target, got " << spec.TypeName();
+  return ParseTable(spec.cast<Map<String, Any>>());
+}
+
+std::string ValueText(const Any& value) {
+  if (auto text = value.TryCast<std::string>()) return *text;
+  if (auto number = value.TryCast<int64_t>()) return std::to_string(*number);
+  std::string text;
+  for (const String& part : value.cast<Array<String>>()) {
+    text += (text.empty() ? "" : ",") + std::string(part);
+  }
+  return text;
+}
+
+std::vector<Target>& ScopeStack() {
+  static thread_local std::vector<Target> stack;
+  return stack;
+}
+
+}  // namespace
+
+Any TargetNode::Find(const std::string& key) const {
+  std::string wanted = Normalized(key);
+  Any own = FindIn(attrs, wanted);
+  return own.defined() ? own : FindIn(features, wanted);
+}
+
+int64_t TargetNode::GetInt(const std::string& key, int64_t otherwise) const {
+  Any value = Find(key);
+  return value.defined() ? value.cast<int64_t>() : otherwise;
+}
+
+std::string TargetNode::GetStr(const std::string& key, const std::string& otherwise) const {
+  Any value = Find(key);
+  return value.defined() ? ValueText(value) : otherwise;
+}
+
+Target TargetNode::GetHost() const {
+  return host.defined() ? Downcast<Target>(host.value()) : Target(nullptr);
+}
+
+std::string TargetNode::str() const {
+  std::string text = kind->name;
+  if (!keys.empty()) text += " -keys=" + ValueText(keys);
+  std::vector<std::string> options;
+  for (const auto& entry : attrs) {
+    options.push_back(" -" + std::string(entry.first) + "=" + ValueText(entry.second));
+  }
+  std::sort(options.begin(), options.end());
+  for (const std::string& option : options) text += option;
+  return text;
+}
+
+Target::Target(const String& text) : Target(ParseText(text)) {}
+
+Target::Target(const Map<String, Any>& config) : Target(ParseTable(config)) {}
+
+Target::Target(const Target& target, const Target& host) {
+  ObjectPtr<TargetNode> node = make_object<TargetNode>(*target.get());
+  if (host.defined()) node->host = host;
+  *this = Target(ObjectPtr<Object>(node));
+}
+
+Target Target::Current(bool allow_none) {
+  std::vector<Target>& stack = ScopeStack();
+  if (!stack.empty()) return stack.back();
+  TVM_CHECK(allow_none, ValueError)
+      << "Target.current: no target is in scope; write `with tvm.target.Target(...):` around the call";
+  return Target(nullptr);
+}
+
+void Target::EnterScope() const { ScopeStack().push_back(*this); }
+
+void Target::ExitScope() const {
+  std::vector<Target>& stack = ScopeStack();
+  ICHECK(!stack.empty() && stack.back().same_as(*this)) << "target scopes must nest";
+  stack.pop_back();
+}
+
+Target DefaultTargetHost(const Target& target) {
+  if (target.defined() && target->GetTargetDeviceType() == kDLCPU) return target;
+  bool has_llvm = runtime::Registry::Get("target.build.llvm") != nullptr;
+  return Target(String(has_llvm ? "llvm" : "stackvm"));
+}
+
+TVM_REGISTER_REPR(TargetNode,
+                  [](const TargetNode* target, ReprPrinter* p) { p->stream << target->str(); });
+
+TVM_REGISTER_GLOBAL("target.Target").set_body_typed([](Any spec, Target host) {
+  Target target = FromAny(spec);
+  return host.defined() ? Target(target, host) : target;
+});
+TVM_REGISTER_GLOBAL("target.TargetStr").set_body_typed([](Target target) {
+  return String(target->str());
+});
+TVM_REGISTER_GLOBAL("target.TargetFind").set_body_typed([](Target target, String key) {
+  return target->Find(key);
+});
+TVM_REGISTER_GLOBAL("target.TargetGetHost").set_body_typed([](Target target) {
+  return target->GetHost();
+});
+TVM_REGISTER_GLOBAL("target.TargetCurrent").set_body_typed(Target::Current);
+TVM_REGISTER_GLOBAL("target.TargetEnterScope").set_body_typed([](Target target) {
+  target.EnterScope();
+});
+TVM_REGISTER_GLOBAL("target.TargetExitScope").set_body_typed([](Target target) {
+  target.ExitScope();
+});
+TVM_REGISTER_GLOBAL("target.DefaultTargetHost").set_body_typed(DefaultTargetHost);
+
+}  // namespace tvm

@@ -1,0 +1,169 @@
+/*!
+ * \file target_kind.cc
+ * \brief Registry of target kinds, and the kinds this project knows by itself.
+ */
+#include <tvm/runtime/dlpack.h>
+#include <tvm/runtime/logging.h>
+#include <tvm/target/target_kind.h>
+
+#include <map>
+#include <mutex>
+
+namespace tvm {
+
+TVM_REGISTER_NODE(TargetKindNode);
+
+namespace {
+
+struct KindTable {
+  std::mutex mutex;
+  std::map<std::string, ObjectPtr<TargetKindNode>> kinds;
+
+  static KindTable& Global() {
+    static KindTable table;
+    return table;
+  }
+};
+
+std::string Join(const Array<String>& names) {
+  std::string text;
+  for (const String& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+}  // namespace
+
+Array<String> TargetKind::List() {
+  KindTable& table = KindTable::Global();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  Array<String> names;
+  for (const auto& entry : table.kinds) names.push_back(entry.first);
+  return names;
+}
+
+TargetKind TargetKind::Get(const String& name) {
+  KindTable& table = KindTable::Global();
+  {
+    std::lock_guard<std::mutex> lock(table.mutex);
+    auto it = table.kinds.find(name);
+    if (it != table.kinds.end()) return TargetKind(it->second);
+  }
+  TVM_FATAL(ValueError) << "Target: unknown kind \"" << name << "\"; known kinds: " << Join(List())
+                        << ". Register a new one with tvm.target.register_target_kind.";
+}
+
+TargetKindEntry TargetKindEntry::Register(const String& name, int device_type) {
+  KindTable& table = KindTable::Global();
+  ObjectPtr<TargetKindNode> node = make_object<TargetKindNode>();
+  node->name = name;
+  node->device_type = device_type;
+  {
+    std::lock_guard<std::mutex> lock(table.mutex);
+    bool inserted = table.kinds.emplace(name, node).second;
+    TVM_CHECK(inserted, ValueError)
+        << "register_target_kind(\"" << name << "\"): this name is taken; choose another one";
+  }
+  return TargetKindEntry(node)
+      .add_option("model", "str")
+      .add_option("device", "str")
+      .add_option("tag", "str")
+      .add_option("libs", "array");
+}
+
+TargetKindEntry& TargetKindEntry::set_default_keys(Array<String> keys) {
+  node_->default_keys = std::move(keys);
+  return *this;
+}
+
+TargetKindEntry& TargetKindEntry::add_option(const String& name, const String& type) {
+  TVM_CHECK(type == "str" || type == "int" || type == "bool" || type == "array", ValueError)
+      << "register_target_kind(\"" << node_->name << "\"): option " << name << " has type \"" << type
+      << "\"; the types are \"str\", \"int\", \"bool\" and \"array\"";
+  node_->option_types.Set(name, type);
+  return *this;
+}
+
+TargetKindEntry& TargetKindEntry::add_feature(const String& name, int64_t value) {
+  node_->default_features.Set(name, value);
+  return *this;
+}
+
+TVM_REGISTER_TARGET_KIND("llvm", kDLCPU)
+    .set_default_keys({"cpu"})
+    .add_option("mcpu", "str")
+    .add_option("mattr", "array")
+    .add_option("mtriple", "str")
+    .add_option("num-cores", "int")
+    .add_option("vector-width", "int")
+    .add_option("num-vector-registers", "int")
+    .add_option("l1-cache-bytes", "int")
+    .add_option("l2-cache-bytes", "int")
+    .add_option("l3-cache-bytes", "int")
+    .add_option("cache-line-bytes", "int")
+    .add_option("opt-level", "int");
+
+TVM_REGISTER_TARGET_KIND("c", kDLCPU)
+    .set_default_keys({"cpu"})
+    .add_option("mcpu", "str")
+    .add_option("march", "str")
+    .add_option("num-cores", "int");
+
+TVM_REGISTER_TARGET_KIND("stackvm", kDLCPU).set_default_keys({"cpu"}).add_option("num-cores", "int");
+
+// The limits every CUDA device since compute capability 3.0 grants without opting in; the probe of
+// a present device and the user's options override them.
+TVM_REGISTER_TARGET_KIND("cuda", kDLCUDA)
+    .set_default_keys({"cuda", "gpu"})
+    .add_option("arch", "str")
+    .add_option("mcpu", "str")
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_option("max_threads_per_block", "int")
+    .add_option("max_shared_memory_per_block", "int")
+    .add_option("max_local_memory_per_block", "int")
+    .add_option("max_vthread_extent", "int")
+    .add_option("registers_per_block", "int")
+    .add_option("num-cores", "int")
+    .add_option("l2_cache_size_bytes", "int")
+    .add_feature("max_num_threads", 1024)
+    .add_feature("thread_warp_size", 32)
+    .add_feature("max_threads_per_block", 1024)
+    .add_feature("max_shared_memory_per_block", 49152)
+    .add_feature("max_local_memory_per_block", 1 << 30)
+    .add_feature("max_vthread_extent", 8)
+    .add_feature("registers_per_block", 65536);
+
+TVM_REGISTER_TARGET_KIND("opencl", kDLOpenCL)
+    .set_default_keys({"opencl", "gpu"})
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_feature("max_num_threads", 256)
+    .add_feature("thread_warp_size", 1);
+
+TVM_REGISTER_TARGET_KIND("metal", kDLMetal)
+    .set_default_keys({"metal", "gpu"})
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_feature("max_num_threads", 256)
+    .add_feature("thread_warp_size", 16);
+
+TVM_REGISTER_TARGET_KIND("rocm", kDLROCM)
+    .set_default_keys({"rocm", "gpu"})
+    .add_option("mcpu", "str")
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_feature("max_num_threads", 256)
+    .add_feature("thread_warp_size", 64);
+
+TVM_REGISTER_GLOBAL("target.TargetKindGet").set_body_typed(TargetKind::Get);
+TVM_REGISTER_GLOBAL("target.ListTargetKinds").set_body_typed(TargetKind::List);
+TVM_REGISTER_GLOBAL("target.RegisterTargetKind")
+    .set_body_typed([](String name, int device_type, Array<String> keys,
+                       Map<String, String> option_types) {
+      TargetKindEntry entry = TargetKindEntry::Register(name, device_type);
+      entry.set_default_keys(keys);
+      for (const auto& option : option_types) entry.add_option(option.first, option.second);
+      return TargetKind::Get(name);
+    });
+
+}  // namespace tvm
