@@ -1,0 +1,276 @@
+#include <tvm/runtime/logging.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/runtime/relax_vm/executable.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+namespace tvm {
+namespace runtime {
+namespace relax_vm {
+namespace {
+
+std::string ShapeText(const int64_t* shape, int ndim) {
+  std::ostringstream os;
+  os << "(";
+  for (int i = 0; i < ndim; ++i) os << (i ? ", " : "") << shape[i];
+  os << (ndim == 1 ? ",)" : ")");
+  return os.str();
+}
+
+/*!
+ * \brief One function ready to run: memory allocated, kernels looked up, argument lists built.
+ *
+ * A run only fills in the addresses of inputs and outputs. Runs of one function exclude each other,
+ * since they share the arena.
+ */
+class FunctionState {
+ public:
+  FunctionState(const ExecutableNode& executable, const VMFunction& function, DLDevice device)
+      : function_(function), device_(device), staging_(function.inputs.size()) {
+    arena_ = NDArray::Empty({function.arena_bytes}, DataType::UInt(8), device);
+    tensors_.reserve(function.tensors.size());
+    for (const TensorSpec& spec : function.tensors) {
+      tensors_.push_back(MakeTensor(executable, spec));
+    }
+    for (const Instruction& instruction : function.instructions) {
+      calls_.push_back(MakeCall(executable, instruction));
+    }
+  }
+
+  void Run(Args args, RetValue* ret) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Array<Any> outputs = Bind(args);
+    for (const KernelCall& call : calls_) Launch(call);
+    if (function_.returns_tuple) {
+      *ret = outputs;
+    } else {
+      *ret = outputs[0];
+    }
+  }
+
+  /*! \brief Seconds of each kernel call of one run, as (name, seconds) pairs. */
+  Array<Any> Profile(Args args) {
+    using Clock = std::chrono::steady_clock;
+    std::lock_guard<std::mutex> lock(mutex_);
+    Array<Any> outputs = Bind(args);
+    Array<Any> report;
+    for (const KernelCall& call : calls_) {
+      const Clock::time_point start = Clock::now();
+      Launch(call);
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      report.push_back(Array<Any>{Any(call.name), Any(seconds)});
+    }
+    return report;
+  }
+
+ private:
+  struct KernelCall {
+    String name;
+    /*! \brief Null for a copy. */
+    PackedFunc kernel;
+    /*! \brief Borrowed tensors_, in the form kernels take them. */
+    std::vector<TVMAny> args;
+  };
+
+  DLTensor MakeTensor(const ExecutableNode& executable, const TensorSpec& spec) const {
+    DLTensor tensor{};
+    tensor.device = device_;
+    tensor.dtype = spec.dtype;
+    tensor.ndim = static_cast<int32_t>(spec.shape.size());
+    tensor.shape = const_cast<int64_t*>(spec.shape.data());
+    if (spec.place == TensorPlace::kConstant) {
+      tensor.data = executable.constants[spec.index].data();
+    } else if (spec.place == TensorPlace::kArena) {
+      TVM_CHECK(spec.index >= 0 &&
+                    static_cast<int64_t>(spec.index + NumBytes(tensor)) <= function_.arena_bytes,
+                ValueError)
+          << "relax executable: a tensor of '" << function_.name << "' lies outside its memory; "
+          << "the file is damaged, export it again";
+      tensor.data = static_cast<char*>(arena_.data()) + spec.index;
+    }
+    return tensor;
+  }
+
+  KernelCall MakeCall(const ExecutableNode& executable, const Instruction& instruction) {
+    KernelCall call;
+    if (instruction.kernel == kCopy) {
+      call.name = "copy";
+    } else {
+      call.name = executable.kernels[instruction.kernel];
+      call.kernel = executable.imports()[0].GetFunction(call.name, true);
+      if (!call.kernel.defined()) {
+        if (const PackedFunc* global = Registry::Get(call.name.str())) call.kernel = *global;
+      }
+      TVM_CHECK(call.kernel.defined(), ValueError)
+          << "VirtualMachine: '" << function_.name << "' calls '" << call.name
+          << "', which is neither in the executable nor a registered function";
+    }
+    for (int64_t arg : instruction.args) {
+      TVMAny value{};
+      value.type_code = kTVMDLTensor;
+      value.v_handle = &tensors_[arg];
+      call.args.push_back(value);
+    }
+    return call;
+  }
+
+  void Launch(const KernelCall& call) const {
+    if (call.kernel.defined()) {
+      Any ignored;
+      call.kernel.CallPacked(Args(reinterpret_cast<const Any*>(call.args.data()),
+                                  static_cast<int32_t>(call.args.size())),
+                             &ignored);
+    } else {
+      const auto* from = static_cast<const DLTensor*>(call.args[0].v_handle);
+      auto* to = static_cast<DLTensor*>(call.args[1].v_handle);
+      std::memcpy(to->data, from->data, NumBytes(*to));
+    }
+  }
+
+  /*! \brief Points tensors at the arguments and at fresh results, which it returns. */
+  Array<Any> Bind(Args args) {
+    TVM_CHECK(args.size() == static_cast<int>(function_.inputs.size()), TypeError)
+        << function_.name << ": takes " << function_.inputs.size() << " inputs" << InputList()
+        << ", got " << args.size();
+    inputs_.assign(args.size(), nullptr);
+    for (int i = 0; i < args.size(); ++i) inputs_[i] = InputData(i, args[i]);
+    Array<Any> outputs;
+    outputs_.clear();
+    for (int64_t id : function_.outputs) {
+      const TensorSpec& spec = function_.tensors[id];
+      NDArray output = NDArray::Empty(spec.shape, DataType(spec.dtype), device_);
+      outputs_.push_back(output.data());
+      outputs.push_back(output);
+    }
+    for (size_t id = 0; id < tensors_.size(); ++id) {
+      const TensorSpec& spec = function_.tensors[id];
+      if (spec.place == TensorPlace::kInput) {
+        tensors_[id].data = inputs_[spec.index];
+      } else if (spec.place == TensorPlace::kOutput) {
+        tensors_[id].data = outputs_[spec.index];
+      }
+    }
+    return outputs;
+  }
+
+  std::string InputList() const {
+    std::ostringstream os;
+    const char* separator = " (";
+    for (const std::string& name : function_.input_names) {
+      os << separator << name;
+      separator = ", ";
+    }
+    if (!function_.input_names.empty()) os << ")";
+    return os.str();
+  }
+
+  void* InputData(int i, const Any& value) {
+    const TensorSpec& spec = function_.tensors[function_.inputs[i]];
+    const int ndim = static_cast<int>(spec.shape.size());
+    std::optional<DLTensor*> given = value.TryCast<DLTensor*>();
+    TVM_CHECK(given.has_value() && *given != nullptr, TypeError)
+        << function_.name << ": input '" << function_.input_names[i] << "' must be a tensor, got "
+        << value.TypeName();
+    const DLTensor& tensor = **given;
+    const bool same_shape =
+        tensor.ndim == ndim && std::equal(tensor.shape, tensor.shape + ndim, spec.shape.begin());
+    const bool same_type = DataType(tensor.dtype) == DataType(spec.dtype);
+    TVM_CHECK(same_shape && same_type, ValueError)
+        << function_.name << ": input '" << function_.input_names[i] << "' must be "
+        << DataType(spec.dtype) << " of shape " << ShapeText(spec.shape.data(), ndim) << ", got "
+        << DataType(tensor.dtype) << " of shape " << ShapeText(tensor.shape, tensor.ndim);
+    TVM_CHECK(tensor.device.device_type == device_.device_type &&
+                  tensor.device.device_id == device_.device_id,
+              ValueError)
+        << function_.name << ": input '" << function_.input_names[i]
+        << "' is on another device than the virtual machine; copy it first";
+    TVM_CHECK(IsContiguous(tensor), ValueError)
+        << function_.name << ": input '" << function_.input_names[i]
+        << "' must be contiguous in row-major order; copy it into a contiguous array first";
+    char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+    if (reinterpret_cast<uintptr_t>(data) % kAllocAlignment == 0) return data;
+    // Kernels load whole vectors and rely on the alignment of memory that the runtime allocates.
+    NDArray& staging = staging_[i];
+    if (!staging.defined()) staging = NDArray::Empty(spec.shape, DataType(spec.dtype), device_);
+    std::memcpy(staging.data(), data, NumBytes(tensor));
+    return staging.data();
+  }
+
+  const VMFunction& function_;
+  DLDevice device_;
+  NDArray arena_;
+  /*! \brief Aligned copies of arguments that are not aligned themselves. */
+  std::vector<NDArray> staging_;
+  std::vector<DLTensor> tensors_;
+  std::vector<KernelCall> calls_;
+  std::vector<void*> inputs_;
+  std::vector<void*> outputs_;
+  std::mutex mutex_;
+};
+
+class VirtualMachineNode final : public ModuleNode {
+ public:
+  VirtualMachineNode() = default;
+  VirtualMachineNode(Module executable, DLDevice device) : executable_(std::move(executable)) {
+    const auto& program = *static_cast<ExecutableNode*>(executable_.get());
+    for (const VMFunction& function : program.functions) {
+      states_.push_back(std::make_shared<FunctionState>(program, function, device));
+      names_.push_back(function.name);
+    }
+    imports_ = {executable_};
+  }
+
+  const char* type_key() const final { return "relax.VirtualMachine"; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
+    std::shared_ptr<FunctionState> state = Find(name);
+    if (state == nullptr) return PackedFunc();
+    return PackedFunc([state, self](Args args, RetValue* ret) { state->Run(args, ret); });
+  }
+  Array<String> ListFunctionNames() final { return names_; }
+  std::shared_ptr<FunctionState> Find(const String& name) const {
+    for (size_t i = 0; i < states_.size(); ++i) {
+      if (names_[i] == name) return states_[i];
+    }
+    return nullptr;
+  }
+
+  TVM_DECLARE_OBJECT(VirtualMachineNode, ModuleNode, "relax.VirtualMachine");
+
+ private:
+  Module executable_;
+  Array<String> names_;
+  std::vector<std::shared_ptr<FunctionState>> states_;
+};
+
+}  // namespace
+
+Module CreateVirtualMachine(Module executable, DLDevice device) {
+  TVM_CHECK(executable.defined() && executable->IsInstance<ExecutableNode>(), TypeError)
+      << "VirtualMachine: expected a relax executable, got a module of kind "
+      << (executable.defined() ? executable->type_key() : "None");
+  return Module(make_object<VirtualMachineNode>(std::move(executable), device));
+}
+
+TVM_REGISTER_GLOBAL("runtime.relax_vm.VirtualMachine")
+    .set_body_typed([](Module executable, DLDevice device) {
+      return CreateVirtualMachine(std::move(executable), device);
+    });
+TVM_REGISTER_GLOBAL("runtime.relax_vm.Profile").set_body([](Args args, RetValue* ret) {
+  const Module module = ReadArg<Module>("runtime.relax_vm.Profile", args, 0);
+  const String name = ReadArg<String>("runtime.relax_vm.Profile", args, 1);
+  TVM_CHECK(module.defined() && module->IsInstance<VirtualMachineNode>(), TypeError)
+      << "VirtualMachine.profile: expected a virtual machine";
+  std::shared_ptr<FunctionState> state = static_cast<VirtualMachineNode*>(module.get())->Find(name);
+  TVM_CHECK(state != nullptr, ValueError) << "VirtualMachine.profile: no function '" << name << "'";
+  *ret = state->Profile(args.slice(2));
+});
+
+}  // namespace relax_vm
+}  // namespace runtime
+}  // namespace tvm
