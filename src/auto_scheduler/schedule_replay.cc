@@ -37,12 +37,12 @@ Array<te::IterVar>& ScheduleReplay::axes(int stage_id) {
   return axes_[stage_id];
 }
 
-const te::IterVar& ScheduleReplay::axis(int stage_id, int iter_id) {
+te::IterVar ScheduleReplay::axis(int stage_id, int iter_id) {
   const Array<te::IterVar>& all = axes(stage_id);
   TVM_CHECK(iter_id >= 0 && iter_id < static_cast<int>(all.size()), ValueError)
       << "apply steps: stage " << stages_[stage_id]->op->name << " has no loop " << iter_id
       << "; it has " << all.size() << " loops";
-  return axes_[stage_id].data()[iter_id];
+  return all[iter_id];
 }
 
 void ScheduleReplay::InsertStage(int stage_id, const te::Stage& stage) {

@@ -29,7 +29,7 @@ class ScheduleReplay {
 
   te::Stage& stage(int stage_id);
   Array<te::IterVar>& axes(int stage_id);
-  const te::IterVar& axis(int stage_id, int iter_id);
+  te::IterVar axis(int stage_id, int iter_id);
   /*! \brief A new stage of the schedule at position `stage_id`. */
   void InsertStage(int stage_id, const te::Stage& stage);
   /*! \brief Take the loops of a stage anew from the schedule, after it has reset them. */

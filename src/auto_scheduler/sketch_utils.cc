@@ -1,0 +1,240 @@
+/*!
+ * \file sketch_utils.cc
+ * \brief Questions about the stages of a state, and the tiling primitives that rules share.
+ */
+#include "sketch_utils.h"
+
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+
+namespace tvm {
+namespace auto_scheduler {
+
+ComputeDAG CurrentDAG(const SearchTask& task, const State& state) {
+  if (state->current_compute_dag.defined()) {
+    return Downcast<ComputeDAG>(state->current_compute_dag.value());
+  }
+  return task->compute_dag;
+}
+
+namespace {
+
+std::vector<int> StageIds(const State& state, const AccessAnalyzer::OperationSet& ops) {
+  std::vector<int> ids;
+  for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
+    for (const te::Operation& op : ops) {
+      if (state->stages[i]->op.same_as(op)) ids.push_back(i);
+    }
+  }
+  return ids;
+}
+
+/*!
+ * \brief Looks back for the step that made the stage.
+ * \return Whether `accept(step, is_new)` holds for it; `is_new` tells the added stage from the one
+ *         whose loops were reset beside it.
+ */
+template <typename FAccept>
+bool MadeBy(const State& state, int stage_id, const FAccept& accept) {
+  const Array<Step>& steps = state->transform_steps;
+  for (size_t i = steps.size(); i-- > 0;) {
+    const Step& step = steps[i];
+    if (!step->AddsStage()) continue;
+    bool behind = step->IsInstance<CacheReadStepNode>();
+    int added = behind ? step->stage_id + 1 : step->stage_id;
+    if (stage_id == added) return accept(step, true);
+    if (!behind && stage_id == added + 1 && accept(step, false)) return true;
+    if (stage_id > added) --stage_id;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<int> GetConsumers(const SearchTask& task, const State& state, int stage_id) {
+  ComputeDAG dag = CurrentDAG(task, state);
+  return StageIds(state, dag->access().GetConsumers(state, state->stages[stage_id]->op));
+}
+
+std::vector<int> GetProducers(const SearchTask& task, const State& state, int stage_id) {
+  ComputeDAG dag = CurrentDAG(task, state);
+  return StageIds(state, dag->access().GetProducers(state, state->stages[stage_id]->op));
+}
+
+bool HasReduceIter(const Stage& stage) {
+  return std::any_of(stage->iters.begin(), stage->iters.end(), [](const Iterator& iter) {
+    return iter->iter_kind == IteratorKind::kReduction;
+  });
+}
+
+bool NeedsMultiLevelTiling(const SearchTask& task, const State& state, int stage_id) {
+  return CurrentDAG(task, state)->access().NeedsMultiLevelTiling(state->stages[stage_id]->op);
+}
+
+bool IsOutputStage(const SearchTask& task, const State& state, int stage_id) {
+  return CurrentDAG(task, state)->access().IsOutput(state->stages[stage_id]->op);
+}
+
+bool IsCacheWriteStage(const State& state, int stage_id) {
+  return MadeBy(state, stage_id, [](const Step& step, bool is_new) {
+    return is_new && step->IsInstance<CacheWriteStepNode>();
+  });
+}
+
+bool IsRfactorStage(const State& state, int stage_id) {
+  return MadeBy(state, stage_id,
+                [](const Step& step, bool) { return step->IsInstance<RfactorStepNode>(); });
+}
+
+bool IsTiled(const Stage& stage) {
+  // Splits are the only thing so far that changes the number of loops of a stage.
+  const auto* compute = stage->op.as<te::ComputeOpNode>();
+  return compute != nullptr &&
+         stage->iters.size() != compute->axis.size() + compute->reduce_axis.size();
+}
+
+bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
+                                         int* consumer) {
+  std::vector<int> consumers = GetConsumers(task, state, stage_id);
+  if (consumers.size() != 1) return false;
+  *consumer = consumers[0];
+  const Stage& stage = state->stages[stage_id];
+  const Stage& target = state->stages[*consumer];
+  const std::string target_name = target->op->name;
+  bool is_shared = target_name.size() >= 7 &&
+                   target_name.compare(target_name.size() - 7, 7, ".shared") == 0;
+  return !is_shared && !(HasReduceIter(stage) && HasReduceIter(target)) &&
+         CurrentDAG(task, state)->access().ElementWiseMatch(stage->op, target->op);
+}
+
+std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage) {
+  int64_t space = 1, reduction = 1;
+  for (const Iterator& iter : stage->iters) {
+    int64_t extent = iter.ConstExtent();
+    int64_t* product = iter->iter_kind == IteratorKind::kReduction ? &reduction : &space;
+    *product = extent == -1 || *product == -1 ? -1 : *product * extent;
+  }
+  return {space, reduction};
+}
+
+std::vector<std::string> AttrNames(const Stage& stage, const std::string& key) {
+  std::vector<std::string> names;
+  if (stage->op->attrs.count(key)) {
+    for (const String& name : Downcast<Array<String>>(stage->op->attrs.at(key))) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+State FuseAllReductionIters(const State& state, int stage_id, Iterator* fused,
+                            Array<Iterator>* space_iters) {
+  Array<Iterator> reduce_iters;
+  space_iters->clear();
+  for (const Iterator& iter : state->stages[stage_id]->iters) {
+    (iter->iter_kind == IteratorKind::kReduction ? &reduce_iters : space_iters)->push_back(iter);
+  }
+  ICHECK(!reduce_iters.empty());
+  State result = state;
+  *fused = reduce_iters.size() > 1 ? result.fuse(stage_id, reduce_iters) : reduce_iters[0];
+  return result;
+}
+
+namespace {
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void Append(Array<Iterator>* to, const std::vector<Iterator>& iters) {
+  for (const Iterator& iter : iters) to->push_back(iter);
+}
+
+/*! \brief The loops of the outermost level in the order asked for. */
+void PutInOrder(std::vector<Iterator>* level, OuterOrder order) {
+  if (order == OuterOrder::kLastAxisFirst && level->size() > 1) {
+    std::rotate(level->begin(), level->end() - 1, level->end());
+  }
+}
+
+}  // namespace
+
+State DoMultiLevelTiling(const State& state, int stage_id, const std::string& structure,
+                         OuterOrder order, std::vector<int>* space_split_steps) {
+  const auto count = [&structure](char letter) {
+    return static_cast<size_t>(std::count(structure.begin(), structure.end(), letter));
+  };
+  const size_t n_space = count('S'), n_reduce = count('R');
+  TVM_CHECK(n_space + n_reduce == structure.size() && n_space > 0, ValueError)
+      << "tiling structure \"" << structure
+      << "\": only the letters S (space) and R (reduction) are levels";
+  const std::vector<std::string> kept_whole =
+      AttrNames(state->stages[stage_id], "auto_scheduler_no_split_at_inner");
+
+  State result = state;
+  std::vector<std::vector<Iterator>> space(n_space), reduce(n_reduce);
+  std::vector<Iterator> whole_space, whole_reduce;
+  for (const Iterator& iter : state->stages[stage_id]->iters) {
+    bool is_space = iter->iter_kind == IteratorKind::kSpatial;
+    ICHECK(is_space || iter->iter_kind == IteratorKind::kReduction) << iter->name;
+    if (Contains(kept_whole, iter->name)) {
+      (is_space ? whole_space : whole_reduce).push_back(iter);
+      continue;
+    }
+    auto& levels = is_space ? space : reduce;
+    if (levels.empty()) {
+      whole_reduce.push_back(iter);
+    } else if (levels.size() == 1) {
+      levels[0].push_back(iter);
+    } else {
+      if (is_space) {
+        space_split_steps->push_back(static_cast<int>(result->transform_steps.size()));
+      }
+      Array<Iterator> parts = result.split(
+          stage_id, iter, Array<Optional<PrimExpr>>(levels.size() - 1, NullOpt));
+      for (size_t i = 0; i < levels.size(); ++i) levels[i].push_back(parts[i]);
+    }
+  }
+  PutInOrder(&space[0], order);
+  auto put_first = [](std::vector<Iterator>* level, const std::vector<Iterator>& iters) {
+    level->insert(level->begin(), iters.begin(), iters.end());
+  };
+  put_first(&space.back(), whole_space);
+  if (n_reduce > 0) put_first(&reduce.back(), whole_reduce);
+
+  Array<Iterator> loops;
+  size_t space_level = 0, reduce_level = 0;
+  for (char letter : structure) {
+    Append(&loops, letter == 'S' ? space[space_level++] : reduce[reduce_level++]);
+  }
+  if (n_reduce == 0) Append(&loops, whole_reduce);
+  result.reorder(stage_id, loops);
+  return result;
+}
+
+State FollowTiling(const State& state, int stage_id, const std::vector<int>& split_steps,
+                   int n_split, OuterOrder order) {
+  State result = state;
+  std::vector<std::vector<Iterator>> levels(n_split + 1);
+  std::vector<Iterator> whole;
+  size_t next_split = 0;
+  for (const Iterator& iter : state->stages[stage_id]->iters) {
+    if (next_split == split_steps.size()) {
+      whole.push_back(iter);
+      continue;
+    }
+    Array<Iterator> parts =
+        result.follow_split(stage_id, iter, split_steps[next_split++], n_split);
+    for (int i = 0; i <= n_split; ++i) levels[i].push_back(parts[i]);
+  }
+  PutInOrder(&levels[0], order);
+  levels.back().insert(levels.back().begin(), whole.begin(), whole.end());
+  Array<Iterator> loops;
+  for (const std::vector<Iterator>& level : levels) Append(&loops, level);
+  result.reorder(stage_id, loops);
+  return result;
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

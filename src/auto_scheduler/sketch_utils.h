@@ -1,0 +1,66 @@
+/*!
+ * \file sketch_utils.h
+ * \brief Questions about the stages of a state, and the tiling primitives that rules share.
+ */
+#ifndef TVM_AUTO_SCHEDULER_SKETCH_UTILS_H_
+#define TVM_AUTO_SCHEDULER_SKETCH_UTILS_H_
+
+#include <tvm/auto_scheduler/sketch_rule.h>
+#include <tvm/auto_scheduler/transform_step.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tvm {
+namespace auto_scheduler {
+
+/*! \brief The DAG whose operations the stages of `state` are. */
+ComputeDAG CurrentDAG(const SearchTask& task, const State& state);
+
+/*! \brief Stages that read `stage_id`, looking through inlined ones; ascending. */
+std::vector<int> GetConsumers(const SearchTask& task, const State& state, int stage_id);
+std::vector<int> GetProducers(const SearchTask& task, const State& state, int stage_id);
+
+bool HasReduceIter(const Stage& stage);
+bool NeedsMultiLevelTiling(const SearchTask& task, const State& state, int stage_id);
+bool IsOutputStage(const SearchTask& task, const State& state, int stage_id);
+/*! \brief Whether the stage was made by a cache_write, to be copied out by the next stage. */
+bool IsCacheWriteStage(const State& state, int stage_id);
+/*! \brief Whether the stage is one of the two halves of an rfactor. */
+bool IsRfactorStage(const State& state, int stage_id);
+/*! \brief Whether some loop of the stage comes from a multi-level tiling. */
+bool IsTiled(const Stage& stage);
+
+/*! \brief The only consumer, if it reads elementwise and can hold the stage in its tiles. */
+bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
+                                         int* consumer);
+
+/*! \brief Products of the literal extents of space and of reduction loops; -1 if one is symbolic. */
+std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage);
+
+/*! \brief Names listed in an attribute of the stage's operation. */
+std::vector<std::string> AttrNames(const Stage& stage, const std::string& key);
+
+/*! \brief Fuse the reduction loops of a stage behind its space loops. */
+State FuseAllReductionIters(const State& state, int stage_id, Iterator* fused,
+                            Array<Iterator>* space_iters);
+
+/*!
+ * \brief Tile a stage by a structure such as "SSRSRS", with open lengths.
+ * \param space_split_steps Receives the step ids of the splits of the space axes, in axis order.
+ */
+State DoMultiLevelTiling(const State& state, int stage_id, const std::string& structure,
+                         OuterOrder order, std::vector<int>* space_split_steps);
+
+/*!
+ * \brief Tile a consumer like the stage that it will hold.
+ * \param n_split Number of levels to follow; what is left of each axis becomes the last level.
+ */
+State FollowTiling(const State& state, int stage_id, const std::vector<int>& split_steps,
+                   int n_split, OuterOrder order);
+
+}  // namespace auto_scheduler
+}  // namespace tvm
+
+#endif  // TVM_AUTO_SCHEDULER_SKETCH_UTILS_H_
