@@ -48,10 +48,7 @@ class TVM_DLL Error : public std::exception {
 /*! \brief Make `error` the calling thread's last error, keeping kind, traceback and origin. */
 TVM_DLL void SetLastError(const Error& error);
 
-/*! \brief The calling thread's last error, as set by SetLastError or TVMAPISetLastError. */
-TVM_DLL Error TakeLastError();
-
-/*! \brief Raise the calling thread's last error. */
+/*! \brief Raise the calling thread's last error, as set by SetLastError or TVMAPISetLastError. */
 [[noreturn]] TVM_DLL void ThrowLastError();
 
 /*! \brief Collects a message and raises it when the full expression ends. */

@@ -165,7 +165,9 @@ class Stage : public ObjectRef {
   /*! \brief Whether the stage has loops of its own (not inlined, not an input). */
   bool is_scheduled() const;
 
-  TVM_DEFINE_MUTABLE_REF(Stage, ObjectRef, StageNode);
+  TVM_DEFINE_REF_COMMON_(Stage, ObjectRef, StageNode);
+  StageNode* get() const;
+  StageNode* operator->() const { return get(); }
 };
 
 class StageNode : public Object {
@@ -192,6 +194,9 @@ class StageNode : public Object {
                    Value(iter_var_attrs), Value(attach_type), Value(attach_ivar),
                    Value(attach_stage), Value(scope), Value(is_output), Value(double_buffer));
 };
+
+// StageNode holds a Stage, so these wait until it is complete.
+inline StageNode* Stage::get() const { return static_cast<StageNode*>(data_.get()); }
 
 class ScheduleNode : public Object {
  public:

@@ -1,0 +1,59 @@
+/*!
+ * \file placeholder_op.cc
+ * \brief Inputs of the program.
+ */
+#include <tvm/arith/int_set.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/te/operation.h>
+#include <tvm/te/schedule.h>
+
+namespace tvm {
+namespace te {
+
+TVM_REGISTER_NODE(PlaceholderOpNode);
+
+PlaceholderOp::PlaceholderOp(String name, Array<PrimExpr> shape, DataType dtype) {
+  for (const PrimExpr& extent : shape) {
+    TVM_CHECK(extent.dtype().is_int() || extent.dtype().is_uint(), TypeError)
+        << "placeholder " << name << ": extents must be integers, got " << extent << " of dtype "
+        << extent.dtype();
+  }
+  auto node = make_object<PlaceholderOpNode>();
+  node->name = std::move(name);
+  node->shape = std::move(shape);
+  node->dtype = dtype;
+  data_ = std::move(node);
+}
+
+Operation PlaceholderOpNode::ReplaceInputs(const Operation& self,
+                                           const TensorMap<Tensor>& rmap) const {
+  return self;
+}
+
+void PlaceholderOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
+                                          const IntSetMap& dom_map,
+                                          TensorMap<TensorDom>* out) const {}
+
+void PlaceholderOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer,
+                                    const TensorMap<TensorDom>& requests, RangeMap* out) const {}
+
+Stmt PlaceholderOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx,
+                                     const Stmt& body) const {
+  return body;
+}
+
+Stmt PlaceholderOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
+  return tir::Evaluate(PrimExpr(0));
+}
+
+Tensor placeholder(Array<PrimExpr> shape, DataType dtype, String name) {
+  return PlaceholderOp(std::move(name), std::move(shape), dtype).output(0);
+}
+
+TVM_REGISTER_GLOBAL("te.Placeholder")
+    .set_body_typed([](Array<PrimExpr> shape, DataType dtype, String name) {
+      return placeholder(shape, dtype, name);
+    });
+
+}  // namespace te
+}  // namespace tvm

@@ -1,0 +1,220 @@
+/*!
+ * \file bound.cc
+ * \brief Domains of all loops, from the outputs towards the inputs.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/arith/var_context.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/te/schedule_pass.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph.h"
+#include "message_passing.h"
+
+namespace tvm {
+namespace te {
+
+using arith::IntSet;
+
+namespace {
+
+/*! \brief How widely threads share something; a smaller rank is shared by more of them. */
+int ThreadRank(const IterVar& thread) {
+  return std::string(thread->thread_tag).rfind("blockIdx", 0) == 0 ? 0 : 1;
+}
+
+int StorageRank(const std::string& scope) {
+  if (scope.rfind("global", 0) == 0) return 0;
+  if (scope.rfind("shared", 0) == 0) return 1;
+  return 2;
+}
+
+class BoundInference {
+ public:
+  BoundInference(const Schedule& sch, const arith::VarContext* var_context)
+      : sch_(sch), var_context_(var_context), readers_(ReadersOfTensors(sch)) {}
+
+  Map<IterVar, Range> Run() {
+    for (size_t i = sch_->stages.size(); i != 0; --i) {
+      Stage stage = sch_->stages[i - 1];
+      TVM_CHECK(stage->attach_type != kInline, ScheduleError)
+          << "InferBound: stage " << stage->op->name
+          << " is still to be inlined; call normalize() first";
+      if (!stage.is_scheduled()) continue;
+      InferRoots(stage);
+      PassDownDomain(stage, &domains_, &analyzer_, var_context_);
+      for (const IterVar& loop : stage->leaf_iter_vars) {
+        analyzer_.Bind(loop->var, domains_.at(loop), true);
+        IterVar thread = BoundThread(stage, loop);
+        if (thread.defined()) analyzer_.Bind(thread->var, domains_.at(thread), true);
+      }
+    }
+    Map<IterVar, Range> result;
+    for (const Stage& stage : sch_->stages) {
+      if (!stage.is_scheduled()) continue;
+      for (const IterVar& loop : stage->all_iter_vars) result.Set(loop, domains_.at(loop));
+      for (const IterVar& loop : stage->leaf_iter_vars) {
+        IterVar thread = BoundThread(stage, loop);
+        if (thread.defined()) result.Set(thread, domains_.at(thread));
+      }
+    }
+    return result;
+  }
+
+ private:
+  static IterVar BoundThread(const Stage& stage, const IterVar& loop) {
+    auto it = stage->iter_var_attrs.find(loop);
+    return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
+  }
+
+  /*! \brief Thread axis of a loop in whatever stage it is, or undefined. */
+  IterVar ThreadOf(const IterVar& loop) const {
+    auto it = thread_of_.find(loop);
+    return it == thread_of_.end() ? IterVar() : it->second;
+  }
+
+  /*! \brief Storage rank of a stage; without a scope it follows from the threads around it. */
+  int RankOf(const Stage& stage, const std::vector<IterVar>& around) const {
+    if (stage->scope.size() != 0) return StorageRank(stage->scope);
+    int rank = 0;
+    for (const IterVar& loop : around) {
+      IterVar thread = ThreadOf(loop);
+      if (thread.defined()) rank = std::max(rank, ThreadRank(thread) + 1);
+    }
+    return rank;
+  }
+
+  /*! \brief Loops around `stage` that compute one copy of it each, so that they stay symbolic. */
+  IterVarSet FixedLoops(const Stage& stage, const std::vector<IterVar>& around) const {
+    int rank = RankOf(stage, around);
+    IterVarSet fixed;
+    for (const IterVar& loop : around) {
+      // Threads that share the storage fill it together: it must hold what all of them read.
+      IterVar thread = ThreadOf(loop);
+      if (thread.defined() && rank <= ThreadRank(thread)) continue;
+      fixed.insert(loop);
+    }
+    return fixed;
+  }
+
+  void InferRoots(const Stage& stage) {
+    for (const IterVar& loop : stage->leaf_iter_vars) {
+      IterVar thread = BoundThread(stage, loop);
+      if (thread.defined()) thread_of_[loop] = thread;
+    }
+    if (stage->is_output) {
+      for (const IterVar& root : stage->op->root_iter_vars()) domains_[root] = root->dom;
+      return;
+    }
+    std::vector<IterVar> around = LoopsAround(stage);
+    IterVarSet fixed = FixedLoops(stage, around);
+    TensorMap<TensorDom> requests;
+    std::vector<Stage> readers;
+    for (int i = 0; i < stage->op->num_outputs(); ++i) {
+      Tensor output = stage->op.output(i);
+      requests[output];
+      auto it = readers_.find(output);
+      if (it == readers_.end()) continue;
+      for (const Stage& reader : it->second) {
+        bool seen = false;
+        for (const Stage& other : readers) seen |= other.same_as(reader);
+        if (!seen) readers.push_back(reader);
+      }
+    }
+    for (const Stage& reader : readers) {
+      std::vector<IterVar> reader_around = LoopsAround(reader);
+      CheckInScope(stage, reader, reader_around);
+      reader->op->PropBoundToInputs(reader->op, &analyzer_,
+                                    ReadSets(reader, reader_around, fixed), &requests);
+    }
+    stage->op->GatherBound(stage->op, &analyzer_, requests, &domains_);
+    for (const IterVar& root : stage->op->root_iter_vars()) {
+      domains_[root] = WithoutLoopsInExtent(domains_.at(root));
+    }
+  }
+
+  void CheckInScope(const Stage& stage, const Stage& reader,
+                    const std::vector<IterVar>& reader_around) const {
+    if (stage->attach_type != kScope || reader.same_as(stage->attach_stage)) return;
+    for (const IterVar& loop : reader_around) {
+      if (loop.same_as(stage->attach_ivar)) return;
+    }
+    TVM_FATAL(ScheduleError)
+        << "compute_at(" << stage->op->name << ", " << stage->attach_stage->op->name << ", "
+        << stage->attach_ivar->var->name_hint << "): stage " << reader->op->name
+        << " reads it outside of that loop; attach " << reader->op->name
+        << " inside the loop too, or compute " << stage->op->name << " further out";
+  }
+
+  /*! \brief Values of the reader's root axes while one copy of the producer is in use. */
+  IntSetMap ReadSets(const Stage& reader, const std::vector<IterVar>& reader_around,
+                     const IterVarSet& fixed) {
+    IterVarMap<IntSet> sets;
+    for (const IterVar& loop : reader->leaf_iter_vars) {
+      const Range& domain = domains_.at(loop);
+      if (tir::is_one(domain->extent)) {
+        sets[loop] = IntSet::SinglePoint(domain->min);
+      } else if (fixed.count(loop)) {
+        sets[loop] = IntSet::SinglePoint(loop->var);
+      } else {
+        sets[loop] = IntSet::FromRange(domain);
+      }
+    }
+    PassUpDomain(reader, domains_, &sets, &analyzer_);
+    IntSetMap relaxed;
+    for (const IterVar& loop : reader_around) {
+      if (fixed.count(loop)) continue;
+      relaxed.emplace(loop->var.get(), IntSet::FromRange(domains_.at(loop)));
+    }
+    IntSetMap result;
+    for (const IterVar& root : reader->op->root_iter_vars()) {
+      IntSet set = sets.at(root);
+      if (!relaxed.empty()) set = arith::EvalSet(set, relaxed, &analyzer_);
+      result.emplace(root->var.get(), set);
+    }
+    return result;
+  }
+
+  /*!
+   * \brief Loop variables in an extent are replaced by the bound they give.
+   *
+   * A region may grow by that, never shrink. Loops and buffers of one size for all trips are what
+   * later passes can unroll, vectorise and keep in registers.
+   */
+  Range WithoutLoopsInExtent(const Range& domain) {
+    if (arith::IsSizeConstant(domain->extent)) return domain;
+    IntSet extents = analyzer_.int_set(domain->extent);
+    if (!extents.HasUpperBound()) return domain;
+    return Range::FromMinExtent(domain->min, analyzer_.Simplify(extents.max()));
+  }
+
+  Schedule sch_;
+  const arith::VarContext* var_context_;
+  TensorMap<std::vector<Stage>> readers_;
+  IterVarMap<IterVar> thread_of_;
+  RangeMap domains_;
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+Map<IterVar, Range> InferBound(const Schedule& sch) {
+  return BoundInference(sch, nullptr).Run();
+}
+
+Map<IterVar, Range> InferBound(const Schedule& sch, const arith::VarContext& var_context) {
+  return BoundInference(sch, &var_context).Run();
+}
+
+TVM_REGISTER_GLOBAL("te.InferBound")
+    .set_body_typed([](Schedule sch, Optional<arith::VarContext> var_context) {
+      return var_context.defined() ? InferBound(sch, var_context.value()) : InferBound(sch);
+    });
+
+}  // namespace te
+}  // namespace tvm

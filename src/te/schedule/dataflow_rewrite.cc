@@ -1,0 +1,335 @@
+/*!
+ * \file dataflow_rewrite.cc
+ * \brief cache_read, cache_write and rfactor: primitives that add operations.
+ */
+#include "dataflow_rewrite.h"
+
+#include <tvm/arith/analyzer.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../operation/op_utils.h"
+#include "graph.h"
+#include "message_passing.h"
+
+namespace tvm {
+namespace te {
+
+size_t StagePosition(const Schedule& sch, const Stage& stage) {
+  for (size_t i = 0; i < sch->stages.size(); ++i) {
+    if (sch->stages[i].same_as(stage)) return i;
+  }
+  TVM_FATAL(InternalError) << "stage " << stage->op->name << " is not in the schedule";
+  return 0;
+}
+
+void ReplaceStageOp(const Schedule& sch, const Stage& stage, const Operation& op) {
+  for (size_t i = 0; i < sch->outputs.size(); ++i) {
+    if (sch->outputs[i].same_as(stage->op)) sch->outputs.Set(i, op);
+  }
+  stage->op = op;
+  sch->stage_map.Set(op, stage);
+}
+
+void ReplaceDataFlow(const Schedule& sch, TensorMap<Tensor>* vmap) {
+  Array<Stage> stages = sch->stages;
+  for (const Stage& stage : stages) {
+    Operation old_op = stage->op;
+    Operation new_op = old_op->ReplaceInputs(old_op, *vmap);
+    if (new_op.same_as(old_op)) continue;
+    for (int i = 0; i < old_op->num_outputs(); ++i) (*vmap)[old_op.output(i)] = new_op.output(i);
+    ReplaceStageOp(sch, stage, new_op);
+  }
+}
+
+Stage InsertStage(const Schedule& sch, size_t pos, const Operation& op) {
+  Stage stage(op);
+  std::vector<Stage> stages(sch->stages.begin(), sch->stages.end());
+  stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(pos), stage);
+  sch->stages = Array<Stage>(stages.begin(), stages.end());
+  sch->stage_map.Set(op, stage);
+  return stage;
+}
+
+namespace {
+
+/*! \brief A name no operation of the schedule has. */
+std::string UniqueName(const Schedule& sch, const std::string& base) {
+  auto taken = [&](const std::string& name) {
+    return std::any_of(sch->stages.begin(), sch->stages.end(),
+                       [&](const Stage& stage) { return stage->op->name == name; });
+  };
+  std::string name = base;
+  for (int i = 1; taken(name); ++i) name = base + "." + std::to_string(i);
+  return name;
+}
+
+/*! \brief Drops what was recorded about the stage's loops. */
+void ResetLoops(const Stage& stage) {
+  stage->all_iter_vars = stage->op->root_iter_vars();
+  stage->leaf_iter_vars = stage->all_iter_vars;
+  stage->relations = {};
+  stage->iter_var_attrs = {};
+}
+
+/*! \brief Domains of all loops of a stage that computes its whole tensor. */
+RangeMap WholeDomains(const Stage& stage, arith::Analyzer* analyzer) {
+  RangeMap domains;
+  for (const IterVar& root : stage->op->root_iter_vars()) domains[root] = root->dom;
+  PassDownDomain(stage, &domains, analyzer);
+  return domains;
+}
+
+const ComputeOpNode* ComputeOf(const Stage& stage, const char* primitive) {
+  const auto* compute = stage->op.as<ComputeOpNode>();
+  TVM_CHECK(compute != nullptr, ScheduleError)
+      << primitive << "(" << stage->op->name << "): expected a stage made by compute, got "
+      << stage->op->GetTypeKey();
+  return compute;
+}
+
+PrimExpr AllOf(const std::vector<PrimExpr>& conditions) {
+  PrimExpr all = tir::const_true();
+  for (const PrimExpr& condition : conditions) all = all && condition;
+  return all;
+}
+
+Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimExpr>& vmap) {
+  Array<PrimExpr> result;
+  for (const PrimExpr& expr : exprs) result.push_back(tir::Substitute(expr, vmap));
+  return result;
+}
+
+}  // namespace
+
+Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
+                            const Array<Operation>& readers) {
+  Stage source = (*this)[tensor];
+  Tensor original = source->op.output(tensor->value_index);
+  // Readers may share a stage with one another; names that do not read the tensor are mistakes.
+  TVM_CHECK(!readers.empty(), ScheduleError)
+      << "cache_read(" << tensor->op->name << "): no reader given";
+  for (const Operation& reader : readers) {
+    Array<Tensor> inputs = (*this)[reader]->op->InputTensors();
+    TVM_CHECK(std::find(inputs.begin(), inputs.end(), original) != inputs.end(), ScheduleError)
+        << "cache_read(" << tensor->op->name << "): " << reader->name
+        << " does not read this tensor; it reads "
+        << inputs.Map([](const Tensor& t) { return t->GetNameHint(); });
+  }
+  std::string name = UniqueName(*this, std::string(original->GetNameHint()) + "." +
+                                           std::string(scope));
+  Tensor cache = compute(
+      original->shape,
+      [&](const Array<Var>& indices) {
+        return original(Array<PrimExpr>(indices.begin(), indices.end()));
+      },
+      name);
+  TensorMap<Tensor> use_cache{{original, cache}};
+  TensorMap<Tensor> vmap;
+  for (const Operation& reader : readers) {
+    Stage stage = (*this)[reader];
+    Operation old_op = stage->op;
+    Operation new_op = old_op->ReplaceInputs(old_op, use_cache);
+    if (new_op.same_as(old_op)) continue;
+    for (int i = 0; i < old_op->num_outputs(); ++i) vmap[old_op.output(i)] = new_op.output(i);
+    ReplaceStageOp(*this, stage, new_op);
+  }
+  ReplaceDataFlow(*this, &vmap);
+  Stage stage = InsertStage(*this, StagePosition(*this, source) + 1, cache->op);
+  stage.set_scope(scope);
+  return cache;
+}
+
+Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& scope) {
+  TVM_CHECK(!tensors.empty(), ScheduleError) << "cache_write: no tensor given";
+  Tensor first = tensors[0];
+  Stage stage = (*this)[first];
+  const ComputeOpNode* compute = ComputeOf(stage, "cache_write");
+  for (const Tensor& tensor : tensors) {
+    TVM_CHECK((*this)[tensor].same_as(stage), ScheduleError)
+        << "cache_write: " << tensor->op->name << " and " << first->op->name
+        << " are different operations; cache one at a time";
+  }
+  TVM_CHECK(static_cast<int>(tensors.size()) == compute->num_outputs(), ScheduleError)
+      << "cache_write(" << compute->name << "): the operation computes " << compute->num_outputs()
+      << " tensors together, got " << tensors.size() << "; pass all of them";
+
+  // The cache has one axis per spatial loop, in loop order, which is how a user asks for a
+  // different layout: reorder first, then cache.
+  arith::Analyzer analyzer;
+  RangeMap domains = WholeDomains(stage, &analyzer);
+  Array<IterVar> cache_axes;
+  IterVarMap<PrimExpr> values;
+  std::vector<IterVar> spatial;
+  for (const IterVar& loop : stage->leaf_iter_vars) {
+    if (loop->iter_type == tir::kCommReduce) continue;
+    Range domain = domains.at(loop);
+    IterVar axis(Range::FromMinExtent(tir::make_zero(domain->extent.dtype()), domain->extent),
+                 loop->var.copy_with_suffix(".c"), tir::kDataPar);
+    cache_axes.push_back(axis);
+    values[loop] = tir::is_zero(domain->min) ? PrimExpr(axis->var) : axis->var + domain->min;
+    analyzer.Bind(axis->var, axis->dom);
+    spatial.push_back(loop);
+  }
+  PassUpIndex(stage, domains, &values);
+  PrimExpr inside = AllOf(MakeBoundCheck(stage, domains, values, &analyzer, true));
+  Map<Var, PrimExpr> vmap = VarValues(compute->axis, values);
+  Array<PrimExpr> cache_body;
+  if (const auto* reduce = compute->body[0].as<tir::ReduceNode>()) {
+    Array<PrimExpr> source = SubstituteAll(reduce->source, vmap);
+    Array<PrimExpr> init = SubstituteAll(reduce->init, vmap);
+    PrimExpr condition = tir::Substitute(reduce->condition, vmap) && inside;
+    for (int i = 0; i < compute->num_outputs(); ++i) {
+      cache_body.push_back(
+          tir::Reduce(reduce->combiner, source, reduce->axis, condition, i, init));
+    }
+  } else {
+    for (const PrimExpr& expr : compute->body) {
+      PrimExpr value = tir::Substitute(expr, vmap);
+      cache_body.push_back(
+          tir::is_one(inside) ? value
+                              : if_then_else(inside, value, tir::make_zero(value.dtype())));
+    }
+  }
+  std::string name =
+      UniqueName(*this, std::string(compute->name) + "." + std::string(scope));
+  Operation cache = ComputeOp(name, compute->tag, compute->attrs, cache_axes, cache_body);
+
+  IterVarMap<PrimExpr> positions;
+  for (const IterVar& axis : compute->axis) positions[axis] = axis->var;
+  PassDownIndex(stage, domains, &positions);
+  Array<PrimExpr> indices;
+  for (const IterVar& loop : spatial) {
+    const Range& domain = domains.at(loop);
+    PrimExpr value = positions.at(loop);
+    indices.push_back(tir::is_zero(domain->min) ? value : value - domain->min);
+  }
+  Array<PrimExpr> copy_body;
+  Array<Tensor> caches;
+  for (int i = 0; i < cache->num_outputs(); ++i) {
+    caches.push_back(cache.output(i));
+    copy_body.push_back(cache.output(i)(indices));
+  }
+  Operation old_op = stage->op;
+  Operation copy = ComputeOp(compute->name, compute->tag, compute->attrs, compute->axis, copy_body);
+  TensorMap<Tensor> renamed;
+  for (int i = 0; i < copy->num_outputs(); ++i) renamed[old_op.output(i)] = copy.output(i);
+  ReplaceStageOp(*this, stage, copy);
+  ReplaceDataFlow(*this, &renamed);
+  ResetLoops(stage);
+  InsertStage(*this, StagePosition(*this, stage), cache).set_scope(scope);
+  return caches;
+}
+
+Tensor Schedule::cache_write(const Tensor& tensor, const String& scope) {
+  return cache_write(Array<Tensor>{tensor}, scope)[0];
+}
+
+Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis) {
+  Stage stage = (*this)[tensor];
+  const ComputeOpNode* compute = ComputeOf(stage, "rfactor");
+  const auto* reduce = compute->body[0].as<tir::ReduceNode>();
+  const Array<IterVar>& loops = stage->leaf_iter_vars;
+  bool is_loop = std::any_of(loops.begin(), loops.end(),
+                             [&](const IterVar& loop) { return loop.same_as(axis); });
+  TVM_CHECK(reduce != nullptr && is_loop && axis->iter_type == tir::kCommReduce, ScheduleError)
+      << "rfactor(" << compute->name << ", " << axis->var->name_hint
+      << "): expected a reduction loop of this stage. Remaining loops of this stage: "
+      << loops.Map([](const IterVar& loop) { return loop->var->name_hint; });
+  int ndim = static_cast<int>(compute->axis.size());
+  int place = factor_axis < 0 ? factor_axis + ndim + 1 : factor_axis;
+  TVM_CHECK(place >= 0 && place <= ndim, ScheduleError)
+      << "rfactor(" << compute->name << ", " << axis->var->name_hint << "): factor_axis must be in ["
+      << -ndim - 1 << ", " << ndim << "], got " << factor_axis;
+
+  // Reduction axes that `axis` is a part of, and their other loops, which remain reductions.
+  IterVarMap<int> origin{{axis, 1}};
+  PassUpBitMask(stage, &origin);
+  IterVarMap<int> related;
+  for (const IterVar& root : compute->reduce_axis) related[root] = origin[root];
+  PassDownBitMask(stage, &related);
+
+  arith::Analyzer analyzer;
+  RangeMap domains = WholeDomains(stage, &analyzer);
+  IterVarMap<PrimExpr> values;
+  Array<IterVar> partial_axes, partial_reduce;
+  auto copy_of = [&](const IterVar& loop, const String& suffix, tir::IterVarType type) {
+    Range domain = domains.at(loop);
+    IterVar copy(Range::FromMinExtent(tir::make_zero(domain->extent.dtype()), domain->extent),
+                 loop->var.copy_with_suffix(suffix), type);
+    analyzer.Bind(copy->var, copy->dom);
+    values[loop] = tir::is_zero(domain->min) ? PrimExpr(copy->var) : copy->var + domain->min;
+    return copy;
+  };
+  for (const IterVar& root : compute->axis) {
+    partial_axes.push_back(copy_of(root, "", tir::kDataPar));
+  }
+  IterVar factor = copy_of(axis, "", tir::kDataPar);
+  for (const IterVar& root : compute->reduce_axis) {
+    if (!related[root]) partial_reduce.push_back(copy_of(root, "", tir::kCommReduce));
+  }
+  for (const IterVar& loop : loops) {
+    if (loop->iter_type != tir::kCommReduce || !related[loop] || loop.same_as(axis)) continue;
+    partial_reduce.push_back(copy_of(loop, "", tir::kCommReduce));
+  }
+  PassUpIndex(stage, domains, &values);
+  std::vector<PrimExpr> conditions = MakeBoundCheck(stage, domains, values, &analyzer, false);
+  Map<Var, PrimExpr> vmap = VarValues(compute->root_iter_vars(), values);
+  conditions.insert(conditions.begin(), tir::Substitute(reduce->condition, vmap));
+  PrimExpr condition = analyzer.Simplify(AllOf(conditions));
+  Array<PrimExpr> source = SubstituteAll(reduce->source, vmap);
+
+  Array<IterVar> axes(partial_axes.begin(), partial_axes.begin() + place);
+  axes.push_back(factor);
+  for (int i = place; i < ndim; ++i) axes.push_back(partial_axes[i]);
+  Array<PrimExpr> partial_body;
+  for (int i = 0; i < compute->num_outputs(); ++i) {
+    if (!partial_reduce.empty()) {
+      partial_body.push_back(
+          tir::Reduce(reduce->combiner, source, partial_reduce, condition, i));
+    } else if (tir::is_one(condition)) {
+      partial_body.push_back(source[i]);
+    } else {
+      partial_body.push_back(
+          if_then_else(condition, source[i], reduce->combiner->identity_element[i]));
+    }
+  }
+  std::string name = UniqueName(*this, std::string(compute->name) + ".rf");
+  Operation partial = ComputeOp(name, compute->tag, compute->attrs, axes, partial_body);
+
+  IterVar final_axis(factor->dom, axis->var.copy_with_suffix(".v"), tir::kCommReduce);
+  Array<PrimExpr> indices;
+  for (int i = 0; i < ndim; ++i) {
+    if (i == place) indices.push_back(final_axis->var);
+    indices.push_back(compute->axis[i]->var);
+  }
+  if (place == ndim) indices.push_back(final_axis->var);
+  Array<PrimExpr> final_source;
+  Array<Tensor> results;
+  for (int i = 0; i < partial->num_outputs(); ++i) {
+    results.push_back(partial.output(i));
+    final_source.push_back(partial.output(i)(indices));
+  }
+  Array<PrimExpr> final_body;
+  for (int i = 0; i < compute->num_outputs(); ++i) {
+    final_body.push_back(tir::Reduce(reduce->combiner, final_source, {final_axis},
+                                     tir::const_true(), i, reduce->init));
+  }
+  Operation old_op = stage->op;
+  Operation last = ComputeOp(compute->name, compute->tag, compute->attrs, compute->axis, final_body);
+  TensorMap<Tensor> renamed;
+  for (int i = 0; i < last->num_outputs(); ++i) renamed[old_op.output(i)] = last.output(i);
+  ReplaceStageOp(*this, stage, last);
+  ReplaceDataFlow(*this, &renamed);
+  ResetLoops(stage);
+  InsertStage(*this, StagePosition(*this, stage), partial);
+  return results;
+}
+
+}  // namespace te
+}  // namespace tvm

@@ -1,0 +1,34 @@
+/*!
+ * \file graph.h
+ * \brief The dataflow graph of operations, and where stages are attached.
+ */
+#ifndef TVM_TE_SCHEDULE_GRAPH_H_
+#define TVM_TE_SCHEDULE_GRAPH_H_
+
+#include <tvm/te/schedule.h>
+
+#include <string>
+#include <vector>
+
+namespace tvm {
+namespace te {
+
+/*! \brief Everything `outputs` depend on, producers before readers; the same order every time. */
+std::vector<Operation> OperationsInOrder(const Array<Operation>& outputs);
+
+/*! \brief The stages that read each tensor, in schedule order. */
+TensorMap<std::vector<Stage>> ReadersOfTensors(const Schedule& sch);
+
+/*!
+ * \brief Loops of other stages around `stage`, innermost first.
+ *
+ * Raises ScheduleError when an attach point is no loop any more.
+ */
+std::vector<IterVar> LoopsAround(const Stage& stage);
+
+/*! \brief Names of the stages' operations, for messages. */
+std::string StageNames(const Schedule& sch);
+
+}  // namespace te
+}  // namespace tvm
+#endif  // TVM_TE_SCHEDULE_GRAPH_H_

@@ -1,0 +1,365 @@
+/*!
+ * \file message_passing.cc
+ * \brief Domains, indices and facts along split, fuse, rebase and singleton relations.
+ */
+#include "message_passing.h"
+
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <utility>
+
+namespace tvm {
+namespace te {
+
+using arith::IntSet;
+
+namespace {
+
+/*! \brief Thread axis that `loop` is bound to, or undefined. */
+IterVar BoundThread(const Stage& stage, const IterVar& loop) {
+  auto it = stage->iter_var_attrs.find(loop);
+  return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
+}
+
+/*! \brief Extent that a thread axis forces on the loop bound to it, or undefined. */
+bool HasFixedThreadExtent(const Stage& stage, const IterVar& loop, const RangeMap& domains) {
+  IterVar thread = BoundThread(stage, loop);
+  return thread.defined() && (thread->dom.defined() || domains.count(thread));
+}
+
+/*! \brief Extents of (ceil(extent / factor), factor), where the factor may exceed the extent. */
+std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr& factor,
+                                         bool no_tighten, arith::Analyzer* analyzer) {
+  PrimExpr size = cast(extent.dtype(), factor);
+  if (tir::is_one(extent) && !no_tighten) return {extent, extent};
+  PrimExpr trips = analyzer->Simplify(floordiv(extent + (size - 1), size));
+  return {trips, no_tighten ? size : analyzer->Simplify(min(extent, size))};
+}
+
+/*! \brief Records `domain`; two loops that share a thread axis have to agree on its extent. */
+void UpdateDomain(const Stage& stage, const IterVar& loop, const Range& domain, RangeMap* domains,
+                  arith::Analyzer* analyzer) {
+  auto [it, is_new] = domains->emplace(loop, domain);
+  if (is_new) return;
+  TVM_CHECK(analyzer->CanProveEqual(it->second->extent, domain->extent), ScheduleError)
+      << "stage " << stage->op->name << ": loop " << loop->var->name_hint << " has extent "
+      << it->second->extent << " in one place and " << domain->extent
+      << " in another; split so that both agree";
+  it->second = domain;
+}
+
+bool MentionsRounding(const PrimExpr& expr) {
+  bool found = false;
+  tir::PostOrderVisit(expr, [&found](const ObjectRef& node) {
+    if (node.as<tir::FloorDivNode>() || node.as<tir::MinNode>() || node.as<tir::DivNode>()) {
+      found = true;
+    }
+  });
+  return found;
+}
+
+bool MentionsSizeVar(const PrimExpr& expr) {
+  bool found = false;
+  tir::PostOrderVisit(expr, [&found](const ObjectRef& node) {
+    if (node.as<tir::SizeVarNode>()) found = true;
+  });
+  return found;
+}
+
+}  // namespace
+
+bool IsExactSplit(const PrimExpr& parent, const PrimExpr& outer, const PrimExpr& inner,
+                  arith::Analyzer* analyzer) {
+  if (analyzer->CanProveEqual(outer * inner, parent)) return true;
+  // The extents of an inexact symbolic split are a rounded quotient and a minimum. Where neither
+  // is left the VarContext knew the division to be exact, although the variables do not show it.
+  if (!MentionsSizeVar(outer) && !MentionsSizeVar(inner)) return false;
+  return !MentionsRounding(outer) && !MentionsRounding(inner);
+}
+
+void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* analyzer,
+                    const arith::VarContext* var_context) {
+  auto update = [&](const IterVar& loop, const PrimExpr& extent) {
+    UpdateDomain(stage, loop, Range::FromMinExtent(tir::make_zero(extent.dtype()), extent),
+                 domains, analyzer);
+  };
+  for (const IterVarRelation& relation : stage->relations) {
+    if (const auto* split = relation.as<SplitNode>()) {
+      PrimExpr extent = domains->at(split->parent)->extent;
+      std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
+      if (split->factor.defined()) {
+        bool no_tighten = HasFixedThreadExtent(stage, split->inner, *domains);
+        sizes = var_context != nullptr
+                    ? var_context->SplitSizes(extent, split->factor, no_tighten)
+                    : SplitSizes(extent, split->factor, no_tighten, analyzer);
+      } else {
+        bool no_tighten = HasFixedThreadExtent(stage, split->outer, *domains);
+        if (var_context != nullptr) {
+          sizes = var_context->SplitSizesByParts(extent, split->nparts);
+        } else {
+          auto [inner, outer] = SplitSizes(extent, split->nparts, no_tighten, analyzer);
+          sizes = {outer, inner};
+        }
+      }
+      update(split->outer, sizes.first);
+      update(split->inner, sizes.second);
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      PrimExpr extent = analyzer->Simplify(domains->at(fuse->outer)->extent *
+                                           domains->at(fuse->inner)->extent);
+      if (var_context != nullptr) extent = var_context->DefineShorthand(extent);
+      update(fuse->fused, extent);
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      update(rebase->rebased, domains->at(rebase->parent)->extent);
+    } else if (const auto* single = relation.as<SingletonNode>()) {
+      update(single->iter, PrimExpr(1));
+    }
+  }
+  for (const IterVar& loop : stage->leaf_iter_vars) {
+    IterVar thread = BoundThread(stage, loop);
+    if (!thread.defined()) continue;
+    PrimExpr extent = domains->at(loop)->extent;
+    if (thread->dom.defined()) {
+      TVM_CHECK(analyzer->CanProveEqual(thread->dom->extent, extent), ScheduleError)
+          << "stage " << stage->op->name << ": loop " << loop->var->name_hint << " of extent "
+          << extent << " is bound to " << thread->thread_tag << ", which was declared with extent "
+          << thread->dom->extent << "; split the loop to that extent";
+    }
+    update(thread, extent);
+  }
+}
+
+void PassUpIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExpr>* values) {
+  // Adding a zero or scaling by one would only be noise for the simplifier to remove.
+  auto offset = [&](PrimExpr value, const IterVar& root) {
+    const PrimExpr& start = domains.at(root)->min;
+    return tir::is_zero(start) ? value : value + start;
+  };
+  for (size_t i = stage->relations.size(); i != 0; --i) {
+    const IterVarRelation& relation = stage->relations[i - 1];
+    if (const auto* split = relation.as<SplitNode>()) {
+      if (!values->count(split->outer) || !values->count(split->inner)) continue;
+      PrimExpr outer = values->at(split->outer);
+      PrimExpr inner = values->at(split->inner);
+      PrimExpr factor = domains.at(split->inner)->extent;
+      (*values)[split->parent] = offset(outer * factor + inner, split->parent);
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      if (!values->count(fuse->fused)) continue;
+      PrimExpr value = values->at(fuse->fused);
+      PrimExpr factor = domains.at(fuse->inner)->extent;
+      PrimExpr trips = domains.at(fuse->outer)->extent;
+      PrimExpr zero = tir::make_zero(value.dtype());
+      PrimExpr outer = tir::is_one(trips) ? zero : floordiv(value, factor);
+      PrimExpr inner = tir::is_one(factor)  ? zero
+                       : tir::is_one(trips) ? value
+                                            : floormod(value, factor);
+      (*values)[fuse->outer] = offset(outer, fuse->outer);
+      (*values)[fuse->inner] = offset(inner, fuse->inner);
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      if (!values->count(rebase->rebased)) continue;
+      (*values)[rebase->parent] = offset(values->at(rebase->rebased), rebase->parent);
+    }
+  }
+}
+
+void PassDownIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExpr>* values) {
+  auto from_zero = [&](const IterVar& root) {
+    const PrimExpr& start = domains.at(root)->min;
+    PrimExpr value = values->at(root);
+    return tir::is_zero(start) ? value : value - start;
+  };
+  for (const IterVarRelation& relation : stage->relations) {
+    if (const auto* split = relation.as<SplitNode>()) {
+      if (!values->count(split->parent)) continue;
+      PrimExpr value = from_zero(split->parent);
+      PrimExpr factor = domains.at(split->inner)->extent;
+      (*values)[split->outer] = floordiv(value, factor);
+      (*values)[split->inner] = floormod(value, factor);
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      if (!values->count(fuse->outer) || !values->count(fuse->inner)) continue;
+      PrimExpr factor = domains.at(fuse->inner)->extent;
+      (*values)[fuse->fused] = from_zero(fuse->outer) * factor + from_zero(fuse->inner);
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      if (!values->count(rebase->parent)) continue;
+      (*values)[rebase->rebased] = from_zero(rebase->parent);
+    } else if (const auto* single = relation.as<SingletonNode>()) {
+      (*values)[single->iter] = tir::make_zero(single->iter->var.dtype());
+    }
+  }
+}
+
+namespace {
+
+/*! \brief Sets of the two loops that were fused, given the set of the fused loop. */
+std::pair<IntSet, IntSet> UnfuseSet(const IntSet& fused, const Range& fused_dom,
+                                    const Range& outer_dom, const Range& inner_dom,
+                                    arith::Analyzer* analyzer) {
+  PrimExpr factor = inner_dom->extent;
+  if (fused.MatchRange(fused_dom)) {
+    return {IntSet::FromRange(outer_dom), IntSet::FromRange(inner_dom)};
+  }
+  if (fused.IsSinglePoint()) {
+    PrimExpr value = fused.PointValue();
+    if (tir::is_one(factor)) {
+      return {IntSet::SinglePoint(value + outer_dom->min), IntSet::SinglePoint(inner_dom->min)};
+    }
+    return {IntSet::SinglePoint(floordiv(value, factor) + outer_dom->min),
+            IntSet::SinglePoint(floormod(value, factor) + inner_dom->min)};
+  }
+  if (!fused.HasLowerBound() || !fused.HasUpperBound()) {
+    return {IntSet::FromRange(outer_dom), IntSet::FromRange(inner_dom)};
+  }
+  PrimExpr start = fused.min();
+  PrimExpr length = analyzer->Simplify(fused.max() - start + 1);
+  PrimExpr last = analyzer->Simplify(fused.max());
+  IntSet outer = IntSet::Interval(analyzer->Simplify(floordiv(start, factor) + outer_dom->min),
+                                  analyzer->Simplify(floordiv(last, factor) + outer_dom->min));
+  PrimExpr zero = tir::make_zero(factor.dtype());
+  // A window of the fused loop stays inside one row of the inner loop when it is aligned to its
+  // own length and that length divides the row. Otherwise it may wrap, and any column is possible.
+  if (analyzer->CanProveEqual(floormod(factor, length), zero) &&
+      analyzer->CanProveEqual(floormod(start, length), zero)) {
+    PrimExpr column = analyzer->Simplify(floormod(start, factor) + inner_dom->min);
+    outer = IntSet::SinglePoint(analyzer->Simplify(floordiv(start, factor) + outer_dom->min));
+    return {outer, IntSet::FromMinExtent(column, length)};
+  }
+  // Whole rows: the number of rows is then exact, not one too many.
+  if (analyzer->CanProveEqual(floormod(length, factor), zero) &&
+      analyzer->CanProveEqual(floormod(start, factor), zero)) {
+    outer = IntSet::FromMinExtent(analyzer->Simplify(floordiv(start, factor) + outer_dom->min),
+                                  analyzer->Simplify(floordiv(length, factor)));
+  }
+  return {outer, IntSet::FromRange(inner_dom)};
+}
+
+}  // namespace
+
+void PassUpDomain(const Stage& stage, const RangeMap& domains, IterVarMap<IntSet>* sets,
+                  arith::Analyzer* analyzer) {
+  for (size_t i = stage->relations.size(); i != 0; --i) {
+    const IterVarRelation& relation = stage->relations[i - 1];
+    if (const auto* split = relation.as<SplitNode>()) {
+      const IntSet& outer = sets->at(split->outer);
+      const IntSet& inner = sets->at(split->inner);
+      const Range& domain = domains.at(split->parent);
+      const Range& outer_dom = domains.at(split->outer);
+      const Range& inner_dom = domains.at(split->inner);
+      if (outer.MatchRange(outer_dom) && inner.MatchRange(inner_dom)) {
+        (*sets)[split->parent] = IntSet::FromRange(domain);
+        continue;
+      }
+      IntSetMap env{{split->outer->var.get(), outer}, {split->inner->var.get(), inner}};
+      PrimExpr value = split->outer->var * inner_dom->extent + split->inner->var;
+      (*sets)[split->parent] = arith::EvalSet(value + domain->min, env, analyzer);
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      auto [outer, inner] =
+          UnfuseSet(sets->at(fuse->fused), domains.at(fuse->fused), domains.at(fuse->outer),
+                    domains.at(fuse->inner), analyzer);
+      (*sets)[fuse->outer] = outer;
+      (*sets)[fuse->inner] = inner;
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      const IntSet& rebased = sets->at(rebase->rebased);
+      const Range& domain = domains.at(rebase->parent);
+      if (rebased.MatchRange(domains.at(rebase->rebased))) {
+        (*sets)[rebase->parent] = IntSet::FromRange(domain);
+        continue;
+      }
+      IntSetMap env{{rebase->rebased->var.get(), rebased}};
+      (*sets)[rebase->parent] =
+          arith::EvalSet(rebase->rebased->var + domain->min, env, analyzer);
+    }
+  }
+}
+
+void PassUpBitMask(const Stage& stage, IterVarMap<int>* bits) {
+  for (size_t i = stage->relations.size(); i != 0; --i) {
+    const IterVarRelation& relation = stage->relations[i - 1];
+    if (const auto* split = relation.as<SplitNode>()) {
+      (*bits)[split->parent] |= (*bits)[split->outer] | (*bits)[split->inner];
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      (*bits)[fuse->outer] |= (*bits)[fuse->fused];
+      (*bits)[fuse->inner] |= (*bits)[fuse->fused];
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      (*bits)[rebase->parent] |= (*bits)[rebase->rebased];
+    }
+  }
+}
+
+void PassDownBitMask(const Stage& stage, IterVarMap<int>* bits) {
+  for (const IterVarRelation& relation : stage->relations) {
+    if (const auto* split = relation.as<SplitNode>()) {
+      (*bits)[split->outer] |= (*bits)[split->parent];
+      (*bits)[split->inner] |= (*bits)[split->parent];
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      (*bits)[fuse->fused] |= (*bits)[fuse->outer] | (*bits)[fuse->inner];
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      (*bits)[rebase->rebased] |= (*bits)[rebase->parent];
+    }
+  }
+}
+
+namespace {
+
+/*! \brief Which loops may run past their domain, because a split below them is not exact. */
+IterVarMap<bool> LoopsThatOverrun(const Stage& stage, const RangeMap& domains,
+                                  arith::Analyzer* analyzer) {
+  IterVarMap<bool> overruns;
+  for (size_t i = stage->relations.size(); i != 0; --i) {
+    const IterVarRelation& relation = stage->relations[i - 1];
+    if (const auto* split = relation.as<SplitNode>()) {
+      overruns[split->parent] =
+          overruns[split->outer] || overruns[split->inner] ||
+          !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
+                        domains.at(split->inner)->extent, analyzer);
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      // Past its end the fused loop keeps raising the outer index while the inner one wraps.
+      overruns[fuse->outer] = overruns[fuse->fused];
+      overruns[fuse->inner] = false;
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      overruns[rebase->parent] = overruns[rebase->rebased];
+    }
+  }
+  return overruns;
+}
+
+}  // namespace
+
+std::vector<PrimExpr> MakeBoundCheck(const Stage& stage, const RangeMap& domains,
+                                     const IterVarMap<PrimExpr>& values,
+                                     arith::Analyzer* analyzer, bool skip_reduce) {
+  std::vector<PrimExpr> checks;
+  auto require = [&](const PrimExpr& cond) {
+    if (!analyzer->CanProve(cond)) checks.push_back(analyzer->Simplify(cond));
+  };
+  IterVarMap<bool> overruns = LoopsThatOverrun(stage, domains, analyzer);
+  auto guard = [&](const IterVar& loop) {
+    if (!overruns[loop] || !values.count(loop)) return;
+    if (skip_reduce && loop->iter_type == tir::kCommReduce) return;
+    const Range& domain = domains.at(loop);
+    PrimExpr value = values.at(loop);
+    require((tir::is_zero(domain->min) ? value : value - domain->min) < domain->extent);
+  };
+  for (const IterVar& root : stage->op->root_iter_vars()) guard(root);
+  // Past its end an inner loop repeats elements of its neighbour, which a reduction would count
+  // twice. Any other loop that overruns takes its root past the end too.
+  for (const IterVarRelation& relation : stage->relations) {
+    if (const auto* split = relation.as<SplitNode>()) guard(split->inner);
+  }
+  // A region computed for the sake of a reader may reach beyond the tensor.
+  for (const IterVar& root : stage->op->root_iter_vars()) {
+    if (root->iter_type == tir::kCommReduce || !root->dom.defined()) continue;
+    const Range& domain = domains.at(root);
+    const Range& whole = root->dom;
+    if (domain.same_as(whole) || (analyzer->CanProveEqual(domain->min, whole->min) &&
+                                  analyzer->CanProveEqual(domain->extent, whole->extent))) {
+      continue;
+    }
+    const PrimExpr& value = values.at(root);
+    require(value >= whole->min);
+    require(value < analyzer->Simplify(whole->min + whole->extent));
+  }
+  return checks;
+}
+
+}  // namespace te
+}  // namespace tvm

@@ -1,0 +1,488 @@
+/*!
+ * \file schedule_lang.cc
+ * \brief Schedules, stages and the primitives that record what to do with a stage's loops.
+ */
+#include <tvm/runtime/registry.h>
+#include <tvm/te/schedule.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph.h"
+
+namespace tvm {
+namespace te {
+
+TVM_REGISTER_NODE(SplitNode);
+TVM_REGISTER_NODE(FuseNode);
+TVM_REGISTER_NODE(RebaseNode);
+TVM_REGISTER_NODE(SingletonNode);
+TVM_REGISTER_NODE(IterVarAttrNode);
+TVM_REGISTER_NODE(StageNode);
+TVM_REGISTER_NODE(ScheduleNode);
+
+Split::Split(IterVar parent, IterVar outer, IterVar inner, PrimExpr factor, PrimExpr nparts) {
+  auto node = make_object<SplitNode>();
+  node->parent = std::move(parent);
+  node->outer = std::move(outer);
+  node->inner = std::move(inner);
+  node->factor = std::move(factor);
+  node->nparts = std::move(nparts);
+  data_ = std::move(node);
+}
+
+Fuse::Fuse(IterVar outer, IterVar inner, IterVar fused) {
+  auto node = make_object<FuseNode>();
+  node->outer = std::move(outer);
+  node->inner = std::move(inner);
+  node->fused = std::move(fused);
+  data_ = std::move(node);
+}
+
+Rebase::Rebase(IterVar parent, IterVar rebased) {
+  auto node = make_object<RebaseNode>();
+  node->parent = std::move(parent);
+  node->rebased = std::move(rebased);
+  data_ = std::move(node);
+}
+
+Singleton::Singleton(IterVar iter) {
+  auto node = make_object<SingletonNode>();
+  node->iter = std::move(iter);
+  data_ = std::move(node);
+}
+
+Stage::Stage(Operation op, bool is_output) {
+  auto node = make_object<StageNode>();
+  node->op = op;
+  node->origin_op = op;
+  node->all_iter_vars = op->root_iter_vars();
+  node->leaf_iter_vars = node->all_iter_vars;
+  node->is_output = is_output;
+  data_ = std::move(node);
+}
+
+namespace {
+
+std::string LoopNames(const Array<IterVar>& loops) {
+  std::string names = "[";
+  for (const IterVar& loop : loops) {
+    if (names.size() > 1) names += ", ";
+    names += loop->var->name_hint;
+  }
+  return names + "]";
+}
+
+/*! \brief Position of `loop` among the stage's loops, or an error in the name of `primitive`. */
+size_t FindLoop(const Stage& stage, const IterVar& loop, const char* primitive) {
+  TVM_CHECK(loop.defined(), ScheduleError)
+      << primitive << "(" << stage->op->name << "): the loop is None";
+  const Array<IterVar>& loops = stage->leaf_iter_vars;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (loops[i].same_as(loop)) return i;
+  }
+  bool was_loop = std::any_of(stage->all_iter_vars.begin(), stage->all_iter_vars.end(),
+                              [&](const IterVar& iv) { return iv.same_as(loop); });
+  TVM_FATAL(ScheduleError) << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
+                           << "): " << loop->var->name_hint
+                           << (was_loop ? " was already split or fused"
+                                        : " is not a loop of this stage")
+                           << ". Remaining loops of this stage: " << LoopNames(loops);
+  return 0;
+}
+
+/*! \brief Replaces `count` loops from `pos` on by `replacement`. */
+void ReplaceLoops(const Stage& stage, size_t pos, size_t count,
+                  const std::vector<IterVar>& replacement) {
+  std::vector<IterVar> loops(stage->leaf_iter_vars.begin(), stage->leaf_iter_vars.end());
+  loops.erase(loops.begin() + pos, loops.begin() + pos + count);
+  loops.insert(loops.begin() + pos, replacement.begin(), replacement.end());
+  stage->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());
+  for (const IterVar& loop : replacement) stage->all_iter_vars.push_back(loop);
+}
+
+template <typename FUpdate>
+void UpdateAttr(const Stage& stage, const IterVar& loop, FUpdate update) {
+  IterVarAttr attr;
+  auto it = stage->iter_var_attrs.find(loop);
+  if (it == stage->iter_var_attrs.end()) {
+    attr = IterVarAttr(make_object<IterVarAttrNode>());
+  } else {
+    attr = (*it).second;
+  }
+  update(attr.CopyOnWrite());
+  stage->iter_var_attrs.Set(loop, attr);
+}
+
+void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
+                 const char* primitive) {
+  FindLoop(stage, loop, primitive);
+  TVM_CHECK(loop->iter_type != tir::kCommReduce || type == tir::kUnrolled, ScheduleError)
+      << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
+      << "): a reduction loop carries its result from trip to trip; rfactor it first";
+  UpdateAttr(stage, loop, [&](IterVarAttrNode* attr) { attr->iter_type = type; });
+}
+
+void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor,
+               const PrimExpr& nparts, IterVar* outer, IterVar* inner) {
+  size_t pos = FindLoop(stage, parent, "split");
+  const PrimExpr& size = factor.defined() ? factor : nparts;
+  const char* what = factor.defined() ? "factor" : "nparts";
+  TVM_CHECK(size.dtype().is_int() && size.dtype().is_scalar(), ScheduleError)
+      << "split(" << stage->op->name << ", " << parent->var->name_hint << "): " << what
+      << " must be an integer, got " << size << " of dtype " << size.dtype()
+      << ". Remaining loops of this stage: " << LoopNames(stage->leaf_iter_vars);
+  if (const int64_t* value = tir::as_const_int(size)) {
+    TVM_CHECK(*value >= 1, ScheduleError)
+        << "split(" << stage->op->name << ", " << parent->var->name_hint << "): " << what
+        << " must be >= 1, got " << *value
+        << ". Remaining loops of this stage: " << LoopNames(stage->leaf_iter_vars);
+  }
+  *outer = IterVar(Range(), parent->var.copy_with_suffix(".outer"), parent->iter_type);
+  *inner = IterVar(Range(), parent->var.copy_with_suffix(".inner"), parent->iter_type);
+  ReplaceLoops(stage, pos, 1, {*outer, *inner});
+  stage->relations.push_back(Split(parent, *outer, *inner, factor, nparts));
+}
+
+}  // namespace
+
+Stage& Stage::set_scope(String scope) {
+  get()->scope = std::move(scope);
+  return *this;
+}
+
+Stage& Stage::compute_at(Stage parent, IterVar scope) {
+  StageNode* self = get();
+  TVM_CHECK(!self->is_output, ScheduleError)
+      << "compute_at(" << self->op->name << "): an output is computed at the root; attach its "
+      << "producers to it instead";
+  TVM_CHECK(!same_as(parent), ScheduleError)
+      << "compute_at(" << self->op->name << "): a stage cannot be inside itself";
+  TVM_CHECK(!self->op->IsInstance<PlaceholderOpNode>(), ScheduleError)
+      << "compute_at(" << self->op->name << "): a placeholder is not computed";
+  FindLoop(parent, scope, "compute_at");
+  self->attach_type = kScope;
+  self->attach_stage = parent;
+  self->attach_ivar = scope;
+  return *this;
+}
+
+Stage& Stage::compute_inline() {
+  StageNode* self = get();
+  TVM_CHECK(!self->is_output, ScheduleError)
+      << "compute_inline(" << self->op->name << "): an output has to be stored";
+  const auto* compute = self->op.as<ComputeOpNode>();
+  TVM_CHECK(compute != nullptr && compute->reduce_axis.empty(), ScheduleError)
+      << "compute_inline(" << self->op->name << "): only an operation without reduction axes can "
+      << "be substituted into its readers; use compute_at";
+  self->attach_type = kInline;
+  self->attach_stage = Stage();
+  self->attach_ivar = IterVar();
+  return *this;
+}
+
+Stage& Stage::compute_root() {
+  StageNode* self = get();
+  self->attach_type = kGroupRoot;
+  self->attach_stage = Stage();
+  self->attach_ivar = IterVar();
+  return *this;
+}
+
+Stage& Stage::bind(IterVar loop, IterVar thread) {
+  StageNode* self = get();
+  FindLoop(*this, loop, "bind");
+  TVM_CHECK(thread->iter_type == tir::kThreadIndex, ScheduleError)
+      << "bind(" << self->op->name << ", " << loop->var->name_hint << "): expected a thread axis, "
+      << "got " << thread->var->name_hint << "; make one with thread_axis";
+  TVM_CHECK(loop->iter_type == tir::kDataPar, ScheduleError)
+      << "bind(" << self->op->name << ", " << loop->var->name_hint << "): only data-parallel loops "
+      << "can be threads; rfactor a reduction and bind the new axis";
+  UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) { attr->bind_thread = thread; });
+  return *this;
+}
+
+Stage& Stage::split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner) {
+  SplitLoop(*this, parent, factor, PrimExpr(), outer, inner);
+  return *this;
+}
+
+Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner) {
+  SplitLoop(*this, parent, PrimExpr(), nparts, outer, inner);
+  return *this;
+}
+
+Stage& Stage::fuse(IterVar outer, IterVar inner, IterVar* fused) {
+  StageNode* self = get();
+  size_t outer_pos = FindLoop(*this, outer, "fuse");
+  size_t inner_pos = FindLoop(*this, inner, "fuse");
+  TVM_CHECK(outer_pos + 1 == inner_pos, ScheduleError)
+      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", "
+      << inner->var->name_hint << "): the second loop must be directly inside the first; reorder "
+      << "first. Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
+  TVM_CHECK(outer->iter_type == inner->iter_type, ScheduleError)
+      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", "
+      << inner->var->name_hint << "): a reduction loop cannot be fused with a spatial one. "
+      << "Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
+  Var var(outer->var->name_hint + "." + inner->var->name_hint + ".fused", outer->var.dtype());
+  *fused = IterVar(Range(), var, outer->iter_type);
+  ReplaceLoops(*this, outer_pos, 2, {*fused});
+  self->relations.push_back(Fuse(outer, inner, *fused));
+  return *this;
+}
+
+Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
+  if (loops.empty()) {
+    *fused = IterVar(Range::FromMinExtent(0, 1), Var("singleton"), tir::kDataPar);
+    get()->relations.push_back(Singleton(*fused));
+    ReplaceLoops(*this, 0, 0, {*fused});
+    return *this;
+  }
+  // Checked before the first pair is joined, so that an error leaves the stage as it was.
+  for (size_t i = 0; i < loops.size(); ++i) {
+    size_t pos = FindLoop(*this, loops[i], "fuse");
+    TVM_CHECK(i == 0 || pos == FindLoop(*this, loops[i - 1], "fuse") + 1, ScheduleError)
+        << "fuse(" << get()->op->name << ", " << LoopNames(loops) << "): the loops must be direct "
+        << "neighbours in this order; reorder first. Remaining loops of this stage: "
+        << LoopNames(get()->leaf_iter_vars);
+    TVM_CHECK(loops[i]->iter_type == loops[0]->iter_type, ScheduleError)
+        << "fuse(" << get()->op->name << ", " << LoopNames(loops)
+        << "): a reduction loop cannot be fused with a spatial one";
+  }
+  *fused = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    IterVar outer = *fused;
+    fuse(outer, loops[i], fused);
+  }
+  return *this;
+}
+
+Stage& Stage::reorder(const Array<IterVar>& order) {
+  StageNode* self = get();
+  std::vector<size_t> places;
+  for (const IterVar& loop : order) {
+    size_t pos = FindLoop(*this, loop, "reorder");
+    TVM_CHECK(std::find(places.begin(), places.end(), pos) == places.end(), ScheduleError)
+        << "reorder(" << self->op->name << "): " << loop->var->name_hint << " is named twice";
+    places.push_back(pos);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<IterVar> loops(self->leaf_iter_vars.begin(), self->leaf_iter_vars.end());
+  for (size_t i = 0; i < places.size(); ++i) loops[places[i]] = order[i];
+  self->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());
+  return *this;
+}
+
+Stage& Stage::tile(IterVar x, IterVar y, PrimExpr x_factor, PrimExpr y_factor, IterVar* x_outer,
+                   IterVar* y_outer, IterVar* x_inner, IterVar* y_inner) {
+  FindLoop(*this, x, "tile");
+  FindLoop(*this, y, "tile");
+  split(x, x_factor, x_outer, x_inner);
+  split(y, y_factor, y_outer, y_inner);
+  return reorder({*x_outer, *y_outer, *x_inner, *y_inner});
+}
+
+Stage& Stage::vectorize(IterVar loop) {
+  SetIterType(*this, loop, tir::kVectorized, "vectorize");
+  return *this;
+}
+
+Stage& Stage::unroll(IterVar loop) {
+  SetIterType(*this, loop, tir::kUnrolled, "unroll");
+  return *this;
+}
+
+Stage& Stage::parallel(IterVar loop) {
+  SetIterType(*this, loop, tir::kParallelized, "parallel");
+  return *this;
+}
+
+Stage& Stage::pragma(IterVar loop, const String& key, const PrimExpr& value) {
+  FindLoop(*this, loop, "pragma");
+  UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) {
+    attr->pragma_keys.push_back(tir::StringImm(key));
+    attr->pragma_values.push_back(value.defined() ? value : PrimExpr(1));
+  });
+  return *this;
+}
+
+Stage& Stage::prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset) {
+  FindLoop(*this, loop, "prefetch");
+  UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) {
+    attr->prefetch_data.push_back(tensor);
+    attr->prefetch_offset.push_back(offset);
+  });
+  return *this;
+}
+
+Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
+  const Array<IterVar>& roots = get()->op->root_iter_vars();
+  bool found = std::any_of(roots.begin(), roots.end(),
+                           [&](const IterVar& root) { return root.same_as(axis); });
+  TVM_CHECK(found && axis->iter_type != tir::kCommReduce, ScheduleError)
+      << "storage_align(" << get()->op->name << ", " << axis->var->name_hint
+      << "): expected a spatial axis of the operation, one of " << LoopNames(roots);
+  TVM_CHECK(factor >= 1, ScheduleError)
+      << "storage_align(" << get()->op->name << ", " << axis->var->name_hint
+      << "): factor must be >= 1, got " << factor;
+  UpdateAttr(*this, axis, [&](IterVarAttrNode* attr) {
+    attr->dim_align_factor = factor;
+    attr->dim_align_offset = offset;
+  });
+  return *this;
+}
+
+Stage& Stage::double_buffer() {
+  TVM_CHECK(!get()->is_output, ScheduleError)
+      << "double_buffer(" << get()->op->name << "): an output has one buffer, the caller's";
+  get()->double_buffer = true;
+  return *this;
+}
+
+bool Stage::is_scheduled() const {
+  return !get()->op->IsInstance<PlaceholderOpNode>() && get()->attach_type != kInline &&
+         get()->attach_type != kInlinedAlready;
+}
+
+Schedule::Schedule(Array<Operation> outputs) {
+  auto node = make_object<ScheduleNode>();
+  TVM_CHECK(!outputs.empty(), ValueError) << "create_schedule: no operation given";
+  node->outputs = outputs;
+  for (const Operation& op : OperationsInOrder(outputs)) {
+    bool is_output = std::any_of(outputs.begin(), outputs.end(),
+                                 [&](const Operation& out) { return out.same_as(op); });
+    Stage stage(op, is_output);
+    node->stages.push_back(stage);
+    node->stage_map.Set(op, stage);
+  }
+  data_ = std::move(node);
+}
+
+Schedule Schedule::copy() const {
+  const ScheduleNode* self = get();
+  std::unordered_map<Stage, Stage, ObjectPtrHash, ObjectPtrEqual> copies;
+  auto node = make_object<ScheduleNode>();
+  node->outputs = self->outputs;
+  for (const Stage& stage : self->stages) {
+    Stage twin{ObjectPtr<Object>(make_object<StageNode>(*stage.get()))};
+    copies.emplace(stage, twin);
+    node->stages.push_back(twin);
+  }
+  for (const Stage& twin : node->stages) {
+    if (twin->attach_stage.defined()) twin->attach_stage = copies.at(twin->attach_stage);
+  }
+  for (const auto& [op, stage] : self->stage_map) node->stage_map.Set(op, copies.at(stage));
+  Schedule result;
+  result.data_ = std::move(node);
+  return result;
+}
+
+Stage Schedule::operator[](const Operation& op) const {
+  auto it = get()->stage_map.find(op);
+  TVM_CHECK(it != get()->stage_map.end(), KeyError)
+      << "schedule: " << op->name << " is not an operation of this schedule; it has "
+      << StageNames(*this);
+  return (*it).second;
+}
+
+Stage Schedule::operator[](const Tensor& tensor) const { return (*this)[tensor->op]; }
+
+TVM_REGISTER_GLOBAL("te.CreateSchedule").set_body_typed([](Array<Operation> outputs) {
+  return Schedule(outputs);
+});
+TVM_REGISTER_GLOBAL("te.StageSetScope").set_body_typed([](Stage stage, String scope) {
+  stage.set_scope(scope);
+});
+TVM_REGISTER_GLOBAL("te.StageBind").set_body_typed([](Stage stage, IterVar loop, IterVar thread) {
+  stage.bind(loop, thread);
+});
+TVM_REGISTER_GLOBAL("te.StageSplitByFactor")
+    .set_body_typed([](Stage stage, IterVar parent, PrimExpr factor) {
+      IterVar outer, inner;
+      stage.split(parent, factor, &outer, &inner);
+      return Array<IterVar>{outer, inner};
+    });
+TVM_REGISTER_GLOBAL("te.StageSplitByNParts")
+    .set_body_typed([](Stage stage, IterVar parent, PrimExpr nparts) {
+      IterVar outer, inner;
+      stage.split_by_nparts(parent, nparts, &outer, &inner);
+      return Array<IterVar>{outer, inner};
+    });
+TVM_REGISTER_GLOBAL("te.StageFuse").set_body_typed([](Stage stage, Array<IterVar> loops) {
+  IterVar fused;
+  stage.fuse(loops, &fused);
+  return fused;
+});
+TVM_REGISTER_GLOBAL("te.StageComputeAt")
+    .set_body_typed([](Stage stage, Stage parent, IterVar scope) {
+      stage.compute_at(parent, scope);
+    });
+TVM_REGISTER_GLOBAL("te.StageComputeInline").set_body_typed([](Stage stage) {
+  stage.compute_inline();
+});
+TVM_REGISTER_GLOBAL("te.StageComputeRoot").set_body_typed([](Stage stage) {
+  stage.compute_root();
+});
+TVM_REGISTER_GLOBAL("te.StageReorder").set_body_typed([](Stage stage, Array<IterVar> order) {
+  stage.reorder(order);
+});
+TVM_REGISTER_GLOBAL("te.StageTile")
+    .set_body_typed([](Stage stage, IterVar x, IterVar y, PrimExpr x_factor, PrimExpr y_factor) {
+      IterVar x_outer, y_outer, x_inner, y_inner;
+      stage.tile(x, y, x_factor, y_factor, &x_outer, &y_outer, &x_inner, &y_inner);
+      return Array<IterVar>{x_outer, y_outer, x_inner, y_inner};
+    });
+TVM_REGISTER_GLOBAL("te.StageVectorize").set_body_typed([](Stage stage, IterVar loop) {
+  stage.vectorize(loop);
+});
+TVM_REGISTER_GLOBAL("te.StageUnroll").set_body_typed([](Stage stage, IterVar loop) {
+  stage.unroll(loop);
+});
+TVM_REGISTER_GLOBAL("te.StageParallel").set_body_typed([](Stage stage, IterVar loop) {
+  stage.parallel(loop);
+});
+TVM_REGISTER_GLOBAL("te.StagePragma")
+    .set_body_typed([](Stage stage, IterVar loop, String key, PrimExpr value) {
+      stage.pragma(loop, key, value);
+    });
+TVM_REGISTER_GLOBAL("te.StagePrefetch")
+    .set_body_typed([](Stage stage, Tensor tensor, IterVar loop, PrimExpr offset) {
+      stage.prefetch(tensor, loop, offset);
+    });
+TVM_REGISTER_GLOBAL("te.StageStorageAlign")
+    .set_body_typed([](Stage stage, IterVar axis, int factor, int offset) {
+      stage.storage_align(axis, factor, offset);
+    });
+TVM_REGISTER_GLOBAL("te.StageDoubleBuffer").set_body_typed([](Stage stage) {
+  stage.double_buffer();
+});
+TVM_REGISTER_GLOBAL("te.ScheduleGetStage").set_body_typed([](Schedule sch, ObjectRef key) {
+  if (key.as<TensorNode>()) return sch[Downcast<Tensor>(key)];
+  return sch[Downcast<Operation>(key)];
+});
+TVM_REGISTER_GLOBAL("te.ScheduleCopy").set_body_typed([](Schedule sch) { return sch.copy(); });
+TVM_REGISTER_GLOBAL("te.ScheduleNormalize").set_body_typed([](Schedule sch) {
+  return sch.normalize();
+});
+TVM_REGISTER_GLOBAL("te.ScheduleNormalizeForFeatureExtraction").set_body_typed([](Schedule sch) {
+  return sch.normalize_for_feature_extraction();
+});
+TVM_REGISTER_GLOBAL("te.ScheduleCacheRead")
+    .set_body_typed([](Schedule sch, Tensor tensor, String scope, Array<Operation> readers) {
+      return sch.cache_read(tensor, scope, readers);
+    });
+TVM_REGISTER_GLOBAL("te.ScheduleCacheWrite")
+    .set_body_typed([](Schedule sch, Array<Tensor> tensors, String scope) {
+      return sch.cache_write(tensors, scope);
+    });
+TVM_REGISTER_GLOBAL("te.ScheduleRFactor")
+    .set_body_typed([](Schedule sch, Tensor tensor, IterVar axis, int factor_axis) {
+      return sch.rfactor(tensor, axis, factor_axis);
+    });
+
+}  // namespace te
+}  // namespace tvm
