@@ -1,0 +1,32 @@
+//! Simplifies scalar expression tapes.
+//!
+//! A tape is read into a graph of normal forms: polynomials over monomials with exact coefficients,
+//! logarithms of products as sums, and decisions (minimum, comparison, selection, floor division)
+//! settled by intervals where those suffice. What intervals cannot settle goes through equality
+//! saturation, subterm by subterm. The cheapest spelling found comes back as a tape.
+//!
+//! Nothing depends on time, addresses or threads: equal input gives equal output.
+
+mod convert;
+mod decide;
+#[cfg(test)]
+mod evaluate;
+mod facts;
+mod ffi;
+mod graph;
+mod language;
+mod normal;
+mod number;
+pub mod rules;
+mod saturate;
+mod simplify;
+mod tape;
+mod text;
+
+#[cfg(test)]
+mod fuzz;
+
+pub use saturate::{Limits, StopReason};
+pub use simplify::{roots_are_equivalent, simplify_tape};
+pub use tape::{Entry, Tape, TapeOp, Variable};
+pub use text::{is_equivalent, simplify_expr};
