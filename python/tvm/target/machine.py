@@ -14,7 +14,14 @@ import llvmlite.binding as llvm
 
 import tvm._ffi
 
-__all__ = ["host_cpu", "host_triple", "known_cpus", "machine_features", "vector_unit"]
+__all__ = [
+    "host_cpu",
+    "host_triple",
+    "initialize_llvm",
+    "known_cpus",
+    "machine_features",
+    "vector_unit",
+]
 
 # Used where the system does not say: the smallest caches among server processors in use, so that a
 # search guided by them errs on the safe side.
@@ -39,7 +46,8 @@ define <16 x float> @add(<16 x float> %a, <16 x float> %b) {
 
 
 @functools.cache
-def _initialize_llvm() -> None:
+def initialize_llvm() -> None:
+    """Register LLVM's processors and their printers, once per process."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()
@@ -95,7 +103,7 @@ def vector_unit(triple: str, cpu: str, features: str) -> tuple[int, int]:
     For x86 the answer is read off the code LLVM makes for a wide addition, so that it covers every
     processor name and feature list without a table of them.
     """
-    _initialize_llvm()
+    initialize_llvm()
     arch = triple.partition("-")[0]
     if arch not in ("x86_64", "i686", "i386"):
         return _VECTOR_UNIT_BY_ARCH.get(arch, (128, 16))

@@ -5,6 +5,7 @@
 #include "target/llvm/codegen_llvm.h"
 
 #include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
@@ -66,9 +67,15 @@ void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
   module_.AddFunction(text().Finish("define " + std::string(exported ? "" : "internal ") + type +
                                     " @" + function_name_ + "(" + params + ") #0"));
   frame_ = nullptr;
+  if (exported && IsPacked(func)) entry_points_.push_back(function_name_);
 }
 
 std::string CodeGenLLVM::Finish() {
+  if (entry_points_.size() == 1) {
+    // Weak, so that several such modules can be linked into one library.
+    module_.AddGlobal("@" + std::string(runtime::kModuleMain) + " = weak constant " +
+                      ModuleText::StringLiteral(entry_points_[0]));
+  }
   std::string triple = target_->GetStr("mtriple", "");
   std::string header = triple.empty() ? "" : "target triple = \"" + triple + "\"\n";
   return module_.Finish(header) + "attributes #0 = { nounwind }\n";
@@ -303,7 +310,7 @@ std::string EmitLLVM(const IRModule& mod, const Target& target) {
   return generator.Finish();
 }
 
-TVM_REGISTER_GLOBAL("target.llvm.Emit").set_body_typed([](IRModule mod, Target target) {
+TVM_REGISTER_GLOBAL("target.EmitLLVM").set_body_typed([](IRModule mod, Target target) {
   return String(EmitLLVM(mod, target));
 });
 

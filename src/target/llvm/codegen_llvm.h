@@ -183,6 +183,7 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   Target target_;
   ModuleText module_;
   std::unordered_map<std::string, std::string> signatures_;
+  std::vector<std::string> entry_points_;
   std::string function_name_;
   Frame* frame_ = nullptr;
   /*! \brief Whether different buffers of the function may be taken to be different memory. */

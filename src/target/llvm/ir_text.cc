@@ -80,22 +80,25 @@ void ModuleText::Declare(const std::string& name, const std::string& signature) 
   declarations_.emplace(name, "declare " + signature + "\n");
 }
 
+std::string ModuleText::StringLiteral(const std::string& text) {
+  std::string literal = "[" + std::to_string(text.size() + 1) + " x i8] c\"";
+  for (unsigned char c : text) {
+    if (c >= 32 && c < 127 && c != '"' && c != '\\') {
+      literal += static_cast<char>(c);
+    } else {
+      char escape[4];
+      std::snprintf(escape, sizeof(escape), "\\%02X", c);
+      literal += escape;
+    }
+  }
+  return literal + "\\00\"";
+}
+
 std::string ModuleText::StringConstant(const std::string& text) {
   auto it = strings_.find(text);
   if (it != strings_.end()) return it->second;
   std::string name = "@.str." + std::to_string(strings_.size());
-  globals_ += name + " = private unnamed_addr constant [" + std::to_string(text.size() + 1) +
-              " x i8] c\"";
-  for (unsigned char c : text) {
-    if (c >= 32 && c < 127 && c != '"' && c != '\\') {
-      globals_ += static_cast<char>(c);
-    } else {
-      char escape[4];
-      std::snprintf(escape, sizeof(escape), "\\%02X", c);
-      globals_ += escape;
-    }
-  }
-  globals_ += "\\00\"\n";
+  AddGlobal(name + " = private unnamed_addr constant " + StringLiteral(text));
   strings_[text] = name;
   return name;
 }

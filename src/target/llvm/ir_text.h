@@ -49,6 +49,9 @@ class ModuleText {
   bool IsDefined(const std::string& name) const { return defined_.count(name) != 0; }
   /*! \brief Name of a private constant that holds `text` and a terminating zero. */
   std::string StringConstant(const std::string& text);
+  /*! \brief Type and contents of a constant with a terminating zero. */
+  static std::string StringLiteral(const std::string& text);
+  void AddGlobal(const std::string& definition) { globals_ += definition + "\n"; }
   /*! \brief Append a complete function. */
   void AddFunction(const std::string& text) { functions_ += text + "\n"; }
   /*! \brief Reference to a metadata node with this body; equal bodies share one node. */

@@ -17,33 +17,17 @@ namespace codegen {
 class LLVMModuleNode final : public runtime::ModuleNode {
  public:
   LLVMModuleNode(Map<String, int64_t> addresses, PackedFunc owner)
-      : addresses_(std::move(addresses)), owner_(std::move(owner)) {}
+      : functions_(runtime::ModuleFromAddresses(addresses, owner)), owner_(std::move(owner)) {}
 
   const char* type_key() const final { return "llvm"; }
-
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
-    auto address = addresses_.Get(name);
-    // A module of one function also answers to the name runners ask for by default.
-    if (!address && name == runtime::kModuleMain && addresses_.size() == 1) {
-      address = (*addresses_.begin()).second;
-    }
-    if (!address) return PackedFunc(nullptr);
-    return runtime::PackedFuncFromAddress(name, reinterpret_cast<TVMPackedCFunc>(*address),
-                                          ObjectRef(self));
+    return functions_.get()->GetFunction(name, self);
   }
-
-  Array<String> ListFunctionNames() final {
-    Array<String> names;
-    for (const auto& entry : addresses_) names.push_back(entry.first);
-    return names;
-  }
-
+  Array<String> ListFunctionNames() final { return functions_.get()->ListFunctionNames(); }
   String GetSource(const String& format) final {
     return owner_(format.empty() ? String("ll") : format);
   }
-
   String GetFormat() final { return "o"; }
-
   void SaveToFile(const String& path, const String& format) final {
     owner_(String("save"), path, format);
   }
@@ -51,14 +35,30 @@ class LLVMModuleNode final : public runtime::ModuleNode {
   TVM_DECLARE_OBJECT(LLVMModuleNode, runtime::ModuleNode, "runtime.LLVMModule");
 
  private:
-  Map<String, int64_t> addresses_;
+  runtime::Module functions_;
   PackedFunc owner_;
 };
 
-TVM_REGISTER_GLOBAL("target.llvm.Module")
+TVM_REGISTER_GLOBAL("target.LLVMModule")
     .set_body_typed([](Map<String, int64_t> addresses, PackedFunc owner) {
-      return runtime::Module(make_object<LLVMModuleNode>(addresses, owner));
+      return runtime::Module(
+          ObjectPtr<Object>(make_object<LLVMModuleNode>(std::move(addresses), std::move(owner))));
     });
+
+// The just-in-time linker does not see libraries that Python loaded for itself, so it is told where
+// the functions are that generated code calls.
+TVM_REGISTER_GLOBAL("target.LLVMRuntimeSymbols").set_body_typed([]() {
+  auto address = [](auto* function) { return reinterpret_cast<int64_t>(function); };
+  return Map<String, int64_t>{
+      {"TVMAPISetLastError", address(TVMAPISetLastError)},
+      {"TVMAnyFree", address(TVMAnyFree)},
+      {"TVMBackendAllocWorkspace", address(TVMBackendAllocWorkspace)},
+      {"TVMBackendFreeWorkspace", address(TVMBackendFreeWorkspace)},
+      {"TVMBackendParallelLaunch", address(TVMBackendParallelLaunch)},
+      {"TVMFuncCall", address(TVMFuncCall)},
+      {"TVMFuncGetGlobal", address(TVMFuncGetGlobal)},
+  };
+});
 
 }  // namespace codegen
 }  // namespace tvm

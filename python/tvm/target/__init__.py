@@ -1,0 +1,26 @@
+"""Targets and code generation."""
+
+from __future__ import annotations
+
+from . import llvm as _llvm_generator
+from .codegen import build_module
+from .target import (
+    Target,
+    TargetKind,
+    create,
+    cuda,
+    list_target_kinds,
+    llvm,
+    register_target_kind,
+)
+
+__all__ = [
+    "Target",
+    "TargetKind",
+    "build_module",
+    "create",
+    "cuda",
+    "list_target_kinds",
+    "llvm",
+    "register_target_kind",
+]
