@@ -27,8 +27,8 @@ class BufferNode : public Object {
   Array<PrimExpr> strides;
   PrimExpr elem_offset;
   String name;
-  /*! \brief Bytes that the address of the first element is a multiple of. */
-  int data_alignment = 0;
+  /*! \brief Bytes that the data pointer is a multiple of; at least the size of an element. */
+  int data_alignment = 1;
   /*! \brief `elem_offset` is a multiple of this many elements. */
   int offset_factor = 1;
   TVM_DECLARE_NODE(BufferNode, Object, "tir.Buffer", Bind(data), Value(dtype), Bind(shape),
@@ -38,6 +38,7 @@ class BufferNode : public Object {
 
 class Buffer : public ObjectRef {
  public:
+  /*! \brief A `data_alignment` of 0 promises no more than that elements are aligned. */
   Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
          PrimExpr elem_offset, String name, int data_alignment = 0, int offset_factor = 1);
   /*! \brief Memory scope of the data pointer: "global", "local", "shared", ... */
@@ -49,8 +50,8 @@ class Buffer : public ObjectRef {
   TVM_DEFINE_REF_COW(Buffer, ObjectRef, BufferNode);
 };
 
-/*! \brief Alignment in bytes that our allocators guarantee, and that buffers claim by default. */
-constexpr int kDefaultBufferAlignment = 64;
+/*! \brief Alignment in bytes that our allocators guarantee. */
+constexpr int kAllocationAlignment = 64;
 
 /*! \brief A fresh compact buffer with a data pointer of the same name. */
 Buffer decl_buffer(Array<PrimExpr> shape, DataType dtype = DataType::Float(32),

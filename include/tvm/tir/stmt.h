@@ -245,10 +245,11 @@ constexpr const char* pragma_unroll_explicit = "pragma_unroll_explicit";
 constexpr const char* pragma_scope_prefix = "pragma_";
 constexpr const char* thread_extent = "thread_extent";
 constexpr const char* virtual_thread = "virtual_thread";
-/*! \brief On the scope of a BufferRealize: call (axis, factor, offset) pads strides of an axis. */
+/*!
+ * \brief Around the BufferRealize of `node`, a buffer: a call with arguments (axis, factor, offset)
+ * makes the stride of the axis congruent to `offset` modulo `factor` elements.
+ */
 constexpr const char* storage_alignment = "storage_alignment";
-/*! \brief Memory scope of the buffer of a BufferRealize; value is a StringImm. */
-constexpr const char* realize_scope = "realize_scope";
 /*! \brief The loop nest that computes a tensor's reduction; for readers, without meaning. */
 constexpr const char* reduce_scope = "reduce_scope";
 /*! \brief Marks the scope in which `node` (an operation) is computed. */

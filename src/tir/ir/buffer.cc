@@ -25,7 +25,7 @@ Buffer::Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> 
   n->shape = std::move(shape);
   n->strides = std::move(strides);
   n->name = std::move(name);
-  n->data_alignment = data_alignment > 0 ? data_alignment : kDefaultBufferAlignment;
+  n->data_alignment = data_alignment > 0 ? data_alignment : dtype.bytes();
   n->offset_factor = offset_factor > 0 ? offset_factor : 1;
   n->elem_offset = std::move(elem_offset);
   if (!n->elem_offset.defined()) {
