@@ -1,0 +1,163 @@
+/*!
+ * \file arith/analyzer_core.h
+ * \brief What the parts of an Analyzer share: atoms with their facts, the normal form, the prover.
+ */
+#ifndef TVM_SRC_ARITH_ANALYZER_CORE_H_
+#define TVM_SRC_ARITH_ANALYZER_CORE_H_
+
+#include <tvm/arith/analyzer.h>
+#include <tvm/tir/expr.h>
+
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "polynomial.h"
+
+namespace tvm {
+namespace arith {
+
+/*! \brief Closed range of int64; the extreme values stand for infinity. */
+struct Interval {
+  int64_t lo = ConstIntBoundNode::kNegInf;
+  int64_t hi = ConstIntBoundNode::kPosInf;
+
+  bool HasLower() const { return lo != ConstIntBoundNode::kNegInf; }
+  bool HasUpper() const { return hi != ConstIntBoundNode::kPosInf; }
+};
+
+Interval operator+(const Interval& a, const Interval& b);
+Interval operator*(const Interval& a, const Interval& b);
+Interval IntersectIntervals(const Interval& a, const Interval& b);
+Interval UniteIntervals(const Interval& a, const Interval& b);
+/*! \brief Floor quotients; everything if the divisor may be zero. */
+Interval FloorDivInterval(const Interval& a, const Interval& b);
+/*! \brief All values an integer type can hold. */
+Interval IntervalOfType(DataType dtype);
+
+/*! \brief A number that polynomials do not look into. */
+struct Atom {
+  enum Kind {
+    kVar,       // a variable; `expr` is it
+    kOpaque,    // any other expression; `expr` is it
+    kFloorDiv,  // floor(a / b)
+    kFloorMod,  // a - b * floor(a / b)
+    kMinZero,   // min(a, 0): all minima and maxima are written with it
+  };
+  Kind kind;
+  PrimExpr expr;
+  Poly a, b;
+
+  Interval bound;  // as stated, or of the type
+  // Symbolic bounds of a variable that runs over a range, both included.
+  bool has_range = false;
+  Poly range_lo, range_hi;
+  int range_order = 0;  // later ranges may mention the variables of earlier ones
+  int64_t mod_coeff = 1, mod_base = 0;
+
+  int cached_epoch = -1;
+  Interval cached;
+};
+
+class AnalyzerCore {
+ public:
+  // ---- stating facts
+  AtomId AtomOfVar(const tir::Var& var);
+  void StateBound(const tir::Var& var, Interval bound, bool allow_override);
+  void StateRange(const tir::Var& var, const Range& range, bool allow_override);
+  void StateValue(const tir::Var& var, const PrimExpr& value, bool allow_override);
+  void StateModular(const tir::Var& var, int64_t coeff, int64_t base, bool allow_override);
+  /*! \brief State that a product of variables equals `value`; the product is replaced by it. */
+  void StateProduct(const std::vector<tir::Var>& vars, const PrimExpr& value);
+  /*! \brief State a condition; returns what undoes it. */
+  std::function<void()> EnterConstraint(const PrimExpr& cond);
+
+  // ---- the normal form
+  PrimExpr Simplify(const PrimExpr& e);
+  /*! \brief Polynomial of a scalar signed integer expression. */
+  Poly Normalize(const PrimExpr& e);
+  PrimExpr Emit(const Poly& p, DataType dtype);
+  Poly FloorDiv(const Poly& a, const Poly& b);
+  Poly FloorMod(const Poly& a, const Poly& b);
+  /*! \brief min(d, 0). */
+  Poly MinZero(const Poly& d);
+  /*! \brief Apply the stated products, and join quotients with their remainders. */
+  Poly Reduce(Poly p);
+
+  // ---- questions
+  Interval Bound(const Poly& p);
+  Interval BoundOfAtom(AtomId atom);
+  Interval BoundOfExpr(const PrimExpr& e);
+  std::pair<int64_t, int64_t> Modular(const Poly& p);
+  bool ProveNonNeg(const Poly& p);
+  /*! \brief Whether p is at least 1 everywhere. */
+  bool ProvePositive(const Poly& p) { return ProveNonNeg(PolyRing::AddConst(p, -1)); }
+
+  const Atom& atom(AtomId id) const { return atoms_[id]; }
+  PolyRing& ring() { return ring_; }
+  const std::vector<AtomId>& ranged_atoms() const { return ranged_; }
+  /*! \brief Value that simplification puts in place of `var`, if one was stated. */
+  const PrimExpr* ValueOf(const tir::VarNode* var) const;
+
+ private:
+  AtomId NewAtom(Atom atom);
+  AtomId OpaqueAtom(const PrimExpr& e);
+  Poly CompoundAtom(Atom::Kind kind, const Poly& a, const Poly& b);
+  Poly NormalizeUncached(const PrimExpr& e);
+  PrimExpr SimplifyInt(const PrimExpr& e);
+  PrimExpr SimplifyBool(const PrimExpr& e);
+  PrimExpr SimplifyCompare(const PrimExpr& e);
+  PrimExpr SimplifyOther(const PrimExpr& e);
+  PrimExpr SimplifyVector(const PrimExpr& e);
+  /*! \brief The same operator on simplified operands. */
+  PrimExpr SimplifyOperands(const PrimExpr& e);
+  PrimExpr EmitAtom(AtomId id, DataType dtype);
+  PrimExpr EmitTerm(const Term& term, DataType dtype);
+  PrimExpr EmitSum(const Poly& p, DataType dtype);
+  /*! \brief Emit with `a minimum` written over the terms it shares with the rest. */
+  bool EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out);
+  bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
+  Interval BoundOfOpaque(const PrimExpr& e);
+  bool Prove(const Poly& p, int depth);
+  bool ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest, int depth);
+  bool ProveByDomination(const Poly& p);
+  bool ProveByShift(const Poly& p);
+  int SignOf(const Poly& p, int depth);
+  void AddFacts(const PrimExpr& cond, bool negate, std::vector<std::function<void()>>* undo);
+  void AddFact(Poly nonneg, std::vector<std::function<void()>>* undo);
+  bool KnownTrue(const PrimExpr& cond) const;
+
+  PolyRing ring_;
+  std::vector<Atom> atoms_;
+  std::unordered_map<const Object*, AtomId> var_atoms_;
+  std::unordered_map<Poly, std::vector<AtomId>, PolyHash> compound_atoms_;  // by operand a
+  std::unordered_map<size_t, std::vector<AtomId>> opaque_atoms_;            // by structural hash
+  std::vector<AtomId> ranged_;
+  std::unordered_map<const Object*, PrimExpr> values_;
+  std::vector<tir::Var> value_owners_;
+  struct Product {
+    MonoId mono;
+    Poly value;
+  };
+  std::vector<Product> products_;
+  std::vector<Poly> facts_;          // each known to be >= 0
+  std::vector<PrimExpr> true_conds_;  // conditions that are no comparison of integers
+  std::unordered_map<const Object*, Poly> memo_;
+  int memo_depth_ = 0;
+  int epoch_ = 0;  // changes with every fact, so that cached bounds are not kept too long
+  int order_ = 0;
+  int budget_ = 0;
+  int fact_depth_ = 0;
+  int proof_nesting_ = 0;
+};
+
+/*! \brief Structural equality that is quick on the common arithmetic nodes. */
+bool SameExpr(const PrimExpr& a, const PrimExpr& b);
+/*! \brief Number of nodes, counted up to a limit. */
+int ExprSize(const PrimExpr& e, int limit = 10000);
+
+}  // namespace arith
+}  // namespace tvm
+#endif  // TVM_SRC_ARITH_ANALYZER_CORE_H_

@@ -1,0 +1,203 @@
+/*!
+ * \file arith/emit.cc
+ * \brief From polynomials back to expressions.
+ */
+#include <tvm/node/structural_equal.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using namespace tir;
+
+namespace {
+
+Poly PositivePart(const Poly& p) {
+  Poly out;
+  for (const Term& t : p.terms) {
+    if (t.coef > 0) out.terms.push_back(t);
+  }
+  return out;
+}
+
+}  // namespace
+
+PrimExpr AnalyzerCore::EmitAtom(AtomId id, DataType dtype) {
+  // A copy: emitting operands may add atoms and move the table.
+  Atom atom = atoms_[id];
+  switch (atom.kind) {
+    case Atom::kVar:
+    case Atom::kOpaque:
+      return atom.expr.dtype() == dtype ? atom.expr : cast(dtype, atom.expr);
+    case Atom::kFloorDiv:
+      return tir::FloorDiv(Emit(atom.a, dtype), Emit(atom.b, dtype));
+    case Atom::kFloorMod:
+      return tir::FloorMod(Emit(atom.a, dtype), Emit(atom.b, dtype));
+    case Atom::kMinZero:
+      return tir::Min(Emit(atom.a, dtype), make_const(dtype, 0));
+  }
+  throw PolyOverflow();  // unreachable: the cases above are all
+}
+
+PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype) {
+  const std::vector<AtomId> factors = ring_.Atoms(term.mono);
+  if (factors.empty()) return make_const(dtype, term.coef);
+  PrimExpr out = EmitAtom(factors[0], dtype);
+  for (size_t i = 1; i < factors.size(); ++i) out = tir::Mul(out, EmitAtom(factors[i], dtype));
+  return term.coef == 1 ? out : tir::Mul(out, make_const(dtype, term.coef));
+}
+
+PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
+  if (p.IsZero()) return make_const(dtype, 0);
+  std::vector<Term> terms = p.terms;
+  // Longest common prefixes side by side, numbers last, and a positive term to start with.
+  std::sort(terms.begin(), terms.end(), [this](const Term& x, const Term& y) {
+    if ((x.mono == kUnitMono) != (y.mono == kUnitMono)) return y.mono == kUnitMono;
+    return ring_.Atoms(x.mono) < ring_.Atoms(y.mono);
+  });
+  auto first = std::find_if(terms.begin(), terms.end(), [](const Term& t) { return t.coef > 0; });
+  if (first != terms.end()) std::rotate(terms.begin(), first, first + 1);
+  PrimExpr out = EmitTerm(terms[0], dtype);
+  for (size_t i = 1; i < terms.size(); ++i) {
+    const Term& t = terms[i];
+    if (t.coef > 0) {
+      out = tir::Add(out, EmitTerm(t, dtype));
+    } else {
+      out = tir::Sub(out, EmitTerm({t.mono, CheckedMul(t.coef, -1)}, dtype));
+    }
+  }
+  return out;
+}
+
+bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
+  AtomId low = -1;
+  for (const Term& t : p.terms) {
+    for (AtomId id : ring_.Atoms(t.mono)) {
+      if (atoms_[id].kind == Atom::kMinZero) low = std::max(low, id);
+    }
+  }
+  if (low < 0) return false;
+  Poly coef, rest;
+  if (!ring_.SplitLinear(p, low, &coef, &rest) || coef.terms.size() != 1) return false;
+  // coef * min(d, 0) + rest is |coef| * min(d + s, s) + (rest - |coef| * s) for every s, and with a
+  // negative coefficient |coef| * max(s - d, s) + (rest - |coef| * s). Choose the shortest s.
+  const Poly d = atoms_[low].a;
+  bool negative = coef.terms[0].coef < 0;
+  Term scale{coef.terms[0].mono, negative ? CheckedMul(coef.terms[0].coef, -1)
+                                          : coef.terms[0].coef};
+  const Poly other = negative ? PolyRing::Negate(d) : d;
+  std::vector<Poly> shifts;
+  shifts.push_back(PositivePart(PolyRing::Negate(other)));
+  Poly shared;
+  for (const Term& t : rest.terms) {
+    MonoId mono;
+    if (t.coef % scale.coef != 0 || !ring_.DivMono(t.mono, scale.mono, &mono)) continue;
+    bool occurs = mono == kUnitMono ||
+                  std::any_of(d.terms.begin(), d.terms.end(),
+                              [mono](const Term& x) { return x.mono == mono; });
+    if (occurs) {
+      shared = PolyRing::Add(shared, PolyRing::FromTerm({mono, t.coef / scale.coef}));
+    }
+  }
+  shifts.push_back(shared);
+  shifts.push_back(Poly());
+  const Poly* best = nullptr;
+  size_t best_size = 0;
+  for (const Poly& s : shifts) {
+    Poly outside = PolyRing::Sub(rest, ring_.MulTerm(s, scale));
+    size_t size = PolyRing::Add(other, s).terms.size() + s.terms.size() + outside.terms.size();
+    if (!best || size < best_size) best = &s, best_size = size;
+  }
+  PrimExpr x = Emit(PolyRing::Add(other, *best), dtype), y = Emit(*best, dtype);
+  PrimExpr value = negative ? PrimExpr(tir::Max(x, y)) : PrimExpr(tir::Min(x, y));
+  for (AtomId id : std::vector<AtomId>(ring_.Atoms(scale.mono))) {
+    value = tir::Mul(value, EmitAtom(id, dtype));
+  }
+  if (scale.coef != 1) value = tir::Mul(value, make_const(dtype, scale.coef));
+  Poly outside = PolyRing::Sub(rest, ring_.MulTerm(*best, scale));
+  bool all_negative = std::all_of(outside.terms.begin(), outside.terms.end(),
+                                  [](const Term& t) { return t.coef < 0; });
+  if (outside.IsZero()) {
+    *out = value;
+  } else if (all_negative) {
+    *out = tir::Sub(value, Emit(PolyRing::Negate(outside), dtype));
+  } else {
+    *out = tir::Add(value, Emit(outside, dtype));
+  }
+  return true;
+}
+
+PrimExpr AnalyzerCore::Emit(const Poly& p, DataType dtype) {
+  PrimExpr out;
+  if (EmitWithMin(p, dtype, &out)) return out;
+  return EmitSum(p, dtype);
+}
+
+bool SameExpr(const PrimExpr& a, const PrimExpr& b) {
+  if (a.same_as(b)) return true;
+  if (a->type_index() != b->type_index() || a.dtype() != b.dtype()) return false;
+  if (a.as<VarNode>()) return false;
+  if (const auto* x = a.as<IntImmNode>()) return x->value == b.as<IntImmNode>()->value;
+#define TVM_SAME_BINARY(Node)                                          \
+  if (const auto* x = a.as<Node>()) {                                  \
+    const auto* y = b.as<Node>();                                      \
+    return SameExpr(x->a, y->a) && SameExpr(x->b, y->b);               \
+  }
+  TVM_SAME_BINARY(AddNode)
+  TVM_SAME_BINARY(SubNode)
+  TVM_SAME_BINARY(MulNode)
+  TVM_SAME_BINARY(FloorDivNode)
+  TVM_SAME_BINARY(FloorModNode)
+  TVM_SAME_BINARY(MinNode)
+  TVM_SAME_BINARY(MaxNode)
+  TVM_SAME_BINARY(LTNode)
+  TVM_SAME_BINARY(LENode)
+  TVM_SAME_BINARY(EQNode)
+#undef TVM_SAME_BINARY
+  return StructuralEqual()(a, b);
+}
+
+namespace {
+
+void CountNodes(const PrimExpr& e, int limit, int* count) {
+  if (++*count > limit) return;
+#define TVM_COUNT_BINARY(Node)                \
+  if (const auto* op = e.as<Node>()) {        \
+    CountNodes(op->a, limit, count);          \
+    return CountNodes(op->b, limit, count);   \
+  }
+  TVM_COUNT_BINARY(AddNode)
+  TVM_COUNT_BINARY(SubNode)
+  TVM_COUNT_BINARY(MulNode)
+  TVM_COUNT_BINARY(FloorDivNode)
+  TVM_COUNT_BINARY(FloorModNode)
+  TVM_COUNT_BINARY(MinNode)
+  TVM_COUNT_BINARY(MaxNode)
+  TVM_COUNT_BINARY(DivNode)
+  TVM_COUNT_BINARY(ModNode)
+#undef TVM_COUNT_BINARY
+  if (const auto* op = e.as<CastNode>()) return CountNodes(op->value, limit, count);
+  if (const auto* op = e.as<SelectNode>()) {
+    CountNodes(op->condition, limit, count);
+    CountNodes(op->true_value, limit, count);
+    return CountNodes(op->false_value, limit, count);
+  }
+  if (const auto* op = e.as<CallNode>()) {
+    for (const PrimExpr& arg : op->args) CountNodes(arg, limit, count);
+  }
+}
+
+}  // namespace
+
+int ExprSize(const PrimExpr& e, int limit) {
+  int count = 0;
+  CountNodes(e, limit, &count);
+  return count;
+}
+
+}  // namespace arith
+}  // namespace tvm

@@ -1,0 +1,379 @@
+/*!
+ * \file arith/normal_form.cc
+ * \brief From expressions to polynomials: quotients, remainders and minima over them.
+ */
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using namespace tir;
+
+namespace {
+
+// Larger products of sums stay products: expanding them helps no proof that we know of.
+constexpr size_t kMaxProductTerms = 200;
+
+bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
+
+}  // namespace
+
+Poly AnalyzerCore::Normalize(const PrimExpr& e) {
+  // Only shared nodes can be met twice in one call, so only they are worth remembering.
+  if (e.use_count() <= 1 || e.as<IntImmNode>() || e.as<VarNode>()) return NormalizeUncached(e);
+  auto it = memo_.find(e.get());
+  if (it != memo_.end()) return it->second;
+  Poly p = NormalizeUncached(e);
+  if (memo_depth_ > 0) memo_.emplace(e.get(), p);
+  return p;
+}
+
+Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
+  if (const auto* op = e.as<IntImmNode>()) return PolyRing::Const(op->value);
+  if (const auto* op = e.as<VarNode>()) {
+    if (const PrimExpr* value = ValueOf(op)) return Normalize(*value);
+    AtomId id = AtomOfVar(GetRef<Var>(op));
+    const Interval& bound = atoms_[id].bound;
+    if (bound.lo == bound.hi) return PolyRing::Const(bound.lo);
+    return ring_.FromAtom(id);
+  }
+  if (IsIndex(e)) {
+    if (const auto* op = e.as<AddNode>()) return PolyRing::Add(Normalize(op->a), Normalize(op->b));
+    if (const auto* op = e.as<SubNode>()) return PolyRing::Sub(Normalize(op->a), Normalize(op->b));
+    if (const auto* op = e.as<MulNode>()) {
+      Poly a = Normalize(op->a), b = Normalize(op->b);
+      if (a.terms.size() * b.terms.size() <= kMaxProductTerms) {
+        Poly p = ring_.Mul(a, b);
+        return products_.empty() ? p : Reduce(std::move(p));
+      }
+      return ring_.FromAtom(OpaqueAtom(Mul(Emit(a, e.dtype()), Emit(b, e.dtype()))));
+    }
+    if (const auto* op = e.as<FloorDivNode>()) return FloorDiv(Normalize(op->a), Normalize(op->b));
+    if (const auto* op = e.as<FloorModNode>()) return FloorMod(Normalize(op->a), Normalize(op->b));
+    const auto* min = e.as<MinNode>();
+    const auto* max = e.as<MaxNode>();
+    if (min || max) {
+      Poly a = Normalize(min ? min->a : max->a), b = Normalize(min ? min->b : max->b);
+      Poly low = MinZero(Reduce(PolyRing::Sub(a, b)));
+      // min(a, b) = b + min(a - b, 0), and the sum of minimum and maximum is a + b.
+      return min ? PolyRing::Add(b, low) : PolyRing::Sub(a, low);
+    }
+    if (const auto* op = e.as<DivNode>()) {
+      Poly a = Normalize(op->a), b = Normalize(op->b);
+      if (ProveNonNeg(a) && ProvePositive(b)) return FloorDiv(a, b);
+    }
+    if (const auto* op = e.as<ModNode>()) {
+      Poly a = Normalize(op->a), b = Normalize(op->b);
+      if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
+    }
+    if (const auto* op = e.as<CastNode>()) {
+      // Widening keeps the value.
+      if (IsIndex(op->value) && op->value.dtype().bits() <= e.dtype().bits()) {
+        return Normalize(op->value);
+      }
+    }
+  }
+  PrimExpr simple = SimplifyOther(e);
+  if (const auto* imm = simple.as<IntImmNode>()) return PolyRing::Const(imm->value);
+  if (!simple.same_as(e) && IsIndex(simple) &&
+      (simple.as<AddNode>() || simple.as<SubNode>() || simple.as<MulNode>() ||
+       simple.as<VarNode>() || simple.as<FloorDivNode>() || simple.as<FloorModNode>() ||
+       simple.as<MinNode>() || simple.as<MaxNode>())) {
+    return Normalize(simple);
+  }
+  return ring_.FromAtom(OpaqueAtom(simple));
+}
+
+// Splits off the part that b divides visibly: r == quotient * b + rest.
+bool AnalyzerCore::ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest) {
+  *quotient = Poly();
+  *rest = r;
+  if (b.terms.size() == 1) {
+    const Term den = b.terms[0];
+    if (den.coef <= 0) return false;
+    Poly keep;
+    for (const Term& t : r.terms) {
+      MonoId mono;
+      if (!ring_.DivMono(t.mono, den.mono, &mono)) {
+        keep.terms.push_back(t);
+        continue;
+      }
+      int64_t q = t.mono == kUnitMono ? FloorDivInt(t.coef, den.coef) : t.coef / den.coef;
+      *quotient = PolyRing::Add(*quotient, PolyRing::FromTerm({mono, q}));
+      int64_t left = t.coef - q * den.coef;
+      if (left != 0) keep.terms.push_back({t.mono, left});
+    }
+    *rest = std::move(keep);
+    return !quotient->IsZero();
+  }
+  // Long division by the term of highest degree, kept only while the dividend gets shorter.
+  const Term* lead = &b.terms[0];
+  for (const Term& t : b.terms) {
+    if (ring_.Atoms(t.mono).size() > ring_.Atoms(lead->mono).size()) lead = &t;
+  }
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const Term& t : rest->terms) {
+      MonoId mono;
+      if (t.coef % lead->coef != 0 || !ring_.DivMono(t.mono, lead->mono, &mono)) continue;
+      Term q{mono, t.coef / lead->coef};
+      Poly next = PolyRing::Sub(*rest, ring_.MulTerm(b, q));
+      if (next.terms.size() >= rest->terms.size()) continue;
+      *quotient = PolyRing::Add(*quotient, PolyRing::FromTerm(q));
+      *rest = std::move(next);
+      progress = true;
+      break;
+    }
+  }
+  return !quotient->IsZero();
+}
+
+namespace {
+
+/*! \brief Write r == g * high + low, where low is what g does not divide. */
+void SplitByFactor(PolyRing* ring, const Poly& r, Term g, Poly* high, Poly* low) {
+  *high = Poly();
+  *low = Poly();
+  for (const Term& t : r.terms) {
+    MonoId mono;
+    if (g.mono == kUnitMono && t.mono == kUnitMono) {
+      // The remainder of a constant is taken so that low stays in [0, g).
+      int64_t q = FloorDivInt(t.coef, g.coef);
+      *high = PolyRing::AddConst(*high, q);
+      *low = PolyRing::AddConst(*low, t.coef - q * g.coef);
+    } else if (t.coef % g.coef == 0 && ring->DivMono(t.mono, g.mono, &mono)) {
+      *high = PolyRing::Add(*high, PolyRing::FromTerm({mono, t.coef / g.coef}));
+    } else {
+      low->terms.push_back(t);
+    }
+  }
+  std::sort(low->terms.begin(), low->terms.end(),
+            [](const Term& x, const Term& y) { return x.mono < y.mono; });
+}
+
+/*! \brief Common factors of the divisor with single terms of r, the largest first. */
+std::vector<Term> CommonFactors(PolyRing* ring, const Poly& r, Term divisor) {
+  std::vector<Term> out;
+  for (const Term& t : r.terms) {
+    if (t.mono == kUnitMono) continue;
+    Term g{ring->GcdMono(t.mono, divisor.mono), std::gcd(t.coef, divisor.coef)};
+    if (g.mono == kUnitMono && g.coef == 1) continue;
+    if (std::find(out.begin(), out.end(), g) == out.end()) out.push_back(g);
+  }
+  std::sort(out.begin(), out.end(), [ring](const Term& x, const Term& y) {
+    size_t dx = ring->Atoms(x.mono).size(), dy = ring->Atoms(y.mono).size();
+    return dx != dy ? dx > dy : x.coef > y.coef;
+  });
+  return out;
+}
+
+}  // namespace
+
+Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
+  Poly a = Reduce(a0);
+  if (b.IsZero()) return CompoundAtom(Atom::kFloorDiv, a, b);
+  if (b.IsConst()) {
+    int64_t divisor = b.ConstTerm();
+    if (divisor == 1) return a;
+    if (divisor < 0) return FloorDiv(PolyRing::Negate(a), PolyRing::Negate(b));
+    if (a.IsConst()) return PolyRing::Const(FloorDivInt(a.ConstTerm(), divisor));
+  }
+  if (a.IsZero()) return a;
+  Poly exact;
+  // Division by zero is not defined, so an exact quotient needs no sign of the divisor.
+  if (b.terms.size() == 1 && ring_.DivideByTerm(a, b.terms[0], &exact)) return exact;
+  Poly quotient, r;
+  ReduceFloorDiv(a, b, &quotient, &r);
+  if (r.IsZero()) return quotient;
+  if (!ProvePositive(b)) return CompoundAtom(Atom::kFloorDiv, a, b);
+  auto add = [&](const Poly& p) { return PolyRing::Add(quotient, p); };
+
+  Interval values = Bound(r);
+  if (b.IsConst()) {
+    Interval q = FloorDivInterval(values, {b.ConstTerm(), b.ConstTerm()});
+    if (q.lo == q.hi) return add(PolyRing::Const(q.lo));
+  }
+  if (values.lo >= 0 || ProveNonNeg(r)) {
+    if (ProvePositive(PolyRing::Sub(b, r))) return quotient;
+  } else if (ProvePositive(PolyRing::Negate(r)) && ProveNonNeg(PolyRing::Add(r, b))) {
+    return add(PolyRing::Const(-1));
+  }
+  if (b.terms.size() == 1) {
+    for (Term g : CommonFactors(&ring_, r, b.terms[0])) {
+      Poly high, low, divisor;
+      SplitByFactor(&ring_, r, g, &high, &low);
+      if (high.IsZero()) continue;
+      Poly factor = PolyRing::FromTerm(g);
+      if (!ProvePositive(factor) || !ProveNonNeg(low) ||
+          !ProvePositive(PolyRing::Sub(factor, low))) {
+        continue;
+      }
+      ring_.DivideByTerm(b, g, &divisor);
+      return add(FloorDiv(high, divisor));
+    }
+  }
+  // floor((floor(x / c) + k) / b) = floor((x + k c) / (b c)).
+  int64_t constant = r.ConstTerm();
+  Poly single = PolyRing::AddConst(r, -constant);
+  if (single.terms.size() == 1 && single.terms[0].coef == 1 &&
+      ring_.Atoms(single.terms[0].mono).size() == 1) {
+    Atom inner = atoms_[ring_.Atoms(single.terms[0].mono)[0]];
+    if (inner.kind == Atom::kFloorDiv && ProvePositive(inner.b)) {
+      return add(FloorDiv(PolyRing::AddScaled(inner.a, inner.b, constant),
+                          ring_.Mul(inner.b, b)));
+    }
+    // floor((x mod (b k)) / b) = floor(x / b) mod k.
+    Poly k;
+    if (constant == 0 && inner.kind == Atom::kFloorMod && b.terms.size() == 1 &&
+        ring_.DivideByTerm(inner.b, b.terms[0], &k) && ProvePositive(k)) {
+      return add(FloorMod(FloorDiv(inner.a, b), k));
+    }
+  }
+  if (b.IsConst() && r.ConstTerm() != 0) {
+    // With x a multiple of m, x + k for k in [0, m) has the quotient of x.
+    auto [m, base] = Modular(PolyRing::AddConst(r, -r.ConstTerm()));
+    int64_t divisor = b.ConstTerm();
+    if (m != 0 && m % divisor == 0) {
+      int64_t k = FloorModInt(base + r.ConstTerm(), divisor);
+      if (k != 0) return add(FloorDiv(PolyRing::AddConst(r, -k), b));
+    }
+  }
+  return add(CompoundAtom(Atom::kFloorDiv, r, b));
+}
+
+Poly AnalyzerCore::FloorMod(const Poly& a0, const Poly& b) {
+  Poly a = Reduce(a0);
+  if (b.IsZero()) return CompoundAtom(Atom::kFloorMod, a, b);
+  if (b.IsConst()) {
+    int64_t divisor = b.ConstTerm();
+    if (divisor == 1) return Poly();
+    if (divisor < 0) return PolyRing::Negate(FloorMod(PolyRing::Negate(a), PolyRing::Negate(b)));
+    if (a.IsConst()) return PolyRing::Const(FloorModInt(a.ConstTerm(), divisor));
+  }
+  Poly exact;
+  if (a.IsZero() || (b.terms.size() == 1 && ring_.DivideByTerm(a, b.terms[0], &exact))) {
+    return Poly();
+  }
+  Poly quotient, r;
+  ReduceFloorDiv(a, b, &quotient, &r);
+  if (r.IsZero()) return r;
+  if (!ProvePositive(b)) return CompoundAtom(Atom::kFloorMod, a, b);
+
+  // (t * (x mod m) + y) mod b = (t * x + y) mod b when b divides t * m.
+  if (b.terms.size() == 1) {
+    for (const Term& t : r.terms) {
+      const std::vector<AtomId> factors = ring_.Atoms(t.mono);
+      for (AtomId id : factors) {
+        if (atoms_[id].kind != Atom::kFloorMod) continue;
+        Atom inner = atoms_[id];
+        MonoId others;
+        ring_.DivMono(t.mono, ring_.MonoOf(id), &others);
+        Term scale{others, t.coef};
+        Poly multiple = ring_.MulTerm(inner.b, scale), unused;
+        if (!ring_.DivideByTerm(multiple, b.terms[0], &unused)) continue;
+        Poly rest = PolyRing::Sub(r, PolyRing::FromTerm(t));
+        return FloorMod(PolyRing::Add(rest, ring_.MulTerm(inner.a, scale)), b);
+      }
+    }
+  }
+  Interval values = Bound(r);
+  if (b.IsConst()) {
+    int64_t divisor = b.ConstTerm();
+    Interval q = FloorDivInterval(values, {divisor, divisor});
+    if (q.lo == q.hi) return PolyRing::AddConst(r, -CheckedMul(q.lo, divisor));
+    auto [m, base] = Modular(r);
+    if (m % divisor == 0) return PolyRing::Const(FloorModInt(base, divisor));
+  }
+  if (values.lo >= 0 || ProveNonNeg(r)) {
+    if (ProvePositive(PolyRing::Sub(b, r))) return r;
+  } else if (ProvePositive(PolyRing::Negate(r)) && ProveNonNeg(PolyRing::Add(r, b))) {
+    return PolyRing::Add(r, b);
+  }
+  if (b.terms.size() == 1) {
+    for (Term g : CommonFactors(&ring_, r, b.terms[0])) {
+      Poly high, low, divisor;
+      SplitByFactor(&ring_, r, g, &high, &low);
+      if (high.IsZero()) continue;
+      Poly factor = PolyRing::FromTerm(g);
+      if (!ProvePositive(factor) || !ProveNonNeg(low) ||
+          !ProvePositive(PolyRing::Sub(factor, low))) {
+        continue;
+      }
+      ring_.DivideByTerm(b, g, &divisor);
+      return PolyRing::Add(ring_.MulTerm(FloorMod(high, divisor), g), low);
+    }
+  }
+  return CompoundAtom(Atom::kFloorMod, r, b);
+}
+
+Poly AnalyzerCore::MinZero(const Poly& d) {
+  Interval values = Bound(d);
+  if (values.hi <= 0) return d;
+  if (values.lo >= 0) return Poly();
+  if (ProveNonNeg(d)) return Poly();
+  if (ProveNonNeg(PolyRing::Negate(d))) return d;
+  // Take out what multiplies everything and is not negative.
+  MonoId common = d.terms[0].mono;
+  for (const Term& t : d.terms) common = ring_.GcdMono(common, t.mono);
+  std::vector<AtomId> positive;
+  for (AtomId id : std::vector<AtomId>(ring_.Atoms(common))) {
+    if (BoundOfAtom(id).lo >= 0) positive.push_back(id);
+  }
+  Term factor{ring_.Intern(std::move(positive)), PolyRing::Content(d)};
+  if (factor.mono != kUnitMono || factor.coef != 1) {
+    Poly reduced;
+    ring_.DivideByTerm(d, factor, &reduced);
+    return ring_.MulTerm(MinZero(reduced), factor);
+  }
+  // min(d, 0) = d + min(-d, 0): of the two, keep the one whose last term is positive.
+  if (d.terms.back().coef < 0) {
+    return PolyRing::Add(d, CompoundAtom(Atom::kMinZero, PolyRing::Negate(d), Poly()));
+  }
+  return CompoundAtom(Atom::kMinZero, d, Poly());
+}
+
+Poly AnalyzerCore::Reduce(Poly p) {
+  for (bool changed = !products_.empty(); changed;) {
+    changed = false;
+    for (const Product& rule : products_) {
+      for (const Term& t : p.terms) {
+        MonoId rest;
+        if (!ring_.DivMono(t.mono, rule.mono, &rest)) continue;
+        Term whole = t;
+        p = PolyRing::Add(PolyRing::Sub(p, PolyRing::FromTerm(whole)),
+                          ring_.MulTerm(rule.value, {rest, whole.coef}));
+        changed = true;
+        break;
+      }
+    }
+  }
+  // k * (a mod b) + k * b * floor(a / b) is k * a.
+  for (bool changed = p.terms.size() >= 2; changed;) {
+    changed = false;
+    for (size_t i = 0; i < p.terms.size() && !changed; ++i) {
+      const std::vector<AtomId> factors = ring_.Atoms(p.terms[i].mono);
+      for (AtomId id : factors) {
+        if (atoms_[id].kind != Atom::kFloorMod) continue;
+        Atom mod = atoms_[id];
+        Poly k, rest;
+        if (!ring_.SplitLinear(p, id, &k, &rest)) continue;
+        Poly floor = PolyRing::Sub(mod.a, ring_.Mul(mod.b, FloorDiv(mod.a, mod.b)));
+        Poly joined = PolyRing::Add(rest, ring_.Mul(k, floor));
+        if (joined.terms.size() >= p.terms.size()) continue;
+        p = std::move(joined);
+        changed = true;
+        break;
+      }
+    }
+  }
+  return p;
+}
+
+}  // namespace arith
+}  // namespace tvm

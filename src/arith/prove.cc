@@ -1,0 +1,376 @@
+/*!
+ * \file arith/prove.cc
+ * \brief Bounds of polynomials and proofs that they are not negative.
+ */
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using namespace tir;
+
+namespace {
+
+// Steps of one proof. Proofs that succeed take tens; this only stops the hopeless ones.
+constexpr int kProofBudget = 150;
+constexpr int kMaxDepth = 20;
+// Terms that the shift to the lower corner may produce.
+constexpr int kMaxShiftTerms = 512;
+
+}  // namespace
+
+Interval AnalyzerCore::BoundOfAtom(AtomId id) {
+  const Atom& atom = atoms_[id];
+  if (atom.kind == Atom::kVar) return atom.bound;
+  if (atom.cached_epoch == epoch_) return atom.cached;
+  Interval out;
+  switch (atom.kind) {
+    case Atom::kFloorDiv:
+      out = FloorDivInterval(Bound(Poly(atom.a)), Bound(Poly(atom.b)));
+      break;
+    case Atom::kFloorMod: {
+      Interval a = Bound(Poly(atoms_[id].a)), b = Bound(Poly(atoms_[id].b));
+      if (b.lo > 0) {
+        out = {0, b.HasUpper() ? b.hi - 1 : b.hi};
+        if (a.lo >= 0) out.hi = std::min(out.hi, a.hi);
+      } else if (b.hi < 0) {
+        out = {b.HasLower() ? b.lo + 1 : b.lo, 0};
+      }
+      break;
+    }
+    case Atom::kMinZero: {
+      Interval d = Bound(Poly(atom.a));
+      out = {std::min<int64_t>(d.lo, 0), std::min<int64_t>(d.hi, 0)};
+      break;
+    }
+    case Atom::kOpaque:
+      out = BoundOfOpaque(PrimExpr(atom.expr));
+      break;
+    case Atom::kVar:
+      break;
+  }
+  Atom& result = atoms_[id];
+  out = IntersectIntervals(out, result.bound);
+  if (out.lo > out.hi) out = result.bound;
+  result.cached = out;
+  result.cached_epoch = epoch_;
+  return out;
+}
+
+Interval AnalyzerCore::Bound(const Poly& p) {
+  Interval sum{0, 0};
+  for (const Term& t : p.terms) {
+    Interval term{t.coef, t.coef};
+    const std::vector<AtomId> factors = ring_.Atoms(t.mono);
+    for (size_t i = 0; i < factors.size();) {
+      Interval value = BoundOfAtom(factors[i]), power = value;
+      size_t j = i + 1;
+      for (; j < factors.size() && factors[j] == factors[i]; ++j) power = power * value;
+      // An even power is not negative, which the product of two ranges does not see.
+      if ((j - i) % 2 == 0) power.lo = std::max<int64_t>(power.lo, 0);
+      term = term * power;
+      i = j;
+    }
+    sum = sum + term;
+  }
+  return sum;
+}
+
+Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
+  Interval type = IntervalOfType(e.dtype());
+  if (!e.dtype().is_scalar()) return Interval();
+  if (const auto* op = e.as<CastNode>()) {
+    if (!op->value.dtype().is_int() && !op->value.dtype().is_uint()) return type;
+    Interval inner = BoundOfExpr(op->value);
+    bool fits = inner.lo >= type.lo && inner.hi <= type.hi;
+    return fits ? inner : type;
+  }
+  if (const auto* op = e.as<SelectNode>()) {
+    return UniteIntervals(BoundOfExpr(op->true_value), BoundOfExpr(op->false_value));
+  }
+  if (e.dtype().is_int()) {
+    if (const auto* op = e.as<ModNode>()) {
+      Interval a = BoundOfExpr(op->a), b = BoundOfExpr(op->b);
+      if (b.lo <= 0 || !b.HasUpper()) return type;
+      Interval out{a.lo >= 0 ? 0 : std::max(-(b.hi - 1), a.lo),
+                   a.hi <= 0 ? 0 : std::min(b.hi - 1, a.hi)};
+      return out;
+    }
+    if (const auto* op = e.as<DivNode>()) {
+      Interval a = BoundOfExpr(op->a), b = BoundOfExpr(op->b);
+      if (b.lo <= 0) return type;
+      // Truncation moves a negative floor quotient up by at most one.
+      Interval q = FloorDivInterval(a, b);
+      if (a.lo < 0 && q.hi != ConstIntBoundNode::kPosInf) q.hi += 1;
+      return q;
+    }
+    if (const auto* op = e.as<MulNode>()) return BoundOfExpr(op->a) * BoundOfExpr(op->b);
+  }
+  if (const auto* op = e.as<CallNode>()) {
+    if (op->op.same_as(builtin::if_then_else())) {
+      return UniteIntervals(BoundOfExpr(op->args[1]), BoundOfExpr(op->args[2]));
+    }
+    if (op->op.same_as(builtin::likely())) return BoundOfExpr(op->args[0]);
+    if (op->op.same_as(builtin::shift_right())) {
+      Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
+      if (b.lo == b.hi && b.lo >= 0 && b.lo < 62) {
+        return FloorDivInterval(a, {int64_t{1} << b.lo, int64_t{1} << b.lo});
+      }
+    }
+    if (op->op.same_as(builtin::bitwise_and())) {
+      Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
+      if (a.lo >= 0 && b.lo >= 0) return {0, std::min(a.hi, b.hi)};
+      if (b.lo >= 0) return {0, b.hi};
+    }
+  }
+  return type;
+}
+
+Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
+  if (e.dtype().is_uint() || e.dtype().is_bool()) {
+    Interval type = IntervalOfType(e.dtype());
+    if (const auto* op = e.as<IntImmNode>()) return {op->value, op->value};
+    if (const auto* op = e.as<VarNode>()) return BoundOfAtom(AtomOfVar(GetRef<Var>(op)));
+    return IntersectIntervals(type, BoundOfOpaque(e));
+  }
+  if (!e.dtype().is_int() || !e.dtype().is_scalar()) return Interval();
+  try {
+    return Bound(Reduce(Normalize(e)));
+  } catch (const PolyOverflow&) {
+    return IntervalOfType(e.dtype());
+  }
+}
+
+std::pair<int64_t, int64_t> AnalyzerCore::Modular(const Poly& p) {
+  // The set {coeff * k + base}; coeff 0 is a single value.
+  int64_t coeff = 0, base = 0;
+  for (const Term& t : p.terms) {
+    int64_t m = 0, b = t.coef;
+    for (AtomId id : ring_.Atoms(t.mono)) {
+      int64_t am = atoms_[id].mod_coeff, ab = atoms_[id].mod_base;
+      // (m k + b) (am l + ab) is b ab plus multiples of m am, m ab and b am.
+      m = std::gcd(std::gcd(CheckedMul(m, am), CheckedMul(m, ab)), CheckedMul(b, am));
+      b = CheckedMul(b, ab);
+      if (m != 0) b = FloorModInt(b, m);
+    }
+    coeff = std::gcd(coeff, m);
+    base = CheckedAdd(base, b);
+  }
+  if (coeff != 0) base = FloorModInt(base, coeff);
+  return {coeff, base};
+}
+
+bool AnalyzerCore::ProveNonNeg(const Poly& p) {
+  Interval values = Bound(p);
+  if (values.lo >= 0) return true;
+  if (values.hi < 0) return false;
+  // Proofs start proofs, for the sign of a coefficient or to decide a minimum; all of them draw
+  // from the budget of the outermost.
+  if (proof_nesting_ == 0) budget_ = kProofBudget;
+  ++proof_nesting_;
+  size_t num_facts = facts_.size();
+  int fact_depth = fact_depth_;
+  bool proved = false;
+  try {
+    proved = Prove(p, 0);
+  } catch (const PolyOverflow&) {
+    facts_.resize(num_facts);
+    fact_depth_ = fact_depth;
+  }
+  --proof_nesting_;
+  return proved;
+}
+
+int AnalyzerCore::SignOf(const Poly& p, int depth) {
+  Interval values = Bound(p);
+  if (values.lo >= 0) return 1;
+  if (values.hi <= 0) return -1;
+  if (Prove(p, depth + 1)) return 1;
+  return Prove(PolyRing::Negate(p), depth + 1) ? -1 : 0;
+}
+
+bool AnalyzerCore::Prove(const Poly& unreduced, int depth) {
+  if (--budget_ <= 0 || depth > kMaxDepth) return false;
+  Poly p = products_.empty() ? unreduced : Reduce(unreduced);
+  Interval values = Bound(p);
+  if (values.lo >= 0) return true;
+  if (values.hi < 0) return false;
+
+  // Replace one atom by the end of its range that makes p least, innermost atoms first: their ends
+  // may mention the outer ones.
+  std::vector<AtomId> atoms;
+  for (const Term& t : p.terms) {
+    for (AtomId id : ring_.Atoms(t.mono)) {
+      if (std::find(atoms.begin(), atoms.end(), id) == atoms.end()) atoms.push_back(id);
+    }
+  }
+  auto rank = [this](AtomId id) {
+    const Atom& atom = atoms_[id];
+    bool compound = atom.kind != Atom::kVar && atom.kind != Atom::kOpaque;
+    return std::make_tuple(compound, atom.has_range ? atom.range_order : 0, id);
+  };
+  std::sort(atoms.begin(), atoms.end(), [&](AtomId x, AtomId y) { return rank(x) > rank(y); });
+  for (AtomId id : atoms) {
+    Atom atom = atoms_[id];
+    Poly coef, rest;
+    if (!ring_.SplitLinear(p, id, &coef, &rest)) continue;
+    if (atom.kind == Atom::kFloorDiv || atom.kind == Atom::kFloorMod ||
+        atom.kind == Atom::kMinZero) {
+      if (ProveCompound(p, id, coef, rest, depth)) return true;
+      continue;
+    }
+    Interval bound = BoundOfAtom(id), type = IntervalOfType(atom.expr.dtype());
+    bool has_lower = bound.lo > type.lo, has_upper = bound.hi < type.hi;
+    if (!atom.has_range && !has_lower && !has_upper) continue;
+    int sign = SignOf(coef, depth);
+    if (sign == 0) continue;
+    bool low = sign > 0;
+    auto with_end = [&](const Poly& end) {
+      return Prove(PolyRing::Add(rest, ring_.Mul(coef, end)), depth + 1);
+    };
+    if (atom.has_range) {
+      Interval first = Bound(atom.range_lo), last = Bound(atom.range_hi);
+      if (with_end(low ? atom.range_lo : atom.range_hi)) return true;
+      // A condition may have tightened the range by a number.
+      bool tighter = low ? bound.lo > first.lo : bound.hi < last.hi;
+      if (tighter && with_end(PolyRing::Const(low ? bound.lo : bound.hi))) return true;
+      if (facts_.empty()) return false;
+      break;
+    }
+    // A lower end >= 0 that only helps is left to the methods below, which keep the correlation
+    // of the atom with the other terms.
+    if (low && has_lower && bound.lo < 0 && with_end(PolyRing::Const(bound.lo))) return true;
+    if (!low && has_upper && with_end(PolyRing::Const(bound.hi))) return true;
+  }
+  if (ProveByDomination(p) || ProveByShift(p)) return true;
+
+  if (fact_depth_ < 2) {
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      const Poly fact = facts_[i];
+      bool related = false;
+      for (const Term& t : fact.terms) {
+        if (t.mono == kUnitMono) continue;
+        for (const Term& s : p.terms) related = related || s.mono == t.mono;
+      }
+      if (!related) continue;
+      ++fact_depth_;
+      bool proved = Prove(PolyRing::Sub(p, fact), depth + 1);
+      --fact_depth_;
+      if (proved) return true;
+    }
+  }
+  return false;
+}
+
+bool AnalyzerCore::ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest,
+                                 int depth) {
+  Atom atom = atoms_[id];
+  int sign = SignOf(coef, depth);
+  if (sign == 0) return false;
+  if (atom.kind == Atom::kMinZero) {
+    Poly at_d = PolyRing::Add(rest, ring_.Mul(coef, atom.a));
+    if (sign < 0) {
+      // The minimum is at most either of the two, so each gives a lower bound.
+      return Prove(rest, depth + 1) || Prove(at_d, depth + 1);
+    }
+    auto under = [&](const Poly& fact, const Poly& goal) {
+      facts_.push_back(fact);
+      bool proved = Prove(goal, depth + 1);
+      facts_.pop_back();
+      return proved;
+    };
+    return under(atom.a, rest) && under(PolyRing::Negate(atom.a), at_d);
+  }
+  if (SignOf(PolyRing::AddConst(atom.b, -1), depth) <= 0) return false;  // divisor not positive
+  Poly top = PolyRing::AddConst(atom.b, -1);
+  if (atom.kind == Atom::kFloorMod) {
+    if (sign > 0) return Prove(rest, depth + 1);
+    if (Prove(PolyRing::Add(rest, ring_.Mul(coef, top)), depth + 1)) return true;
+    return SignOf(atom.a, depth) > 0 &&
+           Prove(PolyRing::Add(rest, ring_.Mul(coef, atom.a)), depth + 1);
+  }
+  // b * floor(a / b) lies in [a - b + 1, a]. So b * p is at least the bound below, and because it
+  // is a multiple of b, a bound above -b is enough.
+  Poly end = sign > 0 ? PolyRing::Sub(atom.a, top) : atom.a;
+  Poly bound = PolyRing::Add(ring_.Mul(coef, end), ring_.Mul(rest, atom.b));
+  if (Prove(PolyRing::Add(bound, top), depth + 1)) return true;
+  return sign > 0 && SignOf(atom.a, depth) > 0 && Prove(rest, depth + 1);
+}
+
+bool AnalyzerCore::ProveByDomination(const Poly& p) {
+  // Pay every negative term with positive ones that are multiples of it by factors >= 1.
+  std::vector<Term> positive, negative;
+  for (const Term& t : p.terms) (t.coef > 0 ? positive : negative).push_back(t);
+  auto least = [this](MonoId mono) {
+    Interval product{1, 1};
+    for (AtomId id : std::vector<AtomId>(ring_.Atoms(mono))) {
+      Interval value = BoundOfAtom(id);
+      if (value.lo < 0) return int64_t{-1};
+      product = product * value;
+    }
+    return product.lo;
+  };
+  for (const Term& t : positive) {
+    if (least(t.mono) < 0) return false;
+  }
+  std::sort(positive.begin(), positive.end(), [this](const Term& x, const Term& y) {
+    return ring_.Atoms(x.mono).size() < ring_.Atoms(y.mono).size();
+  });
+  std::sort(negative.begin(), negative.end(), [this](const Term& x, const Term& y) {
+    return ring_.Atoms(x.mono).size() > ring_.Atoms(y.mono).size();
+  });
+  for (const Term& owed : negative) {
+    int64_t debt = CheckedMul(owed.coef, -1);
+    if (least(owed.mono) < 0) return false;
+    for (Term& t : positive) {
+      MonoId quotient;
+      if (t.coef == 0 || !ring_.DivMono(t.mono, owed.mono, &quotient)) continue;
+      int64_t worth = least(quotient);
+      if (worth <= 0) continue;
+      int64_t used = std::min(t.coef, debt / worth + (debt % worth != 0));
+      t.coef -= used;
+      debt -= worth >= debt ? debt : std::min(debt, CheckedMul(used, worth));
+      if (debt == 0) break;
+    }
+    if (debt > 0) return false;
+  }
+  return true;
+}
+
+bool AnalyzerCore::ProveByShift(const Poly& p) {
+  // With every atom written as its least value plus something >= 0, a polynomial without negative
+  // coefficients is not negative.
+  std::vector<AtomId> atoms;
+  int64_t cost = 0;
+  for (const Term& t : p.terms) {
+    int64_t terms = 1;
+    for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+      Interval value = BoundOfAtom(id);
+      if (value.lo < 0) return false;
+      if (value.lo > 0) terms *= 2;
+      if (terms > kMaxShiftTerms) return false;
+      if (std::find(atoms.begin(), atoms.end(), id) == atoms.end()) atoms.push_back(id);
+    }
+    cost += terms;
+  }
+  if (cost > kMaxShiftTerms) return false;
+  Poly shifted = p;
+  for (AtomId id : atoms) {
+    int64_t low = BoundOfAtom(id).lo;
+    if (low > 0) {
+      // The atom's own number now stands for what it exceeds `low` by.
+      shifted = ring_.Substitute(shifted, id, PolyRing::AddConst(ring_.FromAtom(id), low));
+    }
+  }
+  return std::all_of(shifted.terms.begin(), shifted.terms.end(),
+                     [](const Term& t) { return t.coef > 0; });
+}
+
+}  // namespace arith
+}  // namespace tvm

@@ -1,0 +1,411 @@
+/*!
+ * \file arith/simplify.cc
+ * \brief Simplification of whole expressions: integers through the normal form, conditions by
+ *        proof, vectors lane-wise, everything else by its operands.
+ */
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/expr_functor.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using namespace tir;
+
+namespace {
+
+bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
+
+/*! \brief Rebuilds one node from simplified operands. */
+class OperandSimplifier : public ExprMutator {
+ public:
+  OperandSimplifier(AnalyzerCore* core, const Object* root) : core_(core), root_(root) {}
+
+  PrimExpr VisitExpr(const PrimExpr& e) override {
+    if (e.get() == root_) {
+      root_ = nullptr;
+      return ExprMutator::VisitExpr(e);
+    }
+    return core_->Simplify(e);
+  }
+
+ private:
+  using ExprMutator::VisitExpr_;
+
+  PrimExpr VisitExpr_(const VarNode* op) override {
+    const PrimExpr* value = core_->ValueOf(op);
+    return value ? core_->Simplify(*value) : GetRef<PrimExpr>(op);
+  }
+  PrimExpr VisitExpr_(const SizeVarNode* op) override {
+    return VisitExpr_(static_cast<const VarNode*>(op));
+  }
+
+  PrimExpr VisitExpr_(const SelectNode* op) override {
+    PrimExpr cond = core_->Simplify(op->condition);
+    if (is_one(cond)) return core_->Simplify(op->true_value);
+    if (is_zero(cond)) return core_->Simplify(op->false_value);
+    auto [t, f] = Branches(cond, op->true_value, op->false_value);
+    if (SameExpr(t, f)) return t;
+    if (cond.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
+      return GetRef<PrimExpr>(op);
+    }
+    return Select(cond, t, f);
+  }
+
+  PrimExpr VisitExpr_(const CallNode* op) override {
+    if (op->op.same_as(builtin::likely())) {
+      PrimExpr cond = core_->Simplify(op->args[0]);
+      if (is_const_int(cond)) return cond;
+      return cond.same_as(op->args[0]) ? GetRef<PrimExpr>(op) : likely(cond);
+    }
+    if (op->op.same_as(builtin::if_then_else())) {
+      PrimExpr cond = core_->Simplify(op->args[0]);
+      if (is_one(cond)) return core_->Simplify(op->args[1]);
+      if (is_zero(cond)) return core_->Simplify(op->args[2]);
+      auto [t, f] = Branches(cond, op->args[1], op->args[2]);
+      if (SameExpr(t, f)) return t;
+      if (cond.same_as(op->args[0]) && t.same_as(op->args[1]) && f.same_as(op->args[2])) {
+        return GetRef<PrimExpr>(op);
+      }
+      return Call(op->dtype, op->op, {cond, t, f});
+    }
+    PrimExpr out = ExprMutator::VisitExpr_(op);
+    return FoldShift(out);
+  }
+
+  PrimExpr VisitExpr_(const ReduceNode* op) override {
+    for (const IterVar& axis : op->axis) {
+      if (axis->dom.defined()) core_->StateRange(axis->var, axis->dom, /*allow_override=*/true);
+    }
+    return ExprMutator::VisitExpr_(op);
+  }
+
+  std::pair<PrimExpr, PrimExpr> Branches(const PrimExpr& cond, const PrimExpr& t,
+                                         const PrimExpr& f) {
+    if (!cond.dtype().is_scalar()) return {core_->Simplify(t), core_->Simplify(f)};
+    auto leave = core_->EnterConstraint(cond);
+    PrimExpr true_value = core_->Simplify(t);
+    leave();
+    leave = core_->EnterConstraint(Not(cond));
+    PrimExpr false_value = core_->Simplify(f);
+    leave();
+    return {true_value, false_value};
+  }
+
+  static PrimExpr FoldShift(const PrimExpr& e) {
+    const auto* call = e.as<CallNode>();
+    if (!call || call->args.size() != 2) return e;
+    const int64_t* a = as_const_int(call->args[0]);
+    const int64_t* b = as_const_int(call->args[1]);
+    if (!a || !b) return e;
+    if (call->op.same_as(builtin::shift_right())) return right_shift(call->args[0], call->args[1]);
+    if (call->op.same_as(builtin::shift_left())) return left_shift(call->args[0], call->args[1]);
+    return e;
+  }
+
+  AnalyzerCore* core_;
+  const Object* root_;
+};
+
+/*! \brief Applies the folding constructor of an operator to simplified operands. */
+PrimExpr FoldBinary(const PrimExpr& e) {
+#define TVM_FOLD(Node, fold) \
+  if (const auto* op = e.as<Node>()) return fold(op->a, op->b);
+  TVM_FOLD(AddNode, add)
+  TVM_FOLD(SubNode, sub)
+  TVM_FOLD(MulNode, mul)
+  TVM_FOLD(DivNode, div)
+  TVM_FOLD(ModNode, truncmod)
+  TVM_FOLD(FloorDivNode, floordiv)
+  TVM_FOLD(FloorModNode, floormod)
+  TVM_FOLD(MinNode, min)
+  TVM_FOLD(MaxNode, max)
+  TVM_FOLD(LTNode, less)
+  TVM_FOLD(LENode, less_equal)
+  TVM_FOLD(GTNode, greater)
+  TVM_FOLD(GENode, greater_equal)
+  TVM_FOLD(EQNode, equal)
+  TVM_FOLD(NENode, not_equal)
+#undef TVM_FOLD
+  if (const auto* op = e.as<CastNode>()) return cast(op->dtype, op->value);
+  return e;
+}
+
+/*! \brief Keeps the node itself where folding built an equal one. */
+PrimExpr KeepIfSame(const PrimExpr& before, const PrimExpr& after) {
+  return SameExpr(before, after) ? before : after;
+}
+
+}  // namespace
+
+PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
+  if (e.as<IntImmNode>() || e.as<FloatImmNode>() || e.as<StringImmNode>()) return e;
+  struct Scope {
+    explicit Scope(AnalyzerCore* core) : core(core) { ++core->memo_depth_; }
+    ~Scope() {
+      if (--core->memo_depth_ == 0) core->memo_.clear();
+    }
+    AnalyzerCore* core;
+  } scope(this);
+  try {
+    if (IsIndex(e)) return SimplifyInt(e);
+    if (e.dtype().is_bool() && e.dtype().is_scalar()) return SimplifyBool(e);
+    if (!e.dtype().is_scalar() && !e.dtype().is_handle()) return SimplifyVector(e);
+    return SimplifyOther(e);
+  } catch (const PolyOverflow&) {
+    return e;
+  }
+}
+
+PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {
+  Poly p = Reduce(Normalize(e));
+  PrimExpr normal = Emit(p, e.dtype());
+  if (SameExpr(normal, e)) return e;
+  int size = ExprSize(normal);
+  if (size <= ExprSize(e, size)) return normal;
+  // Multiplying out made it longer. What is inside may still get simpler.
+  PrimExpr other = SimplifyOperands(e);
+  return ExprSize(other, size) < size ? other : normal;
+}
+
+PrimExpr AnalyzerCore::SimplifyOperands(const PrimExpr& e) {
+  return OperandSimplifier(this, e.get())(e);
+}
+
+PrimExpr AnalyzerCore::SimplifyOther(const PrimExpr& e) {
+  PrimExpr out = SimplifyOperands(e);
+  return KeepIfSame(out, FoldBinary(out));
+}
+
+PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
+  if (const auto* op = e.as<AndNode>()) {
+    PrimExpr a = Simplify(op->a);
+    if (is_zero(a)) return a;
+    auto leave = EnterConstraint(a);
+    PrimExpr b = Simplify(op->b);
+    leave();
+    if (is_zero(b) || is_one(a)) return b;
+    if (is_one(b) || SameExpr(a, b)) return a;
+    return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(And(a, b));
+  }
+  if (const auto* op = e.as<OrNode>()) {
+    PrimExpr a = Simplify(op->a);
+    if (is_one(a)) return a;
+    auto leave = EnterConstraint(Not(a));
+    PrimExpr b = Simplify(op->b);
+    leave();
+    if (is_one(b) || is_zero(a)) return b;
+    if (is_zero(b) || SameExpr(a, b)) return a;
+    return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(Or(a, b));
+  }
+  if (const auto* op = e.as<NotNode>()) {
+    PrimExpr a = Simplify(op->a);
+    if (is_const_int(a)) return make_const(e.dtype(), is_zero(a) ? 1 : 0);
+    if (const auto* inner = a.as<NotNode>()) return inner->a;
+    auto index = [](const auto* node) { return node && IsIndex(node->a); };
+    if (const auto* lt = a.as<LTNode>(); index(lt)) return Simplify(LE(lt->b, lt->a));
+    if (const auto* le = a.as<LENode>(); index(le)) return Simplify(LT(le->b, le->a));
+    if (const auto* eq = a.as<EQNode>(); index(eq)) return NE(eq->a, eq->b);
+    if (const auto* ne = a.as<NENode>(); index(ne)) return EQ(ne->a, ne->b);
+    return a.same_as(op->a) ? e : PrimExpr(Not(a));
+  }
+  PrimExpr out = SimplifyCompare(e);
+  if (!out.defined()) out = SimplifyOther(e);
+  if (!true_conds_.empty() && KnownTrue(out)) return const_true();
+  return out;
+}
+
+PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
+  PrimExpr left, right;
+  bool strict = false, equality = false, negated = false;
+  if (const auto* op = e.as<LTNode>()) {
+    left = op->a, right = op->b, strict = true;
+  } else if (const auto* op = e.as<LENode>()) {
+    left = op->a, right = op->b;
+  } else if (const auto* op = e.as<GTNode>()) {
+    left = op->b, right = op->a, strict = true;
+  } else if (const auto* op = e.as<GENode>()) {
+    left = op->b, right = op->a;
+  } else if (const auto* op = e.as<EQNode>()) {
+    left = op->a, right = op->b, equality = true;
+  } else if (const auto* op = e.as<NENode>()) {
+    left = op->a, right = op->b, equality = true, negated = true;
+  } else {
+    return PrimExpr();
+  }
+  if (!IsIndex(left)) return PrimExpr();
+  DataType dtype = left.dtype();
+  // left < right is p >= 0 with p = right - left - 1.
+  Poly p = PolyRing::Sub(Normalize(right), Normalize(left));
+  if (strict) p = PolyRing::AddConst(p, -1);
+  p = Reduce(p);
+  auto constant = [](bool value) { return make_const(DataType::Bool(), value ? 1 : 0); };
+  if (equality) {
+    if (p.IsZero()) return constant(!negated);
+    int64_t g = PolyRing::Content(p, /*with_const=*/false);
+    if (g == 0 || p.ConstTerm() % g != 0) return constant(negated);
+    auto [m, base] = Modular(p);
+    if (m > 1 && base % m != 0) return constant(negated);
+    if (ProvePositive(p) || ProvePositive(PolyRing::Negate(p))) return constant(negated);
+    if (ProveNonNeg(p) && ProveNonNeg(PolyRing::Negate(p))) return constant(!negated);
+    for (Term& t : p.terms) t.coef /= g;
+  } else {
+    if (ProveNonNeg(p)) return constant(true);
+    if (ProvePositive(PolyRing::Negate(p))) return constant(false);
+    int64_t g = PolyRing::Content(p, /*with_const=*/false);
+    if (g > 1) {
+      int64_t number = p.ConstTerm();
+      p = PolyRing::AddConst(p, -number);
+      for (Term& t : p.terms) t.coef /= g;
+      p = PolyRing::AddConst(p, FloorDivInt(number, g));
+    }
+  }
+  // Terms go to the side where they are positive.
+  Poly high, low;
+  for (const Term& t : p.terms) {
+    if (t.mono == kUnitMono) continue;
+    if (t.coef > 0) {
+      high.terms.push_back(t);
+    } else {
+      low.terms.push_back({t.mono, CheckedMul(t.coef, -1)});
+    }
+  }
+  int64_t number = p.ConstTerm();
+  PrimExpr out;
+  if (equality) {
+    // The term met first stays on the left; equality has no direction.
+    if (low.IsZero() || (!high.IsZero() && high.terms[0].mono < low.terms[0].mono)) {
+      std::swap(high, low);
+      number = -number;
+    }
+    // Now low == high + number.
+    if (number < 0 && !high.IsZero()) {
+      low = PolyRing::AddConst(low, -number);
+    } else {
+      high = PolyRing::AddConst(high, number);
+    }
+    PrimExpr a = Emit(low, dtype), b = Emit(high, dtype);
+    out = negated ? PrimExpr(NE(a, b)) : PrimExpr(EQ(a, b));
+  } else if (low.IsZero()) {
+    out = LE(make_const(dtype, -number), Emit(high, dtype));
+  } else {
+    // low <= high + number, written with < so that `i < n` stays as it is.
+    int64_t above = number + 1;
+    if (above < 0) {
+      low = PolyRing::AddConst(low, -above);
+    } else {
+      high = PolyRing::AddConst(high, above);
+    }
+    out = LT(Emit(low, dtype), Emit(high, dtype));
+  }
+  return KeepIfSame(e, out);
+}
+
+PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
+  PrimExpr simple = SimplifyOperands(e);
+  PrimExpr a, b;
+#define TVM_OPERANDS(Node) \
+  if (const auto* op = simple.as<Node>()) a = op->a, b = op->b;
+  TVM_OPERANDS(AddNode)
+  TVM_OPERANDS(SubNode)
+  TVM_OPERANDS(MulNode)
+  TVM_OPERANDS(FloorDivNode)
+  TVM_OPERANDS(FloorModNode)
+  TVM_OPERANDS(MinNode)
+  TVM_OPERANDS(MaxNode)
+  TVM_OPERANDS(LTNode)
+  TVM_OPERANDS(LENode)
+  TVM_OPERANDS(EQNode)
+  TVM_OPERANDS(NENode)
+#undef TVM_OPERANDS
+  if (!a.defined()) return simple;
+  const auto* ra = a.as<RampNode>();
+  const auto* rb = b.as<RampNode>();
+  const auto* ba = a.as<BroadcastNode>();
+  const auto* bb = b.as<BroadcastNode>();
+  int lanes = simple.dtype().lanes();
+  // Ramps of one element type only: the operators below promote, lane types must not change.
+  if (ba && bb) {
+    PrimExpr scalar;
+#define TVM_SCALAR(Node, build) \
+  if (simple.as<Node>()) scalar = build(ba->value, bb->value);
+    TVM_SCALAR(AddNode, add)
+    TVM_SCALAR(SubNode, sub)
+    TVM_SCALAR(MulNode, mul)
+    TVM_SCALAR(FloorDivNode, floordiv)
+    TVM_SCALAR(FloorModNode, floormod)
+    TVM_SCALAR(MinNode, min)
+    TVM_SCALAR(MaxNode, max)
+    TVM_SCALAR(LTNode, less)
+    TVM_SCALAR(LENode, less_equal)
+    TVM_SCALAR(EQNode, equal)
+    TVM_SCALAR(NENode, not_equal)
+#undef TVM_SCALAR
+    return Broadcast(Simplify(scalar), lanes);
+  }
+  auto ramp = [&](PrimExpr base, PrimExpr stride) -> PrimExpr {
+    base = Simplify(base);
+    stride = Simplify(stride);
+    if (is_zero(stride)) return Broadcast(base, lanes);
+    return Ramp(base, stride, lanes);
+  };
+  if (simple.as<AddNode>()) {
+    if (ra && bb) return ramp(ra->base + bb->value, ra->stride);
+    if (ba && rb) return ramp(ba->value + rb->base, rb->stride);
+    if (ra && rb) return ramp(ra->base + rb->base, ra->stride + rb->stride);
+  } else if (simple.as<SubNode>()) {
+    if (ra && bb) return ramp(ra->base - bb->value, ra->stride);
+    if (ba && rb) return ramp(ba->value - rb->base, make_zero(rb->stride.dtype()) - rb->stride);
+    if (ra && rb) return ramp(ra->base - rb->base, ra->stride - rb->stride);
+  } else if (simple.as<MulNode>()) {
+    if (ra && bb) return ramp(ra->base * bb->value, ra->stride * bb->value);
+    if (ba && rb) return ramp(ba->value * rb->base, ba->value * rb->stride);
+  } else if ((simple.as<FloorDivNode>() || simple.as<FloorModNode>()) && ra && bb &&
+             IsIndex(ra->base)) {
+    // base + i * stride = high * d + (low + i * stride) with 0 <= low; as long as the last lane
+    // stays below d, all lanes have the quotient `high`.
+    const int64_t* divisor = as_const_int(bb->value);
+    const int64_t* stride = as_const_int(ra->stride);
+    if (divisor && stride && *divisor > 0 && *stride >= 0) {
+      Poly base = Normalize(ra->base), d = PolyRing::Const(*divisor);
+      Poly low = FloorMod(base, d);
+      bool div = simple.as<FloorDivNode>() != nullptr;
+      if (*stride % *divisor == 0) {
+        if (div) return ramp(floordiv(ra->base, bb->value), floordiv(ra->stride, bb->value));
+        return Broadcast(Simplify(floormod(ra->base, bb->value)), lanes);
+      }
+      int64_t reach = CheckedMul(*stride, lanes - 1);
+      if (ProvePositive(PolyRing::Sub(PolyRing::AddConst(d, -reach), low))) {
+        if (div) return Broadcast(Simplify(floordiv(ra->base, bb->value)), lanes);
+        return ramp(floormod(ra->base, bb->value), ra->stride);
+      }
+    }
+  } else if ((simple.as<LTNode>() || simple.as<LENode>()) && (ra || rb) && (ra || ba) &&
+             (rb || bb)) {
+    PrimExpr stride = ra ? ra->stride : rb->stride;
+    if (IsIndex(stride)) {
+      // The difference is linear in the lane, so its two ends decide.
+      auto value = [&](const PrimExpr& v, int lane) {
+        if (const auto* r = v.as<RampNode>()) return r->base + r->stride * lane;
+        return v.as<BroadcastNode>()->value;
+      };
+      auto at = [&](int lane) {
+        PrimExpr x = value(a, lane), y = value(b, lane);
+        return Simplify(simple.as<LTNode>() ? x < y : x <= y);
+      };
+      PrimExpr first = at(0), last = at(lanes - 1);
+      if (is_const_int(first) && is_const_int(last) && is_one(first) == is_one(last)) {
+        return Broadcast(first, lanes);
+      }
+    }
+  }
+  return simple;
+}
+
+}  // namespace arith
+}  // namespace tvm
