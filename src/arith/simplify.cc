@@ -329,7 +329,6 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
   const auto* ba = a.as<BroadcastNode>();
   const auto* bb = b.as<BroadcastNode>();
   int lanes = simple.dtype().lanes();
-  // Ramps of one element type only: the operators below promote, lane types must not change.
   if (ba && bb) {
     PrimExpr scalar;
 #define TVM_SCALAR(Node, build) \

@@ -15,6 +15,8 @@
 namespace tvm {
 namespace arith {
 
+class Analyzer;
+
 /*! \brief A definition `var = value`. */
 class VarDefNode : public Object {
  public:
@@ -108,8 +110,11 @@ class VarContext : public ObjectRef {
 
   /*! \brief Replace shorthands, and extents `E{g}` by their expressions, until none is left. */
   PrimExpr ExpandDefs(const PrimExpr& expr) const;
-  /*! \brief Value of every group extent by `E{g} = q{g} * product(sp_{g}_*)`. */
-  Map<tir::Var, PrimExpr> ExtentProducts() const;
+  /*!
+   * \brief Tell an analyzer what the groups say: products of all variables of a group are its
+   *        extent, and no variable exceeds it.
+   */
+  void BindTo(Analyzer* analyzer) const;
 
   TVM_DEFINE_MUTABLE_REF(VarContext, ObjectRef, VarContextNode);
 };

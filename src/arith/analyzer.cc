@@ -1,0 +1,217 @@
+/*!
+ * \file arith/analyzer.cc
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using tir::Var;
+
+TVM_REGISTER_NODE(ConstIntBoundNode);
+TVM_REGISTER_NODE(ModularSetNode);
+
+ConstIntBound::ConstIntBound(int64_t min_value, int64_t max_value) {
+  auto node = make_object<ConstIntBoundNode>();
+  node->min_value = min_value;
+  node->max_value = max_value;
+  data_ = std::move(node);
+}
+
+ModularSet::ModularSet(int64_t coeff, int64_t base) {
+  auto node = make_object<ModularSetNode>();
+  node->coeff = coeff;
+  node->base = base;
+  data_ = std::move(node);
+}
+
+ConstIntBound ConstIntBoundAnalyzer::operator()(const PrimExpr& expr) const {
+  Interval bound = core_->BoundOfExpr(expr);
+  return ConstIntBound(bound.lo, bound.hi);
+}
+
+void ConstIntBoundAnalyzer::Update(const Var& var, const ConstIntBound& bound,
+                                   bool allow_override) {
+  core_->StateBound(var, {bound->min_value, bound->max_value}, allow_override);
+}
+
+void ConstIntBoundAnalyzer::Bind(const Var& var, const Range& range, bool allow_override) {
+  core_->StateRange(var, range, allow_override);
+}
+
+ModularSet ModularSetAnalyzer::operator()(const PrimExpr& expr) const {
+  if (!expr.dtype().is_int() || !expr.dtype().is_scalar()) return ModularSet(1, 0);
+  try {
+    auto [coeff, base] = core_->Modular(core_->Reduce(core_->Normalize(expr)));
+    return ModularSet(coeff, base);
+  } catch (const PolyOverflow&) {
+    return ModularSet(1, 0);
+  }
+}
+
+void ModularSetAnalyzer::Update(const Var& var, const ModularSet& info, bool allow_override) {
+  core_->StateModular(var, info->coeff, info->base, allow_override);
+}
+
+PrimExpr Simplifier::operator()(const PrimExpr& expr) const { return core_->Simplify(expr); }
+
+void Simplifier::Update(const Var& var, const PrimExpr& value, bool allow_override) {
+  core_->StateValue(var, value, allow_override);
+}
+
+IntSet IntSetAnalyzer::operator()(const PrimExpr& expr, const Map<Var, IntSet>& dom_map) const {
+  return EvalSet(expr, dom_map, parent_);
+}
+
+IntSet IntSetAnalyzer::operator()(const PrimExpr& expr) const {
+  Map<Var, IntSet> domains;
+  AnalyzerCore* core = parent_->core();
+  for (AtomId id : core->ranged_atoms()) {
+    Atom atom = core->atom(id);
+    DataType dtype = atom.expr.dtype();
+    domains.Set(Downcast<Var>(atom.expr), IntSet::Interval(core->Emit(atom.range_lo, dtype),
+                                                           core->Emit(atom.range_hi, dtype)));
+  }
+  return EvalSet(expr, domains, parent_);
+}
+
+Analyzer::Analyzer()
+    : core_(std::make_unique<AnalyzerCore>()),
+      const_int_bound(core_.get()),
+      modular_set(core_.get()),
+      rewrite_simplify(core_.get()),
+      canonical_simplify(core_.get()),
+      int_set(this) {}
+
+Analyzer::~Analyzer() = default;
+
+void Analyzer::Bind(const Var& var, const PrimExpr& value, bool allow_override) {
+  core_->StateValue(var, value, allow_override);
+}
+
+void Analyzer::Bind(const Var& var, const Range& range, bool allow_override) {
+  TVM_CHECK(range.defined(), ValueError) << "Analyzer.Bind: " << var->name_hint
+                                         << " needs a range, got none";
+  core_->StateRange(var, range, allow_override);
+}
+
+void Analyzer::Bind(const Map<Var, Range>& ranges, bool allow_override) {
+  for (const auto& [var, range] : ranges) Bind(var, range, allow_override);
+}
+
+void Analyzer::MarkPositive(const Var& var) {
+  ConstIntBound bound = const_int_bound(var);
+  if (bound->min_value < 1) {
+    core_->StateBound(var, {1, bound->max_value}, /*allow_override=*/true);
+  }
+}
+
+PrimExpr Analyzer::Simplify(const PrimExpr& expr, int steps) {
+  PrimExpr out = expr;
+  for (int i = 0; i < steps; ++i) {
+    PrimExpr next = core_->Simplify(out);
+    if (next.same_as(out)) break;
+    out = next;
+  }
+  return out;
+}
+
+bool Analyzer::CanProve(const PrimExpr& cond) { return tir::is_one(core_->Simplify(cond)); }
+
+bool Analyzer::CanProveEqual(const PrimExpr& lhs, const PrimExpr& rhs) {
+  if (lhs.same_as(rhs)) return true;
+  if (!lhs.dtype().is_int() || !rhs.dtype().is_int()) return SameExpr(lhs, rhs);
+  return CanProve(lhs == rhs);
+}
+
+bool Analyzer::CanProveGreaterEqual(const PrimExpr& expr, int64_t lower_bound) {
+  return CanProve(expr >= lower_bound);
+}
+
+bool Analyzer::CanProveLess(const PrimExpr& expr, int64_t upper_bound) {
+  return CanProve(expr < upper_bound);
+}
+
+std::function<void()> Analyzer::EnterConstraint(const PrimExpr& cond) {
+  return core_->EnterConstraint(cond);
+}
+
+namespace {
+
+// Python holds an analyzer as a function from method names to methods.
+PackedFunc MakeAnalyzer() {
+  auto self = std::make_shared<Analyzer>();
+  return TypedPackedFunc<PackedFunc(String)>([self](String name) -> PackedFunc {
+    std::string method = name;
+    if (method == "const_int_bound") {
+      return TypedPackedFunc<ConstIntBound(PrimExpr)>(
+          [self](PrimExpr e) { return self->const_int_bound(e); });
+    }
+    if (method == "modular_set") {
+      return TypedPackedFunc<ModularSet(PrimExpr)>(
+          [self](PrimExpr e) { return self->modular_set(e); });
+    }
+    if (method == "simplify") {
+      return TypedPackedFunc<PrimExpr(PrimExpr, int)>(
+          [self](PrimExpr e, int steps) { return self->Simplify(e, steps); });
+    }
+    if (method == "int_set") {
+      return TypedPackedFunc<IntSet(PrimExpr, Map<Var, IntSet>)>(
+          [self](PrimExpr e, Map<Var, IntSet> domains) { return self->int_set(e, domains); });
+    }
+    if (method == "int_set_bound") {
+      return TypedPackedFunc<IntSet(PrimExpr)>([self](PrimExpr e) { return self->int_set(e); });
+    }
+    if (method == "can_prove") {
+      return TypedPackedFunc<bool(PrimExpr)>([self](PrimExpr e) { return self->CanProve(e); });
+    }
+    if (method == "can_prove_equal") {
+      return TypedPackedFunc<bool(PrimExpr, PrimExpr)>(
+          [self](PrimExpr a, PrimExpr b) { return self->CanProveEqual(a, b); });
+    }
+    if (method == "bind_range") {
+      return TypedPackedFunc<void(Var, Range, bool)>(
+          [self](Var v, Range r, bool replace) { self->Bind(v, r, replace); });
+    }
+    if (method == "bind_value") {
+      return TypedPackedFunc<void(Var, PrimExpr, bool)>(
+          [self](Var v, PrimExpr e, bool replace) { self->Bind(v, e, replace); });
+    }
+    if (method == "const_int_bound_update") {
+      return TypedPackedFunc<void(Var, ConstIntBound, bool)>(
+          [self](Var v, ConstIntBound bound, bool replace) {
+            self->const_int_bound.Update(v, bound, replace);
+          });
+    }
+    if (method == "modular_set_update") {
+      return TypedPackedFunc<void(Var, ModularSet, bool)>(
+          [self](Var v, ModularSet info, bool replace) {
+            self->modular_set.Update(v, info, replace);
+          });
+    }
+    if (method == "enter_constraint_context") {
+      return TypedPackedFunc<PackedFunc(PrimExpr)>([self](PrimExpr cond) -> PackedFunc {
+        return TypedPackedFunc<void()>([self, leave = self->EnterConstraint(cond)] { leave(); });
+      });
+    }
+    TVM_FATAL(ValueError) << "Analyzer has no method " << method;
+    throw;  // unreachable
+  });
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("arith.CreateAnalyzer").set_body_typed(MakeAnalyzer);
+TVM_REGISTER_GLOBAL("arith.ConstIntBound").set_body_typed([](int64_t min_value, int64_t max_value) {
+  return ConstIntBound(min_value, max_value);
+});
+TVM_REGISTER_GLOBAL("arith.ModularSet").set_body_typed([](int64_t coeff, int64_t base) {
+  return ModularSet(coeff, base);
+});
+
+}  // namespace arith
+}  // namespace tvm

@@ -1,0 +1,457 @@
+/*!
+ * \file arith/int_set.cc
+ * \brief Intervals with symbolic ends, and the values of an expression over such intervals.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/arith/int_set.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "analyzer_core.h"
+
+namespace tvm {
+namespace arith {
+
+using namespace tir;
+
+TVM_REGISTER_NODE(IntSetNode);
+TVM_REGISTER_NODE(IntervalSetNode);
+
+Var PosInf() {
+  static const Var symbol("pos_inf", DataType::Handle());
+  return symbol;
+}
+
+Var NegInf() {
+  static const Var symbol("neg_inf", DataType::Handle());
+  return symbol;
+}
+
+bool IsPosInf(const PrimExpr& value) { return value.same_as(PosInf()); }
+bool IsNegInf(const PrimExpr& value) { return value.same_as(NegInf()); }
+
+IntervalSet::IntervalSet(PrimExpr min_value, PrimExpr max_value) {
+  auto node = make_object<IntervalSetNode>();
+  node->min_value = std::move(min_value);
+  node->max_value = std::move(max_value);
+  data_ = std::move(node);
+}
+
+IntervalSet IntervalSet::Everything() { return IntervalSet(NegInf(), PosInf()); }
+IntervalSet IntervalSet::Empty() { return IntervalSet(PosInf(), NegInf()); }
+
+namespace {
+
+const IntervalSetNode* AsInterval(const IntSet& set) {
+  const auto* node = set.as<IntervalSetNode>();
+  ICHECK(node) << "integer sets are intervals, got " << (set.defined() ? set->GetTypeKey() : "none");
+  return node;
+}
+
+bool Unbounded(const PrimExpr& end) { return IsPosInf(end) || IsNegInf(end); }
+
+/*! \brief Ends of polynomials while some variables run over sets. */
+class SetEvaluator {
+ public:
+  SetEvaluator(Analyzer* analyzer, const std::unordered_map<const VarNode*, IntSet>& dom_map)
+      : core_(analyzer->core()), ring_(core_->ring()) {
+    for (const auto& [var, set] : dom_map) {
+      Domain domain;
+      const IntervalSetNode* interval = AsInterval(set);
+      domain.empty = set.IsNothing();
+      if (!Unbounded(interval->min_value)) domain.lo = Normalize(interval->min_value);
+      if (!Unbounded(interval->max_value)) domain.hi = Normalize(interval->max_value);
+      vars_.insert(var);
+      domains_.emplace(core_->AtomOfVar(GetRef<Var>(var)), std::move(domain));
+    }
+  }
+
+  IntSet Eval(const PrimExpr& e) {
+    if (const auto* op = e.as<RampNode>()) {
+      PrimExpr last = op->base + op->stride * (op->lanes - 1);
+      return arith::Union({Eval(op->base), Eval(last)});
+    }
+    if (const auto* op = e.as<BroadcastNode>()) return Eval(op->value);
+    if (!e.dtype().is_int() || !e.dtype().is_scalar()) {
+      return DependsOnDomains(e) ? IntSet::Everything() : IntSet::SinglePoint(e);
+    }
+    return EvalRange(e, e);
+  }
+
+  /*! \brief From the least value of `low` to the greatest of `high`. */
+  IntSet EvalRange(const PrimExpr& low, const PrimExpr& high) {
+    try {
+      std::optional<Poly> lo = End(Normalize(low), /*upper=*/false, 0);
+      std::optional<Poly> hi = End(Normalize(high), /*upper=*/true, 0);
+      if (empty_) return IntSet::Nothing();
+      PrimExpr min = lo ? core_->Emit(core_->Reduce(*lo), low.dtype()) : PrimExpr(NegInf());
+      if (lo && hi && *lo == *hi && low.dtype() == high.dtype()) {
+        return IntSet::SinglePoint(min);
+      }
+      PrimExpr max = hi ? core_->Emit(core_->Reduce(*hi), high.dtype()) : PrimExpr(PosInf());
+      return IntSet::Interval(min, max);
+    } catch (const PolyOverflow&) {
+      return IntSet::Everything();
+    }
+  }
+
+ private:
+  struct Domain {
+    std::optional<Poly> lo, hi;
+    bool empty = false;
+  };
+
+  Poly Normalize(const PrimExpr& e) { return core_->Reduce(core_->Normalize(e)); }
+
+  bool DependsOnDomains(const PrimExpr& e) {
+    bool found = false;
+    PostOrderVisit(e, [&](const ObjectRef& node) {
+      if (const auto* var = node.as<VarNode>()) found = found || vars_.count(var);
+    });
+    return found;
+  }
+
+  bool Depends(AtomId id) {
+    auto it = depends_.find(id);
+    if (it != depends_.end()) return it->second;
+    Atom atom = core_->atom(id);
+    bool out = false;
+    if (atom.kind == Atom::kVar) {
+      out = domains_.count(id) > 0;
+    } else if (atom.kind == Atom::kOpaque) {
+      out = DependsOnDomains(atom.expr);
+    } else {
+      out = Depends(atom.a) || Depends(atom.b);
+    }
+    depends_[id] = out;
+    return out;
+  }
+
+  bool Depends(const Poly& p) {
+    for (const Term& t : p.terms) {
+      for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+        if (Depends(id)) return true;
+      }
+    }
+    return false;
+  }
+
+  // The atom to replace next: compound ones first, then variables in whose stead no other
+  // variable's ends will bring them back.
+  AtomId Pick(const Poly& p) {
+    std::vector<AtomId> found;
+    for (const Term& t : p.terms) {
+      for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+        if (Depends(id) && std::find(found.begin(), found.end(), id) == found.end()) {
+          found.push_back(id);
+        }
+      }
+    }
+    if (found.empty()) return -1;
+    std::sort(found.begin(), found.end(), std::greater<AtomId>());
+    for (AtomId id : found) {
+      if (core_->atom(id).kind != Atom::kVar) return id;
+    }
+    for (AtomId id : found) {
+      bool mentioned = std::any_of(found.begin(), found.end(), [&](AtomId other) {
+        const Domain& d = domains_.at(other);
+        return other != id && ((d.lo && ring_.Mentions(*d.lo, id)) ||
+                               (d.hi && ring_.Mentions(*d.hi, id)));
+      });
+      if (!mentioned) return id;
+    }
+    return found[0];
+  }
+
+  // Least or greatest value of one atom.
+  std::optional<Poly> AtomEnd(AtomId id, bool upper, int depth) {
+    Atom atom = core_->atom(id);
+    if (atom.kind == Atom::kVar) {
+      const Domain& domain = domains_.at(id);
+      empty_ = empty_ || domain.empty;
+      return upper ? domain.hi : domain.lo;
+    }
+    if (atom.kind == Atom::kMinZero) {
+      std::optional<Poly> d = End(atom.a, upper, depth + 1);
+      if (!d) return upper ? std::optional<Poly>(Poly()) : std::nullopt;
+      return core_->MinZero(*d);
+    }
+    if (atom.kind == Atom::kFloorDiv || atom.kind == Atom::kFloorMod) {
+      if (Depends(atom.b) || !core_->ProvePositive(atom.b)) return NumberEnd(id, upper);
+      std::optional<Poly> lo = End(atom.a, false, depth + 1), hi = End(atom.a, true, depth + 1);
+      if (atom.kind == Atom::kFloorDiv) {
+        const std::optional<Poly>& end = upper ? hi : lo;
+        if (!end) return std::nullopt;
+        return core_->FloorDiv(*end, atom.b);
+      }
+      if (lo && hi && core_->FloorDiv(*lo, atom.b) == core_->FloorDiv(*hi, atom.b)) {
+        return core_->FloorMod(upper ? *hi : *lo, atom.b);
+      }
+      return upper ? PolyRing::AddConst(atom.b, -1) : Poly();
+    }
+    if (const auto* op = atom.expr.as<SelectNode>()) {
+      std::optional<Poly> t = End(Normalize(op->true_value), upper, depth + 1);
+      std::optional<Poly> f = End(Normalize(op->false_value), upper, depth + 1);
+      if (!t || !f) return std::nullopt;
+      Poly low = core_->MinZero(PolyRing::Sub(*t, *f));
+      return upper ? PolyRing::Sub(*t, low) : PolyRing::Add(*f, low);
+    }
+    return NumberEnd(id, upper);
+  }
+
+  // Only what holds whatever the variables are; a bound that is just the type's is no bound.
+  std::optional<Poly> NumberEnd(AtomId id, bool upper) {
+    Atom atom = core_->atom(id);
+    Interval bound = core_->BoundOfAtom(id);
+    Interval type;
+    if (atom.kind == Atom::kOpaque) type = IntervalOfType(atom.expr.dtype());
+    if (upper) {
+      if (!bound.HasUpper() || bound.hi >= type.hi) return std::nullopt;
+      return PolyRing::Const(bound.hi);
+    }
+    if (!bound.HasLower() || bound.lo <= type.lo) return std::nullopt;
+    return PolyRing::Const(bound.lo);
+  }
+
+  std::optional<Poly> End(Poly p, bool upper, int depth) {
+    // Ends that mention each other in a circle would replace variables for ever.
+    constexpr int kMaxSteps = 64;
+    if (depth > 16) return std::nullopt;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      AtomId id = Pick(p);
+      if (id < 0) return p;
+      Poly coef, rest;
+      if (!ring_.SplitLinear(p, id, &coef, &rest)) return std::nullopt;
+      int sign = Sign(coef, depth);
+      if (sign == 0) return std::nullopt;
+      std::optional<Poly> end = AtomEnd(id, upper == (sign > 0), depth);
+      if (!end) return std::nullopt;
+      p = core_->Reduce(PolyRing::Add(rest, ring_.Mul(coef, *end)));
+    }
+    return std::nullopt;
+  }
+
+  int Sign(const Poly& p, int depth) {
+    Interval bound = core_->Bound(p);
+    if (bound.lo >= 0) return 1;
+    if (bound.hi <= 0) return -1;
+    std::optional<Poly> lo = Depends(p) ? End(p, false, depth + 1) : std::optional<Poly>(p);
+    if (lo && core_->ProveNonNeg(*lo)) return 1;
+    std::optional<Poly> hi = Depends(p) ? End(p, true, depth + 1) : std::optional<Poly>(p);
+    if (hi && core_->ProveNonNeg(PolyRing::Negate(*hi))) return -1;
+    return 0;
+  }
+
+  AnalyzerCore* core_;
+  PolyRing& ring_;
+  std::unordered_map<AtomId, Domain> domains_;
+  std::unordered_set<const VarNode*> vars_;
+  std::unordered_map<AtomId, bool> depends_;
+  bool empty_ = false;
+};
+
+using DomMap = std::unordered_map<const VarNode*, IntSet>;
+
+DomMap ToDomMap(const Map<Var, IntSet>& map) {
+  DomMap out;
+  for (const auto& [var, set] : map) out.emplace(var.get(), set);
+  return out;
+}
+
+DomMap ToDomMap(const Map<IterVar, IntSet>& map) {
+  DomMap out;
+  for (const auto& [iter, set] : map) out.emplace(iter->var.get(), set);
+  return out;
+}
+
+template <typename F>
+IntSet WithAnalyzer(Analyzer* analyzer, F f) {
+  if (analyzer) return f(analyzer);
+  Analyzer local;
+  return f(&local);
+}
+
+}  // namespace
+
+IntSet IntSet::Nothing() { return IntervalSet::Empty(); }
+IntSet IntSet::Everything() { return IntervalSet::Everything(); }
+IntSet IntSet::SinglePoint(PrimExpr point) { return IntervalSet(point, point); }
+
+IntSet IntSet::Interval(PrimExpr min, PrimExpr max) {
+  if (min.same_as(max)) return SinglePoint(min);
+  return IntervalSet(std::move(min), std::move(max));
+}
+
+IntSet IntSet::FromMinExtent(PrimExpr min, PrimExpr extent) {
+  if (is_one(extent)) return SinglePoint(min);
+  if (is_zero(extent)) return Nothing();
+  Analyzer analyzer;
+  return Interval(min, analyzer.Simplify(min + extent - 1));
+}
+
+IntSet IntSet::FromRange(const Range& range) { return FromMinExtent(range->min, range->extent); }
+
+Range IntSet::CoverRange(Range max_range) const {
+  const IntervalSetNode* set = AsInterval(*this);
+  if (!HasLowerBound() || !HasUpperBound()) return max_range;
+  if (IsSinglePoint()) return Range::FromMinExtent(set->min_value, make_const(min().dtype(), 1));
+  Analyzer analyzer;
+  return Range::FromMinExtent(set->min_value,
+                              analyzer.Simplify(set->max_value + 1 - set->min_value));
+}
+
+PrimExpr IntSet::min() const { return AsInterval(*this)->min_value; }
+PrimExpr IntSet::max() const { return AsInterval(*this)->max_value; }
+
+bool IntSet::HasLowerBound() const { return !Unbounded(min()); }
+bool IntSet::HasUpperBound() const { return !Unbounded(max()); }
+bool IntSet::IsEverything() const { return IsNegInf(min()) && IsPosInf(max()); }
+
+bool IntSet::IsNothing() const {
+  if (IsPosInf(min()) || IsNegInf(max())) return true;
+  const int64_t* lo = as_const_int(min());
+  const int64_t* hi = as_const_int(max());
+  return lo && hi && *lo > *hi;
+}
+
+bool IntSet::IsSinglePoint() const {
+  return HasLowerBound() && HasUpperBound() && SameExpr(min(), max());
+}
+
+PrimExpr IntSet::PointValue() const {
+  ICHECK(IsSinglePoint()) << "the set from " << min() << " to " << max() << " is no single point";
+  return min();
+}
+
+bool IntSet::CanProvePositive() const {
+  return HasLowerBound() && Analyzer().CanProve(min() > 0);
+}
+bool IntSet::CanProveNegative() const {
+  return HasUpperBound() && Analyzer().CanProve(max() < 0);
+}
+bool IntSet::CanProveNonPositive() const {
+  return HasUpperBound() && Analyzer().CanProve(max() <= 0);
+}
+bool IntSet::CanProveNonNegative() const {
+  return HasLowerBound() && Analyzer().CanProve(min() >= 0);
+}
+
+SignType IntSet::GetSignType() const {
+  if (CanProvePositive()) return SignType::kPositive;
+  if (CanProveNegative()) return SignType::kNegative;
+  if (IsSinglePoint() && is_zero(min())) return SignType::kZero;
+  return SignType::kUnknown;
+}
+
+bool IntSet::MatchRange(const Range& range) const {
+  if (!HasLowerBound() || !HasUpperBound()) return false;
+  Analyzer analyzer;
+  return analyzer.CanProveEqual(min(), range->min) &&
+         analyzer.CanProveEqual(max(), range->min + range->extent - 1);
+}
+
+IntSet EvalSet(const PrimExpr& expr, const DomMap& dom_map, Analyzer* analyzer) {
+  return WithAnalyzer(analyzer, [&](Analyzer* a) { return SetEvaluator(a, dom_map).Eval(expr); });
+}
+
+IntSet EvalSet(const PrimExpr& expr, const Map<Var, IntSet>& dom_map, Analyzer* analyzer) {
+  return EvalSet(expr, ToDomMap(dom_map), analyzer);
+}
+
+IntSet EvalSet(const PrimExpr& expr, const Map<IterVar, IntSet>& dom_map, Analyzer* analyzer) {
+  return EvalSet(expr, ToDomMap(dom_map), analyzer);
+}
+
+IntSet EvalSet(const Range& range, const DomMap& dom_map, Analyzer* analyzer) {
+  return WithAnalyzer(analyzer, [&](Analyzer* a) {
+    return SetEvaluator(a, dom_map).EvalRange(range->min, range->min + range->extent - 1);
+  });
+}
+
+IntSet EvalSet(const Range& range, const Map<Var, IntSet>& dom_map, Analyzer* analyzer) {
+  return EvalSet(range, ToDomMap(dom_map), analyzer);
+}
+
+IntSet EvalSet(const Range& range, const Map<IterVar, IntSet>& dom_map, Analyzer* analyzer) {
+  return EvalSet(range, ToDomMap(dom_map), analyzer);
+}
+
+IntSet EvalSet(const IntSet& set, const DomMap& dom_map, Analyzer* analyzer) {
+  if (set.IsNothing() || set.IsEverything()) return set;
+  return WithAnalyzer(analyzer, [&](Analyzer* a) {
+    SetEvaluator evaluator(a, dom_map);
+    if (set.HasLowerBound() && set.HasUpperBound()) {
+      return evaluator.EvalRange(set.min(), set.max());
+    }
+    if (set.HasLowerBound()) return IntSet::Interval(evaluator.Eval(set.min()).min(), PosInf());
+    return IntSet::Interval(NegInf(), evaluator.Eval(set.max()).max());
+  });
+}
+
+IntSet Union(const Array<IntSet>& sets, Analyzer* analyzer) {
+  PrimExpr low, high;
+  return WithAnalyzer(analyzer, [&](Analyzer* a) -> IntSet {
+    for (const IntSet& set : sets) {
+      if (set.IsNothing()) continue;
+      if (!low.defined()) {
+        low = set.min(), high = set.max();
+        continue;
+      }
+      if (!Unbounded(low)) {
+        low = Unbounded(set.min()) ? set.min() : a->Simplify(tvm::min(low, set.min()));
+      }
+      if (!Unbounded(high)) {
+        high = Unbounded(set.max()) ? set.max() : a->Simplify(tvm::max(high, set.max()));
+      }
+    }
+    if (!low.defined()) return IntSet::Nothing();
+    return SameExpr(low, high) ? IntSet::SinglePoint(low) : IntSet::Interval(low, high);
+  });
+}
+
+IntSet Intersect(const Array<IntSet>& sets, Analyzer* analyzer) {
+  PrimExpr low = NegInf(), high = PosInf();
+  return WithAnalyzer(analyzer, [&](Analyzer* a) -> IntSet {
+    for (const IntSet& set : sets) {
+      if (set.IsNothing()) return IntSet::Nothing();
+      if (!Unbounded(set.min())) {
+        low = Unbounded(low) ? set.min() : a->Simplify(tvm::max(low, set.min()));
+      }
+      if (!Unbounded(set.max())) {
+        high = Unbounded(high) ? set.max() : a->Simplify(tvm::min(high, set.max()));
+      }
+    }
+    if (!Unbounded(low) && !Unbounded(high) && a->CanProve(high < low)) return IntSet::Nothing();
+    return SameExpr(low, high) ? IntSet::SinglePoint(low) : IntSet::Interval(low, high);
+  });
+}
+
+TVM_REGISTER_GLOBAL("arith.IntervalSet").set_body_typed([](PrimExpr min, PrimExpr max) {
+  return IntervalSet(min, max);
+});
+TVM_REGISTER_GLOBAL("arith.IntervalSet_everything").set_body_typed([] {
+  return IntSet::Everything();
+});
+TVM_REGISTER_GLOBAL("arith.PosInf").set_body_typed([] { return PosInf(); });
+TVM_REGISTER_GLOBAL("arith.NegInf").set_body_typed([] { return NegInf(); });
+TVM_REGISTER_GLOBAL("arith.IntSetIsNothing").set_body_typed([](IntSet set) {
+  return set.IsNothing();
+});
+TVM_REGISTER_GLOBAL("arith.IntSetIsEverything").set_body_typed([](IntSet set) {
+  return set.IsEverything();
+});
+TVM_REGISTER_GLOBAL("arith.EvalSet")
+    .set_body_typed([](PrimExpr expr, Map<Var, IntSet> dom_map) { return EvalSet(expr, dom_map); });
+TVM_REGISTER_GLOBAL("arith.IntSetUnion").set_body_typed([](Array<IntSet> sets) {
+  return Union(sets);
+});
+TVM_REGISTER_GLOBAL("arith.IntSetIntersect").set_body_typed([](Array<IntSet> sets) {
+  return Intersect(sets);
+});
+
+}  // namespace arith
+}  // namespace tvm
