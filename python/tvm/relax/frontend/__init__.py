@@ -1,0 +1,1 @@
+"""Importers: one package for each framework, imported when asked for."""

@@ -1,0 +1,235 @@
+"""From an exported PyTorch program to a module with one graph function, ``main``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+
+import tvm
+from tvm.ir import IRModule, RelayExpr
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, Tuple, Var
+from tvm.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+
+from .ops import CONVERTERS, Arguments, UnsupportedUse, operator_name
+
+__all__ = ["from_exported_program", "from_module"]
+
+
+def from_module(
+    model: torch.nn.Module,
+    example_args: Sequence[Any],
+    example_kwargs: Mapping[str, Any] | None = None,
+    keep_params_as_input: bool = False,
+) -> IRModule:
+    """Import a torch module as it behaves in eval mode.
+
+    Parameters
+    ----------
+    model : left as it was, its training flags included.
+    example_args, example_kwargs : inputs of the shapes and types the imported module is for.
+    keep_params_as_input : see :func:`from_exported_program`.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message.
+    """
+    with _eval_mode(model), torch.no_grad():
+        program = torch.export.export(model, tuple(example_args), dict(example_kwargs or {}))
+    return from_exported_program(program, keep_params_as_input=keep_params_as_input)
+
+
+@contextmanager
+def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def from_exported_program(
+    program: torch.export.ExportedProgram, keep_params_as_input: bool = False
+) -> IRModule:
+    """Import what ``torch.export.export`` gave.
+
+    Parameters
+    ----------
+    program : exported with fixed shapes, from a module in eval mode.
+    keep_params_as_input : make parameters and buffers inputs of ``main``, after the user's inputs,
+        instead of constants.
+
+    Returns
+    -------
+    A module whose ``main`` takes the user's tensors in order (nested inputs flattened) and returns
+    a tensor, or a tuple when the torch module returns anything but a single tensor.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported: one message names each with the module that
+        uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
+    """
+    # Without in-place operators a node's value never changes after it was made, which the
+    # translation relies on; nothing else is decomposed.
+    functional = program.run_decompositions({})
+    return _Importer(functional, keep_params_as_input).run()
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """An operator that has no translation, and the module that uses it."""
+
+    operator: str
+    module: str
+    reason: str
+
+
+class _Importer:
+    def __init__(self, program: torch.export.ExportedProgram, keep_params_as_input: bool) -> None:
+        self._program = program
+        self._keep_params = keep_params_as_input
+        self._builder = BlockBuilder()
+        self._values: dict[torch.fx.Node, Any] = {}
+        self._problems: list[_Problem] = []
+
+    def run(self) -> IRModule:
+        params = self._bind_inputs()
+        nodes = self._program.graph.nodes
+        with self._builder.function("main", params):
+            with self._builder.dataflow():
+                for node in nodes:
+                    if node.op == "call_function":
+                        self._values[node] = self._convert(node)
+                outputs = [
+                    item if isinstance(item, Constant) else self._builder.emit_output(item)
+                    for item in self._outputs()
+                ]
+            if self._problems:
+                raise ValueError(self._report())
+            single = self._returns_one_tensor()
+            self._builder.emit_func_output(outputs[0] if single else Tuple(outputs))
+        return self._builder.get()
+
+    def _bind_inputs(self) -> list[Var]:
+        """Parameters of the function: the user's inputs first."""
+        placeholders = {n.name: n for n in self._program.graph.nodes if n.op == "placeholder"}
+        params: list[Var] = []
+        weights: list[Var] = []
+        for spec in self._program.graph_signature.input_specs:
+            node = placeholders[spec.arg.name]
+            if spec.kind is InputKind.USER_INPUT:
+                if isinstance(node.meta.get("val"), torch.Tensor):
+                    self._values[node] = Var(node.name, _struct_info(node))
+                    params.append(self._values[node])
+                else:
+                    # A number given as an example is part of the exported program.
+                    self._values[node] = node.meta.get("val")
+                continue
+            tensor = self._tensor(str(spec.target))
+            if self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR:
+                self._values[node] = Var(node.name, _struct_info(node))
+                weights.append(self._values[node])
+            else:
+                self._values[node] = Constant(
+                    tvm.nd.array(tensor.detach().cpu().contiguous().numpy())
+                )
+        return params + weights
+
+    def _tensor(self, target: str) -> torch.Tensor:
+        for source in (self._program.state_dict, self._program.constants):
+            if target in source:
+                return source[target]
+        raise ValueError(
+            f"relax.frontend.torch: the exported program has no tensor '{target}'; export again"
+        )
+
+    def _convert(self, node: torch.fx.Node) -> Any:
+        name = operator_name(node.target)
+        converter = CONVERTERS.get(name)
+        try:
+            if converter is None:
+                raise UnsupportedUse("")
+            value = converter(Arguments(self._builder, node, self._values.__getitem__))
+        except UnsupportedUse as problem:
+            self._problems.append(_Problem(name, _module_path(node), str(problem)))
+            # A stand-in of the right shape, so that the rest is looked at too.
+            return _stand_in(node)
+        if isinstance(value, list):
+            return [self._bind(item) for item in value]
+        return self._bind(value)
+
+    def _bind(self, value: RelayExpr) -> RelayExpr:
+        return value if isinstance(value, (Var, Constant)) else self._builder.emit(value)
+
+    def _outputs(self) -> list[RelayExpr]:
+        signature = self._program.graph_signature
+        (output,) = (n for n in self._program.graph.nodes if n.op == "output")
+        values = []
+        for spec, item in zip(signature.output_specs, output.args[0]):
+            if spec.kind is not OutputKind.USER_OUTPUT:
+                raise ValueError(
+                    f"relax.frontend.torch: the program writes to '{spec.target}'; only programs "
+                    "that leave their inputs and buffers alone can be imported (is the module in "
+                    "eval mode?)"
+                )
+            if not isinstance(item, torch.fx.Node):
+                raise ValueError(
+                    f"relax.frontend.torch: result {item!r} is not a tensor; return tensors only"
+                )
+            values.append(self._values[item])
+        if not values:
+            raise ValueError("relax.frontend.torch: the program returns nothing")
+        return values
+
+    def _returns_one_tensor(self) -> bool:
+        spec = self._program.call_spec.out_spec
+        return spec is None or spec.is_leaf()
+
+    def _report(self) -> str:
+        lines = dict.fromkeys(
+            f"  {p.operator}{' ' + p.reason if p.reason else ''}, used by {p.module}"
+            for p in self._problems
+        )
+        return "relax.frontend.torch: these operators cannot be imported:\n" + "\n".join(lines)
+
+
+def _module_path(node: torch.fx.Node) -> str:
+    """The innermost module around a node, as ``features.0 (Conv2d)``."""
+    stack = node.meta.get("nn_module_stack") or {}
+    if not stack:
+        return "the top level"
+    path, kind = list(stack.values())[-1]
+    name = kind if isinstance(kind, str) else kind.__name__
+    return f"{path or 'the top level'} ({name.split('.')[-1]})"
+
+
+def _struct_info(node: torch.fx.Node) -> StructInfo:
+    return _tensor_info(node.meta["val"], node.name)
+
+
+def _tensor_info(tensor: torch.Tensor, name: str) -> TensorStructInfo:
+    if not all(isinstance(extent, int) for extent in tensor.shape):
+        raise ValueError(
+            f"relax.frontend.torch: '{name}' has the dynamic shape {tuple(tensor.shape)}; export "
+            "with fixed shapes"
+        )
+    return TensorStructInfo(tensor.shape, str(tensor.dtype).removeprefix("torch."))
+
+
+def _stand_in(node: torch.fx.Node) -> Any:
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return Var(node.name, _tensor_info(value, node.name))
+    if isinstance(value, (tuple, list)):
+        return [
+            Var(f"{node.name}_{i}", _tensor_info(item, node.name))
+            for i, item in enumerate(value)
+        ]
+    return Var(node.name, TupleStructInfo([]))

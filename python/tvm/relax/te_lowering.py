@@ -1,0 +1,135 @@
+"""From a group of graph operators to the te tensors that compute it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir import RelayExpr
+
+from .expr import Call, Constant, Function, ShapeExpr, Tuple, Var
+from .op import attrs_of, op_spec, scalar_value
+from .struct_info import StructInfo, static_shape, tensor_fields
+
+__all__ = ["TEFunction", "call_flop", "function_to_te", "tensors_flop"]
+
+
+@dataclass(frozen=True)
+class TEFunction:
+    """A computation as te tensors.
+
+    Attributes
+    ----------
+    inputs : placeholders, one for each parameter of the graph function.
+    outputs : results, in order.
+    """
+
+    inputs: tuple[te.Tensor, ...]
+    outputs: tuple[te.Tensor, ...]
+
+    @property
+    def args(self) -> list[te.Tensor]:
+        """Inputs, then outputs: the arguments of the kernel."""
+        return [*self.inputs, *self.outputs]
+
+
+def _placeholder(info: StructInfo, name: str) -> te.Tensor:
+    return te.placeholder(static_shape(info), dtype=str(info.dtype), name=name)
+
+
+def _compute(call: Call, env: dict[Var, Any]) -> te.Tensor | list[te.Tensor]:
+    def operand(expr: RelayExpr) -> Any:
+        if isinstance(expr, ShapeExpr):
+            return tuple(int(extent) for extent in expr.values)
+        if isinstance(expr, Tuple):
+            return [operand(item) for item in expr.fields]
+        number = scalar_value(expr)
+        return env[expr] if number is None else number
+
+    result = op_spec(call.op).compute(*(operand(arg) for arg in call.args), **attrs_of(call))
+    return result if isinstance(result, te.Tensor) else list(result)
+
+
+def function_to_te(func: Function) -> TEFunction:
+    """The te tensors of a function made of operators only, as fusion forms them.
+
+    Raises
+    ------
+    ValueError : a parameter has no fixed shape, or an operator has no te computation.
+    """
+    inputs = tuple(_placeholder(p.struct_info, str(p.name_hint)) for p in func.params)
+    env: dict[Var, Any] = dict(zip(func.params, inputs))
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            env[binding.var] = _compute(binding.value, env)
+    result = func.body.body
+    outputs = env[result] if isinstance(result, Var) else [env[item] for item in result.fields]
+    return TEFunction(
+        inputs, (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs)
+    )
+
+
+_FLOP_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)
+
+
+def _expression_flop(expr: tir.PrimExpr) -> int:
+    """Floating-point operations to evaluate an expression once; a call counts as one."""
+    count = 0
+
+    def visit(node: Any) -> None:
+        nonlocal count
+        if isinstance(node, _FLOP_NODES):
+            count += str(node.dtype).startswith(("float", "bfloat"))
+        elif isinstance(node, tir.Call):
+            name = str(getattr(node.op, "name", ""))
+            is_branch = name in ("tir.if_then_else", "tir.likely")
+            count += not is_branch and str(node.dtype).startswith(("float", "bfloat"))
+
+    tir.stmt_functor.post_order_visit(expr, visit)
+    return count
+
+
+def _op_flop(operation: te.Operation) -> int:
+    points = math.prod(int(axis.dom.extent) for axis in operation.axis)
+    body = operation.body[0]
+    if isinstance(body, tir.Reduce):
+        points *= math.prod(int(axis.dom.extent) for axis in body.axis)
+        # Each point computes its term and combines it.
+        return points * sum(_expression_flop(source) + 1 for source in body.source)
+    return points * sum(_expression_flop(expr) for expr in operation.body)
+
+
+def tensors_flop(outputs: tuple[te.Tensor, ...] | list[te.Tensor]) -> int:
+    """Floating-point operations of one run of everything the outputs depend on."""
+    total = 0
+    pending = [tensor.op for tensor in outputs]
+    seen: set[te.Operation] = set()
+    while pending:
+        operation = pending.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        pending.extend(tensor.op for tensor in operation.input_tensors)
+        if isinstance(operation, te.ComputeOp):
+            total += _op_flop(operation)
+    return total
+
+
+@functools.lru_cache(maxsize=1024)
+def _signature_flop(name: str, shapes: tuple[Any, ...], attrs: tuple[Any, ...]) -> int:
+    tensors = [te.placeholder(shape, dtype=dtype, name="x") for shape, dtype in shapes]
+    result = op_spec(name).compute(*tensors, **dict(attrs))
+    return tensors_flop([result] if isinstance(result, te.Tensor) else list(result))
+
+
+def call_flop(call: Call) -> int:
+    """Floating-point operations of one operator call whose operands are all tensors."""
+    shapes = tuple(
+        (static_shape(info), str(info.dtype))
+        for arg in call.args
+        for info in tensor_fields(arg.struct_info)
+    )
+    return _signature_flop(str(call.op.name), shapes, tuple(sorted(attrs_of(call).items())))

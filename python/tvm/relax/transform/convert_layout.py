@@ -1,0 +1,207 @@
+"""Convolutions and pools in NHWC, where the channels of a pixel are neighbours in memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvm.ir import IRModule, RelayExpr
+
+from .. import op
+from ..expr import Call, Constant, Function, Tuple, Var, const
+from ..op import OpPattern
+from ..struct_info import TensorStructInfo, static_shape
+from .rewriter import FunctionRewriter, map_functions
+
+__all__ = ["convert_layout"]
+
+_TO_NHWC = (0, 2, 3, 1)
+_TO_NCHW = (0, 3, 1, 2)
+_POOLS = ("relax.nn.max_pool2d", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool2d")
+_REDUCTIONS = ("relax.sum", "relax.mean", "relax.max", "relax.min")
+
+
+def _is_4d(expr: RelayExpr) -> bool:
+    info = expr.struct_info
+    return isinstance(info, TensorStructInfo) and info.ndim == 4
+
+
+class _NHWCConverter(FunctionRewriter):
+    """Keeps, next to values in NCHW, their NHWC form, and makes either only when it is read.
+
+    A value computed in NHWC has its NCHW variable bound to a transpose. Readers that can work in
+    NHWC take the NHWC form, so that transpose stays only where it is needed: at the borders.
+    """
+
+    def __init__(self, func: Function) -> None:
+        super().__init__(func)
+        # NHWC form of variables of the new function.
+        self._nhwc: dict[Var, RelayExpr] = {}
+        # Variables that hold an NCHW value flattened to (batch, channels * height * width), with
+        # the same value flattened from NHWC, and its (channels, height, width).
+        self._flat: dict[Var, tuple[RelayExpr, tuple[int, int, int]]] = {}
+        self._converted: RelayExpr | None = None
+        self._flattened: tuple[RelayExpr, tuple[int, int, int]] | None = None
+
+    def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
+        if not isinstance(value, Call) or not op.has_op(value.op):
+            return value
+        name = str(value.op.name)
+        if name == "relax.nn.conv2d":
+            return self._conv2d(value)
+        if name in _POOLS and op.attrs_of(value)["layout"] == "NCHW":
+            return self._pool(value)
+        if name in _REDUCTIONS and self._has_nhwc(value.args[0]):
+            return self._reduction(value)
+        if name == "relax.concat":
+            return self._concat(value)
+        if name == "relax.reshape" and self._has_nhwc(value.args[0]):
+            return self._reshape(value)
+        if name == "relax.nn.dense" and value.args[0] in self._flat:
+            return self._dense(value)
+        if op.op_spec(value.op).pattern <= OpPattern.BROADCAST and _is_4d(value):
+            return self._elementwise(value)
+        return value
+
+    def _bind(self, var: Var, value: RelayExpr) -> Var:
+        bound = super()._bind(var, value)
+        if self._converted is not None:
+            self._nhwc[bound], self._converted = self._converted, None
+        if self._flattened is not None:
+            self._flat[bound], self._flattened = self._flattened, None
+        return bound
+
+    def _has_nhwc(self, expr: RelayExpr) -> bool:
+        return isinstance(expr, Var) and expr in self._nhwc
+
+    def _in_nhwc(self, expr: RelayExpr) -> RelayExpr:
+        """The NHWC form of a value of rank 4, made on first use."""
+        if isinstance(expr, Constant):
+            return const(np.ascontiguousarray(expr.data.numpy().transpose(_TO_NHWC)))
+        if not self._has_nhwc(expr):
+            self._nhwc[expr] = self.emit(op.permute_dims(expr, _TO_NHWC))
+        return self._nhwc[expr]
+
+    def _from_nhwc(self, value: RelayExpr) -> RelayExpr:
+        """What the old variable is bound to when its value is computed in NHWC."""
+        nhwc = self.emit(value)
+        transposed = op.permute_dims(nhwc, _TO_NCHW)
+        self._converted = nhwc
+        return transposed
+
+    def _conv2d(self, call: Call) -> RelayExpr:
+        settings = op.attrs_of(call)
+        if settings.pop("data_layout") != "NCHW":
+            return call
+        settings.pop("kernel_layout")
+        data, weight = call.args
+        filters, per_group, kernel_h, kernel_w = static_shape(weight.struct_info)
+        channels = static_shape(data.struct_info)[1]
+        depthwise = per_group == 1 and settings["groups"] == channels and channels > 1
+        order = (2, 3, 1, 0)
+        shape = (kernel_h, kernel_w, channels, filters // channels) if depthwise else None
+        if isinstance(weight, Constant):
+            array = weight.data.numpy().transpose(order)
+            weight = const(np.ascontiguousarray(array.reshape(shape) if shape else array))
+        else:
+            weight = self.emit(op.permute_dims(weight, order))
+            weight = self.emit(op.reshape(weight, shape)) if shape else weight
+        return self._from_nhwc(
+            op.nn.conv2d(
+                self._in_nhwc(data),
+                weight,
+                data_layout="NHWC",
+                kernel_layout="HWOI" if depthwise else "HWIO",
+                **settings,
+            )
+        )
+
+    def _pool(self, call: Call) -> RelayExpr:
+        settings = {**op.attrs_of(call), "layout": "NHWC"}
+        name = str(call.op.name).removeprefix("relax.")
+        return self._from_nhwc(op.make_call(name, self._in_nhwc(call.args[0]), **settings))
+
+    def _elementwise(self, call: Call) -> RelayExpr:
+        if not any(self._has_nhwc(arg) for arg in call.args):
+            return call
+        args = [self._spread_in_nhwc(arg) for arg in call.args]
+        name = str(call.op.name).removeprefix("relax.")
+        return self._from_nhwc(op.make_call(name, *args, **op.attrs_of(call)))
+
+    def _spread_in_nhwc(self, arg: RelayExpr) -> RelayExpr:
+        """An operand of a broadcasting operator whose other operand is in NHWC."""
+        if not isinstance(arg.struct_info, TensorStructInfo):
+            return arg
+        shape = static_shape(arg.struct_info)
+        if len(shape) == 4:
+            return self._in_nhwc(arg)
+        if math.prod(shape) == 1 and len(shape) < 2:
+            return arg
+        full = (1,) * (4 - len(shape)) + shape
+        if isinstance(arg, Constant):
+            array = np.ascontiguousarray(arg.data.numpy().reshape(full).transpose(_TO_NHWC))
+            # A bias in NHWC is a plain vector along the innermost dimension.
+            return const(array.reshape(-1) if array.size == array.shape[3] else array)
+        return self.emit(op.permute_dims(self.emit(op.reshape(arg, full)), _TO_NHWC))
+
+    def _reduction(self, call: Call) -> RelayExpr:
+        settings = op.attrs_of(call)
+        axis = settings.get("axis")
+        axes = range(4) if axis is None else (axis,) if isinstance(axis, int) else axis
+        reduced = sorted({a % 4 for a in axes})
+        kept = [a for a in range(4) if a not in reduced]
+        keepdims = bool(settings.get("keepdims", False))
+        # Without keepdims the remaining dimensions must come in the order they had.
+        positions = [_TO_NHWC.index(a) for a in kept]
+        if not keepdims and positions != sorted(positions):
+            return call
+        name = str(call.op.name).removeprefix("relax.")
+        result = op.make_call(
+            name,
+            self._in_nhwc(call.args[0]),
+            axis=sorted(_TO_NHWC.index(a) for a in reduced),
+            keepdims=keepdims,
+        )
+        return self._from_nhwc(result) if keepdims else result
+
+    def _concat(self, call: Call) -> RelayExpr:
+        fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()
+        if not any(self._has_nhwc(field) for field in fields):
+            return call
+        axis = op.attrs_of(call)["axis"] % 4
+        return self._from_nhwc(
+            op.concat([self._in_nhwc(field) for field in fields], _TO_NHWC.index(axis))
+        )
+
+    def _reshape(self, call: Call) -> RelayExpr:
+        data = call.args[0]
+        batch, channels, height, width = static_shape(data.struct_info)
+        target = static_shape(call.struct_info)
+        if channels == 1 or height * width == 1:
+            # Both layouts hold the elements in the same order, so no transpose is needed.
+            return op.reshape(self._in_nhwc(data), target)
+        if target == (batch, channels * height * width):
+            flat = self.emit(op.reshape(self._in_nhwc(data), target))
+            self._flattened = (flat, (channels, height, width))
+        return call
+
+    def _dense(self, call: Call) -> RelayExpr:
+        flat, (channels, height, width) = self._flat[call.args[0]]
+        weight = call.args[1]
+        if not isinstance(weight, Constant):
+            return call
+        array = weight.data.numpy()
+        grid = array.reshape(len(array), channels, height, width).transpose(_TO_NHWC)
+        return op.nn.dense(flat, const(np.ascontiguousarray(grid.reshape(array.shape))))
+
+
+def convert_layout(mod: IRModule) -> IRModule:
+    """The module with NCHW convolutions and pools in NHWC.
+
+    Weights become HWIO, or (height, width, channels, multiplier) when depthwise. Elementwise
+    operators, reductions and concatenations between them follow; a flattened value keeps its NCHW
+    element order for its readers, except that a dense layer with constant weights has these
+    permuted instead. Transposes that nobody reads are left for dead code elimination.
+    """
+    return map_functions(mod, lambda func: _NHWCConverter(func).run())

@@ -1,0 +1,267 @@
+"""Groups operators into the kernels they will be compiled to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import tvm.ir
+from tvm.ir import GlobalVar, IRModule, RelayExpr
+
+from .. import op
+from ..block_builder import NameSupply
+from ..expr import (
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from ..op import OpPattern
+from ..struct_info import TensorStructInfo, static_shape
+from ..te_lowering import call_flop
+from .rewriter import graph_functions, uses_of
+
+__all__ = ["fuse_ops"]
+
+
+@dataclass
+class _Node:
+    """One binding of a block."""
+
+    index: int
+    binding: VarBinding
+    # None for what is not an operator, or is a view that costs nothing.
+    pattern: OpPattern | None
+    shape: tuple[int, ...]
+    users: list[int] = field(default_factory=list)
+    escapes: bool = False
+    # Immediate post-dominator: where all paths from here meet again; None for the block's end.
+    meet: int | None = None
+    depth: int = 0
+    group: int | None = None
+
+
+def _pattern_of(value: RelayExpr) -> OpPattern | None:
+    if not isinstance(value, Call) or not op.has_op(value.op):
+        return None
+    spec = op.op_spec(value.op)
+    return None if spec.is_view else spec.pattern
+
+
+def _analyse(block: DataflowBlock) -> list[_Node]:
+    nodes: list[_Node] = []
+    producer: dict[Var, int] = {}
+    for i, binding in enumerate(block.bindings):
+        pattern = _pattern_of(binding.value)
+        info = binding.var.struct_info
+        shape = static_shape(info) if isinstance(info, TensorStructInfo) else ()
+        node = _Node(i, binding, pattern, shape, escapes=not isinstance(binding.var, DataflowVar))
+        for var in uses_of(binding.value):
+            if var in producer and i not in nodes[producer[var]].users:
+                nodes[producer[var]].users.append(i)
+        producer[binding.var] = i
+        nodes.append(node)
+    for node in reversed(nodes):
+        _set_meet(node, nodes)
+    return nodes
+
+
+def _set_meet(node: _Node, nodes: list[_Node]) -> None:
+    if node.escapes or not node.users:
+        node.depth = 1
+        return
+    meet: int | None = node.users[0]
+    for user in node.users[1:]:
+        meet = _common(meet, user, nodes)
+    node.meet = meet
+    node.depth = 1 if meet is None else nodes[meet].depth + 1
+
+
+def _common(a: int | None, b: int | None, nodes: list[_Node]) -> int | None:
+    """Nearest common ancestor in the tree of immediate post-dominators."""
+    while a is not None and b is not None and a != b:
+        if nodes[a].depth >= nodes[b].depth:
+            a = nodes[a].meet
+        else:
+            b = nodes[b].meet
+    return a if a is not None and b is not None else None
+
+
+def _between(start: int, end: int, nodes: list[_Node]) -> list[int]:
+    """Nodes on the paths from start to end, end included, start not."""
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        for user in nodes[pending.pop()].users:
+            if user not in seen:
+                seen.add(user)
+                if user != end:
+                    pending.append(user)
+    return sorted(seen)
+
+
+def _absorb(anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int]) -> None:
+    """Extends a group by what follows it as long as everything up to the next meeting fits."""
+    anchor_node = nodes[anchor]
+    last = anchor
+    while nodes[last].meet is not None:
+        end = nodes[last].meet
+        assert end is not None
+        added = _between(last, end, nodes)
+        for i in added:
+            node = nodes[i]
+            if node.pattern is None or node.pattern > limit or node.group is not None:
+                return
+            # What follows is computed element by element with the anchor's result, so it must not
+            # have more elements, and for a heavy anchor it must have the same ones.
+            if limit <= OpPattern.BROADCAST and node.shape != anchor_node.shape:
+                return
+            if math.prod(node.shape) > math.prod(anchor_node.shape):
+                return
+        for i in added:
+            nodes[i].group = anchor
+            members.append(i)
+        last = end
+
+
+def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
+    """Members of each group by its anchor."""
+    groups: dict[int, list[int]] = {}
+    heavy = [
+        n for n in nodes if n.pattern in (OpPattern.OUT_FUSABLE, OpPattern.COMM_REDUCE)
+    ]
+    # Where two could take the same epilogue, a residual addition for instance, it goes to the one
+    # with more work, which hides it better; ties go to the later one.
+    heavy.sort(key=lambda n: (-call_flop(n.binding.value), -n.index))
+    for node in heavy:
+        node.group = node.index
+    light = [n for n in nodes if n.pattern is not None and n.pattern <= OpPattern.INJECTIVE]
+    for node in heavy:
+        members = groups.setdefault(node.index, [node.index])
+        _absorb(node.index, OpPattern.BROADCAST, nodes, members)
+    for node in light:
+        if node.group is None:
+            node.group = node.index
+            members = groups.setdefault(node.index, [node.index])
+            _absorb(node.index, OpPattern.INJECTIVE, nodes, members)
+    for node in nodes:
+        if node.pattern is OpPattern.OPAQUE:
+            node.group = node.index
+            groups[node.index] = [node.index]
+    return groups
+
+
+def _op_label(call: Call) -> str:
+    name = str(call.op.name).split(".")[-1]
+    if name != "conv2d":
+        return name
+    settings = op.attrs_of(call)
+    if settings["kernel_layout"] == "HWOI":
+        return "depthwise_conv2d"
+    return "conv2d" if settings["groups"] == 1 else "group_conv2d"
+
+
+class _Fuser:
+    """Makes the group functions of one module; groups of equal structure share one."""
+
+    def __init__(self, names: NameSupply) -> None:
+        self._names = names
+        self.functions: dict[GlobalVar, Function] = {}
+        self._by_hash: dict[int, list[GlobalVar]] = {}
+
+    def fuse(self, func: Function) -> Function:
+        blocks = [
+            self._fuse_block(block) if isinstance(block, DataflowBlock) else block
+            for block in func.body.blocks
+        ]
+        return Function(
+            func.params, SeqExpr(blocks, func.body.body), is_pure=func.is_pure, attrs=func.attrs
+        )
+
+    def _fuse_block(self, block: BindingBlock) -> DataflowBlock:
+        nodes = _analyse(block)
+        groups = _form_groups(nodes)
+        # A group is called where its last member stood: by then all it reads has been computed.
+        by_last = {max(members): sorted(members) for members in groups.values()}
+        bindings = []
+        for node in nodes:
+            if node.index in by_last:
+                members = [nodes[i].binding for i in by_last[node.index]]
+                bindings.append(VarBinding(node.binding.var, self._call_group(members)))
+            elif node.group is None:
+                bindings.append(node.binding)
+        return DataflowBlock(bindings)
+
+    def _call_group(self, members: Sequence[VarBinding]) -> Call:
+        params: list[Var] = []
+        args: list[RelayExpr] = []
+        inner: dict[Var, Var] = {}
+
+        def localise(expr: RelayExpr) -> RelayExpr:
+            if isinstance(expr, Tuple):
+                return Tuple([localise(item) for item in expr.fields])
+            if isinstance(expr, ShapeExpr) or op.scalar_value(expr) is not None:
+                return expr
+            if isinstance(expr, Var) and expr in inner:
+                return inner[expr]
+            for param, arg in zip(params, args):
+                if arg.same_as(expr):
+                    return param
+            assert isinstance(expr, (Var, Constant))
+            params.append(Var(f"p{len(params)}", expr.struct_info))
+            args.append(expr)
+            return params[-1]
+
+        bindings = []
+        for i, member in enumerate(members):
+            call = member.value
+            value = Call(
+                call.op, [localise(a) for a in call.args], call.attrs, (), call.struct_info
+            )
+            last = i == len(members) - 1
+            var = Var("gv", call.struct_info) if last else DataflowVar(f"lv{i}", call.struct_info)
+            inner[member.var] = var
+            bindings.append(VarBinding(var, value))
+        body = SeqExpr([DataflowBlock(bindings)], bindings[-1].var)
+        func = Function(params, body, attrs={"Primitive": 1})
+        labels = [_op_label(member.value) for member in members]
+        name = "_".join(labels) if len(labels) == 1 else "fused_" + "_".join(labels)
+        return Call(self._share(func, name), args, None, (), func.ret_struct_info)
+
+    def _share(self, func: Function, name: str) -> GlobalVar:
+        same = self._by_hash.setdefault(tvm.ir.structural_hash(func), [])
+        for gvar in same:
+            if tvm.ir.structural_equal(self.functions[gvar], func):
+                return gvar
+        gvar = GlobalVar(self._names.fresh(name))
+        self.functions[gvar] = func
+        same.append(gvar)
+        return gvar
+
+
+def fuse_ops(mod: IRModule) -> IRModule:
+    """The module with every operator inside a function of attribute "Primitive".
+
+    A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
+    the rest of the elementwise and injective operators form chains. A group has one output: with
+    several readers of a value, everything up to the point where all paths meet is taken, or
+    nothing. Constants other than scalars become parameters, and groups that differ only in these
+    are one function, called several times. Views such as reshape stay outside.
+    """
+    names = NameSupply()
+    functions = dict(mod.functions.items())
+    for gvar in functions:
+        names.fresh(str(gvar.name_hint))
+    fuser = _Fuser(names)
+    for gvar, func in graph_functions(mod).items():
+        functions[gvar] = fuser.fuse(func)
+    functions.update(fuser.functions)
+    return IRModule(functions)
