@@ -10,7 +10,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir import RelayExpr
 
-from .expr import Call, Constant, Function, ShapeExpr, Tuple, Var
+from .expr import Call, Function, ShapeExpr, Tuple, Var
 from .op import attrs_of, op_spec, scalar_value
 from .struct_info import StructInfo, static_shape, tensor_fields
 
@@ -67,9 +67,7 @@ def function_to_te(func: Function) -> TEFunction:
             env[binding.var] = _compute(binding.value, env)
     result = func.body.body
     outputs = env[result] if isinstance(result, Var) else [env[item] for item in result.fields]
-    return TEFunction(
-        inputs, (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs)
-    )
+    return TEFunction(inputs, (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs))
 
 
 _FLOP_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)

@@ -104,12 +104,9 @@ class FunctionState {
     } else {
       call.name = executable.kernels[instruction.kernel];
       call.kernel = executable.imports()[0].GetFunction(call.name, true);
-      if (!call.kernel.defined()) {
-        if (const PackedFunc* global = Registry::Get(call.name.str())) call.kernel = *global;
-      }
       TVM_CHECK(call.kernel.defined(), ValueError)
           << "VirtualMachine: '" << function_.name << "' calls '" << call.name
-          << "', which is neither in the executable nor a registered function";
+          << "', which the executable does not have; export it again";
     }
     for (int64_t arg : instruction.args) {
       TVMAny value{};

@@ -1,6 +1,55 @@
 """Graph operators; each function makes a call whose struct info is known."""
 
-from . import computations, nn
+from . import basic, nn
+from . import computations as computations
 from .base import attrs_of, call_tir, infer_struct_info, make_call, scalar_value
-from .basic import *  # noqa: F403
+from .basic import (
+    add,
+    astype,
+    broadcast_to,
+    clip,
+    concat,
+    divide,
+    erf,
+    exp,
+    expand_dims,
+    flatten,
+    log,
+    matmul,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    multiply,
+    negative,
+    permute_dims,
+    power,
+    reshape,
+    rsqrt,
+    sigmoid,
+    split,
+    sqrt,
+    squeeze,
+    strided_slice,
+    subtract,
+    sum,
+    tanh,
+)
 from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
+
+__all__ = [
+    "OpPattern",
+    "OpSpec",
+    "attrs_of",
+    "call_tir",
+    "get_op",
+    "has_op",
+    "infer_struct_info",
+    "make_call",
+    "nn",
+    "op_spec",
+    "register",
+    "scalar_value",
+    *basic.__all__,
+]

@@ -135,9 +135,7 @@ def _absorb(anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int
 def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
     """Members of each group by its anchor."""
     groups: dict[int, list[int]] = {}
-    heavy = [
-        n for n in nodes if n.pattern in (OpPattern.OUT_FUSABLE, OpPattern.COMM_REDUCE)
-    ]
+    heavy = [n for n in nodes if n.pattern in (OpPattern.OUT_FUSABLE, OpPattern.COMM_REDUCE)]
     # Where two could take the same epilogue, a residual addition for instance, it goes to the one
     # with more work, which hides it better; ties go to the later one.
     heavy.sort(key=lambda n: (-call_flop(n.binding.value), -n.index))

@@ -229,7 +229,6 @@ def _stand_in(node: torch.fx.Node) -> Any:
         return Var(node.name, _tensor_info(value, node.name))
     if isinstance(value, (tuple, list)):
         return [
-            Var(f"{node.name}_{i}", _tensor_info(item, node.name))
-            for i, item in enumerate(value)
+            Var(f"{node.name}_{i}", _tensor_info(item, node.name)) for i, item in enumerate(value)
         ]
     return Var(node.name, TupleStructInfo([]))

@@ -230,9 +230,7 @@ def _pow(a: Arguments) -> RelayExpr:
 
 
 def _pair(value: int | Sequence[int]) -> list[int]:
-    return [value, value] if isinstance(value, int) else [int(v) for v in value] * (
-        2 // len(value)
-    )
+    return [value, value] if isinstance(value, int) else [int(v) for v in value] * (2 // len(value))
 
 
 def _padding(a: Arguments) -> list[int]:
@@ -304,9 +302,7 @@ def _batch_norm_call(a: Arguments) -> RelayExpr:
     ones, zeros = np.ones(channels, dtype), np.zeros(channels, dtype)
     gamma = const(ones) if a["weight"] is None else a["weight"]
     beta = const(zeros) if a["bias"] is None else a["bias"]
-    return op.nn.batch_norm(
-        a["input"], gamma, beta, mean, var, axis=1, epsilon=float(a["eps"])
-    )
+    return op.nn.batch_norm(a["input"], gamma, beta, mean, var, axis=1, epsilon=float(a["eps"]))
 
 
 @_converter("aten.linear.default")

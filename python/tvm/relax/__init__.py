@@ -1,0 +1,71 @@
+"""The graph level: networks as functions of tensors, their passes, and their execution."""
+
+from . import expr, op, struct_info, transform
+from .block_builder import BlockBuilder
+from .expr import (
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+    const,
+)
+from .extract import FusedGroup, extract_tasks, fused_groups
+from .struct_info import (
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from .vm import Executable, VirtualMachine, load_executable
+from .vm_build import GroupSchedule, build
+
+__all__ = [
+    "BindingBlock",
+    "BlockBuilder",
+    "Call",
+    "Constant",
+    "DataflowBlock",
+    "DataflowVar",
+    "Executable",
+    "Expr",
+    "ExternFunc",
+    "Function",
+    "FusedGroup",
+    "GlobalVar",
+    "GroupSchedule",
+    "ObjectStructInfo",
+    "PrimStructInfo",
+    "SeqExpr",
+    "ShapeExpr",
+    "ShapeStructInfo",
+    "StructInfo",
+    "TensorStructInfo",
+    "Tuple",
+    "TupleGetItem",
+    "TupleStructInfo",
+    "Var",
+    "VarBinding",
+    "VirtualMachine",
+    "build",
+    "const",
+    "expr",
+    "extract_tasks",
+    "fused_groups",
+    "load_executable",
+    "op",
+    "struct_info",
+    "transform",
+]

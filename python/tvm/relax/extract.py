@@ -1,0 +1,124 @@
+"""The distinct kernels of a network as te computations: what there is to tune."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+
+from tvm import te
+from tvm.ir import GlobalVar, IRModule
+
+from .expr import Call, Constant, Function
+from .op import has_op
+from .struct_info import static_shape, tensor_fields
+from .te_lowering import TEFunction, function_to_te, tensors_flop
+from .transform import optimize_for_inference
+from .transform.rewriter import graph_functions
+
+__all__ = ["FusedGroup", "extract_tasks", "fused_groups"]
+
+
+@dataclass(frozen=True)
+class FusedGroup:
+    """One distinct kernel of a network.
+
+    Attributes
+    ----------
+    name : unique in its module, made of the operators' names.
+    function : the graph function, of attribute "Primitive".
+    weight : how often one run of the network calls it.
+    constant_inputs : positions of the inputs that are constants in every call, which a schedule may
+        have stored in another layout.
+    """
+
+    name: str
+    function: Function
+    weight: int
+    constant_inputs: frozenset[int]
+
+    @functools.cached_property
+    def te(self) -> TEFunction:
+        """The computation as te tensors; the same objects each time."""
+        return function_to_te(self.function)
+
+    @property
+    def args(self) -> list[te.Tensor]:
+        """Inputs, then outputs: what a ComputeDAG or a schedule takes."""
+        return self.te.args
+
+    @functools.cached_property
+    def flop(self) -> int:
+        """Floating-point operations of one call."""
+        return tensors_flop(self.te.outputs)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Equal for kernels of equal structure and shapes, in every process."""
+        return hashlib.sha256(str(self.function).encode()).hexdigest()[:32]
+
+    @property
+    def op_names(self) -> list[str]:
+        """Operators in order, without their prefix: ``["nn.conv2d", "add", "nn.relu"]``."""
+        return [
+            str(binding.value.op.name).removeprefix("relax.")
+            for block in self.function.body.blocks
+            for binding in block.bindings
+            if has_op(binding.value.op)
+        ]
+
+    @property
+    def input_shapes(self) -> list[tuple[int, ...]]:
+        """Shape of each input."""
+        return [static_shape(p.struct_info) for p in self.function.params]
+
+    @property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Shape of each output."""
+        return [static_shape(t) for t in tensor_fields(self.function.ret_struct_info)]
+
+
+def fused_groups(mod: IRModule) -> list[FusedGroup]:
+    """The kernels of a module that has been fused, in order of their first call.
+
+    Raises
+    ------
+    ValueError : the module has operators outside fused functions.
+    """
+    calls: dict[str, list[Call]] = {}
+    functions: dict[str, Function] = {}
+    for func in graph_functions(mod).values():
+        for block in func.body.blocks:
+            for binding in block.bindings:
+                call = binding.value
+                if isinstance(call, Call) and isinstance(call.op, GlobalVar):
+                    name = str(call.op.name_hint)
+                    calls.setdefault(name, []).append(call)
+                    functions[name] = mod[name]
+    return [
+        FusedGroup(name, functions[name], len(uses), _constant_positions(uses))
+        for name, uses in calls.items()
+    ]
+
+
+def _constant_positions(calls: list[Call]) -> frozenset[int]:
+    return frozenset(
+        i
+        for i in range(len(calls[0].args))
+        if all(isinstance(call.args[i], Constant) for call in calls)
+    )
+
+
+def extract_tasks(mod: IRModule) -> list[FusedGroup]:
+    """The kernels worth tuning, each with how often the network calls it.
+
+    Parameters
+    ----------
+    mod : an imported network, or one that has been optimised and fused already.
+
+    Returns
+    -------
+    Every distinct kernel that computes something, in order of the first call; kernels that only
+    move data are left out. Building the same module again gives kernels of the same ``key``.
+    """
+    return [group for group in fused_groups(optimize_for_inference(mod)) if group.flop > 0]
