@@ -1,4 +1,4 @@
-"""Places intermediate tensors in one block of memory so that those alive together do not overlap."""
+"""Places intermediate tensors in one block of memory; those alive together do not overlap."""
 
 from __future__ import annotations
 

@@ -3,39 +3,7 @@
 from . import basic, nn
 from . import computations as computations
 from .base import attrs_of, call_tir, infer_struct_info, make_call, scalar_value
-from .basic import (
-    add,
-    astype,
-    broadcast_to,
-    clip,
-    concat,
-    divide,
-    erf,
-    exp,
-    expand_dims,
-    flatten,
-    log,
-    matmul,
-    max,
-    maximum,
-    mean,
-    min,
-    minimum,
-    multiply,
-    negative,
-    permute_dims,
-    power,
-    reshape,
-    rsqrt,
-    sigmoid,
-    split,
-    sqrt,
-    squeeze,
-    strided_slice,
-    subtract,
-    sum,
-    tanh,
-)
+from .basic import *  # noqa: F403
 from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
 
 __all__ = [

@@ -71,7 +71,7 @@ class _BatchNormFolder(FunctionRewriter):
             rank = len(static_shape(data.struct_info))
             flat = value.args[1].data.numpy().astype("float64")
             expected = _along(np.zeros(channels), axis, rank).shape
-            # A bias of lower rank broadcasts from the right, like the full shape without leading 1s.
+            # A bias of lower rank broadcasts from the right: the full shape without leading 1s.
             if flat.size != channels or expected[rank - flat.ndim :] != flat.shape:
                 return None
             bias = flat.reshape(-1)
