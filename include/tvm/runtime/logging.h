@@ -48,7 +48,10 @@ class TVM_DLL Error : public std::exception {
 /*! \brief Make `error` the calling thread's last error, keeping kind, traceback and origin. */
 TVM_DLL void SetLastError(const Error& error);
 
-/*! \brief Raise the calling thread's last error, as set by SetLastError or TVMAPISetLastError. */
+/*! \brief The calling thread's last error, as set by SetLastError or TVMAPISetLastError. */
+TVM_DLL Error TakeLastError();
+
+/*! \brief Raise the calling thread's last error. */
 [[noreturn]] TVM_DLL void ThrowLastError();
 
 /*! \brief Collects a message and raises it when the full expression ends. */

@@ -1,0 +1,89 @@
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/registry.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+
+#include "runtime_base.h"
+#include "workspace_pool.h"
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+constexpr int kMaxDeviceType = 64;
+
+std::array<std::atomic<DeviceAPI*>, kMaxDeviceType>& Table() {
+  static std::array<std::atomic<DeviceAPI*>, kMaxDeviceType> table{};
+  return table;
+}
+
+WorkspacePool& ThreadPoolOf(DeviceAPI* api, Device device) {
+  thread_local std::map<std::pair<int, int>, std::unique_ptr<WorkspacePool>> pools;
+  auto& pool = pools[{device.device_type, device.device_id}];
+  if (pool == nullptr) pool = std::make_unique<WorkspacePool>(api, device);
+  return *pool;
+}
+
+}  // namespace
+
+bool DeviceAPI::Register(int device_type, DeviceAPI* api) {
+  ICHECK(device_type > 0 && device_type < kMaxDeviceType);
+  Table()[static_cast<size_t>(device_type)] = api;
+  return true;
+}
+
+DeviceAPI* DeviceAPI::TryGet(int device_type) {
+  if (device_type <= 0 || device_type >= kMaxDeviceType) return nullptr;
+  return Table()[static_cast<size_t>(device_type)];
+}
+
+DeviceAPI* DeviceAPI::Get(Device device) {
+  DeviceAPI* api = TryGet(device.device_type);
+  TVM_CHECK(api != nullptr, RuntimeError)
+      << "device " << DeviceName(device.device_type) << "(" << device.device_id
+      << ") is not available in this build";
+  return api;
+}
+
+void* DeviceAPI::AllocWorkspace(Device device, size_t bytes) {
+  return ThreadPoolOf(this, device).Alloc(bytes);
+}
+
+void DeviceAPI::FreeWorkspace(Device device, void* data) { ThreadPoolOf(this, device).Free(data); }
+
+TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body_typed([](Device device, int kind) {
+  DeviceAPI* api = DeviceAPI::TryGet(device.device_type);
+  if (kind == static_cast<int>(DeviceAttrKind::kExist)) {
+    return api == nullptr ? Any(false) : api->GetAttr(device, DeviceAttrKind::kExist);
+  }
+  return DeviceAPI::Get(device)->GetAttr(device, static_cast<DeviceAttrKind>(kind));
+});
+
+TVM_REGISTER_GLOBAL("runtime.DeviceSync").set_body_typed([](Device device) {
+  DeviceAPI::Get(device)->StreamSync(device, nullptr);
+});
+
+}  // namespace runtime
+}  // namespace tvm
+
+extern "C" {
+
+void* TVMBackendAllocWorkspace(int32_t device_type, int32_t device_id, uint64_t num_bytes) {
+  void* data = nullptr;
+  tvm::runtime::GuardedCall([&] {
+    DLDevice device{device_type, device_id};
+    data = tvm::runtime::DeviceAPI::Get(device)->AllocWorkspace(device, num_bytes);
+  });
+  return data;
+}
+
+int32_t TVMBackendFreeWorkspace(int32_t device_type, int32_t device_id, void* data) {
+  return tvm::runtime::GuardedCall([&] {
+    DLDevice device{device_type, device_id};
+    tvm::runtime::DeviceAPI::Get(device)->FreeWorkspace(device, data);
+  });
+}
+}

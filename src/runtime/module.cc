@@ -1,0 +1,208 @@
+#include <tvm/runtime/module.h>
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/registry.h>
+
+#include <dlfcn.h>
+
+#include <functional>
+
+namespace tvm {
+namespace runtime {
+
+void ModuleNode::SaveToFile(const String& path, const String& format) {
+  TVM_FATAL(ValueError) << "Module: a module of kind \"" << type_key()
+                        << "\" cannot be saved to a file";
+}
+
+void ModuleNode::Import(Module other) {
+  TVM_CHECK(other.defined(), ValueError) << "Module.import_module: got None";
+  std::function<bool(const ModuleNode*)> reaches = [&](const ModuleNode* node) {
+    if (node == this) return true;
+    for (const Module& imported : node->imports()) {
+      if (reaches(imported.get())) return true;
+    }
+    return false;
+  };
+  TVM_CHECK(!reaches(other.get()), ValueError)
+      << "Module.import_module: the import would form a cycle";
+  imports_.push_back(std::move(other));
+}
+
+PackedFunc Module::GetFunction(const String& name, bool query_imports) const {
+  PackedFunc found = get()->GetFunction(name, object_ptr());
+  if (found.defined() || !query_imports) return found;
+  for (const Module& imported : get()->imports()) {
+    found = imported.GetFunction(name, true);
+    if (found.defined()) return found;
+  }
+  return found;
+}
+
+Module Module::LoadFromFile(const String& path, const String& format) {
+  std::string kind = format;
+  if (kind.empty()) {
+    size_t dot = path.str().rfind('.');
+    TVM_CHECK(dot != std::string::npos, ValueError)
+        << "load_module: \"" << path << "\" has no extension; pass the format";
+    kind = path.str().substr(dot + 1);
+  }
+  const PackedFunc* loader = Registry::Get("runtime.module.loadfile_" + kind);
+  TVM_CHECK(loader != nullptr, ValueError)
+      << "load_module: no loader for the format \"" << kind << "\" of \"" << path << '"';
+  return (*loader)(path, kind).cast<Module>();
+}
+
+namespace {
+
+/*! \brief Calls a function of the C convention and keeps what it needs alive. */
+class CFunctionObj final : public PackedFuncObj {
+ public:
+  CFunctionObj(String name, TVMPackedCFunc function, ObjectRef owner)
+      : name_(std::move(name)), function_(function), owner_(std::move(owner)) {}
+
+  void CallPacked(Args args, RetValue* ret) const override {
+    constexpr int kOnStack = 24;
+    TVMAny on_stack[kOnStack];
+    std::vector<TVMAny> on_heap;
+    TVMAny* values = on_stack;
+    if (args.size() > kOnStack) {
+      on_heap.resize(static_cast<size_t>(args.size()));
+      values = on_heap.data();
+    }
+    for (int i = 0; i < args.size(); ++i) {
+      values[i] = args[i].raw();
+      if (values[i].type_code != kTVMObject) continue;
+      const Object* object = args[i].object();
+      if (const auto* array = args[i].as<NDArrayObj>()) {
+        values[i].type_code = kTVMDLTensor;
+        values[i].v_handle = const_cast<DLTensor*>(&array->tensor);
+      } else if (object->IsInstance<StringObj>()) {
+        values[i].type_code = kTVMStr;
+        values[i].v_str = static_cast<const StringObj*>(object)->data.c_str();
+      }
+    }
+    TVMAny result{kTVMNull, 0, {0}};
+    if (function_(values, args.size(), &result) != 0) ThrowLastError();
+    if (result.type_code == kTVMStr) {
+      *ret = Any(String(result.v_str));
+    } else {
+      ret->SetRaw(result);
+    }
+  }
+  using _Self = CFunctionObj;
+
+ private:
+  String name_;
+  TVMPackedCFunc function_;
+  ObjectRef owner_;
+};
+
+class AddressModuleNode final : public ModuleNode {
+ public:
+  AddressModuleNode(Map<String, int64_t> addresses, ObjectRef owner, String source)
+      : addresses_(std::move(addresses)), owner_(std::move(owner)), source_(std::move(source)) {}
+
+  const char* type_key() const override { return "jit"; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
+    std::optional<int64_t> address = addresses_.Get(name);
+    if (!address && name == kModuleMain && addresses_.size() == 1) {
+      address = (*addresses_.begin()).second;
+    }
+    if (!address) return PackedFunc();
+    return PackedFuncFromAddress(name, reinterpret_cast<TVMPackedCFunc>(*address),
+                                 ObjectRef(self));
+  }
+  Array<String> ListFunctionNames() override {
+    Array<String> names;
+    for (const auto& [name, address] : addresses_) names.push_back(name);
+    return names;
+  }
+  String GetSource(const String& format) override { return source_; }
+  TVM_DECLARE_OBJECT(AddressModuleNode, ModuleNode, "runtime.AddressModule");
+
+ private:
+  Map<String, int64_t> addresses_;
+  ObjectRef owner_;
+  String source_;
+};
+
+}  // namespace
+
+PackedFunc PackedFuncFromAddress(String name, TVMPackedCFunc function, ObjectRef owner) {
+  ICHECK(function != nullptr) << "function " << name << " has no address";
+  return PackedFunc(ObjectPtr<Object>(
+      make_object<CFunctionObj>(std::move(name), function, std::move(owner))));
+}
+
+Module ModuleFromAddresses(const Map<String, int64_t>& addresses, ObjectRef owner, String source) {
+  for (const auto& [name, address] : addresses) {
+    TVM_CHECK(address != 0, ValueError)
+        << "runtime.ModuleFromAddresses: function " << name << " has a null address";
+  }
+  return Module(ObjectPtr<Object>(
+      make_object<AddressModuleNode>(addresses, std::move(owner), std::move(source))));
+}
+
+TVM_REGISTER_GLOBAL("runtime.ModuleFromAddresses")
+    .set_body_typed([](Map<String, int64_t> addresses, ObjectRef owner, String source) {
+      return ModuleFromAddresses(addresses, std::move(owner), std::move(source));
+    });
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetFunction")
+    .set_body_typed([](Module mod, String name, bool query_imports) {
+      return mod.GetFunction(name, query_imports);
+    });
+
+TVM_REGISTER_GLOBAL("runtime.ModuleListFunctionNames").set_body_typed([](Module mod) {
+  return mod->ListFunctionNames();
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetSource").set_body_typed([](Module mod, String format) {
+  return mod->GetSource(format);
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetTypeKey").set_body_typed([](Module mod) {
+  return String(mod->type_key());
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetFormat").set_body_typed([](Module mod) {
+  return mod->GetFormat();
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleImport").set_body_typed([](Module mod, Module other) {
+  mod.Import(std::move(other));
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleImportSize").set_body_typed([](Module mod) {
+  return static_cast<int64_t>(mod->imports().size());
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleGetImport").set_body_typed([](Module mod, int64_t index) {
+  if (index < 0 || index >= static_cast<int64_t>(mod->imports().size())) {
+    ThrowIndexError(index, mod->imports().size());
+  }
+  return mod->imports()[static_cast<size_t>(index)];
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](String path, String format) {
+  return Module::LoadFromFile(path, format);
+});
+
+TVM_REGISTER_GLOBAL("runtime.ModuleSaveToFile")
+    .set_body_typed([](Module mod, String path, String format) { mod->SaveToFile(path, format); });
+
+/*! \brief True if code for this kind of target can run here. */
+TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
+  if (target == "cpu" || target == "llvm" || target == "c" || target == "stackvm") return true;
+  return Registry::Get("device_api." + target) != nullptr;
+});
+
+/*! \brief Path of the shared library this function is in. */
+TVM_REGISTER_GLOBAL("runtime.GetLibraryPath").set_body_typed([]() {
+  Dl_info info;
+  ICHECK(dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0);
+  return String(info.dli_fname);
+});
+
+}  // namespace runtime
+}  // namespace tvm

@@ -1,0 +1,87 @@
+#include <tvm/runtime/object.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace tvm {
+namespace runtime {
+namespace {
+
+class TypeTable {
+ public:
+  // Never destroyed: objects may outlive every static destructor.
+  static TypeTable& Global() {
+    static TypeTable* table = new TypeTable();
+    return *table;
+  }
+
+  const TypeInfo* GetOrAlloc(const char* key, const TypeInfo* parent) {
+    std::unique_lock lock(mutex_);
+    if (auto it = by_key_.find(key); it != by_key_.end()) {
+      ICHECK(it->second->parent == parent)
+          << "the type key \"" << key << "\" is declared with two different parents";
+      return it->second;
+    }
+    TypeInfo& info = types_.emplace_back();
+    info.key = key;
+    info.index = static_cast<uint32_t>(types_.size() - 1);
+    info.parent = parent;
+    if (parent != nullptr) {
+      info.depth = parent->depth + 1;
+      info.ancestors = parent->ancestors;
+    }
+    info.ancestors.push_back(&info);
+    by_key_.emplace(info.key, &info);
+    return &info;
+  }
+
+  const TypeInfo* Find(std::string_view key) {
+    std::shared_lock lock(mutex_);
+    auto it = by_key_.find(key);
+    return it == by_key_.end() ? nullptr : it->second;
+  }
+
+  const TypeInfo* FromIndex(uint32_t index) {
+    std::shared_lock lock(mutex_);
+    ICHECK(index < types_.size()) << "no type has index " << index;
+    return &types_[index];
+  }
+
+  uint32_t Count() {
+    std::shared_lock lock(mutex_);
+    return static_cast<uint32_t>(types_.size());
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  // A deque keeps addresses valid while it grows.
+  std::deque<TypeInfo> types_;
+  std::unordered_map<std::string_view, const TypeInfo*> by_key_;
+};
+
+}  // namespace
+
+const TypeInfo* TypeInfo::GetOrAlloc(const char* key, const TypeInfo* parent) {
+  return TypeTable::Global().GetOrAlloc(key, parent);
+}
+
+const TypeInfo* TypeInfo::Find(std::string_view key) { return TypeTable::Global().Find(key); }
+
+const TypeInfo* TypeInfo::FromIndex(uint32_t index) { return TypeTable::Global().FromIndex(index); }
+
+uint32_t TypeInfo::Count() { return TypeTable::Global().Count(); }
+
+const TypeInfo* Object::StaticTypeInfo() {
+  static const TypeInfo* const info = TypeInfo::GetOrAlloc(_type_key, nullptr);
+  return info;
+}
+
+void ThrowDowncastError(const char* expected, const Object* actual) {
+  TVM_FATAL(TypeError) << "Downcast: expected " << expected << ", got " << actual->GetTypeKey();
+}
+
+}  // namespace runtime
+}  // namespace tvm

@@ -1,0 +1,276 @@
+/*!
+ * \file thread_pool.cc
+ * \brief Fork-join thread pool whose workers spin briefly between regions and then sleep.
+ *
+ * One 64-bit word describes the open region: its generation, how many tasks it has and the next
+ * one to take. Everybody, the caller included, takes tasks by advancing that word, so a region
+ * finishes even if no worker shows up (a process that was forked has none), and a late worker
+ * cannot touch a region that is over: its generation no longer matches.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <tvm/runtime/logging.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/runtime/threading_backend.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime_base.h"
+
+namespace tvm {
+namespace runtime {
+namespace threading {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Kernels of a network follow each other within this time, so waking a sleeper (about 50
+// microseconds on a busy machine) is rarely paid; a process that waits longer burns no processor.
+constexpr auto kSpinTime = std::chrono::microseconds(60);
+
+void CpuRelax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// True while this thread runs a task: a region opened from there runs serially.
+thread_local bool in_region = false;
+
+class Region {
+ public:
+  static constexpr uint64_t kMaxTasks = 0xffff;
+  static uint64_t Pack(uint32_t generation, uint64_t tasks) {
+    return static_cast<uint64_t>(generation) << 32 | tasks << 16;
+  }
+  static uint64_t Tasks(uint64_t word) { return word >> 16 & 0xffff; }
+  static uint64_t Next(uint64_t word) { return word & 0xffff; }
+  static bool Open(uint64_t word) { return Next(word) < Tasks(word); }
+};
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int num_threads) : num_threads_(num_threads) {
+    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
+  }
+
+  ~ThreadPool() {
+    stop_.store(true, std::memory_order_seq_cst);
+    wake_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  int num_threads() const { return num_threads_; }
+
+  int Launch(TVMParallelBody body, void* data, int num_task) {
+    // A second thread that wants the pool meanwhile does its work itself rather than wait.
+    if (num_task == 1 || num_threads_ == 1 || in_region || busy_.test_and_set()) {
+      return RunSerially(body, data, num_task);
+    }
+    body_.store(body, std::memory_order_relaxed);
+    data_.store(data, std::memory_order_relaxed);
+    remaining_.store(num_task, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    region_.store(Region::Pack(++generation_, static_cast<uint64_t>(num_task)),
+                  std::memory_order_seq_cst);
+    // Paired with the check in Park: either the sleeper sees the region or we see the sleeper.
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+      wake_.fetch_add(1, std::memory_order_seq_cst);
+      wake_.notify_all();
+    }
+    in_region = true;
+    TakeTasks();
+    in_region = false;
+    for (int spins = 0; remaining_.load(std::memory_order_acquire) != 0; ++spins) {
+      // The last task may be on a processor that something else occupies.
+      if (spins < 4096) {
+        CpuRelax();
+      } else {
+        sched_yield();
+      }
+    }
+    std::optional<Error> error;
+    if (failed_.load(std::memory_order_relaxed)) error = std::exchange(error_, std::nullopt);
+    busy_.clear();
+    if (!error) return 0;
+    SetLastError(*error);
+    return -1;
+  }
+
+ private:
+  static int RunSerially(TVMParallelBody body, void* data, int num_task) {
+    bool outer = std::exchange(in_region, true);
+    int status = 0;
+    for (int i = 0; i < num_task && status == 0; ++i) status = body(i, num_task, data);
+    in_region = outer;
+    return status == 0 ? 0 : -1;
+  }
+
+  void TakeTasks() {
+    for (;;) {
+      uint64_t word = region_.load(std::memory_order_acquire);
+      if (!Region::Open(word)) return;
+      TVMParallelBody body = body_.load(std::memory_order_relaxed);
+      void* data = data_.load(std::memory_order_relaxed);
+      // Success proves that body and data belong to this generation.
+      if (!region_.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) continue;
+      if (body(static_cast<int>(Region::Next(word)), static_cast<int>(Region::Tasks(word)),
+               data) != 0) {
+        std::lock_guard lock(error_mutex_);
+        if (!failed_.exchange(true)) error_ = TakeLastError();
+      }
+      remaining_.fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+
+  void WorkerLoop() {
+    in_region = true;
+    while (!stop_.load(std::memory_order_relaxed)) {
+      if (SpinForRegion()) {
+        TakeTasks();
+      } else {
+        Park();
+      }
+    }
+  }
+
+  bool SpinForRegion() {
+    Clock::time_point give_up = Clock::now() + kSpinTime;
+    do {
+      // The clock costs as much as some tens of pauses, so it is read once in a while.
+      for (int i = 0; i < 64; ++i) {
+        if (Region::Open(region_.load(std::memory_order_acquire))) return true;
+        CpuRelax();
+      }
+    } while (Clock::now() < give_up);
+    return false;
+  }
+
+  void Park() {
+    int seen = wake_.load(std::memory_order_seq_cst);
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (!Region::Open(region_.load(std::memory_order_seq_cst)) &&
+        !stop_.load(std::memory_order_seq_cst)) {
+      wake_.wait(seen, std::memory_order_seq_cst);
+    }
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+  const int num_threads_;
+  // What workers poll and what they write lie on different cache lines.
+  alignas(64) std::atomic<uint64_t> region_{0};
+  std::atomic<TVMParallelBody> body_{nullptr};
+  std::atomic<void*> data_{nullptr};
+  alignas(64) std::atomic<int> remaining_{0};
+  alignas(64) std::atomic<int> wake_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic_flag busy_;
+  uint32_t generation_ = 0;
+  std::mutex error_mutex_;
+  std::optional<Error> error_;
+  std::vector<std::thread> workers_;
+};
+
+int DefaultNumThreads() {
+  if (const char* text = std::getenv("TVM_NUM_THREADS")) {
+    char* end = nullptr;
+    long n = std::strtol(text, &end, 10);
+    TVM_CHECK(end != text && *end == '\0' && n >= 1 && n <= 1024, ValueError)
+        << "TVM_NUM_THREADS: expected a number from 1 to 1024, got \"" << text << '"';
+    return static_cast<int>(n);
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::mutex config_mutex;
+std::atomic<ThreadPool*> current_pool{nullptr};
+int configured_threads = 0;
+
+ThreadPool& Pool() {
+  if (ThreadPool* pool = current_pool.load(std::memory_order_acquire)) return *pool;
+  std::lock_guard lock(config_mutex);
+  if (ThreadPool* pool = current_pool.load()) return *pool;
+  // A forked child has no workers. It forgets the pool and makes its own when it needs one.
+  static const int at_fork =
+      pthread_atfork([] { config_mutex.lock(); }, [] { config_mutex.unlock(); },
+                     [] {
+                       current_pool.store(nullptr);
+                       in_region = false;
+                       config_mutex.unlock();
+                     });
+  ICHECK_EQ(at_fork, 0);
+  auto* pool = new ThreadPool(configured_threads > 0 ? configured_threads : DefaultNumThreads());
+  current_pool.store(pool, std::memory_order_release);
+  return *pool;
+}
+
+}  // namespace
+
+int MaxConcurrency() { return in_region ? 1 : Pool().num_threads(); }
+
+void Configure(int num_threads) {
+  TVM_CHECK(num_threads >= 0 && num_threads <= 1024, ValueError)
+      << "config_threadpool: expected 0 to 1024 threads, got " << num_threads;
+  TVM_CHECK(!in_region, RuntimeError)
+      << "config_threadpool: called from inside a parallel region";
+  std::lock_guard lock(config_mutex);
+  configured_threads = num_threads;
+  delete current_pool.exchange(nullptr);
+}
+
+void ParallelFor(int n, const std::function<void(int)>& f) {
+  if (n <= 0) return;
+  struct Closure {
+    const std::function<void(int)>& f;
+    int n;
+  } closure{f, n};
+  auto body = [](int32_t task, int32_t num_task, void* data) -> int32_t {
+    return GuardedCall([&] {
+      auto* c = static_cast<Closure*>(data);
+      for (int i = task; i < c->n; i += num_task) c->f(i);
+    });
+  };
+  int tasks = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(n), Region::kMaxTasks - 1));
+  if (Pool().Launch(body, &closure, tasks) != 0) ThrowLastError();
+}
+
+TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed([]() { return MaxConcurrency(); });
+
+/*! \brief (num_threads), or (affinity mode, num_threads) as TVM spells it; 0 is the default. */
+TVM_REGISTER_GLOBAL("runtime.config_threadpool").set_body([](Args args, RetValue* ret) {
+  TVM_CHECK(args.size() == 1 || args.size() == 2, TypeError)
+      << "runtime.config_threadpool: expected 1 or 2 arguments, got " << args.size();
+  Configure(args[args.size() - 1]);
+});
+
+}  // namespace threading
+}  // namespace runtime
+}  // namespace tvm
+
+extern "C" int32_t TVMBackendParallelLaunch(TVMParallelBody body, void* data, int32_t num_task) {
+  using namespace tvm::runtime;
+  int status = 0;
+  int guarded = GuardedCall([&] {
+    threading::ThreadPool& pool = threading::Pool();
+    if (num_task == 0) num_task = threading::MaxConcurrency();
+    TVM_CHECK(num_task > 0 && static_cast<uint64_t>(num_task) < threading::Region::kMaxTasks,
+              ValueError)
+        << "TVMBackendParallelLaunch: cannot run " << num_task << " tasks";
+    status = pool.Launch(body, data, num_task);
+  });
+  return guarded != 0 ? guarded : status;
+}
