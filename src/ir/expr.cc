@@ -1,0 +1,209 @@
+#include <tvm/ir/expr.h>
+#include <tvm/node/repr_printer.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace tvm {
+
+using runtime::TypeInfo;
+
+TVM_REGISTER_NODE(SpanNode);
+TVM_REGISTER_NODE(BaseExprNode);
+TVM_REGISTER_NODE(PrimExprNode);
+TVM_REGISTER_NODE(IntImmNode);
+TVM_REGISTER_NODE(FloatImmNode);
+TVM_REGISTER_NODE(RangeNode);
+TVM_REGISTER_NODE(RelayExprNode);
+TVM_REGISTER_NODE(GlobalVarNode);
+
+namespace {
+
+struct ConversionTable {
+  std::shared_mutex mutex;
+  std::map<const TypeInfo*, PrimExpr::Converter> converters;
+  static ConversionTable& Global() {
+    static auto* table = new ConversionTable();
+    return *table;
+  }
+};
+
+[[maybe_unused]] const bool int_literals_are_numbers = [] {
+  IntImmNode::StaticTypeInfo()->as_int = [](const Object* node, int64_t* out) {
+    *out = static_cast<const IntImmNode*>(node)->value;
+    return true;
+  };
+  FloatImmNode::StaticTypeInfo()->as_float = [](const Object* node, double* out) {
+    *out = static_cast<const FloatImmNode*>(node)->value;
+    return true;
+  };
+  return true;
+}();
+
+// The nearest value the type can hold, so that equal literals have equal bits.
+double RoundToType(double value, DataType dtype) {
+  if (dtype.bits() == 32) return static_cast<float>(value);
+  if (!(dtype.is_float16() || dtype.is_bfloat16()) || !std::isfinite(value) || value == 0) {
+    return value;
+  }
+  int precision = dtype.is_float16() ? 11 : 8;
+  int min_exponent = dtype.is_float16() ? -14 : -126;
+  double largest = dtype.is_float16() ? 65504.0 : 3.38953138925153547590470800371487866880e+38;
+  int exponent = std::max(std::ilogb(value), min_exponent);
+  double unit = std::ldexp(1.0, exponent - precision + 1);
+  double rounded = std::nearbyint(value / unit) * unit;
+  return std::abs(rounded) > largest ? std::copysign(HUGE_VAL, value) : rounded;
+}
+
+}  // namespace
+
+Span::Span(String source_name, int line, int column, int end_line, int end_column) {
+  auto node = make_object<SpanNode>();
+  node->source_name = std::move(source_name);
+  node->line = line;
+  node->column = column;
+  node->end_line = end_line;
+  node->end_column = end_column;
+  data_ = std::move(node);
+}
+
+PrimExpr PrimExpr::FromBool(bool value) { return Bool(value); }
+
+PrimExpr PrimExpr::FromInt(int64_t value) {
+  bool small = value >= std::numeric_limits<int32_t>::min() &&
+               value <= std::numeric_limits<int32_t>::max();
+  return IntImm(DataType::Int(small ? 32 : 64), value);
+}
+
+PrimExpr PrimExpr::FromFloat(double value) { return FloatImm(DataType::Float(32), value); }
+
+std::optional<PrimExpr> PrimExpr::FromAny(const Any& value) {
+  switch (value.type_code()) {
+    case kTVMBool:
+      return FromBool(value.raw().v_int64 != 0);
+    case kTVMInt:
+      return FromInt(value.raw().v_int64);
+    case kTVMFloat:
+      return FromFloat(value.raw().v_float64);
+    case kTVMStr:
+      return FromAny(Any(value));
+    case kTVMObject:
+      break;
+    default:
+      return std::nullopt;
+  }
+  ConversionTable& table = ConversionTable::Global();
+  std::shared_lock lock(table.mutex);
+  for (const TypeInfo* type = value.object()->type_info(); type; type = type->parent) {
+    auto it = table.converters.find(type);
+    if (it != table.converters.end()) return it->second(value.object());
+  }
+  return std::nullopt;
+}
+
+bool PrimExpr::RegisterConversion(const TypeInfo* type, Converter convert) {
+  ConversionTable& table = ConversionTable::Global();
+  std::unique_lock lock(table.mutex);
+  table.converters[type] = convert;
+  return true;
+}
+
+IntImm::IntImm(DataType dtype, int64_t value, Span span) {
+  TVM_CHECK(dtype.is_scalar() && (dtype.is_int() || dtype.is_uint()), ValueError)
+      << "IntImm: expected a scalar integer type, got " << dtype;
+  if (dtype.is_uint()) {
+    TVM_CHECK(value >= 0, ValueError) << "IntImm: " << value << " is negative, the type " << dtype
+                                      << " is not signed";
+  }
+  int magnitude_bits = dtype.is_uint() ? dtype.bits() : dtype.bits() - 1;
+  if (magnitude_bits < 63) {
+    int64_t limit = int64_t{1} << magnitude_bits;
+    TVM_CHECK(value < limit && value >= (dtype.is_uint() ? 0 : -limit), ValueError)
+        << "IntImm: " << value << " does not fit " << dtype;
+  }
+  auto node = make_object<IntImmNode>();
+  node->dtype = dtype;
+  node->value = value;
+  node->span = std::move(span);
+  data_ = std::move(node);
+}
+
+FloatImm::FloatImm(DataType dtype, double value, Span span) {
+  TVM_CHECK(dtype.is_scalar() && (dtype.is_float() || dtype.is_bfloat16()), ValueError)
+      << "FloatImm: expected a scalar floating-point type, got " << dtype;
+  auto node = make_object<FloatImmNode>();
+  node->dtype = dtype;
+  node->value = RoundToType(value, dtype);
+  node->span = std::move(span);
+  data_ = std::move(node);
+}
+
+Range Range::FromMinExtent(PrimExpr min, PrimExpr extent, Span span) {
+  TVM_CHECK(min.defined() && extent.defined(), ValueError) << "Range: min or extent is None";
+  auto node = make_object<RangeNode>();
+  node->min = std::move(min);
+  node->extent = std::move(extent);
+  node->span = std::move(span);
+  return Range(ObjectPtr<Object>(node));
+}
+
+GlobalVar::GlobalVar(String name_hint, Type type) {
+  auto node = make_object<GlobalVarNode>();
+  node->name_hint = std::move(name_hint);
+  node->checked_type_ = std::move(type);
+  data_ = std::move(node);
+}
+
+TVM_REGISTER_REPR(IntImmNode, [](const IntImmNode* node, ReprPrinter* p) {
+  if (node->dtype.is_bool()) {
+    p->stream << (node->value ? "T.bool(True)" : "T.bool(False)");
+  } else if (node->dtype == DataType::Int(32)) {
+    p->stream << node->value;
+  } else {
+    p->stream << "T." << node->dtype << '(' << node->value << ')';
+  }
+});
+
+TVM_REGISTER_REPR(FloatImmNode, [](const FloatImmNode* node, ReprPrinter* p) {
+  p->stream << "T." << node->dtype << '(';
+  p->Print(Any(node->value));
+  p->stream << ')';
+});
+
+TVM_REGISTER_REPR(RangeNode, [](const RangeNode* node, ReprPrinter* p) {
+  p->stream << "range(min=" << node->min << ", ext=" << node->extent << ')';
+});
+
+TVM_REGISTER_REPR(GlobalVarNode, [](const GlobalVarNode* node, ReprPrinter* p) {
+  p->stream << "I.GlobalVar(\"" << node->name_hint << "\")";
+});
+
+TVM_REGISTER_GLOBAL("ir.Span").set_body_typed([](String source, int line, int column, int end_line,
+                                                 int end_column) {
+  return Span(source, line, column, end_line, end_column);
+});
+
+TVM_REGISTER_GLOBAL("ir.IntImm").set_body_typed([](DataType dtype, int64_t value, Span span) {
+  return IntImm(dtype, value, span);
+});
+
+TVM_REGISTER_GLOBAL("ir.FloatImm").set_body_typed([](DataType dtype, double value, Span span) {
+  return FloatImm(dtype, value, span);
+});
+
+TVM_REGISTER_GLOBAL("ir.Range_from_min_extent")
+    .set_body_typed([](PrimExpr min, PrimExpr extent, Span span) {
+      return Range::FromMinExtent(min, extent, span);
+    });
+
+TVM_REGISTER_GLOBAL("ir.GlobalVar").set_body_typed([](String name, Type type) {
+  return GlobalVar(name, type);
+});
+
+/*! \brief A literal or anything that stands for an expression, as an expression. */
+TVM_REGISTER_GLOBAL("ir.AsPrimExpr").set_body_typed([](PrimExpr value) { return value; });
+
+}  // namespace tvm

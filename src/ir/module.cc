@@ -1,0 +1,150 @@
+#include <tvm/ir/module.h>
+#include <tvm/node/repr_printer.h>
+
+namespace tvm {
+
+TVM_REGISTER_NODE(IRModuleNode);
+
+namespace {
+
+std::string KnownNames(const IRModuleNode* mod) {
+  std::ostringstream os;
+  for (const auto& [var, func] : mod->functions) {
+    os << (os.tellp() > 0 ? ", " : "") << var->name_hint;
+  }
+  return os.tellp() > 0 ? os.str() : "(no functions)";
+}
+
+}  // namespace
+
+IRModule::IRModule(Map<GlobalVar, BaseFunc> functions, DictAttrs attrs) {
+  auto node = make_object<IRModuleNode>();
+  // No attributes has one form, so that equal modules compare equal.
+  if (attrs.defined() && !attrs->dict.empty()) node->attrs = std::move(attrs);
+  data_ = node;
+  for (const auto& [var, func] : functions) node->Add(var, func);
+}
+
+IRModule IRModule::FromExpr(const BaseFunc& func, String name) {
+  TVM_CHECK(func.defined(), ValueError) << "IRModule.from_expr: got None";
+  String symbol = func->GetAttr<String>(attr::kGlobalSymbol, name);
+  return IRModule({{GlobalVar(symbol), func}});
+}
+
+bool IRModuleNode::ContainGlobalVar(const String& name) const {
+  return global_var_map_.contains(name);
+}
+
+GlobalVar IRModuleNode::GetGlobalVar(const String& name) const {
+  Optional<GlobalVar> var = global_var_map_.Get(name);
+  TVM_CHECK(var.defined(), KeyError) << "IRModule: there is no function \"" << name
+                                     << "\"; the functions are: " << KnownNames(this);
+  return var.value();
+}
+
+Array<GlobalVar> IRModuleNode::GetGlobalVars() const {
+  Array<GlobalVar> vars;
+  for (const auto& [var, func] : functions) vars.push_back(var);
+  return vars;
+}
+
+BaseFunc IRModuleNode::Lookup(const GlobalVar& var) const {
+  Optional<BaseFunc> func = functions.Get(var);
+  TVM_CHECK(func.defined(), KeyError) << "IRModule: there is no function " << var->name_hint
+                                      << "; the functions are: " << KnownNames(this);
+  return func.value();
+}
+
+BaseFunc IRModuleNode::Lookup(const String& name) const { return Lookup(GetGlobalVar(name)); }
+
+void IRModuleNode::Add(const GlobalVar& var, const BaseFunc& func, bool update) {
+  TVM_CHECK(var.defined() && func.defined(), ValueError) << "IRModule: cannot add None";
+  Optional<GlobalVar> existing = global_var_map_.Get(var->name_hint);
+  if (existing.defined() && !existing.value().same_as(var)) {
+    TVM_CHECK(update, ValueError) << "IRModule: there already is a function \"" << var->name_hint
+                                  << "\"; use update_func to replace it";
+    functions.erase(existing.value());
+  } else if (existing.defined() && !update && !functions.at(var).same_as(func)) {
+    TVM_FATAL(ValueError) << "IRModule: there already is a function \"" << var->name_hint
+                          << "\"; use update_func to replace it";
+  }
+  functions.Set(var, func);
+  global_var_map_.Set(var->name_hint, var);
+}
+
+void IRModuleNode::Remove(const GlobalVar& var) {
+  functions.erase(var);
+  global_var_map_.erase(var->name_hint);
+}
+
+TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
+  p->stream << "@I.ir_module\nclass Module:\n";
+  if (node->attrs.defined()) {
+    p->stream << "    I.module_attrs(";
+    p->Print(node->attrs);
+    p->stream << ")\n\n";
+  }
+  if (node->functions.empty()) p->stream << "    pass\n";
+  p->indent += 4;
+  bool first = true;
+  for (const auto& [var, func] : node->functions) {
+    // Functions print themselves at the margin; their text is moved inside the class.
+    std::ostringstream text;
+    ReprPrinter(text).Print(func);
+    if (!first) p->stream << '\n';
+    first = false;
+    p->stream << "    # " << var->name_hint << '\n';
+    std::istringstream lines(text.str());
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty()) p->PrintIndent();
+      p->stream << line << '\n';
+    }
+  }
+  p->indent -= 4;
+});
+
+TVM_REGISTER_GLOBAL("ir.IRModule")
+    .set_body_typed([](Map<GlobalVar, BaseFunc> functions, DictAttrs attrs) {
+      return IRModule(functions, attrs);
+    });
+
+TVM_REGISTER_GLOBAL("ir.Module_FromExpr").set_body_typed([](BaseFunc func, String name) {
+  return IRModule::FromExpr(func, name);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_Lookup").set_body_typed([](IRModule mod, GlobalVar var) {
+  return mod->Lookup(var);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_Lookup_str").set_body_typed([](IRModule mod, String name) {
+  return mod->Lookup(name);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_GetGlobalVar").set_body_typed([](IRModule mod, String name) {
+  return mod->GetGlobalVar(name);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_GetGlobalVars").set_body_typed([](IRModule mod) {
+  return mod->GetGlobalVars();
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_ContainGlobalVar").set_body_typed([](IRModule mod, String name) {
+  return mod->ContainGlobalVar(name);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_Add")
+    .set_body_typed([](IRModule mod, GlobalVar var, BaseFunc func, bool update) {
+      mod->Add(var, func, update);
+    });
+
+TVM_REGISTER_GLOBAL("ir.Module_Remove").set_body_typed([](IRModule mod, GlobalVar var) {
+  mod->Remove(var);
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_WithAttr")
+    .set_body_typed([](IRModule mod, String key, Any value) {
+      mod.CopyOnWrite()->attrs = WithAttr(mod->attrs, key, value);
+      return mod;
+    });
+
+}  // namespace tvm

@@ -1,0 +1,255 @@
+#include <tvm/ir/transform.h>
+#include <tvm/node/repr_printer.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace tvm {
+namespace transform {
+
+TVM_REGISTER_NODE(PassContextNode);
+TVM_REGISTER_NODE(PassInfoNode);
+TVM_REGISTER_NODE(PassNode);
+TVM_REGISTER_NODE(SequentialNode);
+
+namespace {
+
+struct ConfigOption {
+  std::string type_name;
+  Any (*convert)(const Any&);
+};
+
+struct ConfigTable {
+  std::mutex mutex;
+  std::map<std::string, ConfigOption> options;
+  static ConfigTable& Global() {
+    static auto* table = new ConfigTable();
+    return *table;
+  }
+};
+
+std::vector<PassContext>& ContextStack() {
+  thread_local std::vector<PassContext> stack;
+  return stack;
+}
+
+bool Contains(const Array<String>& names, const String& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool PassEnabled(const PassInfo& info, const PassContext& ctx) {
+  if (Contains(ctx->disabled_pass, info->name)) return false;
+  if (Contains(ctx->required_pass, info->name)) return true;
+  return ctx->opt_level >= info->opt_level;
+}
+
+/*! \brief A pass whose body is a function from module and context to module. */
+class ModulePassNode final : public PassNode {
+ public:
+  TypedPackedFunc<IRModule(IRModule, PassContext)> func;
+  PassInfo pass_info;
+
+  PassInfo Info() const override { return pass_info; }
+  IRModule Run(IRModule mod, const PassContext& ctx) const override {
+    IRModule out = func(std::move(mod), ctx);
+    TVM_CHECK(out.defined(), TypeError)
+        << "pass " << pass_info->name << " returned None; a pass returns an IRModule";
+    return out;
+  }
+  TVM_DECLARE_NODE(ModulePassNode, PassNode, "transform.ModulePass", Value(pass_info));
+};
+TVM_REGISTER_NODE(ModulePassNode);
+
+}  // namespace
+
+PassContext PassContext::Create() {
+  return PassContext(ObjectPtr<Object>(make_object<PassContextNode>()));
+}
+
+PassContext PassContext::Current() {
+  if (!ContextStack().empty()) return ContextStack().back();
+  thread_local PassContext default_context = Create();
+  return default_context;
+}
+
+bool PassContext::RegisterConfigOption(const char* key, std::string type_name,
+                                       Any (*convert)(const Any&)) {
+  ConfigTable& table = ConfigTable::Global();
+  std::lock_guard lock(table.mutex);
+  bool added = table.options.emplace(key, ConfigOption{std::move(type_name), convert}).second;
+  ICHECK(added) << "the pass option \"" << key << "\" is declared twice";
+  return true;
+}
+
+Map<String, String> PassContext::ListConfigs() {
+  ConfigTable& table = ConfigTable::Global();
+  std::lock_guard lock(table.mutex);
+  Map<String, String> out;
+  for (const auto& [key, option] : table.options) out.Set(key, option.type_name);
+  return out;
+}
+
+Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
+  Map<String, Any> out;
+  ConfigTable& table = ConfigTable::Global();
+  for (const auto& [key, value] : config) {
+    ConfigOption option;
+    {
+      std::lock_guard lock(table.mutex);
+      auto it = table.options.find(key);
+      if (it == table.options.end()) {
+        std::ostringstream known;
+        for (const auto& item : table.options) known << (known.tellp() > 0 ? ", " : "") << item.first;
+        TVM_FATAL(ValueError) << "PassContext: unknown option \"" << key
+                              << "\"; the options are: " << known.str();
+      }
+      option = it->second;
+    }
+    try {
+      out.Set(key, option.convert(value));
+    } catch (const Error&) {
+      TVM_FATAL(TypeError) << "PassContext: option \"" << key << "\": expected "
+                           << option.type_name << ", got " << value.TypeName();
+    }
+  }
+  return out;
+}
+
+void PassContext::EnterWithScope() const {
+  ContextStack().push_back(*this);
+  for (const auto& instrument : get()->instruments) instrument->EnterPassContext();
+}
+
+void PassContext::ExitWithScope() const {
+  // Taken off first: an instrument that fails must not leave the context in place.
+  ICHECK(!ContextStack().empty() && ContextStack().back().same_as(*this))
+      << "PassContext scopes were left in another order than they were entered";
+  ContextStack().pop_back();
+  for (const auto& instrument : get()->instruments) instrument->ExitPassContext();
+}
+
+PassInfo::PassInfo(int opt_level, String name, Array<String> required) {
+  auto node = make_object<PassInfoNode>();
+  node->opt_level = opt_level;
+  node->name = std::move(name);
+  node->required = std::move(required);
+  data_ = std::move(node);
+}
+
+IRModule Pass::operator()(IRModule mod, const PassContext& ctx) const {
+  TVM_CHECK(defined(), ValueError) << "call of a pass that is None";
+  PassInfo info = get()->Info();
+  TVM_CHECK(mod.defined(), ValueError) << "pass " << info->name << ": the module is None";
+  for (const auto& instrument : ctx->instruments) {
+    if (!instrument->ShouldRun(mod, info)) return mod;
+  }
+  for (const auto& instrument : ctx->instruments) instrument->RunBeforePass(mod, info);
+  IRModule out = get()->Run(mod, ctx);
+  for (const auto& instrument : ctx->instruments) instrument->RunAfterPass(out, info);
+  return out;
+}
+
+Sequential::Sequential(Array<Pass> passes, PassInfo info) {
+  auto node = make_object<SequentialNode>();
+  node->passes = std::move(passes);
+  node->pass_info = std::move(info);
+  data_ = std::move(node);
+}
+
+Sequential::Sequential(Array<Pass> passes, String name)
+    : Sequential(std::move(passes), PassInfo(0, std::move(name))) {}
+
+IRModule SequentialNode::Run(IRModule mod, const PassContext& ctx) const {
+  for (const Pass& pass : passes) {
+    PassInfo info = pass->Info();
+    if (!PassEnabled(info, ctx)) continue;
+    for (const String& name : info->required) {
+      const runtime::PackedFunc* make = Registry::Get("transform.pass." + name);
+      TVM_CHECK(make != nullptr, ValueError)
+          << "pass " << info->name << " requires pass \"" << name
+          << "\", which is not registered as transform.pass." << name;
+      mod = (*make)().cast<Pass>()(std::move(mod), ctx);
+    }
+    mod = pass(std::move(mod), ctx);
+  }
+  return mod;
+}
+
+Pass CreateModulePass(TypedPackedFunc<IRModule(IRModule, PassContext)> func, int opt_level,
+                      String name, Array<String> required) {
+  auto node = make_object<ModulePassNode>();
+  node->func = std::move(func);
+  node->pass_info = PassInfo(opt_level, std::move(name), std::move(required));
+  return Pass(ObjectPtr<Object>(node));
+}
+
+Pass PrintIR(String header) {
+  auto print = [header](IRModule mod, PassContext ctx) {
+    LOG(INFO) << "PrintIR(" << header << ")\n" << mod;
+    return mod;
+  };
+  return CreateModulePass(print, 0, "PrintIR");
+}
+
+TVM_REGISTER_GLOBAL("transform.PassInfo")
+    .set_body_typed([](int opt_level, String name, Array<String> required) {
+      return PassInfo(opt_level, name, required);
+    });
+
+TVM_REGISTER_GLOBAL("transform.Info").set_body_typed([](Pass pass) { return pass->Info(); });
+
+TVM_REGISTER_GLOBAL("transform.RunPass").set_body_typed([](Pass pass, IRModule mod) {
+  return pass(std::move(mod));
+});
+
+TVM_REGISTER_GLOBAL("transform.MakeModulePass")
+    .set_body_typed([](TypedPackedFunc<IRModule(IRModule, PassContext)> func, PassInfo info) {
+      return CreateModulePass(func, info->opt_level, info->name, info->required);
+    });
+
+TVM_REGISTER_GLOBAL("transform.Sequential").set_body_typed([](Array<Pass> passes, PassInfo info) {
+  return Sequential(passes, info);
+});
+
+TVM_REGISTER_GLOBAL("transform.PrintIR").set_body_typed([](String header) {
+  return PrintIR(header);
+});
+
+TVM_REGISTER_GLOBAL("transform.PassContext")
+    .set_body_typed([](int opt_level, Array<String> required, Array<String> disabled,
+                       Array<instrument::PassInstrument> instruments, Map<String, Any> config) {
+      PassContext ctx = PassContext::Create();
+      ctx->opt_level = opt_level;
+      ctx->required_pass = required;
+      ctx->disabled_pass = disabled;
+      ctx->instruments = instruments;
+      ctx->config = PassContext::CheckConfig(config);
+      return ctx;
+    });
+
+TVM_REGISTER_GLOBAL("transform.EnterPassContext").set_body_typed([](PassContext ctx) {
+  ctx.EnterWithScope();
+});
+
+TVM_REGISTER_GLOBAL("transform.ExitPassContext").set_body_typed([](PassContext ctx) {
+  ctx.ExitWithScope();
+});
+
+TVM_REGISTER_GLOBAL("transform.GetCurrentPassContext").set_body_typed([]() {
+  return PassContext::Current();
+});
+
+TVM_REGISTER_GLOBAL("transform.OverrideInstruments")
+    .set_body_typed([](PassContext ctx, Array<instrument::PassInstrument> instruments) {
+      for (const auto& instrument : ctx->instruments) instrument->ExitPassContext();
+      ctx->instruments = instruments;
+      for (const auto& instrument : ctx->instruments) instrument->EnterPassContext();
+    });
+
+TVM_REGISTER_GLOBAL("transform.ListConfigs").set_body_typed([]() {
+  return PassContext::ListConfigs();
+});
+
+}  // namespace transform
+}  // namespace tvm
