@@ -1,0 +1,216 @@
+"""Functions that make operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm import tir
+from tvm.ir import Range
+from tvm.tir import IterVar, PrimExpr, Var
+
+from . import _ffi_api
+from .tensor import Tensor, TensorSlice
+
+__all__ = ["compute", "extern", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
+
+Extent = int | PrimExpr
+
+
+def _as_shape(shape: Extent | Sequence[Extent]) -> list[Extent]:
+    if isinstance(shape, (int, PrimExpr)):
+        return [shape]
+    return list(shape)
+
+
+def _as_expr(value: Any, where: str) -> PrimExpr:
+    """The element expression a body returned, numbers made constants."""
+    if isinstance(value, bool):
+        return tir.const(value, "bool")
+    if isinstance(value, int):
+        return tir.const(value, "int32")
+    if isinstance(value, float):
+        return tir.const(value, "float32")
+    if isinstance(value, IterVar):
+        return value.var
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, (Tensor, TensorSlice)):
+        if isinstance(value, Tensor) and value.ndim == 0:
+            return value()
+        raise TypeError(
+            f"{where}: the body is a tensor, not an element; give an index for each of its axes"
+        )
+    raise TypeError(f"{where}: the body must be an expression, got {type(value).__name__}")
+
+
+def _as_range(dom: Any) -> Range:
+    if isinstance(dom, Range):
+        return dom
+    begin, end = dom
+    return Range(begin, end)
+
+
+def _axis_names(
+    fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence[str] | None, name: str
+) -> list[str]:
+    """One name per axis: the arguments' own, then ``varargs_names``, then ax0, ax1, ..."""
+    parameters = list(inspect.signature(fcompute).parameters.values())
+    names = [
+        p.name
+        for p in parameters
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        and p.default is inspect.Parameter.empty
+    ]
+    takes_more = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    missing = ndim - len(names)
+    if missing < 0 or (missing > 0 and not takes_more):
+        raise ValueError(
+            f"compute {name}: the shape has {ndim} axes but the function takes {len(names)} "
+            "indices; make them agree"
+        )
+    if varargs_names is not None:
+        if len(varargs_names) != missing:
+            raise ValueError(
+                f"compute {name}: varargs_names has {len(varargs_names)} names for {missing} axes"
+            )
+        return names + list(varargs_names)
+    return names + [f"ax{i}" for i in range(len(names), ndim)]
+
+
+def placeholder(
+    shape: Extent | Sequence[Extent], dtype: str | None = None, name: str = "placeholder"
+) -> Tensor:
+    """An input tensor; ``dtype`` defaults to float32."""
+    return _ffi_api.Placeholder(_as_shape(shape), dtype or "float32", name)
+
+
+def compute(
+    shape: Extent | Sequence[Extent],
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Any:
+    """Tensor whose element at indices ``i, j, ...`` is ``fcompute(i, j, ...)``.
+
+    Parameters
+    ----------
+    shape : one extent per axis.
+    fcompute : takes one index per axis; its argument names become the axes' names, and axes
+        taken by ``*args`` are called ax0, ax1, ... A tuple result gives as many tensors.
+    tag : kind of the operation, for schedules that look for it.
+    attrs : further facts about the operation.
+    varargs_names : names of the axes taken by ``*args``.
+
+    Returns
+    -------
+    Tensor, or a tuple of tensors when ``fcompute`` returns a tuple or a list.
+
+    Raises
+    ------
+    ValueError : the function does not take as many indices as there are axes, or a reduction is
+        only a part of the body. TypeError : the body is not an expression.
+
+    Examples
+    --------
+    >>> from tvm import te
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> B = te.compute((8, 4), lambda i, j: A[j, i] + 1.0, name="B")
+    >>> [str(axis.var.name_hint) for axis in B.op.axis]
+    ['i', 'j']
+    """
+    extents = _as_shape(shape)
+    names = _axis_names(fcompute, len(extents), varargs_names, name)
+    axes = []
+    for axis_name, extent in zip(names, extents):
+        dtype = "int32" if isinstance(extent, int) else str(extent.dtype)
+        axes.append(IterVar(Range(0, extent), Var(axis_name, dtype), IterVar.DataPar))
+    result = fcompute(*(axis.var for axis in axes))
+    is_joint = isinstance(result, (tuple, list))
+    body = [_as_expr(value, f"compute {name}") for value in (result if is_joint else [result])]
+    op = _ffi_api.ComputeOp(name, tag, dict(attrs or {}), axes, body)
+    outputs = tuple(op.output(i) for i in range(op.num_outputs))
+    return outputs if is_joint else outputs[0]
+
+
+def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
+    """Axis to reduce over; ``dom`` is a Range or (begin, end)."""
+    extent_range = _as_range(dom)
+    dtype = str(extent_range.extent.dtype)
+    return IterVar(extent_range, Var(name, dtype), IterVar.CommReduce, thread_tag)
+
+
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None) -> IterVar:
+    """Thread axis for :meth:`Stage.bind`, called as ``thread_axis("threadIdx.x")``.
+
+    Parameters
+    ----------
+    dom : (begin, end) to fix the extent, an int for (0, int), or None to take the loop's.
+    tag : "blockIdx.x", "threadIdx.y", "vthread", ...
+    """
+    if isinstance(dom, str):
+        dom, tag = None, dom
+    if not tag:
+        raise ValueError("thread_axis: tag is missing; give for example tag='threadIdx.x'")
+    if isinstance(dom, int):
+        dom = (0, dom)
+    extent_range = None if dom is None else _as_range(dom)
+    dtype = "int32" if extent_range is None else str(extent_range.extent.dtype)
+    return IterVar(extent_range, Var(name or tag, dtype), IterVar.ThreadIndex, tag)
+
+
+def var(name: str = "tindex", dtype: str = "int32") -> Var:
+    """A variable, for symbolic shapes."""
+    return Var(name, dtype)
+
+
+def size_var(name: str = "size", dtype: str = "int32") -> Var:
+    """A variable that is at least one, for symbolic shapes and tile sizes."""
+    return tir.SizeVar(name, dtype)
+
+
+def extern(
+    shape: Sequence[Any],
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[Sequence[Any], Sequence[Any]], Any],
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
+    in_buffers: Sequence[Any] | None = None,
+    out_buffers: Sequence[Any] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Tensors written by a statement, such as a call of a library function.
+
+    Parameters
+    ----------
+    shape : of the output, or a list of shapes for several outputs.
+    inputs : tensors read.
+    fcompute : gets the input and the output buffers, returns a statement or a call.
+    dtype : of the outputs; needed unless all inputs share one.
+
+    Returns
+    -------
+    Tensor, or a tuple of tensors when several shapes are given.
+    """
+    is_joint = bool(shape) and isinstance(shape[0], (tuple, list))
+    shapes = list(shape) if is_joint else [shape]
+    if dtype is None:
+        dtypes = {str(t.dtype) for t in inputs}
+        if len(dtypes) != 1:
+            raise ValueError(f"extern {name}: cannot infer the dtype of the outputs; give dtype=")
+        dtype = dtypes.pop()
+    out_dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
+    ins = list(in_buffers or [tir.decl_buffer(t.shape, t.dtype, t.name) for t in inputs])
+    outs = list(
+        out_buffers or [tir.decl_buffer(s, t, name) for s, t in zip(shapes, out_dtypes)]
+    )
+    body = fcompute(ins, outs)
+    if isinstance(body, PrimExpr):
+        body = tir.Evaluate(body)
+    op = _ffi_api.ExternOp(name, tag, dict(attrs or {}), list(inputs), ins, outs, body)
+    outputs = tuple(op.output(i) for i in range(op.num_outputs))
+    return outputs if is_joint else outputs[0]

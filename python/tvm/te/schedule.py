@@ -1,0 +1,294 @@
+"""Schedules, stages and the objects they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tvm._ffi
+from tvm.ir import Range
+from tvm.runtime import Object
+from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt
+
+from . import _ffi_api
+from .tensor import Operation, Tensor
+
+__all__ = [
+    "AutoInlineBroadcast",
+    "AutoInlineElemWise",
+    "AutoInlineInjective",
+    "Fuse",
+    "InferBound",
+    "IterVarAttr",
+    "Rebase",
+    "Schedule",
+    "ScheduleOps",
+    "SchedulePostProcToPrimFunc",
+    "Singleton",
+    "Split",
+    "Stage",
+    "create_schedule",
+]
+
+
+@tvm._ffi.register_object("te.Split")
+class Split(Object):
+    """Loop ``parent`` made of ``outer`` and ``inner``."""
+
+
+@tvm._ffi.register_object("te.Fuse")
+class Fuse(Object):
+    """Loops ``outer`` and ``inner`` joined to ``fused``."""
+
+
+@tvm._ffi.register_object("te.Rebase")
+class Rebase(Object):
+    """Loop ``parent`` moved to start at zero."""
+
+
+@tvm._ffi.register_object("te.Singleton")
+class Singleton(Object):
+    """A loop of one trip that stems from no axis."""
+
+
+@tvm._ffi.register_object("te.IterVarAttr")
+class IterVarAttr(Object):
+    """What was asked for about one loop."""
+
+
+def create_schedule(ops: Operation | Sequence[Operation]) -> Schedule:
+    """Schedule with one stage per operation that ``ops``, the outputs, depend on.
+
+    Parameters
+    ----------
+    ops : an operation such as ``C.op``, or several.
+    """
+    outputs = [ops] if isinstance(ops, Operation) else list(ops)
+    for op in outputs:
+        if not isinstance(op, Operation):
+            hint = "; pass its .op" if isinstance(op, Tensor) else ""
+            raise TypeError(f"create_schedule: expected operations, got {type(op).__name__}{hint}")
+    return _ffi_api.CreateSchedule(outputs)
+
+
+@tvm._ffi.register_object("te.Schedule")
+class Schedule(Object):
+    """How a set of operations is computed; made by :func:`create_schedule`."""
+
+    def __getitem__(self, key: Tensor | Operation) -> Stage:
+        if not isinstance(key, (Tensor, Operation)):
+            raise TypeError(
+                f"schedule: index it with a tensor or an operation, got {type(key).__name__}"
+            )
+        return _ffi_api.ScheduleGetStage(self, key)
+
+    def normalize(self) -> Schedule:
+        """Copy with inlined stages substituted and zero-based loops, ready for InferBound."""
+        return _ffi_api.ScheduleNormalize(self)
+
+    def normalize_for_feature_extraction(self) -> Schedule:
+        """Like normalize, but inlined constant matrices read as 1."""
+        return _ffi_api.ScheduleNormalizeForFeatureExtraction(self)
+
+    def copy(self) -> Schedule:
+        """Copy whose stages can be changed without changing these."""
+        return _ffi_api.ScheduleCopy(self)
+
+    def cache_read(
+        self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Any]
+    ) -> Tensor:
+        """Copy of ``tensor`` in memory ``scope``, read by ``readers`` in its place.
+
+        Raises
+        ------
+        ScheduleError : a reader does not read the tensor.
+        """
+        items = [readers] if isinstance(readers, (Operation, Tensor)) else list(readers)
+        ops = [item.op if isinstance(item, Tensor) else item for item in items]
+        return _ffi_api.ScheduleCacheRead(self, tensor, scope, ops)
+
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
+        """Compute ``tensor`` in memory ``scope`` first, then copy it to its place.
+
+        The cache is laid out in the present order of the stage's spatial loops, and the stage's
+        own loops become plain axes again. An operation with several outputs takes all of them in
+        one call.
+
+        Returns
+        -------
+        The cached tensor, or a list of them when a list was given.
+        """
+        if isinstance(tensor, Tensor):
+            return _ffi_api.ScheduleCacheWrite(self, [tensor], scope)[0]
+        return list(_ffi_api.ScheduleCacheWrite(self, list(tensor), scope))
+
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+        """Turn reduction loop ``axis`` into a spatial axis of partial results.
+
+        Parameters
+        ----------
+        axis : loop of the stage; the partial results are reduced over it afterwards.
+        factor_axis : place of the new axis, counted from the end when negative.
+
+        Returns
+        -------
+        The partial results: a tensor, or a list for an operation with several outputs.
+        """
+        factored = list(_ffi_api.ScheduleRFactor(self, tensor, axis, factor_axis))
+        return factored[0] if len(factored) == 1 else factored
+
+
+# Names from other versions of this interface, and where the same thing is found here.
+_ELSEWHERE = {
+    "store_at": "stages are stored where they are computed; use compute_at",
+    "cache_read": "use Schedule.cache_read(tensor, scope, readers)",
+    "cache_write": "use Schedule.cache_write(tensor, scope)",
+    "rfactor": "use Schedule.rfactor(tensor, axis)",
+    "schedule": "keep the Schedule; a stage does not know the schedules it is in",
+    "leaf_var_map": "use leaf_iter_vars and relations",
+    "store_pred": "conditions on stores follow from the bounds, see tvm.lower",
+    "compute_pred": "conditions on computation follow from the bounds, see tvm.lower",
+    "is_specialized": "give the compute a where= condition or te.if_then_else",
+}
+
+
+@tvm._ffi.register_object("te.Stage")
+class Stage(Object):
+    """The loops of one operation. Every primitive raises ScheduleError where it is not legal."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ELSEWHERE:
+            raise AttributeError(f"Stage has no {name}: {_ELSEWHERE[name]}")
+        return super().__getattr__(name)
+
+    def split(
+        self,
+        parent: IterVar,
+        factor: int | PrimExpr | None = None,
+        nparts: int | PrimExpr | None = None,
+    ) -> tuple[IterVar, IterVar]:
+        """Loop ``i`` becomes ``i.outer`` around ``i.inner``.
+
+        Parameters
+        ----------
+        factor : extent of the inner loop; when it does not divide, the last trip is guarded.
+        nparts : extent of the outer loop. Exactly one of the two is given.
+        """
+        if (factor is None) == (nparts is None):
+            raise ValueError("split: give exactly one of factor and nparts")
+        if factor is not None:
+            outer, inner = _ffi_api.StageSplitByFactor(self, parent, factor)
+        else:
+            outer, inner = _ffi_api.StageSplitByNParts(self, parent, nparts)
+        return outer, inner
+
+    def fuse(self, *loops: IterVar) -> IterVar:
+        """Neighbouring loops, outermost first, become one of the product of their extents.
+
+        Without any loop: a new outermost loop of one trip.
+        """
+        return _ffi_api.StageFuse(self, list(loops))
+
+    def reorder(self, *loops: IterVar) -> None:
+        """Put these loops in this order into the places they hold together."""
+        _ffi_api.StageReorder(self, list(loops))
+
+    def tile(
+        self,
+        x_parent: IterVar,
+        y_parent: IterVar,
+        x_factor: int | PrimExpr,
+        y_factor: int | PrimExpr,
+    ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
+        """Split two loops and order them x.outer, y.outer, x.inner, y.inner."""
+        x_outer, y_outer, x_inner, y_inner = _ffi_api.StageTile(
+            self, x_parent, y_parent, x_factor, y_factor
+        )
+        return x_outer, y_outer, x_inner, y_inner
+
+    def vectorize(self, loop: IterVar) -> None:
+        """Trips of the loop become lanes."""
+        _ffi_api.StageVectorize(self, loop)
+
+    def unroll(self, loop: IterVar) -> None:
+        """The loop's body is written out for every trip."""
+        _ffi_api.StageUnroll(self, loop)
+
+    def parallel(self, loop: IterVar) -> None:
+        """Trips of the loop are shared among the threads of the pool."""
+        _ffi_api.StageParallel(self, loop)
+
+    def bind(self, loop: IterVar, thread: IterVar) -> None:
+        """Map the loop to a thread axis made by :func:`tvm.te.thread_axis`."""
+        _ffi_api.StageBind(self, loop, thread)
+
+    def pragma(self, loop: IterVar, key: str, value: Any = None) -> None:
+        """Attach the attribute ``pragma_<key>`` to the loop; ``value`` defaults to 1."""
+        _ffi_api.StagePragma(self, loop, key, 1 if value is None else value)
+
+    def prefetch(self, tensor: Tensor, loop: IterVar, offset: int | PrimExpr) -> None:
+        """Read what ``tensor`` will need ``offset`` trips of ``loop`` later into the caches."""
+        _ffi_api.StagePrefetch(self, tensor, loop, offset)
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
+        """Pad the stride of ``axis`` to ``k * factor + offset`` elements."""
+        _ffi_api.StageStorageAlign(self, axis, factor, offset)
+
+    def double_buffer(self) -> None:
+        """Keep two copies, one filled while the other is read."""
+        _ffi_api.StageDoubleBuffer(self)
+
+    def set_scope(self, scope: str) -> None:
+        """Memory the results live in: "global", "local", "shared", ..."""
+        _ffi_api.StageSetScope(self, scope)
+
+    def compute_at(self, parent: Stage, scope: IterVar) -> None:
+        """Compute inside loop ``scope`` of stage ``parent``, as much as one trip needs."""
+        _ffi_api.StageComputeAt(self, parent, scope)
+
+    def compute_inline(self) -> None:
+        """Substitute the definition where it is read."""
+        _ffi_api.StageComputeInline(self)
+
+    def compute_root(self) -> None:
+        """Compute the whole tensor before its readers."""
+        _ffi_api.StageComputeRoot(self)
+
+
+def InferBound(sch: Schedule, var_context: Any = None) -> Mapping[IterVar, Range]:
+    """Domain of every loop of a normalized schedule.
+
+    Parameters
+    ----------
+    var_context : arith.VarContext that knows which symbolic splits are exact, or None.
+    """
+    return _ffi_api.InferBound(sch, var_context)
+
+
+def ScheduleOps(
+    sch: Schedule, bounds: Mapping[IterVar, Range], keep_trivial_loop: bool = False
+) -> Stmt:
+    """Loop nests of a normalized schedule; loops of one trip only with ``keep_trivial_loop``."""
+    return _ffi_api.ScheduleOps(sch, bounds, keep_trivial_loop)
+
+
+def SchedulePostProcToPrimFunc(
+    args: Sequence[Any], body: Stmt, binds: Mapping[Tensor, Any] | None = None
+) -> PrimFunc:
+    """Function over ``args`` (tensors, buffers, variables) from the result of ScheduleOps."""
+    return _ffi_api.SchedulePostProcToPrimFunc(list(args), body, dict(binds or {}))
+
+
+def AutoInlineElemWise(sch: Schedule) -> None:
+    """Inline every stage, outputs apart, whose body reads at its own indices only."""
+    _ffi_api.AutoInlineElemWise(sch)
+
+
+def AutoInlineBroadcast(sch: Schedule) -> None:
+    """Inline every stage, outputs apart, that is elementwise up to broadcasting."""
+    _ffi_api.AutoInlineBroadcast(sch)
+
+
+def AutoInlineInjective(sch: Schedule) -> None:
+    """Inline every stage, outputs apart, without a reduction."""
+    _ffi_api.AutoInlineInjective(sch)

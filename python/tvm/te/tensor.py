@@ -1,0 +1,123 @@
+"""Tensors, their operations, and indexing of tensors in expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime import Object
+from tvm.tir import IterVar, PrimExpr
+
+from . import _ffi_api
+
+__all__ = [
+    "ComputeOp",
+    "ExternOp",
+    "Operation",
+    "PlaceholderOp",
+    "Tensor",
+    "TensorSlice",
+]
+
+
+def as_index(value: Any) -> PrimExpr | int:
+    """An axis becomes its variable; anything else stays."""
+    return value.var if isinstance(value, IterVar) else value
+
+
+class TensorSlice:
+    """A tensor of which only the leading axes have been given an index, as in ``A[i]``."""
+
+    def __init__(self, tensor: Tensor, indices: Sequence[Any]) -> None:
+        self.tensor = tensor
+        self.indices = tuple(indices)
+
+    def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
+        more = indices if isinstance(indices, tuple) else (indices,)
+        return self.tensor[self.indices + more]
+
+    @property
+    def dtype(self) -> str:
+        """Type of an element."""
+        return self.tensor.dtype
+
+    def __repr__(self) -> str:
+        return f"TensorSlice({self.tensor.name}, {self.indices})"
+
+
+@tvm._ffi.register_object("te.Tensor")
+class Tensor(Object):
+    """A result of an operation.
+
+    ``A[i, j]`` and ``A[i][j]`` are the element at (i, j), for use in the body of a compute. Two
+    tensors are equal when they are the same output of the same operation.
+    """
+
+    def __call__(self, *indices: Any) -> PrimExpr:
+        return _ffi_api.TensorLoad(self, [as_index(i) for i in indices])
+
+    def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
+        if not isinstance(indices, tuple):
+            indices = (indices,)
+        if len(indices) < self.ndim:
+            return TensorSlice(self, indices)
+        return self(*indices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and bool(_ffi_api.TensorEqual(self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return _ffi_api.TensorHash(self)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def name(self) -> str:
+        """Name of the operation, with the output's number where there are several."""
+        op = self.op
+        return str(op.name) if op.num_outputs == 1 else f"{op.name}.v{self.value_index}"
+
+    @property
+    def axis(self) -> Any:
+        """Spatial axes of the operation."""
+        return self.op.axis
+
+
+class Operation(Object):
+    """A node of the dataflow graph."""
+
+    def output(self, index: int) -> Tensor:
+        """The result number ``index``; IndexError when there are not that many."""
+        return _ffi_api.OpGetOutput(self, index)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of results."""
+        return _ffi_api.OpNumOutputs(self)
+
+    @property
+    def input_tensors(self) -> Any:
+        """Tensors the operation reads, in order of first use."""
+        return _ffi_api.OpInputTensors(self)
+
+
+@tvm._ffi.register_object("te.PlaceholderOp")
+class PlaceholderOp(Operation):
+    """An input of the program."""
+
+
+@tvm._ffi.register_object("te.ComputeOp")
+class ComputeOp(Operation):
+    """Tensors given element by element; see :func:`tvm.te.compute`."""
+
+
+@tvm._ffi.register_object("te.ExternOp")
+class ExternOp(Operation):
+    """Tensors written by a statement; see :func:`tvm.te.extern`."""
