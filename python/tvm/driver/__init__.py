@@ -1,0 +1,3 @@
+"""Lowering and building of programs."""
+
+from .build_module import form_irmodule, get_binds, lower, lower_passes, schedule_to_module

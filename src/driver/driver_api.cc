@@ -1,0 +1,119 @@
+/*!
+ * \file driver_api.cc
+ * \brief The pass pipeline of lowering and its entry points.
+ */
+#include <tvm/driver/driver_api.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/target/target.h>
+#include <tvm/te/schedule_pass.h>
+#include <tvm/tir/transform.h>
+
+#include <utility>
+
+namespace tvm {
+
+using transform::Pass;
+using transform::PassContext;
+
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.add_lower_pass", Array<Array<Any>>);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_vectorize", bool);
+
+namespace {
+
+/*! \brief Appends the passes the user added to `phase`; the last phase takes all later ones. */
+void AddUserPasses(const PassContext& ctx, int phase, Array<Pass>* passes) {
+  constexpr int kLastPhase = 3;
+  Array<Array<Any>> added = ctx->GetConfig<Array<Array<Any>>>(kAddLowerPass, {});
+  for (const Array<Any>& entry : added) {
+    TVM_CHECK(entry.size() == 2, ValueError)
+        << kAddLowerPass << ": expected pairs [phase, pass], got an entry of " << entry.size();
+    int wanted = std::min(entry[0].cast<int>(), kLastPhase);
+    if (wanted == phase) passes->push_back(entry[1].cast<Pass>());
+  }
+}
+
+int VectorBits() {
+  constexpr int kDefaultBits = 256;
+  Target target = Target::Current(true);
+  if (!target.defined()) return kDefaultBits;
+  return static_cast<int>(target->GetInt("vector_width", kDefaultBits));
+}
+
+}  // namespace
+
+Array<Pass> LowerPasses(bool simple_mode) {
+  namespace pass = tir::transform;
+  PassContext ctx = PassContext::Current();
+  bool vectorize = !ctx->GetConfig<bool>(kDisableVectorize, false);
+  Array<Pass> passes;
+  // Phase 0
+  passes.push_back(pass::Simplify());
+  AddUserPasses(ctx, 0, &passes);
+  if (simple_mode) return passes;
+  // Phase 1
+  passes.push_back(pass::StorageFlatten());
+  passes.push_back(pass::Simplify());
+  AddUserPasses(ctx, 1, &passes);
+  // Phase 2
+  passes.push_back(pass::LoopPartition());
+  passes.push_back(pass::VectorizeLoop(vectorize, VectorBits()));
+  passes.push_back(pass::StorageRewrite());
+  passes.push_back(pass::UnrollLoop());
+  passes.push_back(pass::PromoteAccumulators());
+  AddUserPasses(ctx, 2, &passes);
+  // Phase 3
+  passes.push_back(pass::Simplify());
+  passes.push_back(pass::RemoveNoOp());
+  passes.push_back(pass::RewriteUnsafeSelect());
+  AddUserPasses(ctx, 3, &passes);
+  return passes;
+}
+
+IRModule LowerModule(IRModule mod, bool simple_mode) {
+  return transform::Sequential(LowerPasses(simple_mode), "lower")(std::move(mod));
+}
+
+IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode) {
+  func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
+  return LowerModule(IRModule::FromExpr(func, name), simple_mode);
+}
+
+IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
+                          const String& name, const Map<te::Tensor, tir::Buffer>& binds) {
+  te::Schedule normalized = sch.normalize();
+  tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
+  tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);
+  func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
+  func = WithAttr(std::move(func), tvm::attr::kNoAlias, true);
+  return IRModule::FromExpr(func, name);
+}
+
+IRModule LowerSchedule(const te::Schedule& sch, const Array<ObjectRef>& args, const String& name,
+                       const Map<te::Tensor, tir::Buffer>& binds, bool simple_mode) {
+  return LowerModule(ScheduleToModule(sch, args, name, binds), simple_mode);
+}
+
+using Binds = Optional<Map<te::Tensor, tir::Buffer>>;
+
+TVM_REGISTER_GLOBAL("driver.LowerPasses").set_body_typed(LowerPasses);
+TVM_REGISTER_GLOBAL("driver.LowerModule").set_body_typed([](IRModule mod, bool simple_mode) {
+  return LowerModule(mod, simple_mode);
+});
+TVM_REGISTER_GLOBAL("driver.LowerPrimFunc")
+    .set_body_typed([](tir::PrimFunc func, String name, bool simple_mode) {
+      return LowerPrimFunc(func, name, simple_mode);
+    });
+TVM_REGISTER_GLOBAL("driver.LowerSchedule")
+    .set_body_typed([](te::Schedule sch, Array<ObjectRef> args, String name, Binds binds,
+                       bool simple_mode) {
+      return LowerSchedule(sch, args, name,
+                           binds.defined() ? binds.value() : Map<te::Tensor, tir::Buffer>(),
+                           simple_mode);
+    });
+TVM_REGISTER_GLOBAL("driver.ScheduleToModule")
+    .set_body_typed([](te::Schedule sch, Array<ObjectRef> args, String name, Binds binds) {
+      return ScheduleToModule(sch, args, name,
+                              binds.defined() ? binds.value() : Map<te::Tensor, tir::Buffer>());
+    });
+
+}  // namespace tvm
