@@ -1,0 +1,70 @@
+/*!
+ * \file tvm/felix/sketch.h
+ * \brief Symbolic sketches: complete programs whose tile sizes are variables.
+ *
+ * A sketch of Ansor leaves tile sizes, loop marks and compute locations open and draws them at
+ * random. Here the locations and marks are decided by rule, and the sizes become knobs, so that one
+ * lowered program stands for all choices of the sizes.
+ */
+#ifndef TVM_FELIX_SKETCH_H_
+#define TVM_FELIX_SKETCH_H_
+
+#include <tvm/arith/var_context.h>
+#include <tvm/auto_scheduler/search_task.h>
+#include <tvm/tir/function.h>
+
+#include <utility>
+
+namespace tvm {
+namespace felix {
+
+using auto_scheduler::SearchTask;
+using auto_scheduler::State;
+
+/*! \brief The sketches of one task. */
+struct SymSketches {
+  Array<State> states;
+  /*! \brief Text of each sketch whose bounds could not be inferred, with the reason. */
+  Array<String> failures;
+};
+
+/*!
+ * \brief At most `max_sketches` symbolic states for a CPU task, in a fixed order.
+ *
+ * Where all combinations of fusion level, loop order and compute location would be more, the ones
+ * that matter least are left out first.
+ */
+SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches = 8);
+
+/*!
+ * \brief `state` with new knobs sp_{g}_{j} of `context` for the lengths of its g-th split.
+ *
+ * Every split must be of a literal extent, whose divisors the knobs then range over.
+ */
+State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context);
+
+/*!
+ * \brief The program of a state before buffers are flattened.
+ * \param symbolic Lower with fresh knobs instead of the lengths in the state.
+ * \return The function, and what is known of its knobs.
+ */
+std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,
+                                                                 const State& state,
+                                                                 bool symbolic);
+
+/*! \brief Tags of the steps: equal for all states of one sketch. */
+Array<String> ExtractBackbone(const State& state);
+
+/*!
+ * \brief Values of the sketch's knobs in a concrete state.
+ * \return Undefined if the state's steps are not those of the sketch.
+ */
+Optional<Map<String, Any>> ExtractConfigDict(const State& sketch, const State& state);
+
+/*! \brief Inverse of ExtractConfigDict; ValueError for a missing or unknown knob. */
+State StateFromConfig(const SearchTask& task, const State& sketch, const Map<String, Any>& config);
+
+}  // namespace felix
+}  // namespace tvm
+
+#endif  // TVM_FELIX_SKETCH_H_

@@ -1,0 +1,216 @@
+/*!
+ * \file sketch.cc
+ * \brief Symbolic sketches: generation, lowering, and the way to and from concrete states.
+ */
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/felix/sketch.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/te/schedule_pass.h>
+#include <tvm/tir/op.h>
+
+#include <sstream>
+#include <string>
+#include <unordered_set>
+
+#include "sketch_rules.h"
+
+namespace tvm {
+namespace felix {
+
+using auto_scheduler::SplitStep;
+using auto_scheduler::SplitStepNode;
+using auto_scheduler::Step;
+
+namespace {
+
+/*! \brief The state that `steps` lead to from the task's initial one. */
+State Replay(const SearchTask& task, const Array<Step>& steps) {
+  State state = task->compute_dag->init_state;
+  for (const Step& step : steps) state.AppendStep(step, task->compute_dag);
+  return state;
+}
+
+/*! \brief `step` with other lengths. */
+Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths) {
+  return SplitStep(step->stage_id, step->iter_id, step->extent, lengths, step->inner_to_outer);
+}
+
+}  // namespace
+
+State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context) {
+  Array<Step> steps;
+  for (const Step& step : state->transform_steps) {
+    const auto* split = step.as<SplitStepNode>();
+    if (split == nullptr) {
+      steps.push_back(step);
+      continue;
+    }
+    TVM_CHECK(split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr,
+              ScheduleError)
+        << "symbolic sketch: step " << steps.size() << " splits a loop of stage "
+        << split->stage_id << " whose extent is not a number, so its tile sizes have no domain";
+    arith::SplitGroup group = context.DefineSplitGroup(split->extent.value(),
+                                                       static_cast<int>(split->lengths.size()));
+    Array<Optional<PrimExpr>> lengths;
+    for (const tir::SizeVar& knob : group->vars) lengths.push_back(PrimExpr(knob));
+    steps.push_back(WithLengths(split, lengths));
+  }
+  return Replay(task, steps);
+}
+
+namespace {
+
+/*! \brief The sketches of one breadth that can be lowered. */
+SymSketches Generate(const SearchTask& task, const SketchBreadth& breadth) {
+  SymSketches result;
+  std::unordered_set<std::string> seen;
+  for (const State& structure :
+       auto_scheduler::DeriveSketches(task, StructureRules(task, breadth))) {
+    try {
+      State with_knobs = FillKnobs(task, structure, arith::VarContext::Make());
+      for (const State& completed : CompleteSketch(task, with_knobs, breadth)) {
+        arith::VarContext context = arith::VarContext::Make();
+        State state = FillKnobs(task, completed, context);
+        state = task->compute_dag.InferBound(state, &context);
+        if (seen.insert(state.ToStr()).second) result.states.push_back(state);
+      }
+    } catch (const runtime::Error& error) {
+      // A structure that cannot be lowered costs one sketch, not the task; the caller reports it.
+      result.failures.push_back(structure.ToStr() + error.what());
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches) {
+  SketchBreadth breadth;
+  SymSketches result = Generate(task, breadth);
+  // Fewer alternatives, the least valuable ones first, until the sketches are few enough.
+  for (bool SketchBreadth::*choice :
+       {&SketchBreadth::both_outer_orders, &SketchBreadth::rfactor,
+        &SketchBreadth::producer_locations, &SketchBreadth::both_fusion_levels}) {
+    if (static_cast<int>(result.states.size()) <= max_sketches) return result;
+    breadth.*choice = false;
+    result = Generate(task, breadth);
+  }
+  if (static_cast<int>(result.states.size()) > max_sketches) result.states.resize(max_sketches);
+  return result;
+}
+
+std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,
+                                                                 const State& state,
+                                                                 bool symbolic) {
+  arith::VarContext context = arith::VarContext::Make();
+  State source = symbolic ? FillKnobs(task, state, context) : state;
+  auto [schedule, args] =
+      task->compute_dag.ApplySteps(source->transform_steps, task->layout_rewrite_option);
+  te::Schedule normalized = schedule.normalize_for_feature_extraction();
+  Map<te::IterVar, Range> bounds = te::InferBound(normalized, context);
+  te::Stmt body = te::ScheduleOps(normalized, bounds);
+  Array<ObjectRef> params;
+  for (const te::Tensor& arg : args) params.push_back(arg);
+  return {te::SchedulePostProcToPrimFunc(params, body), context};
+}
+
+Array<String> ExtractBackbone(const State& state) {
+  Array<String> tags;
+  for (const Step& step : state->transform_steps) tags.push_back(step->Tag());
+  return tags;
+}
+
+Optional<Map<String, Any>> ExtractConfigDict(const State& sketch, const State& state) {
+  const Array<Step>& from = sketch->transform_steps;
+  const Array<Step>& to = state->transform_steps;
+  if (from.size() != to.size()) return NullOpt;
+  Map<String, Any> config;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (std::string(from[i]->Tag()) != to[i]->Tag()) return NullOpt;
+    const auto* symbolic = from[i].as<SplitStepNode>();
+    if (symbolic == nullptr) continue;
+    const auto* concrete = to[i].as<SplitStepNode>();
+    if (symbolic->lengths.size() != concrete->lengths.size()) return NullOpt;
+    for (size_t j = 0; j < symbolic->lengths.size(); ++j) {
+      if (!symbolic->lengths[j].defined() || !concrete->lengths[j].defined()) return NullOpt;
+      const auto* knob = symbolic->lengths[j].value().as<tir::SizeVarNode>();
+      const int64_t* value = tir::as_const_int(concrete->lengths[j].value());
+      if (knob == nullptr || value == nullptr) return NullOpt;
+      config.Set(knob->name_hint, *value);
+    }
+  }
+  return config;
+}
+
+State StateFromConfig(const SearchTask& task, const State& sketch,
+                      const Map<String, Any>& config) {
+  Array<Step> steps;
+  size_t used = 0;
+  for (const Step& step : sketch->transform_steps) {
+    const auto* split = step.as<SplitStepNode>();
+    if (split == nullptr) {
+      steps.push_back(step);
+      continue;
+    }
+    Array<Optional<PrimExpr>> lengths;
+    for (const Optional<PrimExpr>& length : split->lengths) {
+      const auto* knob = length.defined() ? length.value().as<tir::SizeVarNode>() : nullptr;
+      if (knob == nullptr) {
+        lengths.push_back(length);
+        continue;
+      }
+      TVM_CHECK(config.count(knob->name_hint), ValueError)
+          << "state_from_config: knob " << knob->name_hint << " has no value";
+      int64_t value = config.at(knob->name_hint).template cast<int64_t>();
+      TVM_CHECK(value >= 1, ValueError)
+          << "state_from_config: knob " << knob->name_hint << " must be >= 1, got " << value;
+      lengths.push_back(PrimExpr(IntImm(DataType::Int(32), value)));
+      ++used;
+    }
+    steps.push_back(WithLengths(split, lengths));
+  }
+  TVM_CHECK(used == config.size(), ValueError)
+      << "state_from_config: " << config.size() << " values are given for the " << used
+      << " knobs of the sketch";
+  return Replay(task, steps);
+}
+
+TVM_REGISTER_GLOBAL("felix.GenerateAllSymSketches")
+    .set_body_typed([](SearchTask task, int max_sketches) {
+      SymSketches sketches = GenerateAllSymSketches(task, max_sketches);
+      return Array<Any>{sketches.states, sketches.failures};
+    });
+TVM_REGISTER_GLOBAL("felix.GenerateCodeForState")
+    .set_body_typed([](SearchTask task, State state, bool symbolic) {
+      auto [func, context] = GenerateCodeForState(task, state, symbolic);
+      return Array<Any>{func, context};
+    });
+TVM_REGISTER_GLOBAL("felix.ExtractBackbone").set_body_typed([](State state) {
+  return ExtractBackbone(state);
+});
+TVM_REGISTER_GLOBAL("felix.PrintTrStep").set_body_typed([](State state) {
+  std::ostringstream os;
+  for (const Step& step : state->transform_steps) os << step.ToRecord() << "\n";
+  return String(os.str());
+});
+TVM_REGISTER_GLOBAL("felix.GetLoopBounds").set_body_typed([](SearchTask task, State state) {
+  Array<Any> bounds;
+  State inferred = task->compute_dag.InferBound(state);
+  for (const auto_scheduler::Stage& stage : inferred->stages) {
+    for (const auto_scheduler::Iterator& iter : stage->iters) {
+      if (!iter->range.defined()) continue;
+      bounds.push_back(Array<Any>{stage->op->name, iter->name, iter->range.value()});
+    }
+  }
+  return bounds;
+});
+TVM_REGISTER_GLOBAL("felix.ExtractConfigDict").set_body_typed([](State sketch, State state) {
+  return ExtractConfigDict(sketch, state);
+});
+TVM_REGISTER_GLOBAL("felix.StateFromConfig")
+    .set_body_typed([](SearchTask task, State sketch, Map<String, Any> config) {
+      return StateFromConfig(task, sketch, config);
+    });
+
+}  // namespace felix
+}  // namespace tvm

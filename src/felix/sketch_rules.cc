@@ -1,0 +1,362 @@
+/*!
+ * \file sketch_rules.cc
+ * \brief Rules that complete a structural sketch for a CPU.
+ */
+#include "sketch_rules.h"
+
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <unordered_set>
+#include <utility>
+
+#include "auto_scheduler/sketch_utils.h"
+
+namespace tvm {
+namespace felix {
+
+using namespace auto_scheduler;  // NOLINT(build/namespaces): the vocabulary of this whole file
+
+namespace {
+
+using OpenLengths = Array<Optional<PrimExpr>>;
+
+/*! \brief Rfactor only where space is too small to keep the cores busy with whole reductions. */
+class SmallSpaceRfactor final : public SketchRule {
+ public:
+  const char* Name() const final { return "add rfactor to small space"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    int64_t space = CumulativeExtents(state->stages[stage_id]).first;
+    if (space > 16 * task->hardware_params->num_cores) return Condition::kSkip;
+    return base_->MeetCondition(task, state, stage_id);
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    return base_->Apply(task, state, stage_id);
+  }
+
+ private:
+  std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
+};
+
+/*! \brief All index lists with which `op` reads `producer`. */
+std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer) {
+  std::vector<Array<PrimExpr>> reads;
+  for (const PrimExpr& body : op.as<te::ComputeOpNode>()->body) {
+    tir::PostOrderVisit(body, [&](const ObjectRef& node) {
+      const auto* load = node.as<tir::ProducerLoadNode>();
+      if (load != nullptr && Downcast<te::Tensor>(load->producer)->op.same_as(producer)) {
+        reads.push_back(load->indices);
+      }
+    });
+  }
+  return reads;
+}
+
+bool Mentions(const PrimExpr& expr, const Array<te::IterVar>& axes) {
+  std::unordered_set<const Object*> vars;
+  for (const te::IterVar& axis : axes) vars.insert(axis->var.get());
+  bool found = false;
+  tir::PostOrderVisit(expr, [&](const ObjectRef& node) { found |= vars.count(node.get()) != 0; });
+  return found;
+}
+
+/*!
+ * \brief Whether `op` reduces over a window only: every index into `producer` moves with some space
+ *        axis, as in a depthwise convolution, so each element is read few times.
+ */
+bool ReadsThroughWindow(const te::Operation& op, const te::Operation& producer) {
+  const auto* compute = op.as<te::ComputeOpNode>();
+  if (compute == nullptr) return false;
+  std::vector<Array<PrimExpr>> reads = ReadsOf(op, producer);
+  for (const Array<PrimExpr>& indices : reads) {
+    for (const PrimExpr& index : indices) {
+      if (!tir::is_const_int(index) && !Mentions(index, compute->axis)) return false;
+    }
+  }
+  return !reads.empty();
+}
+
+/*! \brief Whether neighbours along the last space axis are neighbours in some operand too. */
+bool LastAxisIsContiguous(const te::ComputeOpNode* compute) {
+  if (compute->axis.empty()) return false;
+  const te::IterVar& last = compute->axis.back();
+  bool reads = false, contiguous = false;
+  for (const PrimExpr& body : compute->body) {
+    tir::PostOrderVisit(body, [&](const ObjectRef& node) {
+      const auto* load = node.as<tir::ProducerLoadNode>();
+      if (load == nullptr || load->indices.empty()) return;
+      reads = true;
+      contiguous |= Mentions(load->indices.back(), {last});
+    });
+  }
+  return contiguous || !reads;
+}
+
+/*! \brief Id at the end of the history of the stage that step `step_id` calls `stage_id`. */
+int FinalStageId(const Array<Step>& steps, size_t step_id, int stage_id) {
+  for (size_t i = step_id + 1; i < steps.size(); ++i) {
+    if (!steps[i]->AddsStage()) continue;
+    int added = steps[i]->stage_id + (steps[i]->IsInstance<CacheReadStepNode>() ? 1 : 0);
+    if (stage_id >= added) ++stage_id;
+  }
+  return stage_id;
+}
+
+/*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
+std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id) {
+  const auto* compute = state->stages[stage_id]->op.as<te::ComputeOpNode>();
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < state->transform_steps.size(); ++i) {
+    const Step& step = state->transform_steps[i];
+    if (step->IsInstance<SplitStepNode>() &&
+        FinalStageId(state->transform_steps, i, step->stage_id) == stage_id) {
+      ids.push_back(static_cast<int64_t>(i));
+    }
+  }
+  ids.resize(std::min(ids.size(), compute->axis.size()));
+  return ids;
+}
+
+bool IsOnce(const Iterator& iter) { return iter.ConstExtent() == 1; }
+
+/*! \brief The stage held in this one's tiles by multi-level tiling, or -1. */
+int TiledStageHeldBy(const SearchTask& task, const State& state, int stage_id) {
+  for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
+    if (state->stages[i]->attach_stage == stage_id && NeedsMultiLevelTiling(task, state, i)) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+/*! \brief Mark the innermost space tile: its last axis is the vector, the rest is unrolled. */
+void MarkRegisterTile(State* state, int stage_id) {
+  const size_t n_space = (*state)->stages[stage_id]->op.as<te::ComputeOpNode>()->axis.size();
+  const size_t first = (*state)->stages[stage_id]->iters.size() - n_space;
+  for (size_t i = 0; i < n_space; ++i) {
+    const Iterator iter = (*state)->stages[stage_id]->iters[first + i];
+    if (IsOnce(iter)) continue;
+    if (i + 1 == n_space) {
+      state->vectorize(stage_id, iter);
+    } else {
+      state->unroll(stage_id, iter);
+    }
+  }
+}
+
+/*! \brief Fuse `loops` of a stage and run them in parallel. */
+void ParallelOver(State* state, int stage_id, const Array<Iterator>& loops) {
+  Iterator fused = loops.size() == 1 ? loops[0] : state->fuse(stage_id, loops);
+  state->parallel(stage_id, fused);
+}
+
+/*! \brief Split the last loop of a stage by the vector that a tiled stage uses, and vectorize. */
+void VectorizeLikeTile(State* state, int stage_id, int64_t lane_split_step) {
+  const auto* split = (*state)->transform_steps[lane_split_step].as<SplitStepNode>();
+  const Iterator last = (*state)->stages[stage_id]->iters.back();
+  if (IsOnce(last)) return;
+  Array<Iterator> parts = state->follow_fused_split(
+      stage_id, last, {lane_split_step}, static_cast<int>(split->lengths.size()) - 1, true);
+  state->vectorize(stage_id, parts[1]);
+}
+
+/*! \brief A root stage that holds a tiled stage: its outermost tile loops feed the cores. */
+void CompleteHost(State* state, int stage_id, int tiled_stage) {
+  std::vector<int64_t> splits = SpaceSplitSteps(*state, tiled_stage);
+  VectorizeLikeTile(state, stage_id, splits.back());
+  Array<Iterator> outermost;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    outermost.push_back((*state)->stages[stage_id]->iters[i]);
+  }
+  ParallelOver(state, stage_id, outermost);
+}
+
+/*!
+ * \brief A root stage of plain loops: outer space loops parallel, last space axis in vectors.
+ *
+ * Reduction loops go between the two, so that the accumulators of one vector stay in registers.
+ */
+void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
+  const Stage stage = (*state)->stages[stage_id];
+  Array<Iterator> space, reduction;
+  for (const Iterator& iter : stage->iters) {
+    (iter->iter_kind == IteratorKind::kReduction ? reduction : space).push_back(iter);
+  }
+  if (space.empty()) return;
+  Array<Iterator> outer(space.begin(), space.end() - 1);
+  Optional<Iterator> block = space.back(), lanes;
+  if (space.back().ConstExtent() == -1) {
+    // A factor axis of rfactor, whose extent is a knob already: lanes if the sketch put it inside.
+    if (stage->iters.back().same_as(space.back())) std::swap(block, lanes);
+  } else if (!IsOnce(space.back()) &&
+             LastAxisIsContiguous(stage->op.as<te::ComputeOpNode>())) {
+    Array<Iterator> parts = state->split(stage_id, space.back(), OpenLengths{NullOpt});
+    block = parts[0];
+    lanes = parts[1];
+  }
+  Array<Iterator> inner = reduction;
+  if (block.defined()) {
+    // Blocks of the last axis stay serial, for long runs through memory, unless the cores would go
+    // without work.
+    int64_t tasks = 1;
+    for (const Iterator& iter : outer) tasks *= std::max<int64_t>(iter.ConstExtent(), 1);
+    if (!lanes.defined() || tasks < 2 * task->hardware_params->num_cores) {
+      outer.push_back(block.value());
+    } else {
+      inner.insert(inner.begin(), block.value());
+    }
+  }
+  if (lanes.defined()) inner.push_back(lanes.value());
+  const size_t n_outer = outer.size();
+  Array<Iterator> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  state->reorder(stage_id, order);
+  const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+  if (lanes.defined()) state->vectorize(stage_id, iters.back());
+  bool runs_once = true;
+  for (size_t i = 0; i < n_outer; ++i) runs_once = runs_once && IsOnce(iters[i]);
+  if (!runs_once) {
+    ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_outer));
+  }
+}
+
+/*! \brief Mark the loops of all stages, once every stage has its place. */
+State MarkLoops(const SearchTask& task, State state) {
+  for (int i = static_cast<int>(state->stages.size()) - 1; i >= 0; --i) {
+    const Stage stage = state->stages[i];
+    if (stage->op_type == StageKind::kPlaceholder ||
+        stage->compute_at == ComputeAtKind::kInlined) {
+      continue;
+    }
+    if (NeedsMultiLevelTiling(task, state, i) && IsTiled(stage)) {
+      MarkRegisterTile(&state, i);
+      if (stage->compute_at == ComputeAtKind::kRoot) {
+        const size_t n_space = stage->op.as<te::ComputeOpNode>()->axis.size();
+        const Array<Iterator> iters = state->stages[i]->iters;
+        ParallelOver(&state, i, Array<Iterator>(iters.begin(), iters.begin() + n_space));
+      }
+      continue;
+    }
+    if (stage->compute_at == ComputeAtKind::kIter) continue;
+    int tiled_stage = TiledStageHeldBy(task, state, i);
+    if (tiled_stage >= 0) {
+      CompleteHost(&state, i, tiled_stage);
+    } else if (!IsTiled(stage) || IsRfactorStage(state, i)) {
+      CompletePlainStage(task, &state, i);
+    }
+  }
+  return state;
+}
+
+/*! \brief Whether a stage only moves elements, like padding, so that it may run in many places. */
+bool IsMovable(const SearchTask& task, const State& state, int stage_id) {
+  const Stage& stage = state->stages[stage_id];
+  return stage->op_type == StageKind::kCompute && stage->compute_at == ComputeAtKind::kRoot &&
+         !HasReduceIter(stage) && !IsTiled(stage) && !IsOutputStage(task, state, stage_id) &&
+         !NeedsMultiLevelTiling(task, state, stage_id) &&
+         TiledStageHeldBy(task, state, stage_id) == -1 &&
+         CurrentDAG(task, state)->access().IsSimpleAccess(stage->op);
+}
+
+/*! \brief Compute a producer right where the tiled stage that reads it is computed. */
+State ComputeBesideReader(const State& state, int stage_id, int reader) {
+  State result = state;
+  int host = state->stages[reader]->attach_stage;
+  const Iterator at = state->stages[host]->iters[state->stages[reader]->attach_iter];
+  result.compute_at(stage_id, host, at);
+  // Where the reader's vector axis is the producer's too, both use the same vectors.
+  const auto* compute = state->stages[reader]->op.as<te::ComputeOpNode>();
+  std::vector<Array<PrimExpr>> reads =
+      ReadsOf(state->stages[reader]->op, state->stages[stage_id]->op);
+  if (compute->axis.back()->var.same_as(reads[0].back())) {
+    VectorizeLikeTile(&result, stage_id, SpaceSplitSteps(result, reader).back());
+  }
+  return result;
+}
+
+/*! \brief The places worth trying for one movable producer, at the root unless inlining is free. */
+std::vector<State> Locations(const SearchTask& task, const State& state, int stage_id,
+                             bool alternatives) {
+  std::vector<State> states = {state};
+  std::vector<int> consumers = GetConsumers(task, state, stage_id);
+  if (consumers.size() != 1) return states;
+  const Stage& reader = state->stages[consumers[0]];
+  State inlined = state;
+  inlined.compute_inline(stage_id);
+  if (!HasReduceIter(reader) && !IsTiled(reader) &&
+      CurrentDAG(task, state)
+          ->access()
+          .ElementWiseMatch(state->stages[stage_id]->op, reader->op)) {
+    return {inlined};
+  }
+  if (!alternatives) return states;
+  // A dense convolution reads each padded element for every output channel: the copy always pays.
+  if (!ReadsThroughWindow(reader->op, state->stages[stage_id]->op)) return states;
+  if (reader->compute_at == ComputeAtKind::kIter) {
+    states.push_back(ComputeBesideReader(state, stage_id, consumers[0]));
+  }
+  states.push_back(inlined);
+  return states;
+}
+
+/*! \brief Whether some tiled stage reads its padded input through a window only. */
+bool HasWindowStage(const SearchTask& task) {
+  const State& init = task->compute_dag->init_state;
+  const AccessAnalyzer& access = task->compute_dag->access();
+  for (const Stage& stage : init->stages) {
+    if (!access.NeedsMultiLevelTiling(stage->op)) continue;
+    for (const te::Operation& producer : access.GetDirectProducers(stage->op)) {
+      if (producer->IsInstance<te::ComputeOpNode>() && ReadsThroughWindow(stage->op, producer)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+SketchRules StructureRules(const SearchTask& task, const SketchBreadth& breadth) {
+  SketchOptions options;
+  options.always_fuse = true;
+  if (!breadth.both_fusion_levels) options.fusion_levels = {2};
+  // Weights of a window stage are tiny, so it gains nothing from keeping channels outside.
+  if (breadth.both_outer_orders && !HasWindowStage(task)) {
+    options.outer_orders = {OuterOrder::kNatural, OuterOrder::kLastAxisFirst};
+  }
+  SketchRules rules = {RuleAlwaysInline(), RuleSimplifyConstTensor()};
+  if (breadth.rfactor) rules.push_back(std::make_shared<SmallSpaceRfactor>());
+  rules.push_back(RuleAddCacheWrite(options));
+  rules.push_back(RuleMultiLevelTilingWithFusion(options));
+  rules.push_back(RuleMultiLevelTiling(options));
+  rules.push_back(RuleSkipStage());
+  return rules;
+}
+
+std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
+                                  const SketchBreadth& breadth) {
+  std::vector<State> placed = {sketch};
+  for (int i = static_cast<int>(sketch->stages.size()) - 1; i >= 0; --i) {
+    std::vector<State> next;
+    for (const State& state : placed) {
+      if (!IsMovable(task, state, i)) {
+        next.push_back(state);
+        continue;
+      }
+      for (const State& location : Locations(task, state, i, breadth.producer_locations)) {
+        next.push_back(location);
+      }
+    }
+    placed = std::move(next);
+  }
+  std::vector<State> completed;
+  for (const State& state : placed) completed.push_back(MarkLoops(task, state));
+  return completed;
+}
+
+}  // namespace felix
+}  // namespace tvm
