@@ -1,0 +1,489 @@
+"""Functions on expressions: math, conditions, division, calls of intrinsics, reductions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from functools import reduce as _fold
+from typing import Any
+
+import tvm._ffi
+from tvm.ir import Op, PrimExpr
+
+from . import _ffi_api
+from .expr import (
+    Call,
+    CommReducer,
+    IterVar,
+    Reduce,
+    StringImm,
+    Var,
+    _number_like,
+    _operands,
+    const,
+    convert,
+)
+
+__all__ = [
+    "abs",
+    "acos",
+    "all",
+    "any",
+    "asin",
+    "atan",
+    "atan2",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call_extern",
+    "call_intrin",
+    "call_llvm_pure_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceil",
+    "ceildiv",
+    "comm_reducer",
+    "cos",
+    "cosh",
+    "div",
+    "erf",
+    "exp",
+    "exp10",
+    "exp2",
+    "floor",
+    "floordiv",
+    "floormod",
+    "fma",
+    "fmod",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "infinity",
+    "isnan",
+    "left_shift",
+    "likely",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "nearbyint",
+    "popcount",
+    "pow",
+    "power",
+    "reinterpret",
+    "ret",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "sum",
+    "tan",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+]
+
+
+def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Any = None) -> Call:
+    """Call of the intrinsic `func_name`, such as "tir.exp".
+
+    Raises
+    ------
+    ValueError : there is no such intrinsic.
+    """
+    return Call(dtype, func_name, args)
+
+
+def call_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -> Call:
+    """Call of the C function `func_name` of the linked program."""
+    return Call(dtype, "tir.call_extern", [StringImm(func_name), *args])
+
+
+def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -> Call:
+    """Call of a C function that only computes its result."""
+    return Call(dtype, "tir.call_pure_extern", [StringImm(func_name), *args])
+
+
+def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
+    """Call of an LLVM intrinsic without effects, by its full name "llvm....". """
+    return Call(dtype, "tir.call_llvm_pure_intrin", [StringImm(name), *args])
+
+
+def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
+    """Call of the global function `func_name`; the result is an int32."""
+    return Call("int32", "tir.call_packed", [StringImm(func_name), *args])
+
+
+def ret(value: Any) -> Call:
+    """Leave the function with `value`."""
+    value = convert(value)
+    return Call(value.dtype, "tir.ret", [value])
+
+
+def exp(x: Any) -> PrimExpr:
+    """e to the power x; x is floating point."""
+    return _ffi_api.exp(convert(x))
+
+
+def exp2(x: Any) -> PrimExpr:
+    """2 to the power x."""
+    return _ffi_api.exp2(convert(x))
+
+
+def exp10(x: Any) -> PrimExpr:
+    """10 to the power x."""
+    return _ffi_api.exp10(convert(x))
+
+
+def erf(x: Any) -> PrimExpr:
+    """Gauss error function."""
+    return _ffi_api.erf(convert(x))
+
+
+def tanh(x: Any) -> PrimExpr:
+    """Hyperbolic tangent."""
+    return _ffi_api.tanh(convert(x))
+
+
+def sigmoid(x: Any) -> PrimExpr:
+    """1 / (1 + exp(-x))."""
+    return _ffi_api.sigmoid(convert(x))
+
+
+def log(x: Any) -> PrimExpr:
+    """Natural logarithm."""
+    return _ffi_api.log(convert(x))
+
+
+def log2(x: Any) -> PrimExpr:
+    """Logarithm to base 2."""
+    return _ffi_api.log2(convert(x))
+
+
+def log10(x: Any) -> PrimExpr:
+    """Logarithm to base 10."""
+    return _ffi_api.log10(convert(x))
+
+
+def log1p(x: Any) -> PrimExpr:
+    """log(1 + x), accurate near zero."""
+    return _ffi_api.log1p(convert(x))
+
+
+def sqrt(x: Any) -> PrimExpr:
+    """Square root."""
+    return _ffi_api.sqrt(convert(x))
+
+
+def rsqrt(x: Any) -> PrimExpr:
+    """1 / sqrt(x)."""
+    return _ffi_api.rsqrt(convert(x))
+
+
+def cos(x: Any) -> PrimExpr:
+    """Cosine."""
+    return _ffi_api.cos(convert(x))
+
+
+def sin(x: Any) -> PrimExpr:
+    """Sine."""
+    return _ffi_api.sin(convert(x))
+
+
+def tan(x: Any) -> PrimExpr:
+    """Tangent."""
+    return _ffi_api.tan(convert(x))
+
+
+def acos(x: Any) -> PrimExpr:
+    """Arc cosine."""
+    return _ffi_api.acos(convert(x))
+
+
+def asin(x: Any) -> PrimExpr:
+    """Arc sine."""
+    return _ffi_api.asin(convert(x))
+
+
+def atan(x: Any) -> PrimExpr:
+    """Arc tangent."""
+    return _ffi_api.atan(convert(x))
+
+
+def atan2(y: Any, x: Any) -> PrimExpr:
+    """Angle of the point (x, y)."""
+    return _ffi_api.atan2(*_operands(y, x))
+
+
+def cosh(x: Any) -> PrimExpr:
+    """Hyperbolic cosine."""
+    return _ffi_api.cosh(convert(x))
+
+
+def sinh(x: Any) -> PrimExpr:
+    """Hyperbolic sine."""
+    return _ffi_api.sinh(convert(x))
+
+
+def floor(x: Any) -> PrimExpr:
+    """Largest whole number that is not above x; an integer stays as it is."""
+    return _ffi_api.floor(convert(x))
+
+
+def ceil(x: Any) -> PrimExpr:
+    """Smallest whole number that is not below x."""
+    return _ffi_api.ceil(convert(x))
+
+
+def trunc(x: Any) -> PrimExpr:
+    """x without its fraction."""
+    return _ffi_api.trunc(convert(x))
+
+
+def round(x: Any) -> PrimExpr:
+    """Nearest whole number, halves away from zero."""
+    return _ffi_api.round(convert(x))
+
+
+def nearbyint(x: Any) -> PrimExpr:
+    """Nearest whole number, halves to even."""
+    return _ffi_api.nearbyint(convert(x))
+
+
+def abs(x: Any) -> PrimExpr:
+    """Absolute value."""
+    return _ffi_api.abs(convert(x))
+
+
+def isnan(x: Any) -> PrimExpr:
+    """Whether x is not a number; False for integers."""
+    return _ffi_api.isnan(convert(x))
+
+
+def popcount(x: Any) -> PrimExpr:
+    """Number of set bits of an integer."""
+    return _ffi_api.popcount(convert(x))
+
+
+def pow(x: Any, y: Any) -> PrimExpr:
+    """x to the power y."""
+    return _ffi_api._OpPow(*_operands(x, y))
+
+
+power = pow
+
+
+def fmod(x: Any, y: Any) -> PrimExpr:
+    """Remainder of x / y with the sign of x."""
+    return _ffi_api.fmod(*_operands(x, y))
+
+
+def fma(x: Any, y: Any, z: Any) -> PrimExpr:
+    """x * y + z, in one rounding where the target has it."""
+    x, y = _operands(x, y)
+    return _ffi_api.fma(x, y, _number_like(z, x))
+
+
+def left_shift(x: Any, y: Any) -> PrimExpr:
+    """x shifted left by y bits."""
+    return _ffi_api.left_shift(*_operands(x, y))
+
+
+def right_shift(x: Any, y: Any) -> PrimExpr:
+    """x shifted right by y bits; the sign is kept."""
+    return _ffi_api.right_shift(*_operands(x, y))
+
+
+def bitwise_and(x: Any, y: Any) -> PrimExpr:
+    """Bits set in both."""
+    return _ffi_api.bitwise_and(*_operands(x, y))
+
+
+def bitwise_or(x: Any, y: Any) -> PrimExpr:
+    """Bits set in either."""
+    return _ffi_api.bitwise_or(*_operands(x, y))
+
+
+def bitwise_xor(x: Any, y: Any) -> PrimExpr:
+    """Bits set in one only."""
+    return _ffi_api.bitwise_xor(*_operands(x, y))
+
+
+def bitwise_not(x: Any) -> PrimExpr:
+    """All bits flipped."""
+    return _ffi_api.bitwise_not(convert(x))
+
+
+def reinterpret(dtype: str, value: Any) -> PrimExpr:
+    """The bits of `value` as another type of the same size."""
+    return _ffi_api.reinterpret(dtype, convert(value))
+
+
+def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
+    """`t` if `cond` else `f`; only the chosen one is evaluated. The condition is a scalar."""
+    t, f = _operands(t, f)
+    return _ffi_api._OpIfThenElse(convert(cond), t, f)
+
+
+def likely(cond: Any, span: Any = None) -> PrimExpr:
+    """`cond`, marked as nearly always true."""
+    return _ffi_api.likely(convert(cond))
+
+
+def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Division of the language C: toward zero for integers."""
+    return _ffi_api._OpDiv(*_operands(a, b))
+
+
+def truncdiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Integer division toward zero."""
+    return _ffi_api._OpTruncDiv(*_operands(a, b))
+
+
+def truncmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Remainder of truncdiv; the sign follows `a`."""
+    return _ffi_api._OpTruncMod(*_operands(a, b))
+
+
+def floordiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Integer division toward minus infinity."""
+    return _ffi_api._OpFloorDiv(*_operands(a, b))
+
+
+def floormod(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Remainder of floordiv; the sign follows `b`."""
+    return _ffi_api._OpFloorMod(*_operands(a, b))
+
+
+def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Integer division toward plus infinity."""
+    return _ffi_api._OpCeilDiv(*_operands(a, b))
+
+
+def indexdiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Division of an index: floordiv."""
+    return _ffi_api._OpIndexDiv(*_operands(a, b))
+
+
+def indexmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """Remainder of an index: floormod."""
+    return _ffi_api._OpIndexMod(*_operands(a, b))
+
+
+def all(*args: Any, span: Any = None) -> PrimExpr:
+    """Whether all conditions hold; all are evaluated.
+
+    Raises
+    ------
+    ValueError : no condition is given.
+    """
+    if not args:
+        raise ValueError("all: give at least one condition")
+    return _fold(_ffi_api._OpAnd, [convert(arg) for arg in args])
+
+
+def any(*args: Any, span: Any = None) -> PrimExpr:
+    """Whether at least one condition holds; all are evaluated.
+
+    Raises
+    ------
+    ValueError : no condition is given.
+    """
+    if not args:
+        raise ValueError("any: give at least one condition")
+    return _fold(_ffi_api._OpOr, [convert(arg) for arg in args])
+
+
+def max_value(dtype: str, span: Any = None) -> PrimExpr:
+    """Largest finite value of a type."""
+    return _ffi_api.max_value(dtype)
+
+
+def min_value(dtype: str, span: Any = None) -> PrimExpr:
+    """Smallest finite value of a type."""
+    return _ffi_api.min_value(dtype)
+
+
+def infinity(dtype: str, span: Any = None) -> PrimExpr:
+    """Positive infinity of a floating point type."""
+    return _ffi_api.infinity(dtype)
+
+
+def comm_reducer(
+    fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """A reduction by a commutative, associative operator.
+
+    Parameters
+    ----------
+    fcombine : maps two values, or two tuples of values, to one.
+    fidentity : maps the dtype (one each for tuples) to the value that changes nothing.
+
+    Returns
+    -------
+    A function ``reduce(expr, axis, where=None, init=None)``: `expr` is an expression or a tuple of
+    them, `axis` one reduction axis or several. A tuple gives a list with one Reduce a value.
+    Applied to plain values, ``reduce(a, b)``, it combines them.
+    """
+
+    def combiner_of(dtypes: Sequence[str], is_tuple: bool) -> CommReducer:
+        lhs = [Var(f"x{i}" if is_tuple else "x", dtype) for i, dtype in enumerate(dtypes)]
+        rhs = [Var(f"y{i}" if is_tuple else "y", dtype) for i, dtype in enumerate(dtypes)]
+        if is_tuple:
+            result = list(fcombine(lhs, rhs))
+            identity = list(fidentity(*dtypes))
+        else:
+            result = [fcombine(lhs[0], rhs[0])]
+            identity = [fidentity(dtypes[0])]
+        if len(result) != len(dtypes) or len(identity) != len(dtypes):
+            raise ValueError(
+                f"{name}: {len(dtypes)} values are reduced, fcombine gives {len(result)} and "
+                f"fidentity {len(identity)}"
+            )
+        values = [_number_like(v, x) for v, x in zip(result, lhs)]
+        start = [_number_like(v, x) for v, x in zip(identity, lhs)]
+        return CommReducer(lhs, rhs, values, start)
+
+    def over_axes(expr: Any, axis: Any, where: Any, init: Any) -> Any:
+        is_tuple = isinstance(expr, tuple | list)
+        source = [convert(e) for e in (expr if is_tuple else [expr])]
+        axes = list(axis) if not isinstance(axis, IterVar) else [axis]
+        combiner = combiner_of([e.dtype for e in source], is_tuple)
+        where = const(True) if where is None else convert(where)
+        starts: list[Any] = []
+        if init is not None:
+            starts = list(init) if isinstance(init, tuple | list) else [init]
+            starts = [_number_like(v, e) for v, e in zip(starts, source)]
+        outputs = [
+            Reduce(combiner, source, axes, where, i, starts) for i in range(len(source))
+        ]
+        return outputs if is_tuple else outputs[0]
+
+    def reducer(expr: Any, axis: Any, *args: Any, where: Any = None, init: Any = None) -> Any:
+        if isinstance(axis, IterVar) or (
+            isinstance(axis, Sequence | tvm.ir.Array)
+            and len(axis) > 0
+            and builtins.all(isinstance(iv, IterVar) for iv in axis)
+        ):
+            if args:
+                raise TypeError(f"{name}(expr, axis): unexpected positional arguments {args}")
+            return over_axes(expr, axis, where, init)
+        return _fold(fcombine, (expr, axis, *args))
+
+    reducer.__name__ = name
+    reducer.__doc__ = f"Reduction `{name}` over axes; see :func:`tvm.tir.comm_reducer`."
+    return reducer
+
+
+sum = comm_reducer(lambda x, y: x + y, lambda t: const(0, t), name="sum")
+min = comm_reducer(lambda x, y: _ffi_api._OpMin(*_operands(x, y)), max_value, name="min")
+max = comm_reducer(lambda x, y: _ffi_api._OpMax(*_operands(x, y)), min_value, name="max")

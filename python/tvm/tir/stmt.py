@@ -1,0 +1,229 @@
+"""Statements of tensor programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import tvm._ffi
+from tvm.ir import PrimExpr, Range
+from tvm.runtime import Object
+
+from . import _ffi_api
+from .buffer import Buffer
+from .expr import IterVar, StringImm, Var, _number_like, convert
+
+__all__ = [
+    "Allocate",
+    "AssertStmt",
+    "AttrStmt",
+    "BufferRealize",
+    "BufferStore",
+    "Evaluate",
+    "For",
+    "ForKind",
+    "IfThenElse",
+    "LetStmt",
+    "Prefetch",
+    "SeqStmt",
+    "Stmt",
+    "While",
+    "stmt_list",
+    "stmt_seq",
+]
+
+
+@tvm._ffi.register_object("tir.Stmt")
+class Stmt(Object):
+    """Base of all statements."""
+
+
+def _annotations(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: convert(value) for key, value in (values or {}).items()}
+
+
+@tvm._ffi.register_object("tir.LetStmt")
+class LetStmt(Stmt):
+    """`body` with `var` bound to `value`."""
+
+    def __init__(self, var: Var, value: Any, body: Stmt, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.LetStmt, var, _number_like(value, var), body)
+
+
+@tvm._ffi.register_object("tir.AttrStmt")
+class AttrStmt(Stmt):
+    """A fact about `body`: `attr_key` of `node` is `value`."""
+
+    def __init__(self, node: Any, attr_key: str, value: Any, body: Stmt, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.AttrStmt, node, attr_key, convert(value), body
+        )
+
+
+@tvm._ffi.register_object("tir.AssertStmt")
+class AssertStmt(Stmt):
+    """Fails with `message` unless `condition`."""
+
+    def __init__(self, condition: Any, message: Any, body: Stmt, span: Any = None) -> None:
+        if isinstance(message, str):
+            message = StringImm(message)
+        self.__init_handle_by_constructor__(
+            _ffi_api.AssertStmt, convert(condition), message, body
+        )
+
+
+class ForKind(IntEnum):
+    """How the iterations of a loop are carried out."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+@tvm._ffi.register_object("tir.For")
+class For(Stmt):
+    """`body` for loop_var = min .. min + extent - 1."""
+
+    def __init__(
+        self,
+        loop_var: Var,
+        min_val: Any,
+        extent: Any,
+        kind: int,
+        body: Stmt,
+        thread_binding: IterVar | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        span: Any = None,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.For,
+            loop_var,
+            _number_like(min_val, loop_var),
+            _number_like(extent, loop_var),
+            int(kind),
+            body,
+            thread_binding,
+            _annotations(annotations),
+        )
+
+
+@tvm._ffi.register_object("tir.While")
+class While(Stmt):
+    """`body` as long as `condition` holds."""
+
+    def __init__(self, condition: Any, body: Stmt, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.While, convert(condition), body)
+
+
+@tvm._ffi.register_object("tir.BufferStore")
+class BufferStore(Stmt):
+    """buffer[indices] = value."""
+
+    def __init__(
+        self, buffer: Buffer, value: Any, indices: Sequence[Any], span: Any = None
+    ) -> None:
+        indices = convert(list(indices))
+        if not isinstance(value, PrimExpr):
+            value = _number_like(value, tvm.tir.BufferLoad(buffer, indices))
+        self.__init_handle_by_constructor__(_ffi_api.BufferStore, buffer, value, indices)
+
+
+@tvm._ffi.register_object("tir.BufferRealize")
+class BufferRealize(Stmt):
+    """`bounds` of `buffer` exist while `body` runs."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        bounds: Sequence[Range],
+        condition: Any,
+        body: Stmt,
+        span: Any = None,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.BufferRealize, buffer, list(bounds), convert(condition), body
+        )
+
+
+@tvm._ffi.register_object("tir.Allocate")
+class Allocate(Stmt):
+    """Memory for product(extents) elements of `dtype`, alive while `body` runs."""
+
+    def __init__(
+        self,
+        buffer_var: Var,
+        dtype: str,
+        extents: Sequence[Any],
+        condition: Any,
+        body: Stmt,
+        annotations: Mapping[str, Any] | None = None,
+        span: Any = None,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.Allocate,
+            buffer_var,
+            dtype,
+            convert(list(extents)),
+            convert(condition),
+            body,
+            _annotations(annotations),
+        )
+
+
+@tvm._ffi.register_object("tir.SeqStmt")
+class SeqStmt(Stmt):
+    """Statements in order."""
+
+    def __init__(self, seq: Sequence[Stmt], span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.SeqStmt, list(seq))
+
+    def __getitem__(self, i: int) -> Stmt:
+        return self.seq[i]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+
+@tvm._ffi.register_object("tir.IfThenElse")
+class IfThenElse(Stmt):
+    """One of two statements; `else_case` may be None."""
+
+    def __init__(
+        self, condition: Any, then_case: Stmt, else_case: Stmt | None = None, span: Any = None
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.IfThenElse, convert(condition), then_case, else_case
+        )
+
+
+@tvm._ffi.register_object("tir.Evaluate")
+class Evaluate(Stmt):
+    """An expression for its effect; ``Evaluate(0)`` is the empty statement."""
+
+    def __init__(self, value: Any, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.Evaluate, convert(value))
+
+
+@tvm._ffi.register_object("tir.Prefetch")
+class Prefetch(Stmt):
+    """A hint that `bounds` of `buffer` will be read soon."""
+
+    def __init__(self, buffer: Buffer, bounds: Sequence[Range], span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.Prefetch, buffer, list(bounds))
+
+
+def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
+    """One statement for all arguments; expressions are evaluated, no-ops dropped."""
+    return _ffi_api.SeqStmtFlatten(
+        [item if isinstance(item, Stmt) else Evaluate(item) for item in args]
+    )
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, or the one statement."""
+    if isinstance(stmt, SeqStmt):
+        return [item for child in stmt.seq for item in stmt_list(child)]
+    return [stmt]

@@ -1,0 +1,52 @@
+"""Visiting, rewriting and substitution over statements and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _ffi_api
+from .expr import Var, _number_like
+from .stmt import Stmt
+
+__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "substitute"]
+
+
+def post_order_visit(node: Any, fvisit: Callable[[Any], Any]) -> None:
+    """Call `fvisit` once on every node below an expression, statement or PrimFunc, leaves first."""
+
+    def visit(item: Any) -> None:
+        fvisit(item)
+
+    _ffi_api.PostOrderVisit(node, visit)
+
+
+def pre_order_visit(node: Any, fvisit: Callable[[Any], bool]) -> None:
+    """Call `fvisit` on a node before those below it, which are visited if it returns True."""
+    _ffi_api.PreOrderVisit(node, lambda item: bool(fvisit(item)))
+
+
+def ir_transform(
+    stmt: Stmt,
+    preorder: Callable[[Any], Any] | None,
+    postorder: Callable[[Any], Any] | None,
+    only_enable: Sequence[str] | None = None,
+) -> Stmt:
+    """`stmt` rewritten on the way down by `preorder` and on the way up by `postorder`.
+
+    A callback returns the replacement, or None to leave the node alone. `only_enable` lists the
+    type keys, such as "tir.For", that the callbacks are called for.
+    """
+    return _ffi_api.IRTransform(stmt, preorder, postorder, list(only_enable or []))
+
+
+def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:
+    """`node` with variables replaced; also inside of the buffers it accesses.
+
+    Raises
+    ------
+    TypeError : a replacement has another type than its variable.
+    """
+    return _ffi_api.Substitute(
+        node, {var: _number_like(value, var) for var, value in vmap.items()}
+    )

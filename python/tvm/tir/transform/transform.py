@@ -1,0 +1,96 @@
+"""The passes of the lowering pipeline, in the order it runs them."""
+
+from __future__ import annotations
+
+from tvm.ir.transform import Pass
+
+from . import _ffi_api
+
+__all__ = [
+    "LoopPartition",
+    "LowerIntrin",
+    "MakePackedAPI",
+    "PromoteAccumulators",
+    "RemoveNoOp",
+    "RewriteUnsafeSelect",
+    "Simplify",
+    "SkipAssert",
+    "StorageFlatten",
+    "StorageRewrite",
+    "UnrollLoop",
+    "VectorizeLoop",
+    "WidenIndex",
+]
+
+
+def Simplify() -> Pass:
+    """Simplify expressions with what loops and conditions say about their variables."""
+    return _ffi_api.Simplify()
+
+
+def StorageFlatten(cache_line_bytes: int = 64) -> Pass:
+    """Multi-dimensional accesses become one-dimensional, realizes become allocations."""
+    return _ffi_api.StorageFlatten(cache_line_bytes)
+
+
+def WidenIndex() -> Pass:
+    """Loop variables and index arithmetic become int64."""
+    return _ffi_api.WidenIndex()
+
+
+def LoopPartition() -> Pass:
+    """Split loops so that their likely conditions hold throughout the main segment.
+
+    The option ``tir.LoopPartition`` is a dict; ``partition_const_loop`` also splits loops of
+    constant extent.
+    """
+    return _ffi_api.LoopPartition()
+
+
+def VectorizeLoop(enable: bool = True, vector_bits: int = 256) -> Pass:
+    """Vectorised loops become vector code of at most `vector_bits` bits, or serial loops."""
+    return _ffi_api.VectorizeLoop(enable, vector_bits)
+
+
+def UnrollLoop() -> Pass:
+    """Write out loops marked for it, and short ones where a pragma asks for it.
+
+    The option ``tir.UnrollLoop`` is a dict with ``auto_max_step``, ``auto_max_depth``,
+    ``auto_max_extent`` and ``explicit_unroll``.
+    """
+    return _ffi_api.UnrollLoop()
+
+
+def StorageRewrite() -> Pass:
+    """Share memory between allocations whose lifetimes do not overlap; hoist constant ones."""
+    return _ffi_api.StorageRewrite()
+
+
+def PromoteAccumulators(max_elements: int = 64) -> Pass:
+    """Keep the tile that a reduction accumulates into in registers across its loops."""
+    return _ffi_api.PromoteAccumulators(max_elements)
+
+
+def RemoveNoOp() -> Pass:
+    """Drop statements without effect."""
+    return _ffi_api.RemoveNoOp()
+
+
+def RewriteUnsafeSelect() -> Pass:
+    """Selects whose unchosen operand may not be safe become if_then_else."""
+    return _ffi_api.RewriteUnsafeSelect()
+
+
+def SkipAssert() -> Pass:
+    """Drop assertions."""
+    return _ffi_api.SkipAssert()
+
+
+def LowerIntrin() -> Pass:
+    """Replace functions that generators need not know by simpler ones."""
+    return _ffi_api.LowerIntrin()
+
+
+def MakePackedAPI() -> Pass:
+    """Give functions the calling convention of packed functions, with checks of the arguments."""
+    return _ffi_api.MakePackedAPI()
