@@ -1,0 +1,59 @@
+"""Search for schedules: workloads, loop states, sketches, measurements and their records."""
+
+from __future__ import annotations
+
+from . import measure_record, search_policy, utils, workload_registry
+from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
+from .loop_state import Iterator, LoopPart, Stage, State, StateObject
+from .measure_node import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
+from .measure_record import (
+    RecordReader,
+    RecordToFile,
+    load_best_record,
+    load_record_from_string,
+    load_records,
+    save_records,
+)
+from .search_policy import PreloadCustomSketchRule, SketchPolicy
+from .search_task import HardwareParams, SearchTask, create_task
+from .workload_registry import (
+    make_workload_key,
+    register_workload,
+    register_workload_tensors,
+    workload_key_to_tensors,
+)
+
+__all__ = [
+    "BuildResult",
+    "ComputeDAG",
+    "HardwareParams",
+    "Iterator",
+    "LayoutRewriteOption",
+    "LayoutTransform",
+    "LoopPart",
+    "MeasureErrorNo",
+    "MeasureInput",
+    "MeasureResult",
+    "PreloadCustomSketchRule",
+    "RecordReader",
+    "RecordToFile",
+    "SearchTask",
+    "SketchPolicy",
+    "Stage",
+    "State",
+    "StateObject",
+    "create_task",
+    "load_best_record",
+    "load_record_from_string",
+    "load_records",
+    "make_workload_key",
+    "measure_record",
+    "pack_array",
+    "register_workload",
+    "register_workload_tensors",
+    "save_records",
+    "search_policy",
+    "utils",
+    "workload_key_to_tensors",
+    "workload_registry",
+]

@@ -1,0 +1,327 @@
+"""Record files: one JSON line a measurement, format v0.6.
+
+A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, ...]]],
+"r": [[costs], error_no, all_cost, timestamp], "v": "v0.6"}`` with the error text in an optional
+``"e"``. Blank lines and lines that begin with ``#`` are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.target import Target
+
+from . import _ffi_api
+from .loop_state import state_object_of
+from .measure_node import MAX_FLOAT, MeasureInput, MeasureResult
+from .search_task import HardwareParams, SearchTask
+from .workload_registry import (
+    WORKLOAD_FUNC_REGISTRY,
+    deserialize_workload_registry_entry,
+)
+
+__all__ = [
+    "RecordReader",
+    "RecordToFile",
+    "distill_record_file",
+    "dump_input",
+    "dump_record",
+    "load_best_record",
+    "load_input",
+    "load_record_from_string",
+    "load_records",
+    "save_records",
+    "steps_from_json",
+    "steps_to_json",
+]
+
+logger = logging.getLogger("auto_scheduler")
+
+RECORD_VERSION = "v0.6"
+
+# Building a DAG takes milliseconds, reading a line microseconds: one task serves all its records.
+_TASKS: dict[str, SearchTask] = {}
+
+
+def _plain(value: Any) -> Any:
+    """A field of a step record as JSON knows it."""
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    return [_plain(element) for element in value]
+
+
+def steps_to_json(state: Any) -> list[list[Any]]:
+    """The history of a state as a list of step records."""
+    steps = state_object_of(state).transform_steps
+    return [_plain(_ffi_api.StepToRecord(step)) for step in steps]
+
+
+def steps_from_json(records: Sequence[Sequence[Any]]) -> list[Any]:
+    """Inverse of `steps_to_json`.
+
+    Raises
+    ------
+    ValueError : a step has an unknown tag or a wrong field.
+    """
+    return [_ffi_api.StepFromRecord(list(record)) for record in records]
+
+
+def task_header(task: SearchTask) -> list[Any]:
+    """The part of a record that says what was searched."""
+    return [
+        str(task.workload_key),
+        str(task.target),
+        task.hardware_params.as_list(),
+        "" if task.target_host is None else str(task.target_host),
+        int(task.layout_rewrite_option),
+        [str(name) for name in task.task_input_names],
+    ]
+
+
+def task_from_header(
+    header: Sequence[Any], desc: str = "", registry_entry: tuple[str, Any] | None = None
+) -> SearchTask:
+    """Inverse of `task_header`; fields missing at the end take their defaults.
+
+    Raises
+    ------
+    ValueError : the workload is not registered in this process.
+    """
+    if registry_entry is not None:
+        deserialize_workload_registry_entry(registry_entry)
+    key, target, hardware, host, layout, inputs = [*header, *[None] * (6 - len(header))]
+    cache_key = json.dumps([*header, desc])
+    task = _TASKS.get(cache_key)
+    # A workload may be registered anew under its name, so a function's tasks are not kept.
+    if task is None or key not in WORKLOAD_FUNC_REGISTRY:
+        task = SearchTask(
+            workload_key=key,
+            target=Target(target),
+            target_host=Target(host) if host else None,
+            hardware_params=HardwareParams(*hardware) if hardware else None,
+            layout_rewrite_option=layout,
+            task_inputs=inputs or (),
+            desc=desc,
+        )
+        _TASKS[cache_key] = task
+    return task
+
+
+def dump_input(measure_input: MeasureInput) -> str:
+    """JSON text of a measure input."""
+    return json.dumps(_input_to_json(measure_input))
+
+
+def load_input(text: str) -> MeasureInput:
+    """Inverse of `dump_input`."""
+    return _input_from_json(json.loads(text))
+
+
+def _input_to_json(measure_input: MeasureInput) -> list[Any]:
+    return [task_header(measure_input.task), [[], steps_to_json(measure_input.state)]]
+
+
+def _input_from_json(data: Sequence[Any]) -> MeasureInput:
+    header, (_, steps) = data
+    task = task_from_header(header)
+    state = task.compute_dag.replay_steps(steps_from_json(steps))
+    return MeasureInput(task, state)
+
+
+def dump_record(measure_input: MeasureInput, result: MeasureResult) -> str:
+    """One record as a line without its end."""
+    record: dict[str, Any] = {
+        "i": _input_to_json(measure_input),
+        "r": [
+            [float(cost) for cost in result.costs],
+            int(result.error_no),
+            float(result.all_cost),
+            int(result.timestamp),
+        ],
+        "v": RECORD_VERSION,
+    }
+    if result.error_msg is not None and str(result.error_msg):
+        record["e"] = str(result.error_msg)
+    return json.dumps(record)
+
+
+def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
+    """Inverse of `dump_record`.
+
+    Raises
+    ------
+    ValueError : the text is no record, or its workload is not registered in this process.
+    """
+    data = json.loads(record)
+    if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
+        raise ValueError('record: expected an object with the keys "i" and "r"')
+    unknown = data.keys() - {"i", "r", "v", "e"}
+    if unknown:
+        raise ValueError(f"record: unknown keys {sorted(unknown)}")
+    costs, error_no, all_cost, timestamp = data["r"]
+    result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp)
+    return _input_from_json(data["i"]), result
+
+
+def _record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
+    """Lines that hold a record, with their numbers; broken ones are reported and left out."""
+    with open(filename, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            try:
+                json.loads(line)
+            except json.JSONDecodeError:
+                # What a run leaves behind that was killed while it wrote.
+                logger.warning("%s:%d is not a whole record; skipped", filename, number)
+                continue
+            yield number, line
+
+
+class RecordReader:
+    """Reads a record file.
+
+    Iterating gives pairs of MeasureInput and MeasureResult.
+    """
+
+    def __init__(self, filename: str | Path) -> None:
+        if not Path(filename).exists():
+            raise FileNotFoundError(f"record file {filename} does not exist")
+        self.filename = str(filename)
+
+    def read_lines(
+        self, max_lines: int | None = None, skip_lines: int = 0
+    ) -> tuple[list[MeasureInput], list[MeasureResult]]:
+        """Inputs and results of up to `max_lines` records behind the first `skip_lines`."""
+        inputs, results = [], []
+        for position, (measure_input, result) in enumerate(self):
+            if position < skip_lines:
+                continue
+            if max_lines is not None and len(inputs) == max_lines:
+                break
+            inputs.append(measure_input)
+            results.append(result)
+        return inputs, results
+
+    def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+        for number, line in _record_lines(self.filename):
+            try:
+                yield load_record_from_string(line)
+            except ValueError as error:
+                raise ValueError(f"{self.filename}:{number}: {error}") from error
+
+
+class RecordToFile:
+    """Measure callback that appends each result to a file."""
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = str(filename)
+        Path(filename).parent.mkdir(parents=True, exist_ok=True)
+
+    def __call__(
+        self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]
+    ) -> None:
+        """Append one line per measurement; `policy` is not looked at."""
+        save_records(self.filename, inputs, results)
+
+
+def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The records of a file, see RecordReader."""
+    return iter(RecordReader(filename))
+
+
+def save_records(
+    filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]
+) -> None:
+    """Append records to a file; they are with the operating system when the call returns."""
+    if len(inputs) != len(results):
+        raise ValueError(f"save_records: {len(inputs)} inputs but {len(results)} results")
+    lines = "".join(dump_record(i, r) + "\n" for i, r in zip(inputs, results))
+    with open(filename, "ab+") as file:
+        # Behind a torn line the first new record would be lost with it.
+        if file.tell() > 0:
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                lines = "\n" + lines
+        file.write(lines.encode())
+
+
+def _cost_factor(wanted: str, found: str) -> float:
+    """By how much costs of a record's workload grow for the wanted one; inf if incompatible.
+
+    Sizes may be multiples: a workload of twice the batch takes about twice as long.
+    """
+    if wanted == found:
+        return 1.0
+    (wanted_name, *wanted_args), (found_name, *found_args) = json.loads(wanted), json.loads(found)
+    if wanted_name != found_name:
+        return math.inf
+
+    def factor(want: Any, have: Any) -> float:
+        if isinstance(want, list) and isinstance(have, list) and len(want) == len(have):
+            return math.prod(factor(w, h) for w, h in zip(want, have))
+        numbers = isinstance(want, int) and isinstance(have, int)
+        if numbers and have != 0 and want != 0 and want % have == 0:
+            return want / have
+        return 1.0 if want == have else math.inf
+
+    return factor(wanted_args, found_args)
+
+
+def load_best_record(
+    filename: str | Path,
+    workload_key: str | None = None,
+    target: str | Target | None = None,
+    include_compatible: bool = False,
+) -> tuple[MeasureInput | None, MeasureResult | None]:
+    """The record with the lowest mean cost, or two times None.
+
+    Parameters
+    ----------
+    filename : record file.
+    workload_key : only records of this workload.
+    target : only records for this kind of target.
+    include_compatible : also records of workloads whose sizes divide the wanted ones.
+    """
+    if isinstance(target, str):
+        target = Target(target)
+    best_cost, best = MAX_FLOAT, None
+    for number, line in _record_lines(filename):
+        data = json.loads(line)
+        (key, record_target, *_), _ = data["i"]
+        costs, error_no, *_ = data["r"]
+        if int(error_no) != 0 or not costs:
+            continue
+        if target is not None and Target(record_target).kind.name != target.kind.name:
+            continue
+        cost = sum(costs) / len(costs)
+        if workload_key is not None and key != workload_key:
+            cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
+        if cost < best_cost:
+            best_cost, best = cost, (number, line)
+    if best is None:
+        return None, None
+    return load_record_from_string(best[1])
+
+
+def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
+    """Keep the best valid record of each workload and target."""
+    best: dict[tuple[str, str], tuple[float, str]] = {}
+    for _, line in _record_lines(in_file):
+        data = json.loads(line)
+        (key, target, *_), _ = data["i"]
+        costs, error_no, *_ = data["r"]
+        if int(error_no) != 0 or not costs:
+            continue
+        cost = sum(costs) / len(costs)
+        if cost < best.get((key, target), (math.inf, ""))[0]:
+            best[(key, target)] = (cost, line)
+    Path(out_file).write_text("".join(line + "\n" for _, line in best.values()))

@@ -1,0 +1,189 @@
+"""What is searched: one computation on one target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tvm._ffi
+from tvm import te
+from tvm.runtime import Object
+from tvm.target import Target
+
+from . import _ffi_api
+from .compute_dag import ComputeDAG, LayoutRewriteOption
+from .workload_registry import make_workload_key, register_workload_tensors
+
+__all__ = ["HardwareParams", "SearchTask", "create_task"]
+
+
+@tvm._ffi.register_object("auto_scheduler.HardwareParams")
+class HardwareParams(Object):
+    """Limits of a device that sketches, features and constraints read.
+
+    What is left None is taken from `target`, by default this machine.
+
+    Parameters
+    ----------
+    num_cores : cores that run parallel loops; -1 for a GPU.
+    vector_unit_bytes, cache_line_bytes : width of a vector register and of a cache line.
+    max_shared_memory_per_block, max_local_memory_per_block : bytes, GPU only.
+    max_threads_per_block, max_vthread_extent, warp_size : GPU only.
+    target : where the rest comes from.
+    """
+
+    def __init__(
+        self,
+        num_cores: int | None = None,
+        vector_unit_bytes: int | None = None,
+        cache_line_bytes: int | None = None,
+        max_shared_memory_per_block: int | None = None,
+        max_local_memory_per_block: int | None = None,
+        max_threads_per_block: int | None = None,
+        max_vthread_extent: int | None = None,
+        warp_size: int | None = None,
+        target: str | Target | None = None,
+    ) -> None:
+        defaults = _ffi_api.GetDefaultHardwareParams(_as_target(target or "llvm"))
+        given = (
+            num_cores,
+            vector_unit_bytes,
+            cache_line_bytes,
+            max_shared_memory_per_block,
+            max_local_memory_per_block,
+            max_threads_per_block,
+            max_vthread_extent,
+            warp_size,
+        )
+        values = [
+            int(getattr(defaults, name)) if value is None else int(value)
+            for name, value in zip(_HARDWARE_FIELDS, given)
+        ]
+        self.__init_handle_by_constructor__(_ffi_api.HardwareParams, *values)
+
+    def as_list(self) -> list[int]:
+        """The values in the order of the record format."""
+        return [int(getattr(self, name)) for name in _HARDWARE_FIELDS]
+
+    def __str__(self) -> str:
+        lines = [f"  {name}: {getattr(self, name)}" for name in _HARDWARE_FIELDS]
+        return "\n".join(["HardwareParams", *lines])
+
+
+_HARDWARE_FIELDS = (
+    "num_cores",
+    "vector_unit_bytes",
+    "cache_line_bytes",
+    "max_shared_memory_per_block",
+    "max_local_memory_per_block",
+    "max_threads_per_block",
+    "max_vthread_extent",
+    "warp_size",
+)
+
+
+def _as_target(target: str | Target) -> Target:
+    return target if isinstance(target, Target) else Target(target)
+
+
+@tvm._ffi.register_object("auto_scheduler.SearchTask")
+class SearchTask(Object):
+    """A computation to be tuned for a target.
+
+    The computation is given in one of three ways: a registered function with its arguments, a
+    ComputeDAG, or a workload key.
+
+    Parameters
+    ----------
+    func, args : registered function or its name, and its arguments.
+    compute_dag : the computation itself, or its io tensors, inputs first. Its tensors are
+        registered under its workload key, so that records can be read back.
+    workload_key : key of a registered workload.
+    target, target_host : what is compiled for; `target` may carry the host.
+    hardware_params : limits; by default those of the target.
+    layout_rewrite_option : see LayoutRewriteOption; by default what is usual for the target.
+    task_inputs : names of special inputs that measurements must use.
+    desc : text for tables.
+
+    Raises
+    ------
+    ValueError : no computation or no target is given.
+    """
+
+    def __init__(
+        self,
+        func: str | Callable[..., Any] | None = None,
+        args: Any = None,
+        compute_dag: ComputeDAG | Sequence[te.Tensor] | None = None,
+        workload_key: str | None = None,
+        target: str | Target | None = None,
+        target_host: str | Target | None = None,
+        hardware_params: HardwareParams | None = None,
+        layout_rewrite_option: int | None = None,
+        task_inputs: Sequence[str] = (),
+        desc: str = "",
+    ) -> None:
+        if target is None:
+            raise ValueError("SearchTask: give a target, such as 'llvm'")
+        if func is not None:
+            workload_key = make_workload_key(func, () if args is None else args)
+        if compute_dag is not None and not isinstance(compute_dag, ComputeDAG):
+            compute_dag = ComputeDAG(compute_dag)
+        if workload_key is None:
+            if compute_dag is None:
+                raise ValueError(
+                    "SearchTask: give a function with arguments, a ComputeDAG or a workload key"
+                )
+            workload_key = compute_dag.workload_key()
+            register_workload_tensors(workload_key, compute_dag.tensors)
+        if compute_dag is None:
+            compute_dag = ComputeDAG(workload_key)
+        target = _as_target(target)
+        host = _as_target(target_host) if target_host is not None else target.host
+        if layout_rewrite_option is None:
+            layout_rewrite_option = LayoutRewriteOption.get_target_default(target)
+        self.__init_handle_by_constructor__(
+            _ffi_api.SearchTask,
+            compute_dag,
+            workload_key,
+            desc,
+            target,
+            host,
+            hardware_params,
+            layout_rewrite_option,
+            list(task_inputs),
+        )
+
+    def apply_best(
+        self,
+        log_file: str,
+        include_compatible: bool = False,
+        layout_rewrite_option: int | None = None,
+    ) -> tuple[te.Schedule, list[te.Tensor]]:
+        """Schedule and arguments of the best record of this task in a file.
+
+        Raises
+        ------
+        RuntimeError : the file has no valid record of the task.
+        """
+        from .measure_record import load_best_record
+
+        best, _ = load_best_record(log_file, self.workload_key, self.target, include_compatible)
+        if best is None:
+            raise RuntimeError(f"{log_file} has no valid record of {self.workload_key}")
+        if layout_rewrite_option is None:
+            layout_rewrite_option = int(self.layout_rewrite_option)
+        return self.compute_dag.apply_steps_from_state(best.state, layout_rewrite_option)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The DAG is rebuilt from the registry, which travels along.
+        from .measure_record import task_from_header, task_header
+        from .workload_registry import serialize_workload_registry_entry
+
+        entry = serialize_workload_registry_entry(self.workload_key)
+        return task_from_header, (task_header(self), str(self.desc), entry)
+
+
+def create_task(func: str | Callable[..., Any], args: Any, target: str | Target) -> SearchTask:
+    """A task of a registered function; `SearchTask(func=..., args=..., target=...)` is the same."""
+    return SearchTask(func=func, args=args, target=target)

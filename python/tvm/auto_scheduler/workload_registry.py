@@ -1,0 +1,176 @@
+"""Workloads by name: functions that users register, and tensors taken from networks."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tvm._ffi
+from tvm import te
+
+from .utils import deserialize_args, get_func_name, serialize_args
+
+__all__ = [
+    "WORKLOAD_FUNC_REGISTRY",
+    "deserialize_workload_registry_entry",
+    "load_workload_func_registry",
+    "make_workload_key",
+    "register_workload",
+    "register_workload_tensors",
+    "save_workload_func_registry",
+    "serialize_workload_registry_entry",
+    "workload_key_to_tensors",
+]
+
+# Function name -> function, and full workload key -> list of tensors.
+WORKLOAD_FUNC_REGISTRY: dict[str, Any] = {}
+
+
+def register_workload(
+    func_name: str | Callable[..., Any],
+    f: Callable[..., Any] | None = None,
+    override: bool = False,
+) -> Any:
+    """Register a function that returns the io tensors of a computation, inputs first.
+
+    Usable as ``@register_workload``, ``@register_workload("name")`` or
+    ``register_workload("name", f)``; gives the function back. Arguments of the function must be
+    numbers, strings, tensors or tuples of these.
+
+    Raises
+    ------
+    ValueError : the name is not a string.
+    RuntimeError : the name is taken by another function, and `override` is False.
+
+    Examples
+    --------
+    >>> @auto_scheduler.register_workload
+    ... def matmul(n, m, k):
+    ...     a = te.placeholder((n, k))
+    ...     b = te.placeholder((k, m))
+    ...     r = te.reduce_axis((0, k))
+    ...     return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r))]
+    """
+    if callable(func_name):
+        f = func_name
+        func_name = get_func_name(f)
+    if not isinstance(func_name, str):
+        raise ValueError(
+            f"register_workload: the name must be a string, got {type(func_name).__name__}"
+        )
+    name = func_name
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        if name in WORKLOAD_FUNC_REGISTRY and not override:
+            raise RuntimeError(
+                f"register_workload: {name!r} is registered already; choose another name or pass "
+                "override=True"
+            )
+        WORKLOAD_FUNC_REGISTRY[name] = func
+        return func
+
+    return register(f) if f is not None else register
+
+
+def register_workload_tensors(
+    workload_key: str, tensors: Sequence[te.Tensor], override: bool = True
+) -> str:
+    """Register the io tensors of a computation under its full key; gives the key back.
+
+    Raises
+    ------
+    RuntimeError : the key is taken and `override` is False.
+    """
+    if workload_key in WORKLOAD_FUNC_REGISTRY and not override:
+        raise RuntimeError(f"register_workload_tensors: {workload_key} is registered already")
+    WORKLOAD_FUNC_REGISTRY[workload_key] = list(tensors)
+    return workload_key
+
+
+def make_workload_key(func: str | Callable[..., Any], args: Any) -> str:
+    """JSON text ``[name, arg, ...]`` of a registered function and its arguments.
+
+    Raises
+    ------
+    ValueError : `func` is not a registered function or name, or an argument cannot be written.
+    """
+    if callable(func):
+        name = get_func_name(func)
+    elif isinstance(func, str):
+        name = func
+    else:
+        raise ValueError(
+            f"make_workload_key: expected a function or its name, got {type(func).__name__}"
+        )
+    if name not in WORKLOAD_FUNC_REGISTRY:
+        raise ValueError(
+            f"make_workload_key: {name!r} is not registered; decorate the function with "
+            "@auto_scheduler.register_workload"
+        )
+    if not isinstance(args, (list, tuple)):
+        args = (args,)
+    return json.dumps([name, *serialize_args(args)])
+
+
+@tvm._ffi.register_func("auto_scheduler.workload_key_to_tensors")
+def workload_key_to_tensors(workload_key: str) -> list[te.Tensor]:
+    """The io tensors that a workload key stands for.
+
+    Raises
+    ------
+    ValueError : nothing is registered for the key.
+    """
+    entry = WORKLOAD_FUNC_REGISTRY.get(workload_key)
+    if entry is not None and not callable(entry):
+        return list(entry)
+    name, *args = json.loads(workload_key)
+    func = WORKLOAD_FUNC_REGISTRY.get(name)
+    if not callable(func):
+        raise ValueError(
+            f"workload {workload_key} is unknown in this process; register its function with "
+            "register_workload or its tensors with register_workload_tensors"
+        )
+    return list(func(*deserialize_args(args)))
+
+
+def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Any]:
+    """Name and picklable value of the entry behind a key, for a process that has not got it.
+
+    Raises
+    ------
+    ValueError : nothing is registered for the key.
+    """
+    if workload_key in WORKLOAD_FUNC_REGISTRY:
+        name = workload_key
+    else:
+        name = json.loads(workload_key)[0]
+    if name not in WORKLOAD_FUNC_REGISTRY:
+        raise ValueError(f"workload {workload_key} is not registered")
+    entry = WORKLOAD_FUNC_REGISTRY[name]
+    return name, entry if callable(entry) else tvm.ir.save_json(list(entry))
+
+
+def deserialize_workload_registry_entry(data: tuple[str, Any]) -> None:
+    """Register what `serialize_workload_registry_entry` gave, unless it is known already."""
+    name, value = data
+    if name not in WORKLOAD_FUNC_REGISTRY:
+        WORKLOAD_FUNC_REGISTRY[name] = (
+            list(tvm.ir.load_json(value)) if isinstance(value, str) else value
+        )
+
+
+def save_workload_func_registry(filename: str | Path) -> None:
+    """Pickle the registry into a file. Functions are stored by reference to their module."""
+    entries = [serialize_workload_registry_entry(key) for key in WORKLOAD_FUNC_REGISTRY]
+    Path(filename).write_bytes(pickle.dumps(entries))
+
+
+def load_workload_func_registry(filename: str | Path) -> None:
+    """Replace the registry by a file's; it is unpickled, so load only files you trust."""
+    entries = pickle.loads(Path(filename).read_bytes())
+    WORKLOAD_FUNC_REGISTRY.clear()
+    for entry in entries:
+        deserialize_workload_registry_entry(entry)
