@@ -225,7 +225,8 @@ struct AnyTraits<void*> {
   }
   static std::optional<void*> TryConvert(const Any& value) {
     if (value.is_null()) return nullptr;
-    if (value.type_code() != kTVMOpaqueHandle) return std::nullopt;
+    // Python has no pointer type: an address arrives as a number.
+    if (value.type_code() != kTVMOpaqueHandle && value.type_code() != kTVMInt) return std::nullopt;
     return value.raw().v_handle;
   }
   static std::string TypeName() { return "handle"; }
