@@ -44,8 +44,15 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
     return ring_.FromAtom(id);
   }
   if (IsIndex(e)) {
-    if (const auto* op = e.as<AddNode>()) return PolyRing::Add(Normalize(op->a), Normalize(op->b));
-    if (const auto* op = e.as<SubNode>()) return PolyRing::Sub(Normalize(op->a), Normalize(op->b));
+    // Operands in order, left first: atoms are numbered as they are met, and printed in that order.
+    if (const auto* op = e.as<AddNode>()) {
+      Poly a = Normalize(op->a);
+      return PolyRing::Add(a, Normalize(op->b));
+    }
+    if (const auto* op = e.as<SubNode>()) {
+      Poly a = Normalize(op->a);
+      return PolyRing::Sub(a, Normalize(op->b));
+    }
     if (const auto* op = e.as<MulNode>()) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
       if (a.terms.size() * b.terms.size() <= kMaxProductTerms) {
@@ -54,8 +61,14 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       }
       return ring_.FromAtom(OpaqueAtom(Mul(Emit(a, e.dtype()), Emit(b, e.dtype()))));
     }
-    if (const auto* op = e.as<FloorDivNode>()) return FloorDiv(Normalize(op->a), Normalize(op->b));
-    if (const auto* op = e.as<FloorModNode>()) return FloorMod(Normalize(op->a), Normalize(op->b));
+    if (const auto* op = e.as<FloorDivNode>()) {
+      Poly a = Normalize(op->a);
+      return FloorDiv(a, Normalize(op->b));
+    }
+    if (const auto* op = e.as<FloorModNode>()) {
+      Poly a = Normalize(op->a);
+      return FloorMod(a, Normalize(op->b));
+    }
     const auto* min = e.as<MinNode>();
     const auto* max = e.as<MaxNode>();
     if (min || max) {

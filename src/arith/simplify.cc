@@ -241,7 +241,8 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   if (!IsIndex(left)) return PrimExpr();
   DataType dtype = left.dtype();
   // left < right is p >= 0 with p = right - left - 1.
-  Poly p = PolyRing::Sub(Normalize(right), Normalize(left));
+  Poly lesser = Normalize(left);
+  Poly p = PolyRing::Sub(Normalize(right), lesser);
   if (strict) p = PolyRing::AddConst(p, -1);
   p = Reduce(p);
   auto constant = [](bool value) { return make_const(DataType::Bool(), value ? 1 : 0); };

@@ -191,6 +191,12 @@ void VarContext::BindTo(Analyzer* analyzer) const {
     analyzer->core()->StateProduct(vars, group->extent_expr);
     analyzer->Bind(group->extent, group->extent_expr, /*allow_override=*/true);
   }
+  for (const VarDef& def : operator->()->var_defs) {
+    // A shorthand must not hide a factor from a division.
+    if (def->var->kind == SizeVarKind::kShorthand) {
+      analyzer->Bind(def->var, def->value, /*allow_override=*/true);
+    }
+  }
 }
 
 TVM_REGISTER_GLOBAL("arith.VarContext").set_body_typed([] { return VarContext::Make(); });
