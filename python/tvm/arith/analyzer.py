@@ -1,0 +1,138 @@
+"""Facts about integer expressions: bounds, congruences, simplification and proofs."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+
+__all__ = ["Analyzer", "ConstIntBound", "ConstraintScope", "ModularSet"]
+
+
+@tvm._ffi.register_object("arith.ConstIntBound")
+class ConstIntBound(Object):
+    """Closed range of integers; ``NEG_INF`` and ``POS_INF`` stand for missing ends."""
+
+    POS_INF = (1 << 63) - 1
+    NEG_INF = -(1 << 63)
+
+    def __init__(self, min_value: int, max_value: int) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.ConstIntBound, min_value, max_value)
+
+
+@tvm._ffi.register_object("arith.ModularSet")
+class ModularSet(Object):
+    """The integers ``coeff * k + base``; ``coeff`` 0 is one value, 1 is every integer."""
+
+    def __init__(self, coeff: int, base: int) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.ModularSet, coeff, base)
+
+
+class ConstraintScope:
+    """A condition that holds inside a ``with`` block; made by `Analyzer.constraint_scope`."""
+
+    def __init__(self, enter) -> None:
+        self._enter = enter
+        self._exit = None
+
+    def __enter__(self) -> None:
+        self._exit = self._enter()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit()
+
+
+class Analyzer:
+    """Answers questions about integer expressions with what it was told about variables.
+
+    A `tvm.tir.SizeVar` is always at least 1, without being told.
+    """
+
+    def __init__(self) -> None:
+        method = _ffi_api.CreateAnalyzer()
+        self._const_int_bound = method("const_int_bound")
+        self._const_int_bound_update = method("const_int_bound_update")
+        self._modular_set = method("modular_set")
+        self._modular_set_update = method("modular_set_update")
+        self._simplify = method("simplify")
+        self._int_set = method("int_set")
+        self._int_set_bound = method("int_set_bound")
+        self._can_prove = method("can_prove")
+        self._can_prove_equal = method("can_prove_equal")
+        self._bind_range = method("bind_range")
+        self._bind_value = method("bind_value")
+        self._enter_constraint = method("enter_constraint_context")
+
+    def const_int_bound(self, expr) -> ConstIntBound:
+        """A range that holds every value of `expr`."""
+        return self._const_int_bound(expr)
+
+    def modular_set(self, expr) -> ModularSet:
+        """A congruence that every value of `expr` satisfies."""
+        return self._modular_set(expr)
+
+    def simplify(self, expr, steps: int = 2):
+        """An equal expression in normal form; the same object when it already is."""
+        return self._simplify(expr, steps)
+
+    def rewrite_simplify(self, expr):
+        """The same as `simplify` in one pass; kept because callers use either name."""
+        return self._simplify(expr, 1)
+
+    canonical_simplify = rewrite_simplify
+
+    def int_set(self, expr, dom_map=None):
+        """Values of `expr` as a set with symbolic ends.
+
+        Parameters
+        ----------
+        dom_map : dict of Var to IntSet, or None for all variables that were bound to a range.
+        """
+        return self._int_set_bound(expr) if dom_map is None else self._int_set(expr, dom_map)
+
+    def can_prove(self, cond) -> bool:
+        """Whether `cond` holds for all values of its variables; False also means unknown."""
+        return self._can_prove(cond)
+
+    def can_prove_equal(self, lhs, rhs) -> bool:
+        """Whether two integer expressions have the same value everywhere."""
+        return self._can_prove_equal(lhs, rhs)
+
+    def bind(self, var, value, override: bool = False) -> None:
+        """State that `var` lies in a Range, or equals an expression.
+
+        Raises
+        ------
+        ValueError : something else was stated about `var` before, and `override` is False.
+        """
+        bind = self._bind_range if isinstance(value, tvm.ir.Range) else self._bind_value
+        bind(var, value, override)
+
+    def constraint_scope(self, constraint) -> ConstraintScope:
+        """State that a condition holds inside a ``with`` block."""
+        return ConstraintScope(lambda: self._enter_constraint(constraint))
+
+    def update(self, var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
+        """State a bound or a congruence of `var`.
+
+        Raises
+        ------
+        TypeError : `info` is neither a ConstIntBound nor a ModularSet.
+        """
+        if isinstance(info, ConstIntBound):
+            self._const_int_bound_update(var, info, override)
+        elif isinstance(info, ModularSet):
+            self._modular_set_update(var, info, override)
+        else:
+            raise TypeError(
+                "Analyzer.update: expected a ConstIntBound or a ModularSet, "
+                f"got {type(info).__name__}; use bind for ranges and values"
+            )

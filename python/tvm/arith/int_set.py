@@ -1,0 +1,81 @@
+"""Sets of integers with symbolic ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+
+__all__ = [
+    "IntSet",
+    "IntervalSet",
+    "eval_set",
+    "intersect_sets",
+    "neg_inf",
+    "pos_inf",
+    "union_sets",
+]
+
+
+@tvm._ffi.register_object("arith.IntSet")
+class IntSet(Object):
+    """A set of integers."""
+
+    def is_nothing(self) -> bool:
+        """Whether the set is empty for sure."""
+        return _ffi_api.IntSetIsNothing(self)
+
+    def is_everything(self) -> bool:
+        """Whether the set has no bound on either side."""
+        return _ffi_api.IntSetIsEverything(self)
+
+    @staticmethod
+    def vector(vec) -> IntSet:
+        """All lanes of an index vector."""
+        return _ffi_api.EvalSet(vec, {})
+
+    @staticmethod
+    def single_point(point) -> IntSet:
+        """The set of one value."""
+        return IntervalSet(point, point)
+
+
+@tvm._ffi.register_object("arith.IntervalSet")
+class IntervalSet(IntSet):
+    """All integers from `min_value` to `max_value`, both included."""
+
+    def __init__(self, min_value, max_value) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.IntervalSet, min_value, max_value)
+
+    @staticmethod
+    def everything() -> IntSet:
+        """All integers."""
+        return _ffi_api.IntervalSet_everything()
+
+
+def eval_set(expr, dom_map) -> IntSet:
+    """Values of `expr` while the variables of `dom_map` run over their sets."""
+    return _ffi_api.EvalSet(expr, dom_map)
+
+
+def union_sets(sets: Sequence[IntSet]) -> IntSet:
+    """The smallest interval that holds all of `sets`."""
+    return _ffi_api.IntSetUnion(list(sets))
+
+
+def intersect_sets(sets: Sequence[IntSet]) -> IntSet:
+    """What all of `sets` share."""
+    return _ffi_api.IntSetIntersect(list(sets))
+
+
+def pos_inf():
+    """The symbol for a missing upper end."""
+    return _ffi_api.PosInf()
+
+
+def neg_inf():
+    """The symbol for a missing lower end."""
+    return _ffi_api.NegInf()

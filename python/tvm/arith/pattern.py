@@ -1,0 +1,46 @@
+"""Linear forms of expressions, and bounds that conditions put on variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from . import _ffi_api
+from .int_set import IntSet
+
+__all__ = ["deduce_bound", "detect_clip_bound", "detect_linear_equation", "domain_touched"]
+
+
+def detect_linear_equation(expr, var_list: Sequence) -> list:
+    """Coefficients of ``c0 * v0 + c1 * v1 + ... + base``, then `base`.
+
+    Returns
+    -------
+    A list one longer than `var_list`; empty if `expr` is not linear in the variables.
+    """
+    return _ffi_api.DetectLinearEquation(expr, list(var_list))
+
+
+def detect_clip_bound(expr, var_list: Sequence) -> list:
+    """Bounds ``[min0, max0, min1, max1, ...]`` that a conjunction puts on single variables.
+
+    Returns
+    -------
+    Missing bounds are None. The list is empty if some part of `expr` is no such bound.
+    """
+    return _ffi_api.DetectClipBound(expr, list(var_list))
+
+
+def deduce_bound(var, cond, hint_map: Mapping, relax_map: Mapping) -> IntSet:
+    """Values of `var` for which `cond` holds for sure.
+
+    Parameters
+    ----------
+    hint_map : sets of the other variables.
+    relax_map : sets of variables for whose every value the condition must hold.
+    """
+    return _ffi_api.DeduceBound(var, cond, dict(hint_map), dict(relax_map))
+
+
+def domain_touched(stmt, buffer, consider_loads: bool = True, consider_stores: bool = True) -> list:
+    """One Range per dimension that holds every element of `buffer` that `stmt` touches."""
+    return _ffi_api.DomainTouched(stmt, buffer, consider_loads, consider_stores)
