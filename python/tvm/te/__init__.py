@@ -6,6 +6,7 @@ from tvm.tir import (
     all,
     any,
     ceil,
+    comm_reducer,
     const,
     div,
     erf,
@@ -18,13 +19,16 @@ from tvm.tir import (
     indexmod,
     isnan,
     log,
+    max,
     max_value,
+    min,
     min_value,
     power,
     round,
     rsqrt,
     sigmoid,
     sqrt,
+    sum,
     tanh,
     trunc,
     truncdiv,
@@ -32,7 +36,6 @@ from tvm.tir import (
 )
 
 from .operation import compute, extern, placeholder, reduce_axis, size_var, thread_axis, var
-from .reduction import comm_reducer, max, min, prod, sum
 from .schedule import (
     AutoInlineBroadcast,
     AutoInlineElemWise,
@@ -50,3 +53,5 @@ from .schedule import (
     create_schedule,
 )
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
+
+prod = comm_reducer(lambda x, y: x * y, lambda dtype: const(1, dtype), name="prod")

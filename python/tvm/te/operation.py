@@ -11,38 +11,32 @@ from tvm.ir import Range
 from tvm.tir import IterVar, PrimExpr, Var
 
 from . import _ffi_api
-from .tensor import Tensor, TensorSlice
+from .tensor import Tensor
 
 __all__ = ["compute", "extern", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
 
 Extent = int | PrimExpr
 
 
-def _as_shape(shape: Extent | Sequence[Extent]) -> list[Extent]:
-    if isinstance(shape, (int, PrimExpr)):
-        return [shape]
-    return list(shape)
+def _as_shape(shape: Any) -> list[PrimExpr]:
+    if isinstance(shape, PrimExpr) or hasattr(shape, "__index__"):
+        shape = [shape]
+    return [tir.convert(extent) for extent in shape]
 
 
 def _as_expr(value: Any, where: str) -> PrimExpr:
     """The element expression a body returned, numbers made constants."""
-    if isinstance(value, bool):
-        return tir.const(value, "bool")
-    if isinstance(value, int):
-        return tir.const(value, "int32")
-    if isinstance(value, float):
-        return tir.const(value, "float32")
-    if isinstance(value, IterVar):
-        return value.var
-    if isinstance(value, PrimExpr):
-        return value
-    if isinstance(value, (Tensor, TensorSlice)):
-        if isinstance(value, Tensor) and value.ndim == 0:
+    if isinstance(value, Tensor):
+        if value.ndim == 0:
             return value()
         raise TypeError(
-            f"{where}: the body is a tensor, not an element; give an index for each of its axes"
+            f"{where}: the body is tensor {value.name}, not an element of it; give an index for "
+            f"each of its {value.ndim} axes"
         )
-    raise TypeError(f"{where}: the body must be an expression, got {type(value).__name__}")
+    expr = tir.convert(value)
+    if not isinstance(expr, PrimExpr):
+        raise TypeError(f"{where}: the body must be an expression, got {type(value).__name__}")
+    return expr
 
 
 def _as_range(dom: Any) -> Range:
@@ -124,10 +118,12 @@ def compute(
     """
     extents = _as_shape(shape)
     names = _axis_names(fcompute, len(extents), varargs_names, name)
-    axes = []
-    for axis_name, extent in zip(names, extents):
-        dtype = "int32" if isinstance(extent, int) else str(extent.dtype)
-        axes.append(IterVar(Range(0, extent), Var(axis_name, dtype), IterVar.DataPar))
+    axes = [
+        IterVar(
+            Range(tir.const(0, extent.dtype), extent), Var(axis_name, extent.dtype), IterVar.DataPar
+        )
+        for axis_name, extent in zip(names, extents)
+    ]
     result = fcompute(*(axis.var for axis in axes))
     is_joint = isinstance(result, (tuple, list))
     body = [_as_expr(value, f"compute {name}") for value in (result if is_joint else [result])]

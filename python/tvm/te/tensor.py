@@ -7,7 +7,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Object
-from tvm.tir import IterVar, PrimExpr
+from tvm.tir import DataProducer, PrimExpr, convert
 
 from . import _ffi_api
 
@@ -21,11 +21,6 @@ __all__ = [
 ]
 
 
-def as_index(value: Any) -> PrimExpr | int:
-    """An axis becomes its variable; anything else stays."""
-    return value.var if isinstance(value, IterVar) else value
-
-
 class TensorSlice:
     """A tensor of which only the leading axes have been given an index, as in ``A[i]``."""
 
@@ -37,6 +32,10 @@ class TensorSlice:
         more = indices if isinstance(indices, tuple) else (indices,)
         return self.tensor[self.indices + more]
 
+    def asobject(self) -> PrimExpr:
+        """The element, when every axis has an index; ValueError says which are missing."""
+        return self.tensor(*self.indices)
+
     @property
     def dtype(self) -> str:
         """Type of an element."""
@@ -47,7 +46,7 @@ class TensorSlice:
 
 
 @tvm._ffi.register_object("te.Tensor")
-class Tensor(Object):
+class Tensor(DataProducer):
     """A result of an operation.
 
     ``A[i, j]`` and ``A[i][j]`` are the element at (i, j), for use in the body of a compute. Two
@@ -55,7 +54,7 @@ class Tensor(Object):
     """
 
     def __call__(self, *indices: Any) -> PrimExpr:
-        return _ffi_api.TensorLoad(self, [as_index(i) for i in indices])
+        return _ffi_api.TensorLoad(self, [convert(i) for i in indices])
 
     def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
         if not isinstance(indices, tuple):
