@@ -203,6 +203,9 @@ std::pair<IntSet, IntSet> UnfuseSet(const IntSet& fused, const Range& fused_dom,
     if (tir::is_one(factor)) {
       return {IntSet::SinglePoint(value + outer_dom->min), IntSet::SinglePoint(inner_dom->min)};
     }
+    if (tir::is_one(outer_dom->extent)) {
+      return {IntSet::SinglePoint(outer_dom->min), IntSet::SinglePoint(value + inner_dom->min)};
+    }
     return {IntSet::SinglePoint(floordiv(value, factor) + outer_dom->min),
             IntSet::SinglePoint(floormod(value, factor) + inner_dom->min)};
   }
