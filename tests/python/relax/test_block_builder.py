@@ -1,0 +1,134 @@
+"""Building graph functions, and their printed form."""
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax, topi
+from tvm.relax import op
+
+INFO = relax.TensorStructInfo((2, 3), "float32")
+
+
+def two_step_module(params_at_the_end=False):
+    builder = relax.BlockBuilder()
+    x, y = relax.Var("x", INFO), relax.Var("y", INFO)
+    with builder.function("main", None if params_at_the_end else [x, y]):
+        with builder.dataflow():
+            total = builder.emit(op.add(x, y))
+            out = builder.emit_output(op.nn.relu(total))
+        builder.emit_func_output(out, [x, y] if params_at_the_end else None)
+    return builder.get()
+
+
+def test_function_prints_as_python_like_text():
+    assert str(two_step_module()["main"]) == (
+        "@R.function\n"
+        'def main(x: R.Tensor((2, 3), dtype="float32"), y: R.Tensor((2, 3), dtype="float32"))'
+        ' -> R.Tensor((2, 3), dtype="float32"):\n'
+        "    with R.dataflow():\n"
+        '        lv: R.Tensor((2, 3), dtype="float32") = R.add(x, y)\n'
+        '        gv: R.Tensor((2, 3), dtype="float32") = R.nn.relu(lv)\n'
+        "        R.output(gv)\n"
+        "    return gv"
+    )
+
+
+def test_params_may_be_given_at_either_end():
+    tvm.ir.assert_structural_equal(two_step_module(), two_step_module(params_at_the_end=True))
+
+
+def test_variables_in_a_dataflow_block_are_dataflow_vars():
+    block = two_step_module()["main"].body.blocks[0]
+    inner, outer = (binding.var for binding in block.bindings)
+    assert type(inner) is relax.DataflowVar
+    assert isinstance(inner, relax.Var)
+    assert type(outer) is relax.Var
+
+
+def test_nested_calls_are_bound_one_by_one(make_module, op_names):
+    mod = make_module(lambda bb, x: op.nn.relu(op.add(op.exp(x), x)), (2, 3))
+    assert op_names(mod) == ["exp", "add", "nn.relu"]
+
+
+def test_dataflow_value_as_function_output_becomes_visible(run):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", INFO)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            local = builder.emit(op.negative(x))
+        builder.emit_func_output(local)
+    assert type(builder.get()["main"].body.body) is relax.Var
+    data = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(run(builder.get(), data), -data)
+
+
+def test_emit_te_numbers_functions_of_one_name(run):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", INFO)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            once = builder.emit_te(topi.add, x, x)
+            out = builder.emit_output(builder.emit_te(topi.add, once, x))
+        builder.emit_func_output(out)
+    mod = builder.get()
+    assert {str(g.name_hint) for g in mod.get_global_vars()} == {"main", "add", "add1"}
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(run(mod, data), 3 * data)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "shape"),
+    [(2.5, "float32", ()), (3, "int32", ()), (True, "bool", ()), (np.zeros((2, 3)), "float64", (2, 3))],
+)  # fmt: skip
+def test_const_keeps_type_shape_and_value(value, dtype, shape):
+    constant = relax.const(value)
+    assert str(constant.struct_info.dtype) == dtype
+    assert tuple(constant.data.shape) == shape
+    np.testing.assert_array_equal(constant.data.numpy(), value)
+
+
+def test_const_refuses_a_value_of_another_shape():
+    with pytest.raises(ValueError, match=r"shape \(3, 2\), the struct info says \(2, 3\)"):
+        relax.const(np.zeros((3, 2)), INFO)
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (lambda bb: bb.emit(relax.Var("x", INFO)), "only inside bb.function"),
+        (lambda bb: bb.function("f", []).__enter__() or bb.emit_output(1), "only inside a dataflow"),
+    ],
+)  # fmt: skip
+def test_builder_refuses_calls_out_of_scope(action, message):
+    with pytest.raises(ValueError, match=message):
+        action(relax.BlockBuilder())
+
+
+def test_function_without_output_is_refused():
+    builder = relax.BlockBuilder()
+    with pytest.raises(ValueError, match="'main' has no output"), builder.function("main", []):
+        pass
+
+
+def test_operator_checks_shapes_when_it_is_called():
+    x = relax.Var("x", INFO)
+    with pytest.raises(ValueError, match="inner sizes differ, 3 and 2"):
+        op.matmul(x, x)
+
+
+def test_struct_info_takes_a_torch_size():
+    torch = pytest.importorskip("torch")
+    info = relax.TensorStructInfo(torch.zeros(2, 3).shape, "float32")
+    tvm.ir.assert_structural_equal(info, INFO)
+
+
+def test_struct_info_refuses_a_rank_that_contradicts_the_shape():
+    with pytest.raises(ValueError, match="ndim is 3 but the shape has 2 extents"):
+        relax.TensorStructInfo((2, 3), "float32", ndim=3)
+
+
+def test_tuple_field_out_of_range_is_refused():
+    x = relax.Var("x", INFO)
+    with pytest.raises(IndexError, match="field 2 of a tuple of 2"):
+        relax.TupleGetItem(relax.Tuple([x, x]), 2)
