@@ -18,7 +18,7 @@ from tvm.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 from .ops import CONVERTERS, Arguments, UnsupportedUse, operator_name
 
-__all__ = ["from_exported_program", "from_module"]
+__all__ = ["export_for_inference", "from_exported_program", "from_module"]
 
 
 def from_module(
@@ -39,9 +39,18 @@ def from_module(
     ------
     ValueError : operators that cannot be imported, all of them in one message.
     """
-    with _eval_mode(model), torch.no_grad():
-        program = torch.export.export(model, tuple(example_args), dict(example_kwargs or {}))
+    program = export_for_inference(model, example_args, example_kwargs)
     return from_exported_program(program, keep_params_as_input=keep_params_as_input)
+
+
+def export_for_inference(
+    model: torch.nn.Module,
+    example_args: Sequence[Any],
+    example_kwargs: Mapping[str, Any] | None = None,
+) -> torch.export.ExportedProgram:
+    """``torch.export.export`` of a module in eval mode, with its training flags left as they were."""
+    with _eval_mode(model), torch.no_grad():
+        return torch.export.export(model, tuple(example_args), dict(example_kwargs or {}))
 
 
 @contextmanager

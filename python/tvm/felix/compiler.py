@@ -1,0 +1,201 @@
+"""Networks as compiled callables: torch tensors in, torch tensors out."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+import tvm
+from tvm import auto_scheduler, relax
+from tvm.auto_scheduler import LayoutRewriteOption, pack_array
+from tvm.ir import IRModule
+from tvm.relax.frontend.torch import export_for_inference, from_exported_program
+from tvm.target import Target
+
+__all__ = ["CompiledNetwork", "compile", "group_task", "import_network"]
+
+
+def import_network(
+    model: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    example_kwargs: Mapping[str, Any] | None = None,
+) -> tuple[IRModule, torch.export.ExportedProgram]:
+    """A network as optimised, fused graph functions, and the program it was imported from.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message.
+    """
+    program = export_for_inference(model, example_inputs, example_kwargs)
+    mod = from_exported_program(program)
+    return relax.transform.optimize_for_inference(mod), program
+
+
+def group_task(group: relax.FusedGroup, target: Target | str) -> auto_scheduler.SearchTask:
+    """The search task of one kernel; its workload key names the kernel in records."""
+    return auto_scheduler.SearchTask(
+        compute_dag=group.args, target=target, desc=" ".join(group.op_names)
+    )
+
+
+def compile(
+    model: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    target: Target | str = "llvm",
+    records: str | os.PathLike[str] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+) -> CompiledNetwork:
+    """Compile a network as it behaves in eval mode.
+
+    Parameters
+    ----------
+    model : left as it was.
+    example_inputs, example_kwargs : inputs of the shapes and types to compile for.
+    target : what to compile for; it must be able to run in this process.
+    records : file of measured schedules. Each kernel gets the fastest one recorded for it on this
+        target; kernels without a record get a default schedule.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message.
+    FileNotFoundError : there is no such record file.
+    """
+    target = target if isinstance(target, Target) else Target(target)
+    mod, program = import_network(model, example_inputs, example_kwargs)
+    source = _RecordedSchedules(records, target) if records is not None else None
+    executable = relax.build(mod, target, source)
+    return CompiledNetwork(executable, program, mod, target)
+
+
+class _RecordedSchedules:
+    """The best recorded schedule of each kernel, for ``relax.build``."""
+
+    def __init__(self, records: str | os.PathLike[str], target: Target) -> None:
+        if not os.path.exists(records):
+            raise FileNotFoundError(
+                f"felix.compile: record file {os.fspath(records)} does not exist; tune first, or "
+                "leave out records"
+            )
+        self._records = os.fspath(records)
+        self._target = target
+
+    def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
+        if group.flop == 0:
+            # Kernels that only move data are not tuned.
+            return None
+        task = group_task(group, self._target)
+        best, _ = auto_scheduler.load_best_record(
+            self._records, str(task.workload_key), self._target
+        )
+        if best is None:
+            return None
+        return recorded_schedule(group, task.compute_dag, best.state)
+
+
+def recorded_schedule(
+    group: relax.FusedGroup, dag: auto_scheduler.ComputeDAG, state: Any
+) -> relax.GroupSchedule:
+    """A kernel's schedule from a loop state, its constant weights stored as the state reads them."""
+    transforms = dag.layout_transforms(state)
+    # Weights that are not constants arrive in the network's layout at every call.
+    if not all(int(t.tensor_index) in group.constant_inputs for t in transforms):
+        schedule, args = dag.apply_steps_from_state(state, LayoutRewriteOption.NO_REWRITE)
+        return relax.GroupSchedule(schedule, args)
+    schedule, args = dag.apply_steps_from_state(
+        state, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+    )
+    return relax.GroupSchedule(
+        schedule,
+        args,
+        {int(t.tensor_index): functools.partial(pack_array, transform=t) for t in transforms},
+    )
+
+
+class CompiledNetwork:
+    """A compiled network; calling it is calling the module it was made from.
+
+    Attributes
+    ----------
+    executable : what ``relax.build`` made; ``executable.export_library`` writes it to a file.
+    machine : the virtual machine that runs it.
+    """
+
+    def __init__(
+        self,
+        executable: relax.Executable,
+        program: torch.export.ExportedProgram,
+        mod: IRModule,
+        target: Target,
+    ) -> None:
+        self.executable = executable
+        self.machine = relax.VirtualMachine(executable, tvm.cpu())
+        self._main = self.machine["main"]
+        self._in_spec = program.call_spec.in_spec
+        self._out_spec = program.call_spec.out_spec
+        self._example = pytree.tree_leaves(program.example_inputs)
+        self._mod = mod
+        self._target = target
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Results of the network, in the structure that the torch module returns.
+
+        Raises
+        ------
+        ValueError : an input has another shape or type than the example; the message names it,
+            with what was expected and what came.
+        TypeError : the inputs are not structured like the example.
+        """
+        result = self._main(*(_as_ndarray(tensor) for tensor in self._tensors(args, kwargs)))
+        arrays = [result] if isinstance(result, tvm.nd.NDArray) else list(result)
+        tensors = [torch.from_dlpack(array) for array in arrays]
+        return pytree.tree_unflatten(tensors, self._out_spec)
+
+    def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        if spec != self._in_spec:
+            raise TypeError(
+                "compiled network: the inputs must be structured like the example; expected "
+                f"{self._in_spec}, got {spec}"
+            )
+        tensors = []
+        for given, example in zip(leaves, self._example):
+            if isinstance(example, torch.Tensor):
+                if not isinstance(given, torch.Tensor):
+                    raise TypeError(
+                        f"compiled network: expected a tensor, got {type(given).__name__}"
+                    )
+                tensors.append(given)
+            elif given != example:
+                raise ValueError(
+                    f"compiled network: {example!r} is part of the program, got {given!r}; "
+                    "compile again for another value"
+                )
+        return tensors
+
+    def task_seconds(self, repeats: int = 5) -> dict[str, float]:
+        """Seconds of one call of each kernel inside the network, by workload key.
+
+        Parameters
+        ----------
+        repeats : runs of the network, on its example inputs; the median over all calls of a kernel
+            is taken.
+        """
+        inputs = [_as_ndarray(t) for t in self._example if isinstance(t, torch.Tensor)]
+        samples: dict[str, list[float]] = {}
+        for _ in range(repeats):
+            for kernel, seconds in self.machine.profile("main", *inputs):
+                samples.setdefault(kernel, []).append(seconds)
+        return {
+            str(group_task(group, self._target).workload_key): float(np.median(samples[group.name]))
+            for group in relax.extract_tasks(self._mod)
+        }
+
+
+def _as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:
+    return tvm.nd.from_dlpack(tensor.detach().contiguous())
