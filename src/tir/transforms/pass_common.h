@@ -31,6 +31,13 @@ inline transform::Pass BodyPass(const char* name, F rewrite) {
       0, name);
 }
 
+/*!
+ * \brief A copy of `stmt` that binds variables of its own, for use beside the original.
+ *
+ * The same object when nothing is bound inside.
+ */
+Stmt RenewBindings(Stmt stmt);
+
 }  // namespace tir
 }  // namespace tvm
 #endif  // TVM_SRC_TIR_TRANSFORMS_PASS_COMMON_H_

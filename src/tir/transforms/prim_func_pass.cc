@@ -38,11 +38,9 @@ TVM_REGISTER_GLOBAL("tir.transform.CreatePrimFuncPass")
           opt_level, name, required);
     });
 
-// Options of the lowering pipeline that no single pass reads.
-TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_vectorize", bool);
+// Options that decide whether a pass is run at all, or what the pipeline marks functions with.
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.noalias", bool);
-TVM_REGISTER_PASS_CONFIG_OPTION("tir.add_lower_pass", Array<Any>);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_select_rewriting", bool);
 
 }  // namespace transform

@@ -1,0 +1,91 @@
+/*!
+ * \file src/tir/transforms/renew_bindings.cc
+ * \brief Copies of statements, so that every variable stays bound once.
+ */
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+class BindingRenewer final : public StmtExprMutator {
+ private:
+  Var Renew(const Var& var) {
+    Var fresh = var.copy_with_suffix("");
+    vars_[var.get()] = fresh;
+    return fresh;
+  }
+
+  PrimExpr VisitExpr_(const VarNode* op) final {
+    auto it = vars_.find(op);
+    return it == vars_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
+  }
+  PrimExpr VisitExpr_(const LetNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    Var var = Renew(op->var);
+    return Let(var, value, VisitExpr(op->body));
+  }
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    Buffer buffer = VisitBuffer(op->buffer);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return GetRef<PrimExpr>(op);
+    return BufferLoad(buffer, indices);
+  }
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    PrimExpr value = VisitExpr(op->value);
+    Buffer buffer = VisitBuffer(op->buffer);
+    if (indices.same_as(op->indices) && value.same_as(op->value) && buffer.same_as(op->buffer)) {
+      return GetRef<Stmt>(op);
+    }
+    return BufferStore(buffer, value, indices);
+  }
+  Stmt VisitStmt_(const ForNode* op) final {
+    PrimExpr min = VisitExpr(op->min);
+    PrimExpr extent = VisitExpr(op->extent);
+    Var var = Renew(op->loop_var);
+    return For(var, min, extent, op->kind, VisitStmt(op->body), op->thread_binding,
+               op->annotations);
+  }
+  Stmt VisitStmt_(const LetStmtNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    Var var = Renew(op->var);
+    return LetStmt(var, value, VisitStmt(op->body));
+  }
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    Array<PrimExpr> extents = VisitExprs(op->extents);
+    PrimExpr condition = VisitExpr(op->condition);
+    Var var = Renew(op->buffer_var);
+    return Allocate(var, op->dtype, extents, condition, VisitStmt(op->body), op->annotations);
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    ObjectRef node = op->node;
+    if (node.as<VarNode>() != nullptr) node = VisitExpr(Downcast<Var>(node));
+    PrimExpr value = VisitExpr(op->value);
+    Stmt body = VisitStmt(op->body);
+    if (node.same_as(op->node) && value.same_as(op->value) && body.same_as(op->body)) {
+      return GetRef<Stmt>(op);
+    }
+    return AttrStmt(node, op->attr_key, value, body);
+  }
+
+  Buffer VisitBuffer(const Buffer& buffer) {
+    auto known = buffers_.find(buffer.get());
+    if (known != buffers_.end()) return known->second;
+    Buffer result = buffer;
+    auto it = vars_.find(buffer->data.get());
+    if (it != vars_.end()) result.CopyOnWrite()->data = it->second;
+    buffers_.emplace(buffer.get(), result);
+    return result;
+  }
+
+  std::unordered_map<const VarNode*, Var> vars_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
+};
+
+}  // namespace
+
+Stmt RenewBindings(Stmt stmt) { return BindingRenewer()(stmt); }
+
+}  // namespace tir
+}  // namespace tvm

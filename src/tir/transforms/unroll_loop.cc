@@ -1,0 +1,150 @@
+/*!
+ * \file src/tir/transforms/unroll_loop.cc
+ * \brief Loops written out.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+/*! \brief Limits of automatic unrolling; an annotation of the schedule overrides the first. */
+struct UnrollOptions {
+  /*! \brief Unroll a nest of at most this many stores in all. */
+  int auto_max_step = 0;
+  /*! \brief Unroll at most this many nested loops automatically. */
+  int auto_max_depth = 8;
+  /*! \brief Unroll any loop of at most this extent. */
+  int auto_max_extent = 0;
+  /*! \brief Write copies; otherwise only mark the loop for the code generator. */
+  bool explicit_unroll = true;
+
+  static UnrollOptions FromContext(const transform::PassContext& ctx) {
+    UnrollOptions options;
+    for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.UnrollLoop", {})) {
+      if (key == "auto_max_step") {
+        options.auto_max_step = value.cast<int>();
+      } else if (key == "auto_max_depth") {
+        options.auto_max_depth = value.cast<int>();
+      } else if (key == "auto_max_extent") {
+        options.auto_max_extent = value.cast<int>();
+      } else if (key == "explicit_unroll") {
+        options.explicit_unroll = value.cast<bool>();
+      } else {
+        TVM_FATAL(ValueError) << "tir.UnrollLoop has no option " << key
+                              << "; there are auto_max_step, auto_max_depth, auto_max_extent and "
+                                 "explicit_unroll";
+      }
+    }
+    return options;
+  }
+};
+
+class LoopUnroller final : public StmtExprMutator {
+ public:
+  explicit LoopUnroller(UnrollOptions options) : options_(options) {}
+
+ private:
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    UnrollOptions outer = options_;
+    if (op->attr_key == attr::pragma_auto_unroll_max_step) {
+      options_.auto_max_step = static_cast<int>(*as_const_int(op->value));
+    } else if (op->attr_key == attr::pragma_unroll_explicit) {
+      options_.explicit_unroll = *as_const_int(op->value) != 0;
+    } else {
+      return StmtExprMutator::VisitStmt_(op);
+    }
+    Stmt body = VisitStmt(op->body);
+    options_ = outer;
+    return body;
+  }
+
+  Stmt VisitStmt_(const ForNode* op) final {
+    int64_t outer_steps = steps_;
+    int outer_depth = unrolled_depth_;
+    bool outer_normal = has_normal_loop_;
+    steps_ = 0;
+    unrolled_depth_ = 0;
+    has_normal_loop_ = false;
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    op = stmt.as<ForNode>();
+    // The extent of a loop inside of an unrolled one is often a constant only after simplification.
+    PrimExpr extent = analyzer_.Simplify(op->extent);
+    const int64_t* trips = as_const_int(extent);
+    TVM_CHECK(trips != nullptr || op->kind != ForKind::kUnrolled, ScheduleError)
+        << "UnrollLoop: loop " << op->loop_var << " is to be unrolled but has the extent " << extent
+        << ", which is no constant";
+
+    bool wanted = op->kind == ForKind::kUnrolled;
+    if (op->kind == ForKind::kSerial && trips != nullptr && !has_normal_loop_ &&
+        unrolled_depth_ < options_.auto_max_depth) {
+      wanted = *trips <= options_.auto_max_extent ||
+               *trips * std::max<int64_t>(steps_, 1) <= options_.auto_max_step;
+    }
+    if (wanted && options_.explicit_unroll) {
+      steps_ = outer_steps + *trips * steps_;
+      unrolled_depth_ = std::max(outer_depth, unrolled_depth_ + 1);
+      has_normal_loop_ = outer_normal || has_normal_loop_;
+      return WriteOut(op, *trips);
+    }
+    steps_ = outer_steps + (trips != nullptr ? *trips * steps_ : steps_);
+    unrolled_depth_ = std::max(outer_depth, unrolled_depth_);
+    has_normal_loop_ = outer_normal || !wanted || has_normal_loop_;
+    if (wanted && op->kind != ForKind::kUnrolled) {
+      For marked = Downcast<For>(stmt);
+      marked.CopyOnWrite()->kind = ForKind::kUnrolled;
+      return marked;
+    }
+    return stmt;
+  }
+
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    ++steps_;
+    return StmtExprMutator::VisitStmt_(op);
+  }
+  Stmt VisitStmt_(const EvaluateNode* op) final {
+    ++steps_;
+    return StmtExprMutator::VisitStmt_(op);
+  }
+
+  static Stmt WriteOut(const ForNode* op, int64_t trips) {
+    Array<Stmt> copies;
+    for (int64_t i = 0; i < trips; ++i) {
+      PrimExpr value = op->min + make_const(op->loop_var->dtype, i);
+      Stmt copy = Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, value}});
+      copies.push_back(i == 0 ? copy : RenewBindings(copy));
+    }
+    return SeqStmt::Flatten(copies);
+  }
+
+  UnrollOptions options_;
+  /*! \brief Stores and calls of the statements visited so far in the present loop, all trips. */
+  int64_t steps_ = 0;
+  int unrolled_depth_ = 0;
+  bool has_normal_loop_ = false;
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass UnrollLoop() {
+  return BodyPass("tir.UnrollLoop", [](const PrimFunc& func, const PassContext& ctx) {
+    return LoopUnroller(UnrollOptions::FromContext(ctx))(func->body);
+  });
+}
+
+using Options = Map<String, Any>;
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.UnrollLoop", Options);
+TVM_REGISTER_GLOBAL("tir.transform.UnrollLoop").set_body_typed(UnrollLoop);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,427 @@
+/*!
+ * \file src/tir/transforms/vectorize_loop.cc
+ * \brief Vectorised loops become code on vectors of the machine's width.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+/*! \brief `expr` with `lanes` lanes; a scalar is broadcast. */
+PrimExpr WithLanes(PrimExpr expr, int lanes) {
+  if (expr.dtype().lanes() == lanes) return expr;
+  ICHECK(expr.dtype().is_scalar());
+  return Broadcast(std::move(expr), lanes);
+}
+
+/*!
+ * \brief Rewrites a body for `lanes` consecutive values of a variable at once.
+ *
+ * An expression that does not depend on the variable stays scalar, any other gets `lanes` lanes. A
+ * statement that cannot be carried out on vectors runs as a serial loop over the lanes.
+ */
+class Vectorizer final : public StmtExprMutator {
+ public:
+  Vectorizer(Var var, PrimExpr base, int lanes)
+      : var_(std::move(var)), base_(std::move(base)), lanes_(lanes) {
+    ramp_ = Ramp(base_, make_const(base_.dtype(), 1), lanes_);
+  }
+
+  Stmt VisitStmt(const Stmt& stmt) final {
+    bool outer = scalarize_;
+    scalarize_ = false;
+    Stmt result = StmtExprMutator::VisitStmt(stmt);
+    if (scalarize_) result = Scalarize(stmt);
+    scalarize_ = outer;
+    return result;
+  }
+
+ private:
+  Stmt Scalarize(const Stmt& stmt) {
+    Var lane = var_.copy_with_suffix("_lane");
+    Stmt body = Substitute(stmt, Map<Var, PrimExpr>{{var_, base_ + lane}});
+    return For(lane, make_zero(lane->dtype), make_const(lane->dtype, lanes_), ForKind::kSerial,
+               body);
+  }
+  PrimExpr GiveUp(const PrimExpr& expr) {
+    scalarize_ = true;
+    return expr;
+  }
+  Stmt GiveUpStmt(const Stmt& stmt) {
+    scalarize_ = true;
+    return stmt;
+  }
+  PrimExpr Wide(const PrimExpr& expr) { return WithLanes(expr, lanes_); }
+
+  // ---- expressions ----
+  PrimExpr VisitExpr_(const VarNode* op) final {
+    if (op == var_.get()) return ramp_;
+    auto it = lets_.find(op);
+    return it == lets_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
+  }
+
+  /*! \brief Sum or difference, which keeps a ramp a ramp. */
+  template <typename Node, typename F>
+  PrimExpr Linear(const Node* op, F combine) {
+    PrimExpr a = VisitExpr(op->a);
+    PrimExpr b = VisitExpr(op->b);
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);
+    if (a.dtype().lanes() == b.dtype().lanes()) {
+      const auto* x = a.template as<RampNode>();
+      const auto* y = b.template as<RampNode>();
+      if (x != nullptr && y != nullptr) {
+        PrimExpr stride = combine(x->stride, y->stride);
+        PrimExpr base = combine(x->base, y->base);
+        // Equal ramps cancel to a value that is the same in every lane.
+        return is_zero(stride) ? base : Ramp(base, stride, x->lanes);
+      }
+    } else if (const auto* x = a.template as<RampNode>()) {
+      return Ramp(combine(x->base, b), x->stride, x->lanes);
+    } else if (const auto* y = b.template as<RampNode>()) {
+      PrimExpr zero = make_zero(y->stride.dtype());
+      return Ramp(combine(a, y->base), combine(zero, y->stride), y->lanes);
+    }
+    return Elementwise(a, b, combine);
+  }
+  template <typename F>
+  PrimExpr Elementwise(const PrimExpr& a, const PrimExpr& b, F combine) {
+    int lanes = std::max(a.dtype().lanes(), b.dtype().lanes());
+    return combine(WithLanes(a, lanes), WithLanes(b, lanes));
+  }
+
+  PrimExpr VisitExpr_(const AddNode* op) final {
+    return Linear(op, [](PrimExpr a, PrimExpr b) { return a + b; });
+  }
+  PrimExpr VisitExpr_(const SubNode* op) final {
+    return Linear(op, [](PrimExpr a, PrimExpr b) { return a - b; });
+  }
+  PrimExpr VisitExpr_(const MulNode* op) final {
+    PrimExpr a = VisitExpr(op->a);
+    PrimExpr b = VisitExpr(op->b);
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);
+    const auto* ramp = a.as<RampNode>();
+    PrimExpr factor = b;
+    if (ramp == nullptr) {
+      ramp = b.as<RampNode>();
+      factor = a;
+    }
+    if (ramp != nullptr && factor.dtype().is_scalar()) {
+      return Ramp(ramp->base * factor, ramp->stride * factor, ramp->lanes);
+    }
+    return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return x * y; });
+  }
+
+  /*! \brief A ramp that stays between two multiples of the divisor divides as a scalar does. */
+  const RampNode* WithinOneQuotient(const PrimExpr& a, const PrimExpr& b) {
+    const auto* ramp = a.as<RampNode>();
+    if (ramp == nullptr || !b.dtype().is_scalar() || !is_positive_const(b)) return nullptr;
+    PrimExpr last = ramp->base + ramp->stride * make_const(ramp->stride.dtype(), ramp->lanes - 1);
+    return analyzer_.CanProveEqual(floordiv(ramp->base, b), floordiv(last, b)) ? ramp : nullptr;
+  }
+  PrimExpr VisitExpr_(const FloorDivNode* op) final {
+    PrimExpr a = VisitExpr(op->a);
+    PrimExpr b = VisitExpr(op->b);
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);
+    if (const RampNode* ramp = WithinOneQuotient(a, b)) return floordiv(ramp->base, b);
+    return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return floordiv(x, y); });
+  }
+  PrimExpr VisitExpr_(const FloorModNode* op) final {
+    PrimExpr a = VisitExpr(op->a);
+    PrimExpr b = VisitExpr(op->b);
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);
+    if (const RampNode* ramp = WithinOneQuotient(a, b)) {
+      return Ramp(floormod(ramp->base, b), ramp->stride, ramp->lanes);
+    }
+    return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return floormod(x, y); });
+  }
+
+#define TVM_TIR_VECTORIZE_BINARY(Name, Func)                                \
+  PrimExpr VisitExpr_(const Name##Node* op) final {                         \
+    PrimExpr a = VisitExpr(op->a);                                          \
+    PrimExpr b = VisitExpr(op->b);                                          \
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);  \
+    return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return Func(x, y); }); \
+  }
+  TVM_TIR_VECTORIZE_BINARY(Div, div)
+  TVM_TIR_VECTORIZE_BINARY(Mod, truncmod)
+  TVM_TIR_VECTORIZE_BINARY(Min, min)
+  TVM_TIR_VECTORIZE_BINARY(Max, max)
+  TVM_TIR_VECTORIZE_BINARY(EQ, equal)
+  TVM_TIR_VECTORIZE_BINARY(NE, not_equal)
+  TVM_TIR_VECTORIZE_BINARY(LT, less)
+  TVM_TIR_VECTORIZE_BINARY(LE, less_equal)
+  TVM_TIR_VECTORIZE_BINARY(GT, greater)
+  TVM_TIR_VECTORIZE_BINARY(GE, greater_equal)
+  TVM_TIR_VECTORIZE_BINARY(And, logical_and)
+  TVM_TIR_VECTORIZE_BINARY(Or, logical_or)
+#undef TVM_TIR_VECTORIZE_BINARY
+
+  PrimExpr VisitExpr_(const CastNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    if (value.same_as(op->value)) return GetRef<PrimExpr>(op);
+    return cast(op->dtype.with_lanes(value.dtype().lanes()), value);
+  }
+  PrimExpr VisitExpr_(const SelectNode* op) final {
+    PrimExpr condition = VisitExpr(op->condition);
+    PrimExpr t = VisitExpr(op->true_value);
+    PrimExpr f = VisitExpr(op->false_value);
+    if (condition.same_as(op->condition) && t.same_as(op->true_value) &&
+        f.same_as(op->false_value)) {
+      return GetRef<PrimExpr>(op);
+    }
+    int lanes =
+        std::max({condition.dtype().lanes(), t.dtype().lanes(), f.dtype().lanes()});
+    return Select(condition, WithLanes(t, lanes), WithLanes(f, lanes));
+  }
+  PrimExpr VisitExpr_(const LetNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    Var var = op->var;
+    if (value.dtype() != op->var->dtype) {
+      var = Var(op->var->name_hint, value.dtype());
+      lets_[op->var.get()] = var;
+    }
+    PrimExpr body = VisitExpr(op->body);
+    if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<PrimExpr>(op);
+    return Let(var, value, body);
+  }
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    PrimExpr expr = GetRef<PrimExpr>(op);
+    bool changed = false;
+    Array<PrimExpr> args;
+    for (const PrimExpr& arg : op->args) {
+      args.push_back(VisitExpr(arg));
+      changed = changed || !args.back().same_as(arg);
+    }
+    if (!changed) return expr;
+    if (op->op.same_as(builtin::if_then_else())) {
+      // The branch not taken may not be evaluated, so lanes that disagree need a loop.
+      if (args[0].dtype().is_vector()) return GiveUp(expr);
+      int lanes = std::max(args[1].dtype().lanes(), args[2].dtype().lanes());
+      return Call(op->dtype.with_lanes(lanes), op->op,
+                  {args[0], WithLanes(args[1], lanes), WithLanes(args[2], lanes)});
+    }
+    bool elementwise =
+        op->op->IsInstance<OpNode>() && SideEffect(expr) <= CallEffectKind::kReadState &&
+        !op->op.same_as(builtin::address_of()) && !op->op.same_as(builtin::struct_get()) &&
+        !op->op.same_as(builtin::call_pure_extern()) && op->dtype.is_scalar();
+    if (!elementwise) return GiveUp(expr);
+    int lanes = 1;
+    for (const PrimExpr& arg : args) lanes = std::max(lanes, arg.dtype().lanes());
+    Array<PrimExpr> wide;
+    for (const PrimExpr& arg : args) {
+      // The name of an intrinsic is no operand.
+      wide.push_back(arg.as<StringImmNode>() != nullptr ? arg : WithLanes(arg, lanes));
+    }
+    return Call(op->dtype.with_lanes(lanes), op->op, wide);
+  }
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    PrimExpr expr = GetRef<PrimExpr>(op);
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    if (indices.same_as(op->indices)) return expr;
+    if (!VectorAccess(op->buffer, indices)) return GiveUp(expr);
+    return BufferLoad(op->buffer, indices);
+  }
+
+  /*! \brief Only the last index may be a vector, and only of scalar elements. */
+  static bool VectorAccess(const Buffer& buffer, const Array<PrimExpr>& indices) {
+    for (size_t i = 0; i + 1 < indices.size(); ++i) {
+      if (indices[i].dtype().is_vector()) return false;
+    }
+    return buffer->dtype.is_scalar();
+  }
+
+  // ---- statements ----
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    PrimExpr value = VisitExpr(op->value);
+    bool moves = !indices.empty() && indices.back().dtype().is_vector();
+    // All lanes storing to one place is a dependence from lane to lane: a reduction.
+    if (scalarize_ || !moves || !VectorAccess(op->buffer, indices)) {
+      return GiveUpStmt(GetRef<Stmt>(op));
+    }
+    return BufferStore(op->buffer, Wide(value), indices);
+  }
+  Stmt VisitStmt_(const IfThenElseNode* op) final {
+    PrimExpr condition = VisitExpr(op->condition);
+    if (scalarize_ || condition.dtype().is_vector()) return GiveUpStmt(GetRef<Stmt>(op));
+    Stmt then_case = VisitStmt(op->then_case);
+    Stmt else_case = op->else_case.defined() ? VisitStmt(op->else_case) : Stmt();
+    return IfThenElse(condition, then_case, else_case);
+  }
+  Stmt VisitStmt_(const ForNode* op) final {
+    PrimExpr min = VisitExpr(op->min);
+    PrimExpr extent = VisitExpr(op->extent);
+    if (scalarize_ || min.dtype().is_vector() || extent.dtype().is_vector()) {
+      return GiveUpStmt(GetRef<Stmt>(op));
+    }
+    Stmt body = VisitStmt(op->body);
+    return For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations);
+  }
+  // A value per lane, memory per lane, or a test per lane: all of these run lane by lane.
+  Stmt VisitStmt_(const LetStmtNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    if (scalarize_ || !value.same_as(op->value)) return GiveUpStmt(GetRef<Stmt>(op));
+    Stmt body = VisitStmt(op->body);
+    return LetStmt(op->var, value, body);
+  }
+  Stmt VisitStmt_(const AllocateNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }
+  Stmt VisitStmt_(const WhileNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }
+  Stmt VisitStmt_(const AssertStmtNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }
+  Stmt VisitStmt_(const EvaluateNode* op) final {
+    const auto* call = op->value.as<CallNode>();
+    if (call != nullptr && call->op.same_as(builtin::prefetch())) {
+      // The lanes share a cache line or two: the first stands for all.
+      return Substitute(GetRef<Stmt>(op), Map<Var, PrimExpr>{{var_, base_}});
+    }
+    return GiveUpStmt(GetRef<Stmt>(op));
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    PrimExpr value = VisitExpr(op->value);
+    if (!value.same_as(op->value)) return GiveUpStmt(GetRef<Stmt>(op));
+    return StmtExprMutator::VisitStmt_(op);
+  }
+
+  Var var_;
+  PrimExpr base_;
+  int lanes_;
+  PrimExpr ramp_;
+  bool scalarize_ = false;
+  arith::Analyzer analyzer_;
+  std::unordered_map<const VarNode*, Var> lets_;
+};
+
+/*! \brief What decides how a loop is vectorised. */
+struct BodyTraits {
+  /*! \brief Bits of the widest element read or written; 0 if none is. */
+  int widest_element = 0;
+  bool has_vectors = false;
+
+  explicit BodyTraits(const Stmt& body) {
+    PostOrderVisit(body, [this](const ObjectRef& node) {
+      if (const auto* store = node.as<BufferStoreNode>()) {
+        widest_element = std::max(widest_element, store->buffer->dtype.bits());
+      } else if (const auto* expr = node.as<PrimExprNode>()) {
+        has_vectors = has_vectors || expr->dtype.is_vector();
+        if (const auto* load = node.as<BufferLoadNode>()) {
+          widest_element = std::max(widest_element, load->buffer->dtype.bits());
+        }
+      }
+    });
+  }
+};
+
+class LoopVectorizer final : public StmtMutator {
+ public:
+  explicit LoopVectorizer(int vector_bits) : vector_bits_(vector_bits) {}
+
+ private:
+  // More whole pieces than this are a loop: written out they would only add code.
+  static constexpr int64_t kMaxWrittenPieces = 4;
+
+  Stmt VisitStmt_(const ForNode* op) final {
+    if (op->kind != ForKind::kVectorized) return StmtMutator::VisitStmt_(op);
+    // Inner vectorised loops first. Lanes of lanes do not exist, so a loop over vector code is
+    // serial.
+    Stmt body = VisitStmt(op->body);
+    BodyTraits traits(body);
+    if (traits.has_vectors) {
+      return For(op->loop_var, op->min, op->extent, ForKind::kSerial, body);
+    }
+    // A boolean takes a byte.
+    int bits = std::max(traits.widest_element, 8);
+    int lanes = traits.widest_element == 0 ? 1 : std::max(1, vector_bits_ / bits);
+    DataType index = op->loop_var->dtype;
+    const int64_t* extent = as_const_int(op->extent);
+    if (extent == nullptr) {
+      // The trip count is known at run time only: whole pieces, then one by one.
+      PrimExpr width = make_const(index, lanes);
+      PrimExpr pieces = floordiv(op->extent, width);
+      PrimExpr done = pieces * width;
+      Var rest = op->loop_var.copy_with_suffix("_rest");
+      Stmt tail = Substitute(body, Map<Var, PrimExpr>{{op->loop_var, op->min + done + rest}});
+      return SeqStmt::Flatten({PieceLoop(op, body, pieces, lanes),
+                               For(rest, make_zero(index), op->extent - done, ForKind::kSerial,
+                                   RenewBindings(tail))});
+    }
+    Array<Stmt> parts;
+    int64_t pieces = *extent / lanes;
+    int64_t done = pieces * lanes;
+    if (pieces > kMaxWrittenPieces) {
+      parts.push_back(PieceLoop(op, body, make_const(index, pieces), lanes));
+    } else {
+      for (int64_t i = 0; i < pieces; ++i) {
+        parts.push_back(Piece(op, body, make_const(index, i * lanes), lanes));
+      }
+    }
+    // What is left takes vectors of half, a quarter, ... of the width.
+    for (int width = PowerOfTwoBelow(lanes); done < *extent; width /= 2) {
+      if (*extent - done < width) continue;
+      parts.push_back(Piece(op, body, make_const(index, done), width));
+      done += width;
+      width *= 2;
+    }
+    for (size_t i = 1; i < parts.size(); ++i) parts.Set(i, RenewBindings(parts[i]));
+    return SeqStmt::Flatten(parts);
+  }
+
+  static int PowerOfTwoBelow(int lanes) {
+    int width = 1;
+    while (width * 2 <= lanes) width *= 2;
+    return width;
+  }
+
+  Stmt PieceLoop(const ForNode* op, const Stmt& body, const PrimExpr& pieces, int lanes) {
+    Var piece = op->loop_var.copy_with_suffix("_piece");
+    PrimExpr offset = piece * make_const(piece->dtype, lanes);
+    return For(piece, make_zero(piece->dtype), pieces, ForKind::kSerial,
+               Piece(op, body, offset, lanes));
+  }
+
+  /*! \brief The body for `lanes` values of the loop variable from min + offset. */
+  Stmt Piece(const ForNode* op, const Stmt& body, const PrimExpr& offset, int lanes) {
+    PrimExpr base = op->min + offset;
+    if (lanes == 1) return Substitute(body, Map<Var, PrimExpr>{{op->loop_var, base}});
+    return Vectorizer(op->loop_var, base, lanes)(body);
+  }
+
+  int vector_bits_;
+};
+
+class VectorizeSkipper final : public StmtMutator {
+  Stmt VisitStmt_(const ForNode* op) final {
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    if (op->kind != ForKind::kVectorized) return stmt;
+    For loop = Downcast<For>(stmt);
+    loop.CopyOnWrite()->kind = ForKind::kSerial;
+    return loop;
+  }
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass VectorizeLoop(bool enable, int vector_bits) {
+  TVM_CHECK(vector_bits >= 8, ValueError)
+      << "VectorizeLoop: vector_bits must be at least 8, got " << vector_bits;
+  return BodyPass("tir.VectorizeLoop",
+                  [enable, vector_bits](const PrimFunc& func, const PassContext&) {
+                    return enable ? LoopVectorizer(vector_bits)(func->body)
+                                  : VectorizeSkipper()(func->body);
+                  });
+}
+
+TVM_REGISTER_GLOBAL("tir.transform.VectorizeLoop").set_body_typed(VectorizeLoop);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm
