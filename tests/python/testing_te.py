@@ -78,9 +78,7 @@ def conv2d(rng: random.Random) -> Program:
         result = np.zeros((out, out, co), "float32")
         for i in range(out):
             for j in range(out):
-                window = p[
-                    i * stride : i * stride + kernel, j * stride : j * stride + kernel
-                ]
+                window = p[i * stride : i * stride + kernel, j * stride : j * stride + kernel]
                 result[i, j] = np.einsum("hwc,hwco->o", window, w)
         return np.maximum(result, 0)
 
@@ -138,9 +136,7 @@ def argmax(rng: random.Random) -> Program:
         name="largest",
     )
     I, V = te.compute((n,), lambda i: largest((k.var, A[i, k]), axis=k), name="L")
-    return Program(
-        [A], [I, V], lambda a: (a.argmax(axis=1).astype("int32"), a.max(axis=1))
-    )
+    return Program([A], [I, V], lambda a: (a.argmax(axis=1).astype("int32"), a.max(axis=1)))
 
 
 PROGRAMS = {p.__name__: p for p in (matmul, conv2d, stencil, row_norms, argmax)}

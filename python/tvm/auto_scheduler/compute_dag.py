@@ -162,6 +162,20 @@ class ComputeDAG(Object):
         """New layouts of the layout-free inputs in the program of a state."""
         return list(_ffi_api.ComputeDAGLayoutTransforms(self, state_object_of(state)))
 
+    def layout_free_inputs(self) -> list[int]:
+        """Positions of the io tensors whose layout an operation leaves to the schedule."""
+        free = [
+            tensor
+            for op in self.ops
+            if isinstance(op, te.ComputeOp)
+            for tensor in op.attrs.get("layout_free_placeholders", ())
+        ]
+        return [
+            position
+            for position, tensor in enumerate(self.tensors)
+            if any(tensor.op.same_as(other.op) for other in free)
+        ]
+
     def rewrite_layout_from_state(self, state: State | StateObject) -> ComputeDAG:
         """The DAG that reads its layout-free inputs in the layouts of a state."""
         return _ffi_api.ComputeDAGRewriteLayoutFromState(self, state_object_of(state))

@@ -35,9 +35,7 @@ def get_binds(
         if isinstance(arg, te.Tensor):
             if arg not in table:
                 strides = (
-                    None
-                    if compact
-                    else [te.var(f"{arg.name}.stride{i}") for i in range(arg.ndim)]
+                    None if compact else [te.var(f"{arg.name}.stride{i}") for i in range(arg.ndim)]
                 )
                 table[arg] = tir.decl_buffer(arg.shape, arg.dtype, arg.name, strides=strides)
             arg_list.append(table[arg])
@@ -45,8 +43,7 @@ def get_binds(
             arg_list.append(arg)
         else:
             raise TypeError(
-                "lower: args must be tensors, buffers and variables, got "
-                f"{type(arg).__name__}"
+                f"lower: args must be tensors, buffers and variables, got {type(arg).__name__}"
             )
     return table, arg_list
 

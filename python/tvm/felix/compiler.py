@@ -38,9 +38,21 @@ def import_network(
 
 
 def group_task(group: relax.FusedGroup, target: Target | str) -> auto_scheduler.SearchTask:
-    """The search task of one kernel; its workload key names the kernel in records."""
+    """The search task of one kernel; its workload key names the kernel in records.
+
+    Constant weights are laid out at build time as a schedule wants them, so the task is measured
+    that way; a kernel with a layout-free input that is not constant keeps every layout.
+    """
+    dag = auto_scheduler.ComputeDAG(group.args)
+    target = target if isinstance(target, Target) else Target(target)
+    option = LayoutRewriteOption.get_target_default(target, in_network=True)
+    if not set(dag.layout_free_inputs()) <= group.constant_inputs:
+        option = LayoutRewriteOption.NO_REWRITE
     return auto_scheduler.SearchTask(
-        compute_dag=group.args, target=target, desc=" ".join(group.op_names)
+        compute_dag=dag,
+        target=target,
+        desc=" ".join(group.op_names),
+        layout_rewrite_option=option,
     )
 
 

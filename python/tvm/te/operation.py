@@ -201,9 +201,7 @@ def extern(
         dtype = dtypes.pop()
     out_dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
     ins = list(in_buffers or [tir.decl_buffer(t.shape, t.dtype, t.name) for t in inputs])
-    outs = list(
-        out_buffers or [tir.decl_buffer(s, t, name) for s, t in zip(shapes, out_dtypes)]
-    )
+    outs = list(out_buffers or [tir.decl_buffer(s, t, name) for s, t in zip(shapes, out_dtypes)])
     body = fcompute(ins, outs)
     if isinstance(body, PrimExpr):
         body = tir.Evaluate(body)

@@ -88,8 +88,10 @@ def decl_buffer(
     scope : memory scope of a new pointer variable.
     data_alignment : bytes the address is promised to be a multiple of; 0 is the element size.
     """
-    if isinstance(shape, PrimExpr) or not isinstance(shape, list | tuple) and hasattr(
-        shape, "__index__"
+    if (
+        isinstance(shape, PrimExpr)
+        or not isinstance(shape, list | tuple)
+        and hasattr(shape, "__index__")
     ):
         shape = (shape,)
     if data is None:

@@ -537,9 +537,7 @@ class Not(PrimExprWithOp):
 class Select(PrimExprWithOp):
     """One of two values; both are evaluated, so both must be safe. See if_then_else."""
 
-    def __init__(
-        self, condition: Any, true_value: Any, false_value: Any, span: Any = None
-    ) -> None:
+    def __init__(self, condition: Any, true_value: Any, false_value: Any, span: Any = None) -> None:
         true_value, false_value = _operands(true_value, false_value)
         self.__init_handle_by_constructor__(
             _ffi_api.Select, convert(condition), true_value, false_value
@@ -559,9 +557,7 @@ class ProducerLoad(PrimExprWithOp):
     """Element of a tensor."""
 
     def __init__(self, producer: Any, indices: Sequence[Any], span: Any = None) -> None:
-        self.__init_handle_by_constructor__(
-            _ffi_api.ProducerLoad, producer, convert(list(indices))
-        )
+        self.__init_handle_by_constructor__(_ffi_api.ProducerLoad, producer, convert(list(indices)))
 
 
 @tvm._ffi.register_object("tir.Ramp")
@@ -632,9 +628,7 @@ class CommReducer(Object):
 
     def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[PrimExpr]:
         """The operator applied to two tuples of values."""
-        return list(
-            _ffi_api.CommReducerCombine(self, convert(list(a)), convert(list(b)))
-        )
+        return list(_ffi_api.CommReducerCombine(self, convert(list(a)), convert(list(b))))
 
 
 @tvm._ffi.register_object("tir.Reduce")

@@ -114,7 +114,7 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -
 
 
 def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
-    """Call of an LLVM intrinsic without effects, by its full name "llvm....". """
+    """Call of an LLVM intrinsic without effects, by its full name "llvm...."."""
     return Call(dtype, "tir.call_llvm_pure_intrin", [StringImm(name), *args])
 
 
@@ -463,9 +463,7 @@ def comm_reducer(
         if init is not None:
             starts = list(init) if isinstance(init, tuple | list) else [init]
             starts = [_number_like(v, e) for v, e in zip(starts, source)]
-        outputs = [
-            Reduce(combiner, source, axes, where, i, starts) for i in range(len(source))
-        ]
+        outputs = [Reduce(combiner, source, axes, where, i, starts) for i in range(len(source))]
         return outputs if is_tuple else outputs[0]
 
     def reducer(expr: Any, axis: Any, *args: Any, where: Any = None, init: Any = None) -> Any:

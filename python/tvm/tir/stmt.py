@@ -56,9 +56,7 @@ class AttrStmt(Stmt):
     """A fact about `body`: `attr_key` of `node` is `value`."""
 
     def __init__(self, node: Any, attr_key: str, value: Any, body: Stmt, span: Any = None) -> None:
-        self.__init_handle_by_constructor__(
-            _ffi_api.AttrStmt, node, attr_key, convert(value), body
-        )
+        self.__init_handle_by_constructor__(_ffi_api.AttrStmt, node, attr_key, convert(value), body)
 
 
 @tvm._ffi.register_object("tir.AssertStmt")
@@ -68,9 +66,7 @@ class AssertStmt(Stmt):
     def __init__(self, condition: Any, message: Any, body: Stmt, span: Any = None) -> None:
         if isinstance(message, str):
             message = StringImm(message)
-        self.__init_handle_by_constructor__(
-            _ffi_api.AssertStmt, convert(condition), message, body
-        )
+        self.__init_handle_by_constructor__(_ffi_api.AssertStmt, convert(condition), message, body)
 
 
 class ForKind(IntEnum):

@@ -47,6 +47,4 @@ def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:
     ------
     TypeError : a replacement has another type than its variable.
     """
-    return _ffi_api.Substitute(
-        node, {var: _number_like(value, var) for var, value in vmap.items()}
-    )
+    return _ffi_api.Substitute(node, {var: _number_like(value, var) for var, value in vmap.items()})

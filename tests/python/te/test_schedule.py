@@ -212,7 +212,10 @@ def split_twice(s, A, B, C, D):
             lambda s, A, B, C, D: s.cache_read(A, "local", [D]),
             r"cache_read\(A\): D does not read this tensor",
         ),
-        (lambda s, A, B, C, D: s.cache_write(A, "local"), r"cache_write\(A\): expected a stage made"),
+        (
+            lambda s, A, B, C, D: s.cache_write(A, "local"),
+            r"cache_write\(A\): expected a stage made",
+        ),
         (
             lambda s, A, B, C, D: s.rfactor(C, C.op.axis[0]),
             r"rfactor\(C, i\): expected a reduction loop",

@@ -1,0 +1,55 @@
+"""Gradient-descent auto-scheduling: from a PyTorch network to fast code for this machine.
+
+>>> from tvm import felix
+>>> tasks = felix.extract_tasks(model, example_inputs, save_to="run/tasks.json")
+>>> optim = felix.Optimizer(tasks, felix.MLPModelPLWrapper())
+>>> optim.tune(n_measurements=300, log_file="run/records.json")
+>>> fast = felix.compile(model, example_inputs, records="run/records.json")
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Loaded on first use: PyTorch Lightning alone takes longer to import than the rest together.
+_LAZY = {
+    "extract_tasks": "sym_task",
+    "load_tasks": "sym_task",
+    "save_tasks": "sym_task",
+    "make_task": "sym_task",
+    "SymTask": "sym_task",
+    "SymTaskAndInstances": "sym_task",
+    "TaskInstance": "sym_task",
+    "Sketch": "sketch",
+    "Optimizer": "optim",
+    "TuneResult": "optim",
+    "MLPModelPLWrapper": "cost_model",
+    "DatasetBuilder": "dataset",
+    "compile": "compiler",
+    "CompiledNetwork": "compiler",
+    "init_logging": "logging",
+}
+
+__all__ = sorted(_LAZY)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "tvm":
+            raise
+        raise ModuleNotFoundError(
+            f"tvm.felix needs {error.name}; install the extra: pip install 'tvm[felix]'",
+            name=error.name,
+        ) from error
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,87 @@
+"""Typed wrappers of the native functions of the symbolic auto-scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import auto_scheduler
+from tvm.auto_scheduler.loop_state import StateObject, state_object_of
+from tvm.tir import PrimFunc
+
+from . import _ffi_api
+from .features import FeaturePackPy
+
+__all__ = [
+    "extract_backbone",
+    "extract_config_dict",
+    "generate_all_sym_sketches",
+    "generate_code_for_state",
+    "get_feature_pack",
+    "get_loop_bounds",
+    "print_state_tr_steps",
+    "state_from_config",
+]
+
+
+def generate_all_sym_sketches(
+    task: auto_scheduler.SearchTask, max_sketches: int = 8
+) -> tuple[list[StateObject], list[str]]:
+    """Symbolic sketches of a task, at most `max_sketches`, and why other structures failed."""
+    states, failures = _ffi_api.GenerateAllSymSketches(task, max_sketches)
+    return list(states), [str(failure) for failure in failures]
+
+
+def generate_code_for_state(
+    task: auto_scheduler.SearchTask, state: Any, symbolic: bool
+) -> tuple[PrimFunc, Any]:
+    """The lowered program of a state, not yet flattened, and the context of its variables."""
+    code, context = _ffi_api.GenerateCodeForState(task, state_object_of(state), symbolic)
+    return code, context
+
+
+def get_feature_pack(
+    task: auto_scheduler.SearchTask, code: PrimFunc, context: Any
+) -> FeaturePackPy:
+    """Features and constraints of a symbolic program.
+
+    Raises
+    ------
+    ValueError : the constraints cannot be met by any tiling.
+    """
+    return _ffi_api.GetFeaturePack(task, code, context)
+
+
+def extract_backbone(state: Any) -> tuple[str, ...]:
+    """Tags of the transform steps, the same for all tile sizes of one sketch."""
+    return tuple(str(tag) for tag in _ffi_api.ExtractBackbone(state_object_of(state)))
+
+
+def print_state_tr_steps(state: Any) -> str:
+    """One line per transform step."""
+    return str(_ffi_api.PrintTrStep(state_object_of(state)))
+
+
+def get_loop_bounds(task: auto_scheduler.SearchTask, state: Any) -> list[tuple[str, str, Any]]:
+    """(stage, loop, range) of every loop of a state."""
+    bounds = _ffi_api.GetLoopBounds(task, state_object_of(state))
+    return [(str(stage), str(loop), extent) for stage, loop, extent in bounds]
+
+
+def extract_config_dict(sketch_state: Any, state: Any) -> dict[str, int] | None:
+    """Knob values by which a sketch gives a concrete state, or None for another structure."""
+    config = _ffi_api.ExtractConfigDict(state_object_of(sketch_state), state_object_of(state))
+    return None if config is None else {str(k): int(v) for k, v in config.items()}
+
+
+def state_from_config(
+    task: auto_scheduler.SearchTask, sketch_state: Any, config: Mapping[str, int]
+) -> StateObject:
+    """The concrete state of a sketch with the given knob values.
+
+    Raises
+    ------
+    ValueError : a knob has no value, or a value has no knob.
+    """
+    values = {name: int(value) for name, value in config.items()}
+    return _ffi_api.StateFromConfig(task, state_object_of(sketch_state), values)

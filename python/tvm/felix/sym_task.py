@@ -1,0 +1,256 @@
+"""Tuning tasks: a computation with its symbolic sketches, and the places that use it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tvm import auto_scheduler, ir, te
+from tvm.target import Target
+
+from . import ffi
+from .compiler import group_task, import_network
+from .sketch import Sketch
+
+__all__ = [
+    "SymTask",
+    "SymTaskAndInstances",
+    "TaskInstance",
+    "extract_tasks",
+    "load_tasks",
+    "make_task",
+    "merge_tasks",
+    "save_tasks",
+]
+
+logger = logging.getLogger(__name__)
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class TaskInstance:
+    """One concrete task of a network.
+
+    Attributes
+    ----------
+    idx : position in order of extraction.
+    weight : how often one run of the network executes it.
+    sizes : names of size variables to their values; empty while a symbolic task has one instance.
+    ansor_task : the concrete search task.
+    desc : operator names.
+    """
+
+    idx: int
+    weight: int
+    sizes: Mapping[str, int]
+    ansor_task: auto_scheduler.SearchTask
+    desc: str
+
+    @property
+    def flop(self) -> float:
+        """Floating-point operations of one execution, at least 1."""
+        return max(float(self.ansor_task.compute_dag.flop_ct), 1.0)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of the last output."""
+        return tuple(int(extent) for extent in self.ansor_task.compute_dag.tensors[-1].shape)
+
+
+class SymTask:
+    """A computation with all its symbolic sketches.
+
+    Attributes
+    ----------
+    ansor_task : the search task that the sketches belong to.
+    failures : why other loop structures gave no sketch.
+    """
+
+    def __init__(self, ansor_task: auto_scheduler.SearchTask, max_sketches: int = 8) -> None:
+        self.ansor_task = ansor_task
+        self._max_sketches = max_sketches
+        self.failures: list[str] = []
+
+    @cached_property
+    def sketches(self) -> list[Sketch]:
+        """The sketches, generated and lowered on first use.
+
+        Raises
+        ------
+        ValueError : no loop structure of the computation could be lowered.
+        """
+        states, self.failures = ffi.generate_all_sym_sketches(self.ansor_task, self._max_sketches)
+        for failure in self.failures:
+            logger.warning(
+                "%s: a loop structure gives no sketch: %s", self.ansor_task.desc, failure
+            )
+        if not states:
+            raise ValueError(
+                f"no sketch for task {self.ansor_task.desc!r}: " + "; ".join(self.failures)
+            )
+        return [Sketch(self, index, state) for index, state in enumerate(states)]
+
+    @property
+    def backbone_to_sketch(self) -> dict[tuple[str, ...], list[Sketch]]:
+        """Sketches by the tags of their transform steps; some share a backbone."""
+        table: dict[tuple[str, ...], list[Sketch]] = {}
+        for sketch in self.sketches:
+            table.setdefault(sketch.backbone, []).append(sketch)
+        return table
+
+    def get_flops(self, sizes: Mapping[str, int] | None = None) -> float:
+        """Floating-point operations of one execution."""
+        return float(self.ansor_task.compute_dag.flop_ct)
+
+
+@dataclass(frozen=True)
+class SymTaskAndInstances:
+    """A symbolic task with the concrete tasks that share its sketches."""
+
+    task: SymTask
+    instances: list[TaskInstance]
+
+
+def make_task(
+    tensors: Sequence[te.Tensor] | auto_scheduler.SearchTask,
+    target: Target | str = "llvm",
+    desc: str = "",
+    weight: int = 1,
+    idx: int = 0,
+) -> SymTaskAndInstances:
+    """A task of its own from te tensors (inputs first) or from a search task.
+
+    Layout-free inputs count as constants: the tuned program reads them in the layout it wants.
+    """
+    if isinstance(tensors, auto_scheduler.SearchTask):
+        search_task = tensors
+    else:
+        search_task = auto_scheduler.SearchTask(
+            compute_dag=list(tensors),
+            target=target,
+            desc=desc,
+            layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
+        )
+    instance = TaskInstance(idx, weight, {}, search_task, desc or str(search_task.desc))
+    return SymTaskAndInstances(SymTask(search_task), [instance])
+
+
+def extract_tasks(
+    model: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    target: Target | str = "llvm",
+    save_to: str | Path | None = None,
+) -> list[SymTaskAndInstances]:
+    """The distinct computations of a network that are worth tuning, most work first.
+
+    Parameters
+    ----------
+    model : imported as it behaves in evaluation mode; left as it was.
+    example_inputs : tensors of the shapes and dtypes to compile for.
+    target : what to tune for.
+    save_to : JSON file for the tasks, readable by `load_tasks` without the model.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message; or the network has
+        nothing to tune.
+    """
+    from tvm import relax
+
+    target = target if isinstance(target, Target) else Target(target)
+    mod, _ = import_network(model, example_inputs)
+    merged: dict[str, SymTaskAndInstances] = {}
+    for group in relax.extract_tasks(mod):
+        task = group_task(group, target)
+        _add(merged, make_task(task, weight=group.weight))
+    if not merged:
+        raise ValueError("extract_tasks: the network has no operator that computes anything")
+    tasks = _numbered(merged.values())
+    if save_to is not None:
+        save_tasks(tasks, save_to)
+    return tasks
+
+
+def merge_tasks(groups: Sequence[Sequence[SymTaskAndInstances]]) -> list[SymTaskAndInstances]:
+    """The tasks of several networks as one list, equal ones once with their weights added."""
+    merged: dict[str, SymTaskAndInstances] = {}
+    for tasks in groups:
+        for group in tasks:
+            for instance in group.instances:
+                _add(merged, SymTaskAndInstances(group.task, [instance]))
+    return _numbered(merged.values())
+
+
+def _add(merged: dict[str, SymTaskAndInstances], group: SymTaskAndInstances) -> None:
+    (instance,) = group.instances
+    key = str(instance.ansor_task.workload_key)
+    if key in merged:
+        (known,) = merged[key].instances
+        group = SymTaskAndInstances(
+            merged[key].task, [replace(known, weight=known.weight + instance.weight)]
+        )
+    merged[key] = group
+
+
+def _numbered(groups: Any) -> list[SymTaskAndInstances]:
+    ordered = sorted(groups, key=lambda g: -g.instances[0].weight * g.instances[0].flop)
+    return [
+        SymTaskAndInstances(group.task, [replace(group.instances[0], idx=idx)])
+        for idx, group in enumerate(ordered)
+    ]
+
+
+def save_tasks(tasks: Sequence[SymTaskAndInstances], path: str | Path) -> None:
+    """Write tasks with their computations as JSON."""
+    entries = []
+    for group in tasks:
+        for instance in group.instances:
+            task = instance.ansor_task
+            entries.append(
+                {
+                    "idx": instance.idx,
+                    "weight": instance.weight,
+                    "desc": instance.desc,
+                    "flop": instance.flop,
+                    "workload_key": str(task.workload_key),
+                    "target": str(task.target),
+                    "layout_rewrite_option": int(task.layout_rewrite_option),
+                    "tensors": json.loads(ir.save_json(list(task.compute_dag.tensors))),
+                }
+            )
+    path = Path(path)
+    temporary = path.with_name(path.name + ".partial")
+    temporary.write_text(json.dumps({"format": _FORMAT, "tasks": entries}) + "\n")
+    temporary.replace(path)
+
+
+def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
+    """Read what `save_tasks` wrote.
+
+    Raises
+    ------
+    ValueError : the file has another format version.
+    """
+    document = json.loads(Path(path).read_text())
+    if document.get("format") != _FORMAT:
+        raise ValueError(f"{path}: task file format {document.get('format')}, expected {_FORMAT}")
+    tasks = []
+    for entry in document["tasks"]:
+        search_task = auto_scheduler.SearchTask(
+            compute_dag=list(ir.load_json(json.dumps(entry["tensors"]))),
+            target=entry["target"],
+            desc=entry["desc"],
+            layout_rewrite_option=entry["layout_rewrite_option"],
+        )
+        tasks.append(
+            make_task(search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"])
+        )
+    return tasks
