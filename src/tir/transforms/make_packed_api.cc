@@ -1,0 +1,270 @@
+/*!
+ * \file src/tir/transforms/make_packed_api.cc
+ * \brief The calling convention of packed functions, with checks of every argument.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <functional>
+#include <string>
+#include <unordered_set>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+using builtin::StructField;
+
+/*! \brief Builds the statements around a body that check arguments and bind variables to them. */
+class ArgumentBinder {
+ public:
+  ArgumentBinder(std::string name, Var args) : name_(std::move(name)), args_(std::move(args)) {}
+
+  void BindScalar(const Var& param, int position) {
+    DataType dtype = param->dtype;
+    PrimExpr code = TypeCode(position);
+    std::string where = Where(param->name_hint, position);
+    if (dtype.is_handle()) {
+      Assert(Is(code, kTVMOpaqueHandle) || Is(code, kTVMNull) || Is(code, kTVMDLTensor),
+             "TypeError: " + where + ": expected a handle, got type code {}", {code});
+      Bind(param, Get(DataType::Handle(), args_, position, builtin::kAnyValue));
+      return;
+    }
+    PrimExpr integer = Get(DataType::Int(64), args_, position, builtin::kAnyValue);
+    if (dtype.is_int() || dtype.is_uint()) {
+      Assert(Is(code, kTVMInt) || Is(code, kTVMBool),
+             "TypeError: " + where + ": expected an integer, got type code {}", {code});
+      Bind(param, cast(dtype, integer));
+      return;
+    }
+    Assert(Is(code, kTVMFloat) || Is(code, kTVMInt),
+           "TypeError: " + where + ": expected a number, got type code {}", {code});
+    PrimExpr real = Get(DataType::Float(64), args_, position, builtin::kAnyValue);
+    Bind(param, cast(dtype, if_then_else(Is(code, kTVMFloat), real,
+                                         cast(DataType::Float(64), integer))));
+  }
+
+  void BindBuffer(const Buffer& buffer, int position) {
+    std::string where = Where(buffer->name, position);
+    PrimExpr code = TypeCode(position);
+    Assert(Is(code, kTVMDLTensor), "TypeError: " + where + ": expected a tensor, got type code {}",
+           {code});
+    Var tensor(buffer->name + ".tensor", DataType::Handle());
+    Bind(tensor, Get(DataType::Handle(), args_, position, builtin::kAnyDLTensor));
+
+    PrimExpr ndim = Get(DataType::Int(32), tensor, 0, builtin::kArrNDim);
+    int expected_ndim = static_cast<int>(buffer->shape.size());
+    Assert(ndim == expected_ndim,
+           "ValueError: " + where + ": expected " + std::to_string(expected_ndim) +
+               " axes, got {}",
+           {ndim});
+    CheckDType(buffer, tensor, where);
+    PrimExpr device = Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceType);
+    Assert(device == static_cast<int>(kDLCPU),
+           "ValueError: " + where + ": expected memory of the CPU (device type 1), got device "
+           "type {}",
+           {device});
+
+    Var shape(buffer->name + ".shape", DataType::Handle());
+    Bind(shape, Get(DataType::Handle(), tensor, 0, builtin::kArrShape));
+    for (int axis = 0; axis < expected_ndim; ++axis) {
+      PrimExpr actual = Get(DataType::Int(64), shape, axis, builtin::kInt64Element);
+      Match(buffer->shape[axis], actual, "ValueError: " + where + ".shape[" +
+                                             std::to_string(axis) + "]");
+    }
+    BindStrides(buffer, tensor, shape, where);
+    BindData(buffer, tensor, where);
+  }
+
+  /*! \brief `body` with everything bound and checked before it. */
+  Stmt Wrap(Stmt body) {
+    // Extents that are expressions can be checked once all variables have their values.
+    for (const auto& check : deferred_) check();
+    for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) body = (*it)(body);
+    return body;
+  }
+
+  void Assert(PrimExpr condition, const std::string& text, Array<PrimExpr> values) {
+    if (is_one(condition)) return;
+    Array<PrimExpr> message{StringImm(text)};
+    for (const PrimExpr& value : values) message.push_back(cast(DataType::Int(64), value));
+    PrimExpr call = Call(DataType::Handle(), builtin::error_text(), message);
+    steps_.push_back([condition, call](Stmt body) { return AssertStmt(condition, call, body); });
+  }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string Where(const std::string& argument, int position) const {
+    return name_ + ": argument " + std::to_string(position) + " (" + argument + ")";
+  }
+
+  static PrimExpr Is(const PrimExpr& code, TVMTypeCode expected) {
+    return code == static_cast<int>(expected);
+  }
+
+  static PrimExpr Get(DataType dtype, const PrimExpr& handle, int index, StructField field) {
+    return Call(dtype, builtin::struct_get(), {handle, index, static_cast<int>(field)});
+  }
+
+  PrimExpr TypeCode(int position) {
+    Var code("arg" + std::to_string(position) + ".code", DataType::Int(32));
+    Bind(code, Get(DataType::Int(32), args_, position, builtin::kAnyTypeCode));
+    return code;
+  }
+
+  void Bind(const Var& var, const PrimExpr& value) {
+    bound_.insert(var.get());
+    steps_.push_back([var, value](Stmt body) { return LetStmt(var, value, body); });
+  }
+
+  void CheckDType(const Buffer& buffer, const Var& tensor, const std::string& where) {
+    DataType dtype = buffer->dtype;
+    PrimExpr code = Get(DataType::Int(32), tensor, 0, builtin::kArrDTypeCode);
+    PrimExpr bits = Get(DataType::Int(32), tensor, 0, builtin::kArrDTypeBits);
+    PrimExpr lanes = Get(DataType::Int(32), tensor, 0, builtin::kArrDTypeLanes);
+    PrimExpr same = code == dtype.code() && bits == dtype.bits() && lanes == dtype.lanes();
+    if (dtype.is_bool()) {
+      // Frameworks hand booleans over with a code of their own or as bytes.
+      same = lanes == 1 && ((code == static_cast<int>(kDLBool) && bits == 8) ||
+                            (code == static_cast<int>(kDLUInt) && (bits == 1 || bits == 8)));
+    }
+    Assert(same,
+           "TypeError: " + where + ": expected dtype " + dtype.ToString() +
+               ", got code {}, {} bits, {} lanes",
+           {code, bits, lanes});
+  }
+
+  /*! \brief `expected` equals `actual`; a variable without a value yet takes it. */
+  void Match(const PrimExpr& expected, const PrimExpr& actual, const std::string& what) {
+    if (expected.as<VarNode>() != nullptr && bound_.count(expected.as<VarNode>()) == 0) {
+      Bind(Downcast<Var>(expected), cast(expected.dtype(), actual));
+      return;
+    }
+    auto check = [this, expected, actual, what] {
+      PrimExpr wide = cast(DataType::Int(64), expected);
+      Assert(actual == wide, what + ": expected {}, got {}", {wide, actual});
+    };
+    if (is_const_int(expected) || expected.as<VarNode>() != nullptr) {
+      check();
+    } else {
+      deferred_.push_back(check);
+    }
+  }
+
+  void BindStrides(const Buffer& buffer, const Var& tensor, const Var& shape,
+                   const std::string& where) {
+    int ndim = static_cast<int>(buffer->shape.size());
+    if (ndim == 0) return;
+    DataType wide = DataType::Int(64);
+    Var strides(buffer->name + ".strides", DataType::Handle());
+    Bind(strides, Get(DataType::Handle(), tensor, 0, builtin::kArrStrides));
+    PrimExpr row_major = Call(DataType::Bool(), builtin::isnullptr(), {strides});
+    PrimExpr compact = make_const(wide, 1);
+    std::vector<PrimExpr> compact_strides(ndim);
+    for (int axis = ndim - 1; axis >= 0; --axis) {
+      compact_strides[axis] = compact;
+      compact = compact * Get(wide, shape, axis, builtin::kInt64Element);
+    }
+    for (int axis = 0; axis < ndim; ++axis) {
+      // No strides are given for a row-major array; then the pointer must not be followed.
+      PrimExpr actual = if_then_else(row_major, compact_strides[axis],
+                                     Get(wide, strides, axis, builtin::kInt64Element));
+      std::string what = "ValueError: " + where + ".strides[" + std::to_string(axis) + "]";
+      if (!buffer->strides.empty()) {
+        Match(buffer->strides[axis], actual, what);
+        continue;
+      }
+      // The stride of an axis of one element is never used.
+      PrimExpr extent = Get(wide, shape, axis, builtin::kInt64Element);
+      Assert(actual == compact_strides[axis] || extent == 1,
+             what + ": expected {} of a contiguous array, got {}; make the array contiguous",
+             {compact_strides[axis], actual});
+    }
+  }
+
+  void BindData(const Buffer& buffer, const Var& tensor, const std::string& where) {
+    DataType wide = DataType::Int(64);
+    PrimExpr offset = Get(wide, tensor, 0, builtin::kArrByteOffset);
+    if (buffer->elem_offset.as<VarNode>() != nullptr) {
+      // The function takes the offset itself: the pointer stays at the start of the memory.
+      int bytes = buffer->dtype.bytes() * buffer->dtype.lanes();
+      Match(buffer->elem_offset, truncdiv(offset, make_const(wide, bytes)),
+            "ValueError: " + where + ".elem_offset");
+      Bind(buffer->data, Get(DataType::Handle(), tensor, 0, builtin::kArrData));
+    } else {
+      Var start(buffer->name + ".start", PointerType(PrimType(DataType::UInt(8))));
+      Bind(start, Get(DataType::Handle(), tensor, 0, builtin::kArrData));
+      Buffer bytes(start, DataType::UInt(8), {offset + 1}, {}, PrimExpr(), start->name_hint);
+      Bind(buffer->data,
+           Call(DataType::Handle(), builtin::address_of(), {BufferLoad(bytes, {offset})}));
+    }
+    if (buffer->data_alignment > 1) {
+      PrimExpr address = reinterpret(wide, buffer->data);
+      PrimExpr rest = bitwise_and(address, make_const(wide, buffer->data_alignment - 1));
+      Assert(rest == 0,
+             "ValueError: " + where + ": the address must be a multiple of " +
+                 std::to_string(buffer->data_alignment) +
+                 " bytes, got {} bytes more than one; copy the array to aligned memory",
+             {rest});
+    }
+  }
+
+  std::string name_;
+  Var args_;
+  std::unordered_set<const VarNode*> bound_;
+  /*! \brief Wrappers in order, the outermost first. */
+  std::vector<std::function<Stmt(Stmt)>> steps_;
+  std::vector<std::function<void()>> deferred_;
+};
+
+PrimFunc WrapFunction(PrimFunc func) {
+  auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
+  // A function without a name is called inside of the module only; one with a convention is done.
+  if (!symbol || func->GetAttr<String>(attr::kCallingConv).has_value()) return func;
+  Var args("args", DataType::Handle());
+  Var num_args("num_args", DataType::Int(32));
+  Var ret("ret", DataType::Handle());
+  ArgumentBinder binder(*symbol, args);
+  int expected = static_cast<int>(func->params.size());
+  binder.Assert(num_args == expected,
+                "TypeError: " + binder.name() + ": expected " + std::to_string(expected) +
+                    " arguments, got {}",
+                {num_args});
+  // Scalars first: buffers may mention them in their shapes.
+  for (int i = 0; i < expected; ++i) {
+    if (!func->buffer_map.contains(func->params[i])) binder.BindScalar(func->params[i], i);
+  }
+  for (int i = 0; i < expected; ++i) {
+    if (Optional<Buffer> buffer = func->buffer_map.Get(func->params[i])) {
+      binder.BindBuffer(buffer.value(), i);
+    }
+  }
+  PrimFuncNode* node = func.CopyOnWrite();
+  node->body = binder.Wrap(node->body);
+  node->params = {args, num_args, ret};
+  node->buffer_map = {};
+  node->ret_type = PrimType(DataType::Int(32));
+  return WithAttr(func, attr::kCallingConv, String("packed"));
+}
+
+}  // namespace
+
+namespace transform {
+
+Pass MakePackedAPI() {
+  return CreatePrimFuncPass(
+      [](PrimFunc func, IRModule, PassContext) { return WrapFunction(std::move(func)); }, 0,
+      "tir.MakePackedAPI");
+}
+
+TVM_REGISTER_GLOBAL("tir.transform.MakePackedAPI").set_body_typed(MakePackedAPI);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm
