@@ -1,0 +1,30 @@
+"""The border to the compiled library: registered functions and object classes."""
+
+from __future__ import annotations
+
+from . import base
+from .base import __version__
+from .registry import (
+    _init_api,
+    convert_to_tvm_func,
+    get_global_func,
+    hold,
+    list_global_func_names,
+    register_error,
+    register_func,
+    register_object,
+    remove_global_func,
+)
+
+__all__ = [
+    "__version__",
+    "base",
+    "convert_to_tvm_func",
+    "get_global_func",
+    "hold",
+    "list_global_func_names",
+    "register_error",
+    "register_func",
+    "register_object",
+    "remove_global_func",
+]

@@ -1,0 +1,92 @@
+"""Exceptions raised by the compiler, each also the built-in exception of its kind.
+
+The kind tells who has to act: the caller (`ValueError`, `TypeError`, ...), a search for which a
+transformation is not legal here (`ScheduleError`), or us (`InternalError`).
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from tvm._ffi import register_error
+
+__all__ = [
+    "AttributeError",
+    "IndexError",
+    "InternalError",
+    "KeyError",
+    "MemoryError",
+    "NotImplementedError",
+    "OpNotImplemented",
+    "RuntimeError",
+    "ScheduleError",
+    "TVMError",
+    "TypeError",
+    "ValueError",
+]
+
+
+@register_error
+class TVMError(builtins.RuntimeError):
+    """Base of all errors raised by the compiler and the runtime."""
+
+    # Where C++ raised it ("src/ir/op.cc:52"); empty for errors raised in Python.
+    backtrace: str = ""
+
+
+@register_error
+class InternalError(TVMError):
+    """A broken invariant inside the compiler: a bug to report, whatever the input was."""
+
+
+@register_error
+class ScheduleError(TVMError):
+    """A schedule transformation that is not legal for this program."""
+
+
+@register_error
+class ValueError(TVMError, builtins.ValueError):
+    """A value the called function cannot work with."""
+
+
+@register_error
+class TypeError(TVMError, builtins.TypeError):
+    """A value of the wrong type, with the position of the argument."""
+
+
+@register_error
+class KeyError(TVMError, builtins.KeyError):
+    """A name that is not there, with the names that are."""
+
+    # The built-in one shows its message quoted, as if it were the key.
+    __str__ = builtins.Exception.__str__
+
+
+@register_error
+class IndexError(TVMError, builtins.IndexError):
+    """A position outside a sequence."""
+
+
+@register_error
+class AttributeError(TVMError, builtins.AttributeError):
+    """A field an object does not have."""
+
+
+@register_error
+class RuntimeError(TVMError):
+    """A failure of the machine or of a compiled function."""
+
+
+@register_error
+class MemoryError(TVMError, builtins.MemoryError):
+    """Not enough memory."""
+
+
+@register_error
+class NotImplementedError(TVMError, builtins.NotImplementedError):
+    """Something the given backend or object does not support."""
+
+
+@register_error
+class OpNotImplemented(NotImplementedError):
+    """An operator no importer or backend knows."""

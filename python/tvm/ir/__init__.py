@@ -1,0 +1,58 @@
+"""What all program representations share: expressions, types, modules, passes."""
+
+from __future__ import annotations
+
+from . import _ffi_api, instrument, transform
+from .attrs import Attrs, DictAttrs
+from .base import (
+    Node,
+    Span,
+    assert_structural_equal,
+    get_first_structural_mismatch,
+    load_json,
+    make_node,
+    save_json,
+    structural_equal,
+    structural_hash,
+)
+from .container import Array, Map
+from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayExpr
+from .function import BaseFunc
+from .module import IRModule
+from .op import Op, register_op, register_op_attr
+from .type import FuncType, PointerType, PrimType, TupleType, Type
+
+__all__ = [
+    "Array",
+    "Attrs",
+    "BaseExpr",
+    "BaseFunc",
+    "DictAttrs",
+    "FloatImm",
+    "FuncType",
+    "GlobalVar",
+    "IRModule",
+    "IntImm",
+    "Map",
+    "Node",
+    "Op",
+    "PointerType",
+    "PrimExpr",
+    "PrimType",
+    "Range",
+    "RelayExpr",
+    "Span",
+    "TupleType",
+    "Type",
+    "assert_structural_equal",
+    "get_first_structural_mismatch",
+    "instrument",
+    "load_json",
+    "make_node",
+    "register_op",
+    "register_op_attr",
+    "save_json",
+    "structural_equal",
+    "structural_hash",
+    "transform",
+]

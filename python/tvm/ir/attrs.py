@@ -1,0 +1,55 @@
+"""Attributes of operators and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+
+__all__ = ["Attrs", "DictAttrs"]
+
+
+@tvm._ffi.register_object("Attrs")
+class Attrs(Object):
+    """Base of the attribute records of operators; their fields are attributes."""
+
+    def keys(self) -> list[str]:
+        """Names of the attributes."""
+        return list(tvm.runtime._ffi_node_api.ListFieldNames(self))
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+@tvm._ffi.register_object("DictAttrs")
+class DictAttrs(Attrs):
+    """Attributes by name, read like a mapping."""
+
+    def __init__(self, attrs: Mapping[str, Any] | None = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.DictAttrs, dict(attrs or {}))
+
+    def keys(self) -> list[str]:
+        return self.dict.keys()
+
+    def items(self) -> list[tuple[str, Any]]:
+        return self.dict.items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The attribute, or `default`."""
+        return self.dict.get(name, default)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.dict[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.dict
+
+    def __len__(self) -> int:
+        return len(self.dict)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.dict)

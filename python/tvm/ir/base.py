@@ -1,0 +1,103 @@
+"""Comparison, hashing and storage of object graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm._ffi
+from tvm import error
+from tvm._ffi.base import core
+from tvm.runtime import Object, _ffi_node_api
+
+from . import _ffi_api
+
+__all__ = [
+    "Node",
+    "Span",
+    "assert_structural_equal",
+    "get_first_structural_mismatch",
+    "load_json",
+    "make_node",
+    "save_json",
+    "structural_equal",
+    "structural_hash",
+]
+
+Node = Object
+
+
+@tvm._ffi.register_object("Span")
+class Span(Object):
+    """A stretch of source text; lines and columns count from 1."""
+
+    def __init__(
+        self, source_name: str, line: int, column: int, end_line: int, end_column: int
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.Span, source_name, line, column, end_line, end_column
+        )
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two graphs are equal up to the renaming of bound variables.
+
+    Parameters
+    ----------
+    map_free_vars : let free variables correspond too, each to one of the other side; otherwise a
+        free variable equals only itself.
+    """
+    return _ffi_node_api.StructuralEqual(lhs, rhs, map_free_vars)
+
+
+def get_first_structural_mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool = False
+) -> tuple[str, str] | None:
+    """Path and reason of the first difference, or None when the graphs are equal."""
+    found = _ffi_node_api.GetFirstStructuralMismatch(lhs, rhs, map_free_vars)
+    return None if found is None else tuple(core.array_to_list(found))
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Check that two graphs are equal.
+
+    Raises
+    ------
+    ValueError : they are not; the message has the path of the first difference and both texts.
+    """
+    mismatch = get_first_structural_mismatch(lhs, rhs, map_free_vars)
+    if mismatch is not None:
+        path, reason = mismatch
+        raise error.ValueError(
+            f"structural_equal: different at {path}: {reason}\nlhs:\n{lhs}\nrhs:\n{rhs}"
+        )
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A hash that agrees with `structural_equal`; the same in every process for graphs without
+    free variables (or with `map_free_vars`)."""
+    return _ffi_node_api.StructuralHash(node, map_free_vars)
+
+
+def save_json(node: Any) -> str:
+    """A graph as JSON text; an object used twice is written once."""
+    return _ffi_node_api.SaveJSON(node)
+
+
+def load_json(text: str) -> Any:
+    """The graph a JSON text describes.
+
+    Raises
+    ------
+    ValueError : the text is not JSON or does not describe objects this build knows.
+    """
+    return _ffi_node_api.LoadJSON(text)
+
+
+def make_node(type_key: str, **fields: Any) -> Any:
+    """A node of a type with the given fields; those left out keep their defaults.
+
+    >>> tvm.ir.make_node("IntImm", dtype="int32", value=3)
+    3
+    """
+    pairs = [part for item in fields.items() for part in item]
+    return _ffi_node_api.MakeNode(type_key, *pairs)

@@ -1,0 +1,126 @@
+"""Bases of expressions, literals, ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+from .base import Span
+from .type import Type
+
+__all__ = ["BaseExpr", "FloatImm", "GlobalVar", "IntImm", "PrimExpr", "Range", "RelayExpr"]
+
+
+@tvm._ffi.register_object("BaseExpr")
+class BaseExpr(Object):
+    """Base of all expressions."""
+
+
+@tvm._ffi.register_object("PrimExpr")
+class PrimExpr(BaseExpr):
+    """Expression over scalars and short vectors; `dtype` is its type.
+
+    `tvm.tir` gives it Python's operators.
+    """
+
+
+@tvm._ffi.register_object("RelayExpr")
+class RelayExpr(BaseExpr):
+    """Expression of a graph-level program."""
+
+    @property
+    def checked_type(self) -> Type:
+        """The deduced type.
+
+        Raises
+        ------
+        ValueError : it has not been deduced yet.
+        """
+        if self.checked_type_ is None:
+            raise ValueError(f"{type(self).__name__}: its type has not been inferred yet")
+        return self.checked_type_
+
+
+@tvm._ffi.register_object("IntImm")
+class IntImm(PrimExpr):
+    """Integer literal.
+
+    Raises
+    ------
+    ValueError : the value does not fit the type.
+    """
+
+    def __init__(self, dtype: str, value: int, span: Span | None = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.IntImm, dtype, value, span)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+@tvm._ffi.register_object("FloatImm")
+class FloatImm(PrimExpr):
+    """Floating-point literal, rounded to its type."""
+
+    def __init__(self, dtype: str, value: float, span: Span | None = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.FloatImm, dtype, value, span)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@tvm._ffi.register_object("Range")
+class Range(Object):
+    """The integers from `min` to ``min + extent - 1``.
+
+    Parameters
+    ----------
+    begin : first integer; with `end` left out, the end of a range from 0.
+    end : one past the last integer.
+    """
+
+    def __init__(self, begin: Any, end: Any = None, span: Span | None = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.Range, begin, end, span)
+
+    @staticmethod
+    def from_min_extent(min_value: Any, extent: Any, span: Span | None = None) -> Range:
+        """The `extent` integers from `min_value` on."""
+        return _ffi_api.Range_from_min_extent(min_value, extent, span)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Range):
+            return NotImplemented
+        return tvm.ir.structural_equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    def __hash__(self) -> int:
+        return tvm.ir.structural_hash(self)
+
+
+@tvm._ffi.register_object("GlobalVar")
+class GlobalVar(RelayExpr):
+    """Name of a function of a module."""
+
+    def __init__(self, name_hint: str, type_annot: Type | None = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.GlobalVar, name_hint, type_annot)
+
+    @property
+    def name(self) -> str:
+        return self.name_hint

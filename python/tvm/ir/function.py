@@ -1,0 +1,30 @@
+"""Base of the functions a module holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tvm._ffi
+
+from . import _ffi_api
+from .expr import RelayExpr
+
+__all__ = ["BaseFunc"]
+
+
+@tvm._ffi.register_object("BaseFunc")
+class BaseFunc(RelayExpr):
+    """A function with attributes; `attrs` is None when there are none."""
+
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Any:
+        """A copy with one attribute set, or with all of a mapping."""
+        pairs = key.items() if isinstance(key, Mapping) else [(key, value)]
+        result = self
+        for name, item in pairs:
+            result = _ffi_api.BaseFuncWithAttr(result, name, item)
+        return result
+
+    def without_attr(self, key: str) -> Any:
+        """A copy without an attribute."""
+        return _ffi_api.BaseFuncWithoutAttr(self, key)

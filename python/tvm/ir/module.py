@@ -1,0 +1,110 @@
+"""Functions by name, the unit passes work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+from .expr import GlobalVar
+from .function import BaseFunc
+
+__all__ = ["IRModule"]
+
+
+@tvm._ffi.register_object("IRModule")
+class IRModule(Object):
+    """A module of functions.
+
+    Parameters
+    ----------
+    functions : functions by GlobalVar or by name.
+    attrs : attributes of the module.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[Any, BaseFunc] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        by_var = {
+            GlobalVar(var) if isinstance(var, str) else var: func
+            for var, func in (functions or {}).items()
+        }
+        record = None if not attrs else tvm.ir.DictAttrs(attrs)
+        self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record)
+
+    @staticmethod
+    def from_expr(func: BaseFunc, name: str = "main") -> IRModule:
+        """A module with one function, named by its ``global_symbol`` or else `name`."""
+        return _ffi_api.Module_FromExpr(func, name)
+
+    def __getitem__(self, var: str | GlobalVar) -> BaseFunc:
+        """The function of a name or variable.
+
+        Raises
+        ------
+        KeyError : there is none; the message lists the names there are.
+        """
+        if isinstance(var, str):
+            return _ffi_api.Module_Lookup_str(self, var)
+        return _ffi_api.Module_Lookup(self, var)
+
+    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
+        if isinstance(var, str):
+            var = self.get_global_var(var) if var in self else GlobalVar(var)
+        _ffi_api.Module_Add(self, var, func, True)
+
+    def __delitem__(self, var: str | GlobalVar) -> None:
+        _ffi_api.Module_Remove(self, self.get_global_var(var) if isinstance(var, str) else var)
+
+    def __contains__(self, var: str | GlobalVar) -> bool:
+        name = var if isinstance(var, str) else var.name_hint
+        return _ffi_api.Module_ContainGlobalVar(self, name)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable of a function.
+
+        Raises
+        ------
+        KeyError : there is no function of that name; the message lists the names there are.
+        """
+        return _ffi_api.Module_GetGlobalVar(self, name)
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """The variables of all functions, in the order they were added."""
+        return list(_ffi_api.Module_GetGlobalVars(self))
+
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Replace the function of a variable, in place."""
+        _ffi_api.Module_Add(self, var, func, True)
+
+    def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
+        """Add or replace, in place, the functions of another module."""
+        functions = other.functions if isinstance(other, IRModule) else other
+        for var, func in functions.items():
+            self[var if isinstance(var, str) else var.name_hint] = func
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """A copy with one attribute set."""
+        return _ffi_api.Module_WithAttr(self, key, value)
+
+    def get_attr(self, key: str) -> Any:
+        """An attribute, or None."""
+        return None if self.attrs is None else self.attrs.get(key)
+
+    def script(self) -> str:
+        """The program as text."""
+        return str(self)
+
+    astext = script
+
+    def show(self) -> None:
+        """Print the program."""
+        print(self.script())

@@ -1,0 +1,58 @@
+"""Types of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm._ffi
+from tvm.runtime import Object
+
+from . import _ffi_api
+
+__all__ = ["FuncType", "PointerType", "PrimType", "TupleType", "Type"]
+
+
+@tvm._ffi.register_object("Type")
+class Type(Object):
+    """Base of all types; ``==`` compares structure."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and tvm.ir.structural_equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tvm.ir.structural_hash(self)
+
+
+@tvm._ffi.register_object("PrimType")
+class PrimType(Type):
+    """A scalar or short vector of the given element type."""
+
+    def __init__(self, dtype: str) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.PrimType, dtype)
+
+
+@tvm._ffi.register_object("PointerType")
+class PointerType(Type):
+    """Address of elements of a type in a memory scope ("" is global)."""
+
+    def __init__(self, element_type: Type, storage_scope: str = "") -> None:
+        self.__init_handle_by_constructor__(_ffi_api.PointerType, element_type, storage_scope)
+
+
+@tvm._ffi.register_object("TupleType")
+class TupleType(Type):
+    """A tuple; without fields, the type of "no value"."""
+
+    def __init__(self, fields: Sequence[Type]) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.TupleType, list(fields))
+
+
+@tvm._ffi.register_object("FuncType")
+class FuncType(Type):
+    """A function from argument types to a result type."""
+
+    def __init__(self, arg_types: Sequence[Type], ret_type: Type) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.FuncType, list(arg_types), ret_type)

@@ -1,0 +1,8 @@
+"""Text values."""
+
+from __future__ import annotations
+
+__all__ = ["String"]
+
+# Strings cross the border as Python's own.
+String = str

@@ -1,0 +1,61 @@
+"""Element types."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+__all__ = ["DataType"]
+
+_PATTERN = re.compile(r"(bool|handle|void|bfloat|float|uint|int)(\d*)(?:x(\d+))?")
+_DEFAULT_BITS = {"bool": 1, "handle": 64, "void": 0, "bfloat": 16}
+
+
+class DataType(str):
+    """An element type such as ``"float32"``, ``"int8x16"`` or ``"bool"``: a str with parts.
+
+    Attributes
+    ----------
+    kind : "int", "uint", "float", "bfloat", "bool", "handle" or "void"
+    bits : bits of one lane
+    lanes : values in one element; 1 for scalars
+    """
+
+    __slots__ = ("bits", "kind", "lanes")
+
+    kind: str
+    bits: int
+    lanes: int
+
+    def __new__(cls, value: str | np.dtype | type) -> DataType:
+        text = value if isinstance(value, str) else np.dtype(value).name
+        match = _PATTERN.fullmatch(text)
+        if match is None:
+            raise ValueError(
+                f'DataType: cannot read "{text}"; expected for example "float32", "int8x16", "bool"'
+            )
+        self = super().__new__(cls, text)
+        self.kind = match[1]
+        self.bits = int(match[2] or _DEFAULT_BITS.get(match[1], 32))
+        self.lanes = int(match[3] or 1)
+        return self
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in memory."""
+        return (self.bits * self.lanes + 7) // 8
+
+    def with_lanes(self, lanes: int) -> DataType:
+        """The type of the same elements with another number of lanes."""
+        scalar = self.split("x", 1)[0]
+        return DataType(scalar if lanes == 1 else f"{scalar}x{lanes}")
+
+    def to_numpy(self) -> np.dtype:
+        """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern."""
+        if self.lanes != 1 or self.kind in ("handle", "void"):
+            raise ValueError(f"DataType: NumPy has no counterpart of {self}")
+        return np.dtype("uint16") if self.kind == "bfloat" else np.dtype(str(self))
+
+    def __reduce__(self) -> tuple[type[DataType], tuple[str]]:
+        return DataType, (str(self),)

@@ -1,0 +1,139 @@
+"""Devices, by kind and number."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tvm._ffi.base import core
+
+from . import _ffi_api
+from .data_type import DataType
+
+__all__ = ["Device", "cpu", "cuda", "device", "metal", "opencl", "rocm", "vulkan"]
+
+
+class Device:
+    """A device: its kind (`device_type`, as DLPack numbers them) and its number.
+
+    Examples
+    --------
+    >>> tvm.cpu()
+    cpu(0)
+    >>> tvm.device("llvm") == tvm.cpu(0)
+    True
+    """
+
+    __slots__ = ("device_id", "device_type")
+
+    MASK2STR: ClassVar[dict[int, str]] = {
+        1: "cpu",
+        2: "cuda",
+        3: "cuda_host",
+        4: "opencl",
+        7: "vulkan",
+        8: "metal",
+        9: "vpi",
+        10: "rocm",
+        11: "rocm_host",
+        12: "ext_dev",
+    }
+    # Kinds of targets name the device they run on.
+    STR2MASK: ClassVar[dict[str, int]] = {
+        **{name: code for code, name in MASK2STR.items()},
+        "llvm": 1,
+        "c": 1,
+        "stackvm": 1,
+        "test": 1,
+        "cl": 4,
+        "mtl": 8,
+    }
+
+    def __init__(self, device_type: int | str, device_id: int = 0) -> None:
+        if isinstance(device_type, str):
+            kind = device_type.split()[0] if device_type.strip() else device_type
+            if kind not in self.STR2MASK:
+                known = ", ".join(sorted(self.STR2MASK))
+                raise ValueError(f'device: unknown kind "{device_type}"; known kinds: {known}')
+            device_type = self.STR2MASK[kind]
+        object.__setattr__(self, "device_type", int(device_type))
+        object.__setattr__(self, "device_id", int(device_id))
+
+    device_type: int
+    device_id: int
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Device.{name} is read-only")
+
+    @property
+    def exist(self) -> bool:
+        """Whether the device is there and usable."""
+        return bool(_ffi_api.GetDeviceAttr(self, 0))
+
+    def sync(self) -> None:
+        """Wait until all work queued on the device is done."""
+        _ffi_api.DeviceSync(self)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Device)
+            and self.device_type == other.device_type
+            and self.device_id == other.device_id
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_type, self.device_id))
+
+    def __repr__(self) -> str:
+        return f"{self.MASK2STR.get(self.device_type, self.device_type)}({self.device_id})"
+
+    def __reduce__(self) -> tuple[type[Device], tuple[int, int]]:
+        return Device, (self.device_type, self.device_id)
+
+
+def device(kind: str | int, index: int = 0) -> Device:
+    """The device a kind of target or device names, such as ``"llvm"`` or ``"cuda"``.
+
+    Raises
+    ------
+    ValueError : unknown kind; the message lists the known ones.
+    """
+    return Device(kind, index)
+
+
+def cpu(index: int = 0) -> Device:
+    """The processor this program runs on."""
+    return Device(1, index)
+
+
+def cuda(index: int = 0) -> Device:
+    """A GPU programmed through CUDA."""
+    return Device(2, index)
+
+
+def opencl(index: int = 0) -> Device:
+    """A device programmed through OpenCL."""
+    return Device(4, index)
+
+
+def vulkan(index: int = 0) -> Device:
+    """A device programmed through Vulkan."""
+    return Device(7, index)
+
+
+def metal(index: int = 0) -> Device:
+    """A GPU programmed through Metal."""
+    return Device(8, index)
+
+
+def rocm(index: int = 0) -> Device:
+    """A GPU programmed through ROCm."""
+    return Device(10, index)
+
+
+def _bind_classes() -> None:
+    import numpy as np
+
+    core.set_classes(Device, DataType, np.generic, np.dtype)
+
+
+_bind_classes()

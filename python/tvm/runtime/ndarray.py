@@ -1,0 +1,191 @@
+"""Arrays on devices, exchanged with NumPy by copy and with DLPack producers without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import tvm._ffi
+from tvm._ffi.base import core
+
+from . import _ffi_api
+from .data_type import DataType
+from .device import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
+from .object import Object
+
+__all__ = [
+    "NDArray",
+    "array",
+    "cpu",
+    "cuda",
+    "device",
+    "empty",
+    "from_dlpack",
+    "metal",
+    "opencl",
+    "rocm",
+    "to_dlpack",
+    "vulkan",
+]
+
+
+@tvm._ffi.register_object("runtime.NDArray")
+class NDArray(Object):
+    """An n-dimensional array. Its memory is its own, a view of another's, or a DLPack producer's.
+
+    ``numpy()`` copies. ``torch.from_dlpack(array)`` and ``numpy.from_dlpack(array)`` share memory.
+    """
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(core.array_to_list(_ffi_api.NDArrayShape(self)))
+
+    @property
+    def dtype(self) -> DataType:
+        return _ffi_api.NDArrayDType(self)
+
+    @property
+    def device(self) -> Device:
+        return _ffi_api.NDArrayDevice(self)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements when stored without gaps."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def data_address(self) -> int:
+        """Address of the first element, on the array's device."""
+        return _ffi_api.NDArrayData(self)
+
+    def is_contiguous(self) -> bool:
+        """Whether elements lie in row-major order without gaps."""
+        return _ffi_api.NDArrayIsContiguous(self)
+
+    def numpy(self) -> np.ndarray:
+        """A copy in a NumPy array; bfloat16 comes as its 16-bit patterns."""
+        out = np.empty(self.shape, self.dtype.to_numpy())
+        core.ndarray_copy_to(self, out.ctypes.data, out.nbytes)
+        return out
+
+    asnumpy = numpy
+
+    def copyfrom(self, source: Any) -> NDArray:
+        """Overwrite the elements with those of an array of the same shape.
+
+        Raises
+        ------
+        ValueError : the shapes differ.
+        """
+        if isinstance(source, NDArray):
+            _ffi_api.NDArrayCopyFrom(self, source)
+            return self
+        values = np.asarray(source)
+        if values.shape != self.shape:
+            raise ValueError(
+                f"NDArray.copyfrom: the array has shape {self.shape}, the source {values.shape}"
+            )
+        # The copy below reads raw bytes, so type and layout are settled first.
+        values = np.ascontiguousarray(values, dtype=self.dtype.to_numpy())
+        core.ndarray_copy_from(self, values.ctypes.data, values.nbytes)
+        return self
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copy into another array, or into a new one on a device; returns it."""
+        if isinstance(target, NDArray):
+            return target.copyfrom(self)
+        return _ffi_api.NDArrayCopyTo(self, target)
+
+    def view(self, shape: Sequence[int], dtype: str | None = None) -> NDArray:
+        """The same memory under another shape or type that needs no more bytes."""
+        return _ffi_api.NDArrayCreateView(self, list(shape), dtype or self.dtype)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key is not Ellipsis and key != slice(None):
+            raise ValueError("NDArray: only the whole array can be assigned, as in a[:] = b")
+        source = value if isinstance(value, NDArray) else np.broadcast_to(value, self.shape)
+        self.copyfrom(source)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("NDArray: an array without axes has no length")
+        return self.shape[0]
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule that shares the memory and keeps this array alive."""
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"NDArray: the array is on {self.device}; copy it with copyto first")
+        return core.to_dlpack(_ffi_api.NDArrayCopyTo(self, self.device) if copy else self)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.device_type, self.device.device_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_parts, (self.numpy(), str(self.dtype))
+
+    def __repr__(self) -> str:
+        return f"NDArray({self.dtype}, shape={self.shape}, {self.device})\n{self.numpy()!r}"
+
+
+def _from_parts(values: np.ndarray, dtype: str) -> NDArray:
+    return empty(values.shape, dtype).copyfrom(values)
+
+
+def empty(
+    shape: Sequence[int] | int,
+    dtype: Any = "float32",
+    device: Device | None = None,
+    mem_scope: str | None = None,
+) -> NDArray:
+    """An array with unspecified contents, 64-byte aligned.
+
+    Raises
+    ------
+    RuntimeError : this build has no such device.
+    MemoryError : not enough memory.
+    """
+    extents = [shape] if isinstance(shape, int) else [int(extent) for extent in shape]
+    return _ffi_api.NDArrayEmpty(extents, dtype, device or cpu(), mem_scope)
+
+
+def array(values: Any, device: Device | None = None, dtype: Any = None) -> NDArray:
+    """A copy of array-like values on a device (the cpu if left out)."""
+    if isinstance(values, NDArray):
+        return values.copyto(device or cpu())
+    values = np.asarray(values, dtype=dtype)
+    return empty(values.shape, values.dtype.name, device).copyfrom(values)
+
+
+def from_dlpack(source: Any) -> NDArray:
+    """Share the memory of a tensor that speaks DLPack (torch, numpy, ...), or of a capsule.
+
+    Raises
+    ------
+    ValueError : a capsule that was consumed before.
+    """
+    return core.from_dlpack(source.__dlpack__() if hasattr(source, "__dlpack__") else source)
+
+
+def to_dlpack(array: NDArray) -> Any:
+    """A DLPack capsule, to be consumed once, that shares the memory of the array."""
+    return core.to_dlpack(array)

@@ -1,0 +1,31 @@
+"""Conversion of Python values to objects."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tvm._ffi.base import core
+
+__all__ = ["ObjectGeneric", "convert", "convert_to_object"]
+
+
+class ObjectGeneric(ABC):
+    """A Python value that stands for an object, such as a slice of a tensor."""
+
+    @abstractmethod
+    def asobject(self) -> Any:
+        """The object this value stands for."""
+
+
+def convert_to_object(value: Any) -> Any:
+    """A Python value as C++ sees it: lists become Arrays, dicts Maps, callables functions.
+
+    Raises
+    ------
+    TypeError : values of this type cannot cross.
+    """
+    return core.convert_to_object(value)
+
+
+convert = convert_to_object

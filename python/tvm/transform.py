@@ -1,0 +1,23 @@
+"""Passes, under the name people look for them (`tvm.ir.transform`)."""
+
+from __future__ import annotations
+
+from tvm.ir.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    PrintIR,
+    Sequential,
+    module_pass,
+)
+
+__all__ = [
+    "ModulePass",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PrintIR",
+    "Sequential",
+    "module_pass",
+]
