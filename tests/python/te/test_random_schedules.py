@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testing_tir import run_prim_func
 
 import tvm
 from testing_te import PROGRAMS, random_schedule
+from testing_tir import run_prim_func
 
 
 def check(name: str, seed: int, lower) -> None:

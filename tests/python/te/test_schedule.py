@@ -261,9 +261,9 @@ def test_names_of_other_versions_say_where_to_look():
     _, _, _, D = matmul()
     s = te.create_schedule(D.op)
     with pytest.raises(AttributeError, match="use compute_at"):
-        s[D].store_at
+        _ = s[D].store_at
     with pytest.raises(AttributeError, match=r"Schedule.cache_read"):
-        s[D].cache_read
+        _ = s[D].cache_read
 
 
 def test_attach_point_that_was_split_is_refused_by_bound_inference():

@@ -1,0 +1,280 @@
+"""Runs PrimFuncs without a code generator, by translating them to Python.
+
+Every stage of lowering can be run, from loop nests over multi-dimensional buffers to flat,
+vectorised code. Memory that a program allocates starts as NaN (or an odd integer), accesses out of
+bounds raise, so reading what was never written shows in the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm import tir
+
+__all__ = ["run_prim_func", "source_of"]
+
+_SCALAR_BINARY = {
+    tir.Add: "({a} + {b})",
+    tir.Sub: "({a} - {b})",
+    tir.Mul: "({a} * {b})",
+    tir.FloorDiv: "({a} // {b})",
+    tir.FloorMod: "({a} % {b})",
+    tir.EQ: "({a} == {b})",
+    tir.NE: "({a} != {b})",
+    tir.LT: "({a} < {b})",
+    tir.LE: "({a} <= {b})",
+    tir.GT: "({a} > {b})",
+    tir.GE: "({a} >= {b})",
+    tir.Min: "_min({a}, {b})",
+    tir.Max: "_max({a}, {b})",
+    tir.And: "_and({a}, {b})",
+    tir.Or: "_or({a}, {b})",
+    tir.Div: "_div({a}, {b})",
+    tir.Mod: "_mod({a}, {b})",
+}
+
+
+def _is_array(*values: Any) -> bool:
+    return any(isinstance(v, np.ndarray) for v in values)
+
+
+def _div(a: Any, b: Any) -> Any:
+    if _is_array(a, b):
+        return a / b if np.asarray(a).dtype.kind == "f" else np.trunc(a / b).astype(a.dtype)
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return a / b if b else math.copysign(math.inf, a) if a else math.nan
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return a - _div(a, b) * b
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    scalar = dtype.split("x")[0]
+    if isinstance(value, np.ndarray):
+        return value.astype(scalar)
+    if scalar.startswith(("int", "uint")):
+        return int(value)
+    return bool(value) if scalar == "bool" else float(np.dtype(scalar).type(value))
+
+
+_HELPERS: dict[str, Any] = {
+    "np": np,
+    "math": math,
+    "_div": _div,
+    "_mod": _mod,
+    "_cast": _cast,
+    "_min": lambda a, b: np.minimum(a, b) if _is_array(a, b) else min(a, b),
+    "_max": lambda a, b: np.maximum(a, b) if _is_array(a, b) else max(a, b),
+    "_and": lambda a, b: np.logical_and(a, b) if _is_array(a, b) else (a and b),
+    "_or": lambda a, b: np.logical_or(a, b) if _is_array(a, b) else (a or b),
+    "_not": lambda a: np.logical_not(a) if _is_array(a) else not a,
+    "_select": lambda c, a, b: np.where(c, a, b) if _is_array(c, a, b) else (a if c else b),
+}
+
+_UNARY_CALLS = {
+    "tir.exp": "np.exp",
+    "tir.log": "np.log",
+    "tir.sqrt": "np.sqrt",
+    "tir.tanh": "np.tanh",
+    "tir.fabs": "np.abs",
+    "tir.abs": "np.abs",
+    "tir.floor": "np.floor",
+    "tir.ceil": "np.ceil",
+}
+
+
+class _Memory:
+    """Elements of a buffer; bounds that start elsewhere than at zero are shifted."""
+
+    def __init__(self, array: np.ndarray, start: tuple[int, ...] = ()) -> None:
+        self.array = array
+        self.start = start
+
+    def position(self, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.start:
+            indices = tuple(i - s for i, s in zip(indices, self.start))
+        if len(indices) == 1 and self.array.ndim != 1:
+            # A flat access of a parameter.
+            self.array = self.array.reshape(-1)
+        for index, extent in zip(indices, self.array.shape):
+            if not (np.min(index) >= 0 and np.max(index) < extent):
+                raise IndexError(f"index {indices} outside of {self.array.shape}")
+        return indices
+
+    def load(self, *indices: Any) -> Any:
+        value = self.array[self.position(indices)]
+        return value if isinstance(value, np.ndarray) else value.item()
+
+    def store(self, value: Any, *indices: Any) -> None:
+        self.array[self.position(indices)] = value
+
+
+def _allocate(dtype: str, extents: tuple[int, ...], start: tuple[int, ...] = ()) -> _Memory:
+    scalar, _, lanes = dtype.partition("x")
+    shape = (math.prod(extents) * int(lanes),) if lanes else extents
+    fill = np.nan if scalar.startswith("float") else -123
+    return _Memory(np.full(shape, fill).astype(scalar), start)
+
+
+_HELPERS["_allocate"] = _allocate
+
+
+class _Translator:
+    def __init__(self) -> None:
+        self.names: dict[Any, str] = {}
+        self.lines: list[str] = []
+
+    def name(self, var: Any) -> str:
+        key = var.__hash__(), str(getattr(var, "name_hint", ""))
+        if key not in self.names:
+            self.names[key] = f"v{len(self.names)}"
+        return self.names[key]
+
+    def memory(self, buffer: Any) -> str:
+        return "m" + self.name(buffer.data)
+
+    def indices(self, exprs: Any) -> str:
+        return "".join(f", {self.expr(e)}" for e in exprs)
+
+    def expr(self, e: Any) -> str:
+        kind = type(e)
+        if kind in _SCALAR_BINARY:
+            return _SCALAR_BINARY[kind].format(a=self.expr(e.a), b=self.expr(e.b))
+        if isinstance(e, tir.Var):
+            return self.name(e)
+        if isinstance(e, tir.IntImm):
+            return str(bool(e.value)) if str(e.dtype) == "bool" else f"({e.value})"
+        if isinstance(e, tir.FloatImm):
+            value = float(e.value)
+            return f"({value!r})" if math.isfinite(value) else f"float('{value}')"
+        if isinstance(e, tir.Cast):
+            return f"_cast({self.expr(e.value)}, '{e.dtype}')"
+        if isinstance(e, tir.Not):
+            return f"_not({self.expr(e.a)})"
+        if isinstance(e, tir.Select):
+            parts = (e.condition, e.true_value, e.false_value)
+            return f"_select({', '.join(self.expr(p) for p in parts)})"
+        if isinstance(e, tir.BufferLoad):
+            return f"{self.memory(e.buffer)}.load({self.indices(e.indices)[2:]})"
+        if isinstance(e, tir.Ramp):
+            return f"({self.expr(e.base)} + {self.expr(e.stride)} * np.arange({e.lanes}))"
+        if isinstance(e, tir.Broadcast):
+            return f"np.full({e.lanes}, {self.expr(e.value)})"
+        if isinstance(e, tir.Let):
+            return f"(lambda {self.name(e.var)}: {self.expr(e.body)})({self.expr(e.value)})"
+        if isinstance(e, tir.Shuffle):
+            vectors = ", ".join(f"np.atleast_1d({self.expr(v)})" for v in e.vectors)
+            picks = ", ".join(self.expr(i) for i in e.indices)
+            picked = f"np.concatenate([{vectors}])[[{picks}]]"
+            return picked if len(e.indices) > 1 else f"{picked}.item()"
+        if isinstance(e, tir.Call):
+            return self.call(e)
+        raise TypeError(f"testing_tir: no translation of {kind.__name__}: {e}")
+
+    def call(self, e: Any) -> str:
+        op, args = str(e.op.name), [self.expr(a) for a in e.args]
+        if op == "tir.likely":
+            return args[0]
+        if op == "tir.if_then_else":
+            return f"({args[1]} if {args[0]} else {args[2]})"
+        if op in _UNARY_CALLS:
+            return f"{_UNARY_CALLS[op]}({args[0]})"
+        if op == "tir.fma":
+            return f"({args[0]} * {args[1]} + {args[2]})"
+        raise TypeError(f"testing_tir: no translation of call {op}")
+
+    def emit(self, depth: int, line: str) -> None:
+        self.lines.append("    " * depth + line)
+
+    def stmt(self, s: Any, depth: int) -> None:
+        if isinstance(s, tir.SeqStmt):
+            for item in s.seq:
+                self.stmt(item, depth)
+        elif isinstance(s, tir.For):
+            low, extent = self.expr(s.min), self.expr(s.extent)
+            self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {low} + {extent}):")
+            self.stmt(s.body, depth + 1)
+        elif isinstance(s, tir.BufferStore):
+            target = self.memory(s.buffer)
+            self.emit(depth, f"{target}.store({self.expr(s.value)}{self.indices(s.indices)})")
+        elif isinstance(s, tir.BufferRealize):
+            extents = "".join(f"{self.expr(b.extent)}, " for b in s.bounds)
+            start = "".join(f"{self.expr(b.min)}, " for b in s.bounds)
+            self.emit(
+                depth,
+                f"{self.memory(s.buffer)} = _allocate('{s.buffer.dtype}', ({extents}), ({start}))",
+            )
+            self.stmt(s.body, depth)
+        elif isinstance(s, tir.Allocate):
+            extents = "".join(f"{self.expr(n)}, " for n in s.extents)
+            flat = f"(math.prod(({extents})),)"
+            self.emit(depth, f"m{self.name(s.buffer_var)} = _allocate('{s.dtype}', {flat})")
+            self.stmt(s.body, depth)
+        elif isinstance(s, tir.IfThenElse):
+            self.emit(depth, f"if {self.expr(s.condition)}:")
+            self.stmt(s.then_case, depth + 1)
+            if s.else_case is not None:
+                self.emit(depth, "else:")
+                self.stmt(s.else_case, depth + 1)
+        elif isinstance(s, tir.LetStmt):
+            self.emit(depth, f"{self.name(s.var)} = {self.expr(s.value)}")
+            self.stmt(s.body, depth)
+        elif isinstance(s, tir.AttrStmt):
+            if str(s.attr_key) in ("thread_extent", "virtual_thread"):
+                var = self.name(s.node.var)
+                self.emit(depth, f"for {var} in range({self.expr(s.value)}):")
+                self.stmt(s.body, depth + 1)
+            else:
+                self.stmt(s.body, depth)
+        elif isinstance(s, tir.AssertStmt):
+            self.emit(depth, f"assert {self.expr(s.condition)}")
+            self.stmt(s.body, depth)
+        elif isinstance(s, (tir.Evaluate, tir.Prefetch)):
+            self.emit(depth, "pass")
+        else:
+            raise TypeError(f"testing_tir: no translation of {type(s).__name__}")
+
+
+def _translate(func: tir.PrimFunc) -> tuple[str, list[bool]]:
+    translator = _Translator()
+    params, is_buffer = [], []
+    for param in func.params:
+        buffer = func.buffer_map.get(param) if param in func.buffer_map else None
+        is_buffer.append(buffer is not None)
+        params.append(translator.name(param) if buffer is None else translator.memory(buffer))
+        if buffer is None:
+            continue
+        for axis, extent in enumerate(buffer.shape):
+            if isinstance(extent, tir.Var):
+                line = f"{translator.name(extent)} = {params[-1]}.array.shape[{axis}]"
+                translator.emit(1, line)
+    translator.stmt(func.body, 1)
+    head = f"def program({', '.join(params)}):\n"
+    return head + "\n".join(translator.lines) + "\n", is_buffer
+
+
+def source_of(func: tir.PrimFunc) -> str:
+    """The Python program that stands for ``func``, for looking at."""
+    return _translate(func)[0]
+
+
+def run_prim_func(func: tir.PrimFunc, *args: Any) -> None:
+    """Run ``func``; arrays are contiguous NumPy arrays, which it reads and writes in place.
+
+    Raises
+    ------
+    IndexError : an access outside of a buffer. TypeError : a node without a translation.
+    """
+    source, is_buffer = _translate(func)
+    if len(args) != len(is_buffer):
+        raise ValueError(f"the function takes {len(is_buffer)} arguments, got {len(args)}")
+    scope = dict(_HELPERS)
+    exec(compile(source, "<tir>", "exec"), scope)
+    program: Callable[..., None] = scope["program"]
+    program(*(_Memory(a) if b else a for a, b in zip(args, is_buffer)))
