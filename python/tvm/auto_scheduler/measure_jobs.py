@@ -1,0 +1,291 @@
+"""What measure workers do: compile a candidate, and run one.
+
+Each job takes and returns plain values and bytes, see `measure_worker`. Expected failures are part
+of the result, as an error number and a text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import te
+from tvm.target import Target, llvm
+
+from .compute_dag import LayoutRewriteOption, LayoutTransform
+from .measure_node import MeasureErrorNo, MeasureInput
+from .measure_record import load_input
+from .utils import get_const_tuple
+from .workload_registry import WORKLOAD_FUNC_REGISTRY, register_workload_tensors
+
+__all__ = ["build", "run"]
+
+# A candidate this much slower than the best one so far is not worth a precise figure.
+_HOPELESS = 4.0
+# What an array element may differ by, relative to the largest magnitude of the array: sums of a
+# few thousand float32 products in another order stay well below.
+_TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
+
+
+# ---------------------------------------------------------------------------------------- building
+
+
+def _measure_input(text: str, workload: Sequence[str]) -> MeasureInput:
+    """The candidate; its workload is registered first, since this process has not seen it."""
+    key, tensors = workload
+    if key not in WORKLOAD_FUNC_REGISTRY:
+        register_workload_tensors(key, list(tvm.ir.load_json(tensors)))
+    return load_input(text)
+
+
+def _describe(tensor: te.Tensor) -> dict[str, Any]:
+    return {
+        "shape": list(get_const_tuple(tensor.shape)),
+        "dtype": str(tensor.dtype),
+        "output": not isinstance(tensor.op, te.PlaceholderOp),
+    }
+
+
+def _describe_transform(transform: LayoutTransform) -> dict[str, Any]:
+    return {
+        "index": int(transform.tensor_index),
+        "placeholder": str(transform.placeholder),
+        "original_shape": list(get_const_tuple(transform.original_shape)),
+        "dims": [int(d) for d in transform.dims],
+        "extents": list(get_const_tuple(transform.extents)),
+        "strides": list(get_const_tuple(transform.strides)),
+    }
+
+
+def _failure(error_no: MeasureErrorNo, error: BaseException) -> tuple[dict[str, Any], bytes]:
+    text = f"{type(error).__name__}: {error}"
+    return {"error_no": int(error_no), "error_msg": text}, b""
+
+
+def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
+    """Compile a candidate.
+
+    Parameters
+    ----------
+    arguments : `input`, text of the candidate; `workload`, its key and its tensors as JSON;
+        `default_schedule`, whether to build the program with nothing scheduled instead.
+
+    Returns
+    -------
+    Result with `functions` and `args` (shape, dtype and role of each), and the object file; or with
+    `error_no` and `error_msg`.
+    """
+    try:
+        measure_input = _measure_input(arguments["input"], arguments["workload"])
+        task, state = measure_input.task, measure_input.state
+        dag = task.compute_dag
+        rewrite = int(task.layout_rewrite_option)
+        if arguments["default_schedule"]:
+            state, rewrite = dag.init_state, LayoutRewriteOption.NO_REWRITE
+        schedule, args = dag.apply_steps_from_state(state, rewrite)
+        transforms = (
+            dag.layout_transforms(state)
+            if rewrite == LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+            else []
+        )
+    except Exception as error:
+        return _failure(MeasureErrorNo.INSTANTIATION_ERROR, error)
+    try:
+        target = Target(task.target)
+        with target:
+            code = llvm.compile_object(tvm.lower(schedule, args, name="main"), target)
+    except Exception as error:
+        return _failure(MeasureErrorNo.COMPILE_HOST, error)
+    result = {
+        "error_no": 0,
+        "functions": list(code.functions),
+        "args": [_describe(arg) for arg in args],
+        "transforms": [_describe_transform(transform) for transform in transforms],
+    }
+    return result, code.data
+
+
+# ----------------------------------------------------------------------------------------- running
+
+
+class _Inputs:
+    """Arrays of one task, kept from candidate to candidate so that only new ones are filled."""
+
+    def __init__(self) -> None:
+        self._key = ""
+        self._original: dict[tuple[int, str], np.ndarray] = {}
+        self._device: dict[str, Any] = {}
+        self.expected: dict[int, np.ndarray] | None = None
+
+    def start_task(self, key: str) -> None:
+        """Forget the arrays of another task."""
+        if key != self._key:
+            self._key = key
+            self._original.clear()
+            self._device.clear()
+            self.expected = None
+
+    def original(self, index: int, shape: Sequence[int], dtype: str) -> np.ndarray:
+        """Random values, the same for every candidate of the task.
+
+        They stay away from zero, where divisions and logarithms blow up, and from denormal
+        numbers, which are slow.
+        """
+        name = (index, f"{tuple(shape)} {dtype}")
+        if name not in self._original:
+            generator = np.random.default_rng([index, *shape])
+            if dtype == "bool":
+                array = generator.integers(0, 2, shape).astype(bool)
+            elif np.issubdtype(np.dtype(dtype), np.integer):
+                array = generator.integers(0, 10, shape).astype(dtype)
+            else:
+                array = generator.uniform(0.1, 1.0, shape).astype(dtype)
+            self._original[name] = array
+        return self._original[name]
+
+    def on_device(
+        self, index: int, arg: dict[str, Any], transform: dict[str, Any] | None, device: Any
+    ) -> Any:
+        """The argument at a position, in the layout that the candidate wants."""
+        name = json.dumps([index, arg, transform, str(device)])
+        if name not in self._device:
+            if transform is None:
+                array = self.original(index, arg["shape"], arg["dtype"])
+            else:
+                array = self.original(index, transform["original_shape"], arg["dtype"])
+                array = _packed(array, transform).reshape(arg["shape"])
+            self._device[name] = tvm.nd.array(array, device)
+        return self._device[name]
+
+
+_inputs = _Inputs()
+
+
+def _packed(array: np.ndarray, transform: dict[str, Any]) -> np.ndarray:
+    from .compute_dag import pack_array
+
+    class _Layout:
+        placeholder = transform["placeholder"]
+        original_shape = transform["original_shape"]
+        dims, extents, strides = transform["dims"], transform["extents"], transform["strides"]
+
+    return pack_array(array, _Layout)
+
+
+def _arrays(
+    args: Sequence[dict[str, Any]], transforms: Sequence[dict[str, Any]], device: Any
+) -> list:
+    by_index = {transform["index"]: transform for transform in transforms}
+    return [
+        _inputs.on_device(index, arg, by_index.get(index), device) for index, arg in enumerate(args)
+    ]
+
+
+def _outputs(args: Sequence[dict[str, Any]], arrays: Sequence[Any]) -> dict[int, np.ndarray]:
+    return {i: arrays[i].numpy() for i, arg in enumerate(args) if arg["output"]}
+
+
+def _mismatch(actual: dict[int, np.ndarray], expected: dict[int, np.ndarray]) -> str | None:
+    """What differs between outputs, or None if nothing does."""
+    for index, wanted in expected.items():
+        found = actual[index]
+        tolerance = _TOLERANCE.get(str(wanted.dtype), 0.0)
+        difference = float(np.max(np.abs(found.astype(float) - wanted.astype(float)), initial=0.0))
+        scale = float(np.max(np.abs(wanted.astype(float)), initial=0.0))
+        if not difference <= tolerance * max(scale, 1e-6):
+            return (
+                f"argument {index} differs from the unscheduled program by {difference:g} "
+                f"where values reach {scale:g}"
+            )
+    return None
+
+
+def _flush_bytes() -> int:
+    """Twice the last-level cache: writing that much evicts everything."""
+    size = os.sysconf("SC_LEVEL3_CACHE_SIZE") if "SC_LEVEL3_CACHE_SIZE" in os.sysconf_names else 0
+    return 2 * max(size, 8 << 20)
+
+
+def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    """Time a compiled candidate.
+
+    Parameters
+    ----------
+    arguments : what `build` returned under `functions`, `args` and `transforms`; `key`, the task;
+        `device`, its kind and index; `number`, `repeat`, `min_repeat_ms`, `cooldown_interval`,
+        `flush`; `best_seconds`, the best so far or None; `reference`, None or the result of
+        building the unscheduled program, whose object file then follows the candidate's in the
+        blob, which begins at `reference_at`.
+    blob : object file.
+
+    Returns
+    -------
+    Result with `costs` in seconds and `error_no`, or `error_no` and `error_msg`.
+    """
+    reference = arguments["reference"]
+    split = arguments["reference_at"] if reference is not None else len(blob)
+    device = tvm.device(*arguments["device"])
+    try:
+        code = llvm.ObjectCode(blob[:split], tuple(arguments["functions"]))
+        function = llvm.load_object(code)[arguments["functions"][0]]
+    except Exception as error:
+        return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
+    try:
+        _inputs.start_task(arguments["key"])
+        arrays = _arrays(arguments["args"], arguments["transforms"], device)
+        if reference is not None and _inputs.expected is None:
+            _inputs.expected = _reference_outputs(reference, blob[split:], device)
+        start = time.perf_counter()
+        function(*arrays)
+        device.sync()
+        once = time.perf_counter() - start
+        if reference is not None:
+            difference = _mismatch(_outputs(arguments["args"], arrays), _inputs.expected or {})
+            if difference is not None:
+                return {"error_no": int(MeasureErrorNo.WRONG_ANSWER), "error_msg": difference}, b""
+        return {"error_no": 0, "costs": _time(function, arrays, arguments, once)}, b""
+    except Exception as error:
+        return _failure(MeasureErrorNo.RUNTIME_DEVICE, error)
+
+
+def _reference_outputs(
+    reference: dict[str, Any], code: bytes, device: Any
+) -> dict[int, np.ndarray]:
+    function = llvm.load_object(llvm.ObjectCode(code, tuple(reference["functions"])))
+    arrays = _arrays(reference["args"], [], device)
+    function[reference["functions"][0]](*arrays)
+    device.sync()
+    return _outputs(reference["args"], arrays)
+
+
+def _time(
+    function: Any, arrays: Sequence[Any], arguments: dict[str, Any], once: float
+) -> list[float]:
+    """Seconds of one call, one value a repeat. `once` is the first, cold call."""
+    evaluator = tvm._ffi.get_global_func("runtime.TimeEvaluator")
+    flush = _flush_bytes() if arguments["flush"] else 0
+    best = arguments["best_seconds"]
+    if best is not None and once > 2 * _HOPELESS * best:
+        # The evaluator warms up by itself, so one timed call costs two.
+        [seconds] = evaluator(function, 1, 1, 0, 0, flush)(*arrays)
+        if seconds > _HOPELESS * best:
+            return [float(seconds)]
+    number, min_repeat_ms = arguments["number"], arguments["min_repeat_ms"]
+    if flush:
+        # Only the first call after a flush is a cold one.
+        number, min_repeat_ms = 1, 0
+    costs = evaluator(
+        function,
+        number,
+        arguments["repeat"],
+        min_repeat_ms,
+        arguments["cooldown_interval"] * 1e3,
+        flush,
+    )(*arrays)
+    return [float(cost) for cost in costs]
