@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import measure_record, search_policy, utils, workload_registry
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
+from .measure import BuiltProgram, LocalBuilder, LocalRunner, ProgramMeasurer
 from .measure_node import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
 from .measure_record import (
     RecordReader,
@@ -25,16 +26,20 @@ from .workload_registry import (
 
 __all__ = [
     "BuildResult",
+    "BuiltProgram",
     "ComputeDAG",
     "HardwareParams",
     "Iterator",
     "LayoutRewriteOption",
     "LayoutTransform",
     "LoopPart",
+    "LocalBuilder",
+    "LocalRunner",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
     "PreloadCustomSketchRule",
+    "ProgramMeasurer",
     "RecordReader",
     "RecordToFile",
     "SearchTask",

@@ -16,6 +16,7 @@ import numpy as np
 
 import tvm
 from tvm import te
+from tvm.driver import prepare
 from tvm.target import Target, llvm
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform
@@ -98,8 +99,7 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         return _failure(MeasureErrorNo.INSTANTIATION_ERROR, error)
     try:
         target = Target(task.target)
-        with target:
-            code = llvm.compile_object(tvm.lower(schedule, args, name="main"), target)
+        code = llvm.compile_object(prepare(schedule, args, target, name="main"), target)
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_HOST, error)
     result = {
@@ -233,7 +233,8 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     device = tvm.device(*arguments["device"])
     try:
         code = llvm.ObjectCode(blob[:split], tuple(arguments["functions"]))
-        function = llvm.load_object(code)[arguments["functions"][0]]
+        module = llvm.load_object(code)
+        function = module[arguments["functions"][0]]
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
     try:
@@ -249,7 +250,7 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
             difference = _mismatch(_outputs(arguments["args"], arrays), _inputs.expected or {})
             if difference is not None:
                 return {"error_no": int(MeasureErrorNo.WRONG_ANSWER), "error_msg": difference}, b""
-        return {"error_no": 0, "costs": _time(function, arrays, arguments, once)}, b""
+        return {"error_no": 0, "costs": _time(module, arrays, device, arguments, once)}, b""
     except Exception as error:
         return _failure(MeasureErrorNo.RUNTIME_DEVICE, error)
 
@@ -265,27 +266,28 @@ def _reference_outputs(
 
 
 def _time(
-    function: Any, arrays: Sequence[Any], arguments: dict[str, Any], once: float
+    module: Any, arrays: Sequence[Any], device: Any, arguments: dict[str, Any], once: float
 ) -> list[float]:
-    """Seconds of one call, one value a repeat. `once` is the first, cold call."""
-    evaluator = tvm._ffi.get_global_func("runtime.TimeEvaluator")
+    """Seconds of one call, one value a repeat. `once` is what the first, cold call took."""
+    name = arguments["functions"][0]
     flush = _flush_bytes() if arguments["flush"] else 0
     best = arguments["best_seconds"]
     if best is not None and once > 2 * _HOPELESS * best:
         # The evaluator warms up by itself, so one timed call costs two.
-        [seconds] = evaluator(function, 1, 1, 0, 0, flush)(*arrays)
-        if seconds > _HOPELESS * best:
-            return [float(seconds)]
+        brief = module.time_evaluator(name, device, number=1, cache_flush_bytes=flush)(*arrays)
+        if brief.mean > _HOPELESS * best:
+            return [brief.mean]
     number, min_repeat_ms = arguments["number"], arguments["min_repeat_ms"]
     if flush:
         # Only the first call after a flush is a cold one.
         number, min_repeat_ms = 1, 0
-    costs = evaluator(
-        function,
-        number,
-        arguments["repeat"],
-        min_repeat_ms,
-        arguments["cooldown_interval"] * 1e3,
-        flush,
-    )(*arrays)
-    return [float(cost) for cost in costs]
+    timed = module.time_evaluator(
+        name,
+        device,
+        number=number,
+        repeat=arguments["repeat"],
+        min_repeat_ms=min_repeat_ms,
+        cooldown_interval_ms=arguments["cooldown_interval"] * 1e3,
+        cache_flush_bytes=flush,
+    )
+    return list(timed(*arrays).results)
