@@ -1,0 +1,127 @@
+"""Record lines and files."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+
+import pytest
+
+from tvm import auto_scheduler
+from tvm.auto_scheduler import MeasureInput, MeasureResult
+from tvm.auto_scheduler.measure_record import dump_record, load_record_from_string
+
+# The example of the format: i split into 16 x 16, j into 8 x 16, outer loops parallel, inner
+# vectorized.
+EXAMPLE = (
+    '{"i": [["[\\"test_matmul\\", 256, 128, 64]", "llvm -keys=cpu", [8, 64, 64, 0, 0, 0, 0, 0], '
+    '"", 1, []], [[], [["SP", 2, 0, 256, [16], 1], ["SP", 2, 2, 128, [16], 1], '
+    '["RE", 2, [0, 2, 4, 1, 3]], ["FU", 2, [0, 1]], ["AN", 2, 0, 3], ["AN", 2, 3, 2], '
+    '["PR", 2, 0, "auto_unroll_max_step$64"]]]], '
+    '"r": [[0.000213], 0, 0.84, 1700000000], "v": "v0.6"}'
+)
+
+
+def _pair(cost=0.5, error=0, message=None, size=16):
+    task = auto_scheduler.SearchTask(func="test_matmul", args=(size, 16, 16), target="llvm")
+    state = task.compute_dag.get_init_state()
+    state.split(2, state[2].iters[0], [4])
+    return MeasureInput(task, state), MeasureResult([cost], error, message, 0.25, 1700000000)
+
+
+def test_example_of_the_format_is_read():
+    measure_input, result = load_record_from_string(EXAMPLE)
+    assert [float(c) for c in result.costs] == [0.000213]
+    assert measure_input.task.hardware_params.num_cores == 8
+    assert str(measure_input.state) == (
+        "Placeholder: A, B\n"
+        "C auto_unroll: 64\n"
+        "parallel i.0@j.0@ (0,128)\n"
+        "  for k (0,64)\n"
+        "    for i.1 (0,16)\n"
+        "      vectorize j.1 (0,16)\n"
+        "        C = ...\n"
+    )
+
+
+def test_record_survives_writing_and_reading():
+    assert (
+        json.loads(dump_record(*load_record_from_string(EXAMPLE)))["i"][1]
+        == (json.loads(EXAMPLE)["i"][1])
+    )
+    cost = 1.2345678901234567e-05
+    measure_input, result = _pair(cost)
+    again_input, again = load_record_from_string(dump_record(measure_input, result))
+    assert float(again.costs[0]) == cost
+    assert again_input.state == measure_input.state
+    assert again_input.task.workload_key == measure_input.task.workload_key
+
+
+def test_error_text_is_kept():
+    line = dump_record(*_pair(1e10, 4, "segmentation fault"))
+    _, result = load_record_from_string(line)
+    assert (int(result.error_no), str(result.error_msg)) == (4, "segmentation fault")
+
+
+@pytest.mark.parametrize("kept", [2, 3, 5])
+def test_short_task_headers_take_defaults(kept):
+    data = json.loads(EXAMPLE)
+    data["i"][0] = data["i"][0][:kept]
+    measure_input, _ = load_record_from_string(json.dumps(data))
+    assert measure_input.task.target_host is None
+
+
+def test_unknown_keys_are_refused():
+    data = json.loads(EXAMPLE)
+    data["z"] = 1
+    with pytest.raises(ValueError, match=r"unknown keys \['z'\]"):
+        load_record_from_string(json.dumps(data))
+
+
+def test_a_torn_last_line_is_skipped_and_does_not_spoil_the_next(tmp_path, caplog):
+    path = tmp_path / "records.json"
+    auto_scheduler.save_records(path, *[[x] for x in _pair(0.5)])
+    path.write_text("# a comment\n\n" + path.read_text() + EXAMPLE[:40])
+    with caplog.at_level(logging.WARNING, logger="auto_scheduler"):
+        assert len(list(auto_scheduler.load_records(path))) == 1
+    assert "is not a whole record" in caplog.text
+    auto_scheduler.save_records(path, *[[x] for x in _pair(0.25)])
+    costs = [float(r.costs[0]) for _, r in auto_scheduler.load_records(path)]
+    assert costs == [0.5, 0.25]
+
+
+def test_reader_skips_and_limits_lines(tmp_path):
+    path = tmp_path / "records.json"
+    pairs = [_pair(cost) for cost in (0.1, 0.2, 0.3)]
+    auto_scheduler.RecordToFile(path)(None, [p[0] for p in pairs], [p[1] for p in pairs])
+    inputs, results = auto_scheduler.RecordReader(path).read_lines(max_lines=1, skip_lines=1)
+    assert len(inputs) == 1
+    assert float(results[0].costs[0]) == 0.2
+
+
+def test_best_record_has_the_lowest_valid_cost(tmp_path):
+    path = tmp_path / "records.json"
+    for pair in (_pair(0.5), _pair(0.2), _pair(0.1, 4), _pair(0.05, size=32)):
+        auto_scheduler.save_records(path, [pair[0]], [pair[1]])
+    key = str(_pair()[0].task.workload_key)
+    measure_input, result = auto_scheduler.load_best_record(path, key, "llvm")
+    assert float(result.costs[0]) == 0.2
+    assert str(measure_input.task.workload_key) == key
+    assert auto_scheduler.load_best_record(path, '["other", 1]') == (None, None)
+
+
+def test_compatible_records_cost_in_proportion(tmp_path):
+    path = tmp_path / "records.json"
+    auto_scheduler.save_records(path, *[[x] for x in _pair(0.2)])
+    double = auto_scheduler.make_workload_key("test_matmul", (32, 16, 16))
+    assert auto_scheduler.load_best_record(path, double) == (None, None)
+    found, _ = auto_scheduler.load_best_record(path, double, include_compatible=True)
+    assert found is not None
+
+
+def test_inputs_and_results_can_be_pickled():
+    measure_input, result = _pair()
+    again_input, again = pickle.loads(pickle.dumps((measure_input, result)))
+    assert again_input.state == measure_input.state
+    assert [float(c) for c in again.costs] == [float(c) for c in result.costs]

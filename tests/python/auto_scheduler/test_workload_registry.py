@@ -1,0 +1,70 @@
+"""Workload keys and the registry behind them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from tvm import auto_scheduler, te
+from tvm.auto_scheduler import workload_registry
+
+
+def test_key_lists_the_function_name_and_its_arguments():
+    key = auto_scheduler.make_workload_key("test_matmul", (128, 64, 32))
+    assert json.loads(key) == ["test_matmul", 128, 64, 32]
+
+
+def test_key_leads_back_to_the_tensors():
+    key = auto_scheduler.make_workload_key("test_matmul", (4, 5, 6))
+    tensors = auto_scheduler.workload_key_to_tensors(key)
+    assert [[int(s) for s in t.shape] for t in tensors] == [[4, 6], [6, 5], [4, 5]]
+
+
+def test_tensor_arguments_travel_as_shape_and_dtype():
+    args = (te.placeholder((2, 3), dtype="float32"), (1, 2), "same")
+    stored = auto_scheduler.utils.serialize_args(args)
+    tensor, sizes, mode = auto_scheduler.utils.deserialize_args(json.loads(json.dumps(stored)))
+    assert [int(s) for s in tensor.shape] == [2, 3]
+    assert (sizes, mode) == ([1, 2], "same")
+
+
+def test_registering_a_name_twice_needs_override():
+    def workload_twice():
+        return []
+
+    auto_scheduler.register_workload(workload_twice)
+    with pytest.raises(RuntimeError, match="workload_twice.*registered already"):
+        auto_scheduler.register_workload(workload_twice)
+    assert auto_scheduler.register_workload(workload_twice, override=True) is workload_twice
+
+
+@pytest.mark.parametrize(
+    ("func", "message"), [("no_such_workload", "is not registered"), (3, "expected a function")]
+)
+def test_key_of_an_unknown_function_is_refused(func, message):
+    with pytest.raises(ValueError, match=message):
+        auto_scheduler.make_workload_key(func, ())
+
+
+def test_register_workload_refuses_a_name_that_is_no_string():
+    with pytest.raises(ValueError, match="name must be a string, got int"):
+        auto_scheduler.register_workload(5, lambda: [])
+
+
+def test_unregistered_key_is_refused():
+    with pytest.raises(ValueError, match="unknown in this process"):
+        auto_scheduler.workload_key_to_tensors('["no_such_workload", 1]')
+
+
+def test_entry_of_tensors_survives_pickling_into_an_empty_registry():
+    dag = auto_scheduler.ComputeDAG(
+        auto_scheduler.workload_key_to_tensors('["test_matmul", 4, 5, 6]')
+    )
+    key = dag.workload_key()
+    auto_scheduler.register_workload_tensors(key, dag.tensors)
+    data = pickle.dumps(workload_registry.serialize_workload_registry_entry(key))
+    del workload_registry.WORKLOAD_FUNC_REGISTRY[key]
+    workload_registry.deserialize_workload_registry_entry(pickle.loads(data))
+    assert auto_scheduler.ComputeDAG(key).workload_key() == key
