@@ -106,7 +106,13 @@ State ComputeDAG::InferBound(const State& state, const arith::VarContext* contex
       auto found = bounds.find(axes[j]);
       ICHECK(found != bounds.end()) << "no bound for loop " << stage->iters[j]->name;
       Iterator iter = stage->iters[j];
-      iter.CopyOnWrite()->range = (*found).second;
+      Range range = (*found).second;
+      if (context != nullptr) {
+        // A state outlives the context, so it must not mention its shorthands.
+        range = Range::FromMinExtent(context->ExpandDefs(range->min),
+                                     context->ExpandDefs(range->extent));
+      }
+      iter.CopyOnWrite()->range = range;
       iters.push_back(iter);
     }
     stage.CopyOnWrite()->iters = iters;
