@@ -1,0 +1,144 @@
+"""Arrays: copies, shared memory, refusals."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tvm
+
+DTYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_array_round_trips_through_numpy(dtype):
+    values = (np.arange(12).reshape(3, 4) % 2).astype(dtype)
+    array = tvm.nd.array(values)
+    assert array.dtype == dtype
+    assert array.shape == (3, 4)
+    np.testing.assert_array_equal(array.numpy(), values)
+
+
+def test_numpy_returns_independent_memory():
+    array = tvm.nd.array(np.zeros(3, "float32"))
+    array.numpy()[:] = 1
+    assert not array.numpy().any()
+
+
+def test_array_accepts_strided_values():
+    values = np.arange(12, dtype="float32").reshape(3, 4).T
+    np.testing.assert_array_equal(tvm.nd.array(values).numpy(), values)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (2, 0)])
+def test_unusual_shapes_work(shape):
+    assert tvm.nd.array(np.zeros(shape)).numpy().shape == shape
+
+
+def test_numpy_view_shares_memory():
+    array = tvm.nd.array(np.zeros(3, "float32"))
+    view = np.from_dlpack(array)
+    assert view.ctypes.data == array.data_address
+    tvm.nd.from_dlpack(np.ones(3, "float32")).copyto(array)
+    assert view.tolist() == [1, 1, 1]
+
+
+def test_numpy_producer_stays_alive_while_shared():
+    values = np.arange(5, dtype="int64")
+    alive = weakref.ref(values)
+    array = tvm.nd.from_dlpack(values)
+    del values
+    gc.collect()
+    assert alive() is not None
+    assert array.numpy().tolist() == [0, 1, 2, 3, 4]
+    del array
+    gc.collect()
+    assert alive() is None
+
+
+def test_torch_shares_memory_in_both_directions():
+    torch = pytest.importorskip("torch")
+    array = tvm.nd.array(np.zeros((2, 3), "float32"))
+    tensor = torch.from_dlpack(array)
+    tensor[1, 2] = 5
+    assert array.numpy()[1, 2] == 5
+    source = torch.arange(6).reshape(2, 3).t()
+    shared = tvm.nd.from_dlpack(source)
+    assert shared.shape == (3, 2)
+    assert not shared.is_contiguous()
+    source[0, 1] = 42
+    np.testing.assert_array_equal(shared.numpy(), source.numpy())
+    assert tvm.nd.from_dlpack(torch.tensor([True, False])).dtype == "bool"
+
+
+def test_capsules_that_nobody_consumes_are_released():
+    array = tvm.nd.array(np.zeros(4))
+    for _ in range(1000):
+        array.__dlpack__()
+    capsule = tvm.nd.to_dlpack(array)
+    tvm.nd.from_dlpack(capsule)
+    with pytest.raises(ValueError, match="not consumed before"):
+        tvm.nd.from_dlpack(capsule)
+
+
+def test_copy_refuses_another_shape():
+    array = tvm.nd.empty((2, 3))
+    with pytest.raises(ValueError, match=r"shape \(2, 3\), the source \(3, 2\)"):
+        array.copyfrom(np.zeros((3, 2)))
+    array[:] = 3
+    assert (array.numpy() == 3).all()
+
+
+def test_view_needs_enough_memory():
+    array = tvm.nd.array(np.arange(6, dtype="float32"))
+    assert array.view((2, 3)).numpy()[1].tolist() == [3, 4, 5]
+    with pytest.raises(ValueError, match="needs 28 bytes, the array has 24"):
+        array.view((7,))
+
+
+def test_missing_device_and_unknown_kind_are_named():
+    with pytest.raises(RuntimeError, match=r"device metal\(0\) is not available"):
+        tvm.nd.empty((2,), device=tvm.metal())
+    with pytest.raises(ValueError, match='unknown kind "gpux"; known kinds: c, cl, cpu'):
+        tvm.device("gpux")
+    assert tvm.device("llvm", 0) == tvm.device("cpu", 0) == tvm.cpu(0)
+
+
+def test_negative_extent_is_refused():
+    with pytest.raises(ValueError, match="negative extent -1"):
+        tvm.nd.empty((2, -1))
+
+
+def test_params_round_trip_as_bytes():
+    params = {"w": tvm.nd.array(np.eye(2, dtype="float32")), "b/x": tvm.nd.array(np.ones(3, bool))}
+    loaded = tvm.runtime.load_param_dict(tvm.runtime.save_param_dict(params))
+    assert list(loaded) == ["w", "b/x"]
+    np.testing.assert_array_equal(loaded["w"].numpy(), np.eye(2))
+    assert loaded["b/x"].dtype == "bool"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "bits", "lanes"),
+    [
+        ("float32", "float", 32, 1),
+        ("int8x16", "int", 8, 16),
+        ("bool", "bool", 1, 1),
+        ("handle", "handle", 64, 1),
+        ("bfloat16x4", "bfloat", 16, 4),
+    ],
+)
+def test_data_type_is_a_text_with_parts(text, kind, bits, lanes):
+    dtype = tvm.DataType(text)
+    assert dtype == text
+    assert (dtype.kind, dtype.bits, dtype.lanes) == (kind, bits, lanes)
+
+
+@pytest.mark.parametrize("text", ["float33x", "flot32", "int8x", "32"])
+def test_data_type_refuses_other_text(text):
+    with pytest.raises(ValueError, match="cannot read"):
+        tvm.DataType(text)
+    with pytest.raises(ValueError, match="cannot read"):
+        tvm.nd.empty((1,), text)
