@@ -84,7 +84,7 @@ class PyCallableObj final : public runtime::PackedFuncObj {
       throw TakePythonError();
     }
   }
-  using _Self = PyCallableObj;
+  TVM_DECLARE_OBJECT(PyCallableObj, runtime::PackedFuncObj, "ffi.PyCallable");
 
  private:
   PyObject* callable_;

@@ -77,8 +77,11 @@ bool PassContext::RegisterConfigOption(const char* key, std::string type_name,
                                        Any (*convert)(const Any&)) {
   ConfigTable& table = ConfigTable::Global();
   std::lock_guard lock(table.mutex);
-  bool added = table.options.emplace(key, ConfigOption{std::move(type_name), convert}).second;
-  ICHECK(added) << "the pass option \"" << key << "\" is declared twice";
+  // Every pass that reads an option may declare it, as long as they agree.
+  auto [it, added] = table.options.try_emplace(key, ConfigOption{type_name, convert});
+  ICHECK(added || it->second.type_name == type_name)
+      << "the pass option \"" << key << "\" is declared as " << it->second.type_name << " and as "
+      << type_name;
   return true;
 }
 
