@@ -115,7 +115,7 @@ def test_damaged_json_is_read_or_refused(position, character):
 
 
 def test_closures_cannot_be_saved():
-    with pytest.raises(TypeError, match="PackedFunc cannot be taken apart"):
+    with pytest.raises(TypeError, match="ffi.PyCallable cannot be taken apart"):
         tvm.ir.save_json([lambda: 1])
 
 
