@@ -39,7 +39,6 @@ TVM_REGISTER_GLOBAL("tir.transform.CreatePrimFuncPass")
     });
 
 // Options that decide whether a pass is run at all, or what the pipeline marks functions with.
-TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.noalias", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_select_rewriting", bool);
 
