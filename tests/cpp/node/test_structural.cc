@@ -5,6 +5,8 @@
 #include <tvm/node/structural_equal.h>
 #include <tvm/node/structural_hash.h>
 
+#include <cmath>
+
 namespace {
 
 using namespace tvm;
