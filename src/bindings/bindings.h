@@ -21,8 +21,8 @@ namespace bindings {
 /*! \brief Layout of every Python object that stands for one of ours. */
 struct PyHandle {
   PyObject_HEAD
-  /*! \brief One reference is owned; null before __init__ ran. */
-  Object* object;
+      /*! \brief One reference is owned; null before __init__ ran. */
+      Object* object;
 };
 
 /*! \brief Layout of the function type, which is called without an argument tuple. */
@@ -49,9 +49,7 @@ struct PythonClasses {
 };
 PythonClasses& Classes();
 
-inline bool IsHandle(PyObject* value) {
-  return PyObject_TypeCheck(value, Classes().object_base);
-}
+inline bool IsHandle(PyObject* value) { return PyObject_TypeCheck(value, Classes().object_base); }
 inline Object*& HandleOf(PyObject* value) { return reinterpret_cast<PyHandle*>(value)->object; }
 
 /*! \brief Create the base types. */
@@ -93,8 +91,7 @@ R Guard(R failed, F&& f) noexcept {
 }
 
 /*! \brief The entry point of calls from Python. */
-PyObject* CallPackedVector(PyObject* self, PyObject* const* args, size_t nargsf,
-                           PyObject* kwnames);
+PyObject* CallPackedVector(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 /*! \brief Call with converted arguments while other Python threads run; throws tvm::Error. */
 Any CallReleased(const runtime::PackedFuncObj* func, PyObject* const* args, size_t count);
 

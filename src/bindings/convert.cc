@@ -1,6 +1,6 @@
-#include "bindings.h"
-
 #include <tvm/runtime/container.h>
+
+#include "bindings.h"
 
 namespace tvm {
 namespace bindings {
@@ -72,8 +72,8 @@ class PyCallableObj final : public runtime::PackedFuncObj {
     }
     if (converted == args.size()) {
       result = PyObject_Vectorcall(
-          callable_, values + 1,
-          static_cast<size_t>(args.size()) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+          callable_, values + 1, static_cast<size_t>(args.size()) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+          nullptr);
     }
     for (int i = 0; i < converted; ++i) Py_DECREF(values[i + 1]);
     if (result == nullptr) throw TakePythonError();
@@ -260,8 +260,8 @@ Any FromPython(PyObject* value) {
   if (PyDict_Check(value)) return FromDict(value);
   if (PyFunction_Check(value) || PyMethod_Check(value)) return Any(WrapCallable(value));
   if (PyBytes_Check(value)) {
-    return Any(String(std::string(PyBytes_AS_STRING(value),
-                                  static_cast<size_t>(PyBytes_GET_SIZE(value)))));
+    return Any(String(
+        std::string(PyBytes_AS_STRING(value), static_cast<size_t>(PyBytes_GET_SIZE(value)))));
   }
   return FromOther(value);
 }
@@ -335,8 +335,8 @@ void SetPythonError(const Error& error) {
   std::string message = error.message();
   // A bug of ours is reported with the place it was noticed.
   if (error.kind() == "InternalError") message += "\n  at " + error.backtrace();
-  PyRef exception(PyObject_CallFunction(cls, "s#", message.data(),
-                                        static_cast<Py_ssize_t>(message.size())));
+  PyRef exception(
+      PyObject_CallFunction(cls, "s#", message.data(), static_cast<Py_ssize_t>(message.size())));
   if (!exception) return;
   PyRef backtrace(PyUnicode_FromString(error.backtrace().c_str()));
   if (backtrace) PyObject_SetAttrString(exception.get(), "backtrace", backtrace.get());

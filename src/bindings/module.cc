@@ -1,7 +1,7 @@
-#include "bindings.h"
-
 #include <pybind11/pybind11.h>
 #include <tvm/runtime/registry.h>
+
+#include "bindings.h"
 
 namespace py = pybind11;
 
@@ -57,8 +57,8 @@ PyObject* MapToList(py::handle value) {
       Py_XDECREF(k);
       return nullptr;
     }
-    out.append(py::make_tuple(py::reinterpret_steal<py::object>(k),
-                              py::reinterpret_steal<py::object>(v)));
+    out.append(
+        py::make_tuple(py::reinterpret_steal<py::object>(k), py::reinterpret_steal<py::object>(v)));
   }
   return out.release().ptr();
 }
@@ -120,8 +120,8 @@ PYBIND11_MODULE(_core, m) {
       TVM_CHECK(packed || PyCallable_Check(func.ptr()), TypeError)
           << "register_func(\"" << name << "\"): expected a callable, got "
           << Py_TYPE(func.ptr())->tp_name;
-      PackedFunc body = packed ? FromPython(func.ptr()).cast<PackedFunc>()
-                               : WrapCallable(func.ptr());
+      PackedFunc body =
+          packed ? FromPython(func.ptr()).cast<PackedFunc>() : WrapCallable(func.ptr());
       Registry::Register(name, override).set_body(std::move(body));
       return NewNone();
     });

@@ -1,10 +1,10 @@
-#include "bindings.h"
-
-#include <tvm/node/repr_printer.h>
 #include <tvm/node/reflection.h>
+#include <tvm/node/repr_printer.h>
 
 #include <unordered_map>
 #include <vector>
+
+#include "bindings.h"
 
 namespace tvm {
 namespace bindings {
@@ -19,8 +19,7 @@ namespace {
 // ---- fields as attributes ---------------------------------------------------------------------
 
 struct PyField {
-  PyObject_HEAD
-  const FieldInfo* field;
+  PyObject_HEAD const FieldInfo* field;
   const runtime::TypeInfo* owner;
 };
 
@@ -162,8 +161,8 @@ PyObject* ObjectTakeHandle(PyObject* self, PyObject* other) {
 
 PyObject* ObjectDir(PyObject* self, PyObject*) {
   const Object* object = HandleOf(self);
-  PyObject* names = PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__",
-                                        "O", self);
+  PyObject* names =
+      PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self);
   if (names == nullptr || object == nullptr) return names;
   for (const std::string& name : ListFieldNames(object)) {
     PyObject* text = PyUnicode_FromString(name.c_str());
@@ -183,9 +182,7 @@ PyObject* ObjectTypeKey(PyObject* self, void*) {
   return PyUnicode_FromString(object->GetTypeKey().c_str());
 }
 
-PyObject* ObjectAddress(PyObject* self, void*) {
-  return PyLong_FromVoidPtr(HandleOf(self));
-}
+PyObject* ObjectAddress(PyObject* self, void*) { return PyLong_FromVoidPtr(HandleOf(self)); }
 
 PyMethodDef object_methods[] = {
     {"same_as", ObjectSameAs, METH_O, "True if both stand for the same object."},

@@ -49,10 +49,9 @@ TVM_REGISTER_GLOBAL("ir.DictAttrsGetDict").set_body_typed([](DictAttrs attrs) {
   return attrs.defined() ? attrs->dict : Map<String, Any>();
 });
 
-TVM_REGISTER_GLOBAL("ir.BaseFuncWithAttr")
-    .set_body_typed([](BaseFunc func, String key, Any value) {
-      return WithAttrs(func, WithAttr(func->attrs, key, value));
-    });
+TVM_REGISTER_GLOBAL("ir.BaseFuncWithAttr").set_body_typed([](BaseFunc func, String key, Any value) {
+  return WithAttrs(func, WithAttr(func->attrs, key, value));
+});
 
 TVM_REGISTER_GLOBAL("ir.BaseFuncWithoutAttr").set_body_typed([](BaseFunc func, String key) {
   return WithAttrs(func, WithoutAttr(func->attrs, key));

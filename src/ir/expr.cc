@@ -73,8 +73,8 @@ Span::Span(String source_name, int line, int column, int end_line, int end_colum
 PrimExpr PrimExpr::FromBool(bool value) { return Bool(value); }
 
 PrimExpr PrimExpr::FromInt(int64_t value) {
-  bool small = value >= std::numeric_limits<int32_t>::min() &&
-               value <= std::numeric_limits<int32_t>::max();
+  bool small =
+      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   return IntImm(DataType::Int(small ? 32 : 64), value);
 }
 
@@ -115,8 +115,8 @@ IntImm::IntImm(DataType dtype, int64_t value, Span span) {
   TVM_CHECK(dtype.is_scalar() && (dtype.is_int() || dtype.is_uint()), ValueError)
       << "IntImm: expected a scalar integer type, got " << dtype;
   if (dtype.is_uint()) {
-    TVM_CHECK(value >= 0, ValueError) << "IntImm: " << value << " is negative, the type " << dtype
-                                      << " is not signed";
+    TVM_CHECK(value >= 0, ValueError)
+        << "IntImm: " << value << " is negative, the type " << dtype << " is not signed";
   }
   int magnitude_bits = dtype.is_uint() ? dtype.bits() : dtype.bits() - 1;
   if (magnitude_bits < 63) {

@@ -141,10 +141,9 @@ TVM_REGISTER_GLOBAL("ir.Module_Remove").set_body_typed([](IRModule mod, GlobalVa
   mod->Remove(var);
 });
 
-TVM_REGISTER_GLOBAL("ir.Module_WithAttr")
-    .set_body_typed([](IRModule mod, String key, Any value) {
-      mod.CopyOnWrite()->attrs = WithAttr(mod->attrs, key, value);
-      return mod;
-    });
+TVM_REGISTER_GLOBAL("ir.Module_WithAttr").set_body_typed([](IRModule mod, String key, Any value) {
+  mod.CopyOnWrite()->attrs = WithAttr(mod->attrs, key, value);
+  return mod;
+});
 
 }  // namespace tvm

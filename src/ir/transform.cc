@@ -103,7 +103,8 @@ Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
       auto it = table.options.find(key);
       if (it == table.options.end()) {
         std::ostringstream known;
-        for (const auto& item : table.options) known << (known.tellp() > 0 ? ", " : "") << item.first;
+        for (const auto& item : table.options)
+          known << (known.tellp() > 0 ? ", " : "") << item.first;
         TVM_FATAL(ValueError) << "PassContext: unknown option \"" << key
                               << "\"; the options are: " << known.str();
       }
@@ -112,8 +113,8 @@ Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
     try {
       out.Set(key, option.convert(value));
     } catch (const Error&) {
-      TVM_FATAL(TypeError) << "PassContext: option \"" << key << "\": expected "
-                           << option.type_name << ", got " << value.TypeName();
+      TVM_FATAL(TypeError) << "PassContext: option \"" << key << "\": expected " << option.type_name
+                           << ", got " << value.TypeName();
     }
   }
   return out;

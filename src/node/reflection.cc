@@ -38,8 +38,8 @@ const FieldInfo* NodeReflection::Find(std::string_view name) const {
 
 void FieldInfo::Set(Object* node, const Any& value) const {
   bool written = write(reinterpret_cast<char*>(node) + offset, value);
-  TVM_CHECK(written, TypeError) << node->GetTypeKey() << "." << name << ": expected "
-                                << type_name() << ", got " << value.TypeName();
+  TVM_CHECK(written, TypeError) << node->GetTypeKey() << "." << name << ": expected " << type_name()
+                                << ", got " << value.TypeName();
 }
 
 std::vector<std::string> ListFieldNames(const Object* node) {
@@ -99,7 +99,8 @@ TVM_REGISTER_GLOBAL("node.MakeNode").set_body([](Args args, RetValue* ret) {
   TVM_CHECK(args.size() % 2 == 1, TypeError)
       << "node.MakeNode: expected a type key and then names and values in turn";
   std::vector<std::pair<std::string, Any>> fields;
-  for (int i = 1; i < args.size(); i += 2) fields.emplace_back(args[i].cast<std::string>(), args[i + 1]);
+  for (int i = 1; i < args.size(); i += 2)
+    fields.emplace_back(args[i].cast<std::string>(), args[i + 1]);
   *ret = MakeNode(args[0], fields);
 });
 

@@ -113,8 +113,9 @@ std::ostream& operator<<(std::ostream& os, const Any& value) {
 
 std::ostream& operator<<(std::ostream& os, const ObjectRef& ref) { return os << Any(ref); }
 
-TVM_REGISTER_REPR(StringObj,
-                  [](const StringObj* node, ReprPrinter* p) { PrintQuoted(node->data, p->stream); });
+TVM_REGISTER_REPR(StringObj, [](const StringObj* node, ReprPrinter* p) {
+  PrintQuoted(node->data, p->stream);
+});
 
 TVM_REGISTER_REPR(ArrayNode, [](const ArrayNode* node, ReprPrinter* p) {
   p->stream << '[';

@@ -28,7 +28,8 @@ class EqualFinder {
     if (lhs.is_object() && rhs.is_object()) return EqualObject(lhs.object(), rhs.object(), binding);
     // Floats are compared by their bits, so that NaN equals itself and equal graphs hash alike.
     bool floats = lhs.type_code() == kTVMFloat && rhs.type_code() == kTVMFloat;
-    if (floats ? lhs.raw().v_int64 == rhs.raw().v_int64 : runtime::AnyEqual()(lhs, rhs)) return true;
+    if (floats ? lhs.raw().v_int64 == rhs.raw().v_int64 : runtime::AnyEqual()(lhs, rhs))
+      return true;
     return Differ(AsRepr(lhs) + " vs. " + AsRepr(rhs));
   }
 

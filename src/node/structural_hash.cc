@@ -108,12 +108,11 @@ class Hasher {
   }
 
   static uint64_t HashTensor(const Object* node) {
-    auto array = GetRef<runtime::NDArray>(static_cast<const NDArrayObj*>(node))
-                     .CopyTo(Device{kDLCPU, 0});
+    auto array =
+        GetRef<runtime::NDArray>(static_cast<const NDArrayObj*>(node)).CopyTo(Device{kDLCPU, 0});
     uint64_t hash = HashBytes(array.dtype().ToString());
     for (int64_t extent : array.Shape()) hash = HashCombine(hash, static_cast<uint64_t>(extent));
-    return HashCombine(
-        hash, HashBytes({static_cast<const char*>(array.data()), array.NumBytes()}));
+    return HashCombine(hash, HashBytes({static_cast<const char*>(array.data()), array.NumBytes()}));
   }
 
   bool map_free_vars_;

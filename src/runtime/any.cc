@@ -126,8 +126,7 @@ size_t AnyHash::operator()(const Any& value) const {
   if (value.type_code() == kTVMStr) return std::hash<std::string_view>()(value.raw().v_str);
   if (const auto* text = value.as<StringObj>()) return std::hash<std::string_view>()(text->data);
   if (value.type_code() == kTVMFloat) return std::hash<double>()(value.raw().v_float64);
-  return std::hash<int64_t>()(value.raw().v_int64) * 31 +
-         static_cast<size_t>(value.type_code());
+  return std::hash<int64_t>()(value.raw().v_int64) * 31 + static_cast<size_t>(value.type_code());
 }
 
 }  // namespace runtime

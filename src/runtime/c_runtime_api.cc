@@ -8,9 +8,7 @@ using namespace tvm::runtime;
 extern "C" {
 
 int TVMFuncGetGlobal(const char* name, TVMFunctionHandle* out) {
-  return GuardedCall([&] {
-    *out = const_cast<PackedFuncObj*>(Registry::Require(name).get());
-  });
+  return GuardedCall([&] { *out = const_cast<PackedFuncObj*>(Registry::Require(name).get()); });
 }
 
 int TVMFuncCall(TVMFunctionHandle func, const TVMAny* args, int32_t num_args, TVMAny* ret) {

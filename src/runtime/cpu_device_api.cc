@@ -17,7 +17,8 @@ class CPUDeviceAPI final : public DeviceAPI {
   void* AllocDataSpace(Device device, size_t bytes, size_t alignment) override {
     // aligned_alloc wants a multiple of the alignment; empty arrays still get an address.
     size_t padded = (bytes + alignment - 1) / alignment * alignment;
-    void* data = padded < bytes ? nullptr : std::aligned_alloc(alignment, padded ? padded : alignment);
+    void* data =
+        padded < bytes ? nullptr : std::aligned_alloc(alignment, padded ? padded : alignment);
     TVM_CHECK(data != nullptr, MemoryError) << "cpu: cannot allocate " << bytes << " bytes";
     return data;
   }

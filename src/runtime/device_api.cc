@@ -42,9 +42,8 @@ DeviceAPI* DeviceAPI::TryGet(int device_type) {
 
 DeviceAPI* DeviceAPI::Get(Device device) {
   DeviceAPI* api = TryGet(device.device_type);
-  TVM_CHECK(api != nullptr, RuntimeError)
-      << "device " << DeviceName(device.device_type) << "(" << device.device_id
-      << ") is not available in this build";
+  TVM_CHECK(api != nullptr, RuntimeError) << "device " << DeviceName(device.device_type) << "("
+                                          << device.device_id << ") is not available in this build";
   return api;
 }
 

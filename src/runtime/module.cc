@@ -1,8 +1,7 @@
-#include <tvm/runtime/module.h>
-#include <tvm/runtime/device_api.h>
-#include <tvm/runtime/registry.h>
-
 #include <dlfcn.h>
+#include <tvm/runtime/device_api.h>
+#include <tvm/runtime/module.h>
+#include <tvm/runtime/registry.h>
 
 #include <functional>
 
@@ -109,8 +108,7 @@ class AddressModuleNode final : public ModuleNode {
       address = (*addresses_.begin()).second;
     }
     if (!address) return PackedFunc();
-    return PackedFuncFromAddress(name, reinterpret_cast<TVMPackedCFunc>(*address),
-                                 ObjectRef(self));
+    return PackedFuncFromAddress(name, reinterpret_cast<TVMPackedCFunc>(*address), ObjectRef(self));
   }
   Array<String> ListFunctionNames() override {
     Array<String> names;
@@ -130,8 +128,8 @@ class AddressModuleNode final : public ModuleNode {
 
 PackedFunc PackedFuncFromAddress(String name, TVMPackedCFunc function, ObjectRef owner) {
   ICHECK(function != nullptr) << "function " << name << " has no address";
-  return PackedFunc(ObjectPtr<Object>(
-      make_object<CFunctionObj>(std::move(name), function, std::move(owner))));
+  return PackedFunc(
+      ObjectPtr<Object>(make_object<CFunctionObj>(std::move(name), function, std::move(owner))));
 }
 
 Module ModuleFromAddresses(const Map<String, int64_t>& addresses, ObjectRef owner, String source) {

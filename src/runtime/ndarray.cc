@@ -48,8 +48,8 @@ void* FirstElement(const DLTensor& tensor) {
 }
 
 // Copies element by element along the last axis; only host memory can be walked like this.
-void CopyStrided(const DLTensor& from, const DLTensor& to, int axis, int64_t from_at,
-                 int64_t to_at, size_t element) {
+void CopyStrided(const DLTensor& from, const DLTensor& to, int axis, int64_t from_at, int64_t to_at,
+                 size_t element) {
   if (axis == from.ndim) {
     std::memcpy(static_cast<char*>(FirstElement(to)) + to_at * static_cast<int64_t>(element),
                 static_cast<char*>(FirstElement(from)) + from_at * static_cast<int64_t>(element),
@@ -71,8 +71,8 @@ void CopyStrided(const DLTensor& from, const DLTensor& to, int axis, int64_t fro
 void CopyTensor(const DLTensor& from, const DLTensor& to) {
   bool same = from.ndim == to.ndim && DataType(from.dtype) == DataType(to.dtype);
   for (int i = 0; same && i < from.ndim; ++i) same = from.shape[i] == to.shape[i];
-  TVM_CHECK(same, ValueError) << "NDArray: cannot copy " << Describe(from) << " to "
-                              << Describe(to) << "; shapes and types must agree";
+  TVM_CHECK(same, ValueError) << "NDArray: cannot copy " << Describe(from) << " to " << Describe(to)
+                              << "; shapes and types must agree";
   if (IsContiguous(from) && IsContiguous(to)) {
     Device device = from.device.device_type != kDLCPU ? from.device : to.device;
     DeviceAPI::Get(device)->CopyBytes(FirstElement(from), from.device, FirstElement(to), to.device,

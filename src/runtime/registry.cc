@@ -17,8 +17,8 @@ void ThrowArgCountError(const char* name, int expected, int actual) {
 
 void ThrowArgTypeError(const char* name, int position, const std::string& expected,
                        const Any& actual) {
-  TVM_FATAL(TypeError) << name << ": argument " << position << ": expected " << expected
-                       << ", got " << actual.TypeName();
+  TVM_FATAL(TypeError) << name << ": argument " << position << ": expected " << expected << ", got "
+                       << actual.TypeName();
 }
 
 namespace {

@@ -124,8 +124,8 @@ class ThreadPool {
       void* data = data_.load(std::memory_order_relaxed);
       // Success proves that body and data belong to this generation.
       if (!region_.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) continue;
-      if (body(static_cast<int>(Region::Next(word)), static_cast<int>(Region::Tasks(word)),
-               data) != 0) {
+      if (body(static_cast<int>(Region::Next(word)), static_cast<int>(Region::Tasks(word)), data) !=
+          0) {
         std::lock_guard lock(error_mutex_);
         if (!failed_.exchange(true)) error_ = TakeLastError();
       }
@@ -225,8 +225,7 @@ int MaxConcurrency() { return in_region ? 1 : Pool().num_threads(); }
 void Configure(int num_threads) {
   TVM_CHECK(num_threads >= 0 && num_threads <= 1024, ValueError)
       << "config_threadpool: expected 0 to 1024 threads, got " << num_threads;
-  TVM_CHECK(!in_region, RuntimeError)
-      << "config_threadpool: called from inside a parallel region";
+  TVM_CHECK(!in_region, RuntimeError) << "config_threadpool: called from inside a parallel region";
   std::lock_guard lock(config_mutex);
   configured_threads = num_threads;
   delete current_pool.exchange(nullptr);

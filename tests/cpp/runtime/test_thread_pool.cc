@@ -37,9 +37,8 @@ TEST_F(ThreadPoolTest, ZeroTasksMeansOneForEachThread) {
 
 TEST_F(ThreadPoolTest, ErrorOfATaskReachesTheCaller) {
   auto run = [] {
-    threading::ParallelFor(5, [](int i) {
-      TVM_CHECK(i != 3, IndexError) << "task " << i << " failed";
-    });
+    threading::ParallelFor(
+        5, [](int i) { TVM_CHECK(i != 3, IndexError) << "task " << i << " failed"; });
   };
   try {
     run();
