@@ -15,7 +15,7 @@ import numpy as np
 
 from tvm import tir
 
-__all__ = ["run_prim_func", "source_of"]
+__all__ = ["evaluate", "run_prim_func", "source_of"]
 
 _SCALAR_BINARY = {
     tir.Add: "({a} + {b})",
@@ -71,22 +71,41 @@ _HELPERS: dict[str, Any] = {
     "_cast": _cast,
     "_min": lambda a, b: np.minimum(a, b) if _is_array(a, b) else min(a, b),
     "_max": lambda a, b: np.maximum(a, b) if _is_array(a, b) else max(a, b),
+    # Both operands are evaluated before the call, as the program may do: both have to be safe.
     "_and": lambda a, b: np.logical_and(a, b) if _is_array(a, b) else (a and b),
     "_or": lambda a, b: np.logical_or(a, b) if _is_array(a, b) else (a or b),
     "_not": lambda a: np.logical_not(a) if _is_array(a) else not a,
     "_select": lambda c, a, b: np.where(c, a, b) if _is_array(c, a, b) else (a if c else b),
 }
 
-_UNARY_CALLS = {
-    "tir.exp": "np.exp",
-    "tir.log": "np.log",
-    "tir.sqrt": "np.sqrt",
-    "tir.tanh": "np.tanh",
-    "tir.fabs": "np.abs",
-    "tir.abs": "np.abs",
-    "tir.floor": "np.floor",
-    "tir.ceil": "np.ceil",
+# Functions whose NumPy name differs; any other is looked up in NumPy under its own name.
+_CALLS = {
+    "fabs": "np.abs",
+    "pow": "np.power",
+    "asin": "np.arcsin",
+    "acos": "np.arccos",
+    "atan": "np.arctan",
+    "atan2": "np.arctan2",
+    "nearbyint": "np.rint",
+    "shift_left": "np.left_shift",
+    "shift_right": "np.right_shift",
+    "bitwise_not": "np.invert",
+    "rsqrt": "_rsqrt",
+    "sigmoid": "_sigmoid",
+    "exp10": "_exp10",
+    "erf": "_erf",
+    "round": "_round",
+    "fma": "_fma",
 }
+
+_HELPERS.update(
+    _rsqrt=lambda x: 1 / np.sqrt(x),
+    _sigmoid=lambda x: 1 / (1 + np.exp(-x)),
+    _exp10=lambda x: np.power(10.0, x),
+    _erf=np.vectorize(math.erf, otypes=[float]),
+    _round=lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5),
+    _fma=lambda x, y, z: x * y + z,
+)
 
 
 class _Memory:
@@ -107,12 +126,22 @@ class _Memory:
                 raise IndexError(f"index {indices} outside of {self.array.shape}")
         return indices
 
-    def load(self, *indices: Any) -> Any:
-        value = self.array[self.position(indices)]
+    def load(self, lanes: int, *indices: Any) -> Any:
+        place = self.position(_widen(lanes, indices))
+        value = self.array[place]
         return value if isinstance(value, np.ndarray) else value.item()
 
-    def store(self, value: Any, *indices: Any) -> None:
-        self.array[self.position(indices)] = value
+    def store(self, lanes: int, value: Any, *indices: Any) -> None:
+        place = self.position(_widen(lanes, indices))
+        self.array[place] = value
+
+
+def _widen(lanes: int, indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Indices of the scalars of one element of a buffer whose elements are vectors."""
+    if lanes == 1:
+        return indices
+    (index,) = indices
+    return (index * lanes + np.arange(lanes),)
 
 
 def _allocate(dtype: str, extents: tuple[int, ...], start: tuple[int, ...] = ()) -> _Memory:
@@ -123,6 +152,10 @@ def _allocate(dtype: str, extents: tuple[int, ...], start: tuple[int, ...] = ())
 
 
 _HELPERS["_allocate"] = _allocate
+
+
+def _lanes(buffer: Any) -> int:
+    return int(str(buffer.dtype).partition("x")[2] or 1)
 
 
 class _Translator:
@@ -139,8 +172,11 @@ class _Translator:
     def memory(self, buffer: Any) -> str:
         return "m" + self.name(buffer.data)
 
-    def indices(self, exprs: Any) -> str:
-        return "".join(f", {self.expr(e)}" for e in exprs)
+    def place(self, access: Any) -> str:
+        buffer = access.buffer
+        if len(buffer.strides) > 0:
+            return f", {self.expr(buffer.offset_of(list(access.indices)))}"
+        return "".join(f", {self.expr(e)}" for e in access.indices) or ", 0"
 
     def expr(self, e: Any) -> str:
         kind = type(e)
@@ -161,7 +197,7 @@ class _Translator:
             parts = (e.condition, e.true_value, e.false_value)
             return f"_select({', '.join(self.expr(p) for p in parts)})"
         if isinstance(e, tir.BufferLoad):
-            return f"{self.memory(e.buffer)}.load({self.indices(e.indices)[2:]})"
+            return f"{self.memory(e.buffer)}.load({_lanes(e.buffer)}{self.place(e)})"
         if isinstance(e, tir.Ramp):
             return f"({self.expr(e.base)} + {self.expr(e.stride)} * np.arange({e.lanes}))"
         if isinstance(e, tir.Broadcast):
@@ -183,10 +219,9 @@ class _Translator:
             return args[0]
         if op == "tir.if_then_else":
             return f"({args[1]} if {args[0]} else {args[2]})"
-        if op in _UNARY_CALLS:
-            return f"{_UNARY_CALLS[op]}({args[0]})"
-        if op == "tir.fma":
-            return f"({args[0]} * {args[1]} + {args[2]})"
+        name = op.removeprefix("tir.")
+        if name in _CALLS or hasattr(np, name):
+            return f"{_CALLS.get(name, f'np.{name}')}({', '.join(args)})"
         raise TypeError(f"testing_tir: no translation of call {op}")
 
     def emit(self, depth: int, line: str) -> None:
@@ -202,7 +237,8 @@ class _Translator:
             self.stmt(s.body, depth + 1)
         elif isinstance(s, tir.BufferStore):
             target = self.memory(s.buffer)
-            self.emit(depth, f"{target}.store({self.expr(s.value)}{self.indices(s.indices)})")
+            value = self.expr(s.value)
+            self.emit(depth, f"{target}.store({_lanes(s.buffer)}, {value}{self.place(s)})")
         elif isinstance(s, tir.BufferRealize):
             extents = "".join(f"{self.expr(b.extent)}, " for b in s.bounds)
             start = "".join(f"{self.expr(b.min)}, " for b in s.bounds)
@@ -235,8 +271,14 @@ class _Translator:
         elif isinstance(s, tir.AssertStmt):
             self.emit(depth, f"assert {self.expr(s.condition)}")
             self.stmt(s.body, depth)
-        elif isinstance(s, (tir.Evaluate, tir.Prefetch)):
+        elif isinstance(s, tir.While):
+            self.emit(depth, f"while {self.expr(s.condition)}:")
+            self.stmt(s.body, depth + 1)
+        elif isinstance(s, tir.Prefetch):
             self.emit(depth, "pass")
+        elif isinstance(s, tir.Evaluate):
+            prefetch = isinstance(s.value, tir.Call) and s.value.op.name == "tir.prefetch"
+            self.emit(depth, "pass" if prefetch else self.expr(s.value))
         else:
             raise TypeError(f"testing_tir: no translation of {type(s).__name__}")
 
@@ -278,3 +320,13 @@ def run_prim_func(func: tir.PrimFunc, *args: Any) -> None:
     exec(compile(source, "<tir>", "exec"), scope)
     program: Callable[..., None] = scope["program"]
     program(*(_Memory(a) if b else a for a, b in zip(args, is_buffer)))
+
+
+def evaluate(expr: Any, **values: Any) -> Any:
+    """Value of an expression whose variables have, by name, the given values."""
+    translator = _Translator()
+    text = translator.expr(expr)
+    scope = dict(_HELPERS)
+    for (_, hint), name in translator.names.items():
+        scope[name] = values[hint]
+    return eval(text, scope)
