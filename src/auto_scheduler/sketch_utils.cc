@@ -104,7 +104,8 @@ bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& st
   const std::string target_name = target->op->name;
   bool is_shared = target_name.size() >= 7 &&
                    target_name.compare(target_name.size() - 7, 7, ".shared") == 0;
-  return !is_shared && !(HasReduceIter(stage) && HasReduceIter(target)) &&
+  // A consumer that already follows the tiles of another stage cannot follow this one's too.
+  return !is_shared && !IsTiled(target) && !(HasReduceIter(stage) && HasReduceIter(target)) &&
          CurrentDAG(task, state)->access().ElementWiseMatch(stage->op, target->op);
 }
 
