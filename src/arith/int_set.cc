@@ -60,6 +60,8 @@ class SetEvaluator {
   SetEvaluator(Analyzer* analyzer, const std::unordered_map<const VarNode*, IntSet>& dom_map)
       : core_(analyzer->core()), ring_(core_->ring()) {
     for (const auto& [var, set] : dom_map) {
+      // A variable whose only value is its own stands for itself: replacing it would never end.
+      if (set.IsSinglePoint() && AsInterval(set)->min_value.get() == var) continue;
       Domain domain;
       const IntervalSetNode* interval = AsInterval(set);
       domain.empty = set.IsNothing();

@@ -37,9 +37,8 @@ Array<te::Operation> OutputOpsOf(const Array<te::Tensor>& tensors) {
 
 Array<te::Operation> ScheduleOrder(const Array<te::Tensor>& tensors) {
   Array<te::Operation> ops;
-  for (const te::Stage& stage : te::create_schedule(OutputOpsOf(tensors))->stages) {
-    ops.push_back(stage->op);
-  }
+  te::Schedule schedule = te::create_schedule(OutputOpsOf(tensors));
+  for (const te::Stage& stage : schedule->stages) ops.push_back(stage->op);
   return ops;
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import auto_scheduler, te
+from tvm import auto_scheduler, te, tir
 
 
 def _dag(name, *args):
@@ -35,7 +35,7 @@ def test_flop_counts_arithmetic_on_elements(workload, flop):
 
 def test_flop_attribute_replaces_the_count():
     a = te.placeholder((4,), name="A")
-    b = te.compute((4,), lambda i: a[i] * 2.0, name="B", attrs={"FLOP": 77})
+    b = te.compute((4,), lambda i: a[i] * 2.0, name="B", attrs={"FLOP": tir.const(77, "int32")})
     assert auto_scheduler.ComputeDAG([a, b]).flop_ct == 77
 
 
