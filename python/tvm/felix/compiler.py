@@ -113,7 +113,7 @@ class _RecordedSchedules:
 def recorded_schedule(
     group: relax.FusedGroup, dag: auto_scheduler.ComputeDAG, state: Any
 ) -> relax.GroupSchedule:
-    """A kernel's schedule from a loop state, its constant weights stored as the state reads them."""
+    """A kernel's schedule from a loop state; constant weights are stored as the state reads them."""
     transforms = dag.layout_transforms(state)
     # Weights that are not constants arrive in the network's layout at every call.
     if not all(int(t.tensor_index) in group.constant_inputs for t in transforms):
