@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 from tvm.ir import BaseFunc, GlobalVar, IRModule, RelayExpr
 
 from .expr import (
@@ -222,6 +222,9 @@ class BlockBuilder:
     def add_func(self, func: BaseFunc, name: str) -> GlobalVar:
         """Add a function under the name, numbered if it is taken."""
         gvar = GlobalVar(self._global_names.fresh(name))
+        if isinstance(func, tir.PrimFunc):
+            # The symbol in the compiled library must be as unique as the name in the module.
+            func = func.with_attr("global_symbol", str(gvar.name_hint))
         self._functions[gvar] = func
         return gvar
 

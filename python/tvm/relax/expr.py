@@ -43,7 +43,12 @@ def dict_attrs(attrs: Mapping[str, Any] | None) -> DictAttrs:
 
 @register_object("relax.Expr")
 class Expr(RelayExpr):
-    """A graph expression; ``struct_info`` says what is known about its value."""
+    """A graph expression."""
+
+    @property
+    def struct_info(self) -> StructInfo | None:
+        """What is known about the value; None before it has been inferred."""
+        return self.struct_info_
 
 
 @register_object("relax.expr.Var")
@@ -201,7 +206,7 @@ def const(
         array = value.numpy() if isinstance(value, NDArray) else np.asarray(value)
         if name is None and isinstance(value, (int, float)) and not isinstance(value, bool):
             name = "float32" if isinstance(value, float) else "int32"
-        data = tvm.nd.array(np.ascontiguousarray(array.astype(name) if name else array))
+        data = tvm.nd.array(np.asarray(array, dtype=name, order="C"))
     if info is not None and info.shape is not None and tuple(data.shape) != static_shape(info):
         raise ValueError(
             f"relax.const: the value has shape {tuple(data.shape)}, the struct info says "

@@ -28,8 +28,8 @@ def plan_memory(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offset in bytes of each tensor, and the size of the block.
 
     The largest tensors are placed first, each at the lowest offset where no tensor it overlaps in
-    time is in the way. For chains, the usual case, this reaches the lower bound: the largest sum of
-    sizes alive at once.
+    time is in the way. The result is not always the smallest possible, but a large tensor never has
+    to make way for small ones, which is what wastes most.
     """
     offsets = [0] * len(lifetimes)
     placed: list[int] = []

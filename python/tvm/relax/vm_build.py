@@ -11,6 +11,7 @@ import numpy as np
 
 import tvm
 from tvm import te, tir
+from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime import NDArray
 from tvm.target import Target
@@ -83,8 +84,8 @@ def build(
             chosen = GroupSchedule(default_schedule(group.te.outputs, target), group.args)
         else:
             _check_schedule(group, chosen)
-        lowered = tvm.lower(chosen.schedule, list(chosen.args), name=group.name)
-        kernels[group.name] = lowered[group.name]
+        module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)
+        kernels[group.name] = module[group.name]
         relayouts[group.name] = chosen.relayouts
     for gvar, func in mod.functions.items():
         if isinstance(func, tir.PrimFunc):
@@ -128,6 +129,8 @@ def _check_schedule(group: FusedGroup, chosen: GroupSchedule) -> None:
             )
 
 
+# As the runtime numbers them: DLDataTypeCode and TensorPlace.
+_TYPE_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 _PLACES = {"input": 0, "constant": 1, "arena": 2, "output": 3}
 
 
@@ -312,8 +315,8 @@ class _ProgramWriter:
         words.append(len(table))
         for tensor in table:
             dtype = tvm.DataType(tensor.dtype)
-            place = _PLACES[tensor.memory.place]
-            words += [int(dtype.code), dtype.bits, dtype.lanes, place, tensor.memory.index]
+            words += [_TYPE_CODES[dtype.kind], dtype.bits, dtype.lanes]
+            words += [_PLACES[tensor.memory.place], tensor.memory.index]
             words += listed(tensor.shape)
         words.append(len(self._instructions))
         for kernel, tensors in self._instructions:
@@ -325,8 +328,8 @@ class _ProgramWriter:
 
 def _make_tensor(info: TensorStructInfo, place: str, index: int) -> _Tensor:
     shape, dtype = static_shape(info), str(info.dtype)
-    element = (tvm.DataType(dtype).bits + 7) // 8
-    return _Tensor(dtype, shape, _Memory(place, index, math.prod(shape) * element))
+    nbytes = math.prod(shape) * tvm.DataType(dtype).itemsize
+    return _Tensor(dtype, shape, _Memory(place, index, nbytes))
 
 
 def _flatten(value: _Value) -> list[_Tensor]:

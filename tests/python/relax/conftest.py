@@ -9,7 +9,7 @@ from tvm import relax
 
 def _run(mod, *arrays):
     machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
-    result = machine["main"](*(tvm.nd.array(np.ascontiguousarray(a)) for a in arrays))
+    result = machine["main"](*(tvm.nd.array(np.asarray(a, order="C")) for a in arrays))
     if isinstance(result, tvm.nd.NDArray):
         return result.numpy()
     return [item.numpy() for item in result]

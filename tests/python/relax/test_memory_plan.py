@@ -23,9 +23,14 @@ def test_tensors_alive_together_do_not_overlap(tensors):
             assert apart or not a.overlaps(b), f"{a} at {offsets[i]} meets {b} at {offsets[j]}"
 
 
-def test_chain_takes_the_two_largest_neighbours():
-    chain = [Lifetime(64 * n, i, i + 1) for i, n in enumerate([1, 4, 3, 2, 4, 1])]
-    assert plan_memory(chain)[1] == 64 * 7
+def test_chain_of_equal_tensors_takes_two_of_them():
+    chain = [Lifetime(640, i, i + 1) for i in range(6)]
+    assert plan_memory(chain)[1] == 2 * 640
+
+
+def test_small_tensors_use_gaps_between_large_ones():
+    large, small = Lifetime(640, 0, 1), Lifetime(64, 2, 3)
+    assert plan_memory([small, large, small])[1] == 640
 
 
 def test_nothing_takes_no_memory():
