@@ -1,4 +1,4 @@
-"""Random operators of the kinds found in networks, to collect training data that is no network's."""
+"""Random operators of the kinds networks are made of, for training data that is no network's."""
 
 from __future__ import annotations
 
