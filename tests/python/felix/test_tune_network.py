@@ -1,0 +1,154 @@
+"""The command line: a whole tuning run, killed and resumed, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "scripts" / "felix_tune_network.py"
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, str(SCRIPT), *map(str, arguments)]
+
+
+def run(*arguments: str | Path, timeout: float = 400) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=timeout, cwd=ROOT
+    )
+
+
+def record_identities(path: Path) -> list[str]:
+    """What was measured, one text a record: workload and transform steps."""
+    identities = []
+    for line in path.read_text().splitlines():
+        (task, state) = json.loads(line)["i"]
+        identities.append(json.dumps([task[0], state[1]]))
+    return identities
+
+
+@pytest.mark.slow
+def test_a_run_leaves_records_summary_curve_and_a_correct_network(tmp_path):
+    out = tmp_path / "run"
+    result = run("mlp", "--trials", "16", "--per-round", "4", "--out", out, "--no-progress")
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["network"] == "mlp"
+    assert summary["measurements"] == 16
+    assert summary["coverage"] == 1.0
+    assert set(summary["latency_seconds"]) == {"untuned", "tuned", "pytorch"}
+    assert summary["max_abs_diff"] < 1e-4
+    assert sum(task["measurements"] for task in summary["tasks"]) == 16
+    assert len(record_identities(out / "records.json")) == 16
+    assert (out / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "cost_model.ckpt").exists()
+    assert json.loads((out / "tasks.json").read_text())["tasks"]
+    for title in ("Tuning tasks", "Untuned ms", "Outputs against PyTorch"):
+        assert title in result.stdout
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_without_losing_or_repeating_a_measurement(tmp_path):
+    out = tmp_path / "run"
+    records = out / "records.json"
+    process = subprocess.Popen(
+        command("mlp", "--trials", "24", "--per-round", "4", "--out", out, "--no-progress"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    try:
+        deadline = time.monotonic() + 300
+        while not records.exists() or len(records.read_text().splitlines()) < 6:
+            assert process.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline, "no records appeared"
+            time.sleep(0.05)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = [line for line in records.read_text().splitlines() if line.endswith("}")]
+    # A kill in the middle of a write leaves a torn line.
+    with records.open("a") as file:
+        file.write(kept[0][: len(kept[0]) // 2])
+
+    result = run("--resume", out, "--no-progress")
+    assert result.returncode == 0, result.stderr
+    assert f"Resumed with {len(kept)} measurements" in result.stdout
+    lines = records.read_text().splitlines()
+    assert lines[: len(kept)] == kept
+    whole = [line for line in lines if line.endswith("}") and line.startswith("{")]
+    assert len(whole) == 24
+    measured = [json.dumps(json.loads(line)["i"]) for line in whole]
+    assert len(set(measured)) == len(measured)
+    assert json.loads((out / "summary.json").read_text())["measurements"] == 24
+
+
+def test_an_unknown_network_is_refused_and_the_known_ones_listed(tmp_path):
+    result = run("resnet19", "--out", tmp_path / "run")
+    assert result.returncode == 1
+    for name in ("resnet19", "mlp", "resnet18", "mobilenet_v2"):
+        assert name in result.stderr
+
+
+def test_an_unknown_target_is_refused_and_the_known_ones_listed(tmp_path):
+    result = run("mlp", "--target", "abacus", "--out", tmp_path / "run")
+    assert result.returncode == 1
+    assert "abacus" in result.stderr
+    assert "llvm" in result.stderr
+
+
+def test_resuming_a_folder_without_a_run_is_refused(tmp_path):
+    result = run("--resume", tmp_path)
+    assert result.returncode == 1
+    assert "nothing to resume" in result.stderr
+
+
+def test_a_folder_with_records_is_not_overwritten(tmp_path):
+    (tmp_path / "records.json").write_text("")
+    result = run("mlp", "--out", tmp_path)
+    assert result.returncode == 1
+    assert "already holds a run" in result.stderr
+
+
+def test_options_out_of_range_are_refused_before_anything_runs(tmp_path):
+    result = run("mlp", "--trials", "0", "--out", tmp_path / "run")
+    assert result.returncode == 2
+    assert "trials must be >= 1" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_unsupported_operators_are_reported_together_with_their_modules(tmp_path):
+    (tmp_path / "odd_network.py").write_text(
+        "import torch\n"
+        "class Sorter(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.sort(x)[0]\n"
+        "class Odd(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.sorter = Sorter()\n"
+        "    def forward(self, x):\n"
+        "        return torch.cumsum(self.sorter(x), 1)\n"
+        "def make():\n"
+        "    return Odd(), (torch.ones(2, 8),)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    result = subprocess.run(
+        command("odd_network:make", "--out", tmp_path / "run"),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=ROOT,
+        env=environment,
+    )
+    assert result.returncode == 1
+    for name in ("sort", "cumsum", "sorter"):
+        assert name in result.stderr
