@@ -42,13 +42,18 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _read(x: te.Tensor, indices: Sequence[tir.PrimExpr]) -> tir.PrimExpr:
+def _read(x: te.Tensor, indices: Sequence[tir.PrimExpr], result: Sequence[int]) -> tir.PrimExpr:
     """Element of x that belongs to an index of the broadcast result."""
     shape = const_shape(x.shape)
-    own = indices[len(indices) - len(shape) :]
+    skipped = len(indices) - len(shape)
     # A dimension of size 1 is repeated; where the result's is 1 too, either index is right and
     # keeping the axis leaves the stage elementwise.
-    return x(*(tir.const(0, "int32") if n == 1 else i for n, i in zip(shape, own)))
+    return x(
+        *(
+            tir.const(0, "int32") if n == 1 and total != 1 else i
+            for n, i, total in zip(shape, indices[skipped:], result[skipped:])
+        )
+    )
 
 
 def _binary(
@@ -64,7 +69,10 @@ def _binary(
         if shape_a == shape_b:
             return te.compute(shape, lambda *i: fn(a(*i), b(*i)), name=name, tag=tag.ELEMWISE)
         return te.compute(
-            shape, lambda *i: fn(_read(a, i), _read(b, i)), name=name, tag=tag.BROADCAST
+            shape,
+            lambda *i: fn(_read(a, i, shape), _read(b, i, shape)),
+            name=name,
+            tag=tag.BROADCAST,
         )
     if isinstance(a, te.Tensor):
         right = tir.const(b, a.dtype)
@@ -115,4 +123,4 @@ def broadcast_to(x: te.Tensor, shape: Sequence[int]) -> te.Tensor:
     shape = tuple(shape)
     if broadcast_shape(const_shape(x.shape), shape) != shape:
         raise ValueError(f"topi.broadcast_to: {const_shape(x.shape)} does not broadcast to {shape}")
-    return te.compute(shape, lambda *i: _read(x, i), name="broadcast_to", tag=tag.BROADCAST)
+    return te.compute(shape, lambda *i: _read(x, i, shape), name="broadcast_to", tag=tag.BROADCAST)
