@@ -6,6 +6,8 @@
 
 #include <tvm/auto_scheduler/compute_dag.h>
 
+#include "utils.h"
+
 namespace tvm {
 namespace auto_scheduler {
 
@@ -32,7 +34,7 @@ te::Stage& ScheduleReplay::stage(int stage_id) {
   return stages_[stage_id];
 }
 
-Array<te::IterVar>& ScheduleReplay::axes(int stage_id) {
+const Array<te::IterVar>& ScheduleReplay::axes(int stage_id) {
   stage(stage_id);
   return axes_[stage_id];
 }
@@ -43,6 +45,24 @@ te::IterVar ScheduleReplay::axis(int stage_id, int iter_id) {
       << "apply steps: stage " << stages_[stage_id]->op->name << " has no loop " << iter_id
       << "; it has " << all.size() << " loops";
   return all[iter_id];
+}
+
+void ScheduleReplay::ReplaceLoops(int stage_id, size_t first, size_t count,
+                                  const Array<te::IterVar>& made) {
+  const Array<te::IterVar> before = axes(stage_id);
+  axes_[stage_id] = Replace(before, first, count, made);
+  const te::Stage& host = stages_[stage_id];
+  for (te::Stage& attached : stages_) {
+    if (attached->attach_type != te::kScope || !attached->attach_stage.same_as(host)) continue;
+    for (size_t i = first; i < first + count; ++i) {
+      if (attached->attach_ivar.same_as(before[i])) attached.compute_at(host, made.back());
+    }
+  }
+}
+
+void ScheduleReplay::SetOrder(int stage_id, const Array<te::IterVar>& order) {
+  axes(stage_id);
+  axes_[stage_id] = order;
 }
 
 void ScheduleReplay::InsertStage(int stage_id, const te::Stage& stage) {

@@ -28,8 +28,15 @@ class ScheduleReplay {
   void Run(const std::vector<bool>* mask = nullptr);
 
   te::Stage& stage(int stage_id);
-  Array<te::IterVar>& axes(int stage_id);
+  const Array<te::IterVar>& axes(int stage_id);
   te::IterVar axis(int stage_id, int iter_id);
+  /*!
+   * \brief Loops [first, first + count) of a stage have become `made`.
+   *
+   * Stages attached to one of them move to the innermost of `made`, which te leaves to its caller.
+   */
+  void ReplaceLoops(int stage_id, size_t first, size_t count, const Array<te::IterVar>& made);
+  void SetOrder(int stage_id, const Array<te::IterVar>& order);
   /*! \brief A new stage of the schedule at position `stage_id`. */
   void InsertStage(int stage_id, const te::Stage& stage);
   /*! \brief Take the loops of a stage anew from the schedule, after it has reset them. */

@@ -162,7 +162,7 @@ void SplitAxis(ScheduleReplay* replay, int stage_id, int iter_id, const Lengths&
     }
     parts.push_back(rest);
   }
-  replay->axes(stage_id) = Replace(replay->axes(stage_id), iter_id, 1, parts);
+  replay->ReplaceLoops(stage_id, iter_id, 1, parts);
 }
 
 }  // namespace
@@ -283,8 +283,7 @@ void FuseStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::IterVar fused;
   stage.fuse(loops, &fused);
   size_t first = fused_ids.empty() ? 0 : static_cast<size_t>(fused_ids[0]);
-  replay->axes(stage_id) =
-      Replace(replay->axes(stage_id), first, loops.size(), Array<te::IterVar>{fused});
+  replay->ReplaceLoops(stage_id, first, loops.size(), {fused});
 }
 
 Array<Any> FuseStepNode::RecordFields() const { return {fused_ids}; }
@@ -369,7 +368,7 @@ void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
   te::Stage stage = replay->stage(stage_id);
   stage.reorder(order);
-  replay->axes(stage_id) = order;
+  replay->SetOrder(stage_id, order);
 }
 
 Array<Any> ReorderStepNode::RecordFields() const { return {after_ids}; }
