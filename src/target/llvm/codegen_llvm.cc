@@ -48,7 +48,6 @@ void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
   frame.returns_status = IsPacked(func);
   no_alias_ = func->HasNonzeroAttr(tir::attr::kNoAlias);
   alignment_.clear();
-  prefetch_.clear();
   CollectBuffers(func);
   std::string params;
   for (const Var& param : func->params) {
@@ -124,17 +123,6 @@ void CodeGenLLVM::VisitStmt_(const LetStmtNode* op) {
 }
 
 void CodeGenLLVM::VisitStmt_(const AttrStmtNode* op) {
-  if (op->attr_key == tir::attr::prefetch_scope) {
-    const VarNode* data = op->node.as<VarNode>();
-    if (const auto* buffer = op->node.as<BufferNode>()) data = buffer->data.get();
-    const int64_t* lines = as_const_int(op->value);
-    TVM_CHECK(data != nullptr && lines != nullptr, ValueError)
-        << "llvm code generator: prefetch_scope needs a buffer and a constant number of cache lines";
-    prefetch_[data] = *lines * target_->GetInt("cache-line-bytes", 64);
-    VisitStmt(op->body);
-    prefetch_.erase(data);
-    return;
-  }
   TVM_CHECK(op->attr_key != tir::attr::thread_extent, ValueError)
       << "llvm code generator: function " << function_name_ << " binds a loop to GPU threads"
       << "; a processor runs loops marked parallel";

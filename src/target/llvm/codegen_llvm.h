@@ -192,8 +192,6 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   std::unordered_map<const tir::VarNode*, std::string> alias_metadata_;
   /*! \brief Alignment in bytes of memory this function allocates itself. */
   std::unordered_map<const tir::VarNode*, int> alignment_;
-  /*! \brief Buffers whose vector loads are prefetched, with the distance in bytes. */
-  std::unordered_map<const tir::VarNode*, int64_t> prefetch_;
 };
 
 /*! \brief Text of an LLVM module for all PrimFuncs of `mod`. */

@@ -283,17 +283,6 @@ Value CodeGenLLVM::LoadAt(const Buffer& buffer, DataType element, int lanes,
     value = t.Here(type, "load " + type + ", " + address.str() + ", align " +
                              std::to_string(alignment) + AliasMetadata(data));
     frame_->loads[key] = {value, t.block(), VersionOf(data)};
-    auto ahead = prefetch_.find(data);
-    if (ahead != prefetch_.end() && lanes > 1) {
-      // One request a cache line: the pieces of a line share their 64-byte multiple.
-      int64_t bytes = index.offset * stored.element_of().bytes();
-      if (bytes % 64 == 0) {
-        Value target = t.Pure("ptr", "getelementptr i8, " + address.str() + ", i64 " +
-                                         std::to_string(ahead->second), t.level());
-        module_.Declare("llvm.prefetch.p0", "void @llvm.prefetch.p0(ptr, i32, i32, i32)");
-        t.Line("call void @llvm.prefetch.p0(" + target.str() + ", i32 0, i32 3, i32 1)");
-      }
-    }
   }
   if (!element.is_bool()) return value;
   return t.Convert("trunc", value, value.TypeWith("i1"));

@@ -1,0 +1,11 @@
+"""Hand-written schedules for processors: the programs the searches are measured against."""
+
+from .conv2d import (
+    RegisterTile,
+    conv2d_nhwc_packed,
+    depthwise_conv2d_nhwc_packed,
+    pack_conv2d_weight,
+    schedule_conv2d_nhwc_packed,
+    schedule_depthwise_conv2d_nhwc_packed,
+)
+from .dense import matmul_packed, pack_matmul_weight, schedule_matmul_packed

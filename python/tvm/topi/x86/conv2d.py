@@ -1,0 +1,236 @@
+"""Convolutions of NHWC data with weights laid out in the order the inner loop reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tvm import te, tir
+from tvm.target import Target
+
+from ..nn.conv2d import Size, conv2d_output_size
+from ..nn.pad import pad
+from ..utils import as_padding, as_pair, const_shape
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "RegisterTile",
+    "conv2d_nhwc_packed",
+    "depthwise_conv2d_nhwc_packed",
+    "pack_conv2d_weight",
+    "schedule_conv2d_nhwc_packed",
+    "schedule_depthwise_conv2d_nhwc_packed",
+]
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """Results kept in vector registers while a reduction runs.
+
+    Attributes
+    ----------
+    rows, columns : output pixels. vectors : vector registers of output channels per pixel.
+    prefetch : trips of the innermost reduction loop by which weights are read ahead; 0 for never.
+    """
+
+    rows: int
+    columns: int
+    vectors: int
+    prefetch: int = 0
+
+    def registers(self) -> int:
+        """Vector registers the inner loop needs: results, one vector of weights each, an input."""
+        return self.rows * self.columns * self.vectors + self.vectors + 1
+
+    def check(self, target: Target) -> None:
+        """Refuse a tile that would spill.
+
+        Raises
+        ------
+        ValueError : the target has fewer vector registers than the tile needs.
+        """
+        if self.registers() > target.num_vector_registers:
+            raise ValueError(
+                f"RegisterTile: {self.rows} x {self.columns} pixels of {self.vectors} vectors need "
+                f"{self.registers()} vector registers, the target has "
+                f"{target.num_vector_registers}; use a smaller tile"
+            )
+
+
+def vector_lanes(target: Target, dtype: str = "float32") -> int:
+    """Elements of `dtype` in one vector register."""
+    return target.vector_width // tir.const(0, dtype).dtype.bits
+
+
+def pack_conv2d_weight(weight: np.ndarray, block: int) -> np.ndarray:
+    """HWIO weights as (panel, kernel height, kernel width, in_channels, block).
+
+    The last panel is filled up with zeros when `block` does not divide the output channels.
+    """
+    import numpy as np
+
+    kernel_h, kernel_w, channels, filters = weight.shape
+    panels = -(-filters // block)
+    padded = np.zeros((kernel_h, kernel_w, channels, panels * block), weight.dtype)
+    padded[..., :filters] = weight
+    split = padded.reshape(kernel_h, kernel_w, channels, panels, block)
+    return np.ascontiguousarray(split.transpose(3, 0, 1, 2, 4))
+
+
+def conv2d_nhwc_packed(
+    data: te.Tensor, weight: te.Tensor, stride: Size = 1, padding: Size = 0
+) -> te.Tensor:
+    """Convolution of NHWC data with packed weights.
+
+    Parameters
+    ----------
+    data : (batch, height, width, in_channels).
+    weight : (panels, kernel height, kernel width, in_channels, block), from
+        :func:`pack_conv2d_weight`; panels * block is the number of output channels.
+    padding : one size, (height, width) or (top, left, bottom, right).
+    """
+    batch, height, width, channels = const_shape(data.shape)
+    panels, kernel_h, kernel_w, _, block = const_shape(weight.shape)
+    stride_h, stride_w = as_pair(stride)
+    top, left, bottom, right = as_padding(padding)
+    out_h, out_w = conv2d_output_size(
+        (height, width), (kernel_h, kernel_w), (stride_h, stride_w), (top, left, bottom, right),
+        (1, 1),
+    )
+    padded = pad(data, (0, top, left, 0), (0, bottom, right, 0))
+    dy = te.reduce_axis((0, kernel_h), name="dy")
+    dx = te.reduce_axis((0, kernel_w), name="dx")
+    ci = te.reduce_axis((0, channels), name="ci")
+    return te.compute(
+        (batch, out_h, out_w, panels * block),
+        lambda n, y, x, c: te.sum(
+            padded[n, y * stride_h + dy, x * stride_w + dx, ci]
+            * weight[tir.floordiv(c, block), dy, dx, ci, tir.floormod(c, block)],
+            axis=[dy, dx, ci],
+        ),
+        name="conv2d_packed",
+    )
+
+
+def schedule_conv2d_nhwc_packed(
+    conv: te.Tensor, tile: RegisterTile, output: te.Tensor | None = None, target: Target | None = None
+) -> te.Schedule:
+    """Panels of output channels outside, then tiles of pixels, the reduction innermost.
+
+    Parameters
+    ----------
+    conv : result of :func:`conv2d_nhwc_packed`.
+    output : elementwise function of `conv` to compute while results are in registers.
+    target : by default the current one, else "llvm".
+    """
+    target = target or Target.current() or Target("llvm")
+    tile.check(target)
+    lanes = vector_lanes(target, conv.dtype)
+    output = conv if output is None else output
+    s = te.create_schedule(output.op)
+    padded, weight = conv.op.input_tensors
+    if isinstance(padded.op, te.ComputeOp):
+        n, y, x, c = padded.op.axis
+        s[padded].parallel(s[padded].fuse(n, y))
+        _, c = s[padded].split(c, factor=lanes)
+        s[padded].vectorize(c)
+    local = s.cache_write(conv, "local") if output is conv else conv
+    n, y, x, c = output.op.axis
+    panel, c = s[output].split(c, factor=lanes * tile.vectors)
+    y, y_in = s[output].split(y, factor=tile.rows)
+    x, x_in = s[output].split(x, factor=tile.columns)
+    vector, lane = s[output].split(c, factor=lanes)
+    s[output].reorder(n, panel, y, x, y_in, x_in, vector, lane)
+    s[output].parallel(s[output].fuse(n, panel, y))
+    for loop in (y_in, x_in, vector):
+        s[output].unroll(loop)
+    s[output].vectorize(lane)
+    s[local].compute_at(s[output], x)
+    if output is not conv:
+        s[local].set_scope("local")
+    n, y, x, c = s[local].op.axis
+    dy, dx, ci = s[local].op.reduce_axis
+    vector, lane = s[local].split(c, factor=lanes)
+    # A few channels only, as in a stem: a row of the window is contiguous, so it is one loop.
+    if const_shape(padded.shape)[3] < 16:
+        dx = ci = s[local].fuse(dx, ci)
+        s[local].reorder(n, dy, ci, y, x, vector, lane)
+    else:
+        s[local].reorder(n, dy, dx, ci, y, x, vector, lane)
+    for loop in (y, x, vector):
+        s[local].unroll(loop)
+    s[local].vectorize(lane)
+    if tile.prefetch:
+        s[local].prefetch(weight, ci, tile.prefetch)
+    return s
+
+
+def depthwise_conv2d_nhwc_packed(
+    data: te.Tensor, weight: te.Tensor, stride: Size = 1, padding: Size = 0
+) -> te.Tensor:
+    """Depthwise convolution that reads the borders as zeros instead of copying the data.
+
+    Parameters
+    ----------
+    data : (batch, height, width, channels).
+    weight : (kernel height, kernel width, channels).
+    padding : one size, (height, width) or (top, left, bottom, right).
+    """
+    batch, height, width, channels = const_shape(data.shape)
+    kernel_h, kernel_w, _ = const_shape(weight.shape)
+    stride_h, stride_w = as_pair(stride)
+    top, left, bottom, right = as_padding(padding)
+    out_h, out_w = conv2d_output_size(
+        (height, width), (kernel_h, kernel_w), (stride_h, stride_w), (top, left, bottom, right),
+        (1, 1),
+    )
+    dy = te.reduce_axis((0, kernel_h), name="dy")
+    dx = te.reduce_axis((0, kernel_w), name="dx")
+
+    def element(n: tir.Var, y: tir.Var, x: tir.Var, c: tir.Var) -> tir.PrimExpr:
+        row = y * stride_h + dy - top
+        column = x * stride_w + dx - left
+        inside = tir.all(
+            tir.likely(row >= 0),
+            tir.likely(row < height),
+            tir.likely(column >= 0),
+            tir.likely(column < width),
+        )
+        value = tir.if_then_else(inside, data[n, row, column, c], tir.const(0, data.dtype))
+        return te.sum(value * weight[dy, dx, c], axis=[dy, dx])
+
+    return te.compute((batch, out_h, out_w, channels), element, name="depthwise_packed")
+
+
+def schedule_depthwise_conv2d_nhwc_packed(
+    conv: te.Tensor, tile: RegisterTile, output: te.Tensor | None = None, target: Target | None = None
+) -> te.Schedule:
+    """Rows outside, then columns, then channels; the whole window is written out."""
+    target = target or Target.current() or Target("llvm")
+    lanes = vector_lanes(target, conv.dtype)
+    output = conv if output is None else output
+    s = te.create_schedule(output.op)
+    local = s.cache_write(conv, "local") if output is conv else conv
+    n, y, x, c = output.op.axis
+    c, c_in = s[output].split(c, factor=lanes * tile.vectors)
+    y, y_in = s[output].split(y, factor=tile.rows)
+    x, x_in = s[output].split(x, factor=tile.columns)
+    vector, lane = s[output].split(c_in, factor=lanes)
+    s[output].reorder(n, y, x, c, y_in, x_in, vector, lane)
+    s[output].parallel(s[output].fuse(n, y))
+    for loop in (y_in, x_in, vector):
+        s[output].unroll(loop)
+    s[output].vectorize(lane)
+    s[local].compute_at(s[output], c)
+    if output is not conv:
+        s[local].set_scope("local")
+    n, y, x, c = s[local].op.axis
+    dy, dx = s[local].op.reduce_axis
+    vector, lane = s[local].split(c, factor=lanes)
+    s[local].reorder(n, dy, dx, y, x, vector, lane)
+    for loop in (dy, dx, y, x, vector):
+        s[local].unroll(loop)
+    s[local].vectorize(lane)
+    return s

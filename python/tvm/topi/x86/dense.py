@@ -1,0 +1,96 @@
+"""Matrix products with a constant right side laid out in the order the inner loop reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm import te, tir
+from tvm.target import Target
+
+from ..utils import const_shape
+from .conv2d import RegisterTile, vector_lanes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["matmul_packed", "pack_matmul_weight", "schedule_matmul_packed"]
+
+
+def pack_matmul_weight(weight: np.ndarray, block: int) -> np.ndarray:
+    """(K, N) weights as (panel, K, block); the last panel is filled up with zeros."""
+    import numpy as np
+
+    depth, filters = weight.shape
+    panels = -(-filters // block)
+    padded = np.zeros((depth, panels * block), weight.dtype)
+    padded[:, :filters] = weight
+    return np.ascontiguousarray(padded.reshape(depth, panels, block).transpose(1, 0, 2))
+
+
+def matmul_packed(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    """data (M, K) times packed weights (panels, K, block), of shape (M, panels * block)."""
+    rows, depth = const_shape(data.shape)
+    panels, _, block = const_shape(weight.shape)
+    k = te.reduce_axis((0, depth), name="k")
+    return te.compute(
+        (rows, panels * block),
+        lambda i, j: te.sum(
+            data[i, k] * weight[tir.floordiv(j, block), k, tir.floormod(j, block)], axis=k
+        ),
+        name="matmul_packed",
+    )
+
+
+def schedule_matmul_packed(
+    product: te.Tensor,
+    tile: RegisterTile,
+    row_block: int | None = None,
+    depth_block: int | None = None,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
+) -> te.Schedule:
+    """Blocks of rows outside, then panels of columns, then register tiles.
+
+    Parameters
+    ----------
+    product : result of :func:`matmul_packed`.
+    tile : `rows` times `columns` rows of the result, `vectors` vectors of its columns.
+    row_block : rows of `data` that should stay in the second-level cache; by default all.
+    depth_block : steps of the reduction after which the tile goes back to memory; by default all.
+    output : elementwise function of `product` to compute while results are in registers.
+    """
+    target = target or Target.current() or Target("llvm")
+    tile.check(target)
+    lanes = vector_lanes(target, product.dtype)
+    output = product if output is None else output
+    s = te.create_schedule(output.op)
+    _, weight = product.op.input_tensors
+    local = s.cache_write(product, "local") if output is product else product
+    i, j = output.op.axis
+    tile_rows = tile.rows * tile.columns
+    block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[0])
+    panel, j = s[output].split(j, factor=lanes * tile.vectors)
+    i, i_in = s[output].split(i, factor=tile_rows)
+    vector, lane = s[output].split(j, factor=lanes)
+    s[output].reorder(block, panel, i, i_in, vector, lane)
+    s[output].parallel(s[output].fuse(block, panel))
+    s[output].unroll(i_in)
+    s[output].unroll(vector)
+    s[output].vectorize(lane)
+    s[local].compute_at(s[output], i)
+    if output is not product:
+        s[local].set_scope("local")
+    i, j = s[local].op.axis
+    (k,) = s[local].op.reduce_axis
+    vector, lane = s[local].split(j, factor=lanes)
+    if depth_block is not None:
+        k_out, k = s[local].split(k, factor=depth_block)
+        s[local].reorder(k_out, k, i, vector, lane)
+    else:
+        s[local].reorder(k, i, vector, lane)
+    s[local].unroll(i)
+    s[local].unroll(vector)
+    s[local].vectorize(lane)
+    if tile.prefetch:
+        s[local].prefetch(weight, k, tile.prefetch)
+    return s
