@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import llvm as _llvm_generator
+from . import llvm_build
 from .codegen import build_module
 from .target import (
     Target,
@@ -22,5 +22,6 @@ __all__ = [
     "cuda",
     "list_target_kinds",
     "llvm",
+    "llvm_build",
     "register_target_kind",
 ]

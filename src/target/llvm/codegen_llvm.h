@@ -72,9 +72,9 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
     std::vector<Value> workspaces;
     /*! \brief Whether the function returns a status, so that it can fail. */
     bool returns_status = false;
-    /*! \brief Whether the current block already ended in a return. */
-    bool returned = false;
     int64_t frame_bytes = 0;
+    /*! \brief Memory in which messages of failed assertions are put together. */
+    Value message;
     struct Load {
       Value value;
       std::string block;

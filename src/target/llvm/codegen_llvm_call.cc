@@ -285,7 +285,10 @@ Value CodeGenLLVM::CallStructGet(const CallNode* op) {
   byte.offset += static_cast<int64_t>(place.offset);
   Value address = t.GetElementPtr("i8", base, Materialize(byte));
   std::string type = LLVMType(place.type);
-  return CastTo(t.Here(type, "load " + type + ", " + address.str()), place.type, op->dtype);
+  std::string load = "load " + type + ", " + address.str();
+  // Arguments do not change during a call, so outside of loops one load serves all readers.
+  Value value = t.level() == 0 ? t.Pure(type, load, 0) : t.Here(type, load);
+  return CastTo(value, place.type, op->dtype);
 }
 
 Value CodeGenLLVM::ErrorText(const PrimExpr& message) {
@@ -308,7 +311,10 @@ Value CodeGenLLVM::ErrorText(const PrimExpr& message) {
     }
   }
   constexpr int kBytes = 1024;
-  Value buffer = t.Alloca("[" + std::to_string(kBytes) + " x i8]", 1, "message");
+  if (frame_->message.ref.empty()) {
+    frame_->message = t.Alloca("[" + std::to_string(kBytes) + " x i8]", 1, "message");
+  }
+  const Value& buffer = frame_->message;
   std::string operands = buffer.str() + ", i64 " + std::to_string(kBytes) + ", ptr " +
                          module_.StringConstant(format);
   for (size_t i = 1; i < call->args.size(); ++i) {
