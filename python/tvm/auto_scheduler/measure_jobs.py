@@ -17,7 +17,7 @@ import numpy as np
 import tvm
 from tvm import te
 from tvm.driver import prepare
-from tvm.target import Target, llvm
+from tvm.target import Target, llvm_build
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform
 from .measure_node import MeasureErrorNo, MeasureInput
@@ -99,7 +99,7 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
         return _failure(MeasureErrorNo.INSTANTIATION_ERROR, error)
     try:
         target = Target(task.target)
-        code = llvm.compile_object(prepare(schedule, args, target, name="main"), target)
+        code = llvm_build.compile_object(prepare(schedule, args, target, name="main"), target)
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_HOST, error)
     result = {
@@ -232,8 +232,8 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     split = arguments["reference_at"] if reference is not None else len(blob)
     device = tvm.device(*arguments["device"])
     try:
-        code = llvm.ObjectCode(blob[:split], tuple(arguments["functions"]))
-        module = llvm.load_object(code)
+        code = llvm_build.ObjectCode(blob[:split], tuple(arguments["functions"]))
+        module = llvm_build.load_object(code)
         function = module[arguments["functions"][0]]
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
@@ -258,7 +258,7 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
 def _reference_outputs(
     reference: dict[str, Any], code: bytes, device: Any
 ) -> dict[int, np.ndarray]:
-    function = llvm.load_object(llvm.ObjectCode(code, tuple(reference["functions"])))
+    function = llvm_build.load_object(llvm_build.ObjectCode(code, tuple(reference["functions"])))
     arrays = _arrays(reference["args"], [], device)
     function[reference["functions"][0]](*arrays)
     device.sync()
