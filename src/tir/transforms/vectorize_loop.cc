@@ -252,10 +252,63 @@ class Vectorizer final : public StmtExprMutator {
   }
   Stmt VisitStmt_(const IfThenElseNode* op) final {
     PrimExpr condition = VisitExpr(op->condition);
-    if (scalarize_ || condition.dtype().is_vector()) return GiveUpStmt(GetRef<Stmt>(op));
+    if (!scalarize_ && condition.dtype().is_vector()) return Guarded(op);
+    if (scalarize_) return GiveUpStmt(GetRef<Stmt>(op));
     Stmt then_case = VisitStmt(op->then_case);
     Stmt else_case = op->else_case.defined() ? VisitStmt(op->else_case) : Stmt();
     return IfThenElse(condition, then_case, else_case);
+  }
+
+  /*!
+   * \brief A branch on which lanes may disagree: vector code where all lanes take it, and a loop
+   * over the lanes where they may not.
+   */
+  Stmt Guarded(const IfThenElseNode* op) {
+    if (!HoldsBetween(op->condition)) return GiveUpStmt(GetRef<Stmt>(op));
+    PrimExpr last_lane = base_ + make_const(base_.dtype(), lanes_ - 1);
+    PrimExpr first = Substitute(op->condition, Map<Var, PrimExpr>{{var_, base_}});
+    PrimExpr last = Substitute(op->condition, Map<Var, PrimExpr>{{var_, last_lane}});
+    auto implies = [this](const PrimExpr& fact, const PrimExpr& claim) {
+      arith::ConstraintContext given(&analyzer_, fact);
+      return analyzer_.CanProve(claim);
+    };
+    PrimExpr fact_first = WithoutLikely(first), fact_last = WithoutLikely(last);
+    bool together = implies(fact_first, fact_last) && implies(fact_last, fact_first);
+    PrimExpr all = together ? first : likely(fact_first && fact_last);
+    Stmt otherwise = op->else_case;
+    if (!together) {
+      otherwise = Scalarize(RenewBindings(GetRef<Stmt>(op)));
+    } else if (otherwise.defined()) {
+      otherwise = VisitStmt(otherwise);
+    }
+    return IfThenElse(all, VisitStmt(op->then_case), otherwise);
+  }
+
+  static PrimExpr WithoutLikely(const PrimExpr& condition) {
+    if (const auto* op = condition.as<AndNode>()) {
+      return WithoutLikely(op->a) && WithoutLikely(op->b);
+    }
+    const auto* call = condition.as<CallNode>();
+    return call != nullptr && call->op.same_as(builtin::likely()) ? call->args[0] : condition;
+  }
+
+  /*! \brief Whether a condition that holds at both ends of a range of the variable holds inside. */
+  bool HoldsBetween(const PrimExpr& condition) {
+    if (const auto* op = condition.as<AndNode>()) {
+      return HoldsBetween(op->a) && HoldsBetween(op->b);
+    }
+    if (const auto* call = condition.as<CallNode>()) {
+      return call->op.same_as(builtin::likely()) && HoldsBetween(call->args[0]);
+    }
+    auto linear = [this](const auto* op) {
+      return op != nullptr && IsLinear(op->a) && IsLinear(op->b);
+    };
+    return linear(condition.as<LTNode>()) || linear(condition.as<LENode>()) ||
+           linear(condition.as<GTNode>()) || linear(condition.as<GENode>());
+  }
+  bool IsLinear(const PrimExpr& expr) {
+    PrimExpr wide = VisitExpr(expr);
+    return wide.dtype().is_scalar() || wide.as<RampNode>() != nullptr;
   }
   Stmt VisitStmt_(const ForNode* op) final {
     PrimExpr min = VisitExpr(op->min);
