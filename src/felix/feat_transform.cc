@@ -1,0 +1,328 @@
+/*!
+ * \file feat_transform.cc
+ * \brief From the features and constraints of a symbolic program to a pack the search evaluates.
+ */
+#include <tvm/felix/feature_pack.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "features.h"
+#include "loop_program.h"
+#include "smooth.h"
+#include "tape_builder.h"
+
+namespace tvm {
+namespace felix {
+
+TVM_REGISTER_NODE(LinearExprNode);
+TVM_REGISTER_NODE(FeaturePackNode);
+
+LinearExpr::LinearExpr(double constant, Map<String, Any> coefficients) {
+  auto node = make_object<LinearExprNode>();
+  node->constant = constant;
+  node->coefficients = std::move(coefficients);
+  data_ = std::move(node);
+}
+
+namespace {
+
+// Rounding of logarithms that should cancel.
+constexpr double kTolerance = 1e-9;
+
+template <typename T>
+NDArray ToNDArray(const std::vector<T>& values, std::vector<int64_t> shape, DataType dtype) {
+  NDArray array = NDArray::Empty(std::move(shape), dtype, Device{kDLCPU, 0});
+  array.CopyFromBytes(values.data(), values.size() * sizeof(T));
+  return array;
+}
+
+/*! \brief The tape over knobs of all feature values, then of both sides of all constraints. */
+TapeData KnobTape(const ProgramFeatures& features, const std::vector<Constraint>& constraints,
+                  const ExponentSpace& space) {
+  std::unordered_map<std::string, TapeVar> ranges;
+  for (const ExponentSpace::Group& group : space.groups()) {
+    auto extent = static_cast<double>(group.extent);
+    for (int knob : group.tiles) {
+      const std::string& name = space.knobs()[knob].name;
+      ranges[name] = {name, true, 1, extent};
+    }
+    const std::string& name = space.knobs()[group.quotient].name;
+    ranges[name] = {name, true, 1, extent};
+  }
+  TapeBuilder builder;
+  ExprToTape convert(&builder, &ranges);
+  for (const std::vector<PrimExpr>& row : features.rows) {
+    for (const PrimExpr& value : row) builder.AddRoot(convert.Convert(value));
+  }
+  for (const Constraint& constraint : constraints) {
+    builder.AddRoot(convert.Convert(constraint.lhs));
+    builder.AddRoot(convert.Convert(constraint.rhs));
+  }
+  return builder.Finish();
+}
+
+class PackMaker {
+ public:
+  PackMaker(const ExponentSpace& space, TapeBuilder* out, FeaturePackNode* pack)
+      : space_(space), out_(out), pack_(pack), smoother_(space, out) {}
+
+  void AddBounds() {
+    for (const Exponent& e : space_.exponents()) {
+      AddLinear(0, {{e.name, -1.0}});
+    }
+    for (const ExponentSpace::Group& group : space_.groups()) {
+      if (group.tiles.empty()) continue;
+      size_t num_primes = space_.knobs()[group.tiles[0]].exponents.size();
+      for (size_t k = 0; k < num_primes; ++k) {
+        std::vector<std::pair<std::string, double>> terms;
+        int upper = 0;
+        for (int tile : group.tiles) {
+          const Exponent& e = space_.exponents()[space_.knobs()[tile].exponents[k]];
+          terms.emplace_back(e.name, 1.0);
+          upper = e.upper;
+        }
+        AddLinear(-upper, terms);
+      }
+    }
+  }
+
+  void AddRows(std::vector<Smoother::Smooth>* values, const TapeData& tape, size_t num_rows) {
+    values_ = values;
+    tape_ = &tape;
+    size_t num_features = FeatureNames().size();
+    for (size_t i = 0; i < num_rows * num_features; ++i) {
+      Smoother::Smooth* value = Root(i);
+      out_->AddRoot(IsNumericFeature(i % num_features) ? smoother_.EmitLog1p(value)
+                                                       : smoother_.Emit(value));
+    }
+    next_root_ = num_rows * num_features;
+  }
+
+  void AddConstraint(const Constraint& constraint) {
+    Smoother::Smooth* lhs = Root(next_root_++);
+    Smoother::Smooth* rhs = Root(next_root_++);
+    auto left = smoother_.LogLinear(*lhs), right = smoother_.LogLinear(*rhs);
+    if (left && right) {
+      std::vector<std::pair<std::string, double>> terms;
+      for (size_t e = 0; e < space_.exponents().size(); ++e) {
+        double coef = left->first[e] - right->first[e];
+        if (std::fabs(coef) > kTolerance) terms.emplace_back(space_.exponents()[e].name, coef);
+      }
+      double constant = left->second - right->second;
+      if (!terms.empty()) {
+        AddLinear(constant, terms);
+      } else {
+        TVM_CHECK(constant <= kTolerance, ValueError)
+            << "features: the constraint " << constraint.name << " cannot be met: "
+            << constraint.lhs << " <= " << constraint.rhs << " is false for every tile size";
+      }
+      return;
+    }
+    TapeBuilder::Index log_left = smoother_.EmitLog(lhs);
+    TapeBuilder::Index value =
+        out_->Op(TapeOp::kSub, log_left, smoother_.EmitLog(rhs));
+    if (out_->IsConst(value)) {
+      TVM_CHECK(out_->ConstValue(value) <= kTolerance, ValueError)
+          << "features: the constraint " << constraint.name << " cannot be met";
+      return;
+    }
+    out_->AddRoot(value);
+    pack_->constraint_names.push_back(constraint.name);
+  }
+
+  Smoother& smoother() { return smoother_; }
+
+ private:
+  Smoother::Smooth* Root(size_t i) { return &(*values_)[tape_->roots[i]]; }
+
+  void AddLinear(double constant, const std::vector<std::pair<std::string, double>>& terms) {
+    Map<String, Any> coefficients;
+    for (const auto& [name, coef] : terms) coefficients.Set(name, coef);
+    pack_->linear_cons.push_back(LinearExpr(constant, coefficients));
+  }
+
+  const ExponentSpace& space_;
+  TapeBuilder* out_;
+  FeaturePackNode* pack_;
+  Smoother smoother_;
+  std::vector<Smoother::Smooth>* values_ = nullptr;
+  const TapeData* tape_ = nullptr;
+  size_t next_root_ = 0;
+};
+
+Array<Any> OrderAsArrays(const std::vector<std::vector<int>>& order) {
+  Array<Any> out;
+  for (const std::vector<int>& row : order) {
+    Array<Any> ids;
+    for (int id : row) ids.push_back(static_cast<int64_t>(id));
+    out.push_back(ids);
+  }
+  return out;
+}
+
+std::vector<std::vector<int>> OrderFromArrays(const Array<Any>& order) {
+  std::vector<std::vector<int>> out;
+  for (const Any& row : order) {
+    out.emplace_back();
+    for (const Any& id : row.cast<Array<Any>>()) {
+      out.back().push_back(static_cast<int>(id.cast<int64_t>()));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::PrimFunc& func,
+                           const arith::VarContext& context) {
+  TVM_CHECK(task->target->GetTargetDeviceType() == kDLCPU, ValueError)
+      << "GetFeaturePack: constraints are defined for processors, the target is "
+      << task->target->str();
+  Machine machine = Machine::Of(task);
+  LoopProgram program = ReadLoopProgram(func, context);
+  ProgramFeatures features =
+      ExtractFeatures(program, machine, ReferencePoint(context), /*order=*/nullptr);
+  std::vector<Constraint> constraints = ExtractCpuConstraints(program, machine, context);
+
+  ExponentSpace space(context);
+  TapeData knob_tape = KnobTape(features, constraints, space);
+  auto pack = make_object<FeaturePackNode>();
+  TapeBuilder builder;
+  PackMaker maker(space, &builder, pack.get());
+  std::vector<Smoother::Smooth> values = maker.smoother().Translate(knob_tape);
+  maker.AddBounds();
+  maker.AddRows(&values, knob_tape, features.rows.size());
+  for (const Constraint& constraint : constraints) maker.AddConstraint(constraint);
+
+  TapeData tape = builder.Finish();
+  for (const std::string& name : FeatureNames()) pack->feature_names.push_back(name);
+  for (const std::string& name : features.store_names) pack->store_names.push_back(name);
+  pack->n_stores = static_cast<int>(features.rows.size());
+  std::vector<double> lower, upper;
+  for (const TapeVar& var : tape.vars) {
+    pack->var_names.push_back(var.name);
+    lower.push_back(var.lower);
+    upper.push_back(var.upper);
+  }
+  int64_t n = tape.size(), v = static_cast<int64_t>(tape.vars.size());
+  pack->tape_ops = ToNDArray(tape.ops, {n}, DataType::UInt(8));
+  pack->tape_args = ToNDArray(tape.args, {n, 3}, DataType::Int(32));
+  pack->tape_payload = ToNDArray(tape.payload, {n}, DataType::Int(64));
+  pack->tape_roots =
+      ToNDArray(tape.roots, {static_cast<int64_t>(tape.roots.size())}, DataType::Int(32));
+  pack->var_lower = ToNDArray(lower, {v}, DataType::Float(64));
+  pack->var_upper = ToNDArray(upper, {v}, DataType::Float(64));
+  for (const ExponentSpace::Knob& knob : space.knobs()) {
+    if (knob.is_quotient) continue;
+    Array<Any> factors;
+    for (int e : knob.exponents) {
+      const Exponent& exponent = space.exponents()[e];
+      factors.push_back(Array<Any>{exponent.prime, String(exponent.name)});
+    }
+    pack->var_factors.Set(knob.name, factors);
+    pack->fixed_factors.Set(knob.name, knob.scale);
+  }
+  pack->buffer_order = OrderAsArrays(features.buffer_order);
+  return FeaturePack(ObjectPtr<Object>(pack));
+}
+
+TVM_REGISTER_GLOBAL("felix.GetFeaturePack").set_body_typed(GetFeaturePack);
+
+TVM_REGISTER_GLOBAL("felix.LinearExprAsPrimExpr").set_body_typed([](LinearExpr linear) {
+  PrimExpr sum = FloatImm(DataType::Float(64), linear->constant);
+  for (const auto& [name, coef] : linear->coefficients) {
+    tir::Var var(name, DataType::Float(64));
+    sum = sum + var * FloatImm(DataType::Float(64), coef.cast<double>());
+  }
+  return sum;
+});
+
+TVM_REGISTER_GLOBAL("felix.FeatureNames").set_body_typed([] {
+  Array<String> out;
+  for (const std::string& name : FeatureNames()) out.push_back(name);
+  return out;
+});
+
+/*
+ * Raw features of a program: [store names, rows of float64 expressions, buffer order]. The order
+ * may be given, from the pack of the sketch, so that the rows agree with it; null to choose it.
+ */
+TVM_REGISTER_GLOBAL("felix.ExtractFeatures")
+    .set_body_typed([](auto_scheduler::SearchTask task, tir::PrimFunc func,
+                       arith::VarContext context, Optional<Array<Any>> order) {
+      std::vector<std::vector<int>> slots;
+      if (order.defined()) slots = OrderFromArrays(order.value());
+      ProgramFeatures features =
+          ExtractFeatures(ReadLoopProgram(func, context), Machine::Of(task),
+                          ReferencePoint(context), order.defined() ? &slots : nullptr);
+      Array<String> names;
+      Array<Any> rows;
+      for (const std::string& name : features.store_names) names.push_back(name);
+      for (const std::vector<PrimExpr>& row : features.rows) {
+        rows.push_back(Array<PrimExpr>(row.begin(), row.end()));
+      }
+      return Array<Any>{names, rows, OrderAsArrays(features.buffer_order)};
+    });
+
+/*
+ * Features of a program without knobs as a model sees them: float64[stores, features], numeric
+ * ones as ln(1 + value).
+ */
+TVM_REGISTER_GLOBAL("felix.ConcreteFeatures")
+    .set_body_typed([](auto_scheduler::SearchTask task, tir::PrimFunc func,
+                       Optional<Array<Any>> order) {
+      std::vector<std::vector<int>> slots;
+      if (order.defined()) slots = OrderFromArrays(order.value());
+      arith::VarContext none = arith::VarContext::Make();
+      ProgramFeatures features =
+          ExtractFeatures(ReadLoopProgram(func, none), Machine::Of(task), {},
+                          order.defined() ? &slots : nullptr);
+      std::vector<double> out;
+      for (const std::vector<PrimExpr>& row : features.rows) {
+        std::vector<double> values = EvaluateAt(row, {});
+        for (size_t i = 0; i < values.size(); ++i) {
+          out.push_back(IsNumericFeature(i) ? std::log1p(values[i]) : values[i]);
+        }
+      }
+      return ToNDArray(out,
+                       {static_cast<int64_t>(features.rows.size()),
+                        static_cast<int64_t>(FeatureNames().size())},
+                       DataType::Float(64));
+    });
+
+/*
+ * Expressions over variables as a tape: [ops, args, payload, roots, names, lower, upper,
+ * is_integer].
+ */
+TVM_REGISTER_GLOBAL("felix.ExprsToTape").set_body_typed([](Array<PrimExpr> exprs) {
+  TapeBuilder builder;
+  ExprToTape convert(&builder);
+  for (const PrimExpr& e : exprs) builder.AddRoot(convert.Convert(e));
+  TapeData tape = builder.Finish();
+  Array<String> names;
+  std::vector<double> lower, upper;
+  std::vector<uint8_t> integer;
+  for (const TapeVar& var : tape.vars) {
+    names.push_back(var.name);
+    lower.push_back(var.lower);
+    upper.push_back(var.upper);
+    integer.push_back(var.is_integer ? 1 : 0);
+  }
+  int64_t n = tape.size(), v = static_cast<int64_t>(tape.vars.size());
+  return Array<Any>{
+      ToNDArray(tape.ops, {n}, DataType::UInt(8)),
+      ToNDArray(tape.args, {n, 3}, DataType::Int(32)),
+      ToNDArray(tape.payload, {n}, DataType::Int(64)),
+      ToNDArray(tape.roots, {static_cast<int64_t>(tape.roots.size())}, DataType::Int(32)),
+      names,
+      ToNDArray(lower, {v}, DataType::Float(64)),
+      ToNDArray(upper, {v}, DataType::Float(64)),
+      ToNDArray(integer, {v}, DataType::UInt(8))};
+});
+
+}  // namespace felix
+}  // namespace tvm

@@ -1,0 +1,245 @@
+/*!
+ * \file loop_program.cc
+ */
+#include "loop_program.h"
+
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tvm {
+namespace felix {
+
+using namespace tir;
+using arith::IntSet;
+
+PrimExpr ToReal(const PrimExpr& e) { return cast(DataType::Float(64), e); }
+
+PrimExpr RealConst(double value) { return FloatImm(DataType::Float(64), value); }
+
+PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b) {
+  if (is_one(cond)) return a;
+  if (is_zero(cond) || a.same_as(b)) return b;
+  return Select(cond, a, b);
+}
+
+namespace {
+
+class Reader : public StmtExprVisitor {
+ public:
+  Reader(const PrimFunc& func, const arith::VarContext& context) {
+    program_.analyzer = std::make_shared<arith::Analyzer>();
+    context.BindTo(program_.analyzer.get());
+    for (const auto& [param, buffer] : func->buffer_map) buffer_ids_.emplace(buffer.get(), -1);
+    VisitStmt(func->body);
+  }
+
+  LoopProgram Take() { return std::move(program_); }
+
+ private:
+  using StmtExprVisitor::VisitExpr_;
+  using StmtExprVisitor::VisitStmt_;
+
+  arith::Analyzer& analyzer() { return *program_.analyzer; }
+
+  int BufferId(const Buffer& buffer) {
+    auto it = buffer_ids_.find(buffer.get());
+    if (it != buffer_ids_.end() && it->second >= 0) return it->second;
+    int id = static_cast<int>(program_.buffers.size());
+    program_.buffers.push_back(buffer);
+    buffer_ids_[buffer.get()] = id;
+    return id;
+  }
+
+  // The greatest value of an extent while the outer loops run.
+  PrimExpr GreatestExtent(const PrimExpr& extent) {
+    PrimExpr simple = analyzer().Simplify(extent);
+    if (as_const_int(simple)) return simple;
+    IntSet values = arith::EvalSet(simple, domains_, &analyzer());
+    return values.HasUpperBound() ? analyzer().Simplify(values.max()) : simple;
+  }
+
+  template <typename F>
+  void InLoop(LoopInfo info, F body) {
+    info.min = analyzer().Simplify(info.min);
+    info.extent = GreatestExtent(info.extent);
+    Range range = Range::FromMinExtent(info.min, info.extent);
+    const VarNode* var = info.var.get();
+    if (!is_one(info.extent)) {
+      domains_[var] = arith::EvalSet(range, domains_, &analyzer());
+      analyzer().Bind(info.var, range, /*allow_override=*/true);
+    } else {
+      analyzer().Bind(info.var, info.min, /*allow_override=*/true);
+    }
+    bool trivial = is_one(info.extent);
+    // A loop that runs once is no loop: lowering a concrete program drops most of them, so none
+    // may count.
+    if (!trivial) loops_.push_back(std::make_shared<LoopInfo>(std::move(info)));
+    body();
+    if (!trivial) loops_.pop_back();
+    domains_.erase(var);
+  }
+
+  void VisitStmt_(const ForNode* op) override {
+    LoopInfo info;
+    info.var = op->loop_var;
+    info.min = op->min;
+    info.extent = op->extent;
+    info.kind = op->kind;
+    if (op->kind == ForKind::kThreadBinding && op->thread_binding.defined()) {
+      info.thread_tag = op->thread_binding.value()->thread_tag;
+    }
+    InLoop(std::move(info), [&] { VisitStmt(op->body); });
+  }
+
+  void VisitStmt_(const AttrStmtNode* op) override {
+    const auto* axis = op->node.as<IterVarNode>();
+    if (axis && (op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread)) {
+      LoopInfo info;
+      info.var = axis->var;
+      info.min = make_zero(axis->var.dtype());
+      info.extent = op->value;
+      info.kind = ForKind::kThreadBinding;
+      info.thread_tag = op->attr_key == tir::attr::virtual_thread ? "vthread"
+                                                             : std::string(axis->thread_tag);
+      InLoop(std::move(info), [&] { VisitStmt(op->body); });
+    } else if (op->attr_key == tir::attr::pragma_auto_unroll_max_step) {
+      PrimExpr outer = unroll_step_;
+      unroll_step_ = op->value;
+      VisitStmt(op->body);
+      unroll_step_ = outer;
+    } else {
+      VisitStmt(op->body);
+    }
+  }
+
+  void VisitStmt_(const IfThenElseNode* op) override {
+    // Guards of tiles at the border hold nearly always; both arms of other branches count.
+    VisitStmt(op->then_case);
+    const auto* call = op->condition.as<CallNode>();
+    bool guard = call && call->op.same_as(builtin::likely());
+    if (op->else_case.defined() && !guard) VisitStmt(op->else_case);
+  }
+
+  void VisitStmt_(const BufferRealizeNode* op) override {
+    RealizeInfo info{BufferId(op->buffer), loops_, {}};
+    for (const Range& bound : op->bounds) info.extents.push_back(GreatestExtent(bound->extent));
+    program_.realizes.push_back(std::move(info));
+    VisitStmt(op->body);
+  }
+
+  void VisitStmt_(const BufferStoreNode* op) override {
+    StoreInfo store;
+    store.buffer = BufferId(op->buffer);
+    store.value = op->value;
+    store.loops = loops_;
+    store.auto_unroll_max_step = unroll_step_;
+    std::vector<AccessInfo>& accesses = store.accesses;
+    accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}});
+    PostOrderVisit(op->value, [&](const ObjectRef& node) {
+      const auto* load = node.as<BufferLoadNode>();
+      if (!load) return;
+      int id = BufferId(load->buffer);
+      auto it = std::find_if(accesses.begin(), accesses.end(),
+                             [id](const AccessInfo& a) { return a.buffer == id; });
+      if (it == accesses.end()) {
+        accesses.push_back({id, AccessType::kRead, {SimplifyAll(load->indices)}, {}, {}});
+      } else {
+        if (it->type == AccessType::kWrite) it->type = AccessType::kReadWrite;
+        AddIndices(&it->indices, SimplifyAll(load->indices));
+      }
+    });
+    for (AccessInfo& access : accesses) FindRegions(&access);
+    program_.stores.push_back(std::move(store));
+  }
+
+  Array<PrimExpr> SimplifyAll(const Array<PrimExpr>& indices) {
+    Array<PrimExpr> out;
+    for (const PrimExpr& index : indices) out.push_back(analyzer().Simplify(index));
+    return out;
+  }
+
+  // An index tuple that is there already touches nothing new.
+  void AddIndices(std::vector<Array<PrimExpr>>* tuples, const Array<PrimExpr>& indices) {
+    for (const Array<PrimExpr>& known : *tuples) {
+      bool same = known.size() == indices.size();
+      for (size_t d = 0; same && d < indices.size(); ++d) {
+        same = analyzer().CanProveEqual(known[d], indices[d]);
+      }
+      if (same) return;
+    }
+    tuples->push_back(indices);
+  }
+
+  void FindRegions(AccessInfo* access) {
+    size_t n = loops_.size(), num_dims = access->indices[0].size();
+    access->extents.assign(n + 1, std::vector<PrimExpr>(num_dims));
+    const Buffer& buffer = program_.buffers[access->buffer];
+    for (size_t d = 0; d < num_dims; ++d) {
+      std::vector<IntSet> sets;
+      for (const Array<PrimExpr>& tuple : access->indices) {
+        sets.push_back(IntSet::SinglePoint(tuple[d]));
+      }
+      PrimExpr inner;  // extent at the loop inside
+      for (size_t level = n + 1; level-- > 0;) {
+        bool moved = level == n;
+        if (level < n) {
+          const VarNode* var = loops_[level]->var.get();
+          std::unordered_map<const VarNode*, IntSet> domain{{var, OwnRange(*loops_[level])}};
+          for (IntSet& set : sets) {
+            if (!Mentions(set, var)) continue;
+            moved = true;
+            set = arith::EvalSet(set, domain, &analyzer());
+          }
+        }
+        if (moved) inner = HullExtent(sets, buffer->shape[d]);
+        access->extents[level][d] = inner;
+      }
+    }
+    for (const std::vector<PrimExpr>& extents : access->extents) {
+      PrimExpr product = RealConst(1);
+      for (const PrimExpr& extent : extents) product = product * ToReal(extent);
+      access->touched.push_back(product);
+    }
+  }
+
+  // The loop's values with the outer loops fixed.
+  IntSet OwnRange(const LoopInfo& loop) { return IntSet::FromMinExtent(loop.min, loop.extent); }
+
+  static bool Mentions(const IntSet& set, const VarNode* var) {
+    bool found = false;
+    for (const PrimExpr& end : {set.min(), set.max()}) {
+      PostOrderVisit(end, [&](const ObjectRef& node) { found = found || node.get() == var; });
+    }
+    return found;
+  }
+
+  PrimExpr HullExtent(const std::vector<IntSet>& sets, const PrimExpr& whole) {
+    IntSet hull = sets.size() == 1
+                      ? sets[0]
+                      : arith::Union(Array<IntSet>(sets.begin(), sets.end()), &analyzer());
+    if (!hull.HasLowerBound() || !hull.HasUpperBound()) return analyzer().Simplify(whole);
+    if (hull.IsSinglePoint()) return make_const(whole.dtype(), 1);
+    PrimExpr extent = GreatestExtent(hull.max() - hull.min() + 1);
+    return is_positive_const(extent) || !as_const_int(extent) ? extent
+                                                              : make_const(extent.dtype(), 1);
+  }
+
+  LoopProgram program_;
+  std::unordered_map<const Object*, int> buffer_ids_;
+  std::unordered_map<const VarNode*, IntSet> domains_;
+  std::vector<LoopRef> loops_;
+  PrimExpr unroll_step_ = IntImm(DataType::Int(32), 0);
+};
+
+}  // namespace
+
+LoopProgram ReadLoopProgram(const PrimFunc& func, const arith::VarContext& context) {
+  return Reader(func, context).Take();
+}
+
+}  // namespace felix
+}  // namespace tvm

@@ -1,0 +1,92 @@
+/*!
+ * \file loop_program.h
+ * \brief A lowered program as features and constraints see it: loops with one extent each, the
+ *        stores below them, and the accesses of each store.
+ */
+#ifndef TVM_FELIX_LOOP_PROGRAM_H_
+#define TVM_FELIX_LOOP_PROGRAM_H_
+
+#include <tvm/arith/analyzer.h>
+#include <tvm/arith/var_context.h>
+#include <tvm/tir/function.h>
+#include <tvm/tir/stmt.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tvm {
+namespace felix {
+
+enum class AccessType { kRead, kWrite, kReadWrite };
+
+/*!
+ * \brief One loop, or one thread axis, which acts as a parallel loop.
+ *
+ * `extent` is the greatest number of trips over all values of the outer loops.
+ */
+struct LoopInfo {
+  tir::Var var;
+  PrimExpr min;
+  PrimExpr extent;
+  tir::ForKind kind = tir::ForKind::kSerial;
+  std::string thread_tag;  // empty unless it is a thread axis; "vthread" for a virtual thread
+
+  bool is_thread() const { return !thread_tag.empty(); }
+};
+using LoopRef = std::shared_ptr<LoopInfo>;
+
+/*! \brief All places where one store touches one buffer. */
+struct AccessInfo {
+  int buffer;  // number of the buffer in order of first mention
+  AccessType type;
+  std::vector<Array<PrimExpr>> indices;
+  /*!
+   * \brief extents[i][d]: how many values the hull of dimension d has while loops i and those
+   *        inside it run; extents[loops.size()] is one body.
+   */
+  std::vector<std::vector<PrimExpr>> extents;
+  /*! \brief touched[i]: product of extents[i], float64. */
+  std::vector<PrimExpr> touched;
+};
+
+/*! \brief One store with everything around it. */
+struct StoreInfo {
+  int buffer;
+  PrimExpr value;
+  std::vector<LoopRef> loops;  // outermost first
+  std::vector<AccessInfo> accesses;
+  PrimExpr auto_unroll_max_step;
+};
+
+/*! \brief Memory that exists inside some loops. */
+struct RealizeInfo {
+  int buffer;
+  std::vector<LoopRef> loops;
+  std::vector<PrimExpr> extents;
+};
+
+struct LoopProgram {
+  std::vector<tir::Buffer> buffers;
+  std::vector<StoreInfo> stores;
+  std::vector<RealizeInfo> realizes;
+  /*! \brief Knows the knobs and the ranges of all loops. */
+  std::shared_ptr<arith::Analyzer> analyzer;
+
+  int element_bytes(int buffer) const {
+    return (buffers[buffer]->dtype.bits() * buffers[buffer]->dtype.lanes() + 7) / 8;
+  }
+};
+
+/*! \brief Read a program whose buffers are not flattened yet. */
+LoopProgram ReadLoopProgram(const tir::PrimFunc& func, const arith::VarContext& context);
+
+// Numbers of a feature are float64: products of extents pass the range of the index type.
+PrimExpr ToReal(const PrimExpr& e);
+PrimExpr RealConst(double value);
+/*! \brief `cond ? a : b`, decided where the condition is a constant. */
+PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b);
+
+}  // namespace felix
+}  // namespace tvm
+#endif  // TVM_FELIX_LOOP_PROGRAM_H_
