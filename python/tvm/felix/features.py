@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
 
 import tvm._ffi
 from tvm.runtime import Object
+
+from .tape import Tape, TapeVar
 
 __all__ = ["FeaturePackPy", "LinearExpr"]
 
@@ -31,12 +36,15 @@ class LinearExpr(Object):
 class FeaturePackPy(Object):
     """Features and constraints of one sketch (Felix, ASPLOS 2024, section 4).
 
-    Native fields: `var_names` (free exponent variables, the columns of a point), `feature_names`
-    (of one row), `constraint_names` (of the constraints that are not linear), `n_stores` (rows),
-    `tape_ops`, `tape_args`, `tape_payload`, `tape_roots` (the tape as byte strings of uint8,
-    int32, int64 and int32), `var_lower`, `var_upper`, `linear_cons` (of LinearExpr, each <= 0) and
-    `var_factors` (knob to list of [prime, exponent variable]) and `fixed_factors` (knob to the
-    part of its value that is not free). Roots are the features, row by row, then the constraints.
+    Every knob is a product of powers of the primes of its extent; the exponents are the variables.
+    Where they are integers, the features are those of the concrete program; in between they are
+    interpolated so that gradients exist.
+
+    Native fields: `var_names` (columns of a point), `feature_names` (of one row), `store_names`
+    (of the rows), `constraint_names` (of the constraints that are not linear), `n_stores`,
+    `linear_cons` (of LinearExpr, each <= 0), `var_factors` (knob to pairs of prime and exponent
+    variable), `fixed_factors` (knob to the part of its value that is not free) and
+    `buffer_order` (which buffers the slots of each row describe).
     """
 
     @property
@@ -53,3 +61,35 @@ class FeaturePackPy(Object):
     def n_constraints(self) -> int:
         """Number of constraints that are not linear in the exponents."""
         return len(self.constraint_names)
+
+    @cached_property
+    def tape(self) -> Tape:
+        """Features row by row, then the constraints that are not linear, over the exponents."""
+        variables = [
+            TapeVar(str(name), False, float(lower), float(upper))
+            for name, lower, upper in zip(
+                self.var_names, self.var_lower.numpy(), self.var_upper.numpy()
+            )
+        ]
+        return Tape(
+            self.tape_ops.numpy(),
+            self.tape_args.numpy(),
+            self.tape_payload.numpy(),
+            self.tape_roots.numpy(),
+            tuple(variables),
+        )
+
+    def linear_constraints(self) -> tuple[np.ndarray, np.ndarray]:
+        """A of shape (n_linear, n_variables) and b of shape (n_linear,): ``A x + b <= 0``."""
+        column = {name: i for i, name in enumerate(self.variables)}
+        matrix = np.zeros((len(self.linear_cons), len(column)))
+        offset = np.zeros(len(self.linear_cons))
+        for row, linear in enumerate(self.linear_cons):
+            offset[row] = float(linear.constant)
+            for name, coefficient in linear.coefficients.items():
+                matrix[row, column[str(name)]] = float(coefficient)
+        return matrix, offset
+
+    def fixed_factor(self, knob: str) -> int:
+        """The part of a knob's value that no exponent changes."""
+        return int(self.fixed_factors[knob])
