@@ -379,18 +379,19 @@ class StoreAnalyzer {
     return traffic;
   }
 
-  // Whether dimension d of an index moves with a loop, and by how much per trip.
+  // Whether one index moves with a loop at all, whether it does in the first trip, and how far.
   struct Movement {
-    PrimExpr moves;  // bool
-    PrimExpr step;   // float64
+    PrimExpr moves, moves_at_once;  // bool
+    PrimExpr step;                  // float64
   };
 
-  Movement MovementOf(const PrimExpr& index, const LoopInfo& loop) const {
+  Movement MovementOf(const PrimExpr& index, size_t i) const {
+    const LoopInfo& loop = *store_.loops[i];
     bool mentioned = false;
     PostOrderVisit(index, [&](const ObjectRef& node) {
       mentioned = mentioned || node.same_as(loop.var);
     });
-    if (!mentioned) return {const_false(), RealConst(0)};
+    if (!mentioned) return {const_false(), const_false(), RealConst(0)};
     arith::Analyzer& analyzer = *program_.analyzer;
     Map<Var, PrimExpr> origin;
     for (const LoopRef& other : store_.loops) origin.Set(other->var, other->min);
@@ -402,25 +403,11 @@ class StoreAnalyzer {
     } else if (!analyzer.CanProve(step >= 0)) {
       step = max(step, make_zero(step.dtype()) - step);
     }
-    // A linear index moves in every trip. One with a quotient or a remainder, of fused loops, moves
-    // if it takes more than one value.
-    bool linear = true;
-    PostOrderVisit(index, [&](const ObjectRef& node) {
-      linear = linear && !node.as<FloorDivNode>() && !node.as<FloorModNode>() &&
-               !node.as<MinNode>() && !node.as<MaxNode>() && !node.as<SelectNode>();
-    });
-    if (linear) return {const_true(), ToReal(step)};
-    Map<Var, PrimExpr> others;
-    for (const LoopRef& other : store_.loops) {
-      if (other.get() != &loop) others.Set(other->var, other->min);
-    }
-    arith::IntSet values =
-        arith::EvalSet(Substitute(index, others),
-                       {{loop.var, arith::IntSet::FromMinExtent(loop.min, loop.extent)}},
-                       program_.analyzer.get());
-    if (!values.HasLowerBound() || !values.HasUpperBound()) return {const_true(), ToReal(step)};
-    PrimExpr spread = analyzer.Simplify(values.max() - values.min() + 1);
-    return {IsMoreThanOne(spread), ToReal(step)};
+    if (IsLinearIndex(index)) return {const_true(), const_true(), ToReal(step)};
+    // One with a quotient or a remainder, of fused loops, moves if it takes several values.
+    std::vector<LoopRef> alone{store_.loops[i]};
+    return {IsMoreThanOne(analyzer.Simplify(IndexExtent(index, alone))),
+            analyzer.Simplify(step != make_zero(step.dtype())), ToReal(step)};
   }
 
   // Whether any index of the access moves with loop i.
@@ -428,7 +415,7 @@ class StoreAnalyzer {
     PrimExpr out = const_false();
     for (const Array<PrimExpr>& tuple : access.indices) {
       for (const PrimExpr& index : tuple) {
-        out = EitherOf(out, MovementOf(index, *store_.loops[i]).moves);
+        out = EitherOf(out, MovementOf(index, i).moves);
       }
     }
     return out;
@@ -442,12 +429,12 @@ class StoreAnalyzer {
       PrimExpr stride = RealConst(0), row = RealConst(1);
       std::vector<std::pair<Movement, PrimExpr>> dims;
       for (size_t d = tuple.size(); d-- > 0;) {
-        dims.emplace_back(MovementOf(tuple[d], *store_.loops[i]), row);
+        dims.emplace_back(MovementOf(tuple[d], i), row);
         row = row * ToReal(shape[d]);
       }
       // The last dimension that moves decides.
       for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
-        stride = Choose(it->first.moves, it->first.step * it->second, stride);
+        stride = Choose(it->first.moves_at_once, it->first.step * it->second, stride);
       }
       least = least.defined() ? min(least, stride) : stride;
     }
@@ -478,16 +465,16 @@ class StoreAnalyzer {
     out->lines = max(div(trips(), max(skipped, RealConst(1))) * part, RealConst(1));
   }
 
-  // Bytes of the buffer's longest contiguous run: the last dimension touched as a whole.
+  // Bytes of a contiguous run: the last dimensions as far as they are touched as a whole, times what
+  // is touched of the one before them.
   void Contiguity(const AccessInfo& access, double width, BufferFeatures* out) const {
     const Array<PrimExpr>& shape = program_.buffers[access.buffer]->shape;
     const std::vector<PrimExpr>& region = access.extents[0];
     arith::Analyzer& analyzer = *program_.analyzer;
     PrimExpr run = RealConst(width), searching = const_true();
     for (size_t d = region.size(); d-- > 0;) {
-      PrimExpr whole = analyzer.Simplify(region[d] == shape[d]);
-      run = Choose(BothOf(searching, whole), RealConst(width) * ToReal(region[d]), run);
-      searching = BothOf(searching, Opposite(whole));
+      run = Choose(searching, run * ToReal(region[d]), run);
+      searching = BothOf(searching, analyzer.Simplify(region[d] == shape[d]));
     }
     PrimExpr line = min(run, RealConst(machine_.cache_line_bytes));
     out->unique_lines = max(div(out->unique_bytes, line), RealConst(1));

@@ -26,6 +26,60 @@ PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b) {
   return Select(cond, a, b);
 }
 
+bool IsLinearIndex(const PrimExpr& index) {
+  bool linear = true;
+  PostOrderVisit(index, [&](const ObjectRef& node) {
+    linear = linear && !node.as<FloorDivNode>() && !node.as<FloorModNode>() &&
+             !node.as<MinNode>() && !node.as<MaxNode>() && !node.as<SelectNode>();
+  });
+  return linear;
+}
+
+PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops) {
+  PrimExpr one = make_const(index.dtype(), 1);
+  auto extent = [&loops](const PrimExpr& e) { return IndexExtent(e, loops); };
+  auto stands_still = [&loops](const PrimExpr& e) {
+    bool still = true;
+    PostOrderVisit(e, [&](const ObjectRef& node) {
+      for (const LoopRef& loop : loops) still = still && !node.same_as(loop->var);
+    });
+    return still;
+  };
+  if (stands_still(index)) return one;
+  if (index.as<VarNode>()) {
+    for (const LoopRef& loop : loops) {
+      if (index.same_as(loop->var)) return loop->extent;
+    }
+  }
+  if (const auto* op = index.as<AddNode>()) return extent(op->a) + extent(op->b) - one;
+  if (const auto* op = index.as<SubNode>()) return extent(op->a) + extent(op->b) - one;
+  if (const auto* op = index.as<MulNode>()) {
+    for (auto [x, factor] : {std::make_pair(op->a, op->b), std::make_pair(op->b, op->a)}) {
+      if (!stands_still(factor)) continue;
+      const int64_t* number = as_const_int(factor);
+      PrimExpr scale = number && *number < 0 ? make_const(factor.dtype(), -*number) : factor;
+      return scale * (extent(x) - one) + one;
+    }
+    return extent(op->a) * extent(op->b);
+  }
+  if (const auto* op = index.as<FloorDivNode>(); op && stands_still(op->b)) {
+    return floordiv(extent(op->a) + op->b - one, op->b);
+  }
+  if (const auto* op = index.as<FloorModNode>(); op && stands_still(op->b)) {
+    return min(extent(op->a), op->b);
+  }
+  if (const auto* op = index.as<MinNode>()) return max(extent(op->a), extent(op->b));
+  if (const auto* op = index.as<MaxNode>()) return max(extent(op->a), extent(op->b));
+  if (const auto* op = index.as<SelectNode>()) {
+    return extent(op->true_value) + extent(op->false_value);
+  }
+  if (const auto* op = index.as<CastNode>()) return cast(index.dtype(), extent(op->value));
+  // An index that is read from memory can be anything: every trip is a value of its own.
+  PrimExpr trips = one;
+  for (const LoopRef& loop : loops) trips = trips * loop->extent;
+  return trips;
+}
+
 namespace {
 
 class Reader : public StmtExprVisitor {
@@ -179,6 +233,23 @@ class Reader : public StmtExprVisitor {
     access->extents.assign(n + 1, std::vector<PrimExpr>(num_dims));
     const Buffer& buffer = program_.buffers[access->buffer];
     for (size_t d = 0; d < num_dims; ++d) {
+      bool linear = true;
+      for (const Array<PrimExpr>& tuple : access->indices) {
+        linear = linear && IsLinearIndex(tuple[d]);
+      }
+      if (!linear) {
+        // The tuple that moves most stands for all.
+        for (size_t level = 0; level <= n; ++level) {
+          std::vector<LoopRef> inside(loops_.begin() + level, loops_.end());
+          PrimExpr most;
+          for (const Array<PrimExpr>& tuple : access->indices) {
+            PrimExpr extent = IndexExtent(tuple[d], inside);
+            most = most.defined() ? max(most, extent) : extent;
+          }
+          access->extents[level][d] = analyzer().Simplify(most);
+        }
+        continue;
+      }
       std::vector<IntSet> sets;
       for (const Array<PrimExpr>& tuple : access->indices) {
         sets.push_back(IntSet::SinglePoint(tuple[d]));

@@ -81,6 +81,17 @@ struct LoopProgram {
 /*! \brief Read a program whose buffers are not flattened yet. */
 LoopProgram ReadLoopProgram(const tir::PrimFunc& func, const arith::VarContext& context);
 
+/*! \brief Whether an index is without quotients, remainders, minima and choices. */
+bool IsLinearIndex(const PrimExpr& index);
+/*!
+ * \brief How many values an index takes while `loops` run and all others stand still, int.
+ *
+ * Quotients and remainders count as if their operand started at a multiple of the divisor. That is
+ * exact where tiles divide evenly, and elsewhere the same for a program lowered with symbols and
+ * with numbers, which a sharper bound, taken where the numbers happen to allow it, would not be.
+ */
+PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops);
+
 // Numbers of a feature are float64: products of extents pass the range of the index type.
 PrimExpr ToReal(const PrimExpr& e);
 PrimExpr RealConst(double value);
