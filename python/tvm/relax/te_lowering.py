@@ -11,7 +11,7 @@ from tvm import te, tir
 from tvm.ir import RelayExpr
 
 from .expr import Call, Function, ShapeExpr, Tuple, Var
-from .op import attrs_of, op_spec, scalar_value
+from .op import attrs_of, number_operands, op_spec
 from .struct_info import StructInfo, static_shape, tensor_fields
 
 __all__ = ["TEFunction", "call_flop", "function_to_te", "tensors_flop"]
@@ -46,10 +46,13 @@ def _compute(call: Call, env: dict[Var, Any]) -> te.Tensor | list[te.Tensor]:
             return tuple(int(extent) for extent in expr.values)
         if isinstance(expr, Tuple):
             return [operand(item) for item in expr.fields]
-        number = scalar_value(expr)
-        return env[expr] if number is None else number
+        return env[expr]
 
-    result = op_spec(call.op).compute(*(operand(arg) for arg in call.args), **attrs_of(call))
+    operands = (
+        operand(arg) if number is None else number
+        for arg, number in zip(call.args, number_operands(call.args))
+    )
+    result = op_spec(call.op).compute(*operands, **attrs_of(call))
     return result if isinstance(result, te.Tensor) else list(result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,12 +134,15 @@ class Module(Object):
         """
         _ffi_api.ModuleSaveToFile(self, str(path), fmt or Path(path).suffix.removeprefix("."))
 
-    def export_library(self, path: str | Path, cc: str | None = None) -> None:
+    def export_library(
+        self, path: str | Path, cc: str | None = None, addons: Sequence[str | Path] = ()
+    ) -> None:
         """Link the module into a shared library that `load_module` reads back.
 
         Parameters
         ----------
         cc : C compiler used as linker; ``cc``, ``gcc`` or ``clang``, whichever is found first.
+        addons : C sources and objects to compile and link into the library.
 
         Raises
         ------
@@ -157,7 +160,8 @@ class Module(Object):
                 objects.append(str(Path(folder) / f"module{i}.o"))
                 module.save(objects[-1], "o")
             # Calls into the runtime stay open: the process that loads the library provides them.
-            command = [linker, "-shared", "-fPIC", "-o", str(path), *objects, "-lm"]
+            parts = [*objects, *map(str, addons)]
+            command = [linker, "-shared", "-fPIC", "-o", str(path), *parts, "-lm"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise error.RuntimeError(f"Module.export_library: linking failed:\n{done.stderr}")

@@ -2,7 +2,7 @@
 
 from . import basic, nn
 from . import computations as computations
-from .base import attrs_of, call_tir, infer_struct_info, make_call, scalar_value
+from .base import attrs_of, call_tir, infer_struct_info, make_call, number_operands
 from .basic import *  # noqa: F403
 from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
 
@@ -16,8 +16,8 @@ __all__ = [
     "infer_struct_info",
     "make_call",
     "nn",
+    "number_operands",
     "op_spec",
     "register",
-    "scalar_value",
     *basic.__all__,
 ]

@@ -18,7 +18,7 @@ from ..struct_info import (
 )
 from .registry import get_op, op_spec
 
-__all__ = ["attrs_of", "call_tir", "infer_struct_info", "make_call", "scalar_value"]
+__all__ = ["attrs_of", "call_tir", "infer_struct_info", "make_call", "number_operands"]
 
 
 def attrs_of(call: Call) -> dict[str, Any]:
@@ -37,11 +37,20 @@ def _plain(value: Any) -> Any:
     return tuple(_plain(v) for v in value)
 
 
-def scalar_value(expr: RelayExpr) -> bool | int | float | None:
+def _scalar_value(expr: RelayExpr) -> bool | int | float | None:
     """The number a rank-0 constant holds, None for everything else."""
     if isinstance(expr, Constant) and not len(expr.data.shape):
         return expr.data.numpy().item()
     return None
+
+
+def number_operands(args: Sequence[RelayExpr]) -> list[bool | int | float | None]:
+    """For each operand of a call, the number it is computed with, or None for a tensor.
+
+    Scalar constants are numbers, as long as some other operand is a tensor.
+    """
+    numbers = [_scalar_value(arg) for arg in args]
+    return [None] * len(numbers) if None not in numbers else numbers
 
 
 def _signature(expr: RelayExpr) -> Any:
@@ -50,8 +59,6 @@ def _signature(expr: RelayExpr) -> Any:
         return ("shape", tuple(int(v) for v in expr.values))
     if isinstance(expr, Tuple):
         return ("tuple", tuple(_signature(field) for field in expr.fields))
-    if scalar_value(expr) is not None:
-        return ("scalar", str(expr.struct_info.dtype))
     return _info_signature(expr.struct_info)
 
 
@@ -67,7 +74,7 @@ def _placeholder(signature: Any, name: str) -> Any:
         return signature[1]
     if kind == "tuple":
         return [_placeholder(field, f"{name}_{i}") for i, field in enumerate(signature[1])]
-    if kind == "scalar":
+    if kind == "number":
         return 1
     return te.placeholder(signature[1], dtype=signature[2], name=name)
 
@@ -92,7 +99,10 @@ def infer_struct_info(call: Call) -> StructInfo:
     ------
     ValueError, TypeError : the operator does not accept operands of these shapes or types.
     """
-    signature = tuple(_signature(arg) for arg in call.args)
+    signature = tuple(
+        ("number",) if number is not None else _signature(arg)
+        for arg, number in zip(call.args, number_operands(call.args))
+    )
     return _infer(str(call.op.name), signature, tuple(sorted(attrs_of(call).items())))
 
 

@@ -206,7 +206,7 @@ class _Fuser:
         def localise(expr: RelayExpr) -> RelayExpr:
             if isinstance(expr, Tuple):
                 return Tuple([localise(item) for item in expr.fields])
-            if isinstance(expr, ShapeExpr) or op.scalar_value(expr) is not None:
+            if isinstance(expr, ShapeExpr):
                 return expr
             if isinstance(expr, Var) and expr in inner:
                 return inner[expr]
@@ -221,9 +221,11 @@ class _Fuser:
         bindings = []
         for i, member in enumerate(members):
             call = member.value
-            value = Call(
-                call.op, [localise(a) for a in call.args], call.attrs, (), call.struct_info
-            )
+            operands = [
+                localise(arg) if number is None else arg
+                for arg, number in zip(call.args, op.number_operands(call.args))
+            ]
+            value = Call(call.op, operands, call.attrs, (), call.struct_info)
             last = i == len(members) - 1
             var = Var("gv", call.struct_info) if last else DataflowVar(f"lv{i}", call.struct_info)
             inner[member.var] = var

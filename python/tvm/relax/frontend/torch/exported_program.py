@@ -48,7 +48,7 @@ def export_for_inference(
     example_args: Sequence[Any],
     example_kwargs: Mapping[str, Any] | None = None,
 ) -> torch.export.ExportedProgram:
-    """``torch.export.export`` of a module in eval mode, with its training flags left as they were."""
+    """``torch.export.export`` of a module in eval mode; its training flags stay as they were."""
     with _eval_mode(model), torch.no_grad():
         return torch.export.export(model, tuple(example_args), dict(example_kwargs or {}))
 

@@ -487,20 +487,28 @@ def _split(a: Arguments) -> list[RelayExpr]:
     return [TupleGetItem(pieces, i) for i in range(len(sizes))]
 
 
-@_converter("aten.constant_pad_nd.default")
+@_converter("aten.constant_pad_nd.default", "aten.pad.default")
 def _constant_pad(a: Arguments) -> RelayExpr:
     rank = len(a.shape("self"))
+    mode = a.get("mode", "constant")
+    a.refuse_unless(mode == "constant", f"in mode '{mode}'")
     a.refuse_unless(min(a["pad"]) >= 0, "with a negative size")
     before, after = [0] * rank, [0] * rank
     # Sizes come in pairs, from the last dimension to the first.
     for i, (low, high) in enumerate(zip(a["pad"][::2], a["pad"][1::2])):
         before[rank - 1 - i], after[rank - 1 - i] = low, high
-    return op.nn.pad(a["self"], before, after, a["value"])
+    return op.nn.pad(a["self"], before, after, a["value"] or 0.0)
 
 
 @_converter("aten._to_copy.default", "aten.to.dtype", "aten.to.dtype_layout")
 def _to(a: Arguments) -> RelayExpr:
     return a.operand("self")
+
+
+@_converter("aten._assert_tensor_metadata.default")
+def _no_effect(a: Arguments) -> list[RelayExpr]:
+    # A check that tracing leaves behind; its condition was fixed with the program's shapes.
+    return []
 
 
 @_converter("getitem")
