@@ -165,6 +165,8 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   Value Materialize(const LinearIndex& index);
   bool IsNonNegative(const LinearIndex& index) const;
   Value Address(const Value& base, DataType element, const LinearIndex& index);
+  /*! \brief Position of the element at `offset`, counted in scalars. */
+  LinearIndex ScalarIndex(const tir::Buffer& buffer, const PrimExpr& offset);
   Value LoadAt(const tir::Buffer& buffer, DataType element, int lanes, const LinearIndex& index);
   void StoreAt(const tir::Buffer& buffer, DataType element, const Value& value,
                const LinearIndex& index);

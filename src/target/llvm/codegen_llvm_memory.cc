@@ -300,6 +300,13 @@ void CodeGenLLVM::StoreAt(const Buffer& buffer, DataType element, const Value& v
   ForgetLoads(data);
 }
 
+LinearIndex CodeGenLLVM::ScalarIndex(const Buffer& buffer, const PrimExpr& offset) {
+  LinearIndex index;
+  // A buffer of vectors counts vectors; addresses count their scalars.
+  index.Add(Index(offset), buffer->dtype.lanes());
+  return index;
+}
+
 std::vector<LinearIndex> CodeGenLLVM::LaneIndices(const PrimExpr& offset) {
   std::vector<LinearIndex> result(offset.dtype().lanes());
   if (const auto* ramp = offset.as<RampNode>()) {
@@ -326,7 +333,8 @@ Value CodeGenLLVM::VisitExpr_(const BufferLoadNode* op) {
   int lanes = op->dtype.lanes();
   const auto* ramp = offset.as<RampNode>();
   if (offset.dtype().is_scalar() || (ramp && is_one(ramp->stride))) {
-    return LoadAt(op->buffer, element, lanes, Index(ramp ? ramp->base : offset));
+    return LoadAt(op->buffer, element, lanes,
+                  ScalarIndex(op->buffer, ramp ? ramp->base : offset));
   }
   if (const auto* broadcast = offset.as<BroadcastNode>()) {
     return text().Splat(LoadAt(op->buffer, element, 1, Index(broadcast->value)), lanes);
@@ -345,7 +353,7 @@ void CodeGenLLVM::VisitStmt_(const BufferStoreNode* op) {
   PrimExpr offset = op->buffer.ElemOffset(op->indices);
   const auto* ramp = offset.as<RampNode>();
   if (offset.dtype().is_scalar() || (ramp && is_one(ramp->stride))) {
-    StoreAt(op->buffer, element, value, Index(ramp ? ramp->base : offset));
+    StoreAt(op->buffer, element, value, ScalarIndex(op->buffer, ramp ? ramp->base : offset));
     return;
   }
   int lane = 0;
