@@ -19,9 +19,11 @@ mod normal;
 mod number;
 pub mod rules;
 mod saturate;
+mod share;
 mod simplify;
 mod tape;
 mod text;
+mod write;
 
 #[cfg(test)]
 mod fuzz;

@@ -1,15 +1,20 @@
 //! The whole way: tape, normal form, saturation of what is left, tape.
 
-use crate::convert::{read_tape, write_tape};
+use crate::convert::read_tape;
 use crate::graph::{Expand, Graph, Id};
 use crate::saturate::{are_equal, find_islands, read_term, saturate, Limits, StopReason};
 use crate::tape::{Tape, Variable};
+use crate::write::write_tape;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Saturation can open new simplifications of the normal form and the other way round; two rounds
 /// settle nearly everything, and the bound keeps the work predictable.
 const MAX_ROUNDS: usize = 3;
+
+/// Saturating an island takes about a millisecond. Those nearest to the roots, which come first, see
+/// most of what lies below them; a tape with more than these is left in normal form elsewhere.
+const MAX_ISLANDS: usize = 256;
 
 /// A tape whose roots have the values of the given one, and why the search for it ended.
 pub fn simplify_tape(
@@ -45,11 +50,13 @@ fn saturate_islands(
     roots: &[Id],
     limits: Limits,
 ) -> (HashMap<Id, Id>, StopReason) {
-    let islands = find_islands(graph, roots);
+    let mut islands = find_islands(graph, roots);
+    let mut reason =
+        if islands.len() > MAX_ISLANDS { StopReason::NodeLimit } else { StopReason::Saturated };
+    islands.truncate(MAX_ISLANDS);
     let view: &Graph = graph;
     let terms: Vec<_> = islands.par_iter().map(|id| saturate(view, *id, limits)).collect();
     let mut better = HashMap::new();
-    let mut reason = StopReason::Saturated;
     for (id, (term, stopped)) in islands.into_iter().zip(terms) {
         reason = reason.max(stopped);
         let new = read_term(graph, &term);
