@@ -71,12 +71,18 @@ impl Graph {
         if common.is_empty() {
             return self.intern(Node::Apply(op, args));
         }
-        let shifted = self.sum(Number::ZERO, &common).map(|shift| {
-            let rest: Vec<Id> = args.iter().map(|arg| self.sub(*arg, shift)).collect();
-            let least = self.extremum(op, &rest);
-            self.add(shift, least)
-        });
-        shifted.unwrap_or_else(|| self.intern(Node::Apply(op, args)))
+        // What is left of each operand has no common terms any more, so this ends.
+        let rest: Vec<Id> = args
+            .iter()
+            .map(|arg| {
+                let (constant, mut terms) = self.terms_of(*arg);
+                terms.retain(|part| !common.contains(part));
+                self.intern_sum(constant, terms)
+            })
+            .collect();
+        let shift = self.intern_sum(Number::ZERO, common);
+        let extremum = self.extremum(op, &rest);
+        self.add(shift, extremum)
     }
 
     // ---------------------------------------------------------- comparison

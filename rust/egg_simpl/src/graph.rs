@@ -47,7 +47,7 @@ pub enum Node {
     Var(u32),
     /// Euler's number, only as the base of a factor.
     Euler,
-    /// constant + sum of coefficient * term; terms are sorted and neither sums nor numbers.
+    /// constant + sum of coefficient * term; terms are sorted, no numbers, and sums only if long.
     Sum(Number, Vec<(Id, Number)>),
     /// Product of base^exponent, sorted; neither products nor numeric coefficients inside.
     Product(Vec<(Id, Id)>),

@@ -9,6 +9,9 @@ use crate::number::Number;
 
 /// Multiplying out stops at this many terms, so that nested products cannot explode.
 const MAX_EXPANDED_TERMS: usize = 64;
+/// A longer sum stays one operand of the sum it is added to, so that running totals over hundreds of
+/// parts do not grow quadratically.
+const MAX_FLATTENED_TERMS: usize = 32;
 /// Powers of sums up to this one are multiplied out.
 const MAX_EXPANDED_POWER: i64 = 4;
 
@@ -70,7 +73,9 @@ impl Graph {
         for (part, factor) in parts {
             match self.node(*part) {
                 Node::Number(number) => constant = constant.add(number.mul(*factor)?)?,
-                Node::Sum(inner_constant, inner) => {
+                Node::Sum(inner_constant, inner)
+                    if inner.len() <= MAX_FLATTENED_TERMS || parts.len() == 1 =>
+                {
                     constant = constant.add(inner_constant.mul(*factor)?)?;
                     for (term, coefficient) in inner {
                         terms.push((*term, coefficient.mul(*factor)?));
@@ -91,7 +96,8 @@ impl Graph {
         Some((constant, merged))
     }
 
-    fn intern_sum(&mut self, constant: Number, terms: Terms) -> Id {
+    /// The sum of terms that are sorted, distinct and in normal form.
+    pub(crate) fn intern_sum(&mut self, constant: Number, terms: Terms) -> Id {
         match terms.as_slice() {
             [] => self.number(constant),
             [(term, coefficient)] if constant.is_zero() && coefficient.is_one() => *term,

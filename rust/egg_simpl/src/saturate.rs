@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// An island opens at most this many nodes of the graph; what lies below stays a leaf.
-const MAX_OPEN_NODES: usize = 48;
+/// The nodes that an island opens have at most this many operands together; what lies below stays a
+/// leaf.
+const MAX_OPEN_OPERANDS: usize = 96;
 /// Exponents up to this size are spelt as repeated products for the rules.
 const MAX_UNROLLED_POWER: i64 = 3;
 
@@ -111,16 +112,16 @@ fn decisions_meet(graph: &Graph, id: Id) -> bool {
 }
 
 fn open_nodes(graph: &Graph, root: Id) -> HashSet<Id> {
-    let mut open = HashSet::from([root]);
+    let mut open = HashSet::new();
+    let mut operands = 0;
     let mut queue = std::collections::VecDeque::from([root]);
     while let Some(id) = queue.pop_front() {
-        for child in graph.children(id) {
-            if open.len() >= MAX_OPEN_NODES {
-                return open;
-            }
-            if !matches!(graph.node(child), Node::Var(_) | Node::Euler) && open.insert(child) {
-                queue.push_back(child);
-            }
+        let children = graph.children(id);
+        // The root is opened whatever its size.
+        let fits = id == root || operands + children.len() <= MAX_OPEN_OPERANDS;
+        if !children.is_empty() && fits && open.insert(id) {
+            operands += children.len();
+            queue.extend(children);
         }
     }
     open

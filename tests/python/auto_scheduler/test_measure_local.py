@@ -51,10 +51,11 @@ def measurer():
 
 def tiled(task, factor):
     state = task.compute_dag.get_init_state()
-    axes = state[task.compute_dag.tensors[-1].op].iters
-    outer, inner = state.split("C", axes[1], [factor])
-    state.reorder("C", [axes[0], outer, axes[2], inner])
-    state.vectorize("C", inner)
+    out = list(task.compute_dag.tensors)[-1]
+    i, j, k = state[out].iters
+    outer, inner = state.split(out, j, [factor])
+    state.reorder(out, [i, outer, k, inner])
+    state.vectorize(out, inner)
     return MeasureInput(task, state)
 
 
