@@ -1,0 +1,180 @@
+"""Operators on expressions: promotion, folding, text, truth values, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+
+I = tir.Var("i")
+J = tir.Var("j")
+
+
+def test_text_has_only_the_parentheses_that_are_needed():
+    assert str(I * 4 + J) == "i*4 + j"
+    assert str((I + J) * 4 - (I - (J - 1))) == "(i + j)*4 - (i - (j - 1))"
+    assert str(I // 4 % 3) == "i//4%3"
+    assert str(tir.all(I < 3, tir.any(J == I, J > 2))) == "i < 3 and (j == i or j > 2)"
+    assert str(tir.Not(tir.all(I < 3, J < 3))) == "not (i < 3 and j < 3)"
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (tir.const(7) // -2, "-4"),
+        (tir.const(7) % -2, "-1"),
+        (tir.truncdiv(7, -2), "-3"),
+        (tir.truncmod(7, -2), "1"),
+        (tir.truncmod(-7, 2), "-1"),
+        (tir.ceildiv(7, 2), "4"),
+        (I + 0, "i"),
+        (0 + I, "i"),
+        (I * 1, "i"),
+        (I - I, "0"),
+        (tir.max(3, 4), "4"),
+        (tir.const(3) << 2, "12"),
+    ],
+)
+def test_constants_and_identities_fold(expr, text):
+    assert str(expr) == text
+
+
+def test_real_zero_times_a_value_is_kept():
+    x = tir.Var("x", "float32")
+    assert str(x * 0.0) == "x*0.0"
+    assert str(tir.Var("i") * 0) == "0"
+
+
+def test_overflow_of_a_constant_is_not_folded():
+    big = tir.const(2**31 - 1)
+    assert isinstance(big + 1, tir.Add)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "dtype"),
+    [
+        ("int32", "int64", "int64"),
+        ("int32", "float32", "float32"),
+        ("float16", "float32", "float32"),
+        ("bool", "int8", "int8"),
+        ("uint8", "int8", "int8"),
+        ("uint16", "int8", "uint16"),
+        ("int32", "float32x4", "float32x4"),
+    ],
+)
+def test_operands_meet_at_one_type(a, b, dtype):
+    x, y = tir.Var("x", a), tir.Var("y", b)
+    assert str((x + y).dtype) == dtype
+    assert str((y + x).dtype) == dtype
+
+
+def test_python_numbers_take_the_type_of_the_expression():
+    half = tir.Var("h", "float16")
+    assert str((half + 1).dtype) == "float16"
+    assert str((half * 2.5).dtype) == "float16"
+    assert str((tir.Var("l", "int64") + 1).dtype) == "int64"
+    assert str((I + 1.5).dtype) == "float32"
+
+
+def test_types_without_a_meeting_point_are_refused_by_name():
+    with pytest.raises(TypeError, match=r"no common type of a .*bfloat16.* and b .*float16"):
+        tir.Var("a", "bfloat16") + tir.Var("b", "float16")
+    with pytest.raises(TypeError, match=r"tir.Add: operands must have one type, got i of int32"):
+        tir.Add(I, tir.Var("x", "float32"))
+    with pytest.raises(TypeError, match=r"the lanes differ"):
+        tir.Var("a", "int32x4") + tir.Var("b", "int32x8")
+
+
+def test_integer_true_division_is_refused_with_the_way_out():
+    with pytest.raises(TypeError, match=r"i / j: dividing integers is ambiguous; use //"):
+        I / J
+
+
+def test_division_by_constant_zero_is_refused():
+    with pytest.raises(ValueError, match="i is divided by zero"):
+        I // 0
+
+
+def test_math_of_an_integer_is_refused():
+    with pytest.raises(TypeError, match=r"exp\(i\) needs a floating point operand, got int32"):
+        tir.exp(I)
+
+
+def test_comparison_is_an_expression_whose_truth_is_identity():
+    assert isinstance(I == J, tir.EQ)
+    assert I == I
+    assert I != J
+    assert I in [J, I]
+    assert I not in [J]
+    assert {I: 1, J: 2}[J] == 2
+
+
+def test_other_truth_values_are_refused():
+    with pytest.raises(ValueError, match="i < j has no truth value"):
+        bool(I < J)
+
+
+def test_constants_keep_their_type_and_refuse_what_does_not_fit():
+    assert tir.const(3).value == 3
+    assert str(tir.const(3, "uint8").dtype) == "uint8"
+    assert str(tir.const(True).dtype) == "bool"
+    with pytest.raises(ValueError, match="300"):
+        tir.const(300, "int8")
+    with pytest.raises(TypeError, match="0.5 is not a whole number"):
+        tir.const(0.5, "int32")
+
+
+def test_casts_of_constants_fold_and_of_the_same_type_vanish():
+    assert I.astype("int32").same_as(I)
+    assert str(tir.const(3).astype("float32")) == "T.float32(3.0)"
+    assert str(I.astype("int64")) == 'T.cast(i, "int64")'
+
+
+def test_vector_nodes_know_their_lanes():
+    ramp = tir.Ramp(I, 2, 4)
+    assert str(ramp.dtype) == "int32x4"
+    assert str((ramp + 1).dtype) == "int32x4"
+    assert str(tir.Select(ramp < 3, ramp, ramp).dtype) == "int32x4"
+    with pytest.raises(ValueError, match="lanes must be > 1, got 1"):
+        tir.Ramp(I, 1, 1)
+    with pytest.raises(ValueError, match=r"indices must be constants in \[0, 8\)"):
+        tir.Shuffle([ramp, ramp], [8])
+
+
+def test_buffer_access_checks_the_number_of_indices():
+    buffer = tir.decl_buffer((4, 5), name="A")
+    assert str(buffer[I, J]) == "A[i, j]"
+    with pytest.raises(ValueError, match="buffer A has 2 axes but got 1 indices"):
+        buffer[I]
+
+
+def test_buffer_offset_uses_shape_or_strides():
+    assert str(tir.decl_buffer((4, 5), name="A").offset_of([I, J])) == "i*5 + j"
+    strided = tir.decl_buffer((4, 5), name="A", strides=(8, 1), elem_offset=3)
+    assert str(strided.offset_of([I, J])) == "i*8 + j + 3"
+
+
+def test_reducer_combines_tuples():
+    def combine(x, y):
+        return tir.Select(x[1] >= y[1], x[0], y[0]), tir.max(x[1], y[1])
+
+    argmax = tir.comm_reducer(
+        combine, lambda t0, t1: (tir.const(-1, t0), tir.min_value(t1)), name="argmax"
+    )
+    axis = tir.IterVar((0, 8), "k", tir.IterVar.CommReduce)
+    values = tir.decl_buffer((8,), name="A")
+    index, best = argmax((axis.var, values[axis]), axis=axis)
+    assert (index.value_index, best.value_index) == (0, 1)
+    assert [str(e) for e in best.source] == ["k", "A[k]"]
+
+
+def test_reduction_over_a_plain_axis_is_refused():
+    axis = tir.IterVar((0, 8), "k", tir.IterVar.DataPar)
+    with pytest.raises(ValueError, match="axes must come from reduce_axis"):
+        tir.sum(tir.decl_buffer((8,), name="A")[axis], axis=axis)
+
+
+def test_size_variables_keep_their_kind():
+    assert tir.SizeVar("n", kind=tir.SizeVar.KNOB).kind == 1
+    with pytest.raises(ValueError, match=r"kind must be in \[0, 4\], got 9"):
+        tir.SizeVar("n", kind=9)

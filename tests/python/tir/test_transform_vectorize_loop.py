@@ -1,0 +1,143 @@
+"""Vectorised loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from testing_programs import SERIAL, VECTORIZED, apply, lines, loop
+from testing_tir import run_prim_func
+
+from tvm import tir
+
+VectorizeLoop = tir.transform.VectorizeLoop
+
+
+def copy_plus_one(extent, dtype="float32"):
+    a, b = tir.decl_buffer((extent,), dtype, name="A"), tir.decl_buffer((extent,), dtype, name="B")
+    body = loop(extent, lambda i: tir.BufferStore(b, a[i] + 1, [i]), VECTORIZED)
+    return tir.PrimFunc([a, b], body)
+
+
+def test_loop_of_machine_width_becomes_one_vector_statement():
+    assert lines(apply(VectorizeLoop(), copy_plus_one(8))) == [
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(1.0, 8)"
+    ]
+
+
+def test_rest_takes_power_of_two_pieces():
+    assert lines(apply(VectorizeLoop(), copy_plus_one(15))) == [
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(1.0, 8)",
+        "B[T.Ramp(8, 1, 4)] = A[T.Ramp(8, 1, 4)] + T.Broadcast(1.0, 4)",
+        "B[T.Ramp(12, 1, 2)] = A[T.Ramp(12, 1, 2)] + T.Broadcast(1.0, 2)",
+        "B[14] = A[14] + 1.0",
+    ]
+
+
+def test_many_pieces_are_a_loop():
+    assert lines(apply(VectorizeLoop(), copy_plus_one(64))) == [
+        "for i_piece in range(8):",
+        "    B[T.Ramp(i_piece*8, 1, 8)] = A[T.Ramp(i_piece*8, 1, 8)] + T.Broadcast(1.0, 8)",
+    ]
+
+
+def test_lanes_follow_the_widest_element_and_the_register():
+    assert "float64x4" not in str(apply(VectorizeLoop(), copy_plus_one(8, "float64")))
+    assert "T.Ramp(4, 1, 4)" in str(apply(VectorizeLoop(), copy_plus_one(8, "float64")))
+    assert "T.Ramp(0, 1, 16)" in str(apply(VectorizeLoop(vector_bits=512), copy_plus_one(16)))
+    assert "T.Ramp(0, 1, 32)" in str(apply(VectorizeLoop(), copy_plus_one(32, "int8")))
+
+
+def test_disabled_vectorisation_leaves_serial_loops():
+    after = apply(VectorizeLoop(enable=False), copy_plus_one(8))
+    assert after.body.kind == SERIAL
+
+
+def test_strided_and_invariant_operands():
+    a, s, b = (tir.decl_buffer((n,), name=x) for n, x in ((32, "A"), (1, "S"), (8, "B")))
+    body = loop(8, lambda i: tir.BufferStore(b, a[i * 4 + 2] * s[0], [i]), VECTORIZED)
+    assert lines(apply(VectorizeLoop(), tir.PrimFunc([a, s, b], body))) == [
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(2, 4, 8)]*T.Broadcast(S[0], 8)"
+    ]
+
+
+def test_quotient_that_is_the_same_in_all_lanes_stays_scalar():
+    a, b = tir.decl_buffer((4, ), name="A"), tir.decl_buffer((64,), name="B")
+
+    def body(i):
+        return tir.BufferStore(b, a[i // 16] + tir.Cast("float32", i % 16), [i])
+
+    after = str(apply(VectorizeLoop(), tir.PrimFunc([a, b], loop(64, body, VECTORIZED))))
+    assert "T.Broadcast(A[i_piece*8//16], 8)" in after
+    assert "T.Ramp(i_piece*8%16, 1, 8)" in after
+
+
+def test_reduction_over_the_lanes_stays_serial():
+    a, b = tir.decl_buffer((8,), name="A"), tir.decl_buffer((1,), name="B")
+    body = loop(8, lambda i: tir.BufferStore(b, b[0] + a[i], [0]), VECTORIZED)
+    assert lines(apply(VectorizeLoop(), tir.PrimFunc([a, b], body))) == [
+        "for i_lane in range(8):",
+        "    B[0] = B[0] + A[i_lane]",
+    ]
+
+
+def test_select_is_vectorised_and_a_branch_per_lane_is_not():
+    a, b = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+
+    def program(choose):
+        body = loop(8, lambda i: tir.BufferStore(b, choose(i < 5, a[i], 0.0), [i]), VECTORIZED)
+        return str(apply(VectorizeLoop(), tir.PrimFunc([a, b], body)))
+
+    assert "T.Select(T.Ramp(0, 1, 8) < T.Broadcast(5, 8)" in program(tir.Select)
+    assert "for i_lane in range(8)" in program(tir.if_then_else)
+
+
+def test_guard_the_lanes_agree_on_becomes_scalar():
+    b = tir.decl_buffer((40,), name="B")
+    o = tir.Var("o")
+
+    def body(i):
+        index = o * 8 + i
+        return tir.IfThenElse(tir.likely(index < 40), tir.BufferStore(b, 1.0, [index]))
+
+    outer = tir.For(o, 0, 6, SERIAL, loop(8, body, VECTORIZED))
+    func = apply(VectorizeLoop(), tir.PrimFunc([b], outer))
+    assert lines(apply(tir.transform.Simplify(), func)) == [
+        "for o in range(6):",
+        "    if T.likely(o < 5):",
+        "        B[T.Ramp(o*8, 1, 8)] = T.Broadcast(1.0, 8)",
+    ]
+
+
+@pytest.mark.parametrize("extent", [3, 8, 13, 40])
+@pytest.mark.parametrize("limit", [1, 7, 12, 40])
+def test_guarded_loop_computes_the_same(extent, limit):
+    a, b = tir.decl_buffer((40,), name="A"), tir.decl_buffer((40,), name="B")
+
+    def body(i):
+        return tir.IfThenElse(
+            tir.likely(i < limit), tir.BufferStore(b, a[i] * 2.0, [i]), tir.BufferStore(b, a[39], [i])
+        )
+
+    func = apply(VectorizeLoop(), tir.PrimFunc([a, b], loop(extent, body, VECTORIZED)))
+    values = np.arange(40, dtype="float32")
+    out = np.zeros(40, dtype="float32")
+    run_prim_func(func, values, out)
+    index = np.arange(40)
+    expected = np.where(index < limit, values * 2, values[39])
+    np.testing.assert_array_equal(out, np.where(index < extent, expected, 0))
+
+
+def test_trip_count_known_at_run_time():
+    n = tir.SizeVar("n")
+    a, b = tir.decl_buffer((n,), name="A"), tir.decl_buffer((n,), name="B")
+    body = loop(n, lambda i: tir.BufferStore(b, a[i] + 1.0, [i]), VECTORIZED)
+    func = apply(VectorizeLoop(), tir.PrimFunc([a, b], body))
+    for size in (1, 8, 21):
+        values, out = np.random.rand(size).astype("float32"), np.zeros(size, "float32")
+        run_prim_func(func, values, out)
+        np.testing.assert_allclose(out, values + 1)
+
+
+def test_vector_register_too_narrow_is_refused():
+    with pytest.raises(ValueError, match="vector_bits must be at least 8, got 4"):
+        VectorizeLoop(vector_bits=4)
