@@ -6,6 +6,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/op.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "loop_program.h"
 #include "smooth.h"
 #include "tape_builder.h"
+#include "tape_simplify.h"
 
 namespace tvm {
 namespace felix {
@@ -130,6 +132,9 @@ class PackMaker {
           << "features: the constraint " << constraint.name << " cannot be met";
       return;
     }
+    // Initialisation and update of one buffer often have the same limit.
+    const std::vector<int32_t>& roots = out_->tape().roots;
+    if (std::find(roots.begin(), roots.end(), value) != roots.end()) return;
     out_->AddRoot(value);
     pack_->constraint_names.push_back(constraint.name);
   }
@@ -189,7 +194,9 @@ FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::Pr
   std::vector<Constraint> constraints = ExtractCpuConstraints(program, machine, context);
 
   ExponentSpace space(context);
-  TapeData knob_tape = KnobTape(features, constraints, space);
+  // Still over integers, where divisions can be exact. The normal form is enough: saturation found
+  // nothing to add to it on any operator tried, and takes seconds.
+  TapeData knob_tape = SimplifyTape(KnobTape(features, constraints, space), {.iterations = 0});
   auto pack = make_object<FeaturePackNode>();
   TapeBuilder builder;
   PackMaker maker(space, &builder, pack.get());
