@@ -138,7 +138,7 @@ bool IsOutermostPart(const LayoutTransform& transform, size_t part) {
   }
   // A symbolic quotient such as 256 // (sp_0 * sp_1) is what all other parts leave over.
   const auto* quotient = transform->extents[part].as<tir::FloorDivNode>();
-  return quotient != nullptr && quotient->a.same_as(whole);
+  return quotient != nullptr && arith::Analyzer().CanProveEqual(quotient->a, whole);
 }
 
 /*! \brief Indices into the new layout for indices into the original one. */
