@@ -166,6 +166,8 @@ class EvaluateNode : public StmtNode {
 class Evaluate : public Stmt {
  public:
   explicit Evaluate(PrimExpr value);
+  // Evaluate(0) would otherwise be the null reference, as for a pointer.
+  explicit Evaluate(int value) : Evaluate(PrimExpr(value)) {}
   TVM_DEFINE_REF_COW(Evaluate, Stmt, EvaluateNode);
 };
 
