@@ -15,7 +15,7 @@ import numpy as np
 
 from tvm import tir
 
-__all__ = ["evaluate", "run_prim_func", "source_of"]
+__all__ = ["StepLimitError", "evaluate", "run_prim_func", "source_of"]
 
 _SCALAR_BINARY = {
     tir.Add: "({a} + {b})",
@@ -108,8 +108,15 @@ _HELPERS.update(
 )
 
 
+class StepLimitError(Exception):
+    """The program did more stores than it was allowed to."""
+
+
 class _Memory:
     """Elements of a buffer; bounds that start elsewhere than at zero are shifted."""
+
+    # Stores the running program may still do; one counter for all memory.
+    stores = [0]
 
     def __init__(self, array: np.ndarray, start: tuple[int, ...] = ()) -> None:
         self.array = array
@@ -122,7 +129,12 @@ class _Memory:
             # A flat access of a parameter.
             self.array = self.array.reshape(-1)
         for index, extent in zip(indices, self.array.shape):
-            if not (np.min(index) >= 0 and np.max(index) < extent):
+            inside = (
+                0 <= index < extent
+                if isinstance(index, int)
+                else index.min() >= 0 and index.max() < extent
+            )
+            if not inside:
                 raise IndexError(f"index {indices} outside of {self.array.shape}")
         return indices
 
@@ -132,6 +144,9 @@ class _Memory:
         return value if isinstance(value, np.ndarray) else value.item()
 
     def store(self, lanes: int, value: Any, *indices: Any) -> None:
+        self.stores[0] -= 1
+        if self.stores[0] < 0:
+            raise StepLimitError
         place = self.position(_widen(lanes, indices))
         self.array[place] = value
 
@@ -306,12 +321,13 @@ def source_of(func: tir.PrimFunc) -> str:
     return _translate(func)[0]
 
 
-def run_prim_func(func: tir.PrimFunc, *args: Any) -> None:
+def run_prim_func(func: tir.PrimFunc, *args: Any, max_stores: int = 10**9) -> None:
     """Run ``func``; arrays are contiguous NumPy arrays, which it reads and writes in place.
 
     Raises
     ------
     IndexError : an access outside of a buffer. TypeError : a node without a translation.
+    StepLimitError : more than ``max_stores`` stores.
     """
     source, is_buffer = _translate(func)
     if len(args) != len(is_buffer):
@@ -319,6 +335,7 @@ def run_prim_func(func: tir.PrimFunc, *args: Any) -> None:
     scope = dict(_HELPERS)
     exec(compile(source, "<tir>", "exec"), scope)
     program: Callable[..., None] = scope["program"]
+    _Memory.stores[0] = max_stores
     program(*(_Memory(a) if b else a for a, b in zip(args, is_buffer)))
 
 

@@ -42,6 +42,10 @@ void ReplaceDataFlow(const Schedule& sch, TensorMap<Tensor>* vmap) {
     Operation old_op = stage->op;
     Operation new_op = old_op->ReplaceInputs(old_op, *vmap);
     if (new_op.same_as(old_op)) continue;
+    // The operation may itself be the replacement of an earlier one, which readers still name.
+    for (auto& [old_tensor, new_tensor] : *vmap) {
+      if (new_tensor->op.same_as(old_op)) new_tensor = new_op.output(new_tensor->value_index);
+    }
     for (int i = 0; i < old_op->num_outputs(); ++i) (*vmap)[old_op.output(i)] = new_op.output(i);
     ReplaceStageOp(sch, stage, new_op);
   }

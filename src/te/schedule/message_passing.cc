@@ -315,9 +315,11 @@ IterVarMap<bool> LoopsThatOverrun(const Stage& stage, const RangeMap& domains,
           !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
                         domains.at(split->inner)->extent, analyzer);
     } else if (const auto* fuse = relation.as<FuseNode>()) {
-      // Past its end the fused loop keeps raising the outer index while the inner one wraps.
-      overruns[fuse->outer] = overruns[fuse->fused];
-      overruns[fuse->inner] = false;
+      // Past its end the fused loop keeps raising the outer index while the inner one wraps, except
+      // that PassUpIndex does not wrap where the outer loop has one trip.
+      bool one_row = tir::is_one(domains.at(fuse->outer)->extent);
+      overruns[fuse->outer] = overruns[fuse->fused] && !one_row;
+      overruns[fuse->inner] = overruns[fuse->fused] && one_row;
     } else if (const auto* rebase = relation.as<RebaseNode>()) {
       overruns[rebase->parent] = overruns[rebase->rebased];
     }
