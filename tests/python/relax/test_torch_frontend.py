@@ -114,6 +114,28 @@ def test_parameters_become_inputs_on_request(run):
     np.testing.assert_allclose(run(mod, X2.numpy(), *weights), expected, 1e-4, 1e-5)
 
 
+class WritesToAView(nn.Module):
+    """The result of the convolution changes after it has been read through another name."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x):
+        y = self.conv(x)
+        y.view(-1).relu_()
+        z = y + 1
+        y.add_(z)
+        return y * z
+
+
+def test_in_place_operators_change_every_name_of_their_tensor(run):
+    module = WritesToAView().eval()
+    with torch.no_grad():
+        expected = module(X4).numpy()
+    np.testing.assert_allclose(run(from_module(module, (X4,)), X4.numpy()), expected, 1e-4, 1e-5)
+
+
 class Unsupported(nn.Module):
     def __init__(self):
         super().__init__()

@@ -85,10 +85,38 @@ def from_exported_program(
     ValueError : operators that cannot be imported: one message names each with the module that
         uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
     """
-    # Without in-place operators a node's value never changes after it was made, which the
-    # translation relies on; nothing else is decomposed.
-    functional = program.run_decompositions({})
-    return _Importer(functional, keep_params_as_input).run()
+    # Decomposition takes longer than everything else here, and most programs do not need it.
+    if not _is_translatable(program.graph):
+        program = program.run_decompositions({})
+    return _Importer(program, keep_params_as_input).run()
+
+
+def _is_translatable(graph: torch.fx.Graph) -> bool:
+    """Whether every operator has a translation, and values never change after they were made.
+
+    An in-place operator is harmless if it is the only one to see the tensor that it overwrites.
+    """
+    return all(
+        operator_name(node.target) in CONVERTERS
+        and (not _is_in_place(node) or _is_private(node.args[0]))
+        for node in graph.nodes
+        if node.op == "call_function"
+    )
+
+
+def _is_in_place(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _is_private(value: Any) -> bool:
+    """Whether a node's tensor is memory of its own that only one operator reads."""
+    if not isinstance(value, torch.fx.Node) or value.op != "call_function":
+        return False
+    if not isinstance(value.target, torch._ops.OpOverload) or len(value.users) != 1:
+        return False
+    results = value.target._schema.returns
+    # The result of an in-place operator is its argument, which was private if it got this far.
+    return _is_in_place(value) or all(result.alias_info is None for result in results)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,17 @@ class UnsupportedUse(Exception):
 
 
 def operator_name(target: Any) -> str:
-    """``aten.conv2d.default`` for an ATen overload, the plain name for a Python function."""
-    return str(target) if isinstance(target, torch._ops.OpOverload) else target.__name__
+    """``aten.conv2d.default`` for an ATen overload, the plain name for a Python function.
+
+    An in-place operator has the name of the one that returns a new tensor: ``aten.relu.default``
+    for ``aten.relu_.default``.
+    """
+    if not isinstance(target, torch._ops.OpOverload):
+        return target.__name__
+    namespace, name, overload = str(target).split(".")
+    if target._schema.is_mutable:
+        name = name.removesuffix("_")
+    return f"{namespace}.{name}.{overload}"
 
 
 def supported_operators() -> list[str]:
