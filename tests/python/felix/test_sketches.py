@@ -9,113 +9,9 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import auto_scheduler, te, topi
+from testing_sketches import CASES, MAX_SKETCHES, make_task, random_config, sketches_of
 from tvm.auto_scheduler import LayoutRewriteOption, pack_array
 from tvm.felix import _ffi_api
-
-MAX_SKETCHES = 8
-
-
-def _placeholder(*shape, name):
-    return te.placeholder(shape, name=name)
-
-
-def conv(h, ci, co, kernel, stride, pad):
-    data = _placeholder(1, h, h, ci, name="data")
-    weight = _placeholder(kernel, kernel, ci, co, name="weight")
-    bias = _placeholder(co, name="bias")
-    out = topi.nn.conv2d_nhwc(data, weight, stride, pad)
-    return [data, weight, bias, topi.relu(topi.add(out, bias))]
-
-
-def depthwise(h, c, stride):
-    data = _placeholder(1, h, h, c, name="data")
-    weight = _placeholder(3, 3, c, 1, name="weight")
-    bias = _placeholder(c, name="bias")
-    out = topi.nn.depthwise_conv2d_nhwc(data, weight, stride, 1)
-    return [data, weight, bias, topi.relu6(topi.add(out, bias))]
-
-
-def dense(n, m, k):
-    data, weight = _placeholder(n, k, name="data"), _placeholder(m, k, name="weight")
-    bias = _placeholder(m, name="bias")
-    return [data, weight, bias, topi.nn.dense(data, weight, bias)]
-
-
-def matmul(n, m, k):
-    a, b = _placeholder(n, k, name="A"), _placeholder(k, m, name="B")
-    return [a, b, topi.nn.matmul(a, b)]
-
-
-def two_matmuls(n):
-    a, b, d = (_placeholder(n, n, name=name) for name in "ABD")
-    return [a, b, d, topi.nn.matmul(topi.nn.matmul(a, b), d)]
-
-
-def max_pool(h, c, pad):
-    data = _placeholder(1, h, h, c, name="data")
-    return [data, topi.nn.max_pool2d(data, 3, 2, pad)]
-
-
-def global_pool(h, c):
-    data = _placeholder(1, h, h, c, name="data")
-    return [data, topi.nn.adaptive_avg_pool2d(data, 1)]
-
-
-def softmax(n, m):
-    data = _placeholder(n, m, name="data")
-    return [data, topi.nn.softmax(data)]
-
-
-def chain(n, m):
-    a, b = _placeholder(n, m, name="A"), _placeholder(n, m, name="B")
-    return [a, b, topi.relu(topi.multiply(topi.add(a, b), b))]
-
-
-CASES = {
-    "conv3x3": conv(14, 8, 16, 3, 1, 1),
-    "conv1x1": conv(14, 16, 24, 1, 1, 0),
-    "stem": conv(28, 3, 16, 7, 2, 3),
-    "depthwise": depthwise(14, 16, 1),
-    "depthwise_stride2": depthwise(14, 24, 2),
-    "dense": dense(4, 48, 32),
-    "dense_one_row": dense(1, 40, 64),
-    "matmul": matmul(24, 32, 40),
-    "two_matmuls": two_matmuls(16),
-    "max_pool": max_pool(16, 16, 1),
-    "global_pool": global_pool(7, 32),
-    "softmax": softmax(6, 40),
-    "softmax_one_row": softmax(1, 48),
-    "chain": chain(12, 40),
-}
-
-
-def _task(name):
-    return auto_scheduler.SearchTask(
-        compute_dag=CASES[name],
-        target="llvm",
-        layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
-    )
-
-
-def _sketches(task):
-    states, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES)
-    return list(states), [str(failure) for failure in failures]
-
-
-def _random_config(sketch, rng):
-    """Random lengths whose product divides the extent of each split."""
-    config = {}
-    for step in sketch.transform_steps:
-        if not hasattr(step, "lengths"):
-            continue
-        rest = int(step.extent)
-        names = [str(length.name) for length in step.lengths]
-        for name in rng.sample(names, len(names)):
-            size = rng.choice([d for d in range(1, rest + 1) if rest % d == 0])
-            config[name] = size
-            rest //= size
-    return config
 
 
 def _run(task, state, inputs):
@@ -133,7 +29,7 @@ def _run(task, state, inputs):
 
 @pytest.mark.parametrize("name", CASES)
 def test_sketches_are_few_and_none_fails(name):
-    sketches, failures = _sketches(_task(name))
+    sketches, failures = sketches_of(make_task(name))
     assert failures == []
     assert 1 <= len(sketches) <= MAX_SKETCHES
     texts = {str(sketch) for sketch in sketches}
@@ -142,7 +38,7 @@ def test_sketches_are_few_and_none_fails(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_random_tiling_computes_the_same(name):
-    task = _task(name)
+    task = make_task(name)
     rng = random.Random(name)
     values = np.random.default_rng(0)
     inputs = [
@@ -150,8 +46,8 @@ def test_every_random_tiling_computes_the_same(name):
         for t in list(task.compute_dag.tensors)[:-1]
     ]
     expected = _run(task, task.compute_dag.init_state, inputs)
-    for sketch in _sketches(task)[0]:
-        config = _random_config(sketch, rng)
+    for sketch in sketches_of(task)[0]:
+        config = random_config(sketch, rng)
         state = _ffi_api.StateFromConfig(task, sketch, config)
         # Sums of at most 200 products of values below 1, in another order.
         np.testing.assert_allclose(
@@ -161,10 +57,10 @@ def test_every_random_tiling_computes_the_same(name):
 
 @pytest.mark.parametrize("name", ["conv3x3", "depthwise", "softmax", "max_pool"])
 def test_configuration_of_a_state_is_the_one_it_was_made_from(name):
-    task = _task(name)
+    task = make_task(name)
     rng = random.Random(1)
-    for sketch in _sketches(task)[0]:
-        config = _random_config(sketch, rng)
+    for sketch in sketches_of(task)[0]:
+        config = random_config(sketch, rng)
         state = _ffi_api.StateFromConfig(task, sketch, config)
         back = _ffi_api.ExtractConfigDict(sketch, state)
         assert {str(k): int(v) for k, v in back.items()} == config
@@ -172,9 +68,9 @@ def test_configuration_of_a_state_is_the_one_it_was_made_from(name):
 
 
 def test_missing_and_unknown_knobs_are_refused():
-    task = _task("matmul")
-    sketch = _sketches(task)[0][0]
-    config = _random_config(sketch, random.Random(0))
+    task = make_task("matmul")
+    sketch = sketches_of(task)[0][0]
+    config = random_config(sketch, random.Random(0))
     with pytest.raises(ValueError, match="knob sp_0_0 has no value"):
         _ffi_api.StateFromConfig(task, sketch, {k: v for k, v in config.items() if k != "sp_0_0"})
     with pytest.raises(ValueError, match="values are given for the"):
@@ -182,10 +78,10 @@ def test_missing_and_unknown_knobs_are_refused():
 
 
 def test_symbolic_extents_equal_concrete_ones():
-    task = _task("conv3x3")
+    task = make_task("conv3x3")
     rng = random.Random(3)
-    for sketch in _sketches(task)[0]:
-        config = _random_config(sketch, rng)
+    for sketch in sketches_of(task)[0]:
+        config = random_config(sketch, rng)
         concrete = task.compute_dag.infer_bound_from_state(
             _ffi_api.StateFromConfig(task, sketch, config)
         )
@@ -208,8 +104,8 @@ def test_symbolic_extents_equal_concrete_ones():
 
 
 def test_tiled_stage_has_a_register_tile_without_unrolled_reductions():
-    task = _task("conv3x3")
-    for sketch in _sketches(task)[0]:
+    task = make_task("conv3x3")
+    for sketch in sketches_of(task)[0]:
         tiled = next(s for s in sketch.stages if s.op.name.startswith("conv2d_nhwc"))
         assert [int(it.annotation) for it in tiled.iters[-4:]] == [1, 1, 1, 2]
         assert all(int(it.annotation) == 0 for it in tiled.iters[:-4])
@@ -217,5 +113,5 @@ def test_tiled_stage_has_a_register_tile_without_unrolled_reductions():
 
 def test_outermost_loops_are_parallel_in_every_sketch():
     for name in CASES:
-        for sketch in _sketches(_task(name))[0]:
+        for sketch in sketches_of(make_task(name))[0]:
             assert "parallel" in str(sketch), f"{name}\n{sketch}"

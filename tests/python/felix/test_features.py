@@ -1,0 +1,166 @@
+"""Features and constraints over knobs against those of programs lowered with numbers."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from testing_sketches import make_task, random_config, sketches_of
+from tvm import auto_scheduler, te
+from tvm.felix import _ffi_api
+from tvm.felix.features import FeaturePackPy
+
+NAMES = [str(name) for name in _ffi_api.FeatureNames()]
+FAMILIES = [
+    "matmul",
+    "dense",
+    "conv3x3",
+    "stem",
+    "depthwise_stride2",
+    "two_matmuls",
+    "max_pool",
+    "global_pool",
+    "softmax",
+    "chain",
+]
+
+
+def pack_of(task, sketch) -> FeaturePackPy:
+    func, context = _ffi_api.GenerateCodeForState(task, sketch, True)
+    return _ffi_api.GetFeaturePack(task, func, context)
+
+
+def exponents(pack: FeaturePackPy, config: dict[str, int]) -> np.ndarray:
+    values = {}
+    for knob, factors in pack.var_factors.items():
+        rest = config[str(knob)]
+        for prime, name in factors:
+            values[str(name)] = 0
+            while rest % prime == 0:
+                rest //= prime
+                values[str(name)] += 1
+        assert rest == pack.fixed_factor(knob)
+    return np.array([[values[name] for name in pack.variables]], dtype=np.float64)
+
+
+def concrete_features(task, sketch, config, pack: FeaturePackPy) -> np.ndarray:
+    state = _ffi_api.StateFromConfig(task, sketch, config)
+    func, _ = _ffi_api.GenerateCodeForState(task, state, False)
+    return _ffi_api.ConcreteFeatures(task, func, pack.buffer_order).numpy()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_features_at_integer_points_equal_those_of_the_concrete_program(name):
+    task = make_task(name)
+    rng = random.Random(name)
+    for sketch in sketches_of(task)[0]:
+        pack = pack_of(task, sketch)
+        assert pack.n_features == len(NAMES)
+        for _ in range(3):
+            config = random_config(sketch, rng)
+            expected = concrete_features(task, sketch, config, pack)
+            roots = pack.tape.forward(exponents(pack, config))[0]
+            actual = roots[: expected.size].reshape(expected.shape)
+            wrong = np.argwhere(~np.isclose(actual, expected, rtol=1e-5, atol=1e-5))
+            assert len(wrong) == 0, [
+                (str(pack.store_names[int(r)]), NAMES[c], actual[r, c], expected[r, c], config)
+                for r, c in wrong[:5]
+            ]
+
+
+def interior_points(pack: FeaturePackPy, n: int, seed: int) -> np.ndarray:
+    """Real points that respect the group sums: random shares of the exponents of each prime."""
+    rng = np.random.default_rng(seed)
+    matrix, offset = pack.linear_constraints()
+    points = rng.uniform(0.02, 0.98, (n, len(pack.variables)))
+    sums = [
+        (row > 0, -limit)
+        for row, limit in zip(matrix, offset)
+        if set(np.unique(row)) <= {0.0, 1.0} and limit == np.round(limit)
+    ]
+    for members, limit in sums:
+        points[:, members] *= limit / members.sum()
+    return points
+
+
+@pytest.mark.parametrize("name", ["matmul", "conv3x3", "softmax"])
+def test_gradients_equal_finite_differences(name):
+    task = make_task(name)
+    pack = pack_of(task, sketches_of(task)[0][0])
+    points = interior_points(pack, 32, 0)
+    direction = np.random.default_rng(1).standard_normal(points.shape)
+    step = 1e-6
+    slope = pack.tape.forward(points + step * direction) - pack.tape.forward(
+        points - step * direction
+    )
+    expected = slope.sum(axis=1) / (2 * step)
+    ones = np.ones((len(points), len(pack.tape.roots)))
+    actual = (pack.tape.backward(points, ones) * direction).sum(axis=1)
+    assert np.isfinite(actual).all()
+    # A step across a kink of min, max or a rounded size spoils single points.
+    error = np.abs(actual - expected) / (1 + np.abs(expected))
+    assert np.quantile(error, 0.9) < 1e-5
+
+
+def test_exponents_of_a_group_are_limited_by_its_extent():
+    task = make_task("matmul")
+    sketch = sketches_of(task)[0][0]
+    pack = pack_of(task, sketch)
+    matrix, offset = pack.linear_constraints()
+    rng = random.Random(5)
+    for _ in range(20):
+        point = exponents(pack, random_config(sketch, rng))[0]
+        group_rows = [i for i, row in enumerate(matrix) if set(np.unique(row)) <= {-1.0, 0.0, 1.0}]
+        assert (matrix[group_rows] @ point + offset[group_rows] <= 1e-9).all()
+    beyond = np.full(len(pack.variables), 10.0)
+    assert (matrix @ beyond + offset > 0).any()
+
+
+def test_register_tiles_beyond_the_registers_break_the_limit():
+    task = make_task("matmul")
+    sketch = sketches_of(task)[0][0]
+    pack = pack_of(task, sketch)
+    names = [str(name) for name in pack.constraint_names]
+    n_roots = pack.n_stores * pack.n_features
+    registers = n_roots + next(i for i, n in enumerate(names) if n.endswith(".registers"))
+    tile = NAMES.index("tile_vectors")
+    rng = random.Random(0)
+    broken = 0
+    for _ in range(60):
+        roots = pack.tape.forward(exponents(pack, random_config(sketch, rng)))[0]
+        # No machine has 40 vector registers; a tile of one vector fits everywhere.
+        vectors = round(float(np.expm1(roots[tile])))
+        assert vectors <= 40 or roots[registers] > 0
+        assert vectors > 1 or roots[registers] <= 0
+        broken += vectors > 40
+    assert broken > 0
+
+
+def test_an_extent_with_a_large_prime_is_factored():
+    a, b = te.placeholder((22, 13), name="A"), te.placeholder((13, 34), name="B")
+    k = te.reduce_axis((0, 13), name="k")
+    c = te.compute((22, 34), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    task = auto_scheduler.SearchTask(compute_dag=[a, b, c], target="llvm")
+    pack = pack_of(task, sketches_of(task)[0][0])
+    primes = {int(f[0]) for factors in pack.var_factors.values() for f in factors}
+    assert primes == {2, 11, 13, 17}
+
+
+def test_features_are_the_same_twice():
+    task = make_task("conv1x1")
+    sketch = sketches_of(task)[0][0]
+    first, second = pack_of(task, sketch), pack_of(task, sketch)
+    for field in ("tape_ops", "tape_args", "tape_payload", "tape_roots"):
+        np.testing.assert_array_equal(getattr(first, field).numpy(), getattr(second, field).numpy())
+
+
+def test_multiply_adds_are_counted_once():
+    task = make_task("matmul")
+    sketch = sketches_of(task)[0][0]
+    config = random_config(sketch, random.Random(2))
+    row = concrete_features(task, sketch, config, pack_of(task, sketch))[0]
+    values = dict(zip(NAMES, np.expm1(row)))
+    assert round(values["float_mad"]) == 24 * 32 * 40
+    assert values["float_mul"] == values["float_addsub"] == 0
