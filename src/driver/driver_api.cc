@@ -59,6 +59,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::VectorizeLoop(vectorize, VectorBits()));
   passes.push_back(pass::StorageRewrite());
   passes.push_back(pass::UnrollLoop());
+  passes.push_back(pass::HoistIfThenElse());
   passes.push_back(pass::PromoteAccumulators());
   AddUserPasses(ctx, 2, &passes);
   // Phase 3

@@ -379,7 +379,7 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     PrimExpr offset = load->buffer.ElemOffset(load->indices);
     const auto* ramp = offset.as<RampNode>();
     return Address(ValueOf(load->buffer->data.get()), load->dtype.element_of(),
-                   Index(ramp ? ramp->base : offset));
+                   ScalarIndex(load->buffer, ramp ? ramp->base : offset));
   }
   if (name == "prefetch") {
     std::string operands;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .function_pass import prim_func_pass
 from .transform import (
+    HoistIfThenElse,
     LoopPartition,
     LowerIntrin,
     MakePackedAPI,
@@ -20,6 +21,7 @@ from .transform import (
 )
 
 __all__ = [
+    "HoistIfThenElse",
     "LoopPartition",
     "LowerIntrin",
     "MakePackedAPI",

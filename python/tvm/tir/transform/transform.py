@@ -7,6 +7,7 @@ from tvm.ir.transform import Pass
 from . import _ffi_api
 
 __all__ = [
+    "HoistIfThenElse",
     "LoopPartition",
     "LowerIntrin",
     "MakePackedAPI",
@@ -50,6 +51,11 @@ def LoopPartition() -> Pass:
 def VectorizeLoop(enable: bool = True, vector_bits: int = 256) -> Pass:
     """Vectorised loops become vector code of at most `vector_bits` bits, or serial loops."""
     return _ffi_api.VectorizeLoop(enable, vector_bits)
+
+
+def HoistIfThenElse() -> Pass:
+    """Make tests that a loop does not change outside of it, with one copy of the loop per outcome."""
+    return _ffi_api.HoistIfThenElse()
 
 
 def UnrollLoop() -> Pass:
