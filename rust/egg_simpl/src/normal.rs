@@ -8,12 +8,17 @@ use crate::graph::{Expand, Graph, Id, Node, Op};
 use crate::number::Number;
 
 /// Multiplying out stops at this many terms, so that nested products cannot explode.
-const MAX_EXPANDED_TERMS: usize = 64;
+const MAX_EXPANDED_TERMS: usize = 32;
 /// A longer sum stays one operand of the sum it is added to, so that running totals over hundreds of
 /// parts do not grow quadratically.
-const MAX_FLATTENED_TERMS: usize = 32;
+const MAX_FLATTENED_TERMS: usize = 12;
 /// Powers of sums up to this one are multiplied out.
 const MAX_EXPANDED_POWER: i64 = 4;
+
+/// Costs relative to an addition.
+const DIVISION_COST: u64 = 4;
+const LOG_COST: u64 = 16;
+const POWER_COST: u64 = 16;
 
 type Terms = Vec<(Id, Number)>;
 type Factors = Vec<(Id, Id)>;
@@ -219,44 +224,56 @@ impl Graph {
 
     /// Operations spent inside sums and products; what they are made of is shared and costs 0.
     pub fn arithmetic_cost(&mut self, id: Id) -> u64 {
-        const DIVISION: u64 = 4;
-        const POWER: u64 = 16;
         if let Some(cost) = self.arithmetic_costs.get(&id) {
             return *cost;
         }
-        let cost = match self.node(id).clone() {
-            Node::Sum(constant, terms) => {
-                let mut cost = terms.len() as u64 - u64::from(constant.is_zero());
-                for (term, coefficient) in terms {
-                    cost += u64::from(!coefficient.is_one() && coefficient != Number::MINUS_ONE);
-                    cost = cost.saturating_add(self.arithmetic_cost(term));
-                }
-                cost
-            }
-            Node::Product(factors) => {
-                let mut cost = factors.len() as u64 - 1;
-                let mut divides = false;
-                for (base, exponent) in factors {
-                    cost += match self.as_number(exponent) {
-                        Some(power) => {
-                            divides |= power.is_negative();
-                            match power.as_integer() {
-                                Some(power) => power.unsigned_abs().min(POWER) - 1,
-                                None => POWER,
-                            }
-                        }
-                        // Powers of constants are shared between monomials.
-                        None if matches!(self.node(base), Node::Number(_)) => 0,
-                        None => POWER.saturating_add(self.arithmetic_cost(exponent)),
-                    };
-                    cost = cost.saturating_add(self.arithmetic_cost(base));
-                }
-                cost + if divides { DIVISION } else { 0 }
+        let cost = match self.node(id) {
+            Node::Sum(..) | Node::Product(_) => {
+                let own = self.own_cost(id);
+                let children = self.children(id).into_iter();
+                children.fold(own, |sum, child| sum.saturating_add(self.arithmetic_cost(child)))
             }
             _ => 0,
         };
         self.arithmetic_costs.insert(id, cost);
         cost
+    }
+
+    /// Cost of computing a node once its children are there.
+    pub fn own_cost(&self, id: Id) -> u64 {
+        match self.node(id) {
+            Node::Number(_) | Node::Var(_) | Node::Euler => 0,
+            Node::Sum(constant, terms) => {
+                let scaled = |c: &Number| !c.is_one() && *c != Number::MINUS_ONE;
+                let scalings = terms.iter().filter(|(_, c)| scaled(c)).count();
+                (terms.len() + scalings) as u64 - u64::from(constant.is_zero())
+            }
+            Node::Product(factors) => {
+                let mut cost = factors.len() as u64 - 1;
+                let mut divides = false;
+                for (base, exponent) in factors {
+                    cost += match self.as_number(*exponent) {
+                        Some(power) => {
+                            divides |= power.is_negative();
+                            match power.as_integer() {
+                                Some(power) => power.unsigned_abs().min(POWER_COST) - 1,
+                                None => POWER_COST,
+                            }
+                        }
+                        // Powers of constants are shared between monomials.
+                        None if self.as_number(*base).is_some() => 0,
+                        None => POWER_COST,
+                    };
+                }
+                cost + if divides { DIVISION_COST } else { 0 }
+            }
+            Node::Apply(op, args) => match op {
+                Op::Log => LOG_COST,
+                Op::FloorDiv | Op::FloorMod | Op::Sigmoid | Op::Hump => 2 * DIVISION_COST,
+                Op::Pow => POWER_COST,
+                _ => (args.len() as u64 - 1).max(1),
+            },
+        }
     }
 
     // ------------------------------------------------------------ products

@@ -6,7 +6,7 @@ use crate::saturate::{are_equal, find_islands, read_term, saturate, Limits, Stop
 use crate::tape::{Tape, Variable};
 use crate::write::write_tape;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Saturation can open new simplifications of the normal form and the other way round; two rounds
 /// settle nearly everything, and the bound keeps the work predictable.
@@ -14,7 +14,7 @@ const MAX_ROUNDS: usize = 3;
 
 /// Saturating an island takes about a millisecond. Those nearest to the roots, which come first, see
 /// most of what lies below them; a tape with more than these is left in normal form elsewhere.
-const MAX_ISLANDS: usize = 256;
+const MAX_ISLANDS: usize = 128;
 
 /// A tape whose roots have the values of the given one, and why the search for it ended.
 pub fn simplify_tape(
@@ -27,8 +27,9 @@ pub fn simplify_tape(
     let mut roots = read_tape(&mut graph, tape)?;
     let mut reason = StopReason::Saturated;
     if limits.iterations > 0 {
+        let mut done = HashSet::new();
         for _ in 0..MAX_ROUNDS {
-            let (better, round_reason) = saturate_islands(&mut graph, &roots, limits);
+            let (better, round_reason) = saturate_islands(&mut graph, &roots, limits, &mut done);
             reason = reason.max(round_reason);
             if better.is_empty() {
                 break;
@@ -49,22 +50,35 @@ fn saturate_islands(
     graph: &mut Graph,
     roots: &[Id],
     limits: Limits,
+    done: &mut HashSet<Id>,
 ) -> (HashMap<Id, Id>, StopReason) {
     let mut islands = find_islands(graph, roots);
+    islands.retain(|id| !done.contains(id));
     let mut reason =
         if islands.len() > MAX_ISLANDS { StopReason::NodeLimit } else { StopReason::Saturated };
     islands.truncate(MAX_ISLANDS);
+    done.extend(&islands);
     let view: &Graph = graph;
     let terms: Vec<_> = islands.par_iter().map(|id| saturate(view, *id, limits)).collect();
     let mut better = HashMap::new();
     for (id, (term, stopped)) in islands.into_iter().zip(terms) {
         reason = reason.max(stopped);
         let new = read_term(graph, &term);
-        if new != id && write_tape(graph, &[new]).cost() < write_tape(graph, &[id]).cost() {
+        if new != id && is_cheaper(graph, new, id) {
             better.insert(id, new);
         }
     }
     (better, reason)
+}
+
+/// Whether `new` needs less than `old` beyond what both need.
+fn is_cheaper(graph: &Graph, new: Id, old: Id) -> bool {
+    let (in_new, in_old) = (graph.reachable(&[new]), graph.reachable(&[old]));
+    let cost_beyond = |of: &[Id], other: &[Id]| -> u64 {
+        let beyond = of.iter().filter(|id| other.binary_search(id).is_err());
+        beyond.map(|id| graph.own_cost(*id)).sum()
+    };
+    cost_beyond(&in_new, &in_old) < cost_beyond(&in_old, &in_new)
 }
 
 /// Whether the two roots of a tape are provably equal for all values of the variables.
