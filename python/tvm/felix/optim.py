@@ -7,11 +7,13 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from tvm import auto_scheduler
@@ -32,6 +34,17 @@ logger = logging.getLogger(__name__)
 _MIN_PROGRAMS_TO_TRAIN = 8
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Run torch on one thread: the search's matrices are so small that waking another costs more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Timer:
@@ -305,13 +318,14 @@ class Optimizer:
         self, task: _Task, n_seeds: int, n_steps: int, n_measure: int, bar: tqdm
     ) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
-        enough = len(self.data_builder) >= _MIN_PROGRAMS_TO_TRAIN
-        if enough and len(self.data_builder) > self._trained_on:
-            self.perf_model.train_self(self.data_builder)
-            self._trained_on = len(self.data_builder)
         if task.search.least_lat_history:
             n_steps = max(1, n_steps // 2)
-        infos = task.search.optimize_round(n_seeds, n_steps, n_measure)
+        with _one_torch_thread():
+            enough = len(self.data_builder) >= _MIN_PROGRAMS_TO_TRAIN
+            if enough and len(self.data_builder) > self._trained_on:
+                self.perf_model.train_self(self.data_builder)
+                self._trained_on = len(self.data_builder)
+            infos = task.search.optimize_round(n_seeds, n_steps, n_measure)
         if infos:
             self.measure_configs(task, infos, bar)
         task.search.end_round()
@@ -385,8 +399,6 @@ class Optimizer:
 
     def _ensure_model(self) -> None:
         """Size the model for the tasks; a new one is standardised on random points of theirs."""
-        import torch
-
         rows = []
         if not self.perf_model.built:
             rng = np.random.default_rng(0)
