@@ -39,15 +39,15 @@ TVM_REGISTER_GLOBAL("arith.SimplifyExprStr")
     });
 
 TVM_REGISTER_GLOBAL("arith.IsExprStrEquivalent")
-    .set_body_typed(
-        [](String left, String right, int iterations, int node_limit, bool at_least_one) {
-          char* message = nullptr;
-          uint8_t equal = 0;
-          const int32_t status = is_equivalent(left.c_str(), right.c_str(), iterations, node_limit,
-                                               at_least_one ? 1 : 0, &equal, &message);
-          CheckStatus(status, "IsExprStrEquivalent", TakeText(message));
-          return equal != 0;
-        });
+    .set_body_typed([](String left, String right, int iterations, int node_limit,
+                       bool at_least_one) {
+      char* message = nullptr;
+      uint8_t equal = 0;
+      const int32_t status = is_equivalent(left.c_str(), right.c_str(), iterations, node_limit,
+                                           at_least_one ? 1 : 0, &equal, &message);
+      CheckStatus(status, "IsExprStrEquivalent", TakeText(message));
+      return equal != 0;
+    });
 
 }  // namespace arith
 }  // namespace tvm

@@ -147,11 +147,11 @@ void EvaluateRow(TapeOp op, const double* __restrict a, const double* __restrict
 #undef TVM_FELIX_ROW
 
 // A result without weight adds nothing, even where its derivative is infinite.
-#define TVM_FELIX_ADD(Target, Derivative)                                     \
-  if (Target != nullptr) {                                                    \
-    for (int i = 0; i < kBlock; ++i) {                                        \
-      Target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * (Derivative);         \
-    }                                                                         \
+#define TVM_FELIX_ADD(Target, Derivative)                             \
+  if (Target != nullptr) {                                            \
+    for (int i = 0; i < kBlock; ++i) {                                \
+      Target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * (Derivative); \
+    }                                                                 \
   }
 
 /*!
@@ -374,10 +374,12 @@ const double* Doubles(const char* where, const char* what, const runtime::NDArra
                       int64_t rows, int64_t columns) {
   const std::vector<int64_t>& shape = array.Shape();
   TVM_CHECK(shape.size() == 2 && (rows < 0 || shape[0] == rows) && shape[1] == columns, ValueError)
-      << where << ": " << what << " must have shape (" << (rows < 0 ? "batch" : std::to_string(rows))
-      << ", " << columns << "), got " << shape.size() << " dimensions"
-      << (shape.size() == 2 ? " (" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + ")"
-                            : "");
+      << where << ": " << what << " must have shape ("
+      << (rows < 0 ? "batch" : std::to_string(rows)) << ", " << columns << "), got " << shape.size()
+      << " dimensions"
+      << (shape.size() == 2
+              ? " (" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + ")"
+              : "");
   TVM_CHECK(array.dtype() == DataType::Float(64), TypeError)
       << where << ": " << what << " must be float64, got " << array.dtype();
   TVM_CHECK(array.IsContiguous(), ValueError) << where << ": " << what << " must be contiguous";

@@ -33,9 +33,12 @@ TapeData SimplifyTape(const TapeData& tape, const TapeSimplifyOptions& options) 
   for (const TapeVar& var : tape.vars) {
     variables.push_back({var.lower, var.upper, static_cast<uint8_t>(var.is_integer ? 1 : 0)});
   }
-  const EggTape input{tape.size(),         tape.ops.data(),
-                      tape.args.data(),    tape.payload.data(),
-                      static_cast<int64_t>(tape.roots.size()), tape.roots.data()};
+  const EggTape input{tape.size(),
+                      tape.ops.data(),
+                      tape.args.data(),
+                      tape.payload.data(),
+                      static_cast<int64_t>(tape.roots.size()),
+                      tape.roots.data()};
   const EggOptions limits{options.iterations, options.node_limit, 1};
   OwnedEggTape output;
   int32_t stop_reason = kEggSaturated;
@@ -60,16 +63,16 @@ namespace {
 template <typename T>
 std::vector<T> ToVector(const runtime::NDArray& array, const char* what) {
   TVM_CHECK(array.dtype().bytes() == static_cast<int>(sizeof(T)), TypeError)
-      << "SimplifyTape: " << what << " has dtype " << array.dtype() << ", expected "
-      << sizeof(T) << "-byte values";
+      << "SimplifyTape: " << what << " has dtype " << array.dtype() << ", expected " << sizeof(T)
+      << "-byte values";
   const T* data = static_cast<const T*>(array.data());
   return std::vector<T>(data, data + array.NumElements());
 }
 
 template <typename T>
 runtime::NDArray ToArray(const std::vector<T>& values, DataType dtype) {
-  auto array = runtime::NDArray::Empty({static_cast<int64_t>(values.size())}, dtype,
-                                       Device{kDLCPU, 0});
+  auto array =
+      runtime::NDArray::Empty({static_cast<int64_t>(values.size())}, dtype, Device{kDLCPU, 0});
   array.CopyFromBytes(values.data(), values.size() * sizeof(T));
   return array;
 }
@@ -103,10 +106,9 @@ TVM_REGISTER_GLOBAL("felix.SimplifyTape")
         tape.vars.push_back({"", integers[i] != 0, lowers[i], uppers[i]});
       }
       const TapeData result = SimplifyTape(tape, {iterations, node_limit});
-      return Array<runtime::NDArray>{ToArray(result.ops, DataType::UInt(8)),
-                                     ToArray(result.args, DataType::Int(32)),
-                                     ToArray(result.payload, DataType::Int(64)),
-                                     ToArray(result.roots, DataType::Int(32))};
+      return Array<runtime::NDArray>{
+          ToArray(result.ops, DataType::UInt(8)), ToArray(result.args, DataType::Int(32)),
+          ToArray(result.payload, DataType::Int(64)), ToArray(result.roots, DataType::Int(32))};
     });
 
 }  // namespace felix

@@ -54,9 +54,9 @@ struct EggTape {
 
 /*! \brief Limits of one call. */
 struct EggOptions {
-  int32_t iterations;   // of equality saturation per subterm; 0 stops after the normal form
-  int32_t node_limit;   // e-graph nodes per subterm
-  uint8_t at_least_one; // also use the rules that hold only for quantities >= 1, where proven
+  int32_t iterations;    // of equality saturation per subterm; 0 stops after the normal form
+  int32_t node_limit;    // e-graph nodes per subterm
+  uint8_t at_least_one;  // also use the rules that hold only for quantities >= 1, where proven
 };
 
 /*!

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tvm import te
 from tvm.driver import prepare
 from tvm.target import Target, llvm_build
 
-from .compute_dag import LayoutRewriteOption, LayoutTransform
+from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
 from .measure_node import MeasureErrorNo, MeasureInput
 from .measure_record import load_input
 from .utils import get_const_tuple
@@ -159,7 +160,8 @@ class _Inputs:
                 array = self.original(index, arg["shape"], arg["dtype"])
             else:
                 array = self.original(index, transform["original_shape"], arg["dtype"])
-                array = _packed(array, transform).reshape(arg["shape"])
+                layout: Any = _Layout(**transform)
+                array = pack_array(array, layout).reshape(arg["shape"])
             self._device[name] = tvm.nd.array(array, device)
         return self._device[name]
 
@@ -167,15 +169,16 @@ class _Inputs:
 _inputs = _Inputs()
 
 
-def _packed(array: np.ndarray, transform: dict[str, Any]) -> np.ndarray:
-    from .compute_dag import pack_array
+@dataclass(frozen=True)
+class _Layout:
+    """The fields of a LayoutTransform as they came from the builder."""
 
-    class _Layout:
-        placeholder = transform["placeholder"]
-        original_shape = transform["original_shape"]
-        dims, extents, strides = transform["dims"], transform["extents"], transform["strides"]
-
-    return pack_array(array, _Layout)
+    index: int
+    placeholder: str
+    original_shape: list[int]
+    dims: list[int]
+    extents: list[int]
+    strides: list[int]
 
 
 def _arrays(

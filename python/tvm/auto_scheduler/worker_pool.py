@@ -74,6 +74,8 @@ class _Worker:
     """One process, the bytes of its unfinished answer, and the job it has."""
 
     process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
     stderr: IO[bytes]
     buffer: bytearray = field(default_factory=bytearray)
     ready: bool = False
@@ -86,11 +88,10 @@ class _Worker:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.stderr):
-            if stream is not None:
-                # Closing flushes what a dead reader will never take.
-                with contextlib.suppress(OSError):
-                    stream.close()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            # Closing flushes what a dead reader will never take.
+            with contextlib.suppress(OSError):
+                stream.close()
 
     def stderr_tail(self) -> str:
         """Last line that the process wrote to standard error."""
@@ -145,7 +146,7 @@ class WorkerPool:
             self._start()
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
-                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+                selector.register(worker.stdout, selectors.EVENT_READ, worker)
             while any(not worker.ready for worker in self._workers):
                 self._wait(selector)
                 for worker in list(self._workers):
@@ -179,11 +180,11 @@ class WorkerPool:
         try:
             with selectors.DefaultSelector() as selector:
                 for worker in self._workers:
-                    selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+                    selector.register(worker.stdout, selectors.EVENT_READ, worker)
                 while open_jobs:
                     while next_job < len(queue) and len(self._workers) < min(self.size, open_jobs):
                         worker = self._start()
-                        selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+                        selector.register(worker.stdout, selectors.EVENT_READ, worker)
                     for worker in self._workers:
                         if worker.ready and worker.position < 0 and next_job < len(queue):
                             self._send(worker, next_job, queue[next_job])
@@ -198,7 +199,7 @@ class WorkerPool:
                         if worker.process.poll() is not None or (
                             outcome is not None and outcome.status == "timeout"
                         ):
-                            selector.unregister(worker.process.stdout)
+                            selector.unregister(worker.stdout)
                             self._remove(worker)
                         if outcome is not None and on_outcome is not None:
                             on_outcome(position, outcome)
@@ -249,7 +250,9 @@ class WorkerPool:
             # Its own group, so that a kill also reaches what a candidate may have started.
             start_new_session=True,
         )
-        worker = _Worker(process, stderr, deadline=time.monotonic() + _STARTUP_SECONDS)
+        assert process.stdin is not None and process.stdout is not None
+        deadline = time.monotonic() + _STARTUP_SECONDS
+        worker = _Worker(process, process.stdin, process.stdout, stderr, deadline=deadline)
         self._workers.append(worker)
         return worker
 
@@ -269,11 +272,10 @@ class WorkerPool:
         worker.sent = time.monotonic()
         worker.deadline = worker.sent + self.timeout
         frame = pack_frame({"function": job.function, "arguments": job.arguments}, job.blob)
-        assert worker.process.stdin is not None
         # A worker that ended while idle shows when its answer does not come.
         with contextlib.suppress(BrokenPipeError):
-            worker.process.stdin.write(frame)
-            worker.process.stdin.flush()
+            worker.stdin.write(frame)
+            worker.stdin.flush()
 
     def _wait(self, selector: selectors.BaseSelector) -> None:
         """Take in what the workers send, until the first deadline at the latest."""
@@ -283,8 +285,7 @@ class WorkerPool:
             self._receive(key.data)
 
     def _receive(self, worker: _Worker) -> None:
-        assert worker.process.stdout is not None
-        data = os.read(worker.process.stdout.fileno(), _READ_BYTES)
+        data = os.read(worker.stdout.fileno(), _READ_BYTES)
         if data:
             worker.buffer += data
         else:
@@ -312,8 +313,7 @@ class WorkerPool:
         ended = worker.process.poll() is not None
         if ended:
             # It may have answered before it ended.
-            assert worker.process.stdout is not None
-            while data := os.read(worker.process.stdout.fileno(), _READ_BYTES):
+            while data := os.read(worker.stdout.fileno(), _READ_BYTES):
                 worker.buffer += data
         frame = take_frame(worker.buffer)
         if frame is not None:

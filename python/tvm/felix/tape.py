@@ -130,7 +130,8 @@ class Tape:
             iterations,
             node_limit,
         )
-        return Tape(*(array.numpy() for array in arrays), variables)
+        ops, args, payload, roots = (array.numpy() for array in arrays)
+        return Tape(ops, args, payload, roots, variables)
 
     def forward(self, points: np.ndarray) -> np.ndarray:
         """Roots at points: float64, shape (n_points, n_roots) from (n_points, n_variables).
