@@ -2,7 +2,7 @@
  * \file arith/emit.cc
  * \brief From polynomials back to expressions.
  */
-#include <tvm/node/structural_equal.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/op.h>
 
 #include <algorithm>
@@ -158,7 +158,8 @@ bool SameExpr(const PrimExpr& a, const PrimExpr& b) {
   TVM_SAME_BINARY(LENode)
   TVM_SAME_BINARY(EQNode)
 #undef TVM_SAME_BINARY
-  return StructuralEqual()(a, b);
+  // Not structural equality: that would take loads of two buffers of one shape for the same value.
+  return tir::ExprDeepEqual()(a, b);
 }
 
 namespace {

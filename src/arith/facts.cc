@@ -2,8 +2,7 @@
  * \file arith/facts.cc
  * \brief How an Analyzer learns: atoms for variables, ranges, values, products, conditions.
  */
-#include <tvm/node/structural_equal.h>
-#include <tvm/node/structural_hash.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
@@ -38,7 +37,7 @@ AtomId AnalyzerCore::AtomOfVar(const Var& var) {
 }
 
 AtomId AnalyzerCore::OpaqueAtom(const PrimExpr& e) {
-  size_t hash = StructuralHash()(e);
+  size_t hash = tir::ExprDeepHash()(e);
   for (AtomId id : opaque_atoms_[hash]) {
     if (SameExpr(atoms_[id].expr, e)) return id;
   }

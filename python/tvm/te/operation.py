@@ -46,6 +46,14 @@ def _as_range(dom: Any) -> Range:
     return Range(begin, end)
 
 
+def _as_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes as objects: numbers become constants."""
+    return {
+        key: tir.const(value) if isinstance(value, (bool, int, float)) else value
+        for key, value in (attrs or {}).items()
+    }
+
+
 def _axis_names(
     fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence[str] | None, name: str
 ) -> list[str]:
@@ -127,7 +135,7 @@ def compute(
     result = fcompute(*(axis.var for axis in axes))
     is_joint = isinstance(result, (tuple, list))
     body = [_as_expr(value, f"compute {name}") for value in (result if is_joint else [result])]
-    op = _ffi_api.ComputeOp(name, tag, dict(attrs or {}), axes, body)
+    op = _ffi_api.ComputeOp(name, tag, _as_attrs(attrs), axes, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if is_joint else outputs[0]
 
@@ -205,6 +213,6 @@ def extern(
     body = fcompute(ins, outs)
     if isinstance(body, PrimExpr):
         body = tir.Evaluate(body)
-    op = _ffi_api.ExternOp(name, tag, dict(attrs or {}), list(inputs), ins, outs, body)
+    op = _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if is_joint else outputs[0]

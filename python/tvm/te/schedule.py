@@ -63,7 +63,7 @@ def create_schedule(ops: Operation | Sequence[Operation]) -> Schedule:
     ----------
     ops : an operation such as ``C.op``, or several.
     """
-    outputs = [ops] if isinstance(ops, Operation) else list(ops)
+    outputs = [ops] if isinstance(ops, (Operation, Tensor)) else list(ops)
     for op in outputs:
         if not isinstance(op, Operation):
             hint = "; pass its .op" if isinstance(op, Tensor) else ""

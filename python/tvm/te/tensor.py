@@ -32,6 +32,9 @@ class TensorSlice:
         more = indices if isinstance(indices, tuple) else (indices,)
         return self.tensor[self.indices + more]
 
+    # Indexing never runs out, so iteration by index would not end.
+    __iter__ = None
+
     def asobject(self) -> PrimExpr:
         """The element, when every axis has an index; ValueError says which are missing."""
         return self.tensor(*self.indices)
@@ -62,6 +65,9 @@ class Tensor(DataProducer):
         if len(indices) < self.ndim:
             return TensorSlice(self, indices)
         return self(*indices)
+
+    # Indexing never runs out, so iteration by index would not end.
+    __iter__ = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and bool(_ffi_api.TensorEqual(self, other))
