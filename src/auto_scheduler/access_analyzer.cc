@@ -80,7 +80,8 @@ ReadShape Classify(const te::ComputeOpNode* compute, const Array<PrimExpr>& indi
   return shape;
 }
 
-/*! \brief An exp costs too much to repeat; a branch would be evaluated once per reader's element. */
+/*! \brief An exp costs too much to repeat; a branch would be evaluated once per reader's element.
+ */
 bool HasExpOrBranch(const te::ComputeOpNode* compute) {
   static const Op& exp_op = Op::Get("tir.exp");
   static const Op& branch_op = Op::Get("tir.if_then_else");
@@ -122,8 +123,7 @@ bool SameShape(const Array<PrimExpr>& a, const Array<PrimExpr>& b, size_t dims) 
 
 }  // namespace
 
-AccessAnalyzer::AccessAnalyzer(const Array<te::Operation>& ops,
-                               const Array<te::Operation>& outputs)
+AccessAnalyzer::AccessAnalyzer(const Array<te::Operation>& ops, const Array<te::Operation>& outputs)
     : ops_(ops) {
   for (const te::Operation& op : ops) info_[op.get()];
   for (const te::Operation& op : outputs) info_.at(op.get()).is_output = true;
@@ -142,16 +142,17 @@ void AccessAnalyzer::AnalyzeCompute(const te::Operation& op) {
     for (const Array<PrimExpr>& indices : reads) {
       ReadShape shape = Classify(compute, indices);
       info.simple_access = info.simple_access && shape.simple;
-      info.strictly_inlineable = info.strictly_inlineable && shape.simple && shape.same_order &&
-                                 !shape.axis_duplicated;
+      info.strictly_inlineable =
+          info.strictly_inlineable && shape.simple && shape.same_order && !shape.axis_duplicated;
     }
     if (LacksSpaceAxis(compute, reads)) ++lacking_producers;
   }
   if (!info.reads.empty() && HasExpOrBranch(compute)) info.strictly_inlineable = false;
   bool reduces = !compute->reduce_axis.empty();
   info.needs_multi_level_tiling = (lacking_producers >= 2 || (lacking_producers >= 1 && reduces)) &&
-                                  compute->attrs.count("auto_scheduler_simplify_const_tensor_"
-                                                       "indices") == 0;
+                                  compute->attrs.count(
+                                      "auto_scheduler_simplify_const_tensor_"
+                                      "indices") == 0;
 }
 
 const AccessAnalyzer::OpInfo& AccessAnalyzer::Info(const te::Operation& op) const {

@@ -146,8 +146,7 @@ std::vector<bool> StepsThatShapeTheDAG(const Array<Step>& steps) {
         if (added < stage_id) --stage_id;
       } else if (step->stage_id == stage_id) {
         mask[j] = step->IsInstance<SplitStepNode>() || step->IsInstance<FuseStepNode>() ||
-                  step->IsInstance<ReorderStepNode>() ||
-                  step->IsInstance<FollowSplitStepNode>() ||
+                  step->IsInstance<ReorderStepNode>() || step->IsInstance<FollowSplitStepNode>() ||
                   step->IsInstance<FollowFusedSplitStepNode>();
       }
     }
@@ -238,8 +237,8 @@ TVM_REGISTER_GLOBAL("auto_scheduler.ComputeDAG").set_body_typed([](Array<te::Ten
 });
 TVM_REGISTER_GLOBAL("auto_scheduler.ComputeDAGApplyStepsFromState")
     .set_body_typed([](ComputeDAG dag, State state, int layout_rewrite) {
-      auto [schedule, args] = dag.ApplySteps(state->transform_steps,
-                                             static_cast<LayoutRewriteOption>(layout_rewrite));
+      auto [schedule, args] =
+          dag.ApplySteps(state->transform_steps, static_cast<LayoutRewriteOption>(layout_rewrite));
       return Array<Any>{schedule, args};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.ComputeDAGInferBoundFromState")

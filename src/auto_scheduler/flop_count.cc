@@ -45,8 +45,8 @@ class ElementCounter : public tir::ExprFunctor<double(const PrimExpr&)> {
   double Operation(const PrimExpr& operand) const {
     return operand.dtype().code() == type_code_ ? 1 : 0;
   }
-#define TVM_COUNT_BINARY(Node) \
-  double VisitExpr_(const tir::Node* op) final { \
+#define TVM_COUNT_BINARY(Node)                                     \
+  double VisitExpr_(const tir::Node* op) final {                   \
     return Operation(op->a) + VisitExpr(op->a) + VisitExpr(op->b); \
   }
   TVM_COUNT_BINARY(AddNode)

@@ -13,8 +13,8 @@ namespace auto_scheduler {
 /*!
  * \brief Operations on values of each op's own type class, summed over all elements.
  *
- * Index arithmetic is not counted. The attribute "FLOP" of an op replaces its count. -1 if an extent
- * is symbolic or an expression is of an unknown kind.
+ * Index arithmetic is not counted. The attribute "FLOP" of an op replaces its count. -1 if an
+ * extent is symbolic or an expression is of an unknown kind.
  */
 double CountFlop(const Array<te::Operation>& ops);
 

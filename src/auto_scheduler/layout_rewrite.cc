@@ -2,8 +2,8 @@
  * \file layout_rewrite.cc
  * \brief New layouts for constant inputs, so that the inner loop reads them as one stream.
  *
- * A compute op names the inputs it may lay out anew in its attribute `layout_free_placeholders`. The
- * new layout has one dimension for each loop that indexes the input, in loop order.
+ * A compute op names the inputs it may lay out anew in its attribute `layout_free_placeholders`.
+ * The new layout has one dimension for each loop that indexes the input, in loop order.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
@@ -95,8 +95,7 @@ Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation&
   std::vector<Array<PrimExpr>> reads = ReadsOf(reader->op, placeholder);
   if (reads.size() != 1) return NullOpt;
   Array<PrimExpr> shape = placeholder->output_shape(0);
-  std::vector<int> dim_of_axis =
-      DimOfAxis(reader->op.as<te::ComputeOpNode>(), reads[0], shape);
+  std::vector<int> dim_of_axis = DimOfAxis(reader->op.as<te::ComputeOpNode>(), reads[0], shape);
   if (dim_of_axis.empty()) return NullOpt;
 
   Array<int64_t> dims;
@@ -132,8 +131,7 @@ Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation&
 /*! \brief Whether a part reaches to the end of its dimension, so that no remainder is needed. */
 bool IsOutermostPart(const LayoutTransform& transform, size_t part) {
   const PrimExpr& whole = transform->original_shape[transform->dims[part]];
-  if (arith::Analyzer().CanProveEqual(transform->extents[part] * transform->strides[part],
-                                      whole)) {
+  if (arith::Analyzer().CanProveEqual(transform->extents[part] * transform->strides[part], whole)) {
     return true;
   }
   // A symbolic quotient such as 256 // (sp_0 * sp_1) is what all other parts leave over.
@@ -182,9 +180,8 @@ class ReadRewriter : public tir::ExprMutator {
     auto found = replaced.find(tensor);
     if (found == replaced.end()) return load;
     auto transform = transformed.find(tensor);
-    return found->second(transform == transformed.end()
-                             ? op->indices
-                             : NewIndices(transform->second, op->indices));
+    return found->second(
+        transform == transformed.end() ? op->indices : NewIndices(transform->second, op->indices));
   }
 };
 

@@ -254,9 +254,9 @@ Iterator State::annotate(int stage_id, const Iterator& it, IteratorAnnotation an
 }
 
 Iterator State::bind(int stage_id, const Iterator& it, IteratorAnnotation thread_type) {
-  TVM_CHECK(thread_type >= IteratorAnnotation::kVThread &&
-                thread_type <= IteratorAnnotation::kThreadZ,
-            ValueError)
+  TVM_CHECK(
+      thread_type >= IteratorAnnotation::kVThread && thread_type <= IteratorAnnotation::kThreadZ,
+      ValueError)
       << "bind(" << it->name << "): " << AnnotationText(thread_type)
       << " is no thread axis; take one of vthread, blockIdx.x/y/z, threadIdx.x/y/z";
   return annotate(stage_id, it, thread_type);
@@ -432,16 +432,16 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeAt")
       state.compute_at(stage_id, target_stage_id, target_iter);
       return state;
     });
-TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeInline").set_body_typed([](State state,
-                                                                          int stage_id) {
-  state.compute_inline(stage_id);
-  return state;
-});
-TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeRoot").set_body_typed([](State state,
-                                                                        int stage_id) {
-  state.compute_root(stage_id);
-  return state;
-});
+TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeInline")
+    .set_body_typed([](State state, int stage_id) {
+      state.compute_inline(stage_id);
+      return state;
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StateComputeRoot")
+    .set_body_typed([](State state, int stage_id) {
+      state.compute_root(stage_id);
+      return state;
+    });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheRead")
     .set_body_typed([](State state, int stage_id, String scope_name,
                        Array<int64_t> reader_stage_ids, ComputeDAG dag) {
@@ -454,8 +454,7 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheWrite")
       return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateRfactor")
-    .set_body_typed([](State state, int stage_id, Iterator it, int factor_iter_id,
-                       ComputeDAG dag) {
+    .set_body_typed([](State state, int stage_id, Iterator it, int factor_iter_id, ComputeDAG dag) {
       int new_id = state.rfactor(stage_id, it, factor_iter_id, dag);
       return Array<Any>{state, new_id};
     });

@@ -11,8 +11,8 @@
 namespace tvm {
 namespace auto_scheduler {
 
-ScheduleReplay::ScheduleReplay(const Array<te::Operation>& ops,
-                               const Array<te::Operation>& outputs, Array<Step> steps)
+ScheduleReplay::ScheduleReplay(const Array<te::Operation>& ops, const Array<te::Operation>& outputs,
+                               Array<Step> steps)
     : schedule(te::create_schedule(outputs)), steps_(std::move(steps)) {
   for (const te::Operation& op : ops) {
     stages_.push_back(schedule[op]);
@@ -29,8 +29,8 @@ void ScheduleReplay::Run(const std::vector<bool>* mask) {
 
 te::Stage& ScheduleReplay::stage(int stage_id) {
   TVM_CHECK(stage_id >= 0 && stage_id < static_cast<int>(stages_.size()), ValueError)
-      << "apply steps: stage " << stage_id << " does not exist; the program has "
-      << stages_.size() << " stages";
+      << "apply steps: stage " << stage_id << " does not exist; the program has " << stages_.size()
+      << " stages";
   return stages_[stage_id];
 }
 

@@ -31,8 +31,8 @@ SearchTask::SearchTask(ComputeDAG compute_dag, String workload_key, String desc,
                        Optional<Target> target_host, Optional<HardwareParams> hardware_params,
                        LayoutRewriteOption layout_rewrite_option, Array<String> task_input_names) {
   auto node = make_object<SearchTaskNode>();
-  node->hardware_params = hardware_params.defined() ? hardware_params.value()
-                                                    : HardwareParams::FromTarget(target);
+  node->hardware_params =
+      hardware_params.defined() ? hardware_params.value() : HardwareParams::FromTarget(target);
   node->compute_dag = std::move(compute_dag);
   node->workload_key = std::move(workload_key);
   node->desc = std::move(desc);
@@ -59,8 +59,7 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchTask")
                        Optional<Target> target_host, Optional<HardwareParams> hardware_params,
                        int layout_rewrite_option, Array<String> task_input_names) {
       return SearchTask(compute_dag, workload_key, desc, target, target_host, hardware_params,
-                        static_cast<LayoutRewriteOption>(layout_rewrite_option),
-                        task_input_names);
+                        static_cast<LayoutRewriteOption>(layout_rewrite_option), task_input_names);
     });
 
 }  // namespace auto_scheduler

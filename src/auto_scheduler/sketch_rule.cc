@@ -33,8 +33,8 @@ class AlwaysInline final : public SketchRule {
   const char* Name() const final { return "always inline"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
-    bool inlines = stage->op_type == StageKind::kCompute &&
-                   !IsOutputStage(task, state, stage_id) && !HasReduceIter(stage) &&
+    bool inlines = stage->op_type == StageKind::kCompute && !IsOutputStage(task, state, stage_id) &&
+                   !HasReduceIter(stage) &&
                    CurrentDAG(task, state)->access().IsStrictlyInlineable(stage->op);
     return inlines ? Condition::kApplyAndSkipRest : Condition::kSkip;
   }
@@ -319,8 +319,9 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsGetConsumers")
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsIsElementwiseMatch")
     .set_body_typed([](SearchTask task, State state, int stage_id, int target_stage_id) {
-      return CurrentDAG(task, state)->access().ElementWiseMatch(
-          state->stages[stage_id]->op, state->stages[target_stage_id]->op);
+      return CurrentDAG(task, state)
+          ->access()
+          .ElementWiseMatch(state->stages[stage_id]->op, state->stages[target_stage_id]->op);
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsIsTiled")
     .set_body_typed([](State state, int stage_id) { return IsTiled(state->stages[stage_id]); });

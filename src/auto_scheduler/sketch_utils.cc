@@ -102,8 +102,8 @@ bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& st
   const Stage& stage = state->stages[stage_id];
   const Stage& target = state->stages[*consumer];
   const std::string target_name = target->op->name;
-  bool is_shared = target_name.size() >= 7 &&
-                   target_name.compare(target_name.size() - 7, 7, ".shared") == 0;
+  bool is_shared =
+      target_name.size() >= 7 && target_name.compare(target_name.size() - 7, 7, ".shared") == 0;
   // A consumer that already follows the tiles of another stage cannot follow this one's too.
   return !is_shared && !IsTiled(target) && !(HasReduceIter(stage) && HasReduceIter(target)) &&
          CurrentDAG(task, state)->access().ElementWiseMatch(stage->op, target->op);
@@ -192,8 +192,8 @@ State DoMultiLevelTiling(const State& state, int stage_id, const std::string& st
       if (is_space) {
         space_split_steps->push_back(static_cast<int>(result->transform_steps.size()));
       }
-      Array<Iterator> parts = result.split(
-          stage_id, iter, Array<Optional<PrimExpr>>(levels.size() - 1, NullOpt));
+      Array<Iterator> parts =
+          result.split(stage_id, iter, Array<Optional<PrimExpr>>(levels.size() - 1, NullOpt));
       for (size_t i = 0; i < levels.size(); ++i) levels[i].push_back(parts[i]);
     }
   }
@@ -225,8 +225,7 @@ State FollowTiling(const State& state, int stage_id, const std::vector<int>& spl
       whole.push_back(iter);
       continue;
     }
-    Array<Iterator> parts =
-        result.follow_split(stage_id, iter, split_steps[next_split++], n_split);
+    Array<Iterator> parts = result.follow_split(stage_id, iter, split_steps[next_split++], n_split);
     for (int i = 0; i <= n_split; ++i) levels[i].push_back(parts[i]);
   }
   PutInOrder(&levels[0], order);

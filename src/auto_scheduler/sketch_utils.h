@@ -36,7 +36,8 @@ bool IsTiled(const Stage& stage);
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
                                          int* consumer);
 
-/*! \brief Products of the literal extents of space and of reduction loops; -1 if one is symbolic. */
+/*! \brief Products of the literal extents of space and of reduction loops; -1 if one is symbolic.
+ */
 std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage);
 
 /*! \brief Names listed in an attribute of the stage's operation. */

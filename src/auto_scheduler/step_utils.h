@@ -13,8 +13,8 @@ namespace auto_scheduler {
 
 inline Stage CheckedStage(const State& state, int stage_id) {
   TVM_CHECK(stage_id >= 0 && stage_id < static_cast<int>(state->stages.size()), ValueError)
-      << "State: stage " << stage_id << " does not exist; the state has "
-      << state->stages.size() << " stages";
+      << "State: stage " << stage_id << " does not exist; the state has " << state->stages.size()
+      << " stages";
   return state->stages[stage_id];
 }
 

@@ -67,8 +67,8 @@ bool AllDefined(const Lengths& lengths) {
 
 /*!
  * \brief Extents of the parts when `extent` is split, outermost first; undefined where open.
- * \param exact Set to whether the parts multiply to `extent`. Symbolic lengths are knobs of an exact
- *        split group, so they do.
+ * \param exact Set to whether the parts multiply to `extent`. Symbolic lengths are knobs of an
+ * exact split group, so they do.
  */
 Array<Optional<PrimExpr>> PartExtents(const Optional<PrimExpr>& extent, const Lengths& lengths,
                                       bool inner_to_outer, bool* exact) {
@@ -96,8 +96,8 @@ void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
                bool inner_to_outer) {
   const Iterator it = CheckedIter(*state, stage_id, iter_id);
   TVM_CHECK(it->annotation == IteratorAnnotation::kNone, ScheduleError)
-      << "split(" << it->name << "): the loop is marked "
-      << AnnotationText(it->annotation) << " already; split it before marking its parts";
+      << "split(" << it->name << "): the loop is marked " << AnnotationText(it->annotation)
+      << " already; split it before marking its parts";
   Optional<PrimExpr> extent;
   if (it->range.defined()) extent = it->range.value()->extent;
   // A stage computed elsewhere has no range, but its axes still have their whole extent.
@@ -126,9 +126,8 @@ void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
     made.push_back(Iterator(it->name + "." + std::to_string(i), range, it->iter_kind,
                             IteratorAnnotation::kNone, {}, parts[i]));
   }
-  EditStage(state, stage_id, [&](StageNode* stage) {
-    stage->iters = Replace(stage->iters, iter_id, 1, made);
-  });
+  EditStage(state, stage_id,
+            [&](StageNode* stage) { stage->iters = Replace(stage->iters, iter_id, 1, made); });
   int added = static_cast<int>(lengths.size());
   // What was attached at the loop needs the whole loop's position, hence the innermost part.
   MoveAttachPoints(state, stage_id, [=](int id) { return id >= iter_id ? id + added : id; });
@@ -141,8 +140,8 @@ void SplitAxis(ScheduleReplay* replay, int stage_id, int iter_id, const Lengths&
   te::IterVar rest = replay->axis(stage_id, iter_id);
   for (const Optional<PrimExpr>& length : lengths) {
     TVM_CHECK(length.defined(), ValueError)
-        << "apply steps: stage " << stage->op->name << " is split at loop "
-        << rest->var->name_hint << " by a length that is still open; fill in the tile sizes first";
+        << "apply steps: stage " << stage->op->name << " is split at loop " << rest->var->name_hint
+        << " by a length that is still open; fill in the tile sizes first";
   }
   Array<te::IterVar> parts;
   if (inner_to_outer) {
@@ -238,8 +237,8 @@ void FuseStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
     if (i + 1 < count) {
       std::vector<int> attached = state->AttachedStages(stage_id, first + i);
       TVM_CHECK(attached.empty(), ScheduleError)
-          << "fuse: stage " << (*state)->stages[attached[0]]->op->name
-          << " is computed at loop " << it->name
+          << "fuse: stage " << (*state)->stages[attached[0]]->op->name << " is computed at loop "
+          << it->name
           << ", which would vanish inside the fused loop; compute it at the last of them";
     }
     name += std::string(it->name) + "@";
@@ -471,9 +470,7 @@ void FollowSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, ExtractSplitLengths(replay->steps()), inner_to_outer);
 }
 
-Array<Any> FollowSplitStepNode::RecordFields() const {
-  return {iter_id, src_step_id, n_split};
-}
+Array<Any> FollowSplitStepNode::RecordFields() const { return {iter_id, src_step_id, n_split}; }
 
 FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<int64_t> src_step_ids,
                                            int level, bool factor_or_nparts) {
@@ -532,9 +529,7 @@ void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.storage_align(replay->axis(stage_id, iter_id), factor, offset);
 }
 
-Array<Any> StorageAlignStepNode::RecordFields() const {
-  return {iter_id, factor, offset};
-}
+Array<Any> StorageAlignStepNode::RecordFields() const { return {iter_id, factor, offset}; }
 
 }  // namespace auto_scheduler
 }  // namespace tvm

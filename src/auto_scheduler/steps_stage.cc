@@ -22,8 +22,7 @@ TVM_REGISTER_NODE(RfactorStepNode);
 namespace {
 
 /*! \brief Place a stage; where it runs decides its ranges, so they become unknown. */
-void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target_stage,
-                int target_iter) {
+void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target_stage, int target_iter) {
   CheckedStage(*state, stage_id);
   EditStage(state, stage_id, [&](StageNode* stage) {
     stage->compute_at = kind;
@@ -51,8 +50,8 @@ void ShiftAttachedStages(State* state, int position) {
 void CheckNothingAttached(const State& state, int stage_id, const char* primitive) {
   for (const Stage& stage : state->stages) {
     TVM_CHECK(stage->attach_stage != stage_id, ScheduleError)
-        << primitive << "(" << state->stages[stage_id]->op->name << "): stage "
-        << stage->op->name << " is computed at one of its loops; move that stage first";
+        << primitive << "(" << state->stages[stage_id]->op->name << "): stage " << stage->op->name
+        << " is computed at one of its loops; move that stage first";
   }
 }
 
@@ -109,9 +108,7 @@ void ComputeAtStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_at(replay->stage(target_stage_id), replay->axis(target_stage_id, target_iter_id));
 }
 
-Array<Any> ComputeAtStepNode::RecordFields() const {
-  return {target_stage_id, target_iter_id};
-}
+Array<Any> ComputeAtStepNode::RecordFields() const { return {target_stage_id, target_iter_id}; }
 
 ComputeInlineStep::ComputeInlineStep(int stage_id) {
   auto node = make_object<ComputeInlineStepNode>();
@@ -176,8 +173,7 @@ void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   for (int64_t reader : reader_stage_ids) {
     readers.push_back(replay->stage(static_cast<int>(reader))->origin_op);
   }
-  te::Tensor cache =
-      replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
+  te::Tensor cache = replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
   replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
 }
 
@@ -235,9 +231,7 @@ void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->ResetAxes(stage_id + 1);
 }
 
-Array<Any> RfactorStepNode::RecordFields() const {
-  return {iter_id, factor_iter_id};
-}
+Array<Any> RfactorStepNode::RecordFields() const { return {iter_id, factor_iter_id}; }
 
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -43,8 +43,8 @@ class FieldReader {
         result.push_back(*literal == 0 ? Optional<PrimExpr>(NullOpt)
                                        : Optional<PrimExpr>(Integer(*literal)));
       } else {
-        result.push_back(PrimExpr(tir::SizeVar(element.cast<String>(), DataType::Int(32),
-                                               tir::SizeVarKind::kKnob)));
+        result.push_back(PrimExpr(
+            tir::SizeVar(element.cast<String>(), DataType::Int(32), tir::SizeVarKind::kKnob)));
       }
     }
     return result;

@@ -47,10 +47,10 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
     }
     TVM_CHECK(split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr,
               ScheduleError)
-        << "symbolic sketch: step " << steps.size() << " splits a loop of stage "
-        << split->stage_id << " whose extent is not a number, so its tile sizes have no domain";
-    arith::SplitGroup group = context.DefineSplitGroup(split->extent.value(),
-                                                       static_cast<int>(split->lengths.size()));
+        << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << split->stage_id
+        << " whose extent is not a number, so its tile sizes have no domain";
+    arith::SplitGroup group =
+        context.DefineSplitGroup(split->extent.value(), static_cast<int>(split->lengths.size()));
     Array<Optional<PrimExpr>> lengths;
     for (const tir::SizeVar& knob : group->vars) lengths.push_back(PrimExpr(knob));
     steps.push_back(WithLengths(split, lengths));
@@ -88,7 +88,7 @@ SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches) {
   SketchBreadth breadth;
   SymSketches result = Generate(task, breadth);
   // Fewer alternatives, the least valuable ones first, until the sketches are few enough.
-  for (bool SketchBreadth::*choice :
+  for (bool SketchBreadth::* choice :
        {&SketchBreadth::both_outer_orders, &SketchBreadth::rfactor,
         &SketchBreadth::producer_locations, &SketchBreadth::both_fusion_levels}) {
     if (static_cast<int>(result.states.size()) <= max_sketches) return result;
@@ -142,8 +142,7 @@ Optional<Map<String, Any>> ExtractConfigDict(const State& sketch, const State& s
   return config;
 }
 
-State StateFromConfig(const SearchTask& task, const State& sketch,
-                      const Map<String, Any>& config) {
+State StateFromConfig(const SearchTask& task, const State& sketch, const Map<String, Any>& config) {
   Array<Step> steps;
   size_t used = 0;
   for (const Step& step : sketch->transform_steps) {

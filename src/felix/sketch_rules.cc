@@ -192,8 +192,7 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
   if (space.back().ConstExtent() == -1) {
     // A factor axis of rfactor, whose extent is a knob already: lanes if the sketch put it inside.
     if (stage->iters.back().same_as(space.back())) std::swap(block, lanes);
-  } else if (!IsOnce(space.back()) &&
-             LastAxisIsContiguous(stage->op.as<te::ComputeOpNode>())) {
+  } else if (!IsOnce(space.back()) && LastAxisIsContiguous(stage->op.as<te::ComputeOpNode>())) {
     Array<Iterator> parts = state->split(stage_id, space.back(), OpenLengths{NullOpt});
     block = parts[0];
     lanes = parts[1];
@@ -228,8 +227,7 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
 State MarkLoops(const SearchTask& task, State state) {
   for (int i = static_cast<int>(state->stages.size()) - 1; i >= 0; --i) {
     const Stage stage = state->stages[i];
-    if (stage->op_type == StageKind::kPlaceholder ||
-        stage->compute_at == ComputeAtKind::kInlined) {
+    if (stage->op_type == StageKind::kPlaceholder || stage->compute_at == ComputeAtKind::kInlined) {
       continue;
     }
     if (NeedsMultiLevelTiling(task, state, i) && IsTiled(stage)) {
@@ -288,9 +286,7 @@ std::vector<State> Locations(const SearchTask& task, const State& state, int sta
   State inlined = state;
   inlined.compute_inline(stage_id);
   if (!HasReduceIter(reader) && !IsTiled(reader) &&
-      CurrentDAG(task, state)
-          ->access()
-          .ElementWiseMatch(state->stages[stage_id]->op, reader->op)) {
+      CurrentDAG(task, state)->access().ElementWiseMatch(state->stages[stage_id]->op, reader->op)) {
     return {inlined};
   }
   if (!alternatives) return states;

@@ -84,7 +84,8 @@ enum class LayoutRewriteOption : int {
  * \brief New layout of one placeholder.
  *
  * Dimension d of the new tensor has extent `extents[d]` and steps over original dimension
- * `dims[d]` by `strides[d]`: original index k = sum over d with dims[d] == k of index_d * strides[d].
+ * `dims[d]` by `strides[d]`: original index k = sum over d with dims[d] == k of index_d *
+ * strides[d].
  */
 class LayoutTransformNode : public Object {
  public:
@@ -128,7 +129,8 @@ class ComputeDAGNode : public Object {
 
 class ComputeDAG : public ObjectRef {
  public:
-  /*! \brief From the io tensors, inputs first; every placeholder that is read must be among them. */
+  /*! \brief From the io tensors, inputs first; every placeholder that is read must be among them.
+   */
   explicit ComputeDAG(Array<te::Tensor> tensors);
   /*! \brief With the order of operations given, as after a stage-adding step. */
   ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops);

@@ -130,8 +130,8 @@ class StateNode : public Object {
   Optional<ObjectRef> current_compute_dag;
   /*! \brief False while some split length is still open. */
   bool concrete{true};
-  TVM_DECLARE_NODE(StateNode, Object, "auto_scheduler.State", Value(stages),
-                   Value(transform_steps), Ignore(current_compute_dag), Value(concrete));
+  TVM_DECLARE_NODE(StateNode, Object, "auto_scheduler.State", Value(stages), Value(transform_steps),
+                   Ignore(current_compute_dag), Value(concrete));
 };
 
 /*!

@@ -2,9 +2,9 @@
  * \file tvm/auto_scheduler/transform_step.h
  * \brief The schedule primitives as data: what a State's history and a record consist of.
  *
- * Every step states its effect three times over the same facts: on a State, on a te schedule, and as
- * a record `[tag, field, ...]`. In records an array is a list, a name or text a string, everything
- * else an integer; a split length that is still a variable is the variable's name.
+ * Every step states its effect three times over the same facts: on a State, on a te schedule, and
+ * as a record `[tag, field, ...]`. In records an array is a list, a name or text a string,
+ * everything else an integer; a split length that is still a variable is the variable's name.
  */
 #ifndef TVM_AUTO_SCHEDULER_TRANSFORM_STEP_H_
 #define TVM_AUTO_SCHEDULER_TRANSFORM_STEP_H_
@@ -14,10 +14,10 @@
 namespace tvm {
 namespace auto_scheduler {
 
-#define TVM_AUTO_SCHEDULER_STEP_METHODS(TagText)                        \
-  const char* Tag() const final { return TagText; }                    \
-  void ApplyToState(State* state, const ComputeDAG& dag) const final;  \
-  void ApplyToSchedule(ScheduleReplay* replay) const final;            \
+#define TVM_AUTO_SCHEDULER_STEP_METHODS(TagText)                      \
+  const char* Tag() const final { return TagText; }                   \
+  void ApplyToState(State* state, const ComputeDAG& dag) const final; \
+  void ApplyToSchedule(ScheduleReplay* replay) const final;           \
   Array<Any> RecordFields() const final
 
 /*! \brief AN: run a loop as something else than a serial loop. */
@@ -101,8 +101,8 @@ class SplitStepNode : public StepNode {
 
 class SplitStep : public Step {
  public:
-  SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent,
-            Array<Optional<PrimExpr>> lengths, bool inner_to_outer);
+  SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent, Array<Optional<PrimExpr>> lengths,
+            bool inner_to_outer);
   TVM_DEFINE_REF(SplitStep, Step, SplitStepNode);
 };
 

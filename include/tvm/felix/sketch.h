@@ -49,8 +49,7 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
  * \return The function, and what is known of its knobs.
  */
 std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,
-                                                                 const State& state,
-                                                                 bool symbolic);
+                                                                 const State& state, bool symbolic);
 
 /*! \brief Tags of the steps: equal for all states of one sketch. */
 Array<String> ExtractBackbone(const State& state);
