@@ -190,7 +190,20 @@ def test_joint_reduction_computes_all_values_before_it_stores_one():
     )
     S, P = te.compute((4,), lambda i: both((A[i, k], A[i, k]), axis=k), name="R")
     s = te.create_schedule(S.op)
-    lines = text(s, [A, S, P]).splitlines()
+    expect(
+        s,
+        [A, S, P],
+        """
+        for i in range(4):
+            R.v0[i] = 0.0
+            R.v1[i] = 1.0
+            for k in range(8):
+                R.v0.new: T.float32 = R.v0[i] + A[i, k]
+                R.v1.new: T.float32 = R.v1[i]*A[i, k]
+                R.v0[i] = R.v0.new
+                R.v1[i] = R.v1.new
+        """,
+    )
 
 
 def test_thread_bound_loops_become_launch_attributes():

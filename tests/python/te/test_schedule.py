@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import tvm
 from tvm import te
 from tvm.error import ScheduleError
 
@@ -145,7 +144,7 @@ def test_feature_extraction_reads_an_inlined_constant_matrix_as_one():
     s = te.create_schedule(C.op)
     s[M].compute_inline()
     n = s.normalize_for_feature_extraction()
-    assert tvm.ir.structural_equal(n[C].op.body[0], A[C.op.axis[0].var] * 1.0)
+    assert str(n[C].op.body[0]) == "A[i]*1.0"
 
 
 def refuse(primitive, message):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testing_tir import run_prim_func
 
 import tvm
+from testing_tir import run_prim_func
 from tvm import te, tir
 from tvm.arith import VarContext
 
