@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,9 @@ integer_types = (int, np.integer)
 numeric_types = (int, float, np.integer, np.floating)
 
 
-def _load_core() -> ModuleType:
+def _load_core() -> Any:
     try:
-        from . import _core
+        from . import _core  # type: ignore[attr-defined]
     except ImportError as error:
         here = Path(__file__).parent
         raise ImportError(

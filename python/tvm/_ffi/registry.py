@@ -115,7 +115,7 @@ def register_error(kind: str | type | None = None, cls: type | None = None) -> A
     A C++ error of the kind is raised as that class, and the class crosses C++ under its name.
     """
     if isinstance(kind, type):
-        kind, cls = kind.__name__, kind
+        return register_error(kind.__name__, kind)
 
     def register(cls: C) -> C:
         if not issubclass(cls, BaseException):

@@ -16,7 +16,7 @@ def save_param_dict(params: Mapping[str, NDArray]) -> bytes:
     """Arrays by name as bytes in NumPy's npz format; the type is part of each entry's name."""
     entries = {f"{value.dtype}/{name}": value.numpy() for name, value in params.items()}
     out = io.BytesIO()
-    np.savez(out, **entries)
+    np.savez(out, **entries)  # type: ignore[arg-type]
     return out.getvalue()
 
 
