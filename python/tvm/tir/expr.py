@@ -241,7 +241,8 @@ class ExprOp:
 
     def __bool__(self) -> bool:
         raise ValueError(
-            f"{self} has no truth value before it runs; use tvm.tir.all, any, if_then_else or Select"
+            f"{self} has no truth value before it runs; use tvm.tir.all, tvm.tir.any, "
+            "tvm.tir.if_then_else or tvm.tir.Select"
         )
 
     __nonzero__ = __bool__

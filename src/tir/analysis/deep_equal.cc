@@ -99,10 +99,10 @@ class DeepComparer final : private ExprFunctor<bool(const PrimExpr&, const PrimE
     const auto* b = As<ShuffleNode>(other);
     return Equal(a->vectors, b->vectors) && Equal(a->indices, b->indices);
   }
-#define TVM_TIR_COMPARE_BINARY(Name)                                       \
-  bool VisitExpr_(const Name##Node* a, const PrimExpr& other) final {      \
-    const auto* b = As<Name##Node>(other);                                 \
-    return Equal(a->a, b->a) && Equal(a->b, b->b);                         \
+#define TVM_TIR_COMPARE_BINARY(Name)                                  \
+  bool VisitExpr_(const Name##Node* a, const PrimExpr& other) final { \
+    const auto* b = As<Name##Node>(other);                            \
+    return Equal(a->a, b->a) && Equal(a->b, b->b);                    \
   }
   TVM_TIR_COMPARE_BINARY(Add)
   TVM_TIR_COMPARE_BINARY(Sub)

@@ -161,7 +161,7 @@ TVM_REGISTER_GLOBAL("tir.analysis.undefined_vars")
         Array<Var> free;
         for (const Var& var : UndefinedVars(Downcast<PrimExpr>(node))) {
           bool given = std::any_of(defs.begin(), defs.end(),
-                                 [&](const Var& def) { return def.same_as(var); });
+                                   [&](const Var& def) { return def.same_as(var); });
           if (!given) free.push_back(var);
         }
         return free;

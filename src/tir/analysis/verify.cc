@@ -110,9 +110,7 @@ class WellFormedVerifier final : public StmtExprVisitor {
       Report("the lanes of a load of buffer " + op->buffer->name.str() + " are not its index's");
     }
   }
-  void VisitExpr_(const ReduceNode* op) final {
-    Report("a Reduce is left; only te may hold one");
-  }
+  void VisitExpr_(const ReduceNode* op) final { Report("a Reduce is left; only te may hold one"); }
   void VisitExpr_(const ProducerLoadNode* op) final {
     Report("a ProducerLoad of " + op->producer->GetNameHint() + " is left; only te may hold one");
   }

@@ -61,13 +61,13 @@ ObjectPtr<TNode> MakeLogical(const char* name, PrimExpr a, PrimExpr b) {
 
 }  // namespace
 
-#define TVM_TIR_DEFINE_BINARY(Name, Make)                                   \
-  TVM_REGISTER_NODE(Name##Node);                                            \
-  Name::Name(PrimExpr a, PrimExpr b) {                                      \
-    data_ = Make<Name##Node>("tir." #Name, std::move(a), std::move(b));     \
-  }                                                                         \
+#define TVM_TIR_DEFINE_BINARY(Name, Make)                                       \
+  TVM_REGISTER_NODE(Name##Node);                                                \
+  Name::Name(PrimExpr a, PrimExpr b) {                                          \
+    data_ = Make<Name##Node>("tir." #Name, std::move(a), std::move(b));         \
+  }                                                                             \
   TVM_REGISTER_GLOBAL("tir." #Name).set_body_typed([](PrimExpr a, PrimExpr b) { \
-    return Name(a, b);                                                      \
+    return Name(a, b);                                                          \
   });
 
 TVM_TIR_DEFINE_BINARY(Add, MakeBinary)
@@ -276,8 +276,7 @@ TVM_REGISTER_GLOBAL("tir.Shuffle")
 CommReducer::CommReducer(Array<Var> lhs, Array<Var> rhs, Array<PrimExpr> result,
                          Array<PrimExpr> identity_element) {
   size_t size = result.size();
-  TVM_CHECK(size > 0 && lhs.size() == size && rhs.size() == size &&
-                identity_element.size() == size,
+  TVM_CHECK(size > 0 && lhs.size() == size && rhs.size() == size && identity_element.size() == size,
             ValueError)
       << "tir.CommReducer: lhs, rhs, result and identity must have one entry a value, got "
       << lhs.size() << ", " << rhs.size() << ", " << size << " and " << identity_element.size();
@@ -303,7 +302,9 @@ Array<PrimExpr> CommReducerNode::operator()(Array<PrimExpr> a, Array<PrimExpr> b
 }
 TVM_REGISTER_GLOBAL("tir.CommReducer")
     .set_body_typed([](Array<Var> lhs, Array<Var> rhs, Array<PrimExpr> result,
-                       Array<PrimExpr> identity) { return CommReducer(lhs, rhs, result, identity); });
+                       Array<PrimExpr> identity) {
+      return CommReducer(lhs, rhs, result, identity);
+    });
 TVM_REGISTER_GLOBAL("tir.CommReducerCombine")
     .set_body_typed([](CommReducer reducer, Array<PrimExpr> a, Array<PrimExpr> b) {
       return (*reducer.get())(a, b);

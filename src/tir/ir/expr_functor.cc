@@ -141,16 +141,16 @@ PrimExpr ExprMutator::VisitExpr_(const ShuffleNode* op) {
   return Shuffle(vectors, indices);
 }
 
-#define TVM_TIR_DEFINE_VISIT_BINARY(Name)                                             \
-  void ExprVisitor::VisitExpr_(const Name##Node* op) {                                \
-    VisitExpr(op->a);                                                                 \
-    VisitExpr(op->b);                                                                 \
-  }                                                                                   \
-  PrimExpr ExprMutator::VisitExpr_(const Name##Node* op) {                            \
-    PrimExpr a = VisitExpr(op->a);                                                    \
-    PrimExpr b = VisitExpr(op->b);                                                    \
-    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);            \
-    return Name(a, b);                                                                \
+#define TVM_TIR_DEFINE_VISIT_BINARY(Name)                                  \
+  void ExprVisitor::VisitExpr_(const Name##Node* op) {                     \
+    VisitExpr(op->a);                                                      \
+    VisitExpr(op->b);                                                      \
+  }                                                                        \
+  PrimExpr ExprMutator::VisitExpr_(const Name##Node* op) {                 \
+    PrimExpr a = VisitExpr(op->a);                                         \
+    PrimExpr b = VisitExpr(op->b);                                         \
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op); \
+    return Name(a, b);                                                     \
   }
 TVM_TIR_DEFINE_VISIT_BINARY(Add)
 TVM_TIR_DEFINE_VISIT_BINARY(Sub)

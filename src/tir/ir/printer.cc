@@ -587,9 +587,9 @@ void TIRPrinter::Print(const PrimFuncNode* func) {
 
 // ---- registration ---------------------------------------------------------------------------
 
-#define TVM_TIR_REGISTER_REPR(Name)                                              \
-  TVM_REGISTER_REPR(Name##Node, [](const Name##Node* node, ReprPrinter* p) {     \
-    TIRPrinter(p->stream, p->indent).Print(GetRef<Name>(node));                  \
+#define TVM_TIR_REGISTER_REPR(Name)                                          \
+  TVM_REGISTER_REPR(Name##Node, [](const Name##Node* node, ReprPrinter* p) { \
+    TIRPrinter(p->stream, p->indent).Print(GetRef<Name>(node));              \
   });
 TVM_TIR_FOR_EACH_STMT(TVM_TIR_REGISTER_REPR)
 #undef TVM_TIR_REGISTER_REPR

@@ -11,10 +11,10 @@ namespace tvm {
 Range::Range(PrimExpr begin, PrimExpr end, Span span)
     : Range(FromMinExtent(begin, end - begin, std::move(span))) {}
 
-TVM_REGISTER_GLOBAL("ir.Range").set_body_typed([](PrimExpr begin, Optional<PrimExpr> end,
-                                                  Span span) {
-  // One argument is the end, as in Python.
-  return end ? Range(begin, end.value(), span) : Range::FromMinExtent(0, begin, span);
-});
+TVM_REGISTER_GLOBAL("ir.Range")
+    .set_body_typed([](PrimExpr begin, Optional<PrimExpr> end, Span span) {
+      // One argument is the end, as in Python.
+      return end ? Range(begin, end.value(), span) : Range::FromMinExtent(0, begin, span);
+    });
 
 }  // namespace tvm

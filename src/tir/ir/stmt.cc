@@ -219,11 +219,16 @@ TVM_REGISTER_GLOBAL("tir.Evaluate").set_body_typed([](PrimExpr value) { return E
 
 const char* ForKindToString(ForKind kind) {
   switch (kind) {
-    case ForKind::kSerial: return "serial";
-    case ForKind::kParallel: return "parallel";
-    case ForKind::kVectorized: return "vectorized";
-    case ForKind::kUnrolled: return "unroll";
-    case ForKind::kThreadBinding: return "thread_binding";
+    case ForKind::kSerial:
+      return "serial";
+    case ForKind::kParallel:
+      return "parallel";
+    case ForKind::kVectorized:
+      return "vectorized";
+    case ForKind::kUnrolled:
+      return "unroll";
+    case ForKind::kThreadBinding:
+      return "thread_binding";
   }
   return "unknown";
 }
@@ -254,14 +259,14 @@ For::For(Var loop_var, PrimExpr min, PrimExpr extent, ForKind kind, Stmt body,
   n->annotations = std::move(annotations);
   data_ = std::move(n);
 }
-TVM_REGISTER_GLOBAL("tir.For")
-    .set_body_typed([](Var loop_var, PrimExpr min, PrimExpr extent, int kind, Stmt body,
-                       Optional<IterVar> thread_binding, Map<String, ObjectRef> annotations) {
-      TVM_CHECK(kind >= 0 && kind <= static_cast<int>(ForKind::kThreadBinding), ValueError)
-          << "tir.For: kind must be in [0, 4], got " << kind;
-      return For(loop_var, min, extent, static_cast<ForKind>(kind), body, thread_binding,
-                 annotations);
-    });
+TVM_REGISTER_GLOBAL("tir.For").set_body_typed([](Var loop_var, PrimExpr min, PrimExpr extent,
+                                                 int kind, Stmt body,
+                                                 Optional<IterVar> thread_binding,
+                                                 Map<String, ObjectRef> annotations) {
+  TVM_CHECK(kind >= 0 && kind <= static_cast<int>(ForKind::kThreadBinding), ValueError)
+      << "tir.For: kind must be in [0, 4], got " << kind;
+  return For(loop_var, min, extent, static_cast<ForKind>(kind), body, thread_binding, annotations);
+});
 
 While::While(PrimExpr condition, Stmt body) {
   CheckBody("tir.While", body);

@@ -109,8 +109,7 @@ Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
   Array<PrimExpr> extents = VisitExprs(op->extents);
   PrimExpr condition = VisitExpr(op->condition);
   Stmt body = VisitStmt(op->body);
-  if (extents.same_as(op->extents) && condition.same_as(op->condition) &&
-      body.same_as(op->body)) {
+  if (extents.same_as(op->extents) && condition.same_as(op->condition) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
   return Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations);
@@ -144,8 +143,7 @@ Stmt StmtMutator::VisitStmt_(const AssertStmtNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
   PrimExpr message = VisitExpr(op->message);
   Stmt body = VisitStmt(op->body);
-  if (condition.same_as(op->condition) && message.same_as(op->message) &&
-      body.same_as(op->body)) {
+  if (condition.same_as(op->condition) && message.same_as(op->message) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
   return AssertStmt(condition, message, body);
@@ -217,8 +215,7 @@ class CallbackMutator final : public StmtExprMutator {
     return Rewrite<Stmt>(stmt, [this](const Stmt& s) { return StmtMutator::VisitStmt(s); });
   }
   PrimExpr VisitExpr(const PrimExpr& expr) override {
-    return Rewrite<PrimExpr>(expr,
-                             [this](const PrimExpr& e) { return ExprMutator::VisitExpr(e); });
+    return Rewrite<PrimExpr>(expr, [this](const PrimExpr& e) { return ExprMutator::VisitExpr(e); });
   }
 
  private:

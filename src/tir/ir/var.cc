@@ -31,8 +31,8 @@ Var::Var(String name_hint, Type type_annotation) {
 
 namespace {
 Var CopyAs(const VarNode* var, String name_hint, DataType dtype, Type type_annotation) {
-  if (const auto* size = var->IsInstance<SizeVarNode>() ? static_cast<const SizeVarNode*>(var)
-                                                        : nullptr) {
+  if (const auto* size =
+          var->IsInstance<SizeVarNode>() ? static_cast<const SizeVarNode*>(var) : nullptr) {
     return SizeVar(std::move(name_hint), dtype, size->kind);
   }
   return Var(std::move(name_hint), std::move(type_annotation));
@@ -63,15 +63,24 @@ SizeVar::SizeVar(String name_hint, DataType dtype, SizeVarKind kind) {
 
 const char* IterVarTypeToString(IterVarType type) {
   switch (type) {
-    case kDataPar: return "DataPar";
-    case kThreadIndex: return "ThreadIndex";
-    case kCommReduce: return "CommReduce";
-    case kOrdered: return "Ordered";
-    case kOpaque: return "Opaque";
-    case kUnrolled: return "Unrolled";
-    case kVectorized: return "Vectorized";
-    case kParallelized: return "Parallelized";
-    case kTensorized: return "Tensorized";
+    case kDataPar:
+      return "DataPar";
+    case kThreadIndex:
+      return "ThreadIndex";
+    case kCommReduce:
+      return "CommReduce";
+    case kOrdered:
+      return "Ordered";
+    case kOpaque:
+      return "Opaque";
+    case kUnrolled:
+      return "Unrolled";
+    case kVectorized:
+      return "Vectorized";
+    case kParallelized:
+      return "Parallelized";
+    case kTensorized:
+      return "Tensorized";
   }
   return "Unknown";
 }

@@ -9,12 +9,12 @@ namespace tvm {
 namespace tir {
 namespace builtin {
 
-#define TVM_TIR_DEFINE_BUILTIN(Name, Effect)                                            \
-  const Op& Name() {                                                                    \
-    static const Op op = Op::Get("tir." #Name);                                         \
-    return op;                                                                          \
-  }                                                                                     \
-  TVM_REGISTER_OP("tir." #Name)                                                         \
+#define TVM_TIR_DEFINE_BUILTIN(Name, Effect)    \
+  const Op& Name() {                            \
+    static const Op op = Op::Get("tir." #Name); \
+    return op;                                  \
+  }                                             \
+  TVM_REGISTER_OP("tir." #Name)                 \
       .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::Effect)))
 
 TVM_TIR_DEFINE_BUILTIN(ret, kUpdateState).set_num_inputs(1);

@@ -165,9 +165,8 @@ PrimExpr TryConstFold<FloorMod>(const PrimExpr& a, const PrimExpr& b) {
   CheckDivisor("floormod", a, b);
   if (Constant(b).IsInt(1)) return make_zero(a.dtype());
   if (Constant(a).IsInt(0)) return a;
-  return FoldInts(a, b, [](int64_t x, int64_t y) {
-    return std::optional(x - FloorDivide(x, y) * y);
-  });
+  return FoldInts(a, b,
+                  [](int64_t x, int64_t y) { return std::optional(x - FloorDivide(x, y) * y); });
 }
 
 template <>

@@ -58,17 +58,17 @@ double Rsqrt(double x) { return 1.0 / std::sqrt(x); }
 
 }  // namespace
 
-#define TVM_TIR_REGISTER_PURE(Name, Inputs)                                                 \
-  TVM_REGISTER_OP("tir." Name)                                                              \
-      .set_num_inputs(Inputs)                                                               \
+#define TVM_TIR_REGISTER_PURE(Name, Inputs) \
+  TVM_REGISTER_OP("tir." Name)              \
+      .set_num_inputs(Inputs)               \
       .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
 
-#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold)                                     \
-  TVM_TIR_REGISTER_PURE(#Func, 1);                                                 \
-  PrimExpr Func(PrimExpr x) {                                                      \
-    static const Op op = Op::Get("tir." #Func);                                    \
-    return Make(#Func, op, std::move(x), Fold);                                    \
-  }                                                                                \
+#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold)  \
+  TVM_TIR_REGISTER_PURE(#Func, 1);              \
+  PrimExpr Func(PrimExpr x) {                   \
+    static const Op op = Op::Get("tir." #Func); \
+    return Make(#Func, op, std::move(x), Fold); \
+  }                                             \
   TVM_REGISTER_GLOBAL("tir." #Func).set_body_typed([](PrimExpr x) { return Func(x); })
 
 TVM_TIR_DEFINE_UNARY(exp, UnaryCall, std::exp);
@@ -157,9 +157,7 @@ PrimExpr popcount(PrimExpr x) {
 
 TVM_REGISTER_GLOBAL("tir._OpPow").set_body_typed([](PrimExpr x, PrimExpr y) { return pow(x, y); });
 TVM_REGISTER_GLOBAL("tir.fmod").set_body_typed([](PrimExpr x, PrimExpr y) { return fmod(x, y); });
-TVM_REGISTER_GLOBAL("tir.atan2").set_body_typed([](PrimExpr y, PrimExpr x) {
-  return atan2(y, x);
-});
+TVM_REGISTER_GLOBAL("tir.atan2").set_body_typed([](PrimExpr y, PrimExpr x) { return atan2(y, x); });
 TVM_REGISTER_GLOBAL("tir.abs").set_body_typed([](PrimExpr x) { return abs(x); });
 TVM_REGISTER_GLOBAL("tir.isnan").set_body_typed([](PrimExpr x) { return isnan(x); });
 TVM_REGISTER_GLOBAL("tir.fma").set_body_typed([](PrimExpr x, PrimExpr y, PrimExpr z) {

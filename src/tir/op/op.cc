@@ -6,8 +6,6 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
-
-
 #include "const_fold.h"
 
 namespace tvm {
@@ -83,8 +81,8 @@ PrimExpr cast(const DataType& t, PrimExpr value) {
   if (const auto* splat = value.as<BroadcastNode>()) {
     return Broadcast(cast(t.element_of(), splat->value), splat->lanes);
   }
-  if (const auto* ramp = value.as<RampNode>(); ramp != nullptr && IsIntegral(t) &&
-                                               t.bits() >= value.dtype().bits()) {
+  if (const auto* ramp = value.as<RampNode>();
+      ramp != nullptr && IsIntegral(t) && t.bits() >= value.dtype().bits()) {
     DataType element = t.element_of();
     return Ramp(cast(element, ramp->base), cast(element, ramp->stride), ramp->lanes);
   }
@@ -100,11 +98,11 @@ PrimExpr reinterpret(const DataType& t, PrimExpr value) {
   return Call(t, builtin::reinterpret(), {value});
 }
 
-#define TVM_TIR_DEFINE_ARITH(Func, Node)               \
-  PrimExpr Func(PrimExpr a, PrimExpr b) {              \
-    BinaryOpMatchTypes(a, b);                          \
+#define TVM_TIR_DEFINE_ARITH(Func, Node)                                         \
+  PrimExpr Func(PrimExpr a, PrimExpr b) {                                        \
+    BinaryOpMatchTypes(a, b);                                                    \
     if (auto folded = TryConstFold<Node>(a, b); folded.defined()) return folded; \
-    return Node(std::move(a), std::move(b));           \
+    return Node(std::move(a), std::move(b));                                     \
   }
 
 TVM_TIR_DEFINE_ARITH(add, Add)
@@ -315,9 +313,9 @@ PrimExpr any(PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {
                     init);
 }
 
-#define TVM_TIR_REGISTER_BINARY(Name, Func)                             \
+#define TVM_TIR_REGISTER_BINARY(Name, Func)                                    \
   TVM_REGISTER_GLOBAL("tir." Name).set_body_typed([](PrimExpr a, PrimExpr b) { \
-    return Func(a, b);                                                  \
+    return Func(a, b);                                                         \
   });
 TVM_TIR_REGISTER_BINARY("_OpAdd", add)
 TVM_TIR_REGISTER_BINARY("_OpSub", sub)
@@ -362,10 +360,10 @@ TVM_REGISTER_GLOBAL("tir._OpIfThenElse").set_body_typed([](PrimExpr c, PrimExpr 
 });
 TVM_REGISTER_GLOBAL("tir.likely").set_body_typed([](PrimExpr cond) { return likely(cond); });
 
-#define TVM_TIR_REGISTER_REDUCE(Name, Func)                                             \
-  TVM_REGISTER_GLOBAL("tir." Name)                                                      \
-      .set_body_typed([](PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {  \
-        return Func(source, axis, init);                                                \
+#define TVM_TIR_REGISTER_REDUCE(Name, Func)                                            \
+  TVM_REGISTER_GLOBAL("tir." Name)                                                     \
+      .set_body_typed([](PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) { \
+        return Func(source, axis, init);                                               \
       });
 TVM_TIR_REGISTER_REDUCE("_ReduceSum", sum)
 TVM_TIR_REGISTER_REDUCE("_ReduceProd", prod)

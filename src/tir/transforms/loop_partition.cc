@@ -120,9 +120,9 @@ class LoopPartitioner final : public StmtMutator {
     for (const Candidate& candidate : finder.found) {
       PrimExpr condition = Downcast<Call>(candidate.call)->args[0];
       // Outer variables keep their value: the bound is an expression over them.
-      arith::IntSet holds = arith::DeduceBound(
-          op->loop_var, condition, std::unordered_map<const VarNode*, arith::IntSet>{},
-          candidate.inner_loops);
+      arith::IntSet holds = arith::DeduceBound(op->loop_var, condition,
+                                               std::unordered_map<const VarNode*, arith::IntSet>{},
+                                               candidate.inner_loops);
       if (!IsUsable(holds, op->loop_var, candidate)) {
         kept.insert(candidate.call.get());
         continue;
@@ -176,8 +176,7 @@ class LoopPartitioner final : public StmtMutator {
           For(var, begin, extent, op->kind, inner, op->thread_binding, op->annotations));
     }
     analyzer_.Bind(var, Range::FromMinExtent(begin, extent), true);
-    return For(var, begin, extent, op->kind, VisitStmt(inner), op->thread_binding,
-               op->annotations);
+    return For(var, begin, extent, op->kind, VisitStmt(inner), op->thread_binding, op->annotations);
   }
 
   Stmt Main(const ForNode* op, const PrimExpr& begin, const PrimExpr& end,

@@ -45,8 +45,8 @@ class ArgumentBinder {
     Assert(Is(code, kTVMFloat) || Is(code, kTVMInt),
            "TypeError: " + where + ": expected a number, got type code {}", {code});
     PrimExpr real = Get(DataType::Float(64), args_, position, builtin::kAnyValue);
-    Bind(param, cast(dtype, if_then_else(Is(code, kTVMFloat), real,
-                                         cast(DataType::Float(64), integer))));
+    Bind(param,
+         cast(dtype, if_then_else(Is(code, kTVMFloat), real, cast(DataType::Float(64), integer))));
   }
 
   void BindBuffer(const Buffer& buffer, int position) {
@@ -60,22 +60,22 @@ class ArgumentBinder {
     PrimExpr ndim = Get(DataType::Int(32), tensor, 0, builtin::kArrNDim);
     int expected_ndim = static_cast<int>(buffer->shape.size());
     Assert(ndim == expected_ndim,
-           "ValueError: " + where + ": expected " + std::to_string(expected_ndim) +
-               " axes, got {}",
+           "ValueError: " + where + ": expected " + std::to_string(expected_ndim) + " axes, got {}",
            {ndim});
     CheckDType(buffer, tensor, where);
     PrimExpr device = Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceType);
     Assert(device == static_cast<int>(kDLCPU),
-           "ValueError: " + where + ": expected memory of the CPU (device type 1), got device "
-           "type {}",
+           "ValueError: " + where +
+               ": expected memory of the CPU (device type 1), got device "
+               "type {}",
            {device});
 
     Var shape(buffer->name + ".shape", DataType::Handle());
     Bind(shape, Get(DataType::Handle(), tensor, 0, builtin::kArrShape));
     for (int axis = 0; axis < expected_ndim; ++axis) {
       PrimExpr actual = Get(DataType::Int(64), shape, axis, builtin::kInt64Element);
-      Match(buffer->shape[axis], actual, "ValueError: " + where + ".shape[" +
-                                             std::to_string(axis) + "]");
+      Match(buffer->shape[axis], actual,
+            "ValueError: " + where + ".shape[" + std::to_string(axis) + "]");
     }
     BindStrides(buffer, tensor, shape, where);
     BindData(buffer, tensor, where);

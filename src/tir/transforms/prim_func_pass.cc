@@ -31,11 +31,9 @@ Pass CreatePrimFuncPass(std::function<PrimFunc(PrimFunc, IRModule, PassContext)>
 TVM_REGISTER_GLOBAL("tir.transform.CreatePrimFuncPass")
     .set_body_typed([](TypedPackedFunc<PrimFunc(PrimFunc, IRModule, PassContext)> pass_func,
                        int opt_level, String name, Array<String> required) {
-      return CreatePrimFuncPass(
-          [pass_func](PrimFunc func, IRModule mod, PassContext ctx) {
-            return pass_func(func, mod, ctx);
-          },
-          opt_level, name, required);
+      return CreatePrimFuncPass([pass_func](PrimFunc func, IRModule mod,
+                                            PassContext ctx) { return pass_func(func, mod, ctx); },
+                                opt_level, name, required);
     });
 
 // Options that decide whether a pass is run at all, or what the pipeline marks functions with.

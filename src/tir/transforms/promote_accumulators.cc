@@ -67,8 +67,7 @@ class UseCollector final : public StmtExprVisitor {
   void Access(const Buffer& buffer, const Array<PrimExpr>& indices, bool store) {
     BufferUse& use = Use(buffer);
     (store ? use.stored : use.loaded) = true;
-    if (indices.size() != 1 || !buffer->dtype.is_scalar() ||
-        buffer->dtype != use.buffer->dtype) {
+    if (indices.size() != 1 || !buffer->dtype.is_scalar() || buffer->dtype != use.buffer->dtype) {
       use.refused = true;
       return;
     }
@@ -275,9 +274,8 @@ class AccumulatorPromoter final : public StmtExprMutator {
     }
     for (Tile::Register& reg : tile.registers) {
       int lanes = reg.index.dtype().lanes();
-      auto known = std::find_if(tile.storages.begin(), tile.storages.end(), [&](const Buffer& b) {
-        return b->dtype.lanes() == lanes;
-      });
+      auto known = std::find_if(tile.storages.begin(), tile.storages.end(),
+                                [&](const Buffer& b) { return b->dtype.lanes() == lanes; });
       if (known != tile.storages.end()) {
         reg.storage = *known;
         continue;
@@ -348,8 +346,8 @@ class AccumulatorPromoter final : public StmtExprMutator {
     for (size_t t = 0; t < tiles.size(); ++t) {
       for (const Tile::Register& reg : tiles[t].registers) {
         if (taken_over_ && started[t].count(&reg) != 0) continue;
-        result.push_back(BufferStore(reg.storage, BufferLoad(tiles[t].buffer, {reg.index}),
-                                     {Place(reg)}));
+        result.push_back(
+            BufferStore(reg.storage, BufferLoad(tiles[t].buffer, {reg.index}), {Place(reg)}));
       }
     }
     for (const Tile& tile : tiles) {

@@ -155,9 +155,10 @@ namespace transform {
 Pass StorageFlatten(int cache_line_bytes) {
   TVM_CHECK(cache_line_bytes > 0 && (cache_line_bytes & (cache_line_bytes - 1)) == 0, ValueError)
       << "StorageFlatten: cache_line_bytes must be a power of two, got " << cache_line_bytes;
-  return BodyPass("tir.StorageFlatten", [cache_line_bytes](const PrimFunc& func, const PassContext&) {
-    return Flattener(cache_line_bytes)(func->body);
-  });
+  return BodyPass("tir.StorageFlatten",
+                  [cache_line_bytes](const PrimFunc& func, const PassContext&) {
+                    return Flattener(cache_line_bytes)(func->body);
+                  });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.StorageFlatten").set_body_typed(StorageFlatten);

@@ -181,9 +181,8 @@ class AllocationMover final : public StmtExprMutator {
       if (candidate.last >= 0) order.push_back(&candidate);
       moved_.insert(candidate.op);
     }
-    std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
-      return a->first < b->first;
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Candidate* a, const Candidate* b) { return a->first < b->first; });
     std::vector<Slot>& slots = slots_[key];
     for (const Candidate* candidate : order) {
       const AllocateNode* op = candidate->op;
@@ -217,8 +216,8 @@ class AllocationMover final : public StmtExprMutator {
     for (auto it = slots.rbegin(); it != slots.rend(); ++it) {
       const AllocateNode* op = it->first;
       // One extent is enough: accesses are flat.
-      PrimExpr size = make_const(op->extents.empty() ? DataType::Int(32) : op->extents[0].dtype(),
-                                 it->size);
+      PrimExpr size =
+          make_const(op->extents.empty() ? DataType::Int(32) : op->extents[0].dtype(), it->size);
       body = Allocate(op->buffer_var, op->dtype, {size}, const_true(), body, op->annotations);
     }
     return body;

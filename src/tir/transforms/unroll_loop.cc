@@ -52,13 +52,18 @@ class LoopUnroller final : public StmtExprMutator {
 
  private:
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    UnrollOptions outer = options_;
-    if (op->attr_key == attr::pragma_auto_unroll_max_step) {
-      options_.auto_max_step = static_cast<int>(*as_const_int(op->value));
-    } else if (op->attr_key == attr::pragma_unroll_explicit) {
-      options_.explicit_unroll = *as_const_int(op->value) != 0;
-    } else {
+    bool max_step = op->attr_key == attr::pragma_auto_unroll_max_step;
+    if (!max_step && op->attr_key != attr::pragma_unroll_explicit) {
       return StmtExprMutator::VisitStmt_(op);
+    }
+    const int64_t* value = as_const_int(op->value);
+    TVM_CHECK(value != nullptr, ScheduleError)
+        << "UnrollLoop: " << op->attr_key << " must be a constant, got " << op->value;
+    UnrollOptions outer = options_;
+    if (max_step) {
+      options_.auto_max_step = static_cast<int>(*value);
+    } else {
+      options_.explicit_unroll = *value != 0;
     }
     Stmt body = VisitStmt(op->body);
     options_ = outer;

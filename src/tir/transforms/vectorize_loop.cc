@@ -144,11 +144,11 @@ class Vectorizer final : public StmtExprMutator {
     return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return floormod(x, y); });
   }
 
-#define TVM_TIR_VECTORIZE_BINARY(Name, Func)                                \
-  PrimExpr VisitExpr_(const Name##Node* op) final {                         \
-    PrimExpr a = VisitExpr(op->a);                                          \
-    PrimExpr b = VisitExpr(op->b);                                          \
-    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);  \
+#define TVM_TIR_VECTORIZE_BINARY(Name, Func)                                     \
+  PrimExpr VisitExpr_(const Name##Node* op) final {                              \
+    PrimExpr a = VisitExpr(op->a);                                               \
+    PrimExpr b = VisitExpr(op->b);                                               \
+    if (a.same_as(op->a) && b.same_as(op->b)) return GetRef<PrimExpr>(op);       \
     return Elementwise(a, b, [](PrimExpr x, PrimExpr y) { return Func(x, y); }); \
   }
   TVM_TIR_VECTORIZE_BINARY(Div, div)
@@ -178,8 +178,7 @@ class Vectorizer final : public StmtExprMutator {
         f.same_as(op->false_value)) {
       return GetRef<PrimExpr>(op);
     }
-    int lanes =
-        std::max({condition.dtype().lanes(), t.dtype().lanes(), f.dtype().lanes()});
+    int lanes = std::max({condition.dtype().lanes(), t.dtype().lanes(), f.dtype().lanes()});
     return Select(condition, WithLanes(t, lanes), WithLanes(f, lanes));
   }
   PrimExpr VisitExpr_(const LetNode* op) final {
@@ -212,7 +211,8 @@ class Vectorizer final : public StmtExprMutator {
     bool elementwise =
         op->op->IsInstance<OpNode>() && SideEffect(expr) <= CallEffectKind::kReadState &&
         !op->op.same_as(builtin::address_of()) && !op->op.same_as(builtin::struct_get()) &&
-        !op->op.same_as(builtin::call_pure_extern()) && op->dtype.is_scalar();
+        !op->op.same_as(builtin::call_pure_extern()) &&
+        !op->op.same_as(builtin::call_llvm_pure_intrin()) && op->dtype.is_scalar();
     if (!elementwise) return GiveUp(expr);
     int lanes = 1;
     for (const PrimExpr& arg : args) lanes = std::max(lanes, arg.dtype().lanes());
@@ -401,9 +401,9 @@ class LoopVectorizer final : public StmtMutator {
       PrimExpr done = pieces * width;
       Var rest = op->loop_var.copy_with_suffix("_rest");
       Stmt tail = Substitute(body, Map<Var, PrimExpr>{{op->loop_var, op->min + done + rest}});
-      return SeqStmt::Flatten({PieceLoop(op, body, pieces, lanes),
-                               For(rest, make_zero(index), op->extent - done, ForKind::kSerial,
-                                   RenewBindings(tail))});
+      return SeqStmt::Flatten(
+          {PieceLoop(op, body, pieces, lanes),
+           For(rest, make_zero(index), op->extent - done, ForKind::kSerial, RenewBindings(tail))});
     }
     Array<Stmt> parts;
     int64_t pieces = *extent / lanes;
@@ -466,11 +466,10 @@ namespace transform {
 Pass VectorizeLoop(bool enable, int vector_bits) {
   TVM_CHECK(vector_bits >= 8, ValueError)
       << "VectorizeLoop: vector_bits must be at least 8, got " << vector_bits;
-  return BodyPass("tir.VectorizeLoop",
-                  [enable, vector_bits](const PrimFunc& func, const PassContext&) {
-                    return enable ? LoopVectorizer(vector_bits)(func->body)
-                                  : VectorizeSkipper()(func->body);
-                  });
+  return BodyPass(
+      "tir.VectorizeLoop", [enable, vector_bits](const PrimFunc& func, const PassContext&) {
+        return enable ? LoopVectorizer(vector_bits)(func->body) : VectorizeSkipper()(func->body);
+      });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.VectorizeLoop").set_body_typed(VectorizeLoop);

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from testing_programs import PARALLEL, UNROLLED, VECTORIZED, apply, lines, loop
-from testing_tir import run_prim_func
 
 import tvm
+from testing_programs import PARALLEL, UNROLLED, VECTORIZED, apply, lines, loop
+from testing_tir import run_prim_func
 from tvm import tir
 from tvm.tir import transform
 
@@ -125,11 +125,17 @@ def register_tile_matmul(n, m, l, tile):
                 io, jo, lambda i, j: tir.BufferStore(c, c[i, j] + a[i, k] * b[k, j], [i, j])
             )
 
-        reduce = loop(l // 2, lambda ko: loop(2, lambda ki: update(ko * 2 + ki), name="ki"), name="ko")
+        reduce = loop(
+            l // 2, lambda ko: loop(2, lambda ki: update(ko * 2 + ki), name="ki"), name="ko"
+        )
         return tir.SeqStmt([zero, reduce])
 
-    nest = loop(n // rows, lambda io: loop(m // columns, lambda jo: block(io, jo), name="jo"),
-                PARALLEL, "io")
+    nest = loop(
+        n // rows,
+        lambda io: loop(m // columns, lambda jo: block(io, jo), name="jo"),
+        PARALLEL,
+        "io",
+    )
     return tir.PrimFunc([a, b, c], nest)
 
 

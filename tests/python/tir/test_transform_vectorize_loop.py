@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from testing_programs import SERIAL, VECTORIZED, apply, lines, loop
 from testing_tir import run_prim_func
-
 from tvm import tir
 
 VectorizeLoop = tir.transform.VectorizeLoop
@@ -61,7 +61,7 @@ def test_strided_and_invariant_operands():
 
 
 def test_quotient_that_is_the_same_in_all_lanes_stays_scalar():
-    a, b = tir.decl_buffer((4, ), name="A"), tir.decl_buffer((64,), name="B")
+    a, b = tir.decl_buffer((4,), name="A"), tir.decl_buffer((64,), name="B")
 
     def body(i):
         return tir.BufferStore(b, a[i // 16] + tir.Cast("float32", i % 16), [i])
@@ -115,7 +115,9 @@ def test_guarded_loop_computes_the_same(extent, limit):
 
     def body(i):
         return tir.IfThenElse(
-            tir.likely(i < limit), tir.BufferStore(b, a[i] * 2.0, [i]), tir.BufferStore(b, a[39], [i])
+            tir.likely(i < limit),
+            tir.BufferStore(b, a[i] * 2.0, [i]),
+            tir.BufferStore(b, a[39], [i]),
         )
 
     func = apply(VectorizeLoop(), tir.PrimFunc([a, b], loop(extent, body, VECTORIZED)))
@@ -133,7 +135,7 @@ def test_trip_count_known_at_run_time():
     body = loop(n, lambda i: tir.BufferStore(b, a[i] + 1.0, [i]), VECTORIZED)
     func = apply(VectorizeLoop(), tir.PrimFunc([a, b], body))
     for size in (1, 8, 21):
-        values, out = np.random.rand(size).astype("float32"), np.zeros(size, "float32")
+        values, out = np.arange(size, dtype="float32"), np.zeros(size, "float32")
         run_prim_func(func, values, out)
         np.testing.assert_allclose(out, values + 1)
 

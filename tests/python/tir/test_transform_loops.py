@@ -1,0 +1,205 @@
+"""Unrolling, partition, simplification and clean-up of loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from testing_programs import PARALLEL, SERIAL, UNROLLED, VECTORIZED, apply, lines, loop
+from testing_tir import run_prim_func
+from tvm import tir
+from tvm.error import ScheduleError
+from tvm.tir import transform
+
+
+def with_config(config, pass_, func):
+    with tvm.transform.PassContext(config=config):
+        return apply(pass_(), func)
+
+
+def store_loop(extent, kind, pragma=None):
+    b = tir.decl_buffer((64,), name="B")
+    body = loop(extent, lambda i: tir.BufferStore(b, 1.0, [i]), kind)
+    if pragma is not None:
+        body = tir.AttrStmt(None, "pragma_auto_unroll_max_step", pragma, body)
+    return tir.PrimFunc([b], body)
+
+
+def test_marked_loop_is_written_out():
+    assert lines(apply(transform.UnrollLoop(), store_loop(3, UNROLLED))) == [
+        "B[0] = 1.0",
+        "B[1] = 1.0",
+        "B[2] = 1.0",
+    ]
+
+
+def test_serial_loop_follows_the_step_limit_of_the_context():
+    func = store_loop(4, SERIAL)
+    unrolled = with_config({"tir.UnrollLoop": {"auto_max_step": 16}}, transform.UnrollLoop, func)
+    kept = with_config({"tir.UnrollLoop": {"auto_max_step": 0}}, transform.UnrollLoop, func)
+    assert isinstance(unrolled.body, tir.SeqStmt)
+    assert isinstance(kept.body, tir.For)
+
+
+def test_pragma_sets_the_limit_for_its_scope_and_disappears():
+    assert isinstance(apply(transform.UnrollLoop(), store_loop(4, SERIAL, 8)).body, tir.SeqStmt)
+    assert isinstance(apply(transform.UnrollLoop(), store_loop(9, SERIAL, 8)).body, tir.For)
+
+
+def test_implicit_unrolling_only_marks_the_loop():
+    config = {"tir.UnrollLoop": {"auto_max_step": 16, "explicit_unroll": False}}
+    marked = with_config(config, transform.UnrollLoop, store_loop(4, SERIAL))
+    assert marked.body.kind == UNROLLED
+
+
+def test_unknown_option_is_refused():
+    with pytest.raises(ValueError, match="tir.UnrollLoop has no option auto_max_steps"):
+        with_config(
+            {"tir.UnrollLoop": {"auto_max_steps": 1}}, transform.UnrollLoop, store_loop(4, SERIAL)
+        )
+
+
+def test_unrolling_a_loop_of_unknown_extent_is_refused():
+    n = tir.SizeVar("n")
+    b = tir.decl_buffer((n,), name="B")
+    func = tir.PrimFunc([b], loop(n, lambda i: tir.BufferStore(b, 1.0, [i]), UNROLLED))
+    with pytest.raises(ScheduleError, match="loop i is to be unrolled but has the extent n"):
+        apply(transform.UnrollLoop(), func)
+
+
+def guarded_copy(n, factor, kind=SERIAL):
+    """B[i] = A[i] for i < n in blocks of `factor`, with the guard of an inexact split."""
+    a, b = tir.decl_buffer((n,), name="A"), tir.decl_buffer((n,), name="B")
+
+    def body(o, i):
+        index = o * factor + i
+        return tir.IfThenElse(tir.likely(index < n), tir.BufferStore(b, a[index] + 1.0, [index]))
+
+    blocks = tir.ceildiv(n, factor)
+    nest = loop(blocks, lambda o: loop(factor, lambda i: body(o, i), kind, "i"), name="o")
+    return tir.PrimFunc([a, b], nest)
+
+
+def partition(func, constant=True):
+    config = {"tir.LoopPartition": {"partition_const_loop": constant}}
+    func = with_config(config, transform.LoopPartition, func)
+    return apply(transform.RemoveNoOp(), apply(transform.Simplify(), func))
+
+
+def test_constant_loop_is_partitioned_only_when_asked():
+    func = guarded_copy(21, 8)
+    assert "likely" in str(partition(func, constant=False))
+    assert lines(partition(func)) == [
+        "for o in range(2):",
+        "    for i in range(8):",
+        "        B[o*8 + i] = A[o*8 + i] + 1.0",
+        "for i_1 in range(5):",
+        "    B[i_1 + 16] = A[i_1 + 16] + 1.0",
+    ]
+
+
+def test_loop_of_unknown_extent_is_partitioned():
+    n = tir.SizeVar("n")
+    text = str(partition(guarded_copy(n, 8), constant=False))
+    main = text[: text.index("T.likely")] if "T.likely" in text else text
+    assert "for i in range(8):\n            B[o*8 + i] = A[o*8 + i] + 1.0" in main
+
+
+@pytest.mark.parametrize(("n", "factor"), [(21, 8), (16, 8), (5, 8), (1, 1), (23, 5)])
+def test_partition_computes_the_same(n, factor):
+    values = np.arange(n, dtype="float32")
+    out = np.zeros(n, "float32")
+    run_prim_func(partition(guarded_copy(n, factor, VECTORIZED)), values, out)
+    np.testing.assert_allclose(out, values + 1)
+
+
+def test_partition_with_symbolic_extent_computes_the_same():
+    func = partition(guarded_copy(tir.SizeVar("n"), 8, PARALLEL), constant=False)
+    for n in (1, 7, 8, 20, 24):
+        values, out = np.arange(n, dtype="float32"), np.zeros(n, "float32")
+        run_prim_func(func, values, out)
+        np.testing.assert_allclose(out, values + 1)
+
+
+def test_simplify_uses_loop_bounds_and_branches():
+    b = tir.decl_buffer((64,), "int32", name="B")
+
+    def body(i):
+        value = tir.Select(i < 8, i // 8 + i % 8, i)
+        inner = tir.IfThenElse(i < 4, tir.BufferStore(b, tir.Select(i < 5, 1, 2), [i]))
+        return tir.SeqStmt([tir.BufferStore(b, value, [i]), inner])
+
+    assert lines(apply(transform.Simplify(), tir.PrimFunc([b], loop(8, body)))) == [
+        "for i in range(8):",
+        "    B[i] = i",
+        "    if i < 4:",
+        "        B[i] = 1",
+    ]
+
+
+def test_simplify_drops_loops_of_one_trip():
+    b = tir.decl_buffer((64,), name="B")
+    body = loop(1, lambda i: tir.BufferStore(b, 1.0, [i + 3]))
+    assert lines(apply(transform.Simplify(), tir.PrimFunc([b], body))) == ["B[3] = 1.0"]
+
+
+def test_no_ops_disappear():
+    b = tir.decl_buffer((4,), name="B")
+    n = tir.Var("n")
+    t = tir.decl_buffer((4,), name="T")
+    store = tir.BufferStore(b, 1.0, [0])
+    body = tir.SeqStmt(
+        [
+            loop(4, lambda i: tir.Evaluate(i)),
+            tir.IfThenElse(n < 3, tir.Evaluate(0)),
+            tir.LetStmt(tir.Var("x"), n + 1, store),
+            tir.Allocate(t.data, "float32", [4], True, tir.BufferStore(b, 2.0, [1])),
+        ]
+    )
+    assert lines(apply(transform.RemoveNoOp(), tir.PrimFunc([b, n], body))) == [
+        "B[0] = 1.0",
+        "B[1] = 2.0",
+    ]
+
+
+def test_call_with_effects_is_no_no_op():
+    func = tir.PrimFunc([], tir.Evaluate(tir.call_extern("int32", "tick")))
+    assert apply(transform.RemoveNoOp(), func).body.same_as(func.body)
+
+
+def test_empty_branch_is_turned_round():
+    b, n = tir.decl_buffer((4,), name="B"), tir.Var("n")
+    body = tir.IfThenElse(n < 3, tir.Evaluate(0), tir.BufferStore(b, 1.0, [0]))
+    assert lines(apply(transform.RemoveNoOp(), tir.PrimFunc([b, n], body)))[0] == "if not n < 3:"
+
+
+def test_select_with_a_load_becomes_a_branch_unless_disabled():
+    a, b, n = tir.decl_buffer((4,), name="A"), tir.decl_buffer((4,), name="B"), tir.Var("n")
+    func = tir.PrimFunc([a, b, n], tir.BufferStore(b, tir.Select(n < 3, a[n], 0.0), [0]))
+    assert "T.if_then_else(n < 3, A[n], 0.0)" in str(apply(transform.RewriteUnsafeSelect(), func))
+    kept = with_config({"tir.disable_select_rewriting": True}, transform.RewriteUnsafeSelect, func)
+    assert kept.body.same_as(func.body)
+
+
+def test_select_of_safe_values_stays():
+    b, n = tir.decl_buffer((4,), name="B"), tir.Var("n")
+    func = tir.PrimFunc([b, n], tir.BufferStore(b, tir.Select(n < 3, 1.0, 0.0), [0]))
+    assert apply(transform.RewriteUnsafeSelect(), func).body.same_as(func.body)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "rsqrt", "exp10", "tan", "cosh"])
+def test_lowered_functions_keep_their_values(name):
+    a, b = tir.decl_buffer((8,), "float64", name="A"), tir.decl_buffer((8,), "float64", name="B")
+
+    def call(x):
+        return tir.call_intrin("float64", f"tir.{name}", x)
+
+    func = tir.PrimFunc([a, b], loop(8, lambda i: tir.BufferStore(b, call(a[i]), [i])))
+    after = apply(transform.LowerIntrin(), func)
+    assert f"T.{name}" not in str(after)
+    values = np.linspace(0.1, 1.4, 8)
+    outs = [np.zeros(8) for _ in range(2)]
+    run_prim_func(func, values, outs[0])
+    run_prim_func(after, values, outs[1])
+    np.testing.assert_allclose(outs[1], outs[0], rtol=1e-12)

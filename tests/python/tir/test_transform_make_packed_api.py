@@ -1,0 +1,90 @@
+"""The packed calling convention and its checks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from testing_programs import apply, loop
+from tvm import tir
+from tvm.tir import transform
+
+
+def scale(shape, factor, **buffer):
+    a = tir.decl_buffer(shape, name="A", **buffer)
+    b = tir.decl_buffer(shape, name="B")
+    index = [tir.Var("i"), tir.Var("j")]
+    body = tir.BufferStore(b, a[index] * tir.Cast("float32", factor), index)
+    for var, extent in reversed(list(zip(index, shape))):
+        body = tir.For(var, 0, extent, tir.ForKind.SERIAL, body)
+    return tir.PrimFunc([a, b, factor], body).with_attr("global_symbol", "scale")
+
+
+@pytest.fixture(scope="module")
+def built():
+    func = scale((tir.SizeVar("n"), 8), tir.Var("factor"))
+    return tvm.build(tvm.IRModule({"scale": func}), target="llvm")["scale"]
+
+
+def arrays(n=4, m=8, dtype="float32"):
+    return tvm.nd.array(np.ones((n, m), dtype)), tvm.nd.array(np.zeros((4, 8), "float32"))
+
+
+def test_function_takes_three_packed_parameters():
+    func = apply(transform.MakePackedAPI(), scale((4, 8), tir.Var("factor")))
+    assert [str(param) for param in func.params] == ["args", "num_args", "ret"]
+    assert len(func.buffer_map) == 0
+    assert func.attrs["calling_conv"] == "packed"
+    again = transform.MakePackedAPI()(tvm.IRModule({"main": func}))["main"]
+    assert again.same_as(func)
+
+
+def test_function_without_a_symbol_is_left_alone():
+    b = tir.decl_buffer((4,), name="B")
+    func = tir.PrimFunc([b], loop(4, lambda i: tir.BufferStore(b, 0.0, [i])))
+    assert transform.MakePackedAPI()(tvm.IRModule({"f": func}))["f"].same_as(func)
+
+
+def test_arguments_are_bound(built):
+    a, b = arrays()
+    built(a, b, 3)
+    np.testing.assert_array_equal(b.numpy(), np.full((4, 8), 3, "float32"))
+
+
+def refusals():
+    a, b = arrays()
+    yield (a, b), TypeError, "scale: expected 3 arguments, got 2"
+    yield (a, b, 1.5), TypeError, r"argument 2 \(factor\): expected an integer, got type code 3"
+    yield (1, b, 1), TypeError, r"argument 0 \(A\): expected a tensor, got type code 2"
+    yield (arrays(m=9)[0], b, 1), ValueError, r"argument 0 \(A\).shape\[1\]: expected 8, got 9"
+    yield (arrays(n=5)[0], b, 1), ValueError, r"argument 1 \(B\).shape\[0\]: expected 5, got 4"
+    yield (arrays(dtype="float64")[0], b, 1), TypeError, "expected dtype float32, got code 2, 64"
+    flat = tvm.nd.array(np.ones(32, "float32"))
+    yield (flat, b, 1), ValueError, r"argument 0 \(A\): expected 2 axes, got 1"
+
+
+@pytest.mark.parametrize(("args", "error", "message"), list(refusals()))
+def test_wrong_arguments_are_refused_by_name_with_both_values(built, args, error, message):
+    with pytest.raises(error, match=message):
+        built(*args)
+
+
+def test_array_with_gaps_is_refused(built):
+    import torch.utils.dlpack
+
+    wide = tvm.nd.from_dlpack(torch.ones(4, 16)[:, :8])
+    with pytest.raises(ValueError, match=r"\(A\).strides\[0\]: expected 8 .* got 16; make the arr"):
+        built(wide, arrays()[1], 1)
+
+
+def test_declared_strides_are_taken_from_the_array():
+    import torch
+
+    strides = [tir.SizeVar("s0"), tir.SizeVar("s1")]
+    func = scale((4, 8), tir.Var("factor"), strides=strides)
+    run = tvm.build(tvm.IRModule({"scale": func}), target="llvm")["scale"]
+    source = torch.arange(64, dtype=torch.float32).reshape(8, 8)
+    _, b = arrays()
+    run(tvm.nd.from_dlpack(source.T[2:6]), b, 2)
+    np.testing.assert_array_equal(b.numpy(), source.T[2:6].numpy() * 2)
