@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import tvm
-from tvm import auto_scheduler, relax
+from tvm import auto_scheduler, relax, te
 from tvm.auto_scheduler import LayoutRewriteOption, pack_array
 from tvm.ir import IRModule
 from tvm.relax.frontend.torch import export_for_inference, from_exported_program
@@ -40,20 +40,38 @@ def import_network(
 def group_task(group: relax.FusedGroup, target: Target | str) -> auto_scheduler.SearchTask:
     """The search task of one kernel; its workload key names the kernel in records.
 
-    Constant weights are laid out at build time as a schedule wants them, so the task is measured
-    that way; a kernel with a layout-free input that is not constant keeps every layout.
+    Its programs are measured with weights in the layout they want, as the build stores them,
+    unless a weight is not a constant of the network.
     """
-    dag = auto_scheduler.ComputeDAG(group.args)
-    target = target if isinstance(target, Target) else Target(target)
-    option = LayoutRewriteOption.get_target_default(target, in_network=True)
-    if not set(dag.layout_free_inputs()) <= group.constant_inputs:
-        option = LayoutRewriteOption.NO_REWRITE
+    constants = [group.args[i] for i in group.constant_inputs]
+    free = [
+        tensor
+        for stage in _operations(group.te.outputs)
+        for tensor in stage.attrs.get("layout_free_placeholders", ())
+    ]
+    stored = all(tensor in constants for tensor in free)
     return auto_scheduler.SearchTask(
-        compute_dag=dag,
+        compute_dag=group.args,
         target=target,
+        layout_rewrite_option=(
+            LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+            if stored
+            else LayoutRewriteOption.NO_REWRITE
+        ),
         desc=" ".join(group.op_names),
-        layout_rewrite_option=option,
     )
+
+
+def _operations(outputs: Sequence[te.Tensor]) -> list[te.Operation]:
+    """Every operation that the outputs depend on, once."""
+    found: dict[te.Operation, None] = {}
+    pending = [tensor.op for tensor in outputs]
+    while pending:
+        operation = pending.pop()
+        if operation not in found:
+            found[operation] = None
+            pending.extend(tensor.op for tensor in operation.input_tensors)
+    return list(found)
 
 
 def compile(
@@ -107,21 +125,16 @@ class _RecordedSchedules:
         )
         if best is None:
             return None
-        return recorded_schedule(group, task.compute_dag, best.state)
+        return _recorded_schedule(task, best.state)
 
 
-def recorded_schedule(
-    group: relax.FusedGroup, dag: auto_scheduler.ComputeDAG, state: Any
-) -> relax.GroupSchedule:
-    """A kernel's schedule from a loop state; constant weights are stored as the state reads them."""
-    transforms = dag.layout_transforms(state)
-    # Weights that are not constants arrive in the network's layout at every call.
-    if not all(int(t.tensor_index) in group.constant_inputs for t in transforms):
-        schedule, args = dag.apply_steps_from_state(state, LayoutRewriteOption.NO_REWRITE)
+def _recorded_schedule(task: auto_scheduler.SearchTask, state: Any) -> relax.GroupSchedule:
+    """A kernel's schedule from a loop state; constant weights are stored as it reads them."""
+    dag, option = task.compute_dag, int(task.layout_rewrite_option)
+    schedule, args = dag.apply_steps_from_state(state, option)
+    if option == LayoutRewriteOption.NO_REWRITE:
         return relax.GroupSchedule(schedule, args)
-    schedule, args = dag.apply_steps_from_state(
-        state, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
-    )
+    transforms = dag.layout_transforms(state)
     return relax.GroupSchedule(
         schedule,
         args,

@@ -1,6 +1,6 @@
 """The graph level: networks as functions of tensors, their passes, and their execution."""
 
-from . import expr, op, struct_info, transform
+from . import analysis, expr, op, struct_info, transform
 from .block_builder import BlockBuilder
 from .expr import (
     BindingBlock,
@@ -59,6 +59,7 @@ __all__ = [
     "Var",
     "VarBinding",
     "VirtualMachine",
+    "analysis",
     "build",
     "const",
     "expr",

@@ -17,6 +17,7 @@ from tvm.runtime import NDArray
 from tvm.target import Target
 
 from . import op
+from .analysis import check_well_formed
 from .default_schedule import default_schedule
 from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from .extract import FusedGroup, fused_groups
@@ -72,9 +73,11 @@ def build(
 
     Raises
     ------
-    ValueError : a shape is not fixed, or a schedule does not fit its group.
+    ValueError : the module is not well formed, a shape is not fixed, or a schedule does not fit its
+        group.
     """
     target = target if isinstance(target, Target) else Target(target)
+    check_well_formed(mod)
     mod = optimize_for_inference(mod)
     kernels: dict[str, tir.PrimFunc] = {}
     relayouts: dict[str, Mapping[int, Relayout]] = {}

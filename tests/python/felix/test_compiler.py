@@ -1,0 +1,120 @@
+"""Compiled networks: results, structure, refusals, and the use of measured schedules."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import tvm
+from tvm import auto_scheduler, felix, relax
+from tvm.felix.compiler import group_task, import_network
+
+torch.manual_seed(0)
+TARGET = tvm.target.Target("llvm")
+
+
+@pytest.fixture(scope="module")
+def mlp():
+    return nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+
+
+@pytest.fixture(scope="module")
+def compiled(mlp):
+    return felix.compile(mlp, (torch.randn(4, 12),))
+
+
+def test_compiled_network_equals_torch(mlp, compiled):
+    for x in (torch.randn(4, 12), torch.randn(12, 4).t(), torch.randn(4, 12, requires_grad=True)):
+        torch.testing.assert_close(compiled(x), mlp(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_results_have_the_structure_that_the_module_returns():
+    class Pair(nn.Module):
+        def forward(self, x, scale, *, bias):
+            return {"sum": x + bias, "parts": [x * scale, x]}
+
+    x, bias = torch.randn(3, 4), torch.randn(4)
+    network = felix.compile(Pair(), (x, 2.0), example_kwargs={"bias": bias})
+    result = network(x, 2.0, bias=bias)
+    torch.testing.assert_close(result["sum"], x + bias)
+    torch.testing.assert_close(result["parts"], [2 * x, x])
+    with pytest.raises(ValueError, match="2.0 is part of the program, got 3.0"):
+        network(x, 3.0, bias=bias)
+    with pytest.raises(TypeError, match="structured like the example"):
+        network(x, 2.0)
+
+
+def test_wrong_shape_and_type_are_refused_with_both(compiled):
+    with pytest.raises(
+        ValueError, match=r"float32 of shape \(4, 12\), got float32 of shape \(4, 11"
+    ):
+        compiled(torch.randn(4, 11))
+    with pytest.raises(ValueError, match="must be float32 .* got float64"):
+        compiled(torch.randn(4, 12, dtype=torch.float64))
+    with pytest.raises(TypeError, match="expected a tensor, got int"):
+        compiled(3)
+
+
+def test_missing_record_file_is_refused(mlp, tmp_path):
+    with pytest.raises(FileNotFoundError, match="absent.json does not exist"):
+        felix.compile(mlp, (torch.randn(4, 12),), records=tmp_path / "absent.json")
+
+
+def test_task_seconds_names_every_task(mlp, compiled):
+    mod, _ = import_network(mlp, (torch.randn(4, 12),))
+    keys = {str(group_task(g, TARGET).workload_key) for g in relax.extract_tasks(mod)}
+    seconds = compiled.task_seconds(repeats=2)
+    assert set(seconds) == keys
+    assert min(seconds.values()) > 0
+
+
+def tiled_state(task):
+    """The matrix product in tiles, so that its weight is read in another order than it has."""
+    state = task.compute_dag.get_init_state()
+    (product,) = (op for op in state.stage_ops if op.name == "dense")
+    i, j, k = state[product].iters
+    i_outer, i_inner = state.split(product, i, [2])
+    j_outer, j_inner = state.split(product, j, [4])
+    k_outer, k_inner = state.split(product, k, [4])
+    state.reorder(product, [i_outer, j_outer, k_outer, k_inner, i_inner, j_inner])
+    return state
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_recorded_schedules_give_the_same_results(tmp_path, batch_norm):
+    layers = [nn.Linear(12, 32), *([nn.BatchNorm1d(32)] if batch_norm else []), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.Linear(32, 8)).eval()
+    x = torch.randn(4, 12)
+    mod, _ = import_network(model, (x,))
+    tasks = [group_task(group, TARGET) for group in relax.extract_tasks(mod)]
+    records = tmp_path / "records.json"
+    slow = auto_scheduler.MeasureResult([2.0], 0, "", 1.0, 0.0)
+    fast = auto_scheduler.MeasureResult([1.0], 0, "", 1.0, 0.0)
+    for task in tasks:
+        plain = auto_scheduler.MeasureInput(task, task.compute_dag.get_init_state())
+        tiled = auto_scheduler.MeasureInput(task, tiled_state(task))
+        auto_scheduler.save_records(str(records), [plain, tiled], [slow, fast])
+    network = felix.compile(model, (x,), records=records)
+    torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_weights_that_are_inputs_keep_their_layout():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 16)))
+    w = relax.Var("w", relax.TensorStructInfo((8, 16)))
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.nn.dense(x, w))
+        builder.emit_func_output(out)
+    (group,) = relax.extract_tasks(builder.get())
+    task = group_task(group, TARGET)
+    assert task.layout_rewrite_option == auto_scheduler.LayoutRewriteOption.NO_REWRITE
+
+
+def test_exported_network_runs_without_torch_modules(compiled, mlp, tmp_path):
+    path = tmp_path / "mlp.so"
+    compiled.executable.export_library(path)
+    machine = relax.VirtualMachine(relax.load_executable(path))
+    x = torch.randn(4, 12)
+    result = machine["main"](tvm.nd.array(x.numpy()))
+    np.testing.assert_allclose(result.numpy(), mlp(x).detach().numpy(), rtol=1e-4, atol=1e-5)
