@@ -127,6 +127,7 @@ class BlockBuilder:
 
     @staticmethod
     def _finish(scope: _Scope) -> Function:
+        assert scope.output is not None
         blocks = [block.finish() for block in scope.blocks if block.bindings]
         return Function(
             scope.params or [],

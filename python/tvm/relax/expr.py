@@ -46,8 +46,8 @@ class Expr(RelayExpr):
     """A graph expression."""
 
     @property
-    def struct_info(self) -> StructInfo | None:
-        """What is known about the value; None before it has been inferred."""
+    def struct_info(self) -> Any:
+        """What is known about the value, a StructInfo; None before it has been inferred."""
         return self.struct_info_
 
 

@@ -6,8 +6,8 @@ import functools
 import hashlib
 from dataclasses import dataclass
 
-from tvm import te
 from tvm.ir import GlobalVar, IRModule
+from tvm.te import Tensor
 
 from .expr import Call, Constant, Function
 from .op import has_op
@@ -43,7 +43,7 @@ class FusedGroup:
         return function_to_te(self.function)
 
     @property
-    def args(self) -> list[te.Tensor]:
+    def args(self) -> list[Tensor]:
         """Inputs, then outputs: what a ComputeDAG or a schedule takes."""
         return self.te.args
 

@@ -305,7 +305,7 @@ class _ProgramWriter:
     ) -> list[int]:
         used = [*inputs, *outputs, *(t for _, tensors in self._instructions for t in tensors)]
         numbers: dict[int, int] = {}
-        table = []
+        table: list[_Tensor] = []
         for tensor in used:
             if id(tensor) not in numbers:
                 numbers[id(tensor)] = len(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, tir
 
@@ -51,10 +52,10 @@ def reshape(x: te.Tensor, newshape: Sequence[int]) -> te.Tensor:
     target = infer_reshape(shape, newshape)
 
     def read(*indices: tir.Var) -> tir.PrimExpr:
-        flat: tir.PrimExpr = tir.const(0, "int32")
+        flat: Any = 0
         for index, extent in zip(indices, target):
             flat = flat * extent + index
-        position: list[tir.PrimExpr] = []
+        position: list[Any] = []
         stride = math.prod(shape)
         for extent in shape:
             stride //= extent

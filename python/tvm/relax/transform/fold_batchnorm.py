@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeGuard
+
 import numpy as np
 
 from tvm.ir import IRModule, RelayExpr
@@ -17,7 +19,7 @@ __all__ = ["fold_batchnorm"]
 _OUT_CHANNEL = {"OIHW": 0, "HWIO": 3}
 
 
-def _is_op(value: RelayExpr | None, name: str) -> bool:
+def _is_op(value: Any, name: str) -> TypeGuard[Call]:
     return isinstance(value, Call) and op.has_op(value.op) and value.op.name == f"relax.{name}"
 
 
@@ -65,7 +67,7 @@ class _BatchNormFolder(FunctionRewriter):
     ) -> tuple[Var, np.ndarray | float] | None:
         """The linear operator behind ``data`` with scaled weights, and the bias it had."""
         bias: np.ndarray | float = 0.0
-        value = self._only_read(data)
+        value: Any = self._only_read(data)
         if _is_op(value, "add") and isinstance(value.args[1], Constant):
             channels = static_shape(data.struct_info)[axis]
             rank = len(static_shape(data.struct_info))
@@ -96,8 +98,9 @@ class _BatchNormFolder(FunctionRewriter):
 
     def _only_read(self, expr: RelayExpr) -> RelayExpr | None:
         """What the variable is bound to, if the binding being folded is its only reader."""
-        old = self.origins.get(expr) if isinstance(expr, Var) else None
-        return self.values[expr] if self._uses.get(old, 0) == 1 else None
+        if not isinstance(expr, Var) or expr not in self.origins:
+            return None
+        return self.values[expr] if self._uses.get(self.origins[expr], 0) == 1 else None
 
     def _as_arithmetic(self, call: Call, axis: int, rank: int, epsilon: float) -> RelayExpr:
         data, gamma, beta, mean, var = call.args

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, tir
 
@@ -40,8 +41,8 @@ def pad(
     fill = tir.const(pad_value, data.dtype)
 
     def read(*indices: tir.Var) -> tir.PrimExpr:
-        inside: list[tir.PrimExpr] = []
-        position: list[tir.PrimExpr] = []
+        inside: list[Any] = []
+        position: list[Any] = []
         for index, low, high, extent in zip(indices, before, after, shape):
             if low:
                 inside.append(index >= low)

@@ -96,7 +96,10 @@ def conv2d_nhwc_packed(
     stride_h, stride_w = as_pair(stride)
     top, left, bottom, right = as_padding(padding)
     out_h, out_w = conv2d_output_size(
-        (height, width), (kernel_h, kernel_w), (stride_h, stride_w), (top, left, bottom, right),
+        (height, width),
+        (kernel_h, kernel_w),
+        (stride_h, stride_w),
+        (top, left, bottom, right),
         (1, 1),
     )
     padded = pad(data, (0, top, left, 0), (0, bottom, right, 0))
@@ -115,7 +118,10 @@ def conv2d_nhwc_packed(
 
 
 def schedule_conv2d_nhwc_packed(
-    conv: te.Tensor, tile: RegisterTile, output: te.Tensor | None = None, target: Target | None = None
+    conv: te.Tensor,
+    tile: RegisterTile,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
 ) -> te.Schedule:
     """Panels of output channels outside, then tiles of pixels, the reduction innermost.
 
@@ -183,7 +189,10 @@ def depthwise_conv2d_nhwc_packed(
     stride_h, stride_w = as_pair(stride)
     top, left, bottom, right = as_padding(padding)
     out_h, out_w = conv2d_output_size(
-        (height, width), (kernel_h, kernel_w), (stride_h, stride_w), (top, left, bottom, right),
+        (height, width),
+        (kernel_h, kernel_w),
+        (stride_h, stride_w),
+        (top, left, bottom, right),
         (1, 1),
     )
     dy = te.reduce_axis((0, kernel_h), name="dy")
@@ -205,7 +214,10 @@ def depthwise_conv2d_nhwc_packed(
 
 
 def schedule_depthwise_conv2d_nhwc_packed(
-    conv: te.Tensor, tile: RegisterTile, output: te.Tensor | None = None, target: Target | None = None
+    conv: te.Tensor,
+    tile: RegisterTile,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
 ) -> te.Schedule:
     """Rows outside, then columns, then channels; the whole window is written out."""
     target = target or Target.current() or Target("llvm")
