@@ -125,12 +125,16 @@ class _RecordedSchedules:
         )
         if best is None:
             return None
-        return _recorded_schedule(task, best.state)
+        # The record's state belongs to the tensors of its own task, which equal this one's.
+        return _recorded_schedule(
+            best.task.compute_dag, best.state, int(task.layout_rewrite_option)
+        )
 
 
-def _recorded_schedule(task: auto_scheduler.SearchTask, state: Any) -> relax.GroupSchedule:
+def _recorded_schedule(
+    dag: auto_scheduler.ComputeDAG, state: Any, option: int
+) -> relax.GroupSchedule:
     """A kernel's schedule from a loop state; constant weights are stored as it reads them."""
-    dag, option = task.compute_dag, int(task.layout_rewrite_option)
     schedule, args = dag.apply_steps_from_state(state, option)
     if option == LayoutRewriteOption.NO_REWRITE:
         return relax.GroupSchedule(schedule, args)
