@@ -94,8 +94,8 @@ void Analyzer::Bind(const Var& var, const PrimExpr& value, bool allow_override) 
 }
 
 void Analyzer::Bind(const Var& var, const Range& range, bool allow_override) {
-  TVM_CHECK(range.defined(), ValueError) << "Analyzer.Bind: " << var->name_hint
-                                         << " needs a range, got none";
+  TVM_CHECK(range.defined(), ValueError)
+      << "Analyzer.Bind: " << var->name_hint << " needs a range, got none";
   core_->StateRange(var, range, allow_override);
 }
 

@@ -142,7 +142,7 @@ class AnalyzerCore {
     Poly value;
   };
   std::vector<Product> products_;
-  std::vector<Poly> facts_;          // each known to be >= 0
+  std::vector<Poly> facts_;           // each known to be >= 0
   std::vector<PrimExpr> true_conds_;  // conditions that are no comparison of integers
   std::unordered_map<const Object*, Poly> memo_;
   int memo_depth_ = 0;

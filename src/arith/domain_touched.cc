@@ -26,8 +26,9 @@ class TouchCollector : public StmtExprVisitor {
     Array<Range> out;
     for (size_t i = 0; i < touched_.size(); ++i) {
       Range whole = Range::FromMinExtent(make_zero(buffer_->shape[i].dtype()), buffer_->shape[i]);
-      out.push_back(touched_[i].empty() ? Range::FromMinExtent(whole->min, make_zero(whole->min.dtype()))
-                                        : Union(touched_[i], &analyzer_).CoverRange(whole));
+      out.push_back(touched_[i].empty()
+                        ? Range::FromMinExtent(whole->min, make_zero(whole->min.dtype()))
+                        : Union(touched_[i], &analyzer_).CoverRange(whole));
     }
     return out;
   }
@@ -54,7 +55,8 @@ class TouchCollector : public StmtExprVisitor {
   void VisitStmt_(const AttrStmtNode* op) override {
     const auto* thread = op->node.as<IterVarNode>();
     if (thread && (op->attr_key == "thread_extent" || op->attr_key == "virtual_thread")) {
-      domains_[thread->var.get()] = Relax(Range::FromMinExtent(make_zero(op->value.dtype()), op->value));
+      domains_[thread->var.get()] =
+          Relax(Range::FromMinExtent(make_zero(op->value.dtype()), op->value));
       StmtExprVisitor::VisitStmt_(op);
       domains_.erase(thread->var.get());
     } else {

@@ -87,8 +87,8 @@ bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
   // negative coefficient |coef| * max(s - d, s) + (rest - |coef| * s). Choose the shortest s.
   const Poly d = atoms_[low].a;
   bool negative = coef.terms[0].coef < 0;
-  Term scale{coef.terms[0].mono, negative ? CheckedMul(coef.terms[0].coef, -1)
-                                          : coef.terms[0].coef};
+  Term scale{coef.terms[0].mono,
+             negative ? CheckedMul(coef.terms[0].coef, -1) : coef.terms[0].coef};
   const Poly other = negative ? PolyRing::Negate(d) : d;
   std::vector<Poly> shifts;
   shifts.push_back(PositivePart(PolyRing::Negate(other)));
@@ -96,9 +96,9 @@ bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
   for (const Term& t : rest.terms) {
     MonoId mono;
     if (t.coef % scale.coef != 0 || !ring_.DivMono(t.mono, scale.mono, &mono)) continue;
-    bool occurs = mono == kUnitMono ||
-                  std::any_of(d.terms.begin(), d.terms.end(),
-                              [mono](const Term& x) { return x.mono == mono; });
+    bool occurs =
+        mono == kUnitMono || std::any_of(d.terms.begin(), d.terms.end(),
+                                         [mono](const Term& x) { return x.mono == mono; });
     if (occurs) {
       shared = PolyRing::Add(shared, PolyRing::FromTerm({mono, t.coef / scale.coef}));
     }
@@ -142,10 +142,10 @@ bool SameExpr(const PrimExpr& a, const PrimExpr& b) {
   if (a->type_index() != b->type_index() || a.dtype() != b.dtype()) return false;
   if (a.as<VarNode>()) return false;
   if (const auto* x = a.as<IntImmNode>()) return x->value == b.as<IntImmNode>()->value;
-#define TVM_SAME_BINARY(Node)                                          \
-  if (const auto* x = a.as<Node>()) {                                  \
-    const auto* y = b.as<Node>();                                      \
-    return SameExpr(x->a, y->a) && SameExpr(x->b, y->b);               \
+#define TVM_SAME_BINARY(Node)                            \
+  if (const auto* x = a.as<Node>()) {                    \
+    const auto* y = b.as<Node>();                        \
+    return SameExpr(x->a, y->a) && SameExpr(x->b, y->b); \
   }
   TVM_SAME_BINARY(AddNode)
   TVM_SAME_BINARY(SubNode)
@@ -166,10 +166,10 @@ namespace {
 
 void CountNodes(const PrimExpr& e, int limit, int* count) {
   if (++*count > limit) return;
-#define TVM_COUNT_BINARY(Node)                \
-  if (const auto* op = e.as<Node>()) {        \
-    CountNodes(op->a, limit, count);          \
-    return CountNodes(op->b, limit, count);   \
+#define TVM_COUNT_BINARY(Node)              \
+  if (const auto* op = e.as<Node>()) {      \
+    CountNodes(op->a, limit, count);        \
+    return CountNodes(op->b, limit, count); \
   }
   TVM_COUNT_BINARY(AddNode)
   TVM_COUNT_BINARY(SubNode)

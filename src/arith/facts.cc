@@ -101,8 +101,7 @@ void AnalyzerCore::StateRange(const Var& var, const Range& range, bool allow_ove
   Atom& atom = atoms_[id];
   TVM_CHECK(allow_override || !atom.has_range || (atom.range_lo == lo && atom.range_hi == hi),
             ValueError)
-      << "Analyzer: " << var->name_hint
-      << " already has a range; pass override=True to replace it";
+      << "Analyzer: " << var->name_hint << " already has a range; pass override=True to replace it";
   atom.bound = IntersectIntervals(number, IntervalOfType(var.dtype()));
   if (var.as<SizeVarNode>()) atom.bound.lo = std::max<int64_t>(atom.bound.lo, 1);
   if (!atom.has_range) ranged_.push_back(id);
@@ -136,9 +135,9 @@ const PrimExpr* AnalyzerCore::ValueOf(const VarNode* var) const {
 
 void AnalyzerCore::StateModular(const Var& var, int64_t coeff, int64_t base, bool allow_override) {
   Atom& atom = atoms_[AtomOfVar(var)];
-  TVM_CHECK(allow_override || atom.mod_coeff == 1 ||
-                (atom.mod_coeff == coeff && atom.mod_base == base),
-            ValueError)
+  TVM_CHECK(
+      allow_override || atom.mod_coeff == 1 || (atom.mod_coeff == coeff && atom.mod_base == base),
+      ValueError)
       << "Analyzer: " << var->name_hint << " already has a congruence; pass override=True to "
       << "replace it";
   atom.mod_coeff = coeff < 0 ? -coeff : coeff;

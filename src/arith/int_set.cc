@@ -48,7 +48,8 @@ namespace {
 
 const IntervalSetNode* AsInterval(const IntSet& set) {
   const auto* node = set.as<IntervalSetNode>();
-  ICHECK(node) << "integer sets are intervals, got " << (set.defined() ? set->GetTypeKey() : "none");
+  ICHECK(node) << "integer sets are intervals, got "
+               << (set.defined() ? set->GetTypeKey() : "none");
   return node;
 }
 
@@ -161,8 +162,8 @@ class SetEvaluator {
     for (AtomId id : found) {
       bool mentioned = std::any_of(found.begin(), found.end(), [&](AtomId other) {
         const Domain& d = domains_.at(other);
-        return other != id && ((d.lo && ring_.Mentions(*d.lo, id)) ||
-                               (d.hi && ring_.Mentions(*d.hi, id)));
+        return other != id &&
+               ((d.lo && ring_.Mentions(*d.lo, id)) || (d.hi && ring_.Mentions(*d.hi, id)));
       });
       if (!mentioned) return id;
     }
@@ -329,12 +330,8 @@ PrimExpr IntSet::PointValue() const {
   return min();
 }
 
-bool IntSet::CanProvePositive() const {
-  return HasLowerBound() && Analyzer().CanProve(min() > 0);
-}
-bool IntSet::CanProveNegative() const {
-  return HasUpperBound() && Analyzer().CanProve(max() < 0);
-}
+bool IntSet::CanProvePositive() const { return HasLowerBound() && Analyzer().CanProve(min() > 0); }
+bool IntSet::CanProveNegative() const { return HasUpperBound() && Analyzer().CanProve(max() < 0); }
 bool IntSet::CanProveNonPositive() const {
   return HasUpperBound() && Analyzer().CanProve(max() <= 0);
 }
@@ -446,8 +443,9 @@ TVM_REGISTER_GLOBAL("arith.IntSetIsNothing").set_body_typed([](IntSet set) {
 TVM_REGISTER_GLOBAL("arith.IntSetIsEverything").set_body_typed([](IntSet set) {
   return set.IsEverything();
 });
-TVM_REGISTER_GLOBAL("arith.EvalSet")
-    .set_body_typed([](PrimExpr expr, Map<Var, IntSet> dom_map) { return EvalSet(expr, dom_map); });
+TVM_REGISTER_GLOBAL("arith.EvalSet").set_body_typed([](PrimExpr expr, Map<Var, IntSet> dom_map) {
+  return EvalSet(expr, dom_map);
+});
 TVM_REGISTER_GLOBAL("arith.IntSetUnion").set_body_typed([](Array<IntSet> sets) {
   return Union(sets);
 });

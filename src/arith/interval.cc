@@ -47,8 +47,8 @@ Interval operator+(const Interval& a, const Interval& b) {
 }
 
 Interval operator*(const Interval& a, const Interval& b) {
-  auto [lo, hi] = std::minmax({MulEnd(a.lo, b.lo), MulEnd(a.lo, b.hi), MulEnd(a.hi, b.lo),
-                               MulEnd(a.hi, b.hi)});
+  auto [lo, hi] =
+      std::minmax({MulEnd(a.lo, b.lo), MulEnd(a.lo, b.hi), MulEnd(a.hi, b.lo), MulEnd(a.hi, b.hi)});
   return {lo, hi};
 }
 
@@ -62,8 +62,8 @@ Interval UniteIntervals(const Interval& a, const Interval& b) {
 
 Interval FloorDivInterval(const Interval& a, const Interval& b) {
   if (b.lo <= 0 && b.hi >= 0) return Interval();
-  auto [lo, hi] = std::minmax({DivEnd(a.lo, b.lo), DivEnd(a.lo, b.hi), DivEnd(a.hi, b.lo),
-                               DivEnd(a.hi, b.hi)});
+  auto [lo, hi] =
+      std::minmax({DivEnd(a.lo, b.lo), DivEnd(a.lo, b.hi), DivEnd(a.hi, b.lo), DivEnd(a.hi, b.hi)});
   return {lo, hi};
 }
 

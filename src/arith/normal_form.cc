@@ -238,8 +238,7 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
       ring_.Atoms(single.terms[0].mono).size() == 1) {
     Atom inner = atoms_[ring_.Atoms(single.terms[0].mono)[0]];
     if (inner.kind == Atom::kFloorDiv && ProvePositive(inner.b)) {
-      return add(FloorDiv(PolyRing::AddScaled(inner.a, inner.b, constant),
-                          ring_.Mul(inner.b, b)));
+      return add(FloorDiv(PolyRing::AddScaled(inner.a, inner.b, constant), ring_.Mul(inner.b, b)));
     }
     // floor((x mod (b k)) / b) = floor(x / b) mod k.
     Poly k;

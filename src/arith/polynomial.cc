@@ -59,8 +59,7 @@ MonoId PolyRing::MulMono(MonoId a, MonoId b) {
   auto it = products_.find(key);
   if (it != products_.end()) return it->second;
   std::vector<AtomId> atoms(monos_[a].size() + monos_[b].size());
-  std::merge(monos_[a].begin(), monos_[a].end(), monos_[b].begin(), monos_[b].end(),
-             atoms.begin());
+  std::merge(monos_[a].begin(), monos_[a].end(), monos_[b].begin(), monos_[b].end(), atoms.begin());
   MonoId out = Intern(std::move(atoms));
   products_.emplace(key, out);
   return out;

@@ -132,14 +132,12 @@ PrimExpr VarContext::DefineShorthand(const PrimExpr& expr) const {
   for (const VarDef& def : self->var_defs) {
     if (analyzer.CanProveEqual(def->value, value)) return def->var;
   }
-  SizeVar var("v" + std::to_string(self->var_defs.size()), value.dtype(),
-              SizeVarKind::kShorthand);
+  SizeVar var("v" + std::to_string(self->var_defs.size()), value.dtype(), SizeVarKind::kShorthand);
   self->var_defs.push_back(VarDef(var, value));
   return var;
 }
 
-std::pair<PrimExpr, PrimExpr> VarContext::SplitSizes(const PrimExpr& extent,
-                                                     const PrimExpr& factor,
+std::pair<PrimExpr, PrimExpr> VarContext::SplitSizes(const PrimExpr& extent, const PrimExpr& factor,
                                                      bool no_tighten) const {
   Analyzer analyzer;
   auto conservative = [&] {

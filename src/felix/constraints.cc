@@ -23,9 +23,7 @@ constexpr int kMaxVectorsPerLoop = 8;
 // An x86 multiply-add takes one operand from memory, so two values need no register of their own.
 constexpr int kRegisterSlack = 2;
 
-bool IsUpdate(const StoreInfo& store) {
-  return store.accesses[0].type == AccessType::kReadWrite;
-}
+bool IsUpdate(const StoreInfo& store) { return store.accesses[0].type == AccessType::kReadWrite; }
 
 }  // namespace
 

@@ -119,14 +119,14 @@ class PackMaker {
         AddLinear(constant, terms);
       } else {
         TVM_CHECK(constant <= kTolerance, ValueError)
-            << "features: the constraint " << constraint.name << " cannot be met: "
-            << constraint.lhs << " <= " << constraint.rhs << " is false for every tile size";
+            << "features: the constraint " << constraint.name
+            << " cannot be met: " << constraint.lhs << " <= " << constraint.rhs
+            << " is false for every tile size";
       }
       return;
     }
     TapeBuilder::Index log_left = smoother_.EmitLog(lhs);
-    TapeBuilder::Index value =
-        out_->Op(TapeOp::kSub, log_left, smoother_.EmitLog(rhs));
+    TapeBuilder::Index value = out_->Op(TapeOp::kSub, log_left, smoother_.EmitLog(rhs));
     if (out_->IsConst(value)) {
       TVM_CHECK(out_->ConstValue(value) <= kTolerance, ValueError)
           << "features: the constraint " << constraint.name << " cannot be met";
@@ -285,9 +285,8 @@ TVM_REGISTER_GLOBAL("felix.ConcreteFeatures")
       std::vector<std::vector<int>> slots;
       if (order.defined()) slots = OrderFromArrays(order.value());
       arith::VarContext none = arith::VarContext::Make();
-      ProgramFeatures features =
-          ExtractFeatures(ReadLoopProgram(func, none), Machine::Of(task), {},
-                          order.defined() ? &slots : nullptr);
+      ProgramFeatures features = ExtractFeatures(ReadLoopProgram(func, none), Machine::Of(task), {},
+                                                 order.defined() ? &slots : nullptr);
       std::vector<double> out;
       for (const std::vector<PrimExpr>& row : features.rows) {
         std::vector<double> values = EvaluateAt(row, {});
@@ -295,10 +294,10 @@ TVM_REGISTER_GLOBAL("felix.ConcreteFeatures")
           out.push_back(IsNumericFeature(i) ? std::log1p(values[i]) : values[i]);
         }
       }
-      return ToNDArray(out,
-                       {static_cast<int64_t>(features.rows.size()),
-                        static_cast<int64_t>(FeatureNames().size())},
-                       DataType::Float(64));
+      return ToNDArray(
+          out,
+          {static_cast<int64_t>(features.rows.size()), static_cast<int64_t>(FeatureNames().size())},
+          DataType::Float(64));
     });
 
 /*

@@ -25,17 +25,31 @@ using namespace tir;
 namespace {
 
 constexpr int kMaxBuffers = 5;
-constexpr const char* kPositions[] = {"None",        "InnerSpatial", "MiddleSpatial",
+constexpr const char* kPositions[] = {"None",         "InnerSpatial", "MiddleSpatial",
                                       "OuterSpatial", "InnerReduce",  "MiddleReduce",
                                       "OuterReduce",  "Mixed"};
 constexpr const char* kOpNames[] = {
-    "float_mad",       "float_addsub", "float_mul",  "float_divmod",  "float_cmp",
-    "float_math_func", "float_other_func", "int_mad", "int_addsub",   "int_mul",
-    "int_divmod",      "int_cmp",      "int_math_func", "int_other_func", "bool_op",
-    "select_op"};
+    "float_mad",     "float_addsub",    "float_mul",        "float_divmod",
+    "float_cmp",     "float_math_func", "float_other_func", "int_mad",
+    "int_addsub",    "int_mul",         "int_divmod",       "int_cmp",
+    "int_math_func", "int_other_func",  "bool_op",          "select_op"};
 enum Op {
-  kFloatMad, kFloatAddSub, kFloatMul, kFloatDivMod, kFloatCmp, kFloatMath, kFloatOther,
-  kIntMad, kIntAddSub, kIntMul, kIntDivMod, kIntCmp, kIntMath, kIntOther, kBoolOp, kSelectOp,
+  kFloatMad,
+  kFloatAddSub,
+  kFloatMul,
+  kFloatDivMod,
+  kFloatCmp,
+  kFloatMath,
+  kFloatOther,
+  kIntMad,
+  kIntAddSub,
+  kIntMul,
+  kIntDivMod,
+  kIntCmp,
+  kIntMath,
+  kIntOther,
+  kBoolOp,
+  kSelectOp,
   kNumOps
 };
 
@@ -57,8 +71,8 @@ struct FeatureTable {
       for (const char* position : kPositions) Flag(kind + "_type.kPos" + position);
     }
     Flag("is_gpu");
-    for (const char* axis : {"blockIdx_x", "blockIdx_y", "blockIdx_z", "threadIdx_x",
-                             "threadIdx_y", "threadIdx_z", "vthread"}) {
+    for (const char* axis : {"blockIdx_x", "blockIdx_y", "blockIdx_z", "threadIdx_x", "threadIdx_y",
+                             "threadIdx_z", "vthread"}) {
       Number(std::string(axis) + "_len");
     }
     for (int j = 0; j < kMaxBuffers; ++j) {
@@ -131,11 +145,11 @@ class OpCounter : public ExprVisitor {
   void VisitExpr_(const AddNode* op) override { VisitSum(GetRef<PrimExpr>(op), op->a, op->b); }
   void VisitExpr_(const SubNode* op) override { VisitSum(GetRef<PrimExpr>(op), op->a, op->b); }
 
-#define TVM_COUNT(Node, for_float, for_int)                \
-  void VisitExpr_(const Node* op) override {               \
-    Count(op->a, for_float, for_int);                      \
-    VisitExpr(op->a);                                      \
-    VisitExpr(op->b);                                      \
+#define TVM_COUNT(Node, for_float, for_int)  \
+  void VisitExpr_(const Node* op) override { \
+    Count(op->a, for_float, for_int);        \
+    VisitExpr(op->a);                        \
+    VisitExpr(op->b);                        \
   }
   TVM_COUNT(MulNode, kFloatMul, kIntMul)
   TVM_COUNT(DivNode, kFloatDivMod, kIntDivMod)
@@ -147,12 +161,12 @@ class OpCounter : public ExprVisitor {
 #undef TVM_COUNT
 
   // Comparisons of indices, as padding has them, are decided outside the inner loop.
-#define TVM_COMPARE(Node)                       \
-  void VisitExpr_(const Node* op) override {    \
-    if (!IsFloat(op->a)) return;                \
-    counts[kFloatCmp] += 1;                     \
-    VisitExpr(op->a);                           \
-    VisitExpr(op->b);                           \
+#define TVM_COMPARE(Node)                    \
+  void VisitExpr_(const Node* op) override { \
+    if (!IsFloat(op->a)) return;             \
+    counts[kFloatCmp] += 1;                  \
+    VisitExpr(op->a);                        \
+    VisitExpr(op->b);                        \
   }
   TVM_COMPARE(EQNode)
   TVM_COMPARE(NENode)
@@ -161,6 +175,23 @@ class OpCounter : public ExprVisitor {
   TVM_COMPARE(GTNode)
   TVM_COMPARE(GENode)
 #undef TVM_COMPARE
+
+  // For the same reason only what joins conditions on values counts.
+  template <typename F>
+  void VisitCondition(F visit_operands) {
+    double before = counts[kFloatCmp];
+    visit_operands();
+    if (counts[kFloatCmp] > before) counts[kBoolOp] += 1;
+  }
+  void VisitExpr_(const AndNode* op) override {
+    VisitCondition([&] { ExprVisitor::VisitExpr_(op); });
+  }
+  void VisitExpr_(const OrNode* op) override {
+    VisitCondition([&] { ExprVisitor::VisitExpr_(op); });
+  }
+  void VisitExpr_(const NotNode* op) override {
+    VisitCondition([&] { ExprVisitor::VisitExpr_(op); });
+  }
 
   void VisitExpr_(const SelectNode* op) override {
     counts[kSelectOp] += 1;
@@ -286,8 +317,7 @@ class StoreAnalyzer {
     PrimExpr number = RealConst(0);
     for (size_t i = 0; i < num_loops_; ++i) {
       // A launch has its threads even where they are one.
-      number = number + (store_.loops[i]->is_thread() ? RealConst(1)
-                                                      : If(runs_[i], RealConst(1)));
+      number = number + (store_.loops[i]->is_thread() ? RealConst(1) : If(runs_[i], RealConst(1)));
     }
     return number;
   }
@@ -300,8 +330,8 @@ class StoreAnalyzer {
     PrimExpr tile_vectors = tile.unrolled() * vectors;
     row->push_back(tile_vectors);
     row->push_back(tile.unrolled());
-    row->push_back(div(vectors * RealConst(static_cast<double>(lanes)),
-                       ToReal(tile.vector_length())));
+    row->push_back(
+        div(vectors * RealConst(static_cast<double>(lanes)), ToReal(tile.vector_length())));
     PrimExpr loaded = RealConst(0), broadcast = RealConst(0);
     for (const AccessInfo& access : store_.accesses) {
       if (access.buffer == store_.buffer) continue;  // stays in registers
@@ -340,8 +370,8 @@ class StoreAnalyzer {
     }
     int64_t cores = std::max(1, machine_.num_cores);
     row->push_back(div(ToReal(chunks), RealConst(static_cast<double>(cores))));
-    row->push_back(div(CeilDivReal(chunks, cores) * RealConst(static_cast<double>(cores)),
-                       ToReal(chunks)));
+    row->push_back(
+        div(CeilDivReal(chunks, cores) * RealConst(static_cast<double>(cores)), ToReal(chunks)));
 
     double flop = work + ops_[kFloatMad];
     std::vector<PrimExpr> intensities;
@@ -388,9 +418,8 @@ class StoreAnalyzer {
   Movement MovementOf(const PrimExpr& index, size_t i) const {
     const LoopInfo& loop = *store_.loops[i];
     bool mentioned = false;
-    PostOrderVisit(index, [&](const ObjectRef& node) {
-      mentioned = mentioned || node.same_as(loop.var);
-    });
+    PostOrderVisit(index,
+                   [&](const ObjectRef& node) { mentioned = mentioned || node.same_as(loop.var); });
     if (!mentioned) return {const_false(), const_false(), RealConst(0)};
     arith::Analyzer& analyzer = *program_.analyzer;
     Map<Var, PrimExpr> origin;
@@ -465,8 +494,8 @@ class StoreAnalyzer {
     out->lines = max(div(trips(), max(skipped, RealConst(1))) * part, RealConst(1));
   }
 
-  // Bytes of a contiguous run: the last dimensions as far as they are touched as a whole, times what
-  // is touched of the one before them.
+  // Bytes of a contiguous run: the last dimensions as far as they are touched as a whole, times
+  // what is touched of the one before them.
   void Contiguity(const AccessInfo& access, double width, BufferFeatures* out) const {
     const Array<PrimExpr>& shape = program_.buffers[access.buffer]->shape;
     const std::vector<PrimExpr>& region = access.extents[0];
@@ -498,24 +527,23 @@ class StoreAnalyzer {
       int records = 0;
       PrimExpr least_touched, bytes_here = RealConst(0);
       ForRecords(i, [&](const AccessInfo& record, size_t level) {
-        bytes_here = bytes_here + record.touched[level] *
-                                      RealConst(program_.element_bytes(record.buffer));
+        bytes_here =
+            bytes_here + record.touched[level] * RealConst(program_.element_bytes(record.buffer));
         if (record.buffer != access.buffer) return;
         ++records;
-        least_touched =
-            least_touched.defined() ? min(least_touched, record.touched[level])
-                                    : record.touched[level];
+        least_touched = least_touched.defined() ? min(least_touched, record.touched[level])
+                                                : record.touched[level];
       });
       bool shared = records > 1;
       PrimExpr serial = shared ? BothOf(here, uses) : const_false();
       out->multi_read = EitherOf(out->multi_read, multi);
       out->serial = EitherOf(out->serial, serial);
-      out->reuse_iters = out->reuse_iters + If(multi, inner_[i + 1]) +
-                         If(serial, div(least_touched, extents_[i]));
+      out->reuse_iters =
+          out->reuse_iters + If(multi, inner_[i + 1]) + If(serial, div(least_touched, extents_[i]));
       out->reuse_bytes =
           out->reuse_bytes + If(multi, bytes_inside) + If(serial, div(bytes_here, extents_[i]));
-      out->reuse_count = out->reuse_count + If(multi, extents_[i]) +
-                         If(serial, RealConst(records - 1));
+      out->reuse_count =
+          out->reuse_count + If(multi, extents_[i]) + If(serial, RealConst(records - 1));
       bytes_inside = Choose(runs_[i], bytes_here, bytes_inside);
       searching = BothOf(searching, Opposite(shared ? runs_[i] : multi));
     }

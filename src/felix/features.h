@@ -60,7 +60,8 @@ ProgramFeatures ExtractFeatures(const LoopProgram& program, const Machine& machi
 /*! \brief Central values of the knobs: all parts of an extent equal. */
 std::map<std::string, double> ReferencePoint(const arith::VarContext& context);
 
-/*! \brief Values of expressions at a point given by variable names; every variable needs a value. */
+/*! \brief Values of expressions at a point given by variable names; every variable needs a value.
+ */
 std::vector<double> EvaluateAt(const std::vector<PrimExpr>& exprs,
                                const std::map<std::string, double>& point);
 

@@ -151,14 +151,15 @@ class Reader : public StmtExprVisitor {
 
   void VisitStmt_(const AttrStmtNode* op) override {
     const auto* axis = op->node.as<IterVarNode>();
-    if (axis && (op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread)) {
+    if (axis &&
+        (op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread)) {
       LoopInfo info;
       info.var = axis->var;
       info.min = make_zero(axis->var.dtype());
       info.extent = op->value;
       info.kind = ForKind::kThreadBinding;
-      info.thread_tag = op->attr_key == tir::attr::virtual_thread ? "vthread"
-                                                             : std::string(axis->thread_tag);
+      info.thread_tag =
+          op->attr_key == tir::attr::virtual_thread ? "vthread" : std::string(axis->thread_tag);
       InLoop(std::move(info), [&] { VisitStmt(op->body); });
     } else if (op->attr_key == tir::attr::pragma_auto_unroll_max_step) {
       PrimExpr outer = unroll_step_;

@@ -55,8 +55,7 @@ ExponentSpace::ExponentSpace(const arith::VarContext& context) {
       Knob tile{var->name_hint, {}, false, 1};
       for (const auto& [prime, power] : primes) {
         int id = static_cast<int>(exponents_.size());
-        exponents_.push_back(
-            {tile.name + "_" + std::to_string(prime), tile.name, prime, power});
+        exponents_.push_back({tile.name + "_" + std::to_string(prime), tile.name, prime, power});
         tile.exponents.push_back(id);
         quotient.exponents.push_back(id);
       }

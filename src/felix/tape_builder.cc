@@ -285,8 +285,8 @@ TapeBuilder::Index ExprToTape::ConvertUncached(const PrimExpr& e) {
     }
     if (op->op.same_as(builtin::likely())) return Convert(op->args[0]);
     static const std::unordered_map<std::string, TapeOp> unary = {
-        {"tir.log", TapeOp::kLog},   {"tir.exp", TapeOp::kExp},   {"tir.sqrt", TapeOp::kSqrt},
-        {"tir.fabs", TapeOp::kAbs},  {"tir.ceil", TapeOp::kCeil}, {"tir.floor", TapeOp::kFloor},
+        {"tir.log", TapeOp::kLog},  {"tir.exp", TapeOp::kExp},   {"tir.sqrt", TapeOp::kSqrt},
+        {"tir.fabs", TapeOp::kAbs}, {"tir.ceil", TapeOp::kCeil}, {"tir.floor", TapeOp::kFloor},
     };
     if (const auto* callee = op->op.as<OpNode>()) {
       std::string name = callee->name;

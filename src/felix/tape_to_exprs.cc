@@ -101,8 +101,7 @@ PrimExpr EntryToExpr(TapeOp op, const PrimExpr& a, const PrimExpr& b, const Prim
  * root, float64 or bool.
  */
 TVM_REGISTER_GLOBAL("felix.TapeToExprs")
-    .set_body_typed([](NDArray ops, NDArray args, NDArray payload, NDArray roots,
-                       Array<Var> vars) {
+    .set_body_typed([](NDArray ops, NDArray args, NDArray payload, NDArray roots, Array<Var> vars) {
       const auto* op = static_cast<const uint8_t*>(ops.data());
       const auto* arg = static_cast<const int32_t*>(args.data());
       const auto* load = static_cast<const int64_t*>(payload.data());
@@ -129,8 +128,7 @@ TVM_REGISTER_GLOBAL("felix.TapeToExprs")
           values.push_back(FloatImm(kReal, std::bit_cast<double>(load[i])));
         } else if (code == TapeOp::kVar) {
           TVM_CHECK(load[i] >= 0 && load[i] < static_cast<int64_t>(vars.size()), ValueError)
-              << "TapeToExprs: entry " << i << " is variable " << load[i] << " of "
-              << vars.size();
+              << "TapeToExprs: entry " << i << " is variable " << load[i] << " of " << vars.size();
           values.push_back(vars[load[i]]);
         } else {
           values.push_back(EntryToExpr(code, in[0], in[1], in[2]));

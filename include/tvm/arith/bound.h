@@ -28,8 +28,8 @@ namespace arith {
  * \param relax_map Variables for whose every value the condition must hold.
  * \return The set, or Nothing() if the condition cannot be solved.
  */
-IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
-                   const Map<tir::Var, IntSet>& hint_map, const Map<tir::Var, IntSet>& relax_map);
+IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond, const Map<tir::Var, IntSet>& hint_map,
+                   const Map<tir::Var, IntSet>& relax_map);
 IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
                    const std::unordered_map<const tir::VarNode*, IntSet>& hint_map,
                    const std::unordered_map<const tir::VarNode*, IntSet>& relax_map);

@@ -90,21 +90,20 @@ IntSet EvalSet(const PrimExpr& expr, const Map<tir::Var, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
 IntSet EvalSet(const PrimExpr& expr, const Map<tir::IterVar, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
-IntSet EvalSet(const PrimExpr& expr,
-               const std::unordered_map<const tir::VarNode*, IntSet>& dom_map,
+IntSet EvalSet(const PrimExpr& expr, const std::unordered_map<const tir::VarNode*, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
 /*! \brief The union of the members of `range` over all values of its variables. */
 IntSet EvalSet(const Range& range, const Map<tir::Var, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
 IntSet EvalSet(const Range& range, const Map<tir::IterVar, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
-IntSet EvalSet(const Range& range,
-               const std::unordered_map<const tir::VarNode*, IntSet>& dom_map,
+IntSet EvalSet(const Range& range, const std::unordered_map<const tir::VarNode*, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
 IntSet EvalSet(const IntSet& set, const std::unordered_map<const tir::VarNode*, IntSet>& dom_map,
                Analyzer* analyzer = nullptr);
 
-/*! \brief The smallest interval that holds all sets. Ends that no proof orders become min or max. */
+/*! \brief The smallest interval that holds all sets. Ends that no proof orders become min or max.
+ */
 IntSet Union(const Array<IntSet>& sets, Analyzer* analyzer = nullptr);
 /*! \brief What all sets share. */
 IntSet Intersect(const Array<IntSet>& sets, Analyzer* analyzer = nullptr);

@@ -69,8 +69,8 @@ class VarContextNode : public Object {
   /*! \brief Number of the next split. */
   int64_t split_counter = 0;
 
-  TVM_DECLARE_NODE(VarContextNode, Object, "arith.VarContext", Value(var_defs),
-                   Value(split_groups), Value(split_counter));
+  TVM_DECLARE_NODE(VarContextNode, Object, "arith.VarContext", Value(var_defs), Value(split_groups),
+                   Value(split_counter));
 };
 
 class VarContext : public ObjectRef {

@@ -115,8 +115,8 @@ TEST(Analyzer, UsesConditionsInsideTheirScope) {
 
 TEST(Analyzer, SolvesForAVariable) {
   Var x("x"), y("y");
-  arith::IntSet set = arith::DeduceBound(x, x * 4 + 1 < y, Map<Var, arith::IntSet>{},
-                                         Map<Var, arith::IntSet>{});
+  arith::IntSet set =
+      arith::DeduceBound(x, x * 4 + 1 < y, Map<Var, arith::IntSet>{}, Map<Var, arith::IntSet>{});
   Analyzer ana;
   EXPECT_TRUE(ana.CanProveEqual(set.max(), floordiv(y - 2, 4)));
   EXPECT_FALSE(set.HasLowerBound());
@@ -242,8 +242,8 @@ TEST(Analyzer, KeepsTheValueOfRandomExpressions) {
       env[j.get()] = env[i.get()] - 1 + random.Pick(static_cast<int>(env[b.get()] * 2));
       env[x.get()] = random.Pick(17) - 7;
       int64_t value = Evaluate(e, env);
-      ASSERT_EQ(value, Evaluate(simple, env)) << "round " << round << ": " << e << "\n  became "
-                                              << simple;
+      ASSERT_EQ(value, Evaluate(simple, env))
+          << "round " << round << ": " << e << "\n  became " << simple;
       ASSERT_LE(bound->min_value, value) << "round " << round << ": " << e;
       ASSERT_GE(bound->max_value, value) << "round " << round << ": " << e;
       if (!boolean && mod->coeff != 1) {
@@ -256,8 +256,8 @@ TEST(Analyzer, KeepsTheValueOfRandomExpressions) {
       simple = again;
       again = ana.Simplify(simple);
     }
-    EXPECT_TRUE(again.same_as(simple)) << "round " << round << ": " << e << "\n  never settles: "
-                                       << simple << "\n  and " << again;
+    EXPECT_TRUE(again.same_as(simple))
+        << "round " << round << ": " << e << "\n  never settles: " << simple << "\n  and " << again;
   }
 }
 
