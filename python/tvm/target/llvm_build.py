@@ -118,7 +118,9 @@ def _jit() -> Any:
     machine = _target_machine(
         str(features["mtriple"]), str(features["mcpu"]), str(features["mattr_full"])
     )
-    return llvm.create_lljit_compiler(machine, suppress_errors=True)
+    # JITLink keeps the sections of an object together. The older linker may put them further apart
+    # than a 32-bit displacement reaches once a process has mapped many libraries, and aborts.
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
 
 
 _library_names = itertools.count()
