@@ -60,11 +60,16 @@ void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
     // A function that keeps its own calling convention gets plain pointers for its buffers.
     frame.vars[entry.second->data.get()].value = ValueOf(entry.first.get());
   }
-  VisitStmt(func->body);
+  if (frame.returns_status) {
+    CheckArguments(func->body);
+  } else {
+    VisitStmt(func->body);
+  }
   std::string type = ReturnType(func);
   text().Line(type == "void" ? "ret void" : "ret " + type + " " + (type == "ptr" ? "null" : "0"));
   module_.AddFunction(text().Finish("define " + std::string(exported ? "" : "internal ") + type +
-                                    " @" + function_name_ + "(" + params + ") #0"));
+                                    " @" + function_name_ + "(" + params + ") #" +
+                                    (frame.returns_status ? "1" : "0")));
   frame_ = nullptr;
   if (exported && IsPacked(func)) entry_points_.push_back(function_name_);
 }
@@ -77,7 +82,48 @@ std::string CodeGenLLVM::Finish() {
   }
   std::string triple = target_->GetStr("mtriple", "");
   std::string header = triple.empty() ? "" : "target triple = \"" + triple + "\"\n";
-  return module_.Finish(header) + "attributes #0 = { nounwind }\n";
+  return module_.Finish(header) +
+         "attributes #0 = { nounwind }\nattributes #1 = { nounwind noinline optnone }\n";
+}
+
+void CodeGenLLVM::CheckArguments(Stmt stmt) {
+  std::vector<const VarNode*> bound;
+  while (true) {
+    if (const auto* let = stmt.as<LetStmtNode>()) {
+      Bind(let->var, let->value);
+      bound.push_back(let->var.get());
+      stmt = let->body;
+    } else if (const auto* check = stmt.as<AssertStmtNode>()) {
+      CheckAssertion(check);
+      stmt = check->body;
+    } else {
+      break;
+    }
+  }
+  // Checking arguments is most of the blocks of a small function. It runs once per call, so LLVM
+  // leaves it unoptimised, which halves the time to compile; the work goes to a function apart.
+  std::vector<std::pair<const VarNode*, Value>> captured;
+  Frame inner(&module_);
+  inner.returns_status = true;
+  Capture(stmt, &inner, &captured);
+  std::string params, operands;
+  for (size_t i = 0; i < captured.size(); ++i) {
+    const Value& source = captured[i].second;
+    Value param{source.type, "%p" + std::to_string(i), 0};
+    params += (i == 0 ? "" : ", ") + param.str();
+    operands += (i == 0 ? "" : ", ") + source.str();
+    Receive(captured[i].first, source, param, &inner);
+  }
+  std::string symbol = function_name_ + "_compute";
+  module_.Define(symbol);
+  Frame& outer = *frame_;
+  frame_ = &inner;
+  VisitStmt(stmt);
+  text().Line("ret i32 0");
+  module_.AddFunction(text().Finish("define internal i32 @" + symbol + "(" + params + ") #0"));
+  frame_ = &outer;
+  CheckStatus(text().Here("i32", "call i32 @" + symbol + "(" + operands + ")"), "compute");
+  for (const VarNode* var : bound) outer.vars.erase(var);
 }
 
 void CodeGenLLVM::Bind(const Var& var, const PrimExpr& value) {
@@ -148,7 +194,7 @@ void CodeGenLLVM::CheckStatus(const Value& status, const std::string& hint) {
   t.StartBlock(done);
 }
 
-void CodeGenLLVM::VisitStmt_(const AssertStmtNode* op) {
+void CodeGenLLVM::CheckAssertion(const AssertStmtNode* op) {
   TVM_CHECK(frame_->returns_status, ValueError)
       << "llvm code generator: function " << function_name_ << " asserts " << op->condition
       << " but cannot report a failure; give it the packed calling convention";
@@ -164,6 +210,10 @@ void CodeGenLLVM::VisitStmt_(const AssertStmtNode* op) {
   ReturnFailure();
   t.ExitScope();
   t.StartBlock(holds);
+}
+
+void CodeGenLLVM::VisitStmt_(const AssertStmtNode* op) {
+  CheckAssertion(op);
   VisitStmt(op->body);
 }
 

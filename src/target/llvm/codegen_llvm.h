@@ -100,6 +100,18 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   void SerialLoop(const tir::Var& var, const LinearIndex& begin, const Value& end, bool runs,
                   const tir::Stmt& body);
   void ParallelLoop(const tir::ForNode* op);
+  /*! \brief Start of a packed function: unpacks and checks arguments, then calls the rest. */
+  void CheckArguments(tir::Stmt body);
+  void CheckAssertion(const tir::AssertStmtNode* op);
+  /*!
+   * \brief What a statement needs of the present function when it moves to another.
+   *
+   * Constants are entered in `inner` at once; the rest is appended to `captured` in order of use.
+   */
+  void Capture(const tir::Stmt& stmt, Frame* inner,
+               std::vector<std::pair<const tir::VarNode*, Value>>* captured);
+  /*! \brief Bind a captured variable, `source` over there, to its value in the function `inner`. */
+  void Receive(const tir::VarNode* var, const Value& source, const Value& value, Frame* inner);
   /*! \brief Give workspaces back and return -1; the error is set already. */
   void ReturnFailure();
   void CheckStatus(const Value& status, const std::string& hint);

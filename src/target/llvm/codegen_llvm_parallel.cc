@@ -11,6 +11,39 @@ namespace codegen {
 
 using namespace tir;  // NOLINT(*)
 
+void CodeGenLLVM::Capture(const Stmt& stmt, Frame* inner,
+                          std::vector<std::pair<const VarNode*, Value>>* captured) {
+  std::unordered_set<const VarNode*> seen;
+  auto capture = [&](const VarNode* var) {
+    auto it = frame_->vars.find(var);
+    if (it == frame_->vars.end() || !seen.insert(var).second) return;
+    const Binding& binding = it->second;
+    if (binding.linear && binding.linear->is_constant()) {
+      inner->vars[var].linear = std::make_unique<LinearIndex>(*binding.linear);
+    } else {
+      captured->emplace_back(var, binding.linear ? Materialize(*binding.linear) : binding.value);
+    }
+  };
+  PostOrderVisit(stmt, [&](const ObjectRef& node) {
+    if (const auto* var = node.as<VarNode>()) capture(var);
+    if (const auto* load = node.as<BufferLoadNode>()) capture(load->buffer->data.get());
+    if (const auto* store = node.as<BufferStoreNode>()) capture(store->buffer->data.get());
+  });
+}
+
+void CodeGenLLVM::Receive(const VarNode* var, const Value& source, const Value& value,
+                          Frame* inner) {
+  if (frame_->non_negative.count(source.ref)) inner->non_negative.insert(value.ref);
+  if (var == nullptr) return;
+  if (frame_->vars[var].linear) {
+    LinearIndex index;
+    index.terms.emplace_back(value, 1);
+    inner->vars[var].linear = std::make_unique<LinearIndex>(index);
+  } else {
+    inner->vars[var].value = value;
+  }
+}
+
 void CodeGenLLVM::ParallelLoop(const ForNode* op) {
   TVM_CHECK(frame_->returns_status, ValueError)
       << "llvm code generator: function " << function_name_ << " runs loop " << op->loop_var
@@ -19,26 +52,10 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
   LinearIndex begin = Index(op->min);
   Value extent = Materialize(Index(op->extent));
 
-  // Constants are known on both sides; everything else that the body uses travels in a struct.
   std::vector<std::pair<const VarNode*, Value>> captured;
   Frame inner(&module_);
   inner.returns_status = true;
-  std::unordered_set<const VarNode*> seen;
-  auto capture = [&](const VarNode* var) {
-    auto it = outer.vars.find(var);
-    if (it == outer.vars.end() || !seen.insert(var).second) return;
-    const Binding& binding = it->second;
-    if (binding.linear && binding.linear->is_constant()) {
-      inner.vars[var].linear = std::make_unique<LinearIndex>(*binding.linear);
-    } else {
-      captured.emplace_back(var, binding.linear ? Materialize(*binding.linear) : binding.value);
-    }
-  };
-  PostOrderVisit(op->body, [&](const ObjectRef& node) {
-    if (const auto* var = node.as<VarNode>()) capture(var);
-    if (const auto* load = node.as<BufferLoadNode>()) capture(load->buffer->data.get());
-    if (const auto* store = node.as<BufferStoreNode>()) capture(store->buffer->data.get());
-  });
+  Capture(op->body, &inner, &captured);
   captured.emplace_back(nullptr, Materialize(begin));
   captured.emplace_back(nullptr, extent);
 
@@ -58,26 +75,17 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
 
   std::string symbol = function_name_ + "_parallel_" + std::to_string(module_.UniqueId());
   module_.Define(symbol);
-  frame_ = &inner;
-  FunctionText& t = text();
+  FunctionText& t = inner.text;
   Value task{"i32", "%task", 0}, tasks{"i32", "%tasks", 0}, argument{"ptr", "%data", 0};
   std::vector<Value> values;
   for (size_t i = 0; i < captured.size(); ++i) {
     const Value& source = captured[i].second;
     values.push_back(t.Here(source.type, "load " + source.type + ", " +
                                              field(t, argument, i).str()));
-    bool natural = outer.non_negative.count(source.ref) != 0;
-    if (natural) inner.non_negative.insert(values.back().ref);
-    const VarNode* var = captured[i].first;
-    if (var == nullptr) continue;
-    if (source.type == "i64" && outer.vars[var].linear) {
-      LinearIndex index;
-      index.terms.emplace_back(values.back(), 1);
-      inner.vars[var].linear = std::make_unique<LinearIndex>(index);
-    } else {
-      inner.vars[var].value = values.back();
-    }
+    Receive(captured[i].first, source, values.back(), &inner);
   }
+  bool natural = inner.non_negative.count(values[values.size() - 2].ref) || IsNonNegative(begin);
+  frame_ = &inner;
   // Task i of n takes a contiguous share; the first (extent mod n) tasks take one iteration more.
   Value first = values[values.size() - 2];
   Value count = values.back();
@@ -91,9 +99,7 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
   start = t.Binary("add nsw", first, start);
   Value end = t.Binary("add nsw", start, share);
   end = t.Binary("add nsw", end, t.Convert("zext", has_more, "i64"));
-  if (inner.non_negative.count(first.ref) || IsNonNegative(begin)) {
-    inner.non_negative.insert(start.ref);
-  }
+  if (natural) inner.non_negative.insert(start.ref);
   LinearIndex from;
   from.terms.emplace_back(start, 1);
   SerialLoop(op->loop_var, from, end, false, op->body);
