@@ -26,8 +26,8 @@ Array<Pass> BuildPasses(const Target& target) {
 }
 
 runtime::Module Build(IRModule lowered, const Target& target) {
-  return codegen::Build(
-      transform::Sequential(BuildPasses(target), "build")(std::move(lowered)), target);
+  return codegen::Build(transform::Sequential(BuildPasses(target), "build")(std::move(lowered)),
+                        target);
 }
 
 TVM_REGISTER_GLOBAL("driver.BuildPasses").set_body_typed(BuildPasses);

@@ -65,8 +65,8 @@ Any ParseValue(const TargetKind& kind, const String& option, const std::string& 
   if (type == "bool") {
     bool yes = text == "1" || text == "true" || text == "True";
     TVM_CHECK(yes || text == "0" || text == "false" || text == "False", ValueError)
-        << "Target(\"" << kind->name << "\"): option " << option
-        << " must be true or false, got \"" << text << "\"";
+        << "Target(\"" << kind->name << "\"): option " << option << " must be true or false, got \""
+        << text << "\"";
     return yes;
   }
   if (type == "array") return SplitByComma(text);
@@ -84,8 +84,8 @@ Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
   } else if (type == "array") {
     if (auto parts = value.TryCast<Array<String>>()) return *parts;
   }
-  TVM_FATAL(TypeError) << "Target(\"" << kind->name << "\"): option " << option << " must be of type "
-                       << type << ", got " << value.TypeName();
+  TVM_FATAL(TypeError) << "Target(\"" << kind->name << "\"): option " << option
+                       << " must be of type " << type << ", got " << value.TypeName();
 }
 
 ObjectPtr<TargetNode> NewTarget(const TargetKind& kind) {
@@ -107,7 +107,8 @@ Target Finish(ObjectPtr<TargetNode> node) {
     node->keys = keys;
   }
   Target target{ObjectPtr<Object>(node)};
-  if (const auto* probe = runtime::Registry::Get("target.features." + std::string(node->kind->name))) {
+  if (const auto* probe =
+          runtime::Registry::Get("target.features." + std::string(node->kind->name))) {
     Map<String, Any> found = (*probe)(target);
     for (const auto& entry : found) node->features.Set(entry.first, entry.second);
   }
@@ -123,13 +124,15 @@ std::vector<std::string> SplitByBlank(const std::string& text) {
 
 Target ParseText(const std::string& text) {
   std::vector<std::string> words = SplitByBlank(text);
-  TVM_CHECK(!words.empty(), ValueError) << "Target: the text is empty; write a kind, such as \"llvm\"";
+  TVM_CHECK(!words.empty(), ValueError)
+      << "Target: the text is empty; write a kind, such as \"llvm\"";
   ObjectPtr<TargetNode> node = NewTarget(TargetKind::Get(words[0]));
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     size_t begin = word.find_first_not_of('-');
     TVM_CHECK(begin != std::string::npos && begin >= 1 && begin <= 2, ValueError)
-        << "Target(\"" << text << "\"): expected an option such as -mcpu=name, got \"" << word << "\"";
+        << "Target(\"" << text << "\"): expected an option such as -mcpu=name, got \"" << word
+        << "\"";
     size_t equals = word.find('=');
     std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
     std::string value;
@@ -244,8 +247,8 @@ Target::Target(const Target& target, const Target& host) {
 Target Target::Current(bool allow_none) {
   std::vector<Target>& stack = ScopeStack();
   if (!stack.empty()) return stack.back();
-  TVM_CHECK(allow_none, ValueError)
-      << "Target.current: no target is in scope; write `with tvm.target.Target(...):` around the call";
+  TVM_CHECK(allow_none, ValueError) << "Target.current: no target is in scope; write `with "
+                                       "tvm.target.Target(...):` around the call";
   return Target(nullptr);
 }
 

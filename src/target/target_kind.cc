@@ -77,8 +77,8 @@ TargetKindEntry& TargetKindEntry::set_default_keys(Array<String> keys) {
 
 TargetKindEntry& TargetKindEntry::add_option(const String& name, const String& type) {
   TVM_CHECK(type == "str" || type == "int" || type == "bool" || type == "array", ValueError)
-      << "register_target_kind(\"" << node_->name << "\"): option " << name << " has type \"" << type
-      << "\"; the types are \"str\", \"int\", \"bool\" and \"array\"";
+      << "register_target_kind(\"" << node_->name << "\"): option " << name << " has type \""
+      << type << "\"; the types are \"str\", \"int\", \"bool\" and \"array\"";
   node_->option_types.Set(name, type);
   return *this;
 }
@@ -108,7 +108,9 @@ TVM_REGISTER_TARGET_KIND("c", kDLCPU)
     .add_option("march", "str")
     .add_option("num-cores", "int");
 
-TVM_REGISTER_TARGET_KIND("stackvm", kDLCPU).set_default_keys({"cpu"}).add_option("num-cores", "int");
+TVM_REGISTER_TARGET_KIND("stackvm", kDLCPU)
+    .set_default_keys({"cpu"})
+    .add_option("num-cores", "int");
 
 // The limits every CUDA device since compute capability 3.0 grants without opting in; the probe of
 // a present device and the user's options override them.

@@ -1,6 +1,7 @@
 /*!
  * \file tvm/target/target.h
- * \brief What a program is compiled for: a kind, its options, and the facts known about the machine.
+ * \brief What a program is compiled for: a kind, its options, and the facts known about the
+ * machine.
  */
 #ifndef TVM_TARGET_TARGET_H_
 #define TVM_TARGET_TARGET_H_
@@ -51,8 +52,8 @@ class TargetNode : public Object {
   /*! \brief Canonical text, for instance `llvm -keys=cpu -num-cores=2`; parses back to itself. */
   std::string str() const;
 
-  TVM_DECLARE_NODE(TargetNode, Object, "Target", Value(kind), Value(keys), Value(attrs), Value(host),
-                   Ignore(features));
+  TVM_DECLARE_NODE(TargetNode, Object, "Target", Value(kind), Value(keys), Value(attrs),
+                   Value(host), Ignore(features));
 };
 
 /*! \brief Reference to a TargetNode. */

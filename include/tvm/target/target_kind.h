@@ -53,7 +53,8 @@ class TargetKindEntry {
   static TargetKindEntry Register(const String& name, int device_type);
 
   TargetKindEntry& set_default_keys(Array<String> keys);
-  /*! \brief Declare an option; `type` is one of the names listed at TargetKindNode::option_types. */
+  /*! \brief Declare an option; `type` is one of the names listed at TargetKindNode::option_types.
+   */
   TargetKindEntry& add_option(const String& name, const String& type);
   TargetKindEntry& add_feature(const String& name, int64_t value);
 
@@ -62,8 +63,9 @@ class TargetKindEntry {
   ObjectPtr<TargetKindNode> node_;
 };
 
-/*! \brief At namespace scope of a .cc: `TVM_REGISTER_TARGET_KIND("dpu", kDLExtDev).add_option(..);` */
-#define TVM_REGISTER_TARGET_KIND(Name, DeviceType)                                         \
+/*! \brief At namespace scope of a .cc: `TVM_REGISTER_TARGET_KIND("dpu", kDLExtDev).add_option(..);`
+ */
+#define TVM_REGISTER_TARGET_KIND(Name, DeviceType)                           \
   [[maybe_unused]] static auto TVM_CONCAT(target_kind_entry_, __COUNTER__) = \
       ::tvm::TargetKindEntry::Register(Name, DeviceType)
 

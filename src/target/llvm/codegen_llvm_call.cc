@@ -46,8 +46,8 @@ const std::unordered_map<std::string, Expansion>& Expansions() {
 
 /*! \brief Functions of the C library without an intrinsic, called lane by lane. */
 bool IsLibraryFunction(const std::string& name) {
-  return name == "erf" || name == "log1p" || name == "asinh" || name == "acosh" || name == "atanh" ||
-         name == "expm1";
+  return name == "erf" || name == "log1p" || name == "asinh" || name == "acosh" ||
+         name == "atanh" || name == "expm1";
 }
 
 /*! \brief Whether evaluating the expression although its value is not used can do no harm. */
@@ -113,8 +113,8 @@ Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
     }
     return result;
   }
-  TVM_FATAL(ValueError) << "llvm code generator: no code for operator tir." << name << " in function "
-                        << function_name_
+  TVM_FATAL(ValueError) << "llvm code generator: no code for operator tir." << name
+                        << " in function " << function_name_
                         << "; call a C function with call_extern, or lower the operator before";
 }
 
@@ -176,13 +176,13 @@ Value CodeGenLLVM::CallPacked(const CallNode* op) {
   module_.Declare("TVMFuncCall", "i32 @TVMFuncCall(ptr, ptr, i32, ptr)");
   module_.Declare("TVMAnyFree", "void @TVMAnyFree(ptr)");
   frame_->loads.clear();
-  CheckStatus(t.Here("i32", "call i32 @TVMFuncGetGlobal(ptr " + module_.StringConstant(name->value) +
-                                ", " + slot.str() + ")"),
+  CheckStatus(t.Here("i32", "call i32 @TVMFuncGetGlobal(ptr " +
+                                module_.StringConstant(name->value) + ", " + slot.str() + ")"),
               "look_up");
   Value function = t.Here("ptr", "load ptr, " + slot.str());
   t.Line("store " + any + " zeroinitializer, " + result.str());
-  CheckStatus(t.Here("i32", "call i32 @TVMFuncCall(" + function.str() + ", " + array.str() + ", i32 " +
-                                std::to_string(count) + ", " + result.str() + ")"),
+  CheckStatus(t.Here("i32", "call i32 @TVMFuncCall(" + function.str() + ", " + array.str() +
+                                ", i32 " + std::to_string(count) + ", " + result.str() + ")"),
               "call");
   DataType dtype = op->dtype;
   if (dtype.is_handle()) return t.Here("ptr", "load ptr, " + field(result, 0, 8).str());
@@ -315,8 +315,8 @@ Value CodeGenLLVM::ErrorText(const PrimExpr& message) {
     frame_->message = t.Alloca("[" + std::to_string(kBytes) + " x i8]", 1, "message");
   }
   const Value& buffer = frame_->message;
-  std::string operands = buffer.str() + ", i64 " + std::to_string(kBytes) + ", ptr " +
-                         module_.StringConstant(format);
+  std::string operands =
+      buffer.str() + ", i64 " + std::to_string(kBytes) + ", ptr " + module_.StringConstant(format);
   for (size_t i = 1; i < call->args.size(); ++i) {
     Value value = VisitExpr(call->args[i]);
     operands += ", " + CastTo(value, call->args[i].dtype(), DataType::Int(64)).str();
@@ -401,9 +401,8 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     std::string symbol = Downcast<StringImm>(op->args[0])->value;
     return CallExtern(symbol, op, 1, name != "call_extern");
   }
-  TVM_CHECK(!op->args.empty(), ValueError)
-      << "llvm code generator: no code for operator tir." << name << " in function "
-      << function_name_;
+  TVM_CHECK(!op->args.empty(), ValueError) << "llvm code generator: no code for operator tir."
+                                           << name << " in function " << function_name_;
   return CallMath(name, op);
 }
 

@@ -58,8 +58,7 @@ Value CodeGenLLVM::FloatToBFloat(const Value& value) {
   Value bits = text().Convert("bitcast", value, wide);
   // Round to nearest even: add half of the last kept place, and its last bit.
   Value last = text().Binary("and", text().Binary("lshr", bits, constant(16)), constant(1));
-  Value rounded =
-      text().Binary("add", bits, text().Binary("add", last, constant(0x7FFF)));
+  Value rounded = text().Binary("add", bits, text().Binary("add", last, constant(0x7FFF)));
   rounded = text().Binary("lshr", rounded, constant(16));
   // Rounding could carry a NaN into infinity; the quiet NaN stands in for all of them.
   Value is_nan = text().Compare("fcmp uno", value, value);
@@ -89,6 +88,13 @@ Value CodeGenLLVM::CastTo(const Value& value, DataType from, DataType to) {
   if (to.is_bool()) {
     Value zero = Constant(from, int64_t{0});
     return text().Compare(from.is_float() ? "fcmp une" : "icmp ne", value, zero);
+  }
+  bool half_and_double = from.is_float() && to.is_float() && from.bits() + to.bits() == 16 + 64;
+  if (half_and_double) {
+    // Processors convert between neighbours only; for the leap LLVM would call a library function
+    // that a program need not have. Down the way this rounds twice, which can only move a tie.
+    DataType middle = DataType::Float(32, from.lanes());
+    return CastTo(CastTo(value, from, middle), middle, to);
   }
   if (from.is_float() && to.is_float()) {
     return text().Convert(to.bits() > from.bits() ? "fpext" : "fptrunc", value, type);

@@ -42,9 +42,9 @@ void LinearIndex::Add(const LinearIndex& other, int64_t factor) {
       same->second += coefficient * factor;
     }
   }
-  terms.erase(std::remove_if(terms.begin(), terms.end(),
-                             [](const auto& term) { return term.second == 0; }),
-              terms.end());
+  terms.erase(
+      std::remove_if(terms.begin(), terms.end(), [](const auto& term) { return term.second == 0; }),
+      terms.end());
 }
 
 bool CodeGenLLVM::IsNonNegative(const LinearIndex& index) const {
@@ -97,7 +97,8 @@ LinearIndex CodeGenLLVM::Index(const PrimExpr& expr) {
       result.terms.emplace_back(product, 1);
     }
   } else if (const auto* cast = expr.as<CastNode>();
-             cast && cast->value.dtype().is_int() && cast->dtype.bits() >= cast->value.dtype().bits()) {
+             cast && cast->value.dtype().is_int() &&
+             cast->dtype.bits() >= cast->value.dtype().bits()) {
     return Index(cast->value);
   } else if (const auto* broadcast = expr.as<BroadcastNode>()) {
     return Index(broadcast->value);
@@ -146,8 +147,8 @@ LinearIndex CodeGenLLVM::Index(const PrimExpr& expr) {
       }
       part.offset = a.offset;
       if (floor || IsNonNegative(part)) {
-        Value quotient = DivideInts(Materialize(part), text().I64(d), IsNonNegative(part), floor,
-                                    remainder);
+        Value quotient =
+            DivideInts(Materialize(part), text().I64(d), IsNonNegative(part), floor, remainder);
         if (remainder || IsNonNegative(part)) frame_->non_negative.insert(quotient.ref);
         result.terms.emplace_back(quotient, 1);
         if (!remainder) result.Add(whole, 1);
@@ -155,8 +156,8 @@ LinearIndex CodeGenLLVM::Index(const PrimExpr& expr) {
       }
     }
     bool positive_divisor = IsNonNegative(b);
-    Value quotient = DivideInts(Materialize(a), Materialize(b), natural && positive_divisor, floor,
-                                remainder);
+    Value quotient =
+        DivideInts(Materialize(a), Materialize(b), natural && positive_divisor, floor, remainder);
     if (natural && positive_divisor) frame_->non_negative.insert(quotient.ref);
     result.terms.emplace_back(quotient, 1);
   }
@@ -172,7 +173,8 @@ Value CodeGenLLVM::IndexAtom(const PrimExpr& expr) {
     Value x = Materialize(a);
     Value y = Materialize(b);
     Value result = text().Select(text().Compare(min ? "icmp slt" : "icmp sgt", x, y), x, y);
-    bool natural = min ? IsNonNegative(a) && IsNonNegative(b) : IsNonNegative(a) || IsNonNegative(b);
+    bool natural =
+        min ? IsNonNegative(a) && IsNonNegative(b) : IsNonNegative(a) || IsNonNegative(b);
     if (natural) frame_->non_negative.insert(result.ref);
     return result;
   }
@@ -235,8 +237,8 @@ void CodeGenLLVM::CollectBuffers(const PrimFunc& func) {
     for (size_t j = 0; j < scopes.size(); ++j) {
       if (i != j) others += (others.empty() ? "" : ", ") + scopes[j];
     }
-    alias_metadata_[buffers_[i]] = ", !alias.scope " + module_.Metadata(scopes[i]) + ", !noalias " +
-                                   module_.Metadata(others);
+    alias_metadata_[buffers_[i]] =
+        ", !alias.scope " + module_.Metadata(scopes[i]) + ", !noalias " + module_.Metadata(others);
   }
 }
 
@@ -321,8 +323,8 @@ std::vector<LinearIndex> CodeGenLLVM::LaneIndices(const PrimExpr& offset) {
   Value places = VisitExpr(offset);
   for (size_t lane = 0; lane < result.size(); ++lane) {
     Value place = text().Extract(places, static_cast<int>(lane));
-    result[lane].terms.emplace_back(
-        CastTo(place, offset.dtype().element_of(), DataType::Int(64)), 1);
+    result[lane].terms.emplace_back(CastTo(place, offset.dtype().element_of(), DataType::Int(64)),
+                                    1);
   }
   return result;
 }
@@ -333,8 +335,7 @@ Value CodeGenLLVM::VisitExpr_(const BufferLoadNode* op) {
   int lanes = op->dtype.lanes();
   const auto* ramp = offset.as<RampNode>();
   if (offset.dtype().is_scalar() || (ramp && is_one(ramp->stride))) {
-    return LoadAt(op->buffer, element, lanes,
-                  ScalarIndex(op->buffer, ramp ? ramp->base : offset));
+    return LoadAt(op->buffer, element, lanes, ScalarIndex(op->buffer, ramp ? ramp->base : offset));
   }
   if (const auto* broadcast = offset.as<BroadcastNode>()) {
     return text().Splat(LoadAt(op->buffer, element, 1, Index(broadcast->value)), lanes);
@@ -369,8 +370,8 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   int64_t element_bytes = stored.bytes() * stored.lanes();
   int64_t count = op->ConstantAllocationSize();
   int64_t bytes = count * element_bytes;
-  bool in_frame = count > 0 && bytes <= kMaxFrameBuffer &&
-                  frame_->frame_bytes + bytes <= kMaxFrameBytes;
+  bool in_frame =
+      count > 0 && bytes <= kMaxFrameBuffer && frame_->frame_bytes + bytes <= kMaxFrameBytes;
   alignment_[data] = kWorkspaceAlignment;
   if (in_frame) {
     frame_->frame_bytes += bytes;
@@ -383,7 +384,8 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   }
   TVM_CHECK(frame_->returns_status, ValueError)
       << "llvm code generator: function " << function_name_ << " allocates " << op->buffer_var
-      << " at run time but cannot report that memory ran out; give it the packed calling convention";
+      << " at run time but cannot report that memory ran out; give it the packed calling "
+         "convention";
   LinearIndex size;
   size.offset = 1;
   for (const PrimExpr& extent : op->extents) {
@@ -400,19 +402,20 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   }
   LinearIndex total;
   total.Add(size, element_bytes);
-  module_.Declare("TVMBackendAllocWorkspace", "noalias ptr @TVMBackendAllocWorkspace(i32, i32, i64)");
-  Value memory = t.Here("ptr", "call noalias ptr @TVMBackendAllocWorkspace(i32 " +
-                                   std::to_string(kDLCPU) + ", i32 0, " + Materialize(total).str() +
-                                   ")");
+  module_.Declare("TVMBackendAllocWorkspace",
+                  "noalias ptr @TVMBackendAllocWorkspace(i32, i32, i64)");
+  Value memory =
+      t.Here("ptr", "call noalias ptr @TVMBackendAllocWorkspace(i32 " + std::to_string(kDLCPU) +
+                        ", i32 0, " + Materialize(total).str() + ")");
   std::string failed = t.NewLabel("out_of_memory");
   std::string got = t.NewLabel("allocated");
   t.Branch(t.Compare("icmp eq", memory, {"ptr", "null", 0}), failed, got);
   t.StartBlock(failed);
-  Value message{"ptr",
-                module_.StringConstant("RuntimeError: " + function_name_ +
-                                       ": no memory for buffer " +
-                                       std::string(op->buffer_var->name_hint)),
-                0};
+  Value message{
+      "ptr",
+      module_.StringConstant("RuntimeError: " + function_name_ + ": no memory for buffer " +
+                             std::string(op->buffer_var->name_hint)),
+      0};
   module_.Declare("TVMAPISetLastError", "void @TVMAPISetLastError(ptr)");
   t.Line("call void @TVMAPISetLastError(" + message.str() + ")");
   ReturnFailure();

@@ -63,10 +63,10 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
   for (const auto& entry : captured) fields += (fields.empty() ? "" : ", ") + entry.second.type;
   std::string type = "{ " + fields + " }";
   auto field = [&](FunctionText& t, const Value& base, size_t i) {
-    return t.Pure("ptr",
-                  "getelementptr inbounds " + type + ", " + base.str() + ", i32 0, i32 " +
-                      std::to_string(i),
-                  base.level);
+    return t.Pure(
+        "ptr",
+        "getelementptr inbounds " + type + ", " + base.str() + ", i32 0, i32 " + std::to_string(i),
+        base.level);
   };
   Value data = outer.text.Alloca(type, 8, "captured");
   for (size_t i = 0; i < captured.size(); ++i) {
@@ -80,8 +80,8 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
   std::vector<Value> values;
   for (size_t i = 0; i < captured.size(); ++i) {
     const Value& source = captured[i].second;
-    values.push_back(t.Here(source.type, "load " + source.type + ", " +
-                                             field(t, argument, i).str()));
+    values.push_back(
+        t.Here(source.type, "load " + source.type + ", " + field(t, argument, i).str()));
     Receive(captured[i].first, source, values.back(), &inner);
   }
   bool natural = inner.non_negative.count(values[values.size() - 2].ref) || IsNonNegative(begin);
@@ -110,8 +110,8 @@ void CodeGenLLVM::ParallelLoop(const ForNode* op) {
 
   outer.loads.clear();
   module_.Declare("TVMBackendParallelLaunch", "i32 @TVMBackendParallelLaunch(ptr, ptr, i32)");
-  Value status = outer.text.Here("i32", "call i32 @TVMBackendParallelLaunch(ptr @" + symbol + ", " +
-                                            data.str() + ", i32 0)");
+  Value status = outer.text.Here(
+      "i32", "call i32 @TVMBackendParallelLaunch(ptr @" + symbol + ", " + data.str() + ", i32 0)");
   CheckStatus(status, "parallel");
 }
 

@@ -23,9 +23,15 @@ std::string LLVMType(DataType dtype) {
     element = "i16";
   } else if (dtype.is_float()) {
     switch (dtype.bits()) {
-      case 16: element = "half"; break;
-      case 32: element = "float"; break;
-      case 64: element = "double"; break;
+      case 16:
+        element = "half";
+        break;
+      case 32:
+        element = "float";
+        break;
+      case 64:
+        element = "double";
+        break;
       default:
         TVM_FATAL(ValueError) << "llvm code generator: " << dtype.ToString()
                               << " is not supported; use float16, bfloat16, float32 or float64";
@@ -132,7 +138,8 @@ std::string FunctionText::NewName(const std::string& hint) {
   return "%" + hint + std::to_string(next_name_++);
 }
 
-Value FunctionText::Pure(const std::string& type, const std::string& instruction, int operand_level) {
+Value FunctionText::Pure(const std::string& type, const std::string& instruction,
+                         int operand_level) {
   // The type is not part of every instruction's text (a conversion's is), so it joins the key.
   std::string key = type + "=" + instruction;
   auto it = numbered_.find(key);
@@ -159,7 +166,8 @@ Value FunctionText::Here(const std::string& type, const std::string& instruction
 
 Value FunctionText::Alloca(const std::string& type, int alignment, const std::string& name) {
   Value value{"ptr", NewName(name), 0};
-  allocas_ += "  " + value.ref + " = alloca " + type + ", align " + std::to_string(alignment) + "\n";
+  allocas_ +=
+      "  " + value.ref + " = alloca " + type + ", align " + std::to_string(alignment) + "\n";
   return value;
 }
 
@@ -223,9 +231,10 @@ Value FunctionText::Extract(const Value& vector, int lane) {
 }
 
 Value FunctionText::Insert(const Value& vector, const Value& element, int lane) {
-  return Pure(vector.type,
-              "insertelement " + vector.str() + ", " + element.str() + ", i64 " + std::to_string(lane),
-              std::max(vector.level, element.level));
+  return Pure(
+      vector.type,
+      "insertelement " + vector.str() + ", " + element.str() + ", i64 " + std::to_string(lane),
+      std::max(vector.level, element.level));
 }
 
 Value FunctionText::Shuffle(const Value& a, const Value& b, const std::vector<int>& lanes) {
@@ -242,7 +251,8 @@ Value FunctionText::Shuffle(const Value& a, const Value& b, const std::vector<in
               std::max(a.level, b.level));
 }
 
-Value FunctionText::GetElementPtr(const std::string& element, const Value& base, const Value& index) {
+Value FunctionText::GetElementPtr(const std::string& element, const Value& base,
+                                  const Value& index) {
   if (index.ref == "0") return base;
   return Pure("ptr", "getelementptr inbounds " + element + ", " + base.str() + ", " + index.str(),
               std::max(base.level, index.level));

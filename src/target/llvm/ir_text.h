@@ -3,8 +3,8 @@
  * \brief Writes one LLVM function as text, numbering equal values once and hoisting them out of
  *        loops while it writes.
  *
- * Doing both here keeps the text small, so that LLVM needs only a few passes afterwards: parsing and
- * optimising are most of the time a candidate takes to compile.
+ * Doing both here keeps the text small, so that LLVM needs only a few passes afterwards: parsing
+ * and optimising are most of the time a candidate takes to compile.
  */
 #ifndef TVM_TARGET_LLVM_IR_TEXT_H_
 #define TVM_TARGET_LLVM_IR_TEXT_H_

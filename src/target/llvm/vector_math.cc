@@ -37,11 +37,15 @@ class Maths {
     return text_->Select(condition, yes, no);
   }
   // Ordered comparisons keep `a` when it is NaN.
-  Value AtMost(const Value& a, double bound) const { return Pick(Is("ogt", a, F(bound)), F(bound), a); }
+  Value AtMost(const Value& a, double bound) const {
+    return Pick(Is("ogt", a, F(bound)), F(bound), a);
+  }
   Value AtLeast(const Value& a, double bound) const {
     return Pick(Is("olt", a, F(bound)), F(bound), a);
   }
-  Value Int(const char* op, const Value& a, const Value& b) const { return text_->Binary(op, a, b); }
+  Value Int(const char* op, const Value& a, const Value& b) const {
+    return text_->Binary(op, a, b);
+  }
   Value Bits(const Value& a) const { return text_->Convert("bitcast", a, like_.TypeWith("i32")); }
   Value FromBits(const Value& a) const { return text_->Convert("bitcast", a, type_); }
   Value ToFloat(const Value& a) const { return text_->Convert("sitofp", a, type_); }
@@ -59,7 +63,8 @@ class Maths {
   Value like_;
 };
 
-// ln 2 in two parts: the first has its last 9 bits zero, so that n * kLn2High is exact for |n| < 512.
+// ln 2 in two parts: the first has its last 9 bits zero, so that n * kLn2High is exact for |n| <
+// 512.
 constexpr double kLn2High = 0.693359375;
 constexpr double kLn2Low = -2.12194440e-4;
 
@@ -98,8 +103,7 @@ Value LogFloat(FunctionText* text, const Value& x) {
   // x = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): 0x3F3504F3 are the bits of sqrt(1/2).
   Value offset = m.Int("sub", m.Bits(scaled), m.I(0x3F3504F3));
   Value exponent = m.Int("ashr", offset, m.I(23));
-  Value mantissa = m.FromBits(
-      m.Int("add", m.Int("and", offset, m.I(0x007FFFFF)), m.I(0x3F3504F3)));
+  Value mantissa = m.FromBits(m.Int("add", m.Int("and", offset, m.I(0x007FFFFF)), m.I(0x3F3504F3)));
   Value e = m.Add(m.ToFloat(exponent), bias);
   Value f = m.Sub(mantissa, m.F(1.0));
   // log(1 + f) = f - f^2 / 2 + f^3 P(f).
@@ -120,7 +124,8 @@ Value LogFloat(FunctionText* text, const Value& x) {
 Value TanhFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   Value magnitude = m.Abs(x);
-  // Near zero 1 - 2 / (exp(2x) + 1) cancels, so an odd polynomial x + x^3 P(x^2) serves |x| < 0.625.
+  // Near zero 1 - 2 / (exp(2x) + 1) cancels, so an odd polynomial x + x^3 P(x^2) serves |x| <
+  // 0.625.
   Value square = m.Mul(x, x);
   Value p = m.Polynomial(square, {-0.3333328068256378, 0.13331441581249237, -0.05373971164226532,
                                   0.020639078691601753, -0.005704978480935097});
@@ -133,23 +138,24 @@ Value TanhFloat(FunctionText* text, const Value& x) {
 
 Value SigmoidFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
-  Value e = ExpFloat(text, m.Sub(m.F(-0.0), x));
-  return m.Div(m.F(1.0), m.Add(m.F(1.0), e));
+  // exp of minus the magnitude cannot overflow, and keeps tiny results exact.
+  Value e = ExpFloat(text, m.Sub(m.F(-0.0), m.Abs(x)));
+  Value numerator = m.Pick(m.Is("olt", x, m.F(0.0)), e, m.F(1.0));
+  return m.Div(numerator, m.Add(m.F(1.0), e));
 }
 
 Value ErfFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   // |x| < 1: x P(x^2). Beyond: 1 - exp(-x Q(x)), which rounds to 1 from 3.93 on.
-  Value p = m.Polynomial(m.Mul(x, x),
-                         {1.1283791065216064, -0.3761262595653534, 0.1128358542919159,
-                          -0.026853810995817184, 0.00518832728266716, -0.000801019137725234,
-                          7.853854185668752e-05});
+  Value p = m.Polynomial(m.Mul(x, x), {1.1283791065216064, -0.3761262595653534, 0.1128358542919159,
+                                       -0.026853810995817184, 0.00518832728266716,
+                                       -0.000801019137725234, 7.853854185668752e-05});
   Value near = m.Mul(x, p);
   Value magnitude = m.Abs(x);
   Value bounded = m.AtMost(magnitude, 4.0);
-  Value q = m.Polynomial(bounded, {1.1286942958831787, 0.6349695324897766, 0.10653085261583328,
-                                   -0.024010054767131805, 0.0037574705202132463,
-                                   -0.00035059047513641417, 1.3962286175228655e-05});
+  Value q = m.Polynomial(
+      bounded, {1.1286942958831787, 0.6349695324897766, 0.10653085261583328, -0.024010054767131805,
+                0.0037574705202132463, -0.00035059047513641417, 1.3962286175228655e-05});
   Value exponent = m.Mul(m.Sub(m.F(-0.0), bounded), q);
   Value far = m.CopySign(m.Sub(m.F(1.0), ExpFloat(text, exponent)), x);
   return m.Pick(m.Is("olt", magnitude, m.F(1.0)), near, far);

@@ -186,9 +186,8 @@ class TestHoister final : public StmtMutator {
   Stmt Split(const Stmt& body, int budget = kMaxTests) {
     ConditionFinder finder;
     finder(body);
-    std::vector<PrimExpr> test = finder.stores <= kMaxStores && budget > 0
-                                     ? FirstTest(finder)
-                                     : std::vector<PrimExpr>();
+    std::vector<PrimExpr> test =
+        finder.stores <= kMaxStores && budget > 0 ? FirstTest(finder) : std::vector<PrimExpr>();
     if (test.empty()) return VisitStmt(body);
     Stmt yes = Split(Assume(test, true)(body), budget - 1);
     Stmt no = Split(Assume(test, false)(RenewBindings(body)), budget - 1);
@@ -201,7 +200,8 @@ class TestHoister final : public StmtMutator {
       if (!condition.in_loop) continue;
       std::vector<PrimExpr> test;
       for (const PrimExpr& part : condition.parts) {
-        bool inner = UsesVar(part, [&](const VarNode* var) { return finder.bound.count(var) != 0; });
+        bool inner =
+            UsesVar(part, [&](const VarNode* var) { return finder.bound.count(var) != 0; });
         if (!inner && IsFixed(part)) test.push_back(part);
       }
       if (!test.empty()) return test;

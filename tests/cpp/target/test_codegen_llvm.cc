@@ -41,8 +41,7 @@ TEST(CodeGenLLVM, AddressesThatDifferByAConstantShareARegister) {
   Buffers m;
   Var i("i");
   PrimExpr sum = BufferLoad(m.a, {i * 4 + 1}) + BufferLoad(m.a, {i * 4 + 2});
-  std::string text =
-      Emit(m.Func(For(i, 0, 8, ForKind::kSerial, BufferStore(m.b, sum, {i}))));
+  std::string text = Emit(m.Func(For(i, 0, 8, ForKind::kSerial, BufferStore(m.b, sum, {i}))));
   EXPECT_EQ(Count(text, "mul nsw i64"), 1u) << text;
   EXPECT_NE(text.find("i64 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("i64 2\n"), std::string::npos) << text;
@@ -52,8 +51,8 @@ TEST(CodeGenLLVM, AnInvariantValueIsComputedBeforeTheLoop) {
   Buffers m;
   Var i("i"), j("j");
   Stmt store = BufferStore(m.b, BufferLoad(m.a, {i * 16 + j}), {i * 16 + j});
-  std::string text = Emit(m.Func(
-      For(i, 0, 4, ForKind::kSerial, For(j, 0, 16, ForKind::kSerial, store))));
+  std::string text =
+      Emit(m.Func(For(i, 0, 4, ForKind::kSerial, For(j, 0, 16, ForKind::kSerial, store))));
   size_t product = text.find("mul nsw i64");
   size_t inner = text.find("for_body", text.find("for_body") + 1);
   ASSERT_NE(product, std::string::npos) << text;
@@ -92,8 +91,7 @@ TEST(CodeGenLLVM, BuffersOfANoAliasFunctionAreKeptApart) {
   Buffers m;
   Stmt body = BufferStore(m.b, BufferLoad(m.a, {0}), {0});
   EXPECT_NE(Emit(m.Func(body)).find("!alias.scope"), std::string::npos);
-  EXPECT_EQ(Emit(WithoutAttr(m.Func(body), "tir.noalias")).find("!alias.scope"),
-            std::string::npos);
+  EXPECT_EQ(Emit(WithoutAttr(m.Func(body), "tir.noalias")).find("!alias.scope"), std::string::npos);
 }
 
 TEST(CodeGenLLVM, ExponentialsOfVectorsCallNoLibrary) {

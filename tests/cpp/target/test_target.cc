@@ -57,7 +57,9 @@ TEST(Target, ScopesNest) {
 }
 
 TEST(Target, AnyLibraryMayRegisterAKind) {
-  TargetKindEntry::Register("testdev", kDLExtDev).set_default_keys({"testdev"}).add_option("units", "int");
+  TargetKindEntry::Register("testdev", kDLExtDev)
+      .set_default_keys({"testdev"})
+      .add_option("units", "int");
   Target target(String("testdev -units=3"));
   EXPECT_EQ(target->str(), "testdev -keys=testdev -units=3");
   EXPECT_THROW(TargetKindEntry::Register("testdev", kDLExtDev), Error);

@@ -34,7 +34,9 @@ def test_a_padded_border_is_tested_once_per_row():
     A = te.placeholder((8, 32), name="A")
     P = te.compute(
         (10, 32),
-        lambda i, j: tir.if_then_else(tir.all(i >= 1, i < 9), A[i - 1, j], tir.const(0.0, "float32")),
+        lambda i, j: tir.if_then_else(
+            tir.all(i >= 1, i < 9), A[i - 1, j], tir.const(0.0, "float32")
+        ),
         name="P",
     )
     text = lowered_text(te.create_schedule(P.op), [A, P])

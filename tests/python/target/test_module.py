@@ -1,0 +1,122 @@
+"""Built modules: argument checks, sources, files, and other processes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te
+from tvm.target import Target, llvm_build
+
+
+def doubled(name="double", n=16):
+    A = te.placeholder((n, 4), name="A")
+    B = te.compute((n, 4), lambda i, j: A[i, j] * 2, name="B")
+    s = te.create_schedule(B.op)
+    s[B].parallel(B.op.axis[0])
+    return s, [A, B]
+
+
+@pytest.fixture(scope="module")
+def module():
+    s, args = doubled()
+    return tvm.build(s, args, target="llvm", name="double")
+
+
+def array(shape, dtype="float32"):
+    return tvm.nd.array(np.ones(shape, dtype))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((array((16, 4)),), TypeError, "double: expected 2 arguments, got 1"),
+        ((array((16, 4)), 3), TypeError, r"argument 1 \(B\): expected a tensor"),
+        ((array((16,)), array((16, 4))), ValueError, r"argument 0 \(A\): expected 2 axes, got 1"),
+        (
+            (array((16, 4)), array((16, 5))),
+            ValueError,
+            r"argument 1 \(B\).shape\[1\]: expected 4, got 5",
+        ),
+        (
+            (array((16, 4), "int32"), array((16, 4))),
+            TypeError,
+            r"argument 0 \(A\): expected dtype float32",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(module, arguments, error, message):
+    with pytest.raises(error, match=message):
+        module["double"](*arguments)
+
+
+def test_sources_are_kept(module):
+    assert "define i32 @double(" in module.get_source("ll")
+    assert "double:" in module.get_source("asm")
+    assert module.get_source() == module.get_source("ll")
+    with pytest.raises(ValueError, match='format "cu" is not one of "ll" and "asm"'):
+        module.get_source("cu")
+
+
+def test_two_functions_share_a_module():
+    mods = [tvm.lower(*doubled(name), name=name) for name in ("first", "second")]
+    built = tvm.build(mods, target="llvm")
+    for name in ("first", "second"):
+        out = tvm.nd.empty((16, 4), "float32")
+        built[name](array((16, 4)), out)
+        assert out.numpy().sum() == 128
+    with pytest.raises(ValueError, match="two functions are called first; give each its own name"):
+        tvm.build([mods[0], mods[0]], target="llvm")
+
+
+def test_object_code_loads_where_it_is_sent():
+    s, args = doubled()
+    target = Target("llvm")
+    code = llvm_build.compile_object(tvm.driver.prepare(s, args, target, "double"), target)
+    loaded = llvm_build.load_object(pickle.loads(pickle.dumps(code)))
+    out = tvm.nd.empty((16, 4), "float32")
+    loaded["double"](array((16, 4)), out)
+    assert out.numpy().sum() == 128
+    with pytest.raises(ValueError, match="the module was loaded from machine code"):
+        loaded.get_source()
+
+
+def test_an_exported_library_runs_in_a_fresh_process(module, tmp_path):
+    path = tmp_path / "double.so"
+    module.export_library(str(path))
+    script = (
+        "import sys, numpy as np, tvm\n"
+        "f = tvm.runtime.load_module(sys.argv[1])['double']\n"
+        "a = tvm.nd.array(np.arange(64, dtype='float32').reshape(16, 4))\n"
+        "b = tvm.nd.empty((16, 4), 'float32')\n"
+        "f(a, b)\n"
+        "assert (b.numpy() == 2 * a.numpy()).all()\n"
+        "print('ran', 'llvmlite' in sys.modules)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("ran")
+
+
+def test_a_file_of_an_unknown_format_is_refused(module, tmp_path):
+    with pytest.raises(ValueError, match='cannot write format "xyz"; use "o", "ll" or "s"'):
+        module.save(str(tmp_path / "double.xyz"))
+
+
+def test_a_schedule_needs_its_arguments():
+    s, _ = doubled()
+    with pytest.raises(ValueError, match="args are required for a schedule"):
+        tvm.build(s, target="llvm")
+
+
+def test_a_kind_without_generator_is_named():
+    s, args = doubled()
+    with pytest.raises(ValueError, match="target.build.metal is not enabled"):
+        tvm.build(s, args, target="metal")

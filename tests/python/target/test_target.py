@@ -1,0 +1,153 @@
+"""Target descriptions: their forms, what they know, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tvm
+from tvm.target import Target
+from tvm.target.machine import vector_unit
+
+X86 = "x86_64-unknown-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "llvm -num-cores=4 -mattr=+avx2,+fma",
+        "llvm --num-cores=4 --mattr=+avx2,+fma",
+        "llvm -num-cores 4 -mattr +avx2,+fma",
+        {"kind": "llvm", "num-cores": 4, "mattr": ["+avx2", "+fma"]},
+        {"kind": "llvm", "num_cores": 4, "mattr": "+avx2,+fma"},
+        json.dumps({"kind": "llvm", "num-cores": 4, "mattr": ["+avx2", "+fma"]}),
+    ],
+)
+def test_target_forms_mean_the_same(spec):
+    target = Target(spec)
+    assert str(target) == "llvm -keys=cpu -mattr=+avx2,+fma -num-cores=4"
+    assert target.num_cores == 4
+    assert target.get_attr("mattr") == ["+avx2", "+fma"]
+
+
+def test_target_text_parses_back_to_itself():
+    target = Target("llvm -device=arm_cpu -mtriple=aarch64-linux-gnu")
+    assert str(Target(str(target))) == str(target)
+    assert [str(key) for key in target.keys] == ["arm_cpu", "cpu"]
+    assert target.vector_width == 128
+
+
+def test_export_is_json_that_parses_back():
+    target = Target("cuda -max_num_threads=512", host="llvm -num-cores=2")
+    table = json.loads(json.dumps(target.export()))
+    again = Target(table)
+    assert str(again) == str(target)
+    assert str(again.host) == str(target.host)
+
+
+def test_plain_llvm_target_describes_this_machine():
+    target = Target("llvm")
+    assert target.mcpu
+    assert target.num_cores >= 1
+    assert target.vector_width in (128, 256, 512)
+    assert target.num_vector_registers in (8, 16, 32, 64)
+    sizes = [target.get_attr(f"l{level}_cache_bytes") for level in (1, 2, 3)]
+    assert 8 << 10 <= sizes[0] <= sizes[1] <= sizes[2]
+    assert target.get_attr("cache-line-bytes") in (32, 64, 128, 256)
+    assert str(target) == "llvm -keys=cpu"
+
+
+def test_an_option_overrides_what_the_machine_says():
+    target = Target("llvm -vector-width=512 -num-vector-registers=32 -l1-cache-bytes=1024")
+    assert target.vector_width == 512
+    assert target.num_vector_registers == 32
+    assert target.get_attr("l1_cache_bytes") == 1024
+
+
+@pytest.mark.parametrize(
+    ("cpu", "unit"),
+    [
+        ("x86-64", (128, 16)),
+        ("haswell", (256, 16)),
+        ("skylake-avx512", (512, 32)),
+        ("znver4", (512, 32)),
+    ],
+)
+def test_vector_unit_follows_from_the_processor(cpu, unit):
+    assert vector_unit(X86, cpu, "") == unit
+
+
+def test_host_is_kept_and_replaced():
+    target = Target("cuda", host="llvm")
+    assert target.host.kind.name == "llvm"
+    assert target.with_host("c").host.kind.name == "c"
+    assert target.max_num_threads == 1024
+    assert target.thread_warp_size == 32
+
+
+def test_scopes_nest_and_end():
+    assert Target.current() is None
+    with Target("llvm -num-cores=1") as outer, Target("llvm -num-cores=2") as inner:
+        assert Target.current().same_as(inner)
+        assert not Target.current().same_as(outer)
+    assert Target.current() is None
+    with pytest.raises(ValueError, match="no target is in scope"):
+        Target.current(allow_none=False)
+
+
+def test_constructors_equal_the_parsed_text():
+    assert str(tvm.target.cuda()) == str(Target("cuda"))
+    assert str(tvm.target.cuda("v100", ["-thread_warp_size=32"])) == str(
+        tvm.target.cuda("v100", "-thread_warp_size=32")
+    )
+    assert tvm.target.cuda("v100").model == "v100"
+
+
+def test_unknown_kind_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match='unknown kind "nosuch"; known kinds: .*llvm'):
+        Target("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ("llvm -nosuch=1", ValueError, 'unknown option "nosuch"; this kind has .*num-cores'),
+        ("llvm -num-cores=two", ValueError, 'must be an integer, got "two"'),
+        ("llvm 4", ValueError, 'expected an option such as -mcpu=name, got "4"'),
+        ("", ValueError, "the text is empty"),
+        ({"mcpu": "haswell"}, ValueError, 'needs an entry "kind"'),
+        ({"kind": "llvm", "num-cores": [1]}, TypeError, "must be of type int"),
+        ("{ kind: llvm }", ValueError, "the JSON text does not parse"),
+        (3, TypeError, "expected text, a dict or a Target, got int"),
+        ("llvm -mcpu=nosuchcpu", ValueError, "'nosuchcpu' is not a processor LLVM knows"),
+    ],
+)
+def test_target_refuses_what_it_cannot_mean(spec, error, message):
+    with pytest.raises(error, match=message):
+        Target(spec)
+
+
+def test_a_user_registers_a_kind_and_its_generator():
+    kind = tvm.target.register_target_kind(
+        "testpu", 12, keys=["testpu"], options={"units": "int", "fast": "bool"}
+    )
+    assert "units" in kind.options
+    target = Target("testpu -units=3 -fast")
+    assert target.get_attr("units") == 3
+    assert target.get_attr("fast") is True
+    with pytest.raises(ValueError, match="target.build.testpu is not enabled"):
+        tvm.target.build_module(tvm.IRModule(), target)
+    calls = []
+
+    @tvm.register_func("target.build.testpu")
+    def generate(mod, given):
+        calls.append(str(given))
+        return tvm.target.build_module(mod, "llvm")
+
+    tvm.target.build_module(tvm.IRModule(), target)
+    assert calls == ["testpu -keys=testpu -fast=1 -units=3"]
+    with pytest.raises(ValueError, match="this name is taken"):
+        tvm.target.register_target_kind("testpu", 12)
+    with pytest.raises(ValueError, match='option a has type "list"; the types are'):
+        tvm.target.register_target_kind("testpu2", 12, options={"a": "list"})

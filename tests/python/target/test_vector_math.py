@@ -1,0 +1,103 @@
+"""Elementary functions written out in float32, against numpy in float64."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, tir
+
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "erf": np.vectorize(math.erf),
+}
+# Units in the last place; sigmoid and tanh add a division and a sum to exp's error.
+ULPS = {"exp": 2.0, "log": 2.0, "tanh": 3.0, "sigmoid": 3.0, "erf": 3.0}
+
+
+def apply(name, values, vectorize=True, dtype="float32"):
+    n = len(values)
+    A = te.placeholder((n,), dtype, name="A")
+    B = te.compute((n,), lambda i: getattr(tir, name)(A[i]), name="B")
+    s = te.create_schedule(B.op)
+    if vectorize:
+        _, lane = s[B].split(B.op.axis[0], factor=8)
+        s[B].vectorize(lane)
+    module = tvm.build(s, [A, B], target="llvm", name="f")
+    result = tvm.nd.empty((n,), dtype)
+    module["f"](tvm.nd.array(values.astype(dtype)), result)
+    return result.numpy(), module
+
+
+def inputs(name):
+    rng = np.random.default_rng(0)
+    wide = rng.uniform(-87, 88.7, 4096)
+    near = rng.uniform(-2, 2, 4096)
+    tiny = rng.choice([-1, 1], 2048) * 10.0 ** rng.uniform(-37, 0, 2048)
+    values = np.concatenate([wide, near, tiny]).astype("float32")
+    return np.abs(values) if name == "log" else values
+
+
+@pytest.mark.parametrize("vectorize", [True, False])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_error_stays_within_a_few_units_in_the_last_place(name, vectorize):
+    values = inputs(name)
+    got, _ = apply(name, values, vectorize)
+    with np.errstate(over="ignore"):
+        expected = FUNCTIONS[name](values.astype("float64"))
+    unit = np.spacing(np.abs(expected).astype("float32")).astype("float64")
+    error = np.abs(got.astype("float64") - expected) / unit
+    worst = int(np.argmax(error))
+    assert error[worst] <= ULPS[name], f"{name}({values[worst]!r}): {error[worst]:.2f} ulp"
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [
+        ("exp", [(np.inf, np.inf), (-np.inf, 0.0), (0.0, 1.0), (100.0, np.inf), (-200.0, 0.0)]),
+        ("log", [(np.inf, np.inf), (0.0, -np.inf), (1.0, 0.0), (-1.0, np.nan)]),
+        ("tanh", [(np.inf, 1.0), (-np.inf, -1.0), (0.0, 0.0), (30.0, 1.0)]),
+        ("sigmoid", [(np.inf, 1.0), (-np.inf, 0.0), (0.0, 0.5)]),
+        ("erf", [(np.inf, 1.0), (-np.inf, -1.0), (0.0, 0.0), (6.0, 1.0)]),
+    ],
+)
+def test_special_values(name, pairs):
+    values = np.array([x for x, _ in pairs] + [np.nan] * (8 - len(pairs)), "float32")
+    got, _ = apply(name, values)
+    expected = np.array([y for _, y in pairs] + [np.nan] * (8 - len(pairs)), "float32")
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_subnormal_results_and_arguments():
+    got, _ = apply("exp", np.linspace(-103, -87.5, 64).astype("float32"))
+    expected = np.exp(np.linspace(-103, -87.5, 64).astype("float32").astype("float64"))
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1.5e-45)
+    tiny = np.float32(1e-40) * np.arange(1, 65, dtype="float32")
+    got, _ = apply("log", tiny)
+    np.testing.assert_allclose(got, np.log(tiny.astype("float64")), rtol=2e-7)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vectors_call_no_library(name):
+    _, module = apply(name, np.zeros(8, "float32"))
+    assembly = module.get_source("asm")
+    for symbol in ("expf", "logf", "tanhf", "erff"):
+        assert symbol not in assembly
+
+
+@pytest.mark.parametrize(
+    "name", [*FUNCTIONS, "sqrt", "rsqrt", "floor", "ceil", "sin", "cos", "log1p"]
+)
+def test_float64_agrees_with_numpy(name):
+    reference = (
+        FUNCTIONS.get(name) or {"rsqrt": lambda x: 1 / np.sqrt(x)}.get(name) or getattr(np, name)
+    )
+    values = np.random.default_rng(1).uniform(0.1, 5, 32)
+    got, _ = apply(name, values, dtype="float64")
+    np.testing.assert_allclose(got, reference(values), rtol=1e-14)
