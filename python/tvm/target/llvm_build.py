@@ -177,8 +177,8 @@ class _CompiledModule:
             path.write_text(self("ll" if file_format == "ll" else "asm") or "")
         else:
             raise ValueError(
-                f'Module.save("{path}"): cannot write format "{file_format}"; use "o", "ll" or "s", '
-                "or export_library for a shared library"
+                f'Module.save("{path}"): cannot write format "{file_format}"; use "o", "ll" or '
+                '"s", or export_library for a shared library'
             )
 
 

@@ -43,7 +43,7 @@ def register_target_kind(
     keys: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> TargetKind:
-    """Add a target kind, so that ``Target(name)`` parses and ``target.build.<name>`` generates code.
+    """Add a target kind: ``Target(name)`` parses, ``target.build.<name>`` generates its code.
 
     Parameters
     ----------
