@@ -3,6 +3,7 @@
  * \brief Text the LLVM generator writes for small functions.
  */
 #include <gtest/gtest.h>
+#include <tvm/ir/module.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
 #include <tvm/tir/builtin.h>
