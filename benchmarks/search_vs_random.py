@@ -64,7 +64,7 @@ def best_seconds(infos: list[ConfigInfo]) -> ConfigInfo:
 
 
 def compare(
-    group: SymTaskAndInstances, seed: int, n_measure: int, per_round: int, pretrained: bool | str
+    group: SymTaskAndInstances, seed: int, n_measure: int, per_round: int, pretrained: str | None
 ) -> dict[str, float]:
     """One row: best latencies of both searches on one task with one seed."""
     runner = LocalRunner(number=3, repeat=3, min_repeat_ms=50)
@@ -129,12 +129,8 @@ def main() -> int:
     parser.add_argument("--per-round", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", nargs="*", choices=list(WORKLOADS), default=list(WORKLOADS))
-    parser.add_argument(
-        "--cost-model", default="pretrained", help='"pretrained", "none", or a checkpoint'
-    )
+    parser.add_argument("--cost-model", help="checkpoint to start from (default: untrained)")
     options = parser.parse_args()
-    choice = options.cost_model
-    pretrained = choice == "pretrained" if choice in ("pretrained", "none") else choice
 
     rows = []
     table = Table(title="Best latency after equal measurements")
@@ -143,7 +139,7 @@ def main() -> int:
     for name in tqdm(options.tasks, unit="task"):
         group = make_task(WORKLOADS[name](), target="llvm", desc=name)
         for seed in range(options.seeds):
-            row = compare(group, seed, options.measurements, options.per_round, pretrained)
+            row = compare(group, seed, options.measurements, options.per_round, options.cost_model)
             rows.append({"task": name, "seed": seed, **row})
             table.add_row(
                 name,

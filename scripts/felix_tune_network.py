@@ -34,8 +34,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", help="state dict to load instead of random weights")
     parser.add_argument(
         "--cost-model",
-        default="pretrained",
-        help='"pretrained", "none" to start untrained, or the path of a checkpoint',
+        help="checkpoint of a trained model (default: learn from this run's measurements alone)",
     )
     parser.add_argument(
         "--timing-rounds", type=int, default=21, help="samples of the closing comparison"

@@ -91,7 +91,7 @@ def _train_mlp(options: argparse.Namespace) -> None:
     from tvm.felix.pretrain import filter_latency, train_mlp
 
     data = filter_latency(DatasetBuilder.load(options.dataset), options.min_lat, options.max_lat)
-    model = MLPModelPLWrapper(loss_func=options.loss_f, pretrained=False, seed=options.seed)
+    model = MLPModelPLWrapper(loss_func=options.loss_f, seed=options.seed)
     metrics = train_mlp(
         data,
         model,

@@ -14,18 +14,13 @@ from torch import nn
 from .dataset import DatasetBuilder, SegmentBatch
 from .metrics import pair_accuracy, peak_score, spearman
 
-__all__ = ["LOSSES", "MLPCostModel", "MLPModelPLWrapper", "default_checkpoint"]
+__all__ = ["LOSSES", "MLPCostModel", "MLPModelPLWrapper"]
 
 LOSSES = ("log_mse", "mse", "rank", "relative")
 
 # Weight of the absolute error in the "relative" loss: enough to keep predictions of different
 # tasks on one scale, too little to compete with the order inside a task, which the search uses.
 _ABSOLUTE_WEIGHT = 0.1
-
-
-def default_checkpoint() -> Path:
-    """The checkpoint that ships with the package, trained on programs measured on a CPU."""
-    return Path(__file__).parent / "data" / "cpu_mlp.pt"
 
 
 class MLPCostModel(nn.Module):
@@ -96,8 +91,8 @@ class MLPModelPLWrapper(pl.LightningModule):
         second), "log_mse", "mse" (on GFLOP/s) or "rank" (pairwise logistic inside a task).
     lr, wd : learning rate and weight decay of pre-training.
     batch_size : programs a step.
-    pretrained : a checkpoint written by `save`; True for the one in the package when it fits this
-        package's features; False to start from random weights.
+    pretrained : a checkpoint written by `save` or by scripts/train_cost_model.py; None starts from
+        random weights, and the search then learns from its own measurements alone.
     seed : of the initial weights and the shuffling.
     """
 
@@ -108,7 +103,7 @@ class MLPModelPLWrapper(pl.LightningModule):
         lr: float = 7e-4,
         wd: float = 1e-6,
         batch_size: int = 128,
-        pretrained: bool | str | os.PathLike[str] = True,
+        pretrained: str | os.PathLike[str] | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -120,10 +115,8 @@ class MLPModelPLWrapper(pl.LightningModule):
         self.replay = DatasetBuilder()
         self.model: MLPCostModel | None = None
         self.pretrained_from: str | None = None
-        if isinstance(pretrained, (str, os.PathLike)):
+        if pretrained is not None:
             self.load(pretrained)
-        elif pretrained and default_checkpoint().exists():
-            self.load(default_checkpoint())
         if n_features is not None:
             self.ensure_built(n_features)
 
@@ -152,7 +145,7 @@ class MLPModelPLWrapper(pl.LightningModule):
         if expected != n_features:
             raise ValueError(
                 f"the cost model takes {expected} features a row but the tasks have {n_features}; "
-                "its checkpoint is from another version: use pretrained=False, or train again with "
+                "its checkpoint is from another version: leave it out, or train again with "
                 "scripts/train_cost_model.py"
             )
 

@@ -38,7 +38,7 @@ _SMALL_SHARE = 0.01
 
 @contextmanager
 def _one_torch_thread() -> Iterator[None]:
-    """Run torch on one thread: the search's matrices are so small that waking another costs more."""
+    """Run torch on one thread: the matrices are so small that waking another costs more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -39,7 +39,7 @@ def measure_random_programs(
     Records that the file already holds count, so an interrupted collection goes on where it
     stopped. Returns the number of programs measured by this call.
     """
-    optimizer = Optimizer(tasks, MLPModelPLWrapper(pretrained=False), seed=seed)
+    optimizer = Optimizer(tasks, MLPModelPLWrapper(), seed=seed)
     optimizer.output_file = Path(records)
     if Path(records).exists():
         optimizer.restore(records)
@@ -59,7 +59,7 @@ def dataset_from_records(
     tasks: Sequence[SymTaskAndInstances], records: str | Path
 ) -> DatasetBuilder:
     """Features and labels of all valid records that belong to the tasks."""
-    optimizer = Optimizer(tasks, MLPModelPLWrapper(pretrained=False))
+    optimizer = Optimizer(tasks, MLPModelPLWrapper())
     used = optimizer.restore(records)
     logger.info("%d of the records in %s belong to the tasks", used, records)
     return optimizer.data_builder

@@ -17,8 +17,8 @@ def interleaved_seconds(
 ) -> dict[str, list[float]]:
     """Seconds of each call, one sample a function and round, in turn A B C A B C.
 
-    A function whose single call takes long is sampled in fewer rounds (at least three), so that a
-    slow baseline does not stretch the comparison.
+    Each timed call follows one of the same function that is not timed. A slow function is sampled
+    in fewer rounds (at least three), so that a slow baseline does not stretch the comparison.
 
     Parameters
     ----------
@@ -34,11 +34,14 @@ def interleaved_seconds(
         start = time.perf_counter()
         function()
         once = time.perf_counter() - start
-        affordable = int(budget / len(functions) / max(once, 1e-9))
+        affordable = int(budget / len(functions) / max(2 * once, 1e-9))
         limits[name] = max(3, min(rounds, affordable))
     for turn in range(rounds):
         for name, function in functions.items():
             if turn < limits[name]:
+                # One call that is not timed: the threads of the function before it are still
+                # spinning on the cores for a while, and the caches hold its data.
+                function()
                 start = time.perf_counter()
                 function()
                 samples[name].append(time.perf_counter() - start)

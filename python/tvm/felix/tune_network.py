@@ -43,8 +43,8 @@ class TuneSettings:
     """CPU threads of everything that is timed; None for all cores."""
     weights: str | None = None
     """State dict to load instead of random weights."""
-    cost_model: str = "pretrained"
-    """"pretrained" (the package's), "none" (start untrained), or a checkpoint's path."""
+    cost_model: str | None = None
+    """Checkpoint of a trained model; None starts with an untrained one."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
 
@@ -98,7 +98,11 @@ def tune_network(
     untuned = untuned_network.task_seconds()
 
     records = folder / "records.json"
-    optimizer = Optimizer(tasks, _cost_model(settings), seed=settings.seed)
+    optimizer = Optimizer(
+        tasks,
+        MLPModelPLWrapper(pretrained=settings.cost_model, seed=settings.seed),
+        seed=settings.seed,
+    )
     if records.exists():
         optimizer.load_state(folder)
         restored = optimizer.restore(records)
@@ -144,13 +148,6 @@ def tune_network(
     )
     print(f"Results are in {folder}: records.json, summary.json, curve.png, cost_model.ckpt")
     return json.loads((folder / "summary.json").read_text())
-
-
-def _cost_model(settings: TuneSettings) -> MLPModelPLWrapper:
-    choice: bool | str = settings.cost_model
-    if choice in ("pretrained", "none"):
-        choice = choice == "pretrained"
-    return MLPModelPLWrapper(pretrained=choice, seed=settings.seed)
 
 
 def _compare(

@@ -27,7 +27,7 @@ def made_up_programs(n: int, n_features: int = 12, n_tasks: int = 3, seed: int =
 @pytest.mark.parametrize("loss", LOSSES)
 def test_training_lowers_every_loss_on_a_small_data_set(loss):
     data = made_up_programs(64)
-    model = MLPModelPLWrapper(loss_func=loss, pretrained=False)
+    model = MLPModelPLWrapper(loss_func=loss)
     model.ensure_built(12, torch.from_numpy(np.vstack(data.features)))
     before = model.loss(data.batch()).item()
     model.train_self(data, n_steps=150, lr=1e-3, hold_out=0.0)
@@ -35,7 +35,7 @@ def test_training_lowers_every_loss_on_a_small_data_set(loss):
 
 
 def test_training_ranks_unseen_programs():
-    model = MLPModelPLWrapper(pretrained=False)
+    model = MLPModelPLWrapper()
     model.train_self(made_up_programs(400), n_steps=400, lr=1e-3)
     metrics = model.ranking_metrics(made_up_programs(200, seed=1).batch())
     assert metrics["spearman"] > 0.7
@@ -44,7 +44,7 @@ def test_training_ranks_unseen_programs():
 
 def test_programs_packed_by_segments_score_like_the_same_programs_alone():
     data = made_up_programs(5)
-    model = MLPModelPLWrapper(n_features=12, pretrained=False)
+    model = MLPModelPLWrapper(n_features=12)
     packed = model.model.forward_segments(data.batch())
     alone = torch.stack([model(torch.from_numpy(f)[None])[0] for f in data.features])
     assert torch.allclose(packed, alone, atol=1e-5)
@@ -52,7 +52,7 @@ def test_programs_packed_by_segments_score_like_the_same_programs_alone():
 
 def test_a_saved_model_predicts_the_same_after_loading(tmp_path):
     data = made_up_programs(32)
-    model = MLPModelPLWrapper(pretrained=False)
+    model = MLPModelPLWrapper()
     model.train_self(data, n_steps=20)
     model.save(tmp_path / "model.ckpt")
     again = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
@@ -63,14 +63,14 @@ def test_a_saved_model_predicts_the_same_after_loading(tmp_path):
 def test_equal_seeds_train_equal_models():
     results = []
     for _ in range(2):
-        model = MLPModelPLWrapper(pretrained=False, seed=3)
+        model = MLPModelPLWrapper(seed=3)
         model.train_self(made_up_programs(40), n_steps=20)
         results.append(model(torch.ones(1, 2, 12)))
     assert torch.equal(*results)
 
 
 def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():
-    model = MLPModelPLWrapper(n_features=12, pretrained=False)
+    model = MLPModelPLWrapper(n_features=12)
     with pytest.raises(ValueError, match="takes 12 features a row but the tasks have 13"):
         model.ensure_built(13)
 

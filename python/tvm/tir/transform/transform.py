@@ -54,7 +54,7 @@ def VectorizeLoop(enable: bool = True, vector_bits: int = 256) -> Pass:
 
 
 def HoistIfThenElse() -> Pass:
-    """Make tests that a loop does not change outside of it, with one copy of the loop per outcome."""
+    """Make tests that a loop does not change outside of it, one copy of the loop per outcome."""
     return _ffi_api.HoistIfThenElse()
 
 
