@@ -40,7 +40,8 @@ struct ConversionTable {
     *out = static_cast<const FloatImmNode*>(node)->value;
     return true;
   };
-  return true;
+  return runtime::RegisterNumberBoxer(
+      [](const Any& value) -> ObjectRef { return value.cast<PrimExpr>(); });
 }();
 
 // The nearest value the type can hold, so that equal literals have equal bits.

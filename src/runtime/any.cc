@@ -44,11 +44,32 @@ std::string Any::TypeName() const {
     // The first element usually tells what went wrong.
     return array->size() == 0 ? "Array[]" : "Array[" + array->at(0).TypeName() + ", ...]";
   }
+  if (const auto* map = as<MapNode>()) {
+    if (map->size() == 0) return "Map{}";
+    const auto& [key, item] = map->entries()[0];
+    return "Map{" + key.TypeName() + ": " + item.TypeName() + ", ...}";
+  }
   return node->GetTypeKey();
 }
 
 void ThrowAnyCastError(const std::string& expected, const Any& actual) {
   TVM_FATAL(TypeError) << "expected " << expected << ", got " << actual.TypeName();
+}
+
+namespace {
+NumberBoxer number_boxer = nullptr;
+}  // namespace
+
+bool RegisterNumberBoxer(NumberBoxer boxer) {
+  number_boxer = boxer;
+  return true;
+}
+
+std::optional<ObjectRef> BoxNumber(const Any& value) {
+  bool number = value.type_code() == kTVMBool || value.type_code() == kTVMInt ||
+                value.type_code() == kTVMFloat;
+  if (!number || number_boxer == nullptr) return std::nullopt;
+  return number_boxer(value);
 }
 
 bool AnyToInt(const Any& value, int64_t* out) {

@@ -81,8 +81,8 @@ class TVM_DLL OpRegEntry {
 
 }  // namespace tvm
 
-#define TVM_REGISTER_OP(Name)                                                      \
-  [[maybe_unused]] static ::tvm::OpRegEntry& TVM_CONCAT(tvm_op_, __COUNTER__) =  \
+#define TVM_REGISTER_OP(Name)                                                   \
+  [[maybe_unused]] static ::tvm::OpRegEntry& TVM_CONCAT(tvm_op_, __COUNTER__) = \
       ::tvm::OpRegEntry::RegisterOrGet(Name)
 
 #endif  // TVM_IR_OP_H_

@@ -61,8 +61,7 @@ class PassContextNode : public Object {
   }
 
   TVM_DECLARE_NODE(PassContextNode, Object, "transform.PassContext", Value(opt_level),
-                   Value(required_pass), Value(disabled_pass), Value(config),
-                   Value(instruments));
+                   Value(required_pass), Value(disabled_pass), Value(config), Value(instruments));
 };
 
 /*! \brief Options of the passes run in its scope. Scopes nest, per thread. */
@@ -119,7 +118,9 @@ class PassNode : public Object {
 /*! \brief A function from module to module, with a name. */
 class Pass : public ObjectRef {
  public:
-  IRModule operator()(IRModule mod) const { return (*this)(std::move(mod), PassContext::Current()); }
+  IRModule operator()(IRModule mod) const {
+    return (*this)(std::move(mod), PassContext::Current());
+  }
   /*! \brief Run in a context, with its instruments. The module given is not changed. */
   TVM_DLL IRModule operator()(IRModule mod, const PassContext& ctx) const;
   TVM_DEFINE_REF(Pass, ObjectRef, PassNode);
@@ -153,7 +154,7 @@ TVM_DLL Pass PrintIR(String header = "");
 }  // namespace tvm
 
 /*! \brief TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_vectorize", bool); in a source file. */
-#define TVM_REGISTER_PASS_CONFIG_OPTION(Key, Type)                         \
+#define TVM_REGISTER_PASS_CONFIG_OPTION(Key, Type)                          \
   [[maybe_unused]] static const bool TVM_CONCAT(tvm_config_, __COUNTER__) = \
       ::tvm::transform::PassContext::RegisterConfigOption<Type>(Key)
 

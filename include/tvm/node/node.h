@@ -44,12 +44,12 @@
 #define TVM_FIELD_Bind(field) visit(#field, ::tvm::FieldRole::kBind, self->field);
 #define TVM_FIELD_Ignore(field) visit(#field, ::tvm::FieldRole::kIgnore, self->field);
 
-#define TVM_DECLARE_NODE(NodeName, ParentName, Key, ...)       \
-  TVM_DECLARE_OBJECT(NodeName, ParentName, Key)                \
-  template <typename Self_, typename Visitor_>                 \
-  static void VisitFields(Self_* self, Visitor_&& visit) {     \
-    _Parent::VisitFields(self, visit);                         \
-    TVM_FIELDS_(__VA_ARGS__)                                   \
+#define TVM_DECLARE_NODE(NodeName, ParentName, Key, ...)   \
+  TVM_DECLARE_OBJECT(NodeName, ParentName, Key)            \
+  template <typename Self_, typename Visitor_>             \
+  static void VisitFields(Self_* self, Visitor_&& visit) { \
+    _Parent::VisitFields(self, visit);                     \
+    TVM_FIELDS_(__VA_ARGS__)                               \
   }
 
 /*! \brief A base class that is never itself the type of an object. */
@@ -57,7 +57,7 @@
   TVM_DECLARE_NODE(NodeName, ParentName, Key __VA_OPT__(, ) __VA_ARGS__)
 
 /*! \brief Enter a node's fields in the reflection table. In one source file. */
-#define TVM_REGISTER_NODE(NodeName)                                        \
+#define TVM_REGISTER_NODE(NodeName)                                       \
   [[maybe_unused]] static const bool TVM_CONCAT(tvm_node_, __COUNTER__) = \
       ::tvm::detail::RegisterNode<NodeName>()
 

@@ -49,7 +49,7 @@ bool RegisterRepr(F print) {
 }  // namespace tvm
 
 /*! \brief TVM_REGISTER_REPR(Node, [](const Node* n, ReprPrinter* p) { p->stream << ...; }); */
-#define TVM_REGISTER_REPR(NodeName, ...)                                   \
+#define TVM_REGISTER_REPR(NodeName, ...)                                  \
   [[maybe_unused]] static const bool TVM_CONCAT(tvm_repr_, __COUNTER__) = \
       ::tvm::detail::RegisterRepr<NodeName>(__VA_ARGS__)
 

@@ -67,9 +67,7 @@ class Any {
   bool defined() const { return !is_null(); }
   bool is_object() const { return value_.type_code == kTVMObject; }
   /*! \brief The object held, or null. */
-  Object* object() const {
-    return is_object() ? static_cast<Object*>(value_.v_handle) : nullptr;
-  }
+  Object* object() const { return is_object() ? static_cast<Object*>(value_.v_handle) : nullptr; }
   const TVMAny& raw() const { return value_; }
   /*! \brief The object held seen as a reference; Any and reference share the payload. */
   const ObjectRef& ref() const { return *reinterpret_cast<const ObjectRef*>(&value_.v_handle); }
@@ -166,6 +164,14 @@ struct AnyTraits<Any> {
   }
   static std::string TypeName() { return "Any"; }
 };
+
+/*!
+ * \brief A number as a literal object, where any object is accepted; nothing for other values.
+ * The literals belong to the compiler, which says here how to make them.
+ */
+TVM_DLL std::optional<ObjectRef> BoxNumber(const Any& value);
+using NumberBoxer = ObjectRef (*)(const Any& value);
+TVM_DLL bool RegisterNumberBoxer(NumberBoxer boxer);
 
 inline TVMAny MakeRaw(int code, int64_t payload) {
   TVMAny raw{code, 0, {0}};
@@ -274,8 +280,8 @@ struct AnyTraits<char*> : AnyTraits<const char*> {};
 template <>
 struct TVM_DLL AnyTraits<DLTensor*> {
   static void Store(Any* slot, DLTensor* value) {
-    slot->SetRaw(MakeRaw(value == nullptr ? kTVMNull : kTVMDLTensor,
-                         reinterpret_cast<int64_t>(value)));
+    slot->SetRaw(
+        MakeRaw(value == nullptr ? kTVMNull : kTVMDLTensor, reinterpret_cast<int64_t>(value)));
   }
   static std::optional<DLTensor*> TryConvert(const Any& value);
   static std::string TypeName() { return "DLTensor*"; }
@@ -325,6 +331,7 @@ struct AnyTraits<T> {
     if constexpr (std::is_same_v<T, ObjectRef>) {
       // A borrowed string becomes a String object when copied.
       if (value.type_code() == kTVMStr) return Any(value).ref();
+      return BoxNumber(value);
     }
     return std::nullopt;
   }

@@ -59,7 +59,8 @@ typedef int32_t (*TVMPackedCFunc)(const TVMAny* args, int32_t num_args, TVMAny* 
 /*! \brief Handle of a packed function. */
 typedef void* TVMFunctionHandle;
 
-/*! \brief One task of a parallel region: task `task_id` of `num_task`. Non-zero stops the region. */
+/*! \brief One task of a parallel region: task `task_id` of `num_task`. Non-zero stops the region.
+ */
 typedef int32_t (*TVMParallelBody)(int32_t task_id, int32_t num_task, void* data);
 
 /*! \brief Message of the calling thread's last failure, valid until its next failure. */

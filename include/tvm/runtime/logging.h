@@ -91,16 +91,15 @@ using runtime::Error;
 
 #define TVM_FATAL(Kind) ::tvm::runtime::ErrorBuilder(#Kind, __FILE__, __LINE__).stream()
 
-#define TVM_CHECK(cond, Kind)                      \
-  __builtin_expect(static_cast<bool>(cond), 1)     \
-      ? static_cast<void>(0)                       \
-      : ::tvm::runtime::Voidify() & TVM_FATAL(Kind)
+#define TVM_CHECK(cond, Kind)                                         \
+  __builtin_expect(static_cast<bool>(cond), 1) ? static_cast<void>(0) \
+                                               : ::tvm::runtime::Voidify() & TVM_FATAL(Kind)
 
 #define ICHECK(cond) TVM_CHECK(cond, InternalError) << "check failed: " #cond ". "
 
-#define TVM_ICHECK_OP(a, op, b)                                                             \
-  TVM_CHECK((a)op(b), InternalError) << "check failed: " #a " " #op " " #b " (" << (a) \
-                                     << " vs. " << (b) << "). "
+#define TVM_ICHECK_OP(a, op, b)      \
+  TVM_CHECK((a)op(b), InternalError) \
+      << "check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << "). "
 #define ICHECK_EQ(a, b) TVM_ICHECK_OP(a, ==, b)
 #define ICHECK_NE(a, b) TVM_ICHECK_OP(a, !=, b)
 #define ICHECK_LT(a, b) TVM_ICHECK_OP(a, <, b)

@@ -66,9 +66,7 @@ class NDArray : public ObjectRef {
   int64_t NumElements() const;
   size_t NumBytes() const;
   /*! \brief First element. */
-  void* data() const {
-    return static_cast<char*>(get()->tensor.data) + get()->tensor.byte_offset;
-  }
+  void* data() const { return static_cast<char*>(get()->tensor.data) + get()->tensor.byte_offset; }
   DLTensor* tensor() const { return &get()->tensor; }
 };
 

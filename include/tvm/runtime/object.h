@@ -59,15 +59,15 @@ struct TypeInfo {
  * \brief Names a class in the type tree. Every class below Object says this once.
  * Nodes with reflected fields say TVM_DECLARE_NODE (tvm/node/node.h), which includes it.
  */
-#define TVM_DECLARE_OBJECT(TypeName, ParentType, Key)                        \
-  static constexpr const char* _type_key = Key;                              \
-  using _Self = TypeName;                                                    \
-  using _Parent = ParentType;                                                \
-  static const ::tvm::runtime::TypeInfo* StaticTypeInfo() {                  \
-    static const ::tvm::runtime::TypeInfo* const info =                      \
+#define TVM_DECLARE_OBJECT(TypeName, ParentType, Key)                         \
+  static constexpr const char* _type_key = Key;                               \
+  using _Self = TypeName;                                                     \
+  using _Parent = ParentType;                                                 \
+  static const ::tvm::runtime::TypeInfo* StaticTypeInfo() {                   \
+    static const ::tvm::runtime::TypeInfo* const info =                       \
         ::tvm::runtime::TypeInfo::GetOrAlloc(Key, _Parent::StaticTypeInfo()); \
-    return info;                                                             \
-  }                                                                          \
+    return info;                                                              \
+  }                                                                           \
   static uint32_t RuntimeTypeIndex() { return StaticTypeInfo()->index; }
 
 /*! \brief Base of everything reference counted. */
@@ -104,10 +104,7 @@ class TVM_DLL Object {
 
   void IncRef() const { ref_count_.fetch_add(1, std::memory_order_relaxed); }
   void DecRef() const {
-    if (ref_count_.fetch_sub(1, std::memory_order_release) == 1) {
-      std::atomic_thread_fence(std::memory_order_acquire);
-      delete this;
-    }
+    if (ref_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
  private:
@@ -204,38 +201,38 @@ class ObjectRef {
   ObjectPtr<Object> data_;
 };
 
-#define TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                                  \
-  TypeName() = default;                                                                         \
-  TypeName(std::nullptr_t) : ParentType(nullptr) {}                                             \
-  explicit TypeName(::tvm::runtime::ObjectPtr<::tvm::runtime::Object> data)                     \
-      : ParentType(std::move(data)) {}                                                          \
-  TypeName(const TypeName&) = default;                                                          \
-  TypeName(TypeName&&) = default;                                                               \
-  TypeName& operator=(const TypeName&) = default;                                               \
-  TypeName& operator=(TypeName&&) = default;                                                    \
+#define TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)              \
+  TypeName() = default;                                                     \
+  TypeName(std::nullptr_t) : ParentType(nullptr) {}                         \
+  explicit TypeName(::tvm::runtime::ObjectPtr<::tvm::runtime::Object> data) \
+      : ParentType(std::move(data)) {}                                      \
+  TypeName(const TypeName&) = default;                                      \
+  TypeName(TypeName&&) = default;                                           \
+  TypeName& operator=(const TypeName&) = default;                           \
+  TypeName& operator=(TypeName&&) = default;                                \
   using ContainerType = NodeType;
 
 /*! \brief Members of a reference class whose node is read-only. */
-#define TVM_DEFINE_REF(TypeName, ParentType, NodeType)                                     \
-  TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                                   \
-  const NodeType* get() const { return static_cast<const NodeType*>(this->data_.get()); }  \
+#define TVM_DEFINE_REF(TypeName, ParentType, NodeType)                                    \
+  TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                                  \
+  const NodeType* get() const { return static_cast<const NodeType*>(this->data_.get()); } \
   const NodeType* operator->() const { return get(); }
 
 /*! \brief Members of a reference class whose node may be changed in place. */
-#define TVM_DEFINE_MUTABLE_REF(TypeName, ParentType, NodeType)                 \
-  TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                       \
-  NodeType* get() const { return static_cast<NodeType*>(this->data_.get()); }  \
+#define TVM_DEFINE_MUTABLE_REF(TypeName, ParentType, NodeType)                \
+  TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                      \
+  NodeType* get() const { return static_cast<NodeType*>(this->data_.get()); } \
   NodeType* operator->() const { return get(); }
 
 /*! \brief As TVM_DEFINE_REF, with CopyOnWrite(): a node to write, copied first if shared. */
-#define TVM_DEFINE_REF_COW(TypeName, ParentType, NodeType)                             \
-  TVM_DEFINE_REF(TypeName, ParentType, NodeType)                                       \
-  NodeType* CopyOnWrite() {                                                            \
-    if (!this->data_.unique()) {                                                       \
-      ICHECK(this->data_.get() != nullptr);                                            \
-      this->data_ = ::tvm::runtime::make_object<NodeType>(*get());                     \
-    }                                                                                  \
-    return static_cast<NodeType*>(this->data_.get());                                  \
+#define TVM_DEFINE_REF_COW(TypeName, ParentType, NodeType)         \
+  TVM_DEFINE_REF(TypeName, ParentType, NodeType)                   \
+  NodeType* CopyOnWrite() {                                        \
+    if (!this->data_.unique()) {                                   \
+      ICHECK(this->data_.get() != nullptr);                        \
+      this->data_ = ::tvm::runtime::make_object<NodeType>(*get()); \
+    }                                                              \
+    return static_cast<NodeType*>(this->data_.get());              \
   }
 
 /*! \brief A reference to an object one has a plain pointer to. */

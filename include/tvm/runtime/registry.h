@@ -70,8 +70,8 @@ using runtime::Registry;
 #define TVM_CONCAT(a, b) TVM_CONCAT_(a, b)
 
 /*! \brief TVM_REGISTER_GLOBAL("room.Name").set_body_typed([](...) { ... }); */
-#define TVM_REGISTER_GLOBAL(Name)                                        \
-  [[maybe_unused]] static ::tvm::runtime::Registry& TVM_CONCAT(          \
-      tvm_global_, __COUNTER__) = ::tvm::runtime::Registry::Register(Name)
+#define TVM_REGISTER_GLOBAL(Name)                                                          \
+  [[maybe_unused]] static ::tvm::runtime::Registry& TVM_CONCAT(tvm_global_, __COUNTER__) = \
+      ::tvm::runtime::Registry::Register(Name)
 
 #endif  // TVM_RUNTIME_REGISTRY_H_

@@ -30,6 +30,11 @@ TEST(PrimExpr, LiteralObjectsStandWhereNumbersAreExpected) {
   EXPECT_THROW(Any(FloatImm(DataType::Float(32), 0.5)).cast<int64_t>(), Error);
 }
 
+TEST(PrimExpr, NumbersBecomeLiteralsWhereAnyObjectIsAccepted) {
+  auto attrs = Any(Map<String, Any>{{"n", Any(3)}}).cast<Map<String, ObjectRef>>();
+  EXPECT_EQ(attrs["n"].as<IntImmNode>()->value, 3);
+}
+
 TEST(IntImm, RefusesValuesOutsideItsType) {
   EXPECT_EQ(IntImm(DataType::Int(8), -128)->value, -128);
   EXPECT_THROW(IntImm(DataType::Int(8), 128), Error);

@@ -71,11 +71,12 @@ class Array : public ObjectRef {
   explicit Array(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   Array(std::initializer_list<T> items) : Array(items.begin(), items.end()) {}
   Array(const std::vector<T>& items) : Array(items.begin(), items.end()) {}
-  Array(size_t count, const T& value) : Array() {
-    node()->data.assign(count, Any(value));
-  }
+  Array(size_t count, const T& value) : Array() { node()->data.assign(count, Any(value)); }
   template <typename It>
-    requires requires(It it) { ++it; T(*it); }
+    requires requires(It it) {
+      ++it;
+      T(*it);
+    }
   Array(It first, It last) : Array() {
     if constexpr (std::random_access_iterator<It>) {
       node()->data.reserve(static_cast<size_t>(last - first));

@@ -59,7 +59,11 @@ class Map : public ObjectRef {
   explicit Map(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   Map(std::initializer_list<std::pair<K, V>> items) : Map(items.begin(), items.end()) {}
   template <typename It>
-    requires requires(It it) { ++it; it->first; it->second; }
+    requires requires(It it) {
+      ++it;
+      it->first;
+      it->second;
+    }
   Map(It first, It last) : Map() {
     for (; first != last; ++first) node()->Set(Any(K(first->first)), Any(V(first->second)));
   }
@@ -121,9 +125,7 @@ class Map : public ObjectRef {
   };
   using const_iterator = iterator;
   iterator begin() const { return iterator(defined() ? get()->entries().data() : nullptr); }
-  iterator end() const {
-    return iterator(defined() ? get()->entries().data() + size() : nullptr);
-  }
+  iterator end() const { return iterator(defined() ? get()->entries().data() + size() : nullptr); }
   iterator find(const K& key) const {
     const MapNode::Entry* entry = FindEntry(key);
     return entry == nullptr ? end() : iterator(entry);
@@ -176,7 +178,9 @@ struct AnyTraits<Map<K, V>> {
     }
     return out;
   }
-  static std::string TypeName() { return "Map[" + AnyTraits<K>::TypeName() + ", " + AnyTraits<V>::TypeName() + "]"; }
+  static std::string TypeName() {
+    return "Map[" + AnyTraits<K>::TypeName() + ", " + AnyTraits<V>::TypeName() + "]";
+  }
 };
 
 /*! \brief Entries of `a`, overridden and extended by those of `b`. */

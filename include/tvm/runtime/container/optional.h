@@ -26,7 +26,7 @@ class Optional : public ObjectRef {
   explicit Optional(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   Optional(T value) : ObjectRef(std::move(value)) {}
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_base_of_v<Optional, std::decay_t<U>> &&
+    requires(std::is_convertible_v<U&&, T> && !std::is_base_of_v<Optional, std::decay_t<U>> &&
              !std::is_same_v<std::decay_t<U>, T> && !std::is_same_v<std::decay_t<U>, Any> &&
              !std::is_same_v<std::decay_t<U>, NullOptType> &&
              !std::is_same_v<std::decay_t<U>, std::nullptr_t>)
