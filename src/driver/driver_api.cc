@@ -79,8 +79,8 @@ IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode)
   return LowerModule(IRModule::FromExpr(func, name), simple_mode);
 }
 
-IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
-                          const String& name, const Map<te::Tensor, tir::Buffer>& binds) {
+IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args, const String& name,
+                          const Map<te::Tensor, tir::Buffer>& binds) {
   te::Schedule normalized = sch.normalize();
   tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
   tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);

@@ -42,8 +42,8 @@ IRModule LowerSchedule(const te::Schedule& sch, const Array<ObjectRef>& args, co
  * \param args a Tensor, Buffer or Var per parameter.
  * \param binds buffers to use for tensors of `args`.
  */
-IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
-                          const String& name, const Map<te::Tensor, tir::Buffer>& binds = {});
+IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args, const String& name,
+                          const Map<te::Tensor, tir::Buffer>& binds = {});
 
 }  // namespace tvm
 #endif  // TVM_DRIVER_DRIVER_API_H_

@@ -25,8 +25,8 @@ class PlaceholderOpNode : public OperationNode {
   Array<IterVar> root_iter_vars() const final { return {}; }
   Array<Tensor> InputTensors() const final { return {}; }
   Operation ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const final;
-  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
-                         const IntSetMap& dom_map, TensorMap<TensorDom>* out) const final;
+  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer, const IntSetMap& dom_map,
+                         TensorMap<TensorDom>* out) const final;
   void GatherBound(const Operation& self, arith::Analyzer* analyzer,
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
@@ -59,8 +59,8 @@ class ComputeOpNode : public OperationNode {
   Array<IterVar> root_iter_vars() const final;
   Array<Tensor> InputTensors() const final;
   Operation ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const final;
-  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
-                         const IntSetMap& dom_map, TensorMap<TensorDom>* out) const final;
+  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer, const IntSetMap& dom_map,
+                         TensorMap<TensorDom>* out) const final;
   void GatherBound(const Operation& self, arith::Analyzer* analyzer,
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
@@ -95,8 +95,8 @@ class ExternOpNode : public OperationNode {
   Array<IterVar> root_iter_vars() const final { return {}; }
   Array<Tensor> InputTensors() const final;
   Operation ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const final;
-  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
-                         const IntSetMap& dom_map, TensorMap<TensorDom>* out) const final;
+  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer, const IntSetMap& dom_map,
+                         TensorMap<TensorDom>* out) const final;
   void GatherBound(const Operation& self, arith::Analyzer* analyzer,
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;

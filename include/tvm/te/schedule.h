@@ -189,10 +189,10 @@ class StageNode : public Object {
   String scope;
   bool is_output = false;
   bool double_buffer = false;
-  TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Value(op), Value(origin_op),
-                   Value(all_iter_vars), Value(leaf_iter_vars), Value(relations),
-                   Value(iter_var_attrs), Value(attach_type), Value(attach_ivar),
-                   Value(attach_stage), Value(scope), Value(is_output), Value(double_buffer));
+  TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Value(op), Value(origin_op), Value(all_iter_vars),
+                   Value(leaf_iter_vars), Value(relations), Value(iter_var_attrs),
+                   Value(attach_type), Value(attach_ivar), Value(attach_stage), Value(scope),
+                   Value(is_output), Value(double_buffer));
 };
 
 // StageNode holds a Stage, so these wait until it is complete.

@@ -57,7 +57,8 @@ constexpr int kAllocationAlignment = 64;
 Buffer decl_buffer(Array<PrimExpr> shape, DataType dtype = DataType::Float(32),
                    String name = "buffer", String storage_scope = "");
 
-/*! \brief Base of things that define values at indices and become buffers later, such as tensors. */
+/*! \brief Base of things that define values at indices and become buffers later, such as tensors.
+ */
 class DataProducerNode : public Object {
  public:
   virtual Array<PrimExpr> GetShape() const { return {}; }

@@ -47,17 +47,17 @@ class Cast : public PrimExpr {
 };
 
 /*! \brief Declares a node with operands `a` and `b` and its reference. */
-#define TVM_TIR_DECLARE_BINARY(Name, TypeKey)                                       \
-  class Name##Node : public PrimExprNode {                                          \
-   public:                                                                          \
-    PrimExpr a;                                                                     \
-    PrimExpr b;                                                                     \
-    TVM_DECLARE_NODE(Name##Node, PrimExprNode, TypeKey, Value(a), Value(b));        \
-  };                                                                                \
-  class Name : public PrimExpr {                                                    \
-   public:                                                                          \
-    Name(PrimExpr a, PrimExpr b);                                                   \
-    TVM_DEFINE_REF(Name, PrimExpr, Name##Node);                                     \
+#define TVM_TIR_DECLARE_BINARY(Name, TypeKey)                                \
+  class Name##Node : public PrimExprNode {                                   \
+   public:                                                                   \
+    PrimExpr a;                                                              \
+    PrimExpr b;                                                              \
+    TVM_DECLARE_NODE(Name##Node, PrimExprNode, TypeKey, Value(a), Value(b)); \
+  };                                                                         \
+  class Name : public PrimExpr {                                             \
+   public:                                                                   \
+    Name(PrimExpr a, PrimExpr b);                                            \
+    TVM_DEFINE_REF(Name, PrimExpr, Name##Node);                              \
   }
 
 TVM_TIR_DECLARE_BINARY(Add, "tir.Add");

@@ -14,11 +14,12 @@ namespace tvm {
 namespace tir {
 
 /*! \brief Applies X to the name of every expression node class, without the suffix Node. */
-#define TVM_TIR_FOR_EACH_EXPR(X)                                                            \
-  X(Var) X(SizeVar) X(BufferLoad) X(ProducerLoad) X(Let) X(Call) X(Add) X(Sub) X(Mul) X(Div) \
-  X(Mod) X(FloorDiv) X(FloorMod) X(Min) X(Max) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(And)    \
-  X(Or) X(Reduce) X(Cast) X(Not) X(Select) X(Ramp) X(Broadcast) X(Shuffle) X(IntImm)         \
-  X(FloatImm) X(StringImm)
+#define TVM_TIR_FOR_EACH_EXPR(X)                                                                   \
+  X(Var)                                                                                           \
+  X(SizeVar) X(BufferLoad) X(ProducerLoad) X(Let) X(Call) X(Add) X(Sub) X(Mul) X(Div) X(Mod)       \
+      X(FloorDiv) X(FloorMod) X(Min) X(Max) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(And) X(Or)       \
+          X(Reduce) X(Cast) X(Not) X(Select) X(Ramp) X(Broadcast) X(Shuffle) X(IntImm) X(FloatImm) \
+              X(StringImm)
 
 template <typename FType>
 class ExprFunctor;
@@ -47,9 +48,9 @@ class ExprFunctor<R(const PrimExpr& n, Args...)> {
     return table[index](node, this, std::forward<Args>(args)...);
   }
 
-#define TVM_TIR_DECLARE_VISIT(Name)                                   \
-  virtual R VisitExpr_(const Name##Node* op, Args... args) {          \
-    return VisitExprDefault_(op, std::forward<Args>(args)...);        \
+#define TVM_TIR_DECLARE_VISIT(Name)                            \
+  virtual R VisitExpr_(const Name##Node* op, Args... args) {   \
+    return VisitExprDefault_(op, std::forward<Args>(args)...); \
   }
   TVM_TIR_DECLARE_VISIT(Var)
   virtual R VisitExpr_(const SizeVarNode* op, Args... args) {

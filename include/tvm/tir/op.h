@@ -4,7 +4,8 @@
  *
  * Promotion of two operands: a scalar is broadcast to the lanes of a vector; an integer constant or
  * expression meets a float by conversion to the float type; two integers meet at the wider one
- * (signed when widths are equal), two floats at the wider one; bool counts as the narrowest integer.
+ * (signed when widths are equal), two floats at the wider one; bool counts as the narrowest
+ * integer.
  */
 #ifndef TVM_TIR_OP_H_
 #define TVM_TIR_OP_H_
@@ -177,16 +178,16 @@ inline PrimExpr foldl(FCombine combine, PrimExpr empty, const Array<PrimExpr>& v
 }  // namespace tir
 
 // Operators with a number on one side take the type of the expression on the other.
-#define TVM_TIR_OP_WITH_NUMBER(Name)                                             \
-  template <typename T>                                                          \
-    requires std::is_arithmetic_v<T>                                             \
-  inline PrimExpr Name(const PrimExpr& a, T b) {                                 \
-    return Name(a, tir::NumberLike(a, b));                                       \
-  }                                                                              \
-  template <typename T>                                                          \
-    requires std::is_arithmetic_v<T>                                             \
-  inline PrimExpr Name(T a, const PrimExpr& b) {                                 \
-    return Name(tir::NumberLike(b, a), b);                                       \
+#define TVM_TIR_OP_WITH_NUMBER(Name)             \
+  template <typename T>                          \
+    requires std::is_arithmetic_v<T>             \
+  inline PrimExpr Name(const PrimExpr& a, T b) { \
+    return Name(a, tir::NumberLike(a, b));       \
+  }                                              \
+  template <typename T>                          \
+    requires std::is_arithmetic_v<T>             \
+  inline PrimExpr Name(T a, const PrimExpr& b) { \
+    return Name(tir::NumberLike(b, a), b);       \
   }
 
 namespace tir {

@@ -86,7 +86,8 @@ class BufferStore : public Stmt {
   TVM_DEFINE_REF_COW(BufferStore, Stmt, BufferStoreNode);
 };
 
-/*! \brief `bounds` of `buffer` exist while `body` runs, if `condition`; StorageFlatten allocates. */
+/*! \brief `bounds` of `buffer` exist while `body` runs, if `condition`; StorageFlatten allocates.
+ */
 class BufferRealizeNode : public StmtNode {
  public:
   Buffer buffer;

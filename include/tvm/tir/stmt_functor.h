@@ -18,9 +18,10 @@ namespace tvm {
 namespace tir {
 
 /*! \brief Applies X to the name of every statement node class, without the suffix Node. */
-#define TVM_TIR_FOR_EACH_STMT(X)                                                              \
-  X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore)              \
-  X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch)
+#define TVM_TIR_FOR_EACH_STMT(X)                                                        \
+  X(LetStmt)                                                                            \
+  X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore) X(BufferRealize) \
+      X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch)
 
 template <typename FType>
 class StmtFunctor;
@@ -42,9 +43,9 @@ class StmtFunctor<R(const Stmt& n, Args...)> {
     return table[index](node, this, std::forward<Args>(args)...);
   }
 
-#define TVM_TIR_DECLARE_VISIT(Name)                                   \
-  virtual R VisitStmt_(const Name##Node* op, Args... args) {          \
-    return VisitStmtDefault_(op, std::forward<Args>(args)...);        \
+#define TVM_TIR_DECLARE_VISIT(Name)                            \
+  virtual R VisitStmt_(const Name##Node* op, Args... args) {   \
+    return VisitStmtDefault_(op, std::forward<Args>(args)...); \
   }
   TVM_TIR_FOR_EACH_STMT(TVM_TIR_DECLARE_VISIT)
 #undef TVM_TIR_DECLARE_VISIT
@@ -76,7 +77,8 @@ class StmtFunctor<R(const Stmt& n, Args...)> {
   }
 };
 
-/*! \brief Visits every nested statement in order; expressions go to VisitExpr, which does nothing. */
+/*! \brief Visits every nested statement in order; expressions go to VisitExpr, which does nothing.
+ */
 class StmtVisitor : protected StmtFunctor<void(const Stmt&)> {
  public:
   using StmtFunctor::operator();

@@ -72,7 +72,8 @@ Pass StorageRewrite();
 Pass UnrollLoop();
 
 /*!
- * \brief Tests that a loop does not change are made outside of it, one copy of the loop per outcome.
+ * \brief Tests that a loop does not change are made outside of it, one copy of the loop per
+ * outcome.
  *
  * Needs: unrolled loops. A remainder of a tile becomes a loop nest of its own this way, whatever
  * the loop order; a padded border stops costing a test per element. Programs for GPU threads stay

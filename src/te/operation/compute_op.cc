@@ -100,8 +100,7 @@ Array<Tensor> ComputeOpNode::InputTensors() const {
   return Array<Tensor>(reads.begin(), reads.end());
 }
 
-Operation ComputeOpNode::ReplaceInputs(const Operation& self,
-                                       const TensorMap<Tensor>& rmap) const {
+Operation ComputeOpNode::ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const {
   Array<PrimExpr> replaced;
   if (AsReduce(body[0])) {
     // All outputs of a joint reduction must go on sharing one tuple of sources.
@@ -124,8 +123,7 @@ Operation ComputeOpNode::ReplaceInputs(const Operation& self,
 }
 
 void ComputeOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
-                                      const IntSetMap& dom_map,
-                                      TensorMap<TensorDom>* out) const {
+                                      const IntSetMap& dom_map, TensorMap<TensorDom>* out) const {
   auto visit = [&](const ObjectRef& node) {
     const auto* load = node.as<tir::ProducerLoadNode>();
     if (load == nullptr || !load->producer->IsInstance<TensorNode>()) return;
@@ -169,8 +167,7 @@ void ComputeOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer
   for (const IterVar& iv : reduce_axis) (*out)[iv] = iv->dom;
 }
 
-Stmt ComputeOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx,
-                                 const Stmt& body) const {
+Stmt ComputeOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const {
   Array<Range> bounds;
   for (const IterVar& iv : axis) bounds.push_back(ctx->domains.at(iv));
   Stmt realize = body;
@@ -182,10 +179,10 @@ Stmt ComputeOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx,
       if (it == stage->iter_var_attrs.end()) continue;
       IterVarAttr attr = (*it).second;
       if (attr->dim_align_factor == 0) continue;
-      realize = tir::AttrStmt(buffer, tir::attr::storage_alignment,
-                              StorageAlignment(static_cast<int>(k - 1), attr->dim_align_factor,
-                                               attr->dim_align_offset),
-                              realize);
+      realize = tir::AttrStmt(
+          buffer, tir::attr::storage_alignment,
+          StorageAlignment(static_cast<int>(k - 1), attr->dim_align_factor, attr->dim_align_offset),
+          realize);
     }
   }
   return realize;
@@ -205,8 +202,8 @@ Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimE
   return result;
 }
 
-Stmt StoreOutputs(const Stage& stage, const Array<PrimExpr>& values,
-                  const Array<PrimExpr>& indices, LoweringContext* ctx) {
+Stmt StoreOutputs(const Stage& stage, const Array<PrimExpr>& values, const Array<PrimExpr>& indices,
+                  LoweringContext* ctx) {
   Array<Stmt> stores;
   for (size_t i = 0; i < values.size(); ++i) {
     const Buffer& buffer = ctx->buffers.at(stage->op.output(i));
@@ -233,8 +230,7 @@ Stmt UpdateOutputs(const tir::ReduceNode* reduce, const Stage& stage,
   for (size_t i = 0; i < reduce->source.size(); ++i) {
     so_far.push_back(tir::BufferLoad(ctx->buffers.at(stage->op.output(i)), indices));
   }
-  Array<PrimExpr> combined =
-      (*reduce->combiner.get())(so_far, SubstituteAll(reduce->source, vmap));
+  Array<PrimExpr> combined = (*reduce->combiner.get())(so_far, SubstituteAll(reduce->source, vmap));
   Stmt update;
   if (combined.size() == 1) {
     update = StoreOutputs(stage, combined, indices, ctx);
@@ -242,8 +238,8 @@ Stmt UpdateOutputs(const tir::ReduceNode* reduce, const Stage& stage,
     // Every new value depends on all old ones, so all are computed before the first store.
     Array<PrimExpr> names;
     for (size_t i = 0; i < combined.size(); ++i) {
-      names.push_back(Var(stage->op->name + ".v" + std::to_string(i) + ".new",
-                          PrimExpr(combined[i]).dtype()));
+      names.push_back(
+          Var(stage->op->name + ".v" + std::to_string(i) + ".new", PrimExpr(combined[i]).dtype()));
     }
     update = StoreOutputs(stage, names, indices, ctx);
     for (size_t i = combined.size(); i != 0; --i) {
@@ -289,8 +285,7 @@ Stmt ProvideReduction(const ComputeOpNode* op, const Stage& stage, LoweringConte
   PassUpIndex(stage, ctx->domains, &values);
   Stmt update = UpdateOutputs(reduce, stage, VarValues(op->root_iter_vars(), values),
                               OutputIndices(op, values), ctx);
-  update =
-      GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false), update);
+  update = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false), update);
   update = MergeNest(nest, shared, nest.size(), update);
 
   return MergeNest(nest, 0, shared, tir::SeqStmt::Flatten({init, update}));
@@ -310,8 +305,7 @@ Array<IterVar> AxesOfShape(const Array<PrimExpr>& shape) {
   for (size_t i = 0; i < shape.size(); ++i) {
     PrimExpr extent = shape[i];
     Range domain = Range::FromMinExtent(tir::make_zero(extent.dtype()), extent);
-    axes.push_back(
-        IterVar(domain, Var("ax" + std::to_string(i), extent.dtype()), tir::kDataPar));
+    axes.push_back(IterVar(domain, Var("ax" + std::to_string(i), extent.dtype()), tir::kDataPar));
   }
   return axes;
 }
@@ -331,8 +325,8 @@ Tensor compute(Array<PrimExpr> shape, const FCompute& fcompute, String name, Str
   return ComputeOp(name, tag, attrs, axes, {body}).output(0);
 }
 
-Array<Tensor> compute(Array<PrimExpr> shape, const FBatchCompute& fcompute, String name,
-                      String tag, Map<String, ObjectRef> attrs) {
+Array<Tensor> compute(Array<PrimExpr> shape, const FBatchCompute& fcompute, String name, String tag,
+                      Map<String, ObjectRef> attrs) {
   Array<IterVar> axes = AxesOfShape(shape);
   Operation op = ComputeOp(name, tag, attrs, axes, fcompute(VarsOf(axes)));
   Array<Tensor> outputs;

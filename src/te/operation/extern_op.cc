@@ -19,8 +19,7 @@ namespace te {
 TVM_REGISTER_NODE(ExternOpNode);
 
 ExternOp::ExternOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-                   Array<Buffer> input_placeholders, Array<Buffer> output_placeholders,
-                   Stmt body) {
+                   Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body) {
   TVM_CHECK(inputs.size() == input_placeholders.size(), ValueError)
       << "extern " << name << ": " << inputs.size() << " inputs but " << input_placeholders.size()
       << " input buffers; give one buffer per input";
@@ -39,9 +38,7 @@ ExternOp::ExternOp(String name, String tag, Map<String, ObjectRef> attrs, Array<
 
 DataType ExternOpNode::output_dtype(size_t i) const { return output_placeholders[i]->dtype; }
 
-Array<PrimExpr> ExternOpNode::output_shape(size_t i) const {
-  return output_placeholders[i]->shape;
-}
+Array<PrimExpr> ExternOpNode::output_shape(size_t i) const { return output_placeholders[i]->shape; }
 
 Array<Tensor> ExternOpNode::InputTensors() const {
   std::vector<Tensor> unique;
@@ -51,8 +48,7 @@ Array<Tensor> ExternOpNode::InputTensors() const {
   return Array<Tensor>(unique.begin(), unique.end());
 }
 
-Operation ExternOpNode::ReplaceInputs(const Operation& self,
-                                      const TensorMap<Tensor>& rmap) const {
+Operation ExternOpNode::ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const {
   Array<Tensor> replaced;
   bool changed = false;
   for (const Tensor& input : inputs) {
@@ -72,8 +68,7 @@ void ExternOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* ana
     it->second.resize(input.ndim());
     for (size_t i = 0; i < input.ndim(); ++i) {
       const PrimExpr& extent = input->shape[i];
-      it->second[i].push_back(
-          arith::IntSet::FromMinExtent(tir::make_zero(extent.dtype()), extent));
+      it->second[i].push_back(arith::IntSet::FromMinExtent(tir::make_zero(extent.dtype()), extent));
     }
   }
 }
@@ -81,8 +76,7 @@ void ExternOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* ana
 void ExternOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer,
                                const TensorMap<TensorDom>& requests, RangeMap* out) const {}
 
-Stmt ExternOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx,
-                                const Stmt& body) const {
+Stmt ExternOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const {
   Stmt realize = body;
   for (int i = num_outputs(); i != 0; --i) {
     const Buffer& buffer = ctx->buffers.at(stage->op.output(i - 1));
@@ -142,9 +136,9 @@ Stmt ExternOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const 
 }
 
 TVM_REGISTER_GLOBAL("te.ExternOp")
-    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs,
-                       Array<Tensor> inputs, Array<Buffer> input_placeholders,
-                       Array<Buffer> output_placeholders, Stmt body) {
+    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
+                       Array<Buffer> input_placeholders, Array<Buffer> output_placeholders,
+                       Stmt body) {
       return ExternOp(name, tag, attrs, inputs, input_placeholders, output_placeholders, body);
     });
 

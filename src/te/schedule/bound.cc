@@ -129,8 +129,8 @@ class BoundInference {
     for (const Stage& reader : readers) {
       std::vector<IterVar> reader_around = LoopsAround(reader);
       CheckInScope(stage, reader, reader_around);
-      reader->op->PropBoundToInputs(reader->op, &analyzer_,
-                                    ReadSets(reader, reader_around, fixed), &requests);
+      reader->op->PropBoundToInputs(reader->op, &analyzer_, ReadSets(reader, reader_around, fixed),
+                                    &requests);
     }
     stage->op->GatherBound(stage->op, &analyzer_, requests, &domains_);
     for (const IterVar& root : stage->op->root_iter_vars()) {
@@ -144,11 +144,12 @@ class BoundInference {
     for (const IterVar& loop : reader_around) {
       if (loop.same_as(stage->attach_ivar)) return;
     }
-    TVM_FATAL(ScheduleError)
-        << "compute_at(" << stage->op->name << ", " << stage->attach_stage->op->name << ", "
-        << stage->attach_ivar->var->name_hint << "): stage " << reader->op->name
-        << " reads it outside of that loop; attach " << reader->op->name
-        << " inside the loop too, or compute " << stage->op->name << " further out";
+    TVM_FATAL(ScheduleError) << "compute_at(" << stage->op->name << ", "
+                             << stage->attach_stage->op->name << ", "
+                             << stage->attach_ivar->var->name_hint << "): stage "
+                             << reader->op->name << " reads it outside of that loop; attach "
+                             << reader->op->name << " inside the loop too, or compute "
+                             << stage->op->name << " further out";
   }
 
   /*! \brief Values of the reader's root axes while one copy of the producer is in use. */
@@ -203,9 +204,7 @@ class BoundInference {
 
 }  // namespace
 
-Map<IterVar, Range> InferBound(const Schedule& sch) {
-  return BoundInference(sch, nullptr).Run();
-}
+Map<IterVar, Range> InferBound(const Schedule& sch) { return BoundInference(sch, nullptr).Run(); }
 
 Map<IterVar, Range> InferBound(const Schedule& sch, const arith::VarContext& var_context) {
   return BoundInference(sch, &var_context).Run();

@@ -125,8 +125,8 @@ Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
         << " does not read this tensor; it reads "
         << inputs.Map([](const Tensor& t) { return t->GetNameHint(); });
   }
-  std::string name = UniqueName(*this, std::string(original->GetNameHint()) + "." +
-                                           std::string(scope));
+  std::string name =
+      UniqueName(*this, std::string(original->GetNameHint()) + "." + std::string(scope));
   Tensor cache = compute(
       original->shape,
       [&](const Array<Var>& indices) {
@@ -189,19 +189,16 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
     Array<PrimExpr> init = SubstituteAll(reduce->init, vmap);
     PrimExpr condition = tir::Substitute(reduce->condition, vmap) && inside;
     for (int i = 0; i < compute->num_outputs(); ++i) {
-      cache_body.push_back(
-          tir::Reduce(reduce->combiner, source, reduce->axis, condition, i, init));
+      cache_body.push_back(tir::Reduce(reduce->combiner, source, reduce->axis, condition, i, init));
     }
   } else {
     for (const PrimExpr& expr : compute->body) {
       PrimExpr value = tir::Substitute(expr, vmap);
       cache_body.push_back(
-          tir::is_one(inside) ? value
-                              : if_then_else(inside, value, tir::make_zero(value.dtype())));
+          tir::is_one(inside) ? value : if_then_else(inside, value, tir::make_zero(value.dtype())));
     }
   }
-  std::string name =
-      UniqueName(*this, std::string(compute->name) + "." + std::string(scope));
+  std::string name = UniqueName(*this, std::string(compute->name) + "." + std::string(scope));
   Operation cache = ComputeOp(name, compute->tag, compute->attrs, cache_axes, cache_body);
 
   IterVarMap<PrimExpr> positions;
@@ -248,8 +245,8 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   int ndim = static_cast<int>(compute->axis.size());
   int place = factor_axis < 0 ? factor_axis + ndim + 1 : factor_axis;
   TVM_CHECK(place >= 0 && place <= ndim, ScheduleError)
-      << "rfactor(" << compute->name << ", " << axis->var->name_hint << "): factor_axis must be in ["
-      << -ndim - 1 << ", " << ndim << "], got " << factor_axis;
+      << "rfactor(" << compute->name << ", " << axis->var->name_hint
+      << "): factor_axis must be in [" << -ndim - 1 << ", " << ndim << "], got " << factor_axis;
 
   // Reduction axes that `axis` is a part of, and their other loops, which remain reductions.
   IterVarMap<int> origin{{axis, 1}};
@@ -294,8 +291,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   Array<PrimExpr> partial_body;
   for (int i = 0; i < compute->num_outputs(); ++i) {
     if (!partial_reduce.empty()) {
-      partial_body.push_back(
-          tir::Reduce(reduce->combiner, source, partial_reduce, condition, i));
+      partial_body.push_back(tir::Reduce(reduce->combiner, source, partial_reduce, condition, i));
     } else if (tir::is_one(condition)) {
       partial_body.push_back(source[i]);
     } else {
@@ -325,7 +321,8 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
                                      tir::const_true(), i, reduce->init));
   }
   Operation old_op = stage->op;
-  Operation last = ComputeOp(compute->name, compute->tag, compute->attrs, compute->axis, final_body);
+  Operation last =
+      ComputeOp(compute->name, compute->tag, compute->attrs, compute->axis, final_body);
   TensorMap<Tensor> renamed;
   for (int i = 0; i < last->num_outputs(); ++i) renamed[old_op.output(i)] = last.output(i);
   ReplaceStageOp(*this, stage, last);

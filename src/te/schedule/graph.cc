@@ -42,14 +42,12 @@ std::vector<IterVar> LoopsAround(const Stage& stage) {
   Stage inner = stage;
   while (inner->attach_type == kScope) {
     const Stage& outer = inner->attach_stage;
-    TVM_CHECK(outer->attach_type != kInline && outer->attach_type != kInlinedAlready,
-              ScheduleError)
+    TVM_CHECK(outer->attach_type != kInline && outer->attach_type != kInlinedAlready, ScheduleError)
         << "compute_at(" << inner->op->name << "): its target " << outer->op->name
         << " is inlined and has no loops";
     const Array<IterVar>& leaves = outer->leaf_iter_vars;
-    auto it = std::find_if(leaves.begin(), leaves.end(), [&](const IterVar& leaf) {
-      return leaf.same_as(inner->attach_ivar);
-    });
+    auto it = std::find_if(leaves.begin(), leaves.end(),
+                           [&](const IterVar& leaf) { return leaf.same_as(inner->attach_ivar); });
     TVM_CHECK(it != leaves.end(), ScheduleError)
         << "compute_at(" << inner->op->name << "): loop " << inner->attach_ivar->var->name_hint
         << " of stage " << outer->op->name

@@ -81,8 +81,8 @@ bool IsExactSplit(const PrimExpr& parent, const PrimExpr& outer, const PrimExpr&
 void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* analyzer,
                     const arith::VarContext* var_context) {
   auto update = [&](const IterVar& loop, const PrimExpr& extent) {
-    UpdateDomain(stage, loop, Range::FromMinExtent(tir::make_zero(extent.dtype()), extent),
-                 domains, analyzer);
+    UpdateDomain(stage, loop, Range::FromMinExtent(tir::make_zero(extent.dtype()), extent), domains,
+                 analyzer);
   };
   for (const IterVarRelation& relation : stage->relations) {
     if (const auto* split = relation.as<SplitNode>()) {
@@ -90,9 +90,8 @@ void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* anal
       std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
       if (split->factor.defined()) {
         bool no_tighten = HasFixedThreadExtent(stage, split->inner, *domains);
-        sizes = var_context != nullptr
-                    ? var_context->SplitSizes(extent, split->factor, no_tighten)
-                    : SplitSizes(extent, split->factor, no_tighten, analyzer);
+        sizes = var_context != nullptr ? var_context->SplitSizes(extent, split->factor, no_tighten)
+                                       : SplitSizes(extent, split->factor, no_tighten, analyzer);
       } else {
         bool no_tighten = HasFixedThreadExtent(stage, split->outer, *domains);
         if (var_context != nullptr) {
@@ -105,8 +104,8 @@ void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* anal
       update(split->outer, sizes.first);
       update(split->inner, sizes.second);
     } else if (const auto* fuse = relation.as<FuseNode>()) {
-      PrimExpr extent = analyzer->Simplify(domains->at(fuse->outer)->extent *
-                                           domains->at(fuse->inner)->extent);
+      PrimExpr extent =
+          analyzer->Simplify(domains->at(fuse->outer)->extent * domains->at(fuse->inner)->extent);
       if (var_context != nullptr) extent = var_context->DefineShorthand(extent);
       update(fuse->fused, extent);
     } else if (const auto* rebase = relation.as<RebaseNode>()) {
@@ -255,9 +254,8 @@ void PassUpDomain(const Stage& stage, const RangeMap& domains, IterVarMap<IntSet
       PrimExpr value = split->outer->var * inner_dom->extent + split->inner->var;
       (*sets)[split->parent] = arith::EvalSet(value + domain->min, env, analyzer);
     } else if (const auto* fuse = relation.as<FuseNode>()) {
-      auto [outer, inner] =
-          UnfuseSet(sets->at(fuse->fused), domains.at(fuse->fused), domains.at(fuse->outer),
-                    domains.at(fuse->inner), analyzer);
+      auto [outer, inner] = UnfuseSet(sets->at(fuse->fused), domains.at(fuse->fused),
+                                      domains.at(fuse->outer), domains.at(fuse->inner), analyzer);
       (*sets)[fuse->outer] = outer;
       (*sets)[fuse->inner] = inner;
     } else if (const auto* rebase = relation.as<RebaseNode>()) {
@@ -268,8 +266,7 @@ void PassUpDomain(const Stage& stage, const RangeMap& domains, IterVarMap<IntSet
         continue;
       }
       IntSetMap env{{rebase->rebased->var.get(), rebased}};
-      (*sets)[rebase->parent] =
-          arith::EvalSet(rebase->rebased->var + domain->min, env, analyzer);
+      (*sets)[rebase->parent] = arith::EvalSet(rebase->rebased->var + domain->min, env, analyzer);
     }
   }
 }
@@ -330,8 +327,8 @@ IterVarMap<bool> LoopsThatOverrun(const Stage& stage, const RangeMap& domains,
 }  // namespace
 
 std::vector<PrimExpr> MakeBoundCheck(const Stage& stage, const RangeMap& domains,
-                                     const IterVarMap<PrimExpr>& values,
-                                     arith::Analyzer* analyzer, bool skip_reduce) {
+                                     const IterVarMap<PrimExpr>& values, arith::Analyzer* analyzer,
+                                     bool skip_reduce) {
   std::vector<PrimExpr> checks;
   auto require = [&](const PrimExpr& cond) {
     if (!analyzer->CanProve(cond)) checks.push_back(analyzer->Simplify(cond));

@@ -54,8 +54,8 @@ void PassDownBitMask(const Stage& stage, IterVarMap<int>* bits);
  * \param skip_reduce whether reduction axes are of no interest, as when initialising.
  */
 std::vector<PrimExpr> MakeBoundCheck(const Stage& stage, const RangeMap& domains,
-                                     const IterVarMap<PrimExpr>& values,
-                                     arith::Analyzer* analyzer, bool skip_reduce);
+                                     const IterVarMap<PrimExpr>& values, arith::Analyzer* analyzer,
+                                     bool skip_reduce);
 
 /*! \brief Whether a split into these extents covers the parent without excess. */
 bool IsExactSplit(const PrimExpr& parent, const PrimExpr& outer, const PrimExpr& inner,

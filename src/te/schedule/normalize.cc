@@ -77,8 +77,8 @@ void InjectInline(const Schedule& sch, bool feature_extraction) {
     stage->attach_type = kInlinedAlready;
     Array<PrimExpr> definitions = bodies[i - 1];
     if (feature_extraction && stage->op->attrs.count("const_matrix")) {
-      definitions = definitions.Map(
-          [](const PrimExpr& value) { return tir::make_const(value.dtype(), 1); });
+      definitions =
+          definitions.Map([](const PrimExpr& value) { return tir::make_const(value.dtype(), 1); });
     }
     for (size_t j = i; j < stages.size(); ++j) {
       if (bodies[j].empty()) {
@@ -120,8 +120,7 @@ void RebaseLoops(const Schedule& sch) {
     Array<IterVar> loops = stage->leaf_iter_vars;
     for (const IterVar& root : stage->op->root_iter_vars()) {
       auto it = stage->iter_var_attrs.find(root);
-      IterVarAttr attr =
-          it == stage->iter_var_attrs.end() ? IterVarAttr() : (*it).second;
+      IterVarAttr attr = it == stage->iter_var_attrs.end() ? IterVarAttr() : (*it).second;
       for (size_t i = 0; i < loops.size(); ++i) {
         if (!loops[i].same_as(root)) continue;
         IterVar zero_based(Range(), root->var.copy_with_suffix(""), root->iter_type);

@@ -221,12 +221,12 @@ Stage& Stage::fuse(IterVar outer, IterVar inner, IterVar* fused) {
   size_t outer_pos = FindLoop(*this, outer, "fuse");
   size_t inner_pos = FindLoop(*this, inner, "fuse");
   TVM_CHECK(outer_pos + 1 == inner_pos, ScheduleError)
-      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", "
-      << inner->var->name_hint << "): the second loop must be directly inside the first; reorder "
+      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", " << inner->var->name_hint
+      << "): the second loop must be directly inside the first; reorder "
       << "first. Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
   TVM_CHECK(outer->iter_type == inner->iter_type, ScheduleError)
-      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", "
-      << inner->var->name_hint << "): a reduction loop cannot be fused with a spatial one. "
+      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", " << inner->var->name_hint
+      << "): a reduction loop cannot be fused with a spatial one. "
       << "Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
   Var var(outer->var->name_hint + "." + inner->var->name_hint + ".fused", outer->var.dtype());
   *fused = IterVar(Range(), var, outer->iter_type);

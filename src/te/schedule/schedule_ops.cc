@@ -38,8 +38,8 @@ class TensorResolver final : public tir::StmtExprMutator {
   }
 
   Stmt VisitStmt_(const tir::AttrStmtNode* op) override {
-    bool is_thread = op->attr_key == tir::attr::thread_extent ||
-                     op->attr_key == tir::attr::virtual_thread;
+    bool is_thread =
+        op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread;
     if (is_thread) {
       const VarNode* thread = op->node.as<IterVarNode>()->var.get();
       // An attached stage may use the threads of the stage around it, which are launched once.

@@ -34,9 +34,9 @@ class ArgumentBinder final : public tir::StmtExprMutator {
     for (size_t i = 0; i < op->bounds.size(); ++i) {
       const Range& bound = op->bounds[i];
       const PrimExpr& extent = op->buffer->shape[i];
-      TVM_CHECK(analyzer_.CanProveEqual(bound->min, 0) &&
-                    analyzer_.CanProve(bound->extent >= extent),
-                ValueError)
+      TVM_CHECK(
+          analyzer_.CanProveEqual(bound->min, 0) && analyzer_.CanProve(bound->extent >= extent),
+          ValueError)
           << "argument " << op->buffer->name << ": the schedule computes only " << op->bounds
           << " of it at a time, so it cannot be a parameter; compute it at the root or leave it "
           << "out of the arguments";
@@ -127,9 +127,9 @@ tir::PrimFunc SchedulePostProcToPrimFunc(const Array<ObjectRef>& args, const Stm
       auto user = bound.find(tensor);
       if (it == buffers.end()) {
         // Given but not used: the caller still passes it.
-        add_buffer(user != bound.end() ? user->second
-                                       : tir::decl_buffer(tensor->shape, tensor->dtype,
-                                                          tensor->GetNameHint()));
+        add_buffer(user != bound.end()
+                       ? user->second
+                       : tir::decl_buffer(tensor->shape, tensor->dtype, tensor->GetNameHint()));
         continue;
       }
       TVM_CHECK(arg_buffers.insert(it->second.get()).second, ValueError)
