@@ -1,0 +1,142 @@
+"""Gradient search inside one task, without measuring."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tvm import te, topi
+from tvm.felix.cost_model import MLPModelPLWrapper
+from tvm.felix.perf_func import TaskPerfFunc
+from tvm.felix.search import ConfigInfo, SingleTaskOptimizer
+from tvm.felix.sym_task import load_tasks, make_task, save_tasks
+
+
+def dense_with_relu() -> list[te.Tensor]:
+    data = te.placeholder((32, 96), name="data")
+    weight = te.placeholder((64, 96), name="weight")
+    return [data, weight, topi.nn.relu(topi.nn.dense(data, weight))]
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_task(dense_with_relu(), desc="dense relu")
+
+
+@pytest.fixture
+def search(task):
+    return new_search(task)
+
+
+def new_search(task) -> SingleTaskOptimizer:
+    model = MLPModelPLWrapper(seed=1)
+    function = TaskPerfFunc(task.task.sketches, task.instances[0].flop, "dense", model)
+    rows = [
+        f.features(f.config_maker.make(8, np.random.default_rng(0))).reshape(-1, f.n_features)
+        for f in function.sketch_funcs.values()
+    ]
+    model.ensure_built(function.n_features, torch.from_numpy(np.concatenate(rows)))
+    return SingleTaskOptimizer(function, np.random.default_rng(5))
+
+
+def test_gradient_steps_lower_the_predicted_cost(search):
+    function = next(iter(search.task_f.sketch_funcs.values()))
+    start = function.config_maker.make(16, np.random.default_rng(2))
+    points = torch.from_numpy(start).requires_grad_()
+    optimizer = torch.optim.Adam([points], lr=0.05)
+    costs = [search.optimize_step(function, points, optimizer) for _ in range(100)]
+    assert costs[-1] < costs[0]
+
+
+def test_candidates_are_valid_distinct_and_sorted_by_prediction(search):
+    trajectories = {
+        index: search.descend(f, search.start_points(f, 8), 10)
+        for index, f in search.task_f.sketch_funcs.items()
+    }
+    ranked = search.task_f.rounded_sorted_configs(trajectories)
+    assert ranked
+    scores = [candidate.score for candidate in ranked]
+    assert scores == sorted(scores, reverse=True)
+    for candidate in ranked:
+        function = search.task_f.sketch_funcs[candidate.sketch]
+        assert function.config_maker.valid(candidate.point[None]).all()
+    keys = {(c.sketch, c.point.tobytes()) for c in ranked}
+    assert len(keys) == len(ranked)
+
+
+def test_predictions_belong_to_their_configurations(search):
+    function = next(iter(search.task_f.sketch_funcs.values()))
+    visited = function.config_maker.make(32, np.random.default_rng(3))
+    index = function.sketch.index
+    for candidate in search.task_f.rounded_sorted_configs({index: visited}, polish=0)[:10]:
+        again = function.point(function.config(candidate.point))
+        assert function.scores(again[None])[0] == pytest.approx(candidate.score, abs=1e-5)
+
+
+def test_no_configuration_is_proposed_twice(search):
+    seen: set[tuple] = set()
+    for _ in range(3):
+        for info in search.optimize_round(8, 5, 6):
+            assert info.key not in seen
+            seen.add(info.key)
+            search.record(ConfigInfo(info.sketch, info.config, info.pred_perf, 1e-3, 0))
+        search.end_round()
+    assert search.least_lat_history == [1e-3] * 3
+
+
+def test_equal_seeds_propose_equal_configurations(task):
+    first, second = (
+        [info.key for info in new_search(task).optimize_round(8, 5, 6)] for _ in range(2)
+    )
+    assert first == second
+
+
+def test_a_task_that_has_been_measured_completely_is_exhausted(search):
+    # Everything that is ever proposed counts as measured until nothing new comes.
+    for _ in range(200):
+        infos = search.random_round(64)
+        for info in infos:
+            search.record(ConfigInfo(info.sketch, info.config, 0.0, 1e-3, 0))
+        if not infos:
+            break
+    proposed = search.optimize_round(4, 2, 4)
+    assert all(info.key not in search.measured for info in proposed)
+    assert search.exhausted == (not proposed)
+
+
+def test_configuration_to_state_to_configuration_is_the_identity(task):
+    for sketch in task.task.sketches:
+        function = TaskPerfFunc([sketch], 1.0, "dense", MLPModelPLWrapper()).sketch_funcs[
+            sketch.index
+        ]
+        for point in function.config_maker.make(5, np.random.default_rng(0)):
+            config = function.config(point)
+            assert sketch.config_from_state(sketch.state_from_config(config)) == config
+            assert (function.point(config) == point).all()
+
+
+def test_a_configuration_of_another_sketch_is_not_taken_for_ones_own(task):
+    first, second = task.task.sketches[:2]
+    function = TaskPerfFunc([first], 1.0, "dense", MLPModelPLWrapper()).sketch_funcs[first.index]
+    (point,) = function.config_maker.make(1, np.random.default_rng(0))
+    state = first.state_from_config(function.config(point))
+    assert second.config_from_state(state) is None
+
+
+def test_a_value_with_a_foreign_prime_is_refused(search):
+    function = next(iter(search.task_f.sketch_funcs.values()))
+    config = function.config(function.config_maker.make(1, np.random.default_rng(0))[0])
+    knob = next(iter(config))
+    with pytest.raises(ValueError, match="is not a product of"):
+        function.point({**config, knob: 11})
+    del config[knob]
+    with pytest.raises(ValueError, match=f"the configuration lacks {knob}"):
+        function.point(config)
+
+
+def test_saved_tasks_read_back_with_equal_keys_and_sketches(task, tmp_path):
+    save_tasks([task], tmp_path / "tasks.json")
+    (again,) = load_tasks(tmp_path / "tasks.json")
+    assert again.instances[0].ansor_task.workload_key == task.instances[0].ansor_task.workload_key
+    assert [s.state_repr for s in again.task.sketches] == [s.state_repr for s in task.task.sketches]
