@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 import tvm._ffi
@@ -34,9 +35,9 @@ class ModularSet(Object):
 class ConstraintScope:
     """A condition that holds inside a ``with`` block; made by `Analyzer.constraint_scope`."""
 
-    def __init__(self, enter) -> None:
+    def __init__(self, enter: Callable[[], Callable[[], None]]) -> None:
         self._enter = enter
-        self._exit = None
+        self._exit: Callable[[], None] = lambda: None
 
     def __enter__(self) -> None:
         self._exit = self._enter()

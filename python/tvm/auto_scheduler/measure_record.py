@@ -96,7 +96,8 @@ def task_from_header(
     """
     if registry_entry is not None:
         deserialize_workload_registry_entry(registry_entry)
-    key, target, hardware, host, layout, inputs = [*header, *[None] * (6 - len(header))]
+    padded: list[Any] = [*header, *[None] * (6 - len(header))]
+    key, target, hardware, host, layout, inputs = padded
     cache_key = json.dumps([*header, desc])
     task = _TASKS.get(cache_key)
     # A workload may be registered anew under its name, so a function's tasks are not kept.
@@ -201,7 +202,8 @@ class RecordReader:
         self, max_lines: int | None = None, skip_lines: int = 0
     ) -> tuple[list[MeasureInput], list[MeasureResult]]:
         """Inputs and results of up to `max_lines` records behind the first `skip_lines`."""
-        inputs, results = [], []
+        inputs: list[MeasureInput] = []
+        results: list[MeasureResult] = []
         for position, (measure_input, result) in enumerate(self):
             if position < skip_lines:
                 continue

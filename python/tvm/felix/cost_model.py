@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -29,6 +30,10 @@ class MLPCostModel(nn.Module):
     The structure is that of Felix (ASPLOS 2024, section 4); inputs are standardised first, because
     log features of very different spread would otherwise need many steps to balance.
     """
+
+    mean: torch.Tensor
+    scale: torch.Tensor
+    offset: torch.Tensor
 
     def __init__(self, n_features: int, hidden: int = 256) -> None:
         super().__init__()
@@ -202,7 +207,7 @@ class MLPModelPLWrapper(pl.LightningModule):
         means = np.mean(rows, axis=0) if rows else [float("nan")] * len(names)
         return dict(zip(names, map(float, means)))
 
-    def configure_optimizers(self) -> dict:
+    def configure_optimizers(self) -> Any:
         """Adam with a learning rate that halves when the validation loss stalls."""
         optimizer = torch.optim.Adam(self.parameters(), lr=self.lr, weight_decay=self.wd)
         schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)

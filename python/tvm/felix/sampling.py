@@ -48,7 +48,7 @@ class Polytope:
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """Whether each point lies inside: bool, shape (n_points,)."""
-        return (self.violation(points) <= _TOLERANCE).all(axis=1)
+        return np.asarray((self.violation(points) <= _TOLERANCE).all(axis=1))
 
     def sample(self, n_points: int, rng: np.random.Generator) -> np.ndarray:
         """Points drawn by hit-and-run: float64, shape (n_points, n_variables).

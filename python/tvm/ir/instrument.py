@@ -48,8 +48,8 @@ def pass_instrument(cls: type) -> Any:
 
     class Instrument(cls, PassInstrument):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            if cls.__init__ is not object.__init__:
-                cls.__init__(self, *args, **kwargs)
+            if cls.__init__ is not object.__init__:  # type: ignore[misc]
+                cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
             PassInstrument.__init__(self)
 
     Instrument.__name__ = cls.__name__

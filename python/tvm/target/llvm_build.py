@@ -157,7 +157,8 @@ class _CompiledModule:
     def __call__(self, request: str, *args: str) -> str | None:
         if request == "save":
             path, file_format = args
-            return self._save(Path(path), file_format)
+            self._save(Path(path), file_format)
+            return None
         if request not in ("ll", "asm"):
             raise ValueError(f'Module.get_source: format "{request}" is not one of "ll" and "asm"')
         if self._text is None or self._target is None:

@@ -28,7 +28,7 @@ class TensorSlice:
         self.tensor = tensor
         self.indices = tuple(indices)
 
-    def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
+    def __getitem__(self, indices: Any) -> Any:
         more = indices if isinstance(indices, tuple) else (indices,)
         return self.tensor[self.indices + more]
 
@@ -59,7 +59,7 @@ class Tensor(DataProducer):
     def __call__(self, *indices: Any) -> PrimExpr:
         return _ffi_api.TensorLoad(self, [convert(i) for i in indices])
 
-    def __getitem__(self, indices: Any) -> PrimExpr | TensorSlice:
+    def __getitem__(self, indices: Any) -> Any:
         if not isinstance(indices, tuple):
             indices = (indices,)
         if len(indices) < self.ndim:

@@ -82,7 +82,7 @@ def _placeholder(signature: Any, name: str) -> Any:
 @functools.lru_cache(maxsize=4096)
 def _infer(name: str, args: tuple[Any, ...], attrs: tuple[tuple[str, Any], ...]) -> StructInfo:
     operands = [_placeholder(signature, f"arg{i}") for i, signature in enumerate(args)]
-    result = op_spec(name).compute(*operands, **dict(attrs))
+    result: Any = op_spec(name).compute(*operands, **dict(attrs))
     if isinstance(result, te.Tensor):
         return _tensor_info(result)
     return TupleStructInfo([_tensor_info(tensor) for tensor in result])
