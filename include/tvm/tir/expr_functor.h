@@ -14,12 +14,13 @@ namespace tvm {
 namespace tir {
 
 /*! \brief Applies X to the name of every expression node class, without the suffix Node. */
-#define TVM_TIR_FOR_EACH_EXPR(X)                                                                   \
-  X(Var)                                                                                           \
-  X(SizeVar)                                                                                       \
-  X(BufferLoad) X(ProducerLoad) X(Let) X(Call) X(Add) X(Sub) X(Mul) X(Div) X(Mod) X(FloorDiv)      \
-      X(FloorMod) X(Min) X(Max) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(And) X(Or) X(Reduce) X(Cast) \
-          X(Not) X(Select) X(Ramp) X(Broadcast) X(Shuffle) X(IntImm) X(FloatImm) X(StringImm)
+// clang-format off
+#define TVM_TIR_FOR_EACH_EXPR(X)                                                                \
+  X(Var) X(SizeVar) X(BufferLoad) X(ProducerLoad) X(Let) X(Call) X(Add) X(Sub) X(Mul)           \
+  X(Div) X(Mod) X(FloorDiv) X(FloorMod) X(Min) X(Max) X(EQ) X(NE) X(LT) X(LE) X(GT)             \
+  X(GE) X(And) X(Or) X(Reduce) X(Cast) X(Not) X(Select) X(Ramp) X(Broadcast) X(Shuffle)         \
+  X(IntImm) X(FloatImm) X(StringImm)
+// clang-format on
 
 template <typename FType>
 class ExprFunctor;

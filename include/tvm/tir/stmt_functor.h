@@ -18,11 +18,11 @@ namespace tvm {
 namespace tir {
 
 /*! \brief Applies X to the name of every statement node class, without the suffix Node. */
-#define TVM_TIR_FOR_EACH_STMT(X)                                                          \
-  X(LetStmt)                                                                              \
-  X(AttrStmt)                                                                             \
-  X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore) X(BufferRealize) X(AssertStmt) \
-      X(SeqStmt) X(Evaluate) X(Prefetch)
+// clang-format off
+#define TVM_TIR_FOR_EACH_STMT(X)                                                                \
+  X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore)               \
+  X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch)
+// clang-format on
 
 template <typename FType>
 class StmtFunctor;
