@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -33,8 +34,7 @@ class ConfigMeta:
     seconds: float
 
 
-@dataclass(frozen=True)
-class SegmentBatch:
+class SegmentBatch(NamedTuple):
     """Programs with different numbers of stores, packed one store a row.
 
     features : float32, shape (n_rows, n_features); n_rows = sum of the programs' store counts.

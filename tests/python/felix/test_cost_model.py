@@ -9,6 +9,7 @@ import torch
 from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper
 from tvm.felix.dataset import ConfigMeta, DatasetBuilder
 from tvm.felix.metrics import pair_accuracy, peak_score, spearman
+from tvm.felix.pretrain import train_mlp
 
 
 def made_up_programs(n: int, n_features: int = 12, n_tasks: int = 3, seed: int = 0):
@@ -40,6 +41,28 @@ def test_training_ranks_unseen_programs():
     metrics = model.ranking_metrics(made_up_programs(200, seed=1).batch())
     assert metrics["spearman"] > 0.7
     assert metrics["peak_score@5"] > 0.7
+
+
+def test_pre_training_writes_a_checkpoint_that_ranks_unseen_tasks(tmp_path):
+    model = MLPModelPLWrapper(lr=3e-3)
+    metrics = train_mlp(
+        made_up_programs(300, n_tasks=6),
+        model,
+        tmp_path / "model.ckpt",
+        train_ratio=0.8,
+        epochs=40,
+        log_folder=tmp_path / "logs",
+        progress=False,
+    )
+    assert metrics["spearman"] > 0.7
+    again = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
+    assert torch.equal(model(torch.ones(1, 2, 12)), again(torch.ones(1, 2, 12)))
+    assert list((tmp_path / "logs").rglob("events*"))
+
+
+def test_pre_training_on_a_single_task_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="more tasks or another train_ratio"):
+        train_mlp(made_up_programs(20, n_tasks=1), MLPModelPLWrapper(), tmp_path / "model.ckpt")
 
 
 def test_programs_packed_by_segments_score_like_the_same_programs_alone():
