@@ -85,7 +85,8 @@ IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
   tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
   tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);
   func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
-  func = WithAttr(std::move(func), tvm::attr::kNoAlias, true);
+  func = WithAttr(std::move(func), tvm::attr::kNoAlias,
+                  PassContext::Current()->GetConfig<bool>("tir.noalias", true));
   return IRModule::FromExpr(func, name);
 }
 

@@ -307,3 +307,12 @@ def test_get_binds_makes_one_buffer_per_tensor_with_free_strides():
     assert [str(s.name_hint) for s in binds[A].strides] == ["A.stride0", "A.stride1"]
     _, compact = tvm.driver.get_binds([A], compact=True)
     assert len(compact[0].strides) == 0
+
+
+@pytest.mark.parametrize("promised", [True, False])
+def test_the_noalias_option_decides_the_attribute_of_a_lowered_function(promised):
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    with tvm.transform.PassContext(config={"tir.noalias": promised}):
+        mod = tvm.lower(te.create_schedule(B.op), [A, B])
+    assert bool(mod["main"].attrs["tir.noalias"]) is promised
