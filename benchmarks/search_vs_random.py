@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from tvm import te, topi
 from tvm.auto_scheduler import LocalBuilder, LocalRunner
-from tvm.felix.cost_model import MLPModelPLWrapper
+from tvm.felix.cost_model import MLPModelPLWrapper, packaged_checkpoint
 from tvm.felix.metrics import spearman
 from tvm.felix.optim import Optimizer
 from tvm.felix.search import ConfigInfo
@@ -129,9 +129,14 @@ def main() -> int:
     parser.add_argument("--per-round", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", nargs="*", choices=list(WORKLOADS), default=list(WORKLOADS))
-    parser.add_argument("--cost-model", help="checkpoint to start from (default: untrained)")
+    parser.add_argument(
+        "--cost-model",
+        default=str(packaged_checkpoint()),
+        help='checkpoint to start from, or "none"; its training data has none of these tasks',
+    )
     options = parser.parse_args()
 
+    checkpoint = None if options.cost_model == "none" else options.cost_model
     rows = []
     table = Table(title="Best latency after equal measurements")
     for column in ("task", "seed", "gradient ms", "random ms", "random/gradient", "Spearman"):
@@ -139,7 +144,7 @@ def main() -> int:
     for name in tqdm(options.tasks, unit="task"):
         group = make_task(WORKLOADS[name](), target="llvm", desc=name)
         for seed in range(options.seeds):
-            row = compare(group, seed, options.measurements, options.per_round, options.cost_model)
+            row = compare(group, seed, options.measurements, options.per_round, checkpoint)
             rows.append({"task": name, "seed": seed, **row})
             table.add_row(
                 name,

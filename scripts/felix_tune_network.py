@@ -34,7 +34,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", help="state dict to load instead of random weights")
     parser.add_argument(
         "--cost-model",
-        help="checkpoint of a trained model (default: learn from this run's measurements alone)",
+        default="packaged",
+        help='checkpoint of a trained model; "packaged" for the one that comes with the package, '
+        '"none" to learn from this run alone',
     )
     parser.add_argument(
         "--timing-rounds", type=int, default=21, help="samples of the closing comparison"

@@ -25,6 +25,7 @@ _LAZY = {
     "Optimizer": "optim",
     "TuneResult": "optim",
     "MLPModelPLWrapper": "cost_model",
+    "packaged_checkpoint": "cost_model",
     "DatasetBuilder": "dataset",
     "compile": "compiler",
     "CompiledNetwork": "compiler",

@@ -17,7 +17,7 @@ import tvm
 from . import report
 from .compiler import CompiledNetwork
 from .compiler import compile as compile_network
-from .cost_model import MLPModelPLWrapper
+from .cost_model import MLPModelPLWrapper, packaged_checkpoint
 from .optim import Optimizer, TuneResult
 from .sym_task import SymTaskAndInstances, extract_tasks, save_tasks
 from .timing import interleaved_seconds, output_difference, torch_variants
@@ -43,8 +43,8 @@ class TuneSettings:
     """CPU threads of everything that is timed; None for all cores."""
     weights: str | None = None
     """State dict to load instead of random weights."""
-    cost_model: str | None = None
-    """Checkpoint of a trained model; None starts with an untrained one."""
+    cost_model: str = "packaged"
+    """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
 
@@ -100,7 +100,7 @@ def tune_network(
     records = folder / "records.json"
     optimizer = Optimizer(
         tasks,
-        MLPModelPLWrapper(pretrained=settings.cost_model, seed=settings.seed),
+        _cost_model(settings),
         seed=settings.seed,
     )
     if records.exists():
@@ -148,6 +148,12 @@ def tune_network(
     )
     print(f"Results are in {folder}: records.json, summary.json, curve.png, cost_model.ckpt")
     return json.loads((folder / "summary.json").read_text())
+
+
+def _cost_model(settings: TuneSettings) -> MLPModelPLWrapper:
+    choices = {"packaged": packaged_checkpoint(), "none": None}
+    checkpoint = choices.get(settings.cost_model, settings.cost_model)
+    return MLPModelPLWrapper(pretrained=checkpoint, seed=settings.seed)
 
 
 def _compare(

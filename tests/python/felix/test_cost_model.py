@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper
+from tvm.felix import _ffi_api
+from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper, packaged_checkpoint
 from tvm.felix.dataset import ConfigMeta, DatasetBuilder
 from tvm.felix.metrics import pair_accuracy, peak_score, spearman
 from tvm.felix.pretrain import train_mlp
@@ -90,6 +91,11 @@ def test_equal_seeds_train_equal_models():
         model.train_self(made_up_programs(40), n_steps=20)
         results.append(model(torch.ones(1, 2, 12)))
     assert torch.equal(*results)
+
+
+def test_the_packaged_checkpoint_takes_the_features_of_this_version():
+    model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
+    model.ensure_built(len(_ffi_api.FeatureNames()))
 
 
 def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():
