@@ -41,23 +41,69 @@ const Op& call_extern();
 const Op& call_pure_extern();
 /*! \brief call_llvm_pure_intrin(name, args...): an LLVM intrinsic without effects, by full name. */
 const Op& call_llvm_pure_intrin();
-/*! \brief call_packed(name, args...): a global PackedFunc. */
-const Op& call_packed();
+/*!
+ * \brief tvm_call_packed(name, args...): a PackedFunc of an imported module, else a global one.
+ *
+ * Arguments: numbers, StringImm, and handles (data pointers, passed as opaque handles).
+ */
+const Op& tvm_call_packed();
+/*!
+ * \brief tvm_call_packed_lowered(name, stack, begin, end): the same with arguments
+ * [begin, end) of an array of TVMAny; element `end` receives the result.
+ */
+const Op& tvm_call_packed_lowered();
+/*!
+ * \brief tvm_stack_alloca(kind, count): handle to memory that lasts until the function returns.
+ * `kind` is the StringImm "tvm_any" for an array of TVMAny.
+ */
+const Op& tvm_stack_alloca();
 /*! \brief null_handle(): the null pointer. */
 const Op& null_handle();
 /*! \brief isnullptr(handle). */
 const Op& isnullptr();
 /*!
- * \brief struct_get(handle, index, kind): field `kind` (a StructField) of element `index` of the
- * array of structs that the handle points to.
+ * \brief tvm_struct_get(handle, index, kind): field `kind` (a StructField) of element `index` of
+ * the array of structs that the handle points to.
  */
-const Op& struct_get();
+const Op& tvm_struct_get();
+/*! \brief tvm_struct_set(handle, index, kind, value): writes what tvm_struct_get reads. */
+const Op& tvm_struct_set();
 /*! \brief error_text(format, args...): text whose "{}" are replaced by the integer arguments. */
 const Op& error_text();
-/*! \brief storage_sync(scope): barrier of the threads that share the scope's memory. */
-const Op& storage_sync();
+/*! \brief tvm_storage_sync(scope): barrier of the threads that share the scope's memory. */
+const Op& tvm_storage_sync();
+/*!
+ * \brief tvm_thread_allreduce(count, source_1.., condition, result_1.., thread_1..): reduces
+ * `count` values over the threads of the block that differ in the given thread variables only.
+ *
+ * Sources are expressions that count where `condition` holds; results are loads of the one-element
+ * buffers that receive the values, in every thread. The combiner is the node of an enclosing
+ * attribute `reduce_scope`. LowerThreadAllreduce replaces it.
+ */
+const Op& tvm_thread_allreduce();
+/*! \brief tvm_warp_activemask(): one bit per thread of the warp that is here, uint32. */
+const Op& tvm_warp_activemask();
+/*!
+ * \brief tvm_warp_shuffle(mask, value, lane, width, warp_size): `value` of thread `lane` of the
+ * group of `width` neighbouring threads. For `_up` and `_down` the third argument is a distance,
+ * and threads without a partner keep their own value.
+ */
+const Op& tvm_warp_shuffle();
+const Op& tvm_warp_shuffle_up();
+const Op& tvm_warp_shuffle_down();
+/*! \brief tvm_fill_fragment(data, m, n, k, index, value): fragment `index` of array `data`. */
+const Op& tvm_fill_fragment();
+/*!
+ * \brief tvm_load_matrix_sync(data, m, n, k, index, address, stride, layout): fragment from memory
+ * whose rows (layout "row_major") or columns ("col_major") are `stride` elements apart.
+ */
+const Op& tvm_load_matrix_sync();
+/*! \brief tvm_mma_sync(d, id, a, ia, b, ib, c, ic): d[id] = a[ia] * b[ib] + c[ic]. */
+const Op& tvm_mma_sync();
+/*! \brief tvm_store_matrix_sync(data, m, n, k, index, address, stride, layout). */
+const Op& tvm_store_matrix_sync();
 
-/*! \brief Fields that struct_get reads. */
+/*! \brief Fields that tvm_struct_get reads and tvm_struct_set writes. */
 enum StructField : int {
   /*! \brief Of a TVMAny: its type code, int32. */
   kAnyTypeCode = 0,

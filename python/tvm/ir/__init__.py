@@ -17,7 +17,7 @@ from .base import (
 )
 from .container import Array, Map
 from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayExpr
-from .function import BaseFunc
+from .function import BaseFunc, CallingConv
 from .module import IRModule
 from .op import Op, register_op, register_op_attr
 from .type import FuncType, PointerType, PrimType, TupleType, Type
@@ -27,6 +27,7 @@ __all__ = [
     "Attrs",
     "BaseExpr",
     "BaseFunc",
+    "CallingConv",
     "DictAttrs",
     "FloatImm",
     "FuncType",

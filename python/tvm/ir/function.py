@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
 import tvm._ffi
@@ -10,7 +11,15 @@ import tvm._ffi
 from . import _ffi_api
 from .expr import RelayExpr
 
-__all__ = ["BaseFunc"]
+__all__ = ["BaseFunc", "CallingConv"]
+
+
+class CallingConv(IntEnum):
+    """How a function is called: the value of its attribute ``calling_conv``."""
+
+    DEFAULT = 0
+    C_PACKED_FUNC = 1
+    DEVICE_KERNEL_LAUNCH = 2
 
 
 @tvm._ffi.register_object("BaseFunc")

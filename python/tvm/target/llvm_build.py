@@ -191,10 +191,12 @@ def _runtime_module(code: ObjectCode, text: str | None, target: Target | None) -
 
 def exported_names(mod: Any) -> tuple[str, ...]:
     """Names under which a host may call the functions of a lowered module, sorted."""
+    from tvm.ir import CallingConv
+
     names = []
     for func in mod.functions.values():
-        attrs = func.attrs
-        if attrs and "global_symbol" in attrs and attrs.get("calling_conv") == "packed":
+        attrs = func.attrs or {}
+        if "global_symbol" in attrs and attrs.get("calling_conv") == CallingConv.C_PACKED_FUNC:
             names.append(str(attrs["global_symbol"]))
     return tuple(sorted(names))
 

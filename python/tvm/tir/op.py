@@ -120,7 +120,7 @@ def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -
 
 def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
     """Call of the global function `func_name`; the result is an int32."""
-    return Call("int32", "tir.call_packed", [StringImm(func_name), *args])
+    return Call("int32", "tir.tvm_call_packed", [StringImm(func_name), *args])
 
 
 def ret(value: Any) -> Call:

@@ -8,6 +8,7 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/builtin.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 constexpr int64_t kMaxUnroll = 4096;
 
 bool IsPacked(const PrimFunc& func) {
-  return func->GetAttr<String>(tir::attr::kCallingConv, String("")) == "packed";
+  return GetCallingConv(func) == CallingConv::kCPackedFunc;
 }
 
 std::string ReturnType(const PrimFunc& func) {

@@ -141,7 +141,7 @@ Value CodeGenLLVM::CallPacked(const CallNode* op) {
   FunctionText& t = text();
   const auto* name = op->args[0].as<StringImmNode>();
   TVM_CHECK(name != nullptr, TypeError)
-      << "llvm code generator: call_packed needs the function's name as its first argument, got "
+      << "llvm code generator: tvm_call_packed needs the function's name as its first argument, got "
       << op->args[0];
   TVM_CHECK(frame_->returns_status, ValueError)
       << "llvm code generator: " << function_name_ << " calls the packed function " << name->value
@@ -231,7 +231,7 @@ Value CodeGenLLVM::CallStructGet(const CallNode* op) {
   Value base = VisitExpr(op->args[0]);
   LinearIndex index = Index(op->args[1]);
   const int64_t* kind = as_const_int(op->args[2]);
-  ICHECK(kind != nullptr) << "struct_get needs a constant field";
+  ICHECK(kind != nullptr) << "tvm_struct_get needs a constant field";
   // Where each field is: size of the struct, offset, and type of the field.
   struct Place {
     size_t size, offset;
@@ -278,7 +278,7 @@ Value CodeGenLLVM::CallStructGet(const CallNode* op) {
       case builtin::kInt64Element:
         return {sizeof(int64_t), 0, DataType::Int(64)};
     }
-    TVM_FATAL(InternalError) << "struct_get of unknown field " << *kind;
+    TVM_FATAL(InternalError) << "tvm_struct_get of unknown field " << *kind;
   }();
   LinearIndex byte;
   byte.Add(index, static_cast<int64_t>(place.size));
@@ -346,8 +346,8 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
   };
   if (name == "likely") return VisitExpr(op->args[0]);
   if (name == "if_then_else") return CallIfThenElse(op);
-  if (name == "struct_get") return CallStructGet(op);
-  if (name == "call_packed") return CallPacked(op);
+  if (name == "tvm_struct_get") return CallStructGet(op);
+  if (name == "tvm_call_packed") return CallPacked(op);
   if (name == "bitwise_and") return bits("and");
   if (name == "bitwise_or") return bits("or");
   if (name == "bitwise_xor") return bits("xor");

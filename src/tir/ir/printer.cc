@@ -216,7 +216,8 @@ void TIRPrinter::VisitExpr_(const CallNode* op) {
     if (name.substr(0, kPrefix.size()) == kPrefix) name.remove_prefix(kPrefix.size());
     os_ << "T." << name << '(';
     // The result type of these cannot be seen from the arguments.
-    if (name.substr(0, 5) == "call_" || name == "reinterpret" || name == "struct_get") {
+    if (name.substr(0, 5) == "call_" || name == "reinterpret" || name == "tvm_struct_get" ||
+        name == "tvm_call_packed" || name == "tvm_call_packed_lowered") {
       os_ << '"' << op->dtype << '"';
       first = false;
     }

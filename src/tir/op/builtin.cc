@@ -35,12 +35,24 @@ TVM_TIR_DEFINE_BUILTIN(prefetch, kOpaque).set_num_inputs(4);
 TVM_TIR_DEFINE_BUILTIN(call_extern, kOpaque);
 TVM_TIR_DEFINE_BUILTIN(call_pure_extern, kPure);
 TVM_TIR_DEFINE_BUILTIN(call_llvm_pure_intrin, kPure);
-TVM_TIR_DEFINE_BUILTIN(call_packed, kOpaque);
+TVM_TIR_DEFINE_BUILTIN(tvm_call_packed, kOpaque);
+TVM_TIR_DEFINE_BUILTIN(tvm_call_packed_lowered, kOpaque).set_num_inputs(4);
+TVM_TIR_DEFINE_BUILTIN(tvm_stack_alloca, kOpaque).set_num_inputs(2);
 TVM_TIR_DEFINE_BUILTIN(null_handle, kPure).set_num_inputs(0);
 TVM_TIR_DEFINE_BUILTIN(isnullptr, kPure).set_num_inputs(1);
-TVM_TIR_DEFINE_BUILTIN(struct_get, kReadState).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(tvm_struct_get, kReadState).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(tvm_struct_set, kUpdateState).set_num_inputs(4);
 TVM_TIR_DEFINE_BUILTIN(error_text, kPure);
-TVM_TIR_DEFINE_BUILTIN(storage_sync, kOpaque).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(tvm_storage_sync, kOpaque).set_num_inputs(1);
+TVM_TIR_DEFINE_BUILTIN(tvm_thread_allreduce, kOpaque);
+TVM_TIR_DEFINE_BUILTIN(tvm_warp_activemask, kOpaque).set_num_inputs(0);
+TVM_TIR_DEFINE_BUILTIN(tvm_warp_shuffle, kOpaque).set_num_inputs(5);
+TVM_TIR_DEFINE_BUILTIN(tvm_warp_shuffle_up, kOpaque).set_num_inputs(5);
+TVM_TIR_DEFINE_BUILTIN(tvm_warp_shuffle_down, kOpaque).set_num_inputs(5);
+TVM_TIR_DEFINE_BUILTIN(tvm_fill_fragment, kOpaque).set_num_inputs(6);
+TVM_TIR_DEFINE_BUILTIN(tvm_load_matrix_sync, kOpaque).set_num_inputs(8);
+TVM_TIR_DEFINE_BUILTIN(tvm_mma_sync, kOpaque).set_num_inputs(8);
+TVM_TIR_DEFINE_BUILTIN(tvm_store_matrix_sync, kOpaque).set_num_inputs(8);
 
 #undef TVM_TIR_DEFINE_BUILTIN
 

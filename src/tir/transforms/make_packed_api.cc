@@ -6,6 +6,7 @@
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/builtin.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <functional>
@@ -109,7 +110,7 @@ class ArgumentBinder {
   }
 
   static PrimExpr Get(DataType dtype, const PrimExpr& handle, int index, StructField field) {
-    return Call(dtype, builtin::struct_get(), {handle, index, static_cast<int>(field)});
+    return Call(dtype, builtin::tvm_struct_get(), {handle, index, static_cast<int>(field)});
   }
 
   PrimExpr TypeCode(int position) {
@@ -226,7 +227,7 @@ class ArgumentBinder {
 PrimFunc WrapFunction(PrimFunc func) {
   auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
   // A function without a name is called inside of the module only; one with a convention is done.
-  if (!symbol || func->GetAttr<String>(attr::kCallingConv).has_value()) return func;
+  if (!symbol || GetCallingConv(func) != CallingConv::kDefault) return func;
   Var args("args", DataType::Handle());
   Var num_args("num_args", DataType::Int(32));
   Var ret("ret", DataType::Handle());
@@ -250,7 +251,7 @@ PrimFunc WrapFunction(PrimFunc func) {
   node->params = {args, num_args, ret};
   node->buffer_map = {};
   node->ret_type = PrimType(DataType::Int(32));
-  return WithAttr(func, attr::kCallingConv, String("packed"));
+  return WithAttr(func, attr::kCallingConv, static_cast<int>(CallingConv::kCPackedFunc));
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ class Vectorizer final : public StmtExprMutator {
     }
     bool elementwise =
         op->op->IsInstance<OpNode>() && SideEffect(expr) <= CallEffectKind::kReadState &&
-        !op->op.same_as(builtin::address_of()) && !op->op.same_as(builtin::struct_get()) &&
+        !op->op.same_as(builtin::address_of()) && !op->op.same_as(builtin::tvm_struct_get()) &&
         !op->op.same_as(builtin::call_pure_extern()) &&
         !op->op.same_as(builtin::call_llvm_pure_intrin()) && op->dtype.is_scalar();
     if (!elementwise) return GiveUp(expr);

@@ -35,7 +35,7 @@ def test_function_takes_three_packed_parameters():
     func = apply(transform.MakePackedAPI(), scale((4, 8), tir.Var("factor")))
     assert [str(param) for param in func.params] == ["args", "num_args", "ret"]
     assert len(func.buffer_map) == 0
-    assert func.attrs["calling_conv"] == "packed"
+    assert func.attrs["calling_conv"] == tvm.ir.CallingConv.C_PACKED_FUNC
     again = transform.MakePackedAPI()(tvm.IRModule({"main": func}))["main"]
     assert again.same_as(func)
 
