@@ -6,9 +6,50 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
+#include <memory>
+
 namespace tvm {
 namespace runtime {
 namespace {
+
+/*! \brief Libraries in memory. One that is loaded again is the same memory, and one context. */
+class OpenLibraries {
+ public:
+  static OpenLibraries& Global() {
+    // Modules may outlive static objects, so this one is never destroyed.
+    static auto* libraries = new OpenLibraries;
+    return *libraries;
+  }
+  void* Open(const std::string& path, ModuleNode* module) {
+    std::lock_guard lock(mutex_);
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    TVM_CHECK(handle != nullptr, RuntimeError) << "load_module: " << dlerror();
+    auto& context = contexts_[handle];
+    if (context == nullptr) context = std::make_unique<ModuleContext>();
+    context->Attach(module);
+    SetContext(handle, context.get());
+    return handle;
+  }
+  void Close(void* handle, ModuleNode* module) {
+    std::lock_guard lock(mutex_);
+    auto& context = contexts_[handle];
+    context->Detach(module);
+    if (context->empty()) {
+      SetContext(handle, nullptr);
+      contexts_.erase(handle);
+    }
+    dlclose(handle);
+  }
+
+ private:
+  static void SetContext(void* handle, ModuleContext* context) {
+    auto** variable = static_cast<ModuleContext**>(dlsym(handle, kModuleContext));
+    if (variable != nullptr) *variable = context;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<void*, std::unique_ptr<ModuleContext>> contexts_;
+};
 
 class LibraryModuleNode final : public ModuleNode {
  public:
@@ -19,10 +60,9 @@ class LibraryModuleNode final : public ModuleNode {
     if (dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0) {
       dlopen(info.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    TVM_CHECK(handle_ != nullptr, RuntimeError) << "load_module: " << dlerror();
+    handle_ = OpenLibraries::Global().Open(path, this);
   }
-  ~LibraryModuleNode() override { dlclose(handle_); }
+  ~LibraryModuleNode() override { OpenLibraries::Global().Close(handle_, this); }
 
   const char* type_key() const override { return "library"; }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
@@ -35,6 +75,11 @@ class LibraryModuleNode final : public ModuleNode {
     void* address = dlsym(handle_, symbol);
     if (address == nullptr) return PackedFunc();
     return PackedFuncFromAddress(name, reinterpret_cast<TVMPackedCFunc>(address), ObjectRef(self));
+  }
+  String GetFormat() override { return "so"; }
+  /*! \brief The modules that travel inside the library, null for a library without any. */
+  const char* Imports() const {
+    return static_cast<const char*>(dlsym(handle_, kModuleImports));
   }
   TVM_DECLARE_OBJECT(LibraryModuleNode, ModuleNode, "runtime.LibraryModule");
 
@@ -51,7 +96,12 @@ std::string AsFilePath(const std::string& path) {
 
 TVM_REGISTER_GLOBAL("runtime.module.loadfile_so")
     .set_body_typed([](std::string path, std::string format) {
-      return Module(ObjectPtr<Object>(make_object<LibraryModuleNode>(AsFilePath(path))));
+      auto library = make_object<LibraryModuleNode>(AsFilePath(path));
+      const char* imports = library->Imports();
+      if (imports == nullptr) return Module(library);
+      uint64_t size;
+      std::memcpy(&size, imports, sizeof(size));
+      return DeserializeModuleTree({imports + sizeof(size), size}, Module(library));
     });
 
 }  // namespace runtime

@@ -8,8 +8,11 @@
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/packed_func.h>
+#include <tvm/runtime/serializer.h>
 
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace tvm {
@@ -30,6 +33,16 @@ class TVM_DLL ModuleNode : public Object {
   /*! \brief Native file format, such as "o" or "so"; "" when it cannot be saved. */
   virtual String GetFormat() { return ""; }
   virtual void SaveToFile(const String& path, const String& format);
+  /*!
+   * \brief Whether export_library links this module's code, written by SaveToFile as "o" or "c",
+   * into the library. Other modules travel inside it as bytes.
+   */
+  virtual bool IsDSOExportable() const { return false; }
+  /*!
+   * \brief Write what the global function `runtime.module.loadbinary_<type_key>`, called with the
+   * bytes, needs to make this module again. Imports are not part of it. ValueError if it cannot.
+   */
+  virtual void SaveToBinary(ByteWriter* writer);
 
   /*! \brief Add a module this one may call; ValueError for a cycle. */
   void Import(Module other);
@@ -53,6 +66,39 @@ class Module : public ObjectRef {
 
 /*! \brief Symbol under which a library names the function that its module runs by default. */
 constexpr const char* kModuleMain = "__tvm_main__";
+/*! \brief Pointer variable of compiled code that says whose code it is: TVMModuleHandle context. */
+constexpr const char* kModuleContext = "__tvm_module_ctx";
+/*! \brief Symbol of a library's imported modules: a 64-bit size, then as many bytes. */
+constexpr const char* kModuleImports = "__tvm_module_imports";
+
+/*!
+ * \brief Where compiled code finds the functions it calls by name: first in the imports of its
+ * module, then among the global functions.
+ *
+ * Code that lies in memory once may belong to several modules, if a library is loaded twice. The
+ * address of the context is stored in the code's variable kModuleContext.
+ */
+class TVM_DLL ModuleContext {
+ public:
+  void Attach(ModuleNode* module);
+  void Detach(ModuleNode* module);
+  /*! \brief The function, which lives as long as the module; ValueError if there is none. */
+  const PackedFuncObj* Find(const std::string& name);
+  bool empty() const { return modules_.empty(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<ModuleNode*> modules_;
+  std::unordered_map<std::string, PackedFunc> found_;
+};
+
+/*! \brief A module and everything it imports, as bytes; ValueError naming what cannot be saved. */
+TVM_DLL std::string SerializeModuleTree(const Module& root);
+/*!
+ * \brief What SerializeModuleTree gave.
+ * \param library Takes the place of the modules that were linked into the library.
+ */
+TVM_DLL Module DeserializeModuleTree(std::string_view bytes, const Module& library);
 
 /*!
  * \brief A module over functions in memory, given as name -> address of a TVMPackedCFunc.

@@ -1,0 +1,27 @@
+/*!
+ * \file tvm/runtime/c_backend_api.h
+ * \brief What compiled code calls in the runtime, beside TVMBackendParallelLaunch and the scratch
+ * memory of c_runtime_api.h.
+ */
+#ifndef TVM_RUNTIME_C_BACKEND_API_H_
+#define TVM_RUNTIME_C_BACKEND_API_H_
+
+#include <tvm/runtime/c_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*!
+ * \brief Look up a function that compiled code calls by name.
+ *
+ * `module_ctx` is the value of the code's variable `__tvm_module_ctx`, which is filled in when the
+ * code is loaded: the imports of its module come first, then global functions. With NULL only the
+ * latter are searched. The handle lives as long as the module.
+ */
+TVM_DLL int TVMBackendGetFuncFromEnv(void* module_ctx, const char* name, TVMFunctionHandle* out);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+#endif  // TVM_RUNTIME_C_BACKEND_API_H_
