@@ -14,7 +14,7 @@
 namespace tvm {
 namespace runtime {
 
-class StringObj final : public Object {
+class StringObj : public Object {
  public:
   StringObj() = default;
   explicit StringObj(std::string text) : data(std::move(text)) {}
