@@ -8,7 +8,14 @@ file(GLOB TVM_BINDING_SOURCES CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/binding
 if(TVM_BINDING_SOURCES)
   pybind11_add_module(_core NO_EXTRAS ${TVM_BINDING_SOURCES})
   target_link_libraries(_core PRIVATE tvm tvm_runtime)
-  if(TVM_DEV)
+  if(TVM_SANITIZE)
+    # A package of its own, so that the sources' one keeps its module.
+    add_custom_target(sanitized_package ALL COMMAND "${CMAKE_COMMAND}" -E copy_directory
+                      "${CMAKE_SOURCE_DIR}/python/tvm" "${CMAKE_BINARY_DIR}/python/tvm")
+    add_dependencies(_core sanitized_package)
+    set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY
+                          "${CMAKE_BINARY_DIR}/python/tvm/_ffi")
+  elseif(TVM_DEV)
     set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY
                           "${CMAKE_SOURCE_DIR}/python/tvm/_ffi")
   endif()

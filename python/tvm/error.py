@@ -12,12 +12,14 @@ from tvm._ffi import register_error
 
 __all__ = [
     "AttributeError",
+    "DiagnosticError",
     "IndexError",
     "InternalError",
     "KeyError",
     "MemoryError",
     "NotImplementedError",
     "OpNotImplemented",
+    "RecursionError",
     "RuntimeError",
     "ScheduleError",
     "TVMError",
@@ -73,8 +75,18 @@ class AttributeError(TVMError, builtins.AttributeError):
 
 
 @register_error
+class DiagnosticError(TVMError):
+    """A source text with errors; the message shows each with its line."""
+
+
+@register_error
 class RuntimeError(TVMError):
     """A failure of the machine or of a compiled function."""
+
+
+@register_error
+class RecursionError(TVMError, builtins.RecursionError):
+    """A program nested more deeply than the stack of the thread allows."""
 
 
 @register_error

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from tvm.ir.instrument import (
+    DumpIR,
     PassInstrument,
+    PassPrintingInstrument,
     PassTimingInstrument,
     PrintAfter,
+    PrintAfterAll,
     PrintBefore,
+    PrintBeforeAll,
     pass_instrument,
 )
 
 __all__ = [
+    "DumpIR",
     "PassInstrument",
+    "PassPrintingInstrument",
     "PassTimingInstrument",
     "PrintAfter",
+    "PrintAfterAll",
     "PrintBefore",
+    "PrintBeforeAll",
     "pass_instrument",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.ir.transform import (
+    ApplyPassToFunction,
     ModulePass,
     Pass,
     PassContext,
@@ -13,6 +14,7 @@ from tvm.ir.transform import (
 )
 
 __all__ = [
+    "ApplyPassToFunction",
     "ModulePass",
     "Pass",
     "PassContext",

@@ -335,8 +335,11 @@ void SetPythonError(const Error& error) {
   std::string message = error.message();
   // A bug of ours is reported with the place it was noticed.
   if (error.kind() == "InternalError") message += "\n  at " + error.backtrace();
-  PyRef exception(
-      PyObject_CallFunction(cls, "s#", message.data(), static_cast<Py_ssize_t>(message.size())));
+  // Messages quote what they were given, which need not be text.
+  PyRef text(
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+  if (!text) return;
+  PyRef exception(PyObject_CallOneArg(cls, text.get()));
   if (!exception) return;
   PyRef backtrace(PyUnicode_FromString(error.backtrace().c_str()));
   if (backtrace) PyObject_SetAttrString(exception.get(), "backtrace", backtrace.get());

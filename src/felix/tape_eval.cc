@@ -24,8 +24,6 @@
 namespace tvm {
 namespace felix {
 
-TVM_REGISTER_NODE(TapeProgramNode);
-
 namespace {
 
 /*! \brief Points per row: long enough to hide the dispatch on the operation, short enough that

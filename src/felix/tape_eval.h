@@ -25,7 +25,7 @@ namespace felix {
  */
 class TapeProgramNode final : public Object {
  public:
-  TVM_DECLARE_NODE(TapeProgramNode, Object, "felix.TapeProgram");
+  TVM_DECLARE_OBJECT(TapeProgramNode, Object, "felix.TapeProgram");
 
   /*!
    * \brief Roots at each point.

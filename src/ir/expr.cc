@@ -61,7 +61,7 @@ double RoundToType(double value, DataType dtype) {
 
 }  // namespace
 
-Span::Span(String source_name, int line, int column, int end_line, int end_column) {
+Span::Span(String source_name, int line, int end_line, int column, int end_column) {
   auto node = make_object<SpanNode>();
   node->source_name = std::move(source_name);
   node->line = line;
@@ -182,9 +182,9 @@ TVM_REGISTER_REPR(GlobalVarNode, [](const GlobalVarNode* node, ReprPrinter* p) {
   p->stream << "I.GlobalVar(\"" << node->name_hint << "\")";
 });
 
-TVM_REGISTER_GLOBAL("ir.Span").set_body_typed([](String source, int line, int column, int end_line,
+TVM_REGISTER_GLOBAL("ir.Span").set_body_typed([](String source, int line, int end_line, int column,
                                                  int end_column) {
-  return Span(source, line, column, end_line, end_column);
+  return Span(source, line, end_line, column, end_column);
 });
 
 TVM_REGISTER_GLOBAL("ir.IntImm").set_body_typed([](DataType dtype, int64_t value, Span span) {

@@ -37,9 +37,9 @@ class CallbackInstrumentNode final : public PassInstrumentNode {
   void RunAfterPass(const IRModule& mod, const PassInfo& info) const override {
     if (after.defined()) after(mod, info);
   }
-  TVM_DECLARE_NODE(CallbackInstrumentNode, PassInstrumentNode, "instrument.CallbackInstrument");
+  // Not a node with fields: saved without its callbacks it would be another instrument.
+  TVM_DECLARE_OBJECT(CallbackInstrumentNode, PassInstrumentNode, "instrument.CallbackInstrument");
 };
-TVM_REGISTER_NODE(CallbackInstrumentNode);
 
 /*! \brief Time spent in each pass, as a tree: passes run by a pass are its children. */
 class PassTimingNode final : public PassInstrumentNode {
@@ -108,26 +108,27 @@ class PassTimingNode final : public PassInstrumentNode {
   mutable std::vector<Entry*> open_;
 };
 
-/*! \brief Prints the module before or after passes with given names (all when empty). */
+/*! \brief Prints the module before and after passes with given names; absent names mean all. */
 class PrintInstrumentNode final : public PassInstrumentNode {
  public:
-  Array<String> pass_names;
-  bool after = false;
+  Optional<Array<String>> before, after;
 
   void RunBeforePass(const IRModule& mod, const PassInfo& info) const override {
-    if (!after) Print(mod, info, "before");
+    if (Selects(before, info)) LOG(INFO) << "before pass " << info->name << "\n" << mod;
   }
   void RunAfterPass(const IRModule& mod, const PassInfo& info) const override {
-    if (after) Print(mod, info, "after");
+    if (Selects(after, info)) LOG(INFO) << "after pass " << info->name << "\n" << mod;
   }
   TVM_DECLARE_NODE(PrintInstrumentNode, PassInstrumentNode, "instrument.PrintInstrument",
-                   Value(pass_names), Value(after));
+                   Value(before), Value(after));
 
  private:
-  void Print(const IRModule& mod, const PassInfo& info, const char* when) const {
-    bool selected = pass_names.empty();
-    for (const String& wanted : pass_names) selected |= wanted == info->name;
-    if (selected) LOG(INFO) << when << " pass " << info->name << "\n" << mod;
+  static bool Selects(const Optional<Array<String>>& names, const PassInfo& info) {
+    if (!names.defined()) return true;
+    for (const String& name : names.value()) {
+      if (name == info->name) return true;
+    }
+    return false;
   }
 };
 TVM_REGISTER_NODE(PrintInstrumentNode);
@@ -161,11 +162,11 @@ TVM_REGISTER_GLOBAL("instrument.RenderTimePassProfiles").set_body_typed([](PassI
 });
 
 TVM_REGISTER_GLOBAL("instrument.MakePrintInstrument")
-    .set_body_typed([](Array<String> pass_names, bool after) {
+    .set_body_typed([](String name, Optional<Array<String>> before, Optional<Array<String>> after) {
       auto node = make_object<PrintInstrumentNode>();
-      node->name = after ? "PrintAfter" : "PrintBefore";
-      node->pass_names = std::move(pass_names);
-      node->after = after;
+      node->name = std::move(name);
+      node->before = std::move(before);
+      node->after = std::move(after);
       return PassInstrument(ObjectPtr<Object>(node));
     });
 

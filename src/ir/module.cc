@@ -5,6 +5,17 @@ namespace tvm {
 
 TVM_REGISTER_NODE(IRModuleNode);
 
+TVM_REGISTER_NODE_CHECK(IRModuleNode, [](const IRModuleNode* node) {
+  for (const auto& [var, func] : node->functions) {
+    TVM_CHECK(var.defined() && func.defined(), ValueError) << "IRModule: a function is missing";
+    Optional<GlobalVar> named = node->global_var_map_.Get(var->name_hint);
+    TVM_CHECK(named.defined() && named.value().same_as(var), ValueError)
+        << "IRModule: the table of names does not lead to the function \"" << var->name_hint << '"';
+  }
+  TVM_CHECK(node->functions.size() == node->global_var_map_.size(), ValueError)
+      << "IRModule: the table of names has other functions than the module";
+});
+
 namespace {
 
 std::string KnownNames(const IRModuleNode* mod) {
@@ -143,6 +154,13 @@ TVM_REGISTER_GLOBAL("ir.Module_Remove").set_body_typed([](IRModule mod, GlobalVa
 
 TVM_REGISTER_GLOBAL("ir.Module_WithAttr").set_body_typed([](IRModule mod, String key, Any value) {
   mod.CopyOnWrite()->attrs = WithAttr(mod->attrs, key, value);
+  return mod;
+});
+
+TVM_REGISTER_GLOBAL("ir.Module_WithoutAttr").set_body_typed([](IRModule mod, String key) {
+  DictAttrs attrs = WithoutAttr(mod->attrs, key);
+  // No attributes has one form, so that equal modules compare equal.
+  mod.CopyOnWrite()->attrs = attrs.defined() && attrs->dict.empty() ? DictAttrs() : attrs;
   return mod;
 });
 

@@ -34,6 +34,21 @@ std::vector<PassContext>& ContextStack() {
   return stack;
 }
 
+// Characters to insert, delete or replace to turn one text into the other.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
 bool Contains(const Array<String>& names, const String& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -57,9 +72,9 @@ class ModulePassNode final : public PassNode {
         << "pass " << pass_info->name << " returned None; a pass returns an IRModule";
     return out;
   }
-  TVM_DECLARE_NODE(ModulePassNode, PassNode, "transform.ModulePass", Value(pass_info));
+  // Not a node with fields: saved without its function it would be another pass.
+  TVM_DECLARE_OBJECT(ModulePassNode, PassNode, "transform.ModulePass");
 };
-TVM_REGISTER_NODE(ModulePassNode);
 
 }  // namespace
 
@@ -103,10 +118,17 @@ Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
       auto it = table.options.find(key);
       if (it == table.options.end()) {
         std::ostringstream known;
-        for (const auto& item : table.options)
+        std::string nearest;
+        size_t distance = std::max<size_t>(key.size() / 2, 2);
+        for (const auto& item : table.options) {
           known << (known.tellp() > 0 ? ", " : "") << item.first;
-        TVM_FATAL(ValueError) << "PassContext: unknown option \"" << key
-                              << "\"; the options are: " << known.str();
+          if (size_t d = EditDistance(key, item.first); d < distance) {
+            distance = d;
+            nearest = "; did you mean \"" + item.first + '"';
+          }
+        }
+        TVM_FATAL(ValueError) << "PassContext: unknown option \"" << key << '"' << nearest
+                              << "; the options are: " << known.str();
       }
       option = it->second;
     }
@@ -120,9 +142,38 @@ Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
   return out;
 }
 
+namespace {
+
+// Instruments that were entered are left again when a later one fails to enter; after a failure the
+// context has no instruments, because their states no longer fit together.
+void EnterInstruments(PassContextNode* ctx) {
+  size_t entered = 0;
+  try {
+    for (const auto& instrument : ctx->instruments) {
+      instrument->EnterPassContext();
+      ++entered;
+    }
+  } catch (const Error&) {
+    auto instruments = std::exchange(ctx->instruments, {});
+    for (size_t i = 0; i < entered; ++i) instruments[i]->ExitPassContext();
+    throw;
+  }
+}
+
+void ExitInstruments(PassContextNode* ctx) {
+  try {
+    for (const auto& instrument : ctx->instruments) instrument->ExitPassContext();
+  } catch (const Error&) {
+    ctx->instruments = {};
+    throw;
+  }
+}
+
+}  // namespace
+
 void PassContext::EnterWithScope() const {
+  EnterInstruments(get());
   ContextStack().push_back(*this);
-  for (const auto& instrument : get()->instruments) instrument->EnterPassContext();
 }
 
 void PassContext::ExitWithScope() const {
@@ -130,7 +181,7 @@ void PassContext::ExitWithScope() const {
   ICHECK(!ContextStack().empty() && ContextStack().back().same_as(*this))
       << "PassContext scopes were left in another order than they were entered";
   ContextStack().pop_back();
-  for (const auto& instrument : get()->instruments) instrument->ExitPassContext();
+  ExitInstruments(get());
 }
 
 PassInfo::PassInfo(int opt_level, String name, Array<String> required) {
@@ -246,9 +297,9 @@ TVM_REGISTER_GLOBAL("transform.GetCurrentPassContext").set_body_typed([]() {
 
 TVM_REGISTER_GLOBAL("transform.OverrideInstruments")
     .set_body_typed([](PassContext ctx, Array<instrument::PassInstrument> instruments) {
-      for (const auto& instrument : ctx->instruments) instrument->ExitPassContext();
+      ExitInstruments(ctx.get());
       ctx->instruments = instruments;
-      for (const auto& instrument : ctx->instruments) instrument->EnterPassContext();
+      EnterInstruments(ctx.get());
     });
 
 TVM_REGISTER_GLOBAL("transform.ListConfigs").set_body_typed([]() {

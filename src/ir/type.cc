@@ -7,6 +7,7 @@ TVM_REGISTER_NODE(TypeNode);
 TVM_REGISTER_NODE(PrimTypeNode);
 TVM_REGISTER_NODE(PointerTypeNode);
 TVM_REGISTER_NODE(TupleTypeNode);
+TVM_REGISTER_NODE(TypeVarNode);
 TVM_REGISTER_NODE(FuncTypeNode);
 TVM_REGISTER_NODE(AnyTypeNode);
 
@@ -32,8 +33,16 @@ TupleType::TupleType(Array<Type> fields) {
 
 TupleType TupleType::Empty() { return TupleType(Array<Type>()); }
 
-FuncType::FuncType(Array<Type> arg_types, Type ret_type) {
+TypeVar::TypeVar(String name_hint, TypeKind kind) {
+  auto node = make_object<TypeVarNode>();
+  node->name_hint = std::move(name_hint);
+  node->kind = kind;
+  data_ = std::move(node);
+}
+
+FuncType::FuncType(Array<Type> arg_types, Type ret_type, Array<TypeVar> type_params) {
   auto node = make_object<FuncTypeNode>();
+  node->type_params = std::move(type_params);
   node->arg_types = std::move(arg_types);
   node->ret_type = std::move(ret_type);
   data_ = std::move(node);
@@ -51,8 +60,13 @@ TVM_REGISTER_GLOBAL("ir.TupleType").set_body_typed([](Array<Type> fields) {
   return TupleType(fields);
 });
 
-TVM_REGISTER_GLOBAL("ir.FuncType").set_body_typed([](Array<Type> args, Type ret) {
-  return FuncType(args, ret);
+TVM_REGISTER_GLOBAL("ir.TypeVar").set_body_typed([](String name, TypeKind kind) {
+  return TypeVar(name, kind);
 });
+
+TVM_REGISTER_GLOBAL("ir.FuncType")
+    .set_body_typed([](Array<Type> args, Type ret, Array<TypeVar> type_params) {
+      return FuncType(args, ret, type_params);
+    });
 
 }  // namespace tvm

@@ -184,9 +184,12 @@ class Parser {
           break;
         case 'u': {
           unsigned code = ParseHex4();
-          // Characters beyond the basic plane come as two halves.
-          if (code >= 0xd800 && code < 0xdc00 && AcceptWord("\\u")) {
-            code = 0x10000 + ((code - 0xd800) << 10) + (ParseHex4() - 0xdc00);
+          // Characters beyond the basic plane come as two halves, which alone are no character.
+          if (code >= 0xd800 && code < 0xe000) {
+            bool paired = code < 0xdc00 && AcceptWord("\\u");
+            unsigned low = paired ? ParseHex4() : 0;
+            if (low < 0xdc00 || low >= 0xe000) Fail("half of a character in a string");
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
           }
           AppendUtf8(code, &out);
           break;

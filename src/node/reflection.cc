@@ -65,12 +65,15 @@ ObjectRef MakeNode(const std::string& type_key,
   const TypeInfo* type = TypeInfo::Find(type_key);
   TVM_CHECK(type != nullptr, ValueError) << "there is no node type \"" << type_key << '"';
   const NodeReflection& reflection = NodeReflection::Require(type);
+  TVM_CHECK(reflection.create != nullptr, TypeError)
+      << "the node type " << type_key << " is abstract";
   ObjectPtr<Object> node = reflection.create();
   for (const auto& [name, value] : fields) {
     const FieldInfo* field = reflection.Find(name);
     TVM_CHECK(field != nullptr, ValueError) << type_key << " has no field \"" << name << '"';
     field->Set(node.get(), value);
   }
+  if (reflection.check) reflection.check(node.get());
   return ObjectRef(node);
 }
 
@@ -102,6 +105,29 @@ TVM_REGISTER_GLOBAL("node.MakeNode").set_body([](Args args, RetValue* ret) {
   for (int i = 1; i < args.size(); i += 2)
     fields.emplace_back(args[i].cast<std::string>(), args[i + 1]);
   *ret = MakeNode(args[0], fields);
+});
+
+/*! \brief Keys of all types whose fields are known, in the order the types were met. */
+TVM_REGISTER_GLOBAL("node.ListTypeKeys").set_body_typed([]() {
+  Array<String> keys;
+  for (uint32_t index = 0; index < TypeInfo::Count(); ++index) {
+    const TypeInfo* type = TypeInfo::FromIndex(index);
+    if (type->reflection != nullptr && type->reflection->collect_fields != nullptr) {
+      keys.push_back(type->key);
+    }
+  }
+  return keys;
+});
+
+/*! \brief Names and declared types of the fields of a type. */
+TVM_REGISTER_GLOBAL("node.ListFieldTypes").set_body_typed([](std::string type_key) {
+  const TypeInfo* type = TypeInfo::Find(type_key);
+  TVM_CHECK(type != nullptr, ValueError) << "there is no node type \"" << type_key << '"';
+  Map<String, String> types;
+  for (const FieldInfo& field : NodeReflection::Require(type).fields()) {
+    types.Set(field.name, field.type_name());
+  }
+  return types;
 });
 
 TVM_REGISTER_GLOBAL("node.CopyNode").set_body_typed([](ObjectRef node) { return CopyNode(node); });

@@ -1,6 +1,7 @@
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/stack_guard.h>
 
 #include <charconv>
 #include <sstream>
@@ -72,6 +73,7 @@ void ReprPrinter::Print(const Any& value) {
     default:
       break;
   }
+  runtime::CheckStack();
   const Object* node = value.object();
   for (const auto* type = node->type_info(); type != nullptr; type = type->parent) {
     if (type->reflection != nullptr && type->reflection->repr) {

@@ -11,6 +11,7 @@
  */
 #include <tvm/node/serialization.h>
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/stack_guard.h>
 
 #include <cmath>
 #include <limits>
@@ -110,7 +111,13 @@ class Saver {
   }
 
   int64_t SaveNode(const Object* node) {
-    if (auto it = index_.find(node); it != index_.end()) return it->second;
+    if (auto it = index_.find(node); it != index_.end()) {
+      TVM_CHECK(it->second != kUnfinished, ValueError)
+          << "SaveJSON: the graph has a cycle through an object of type " << node->GetTypeKey();
+      return it->second;
+    }
+    runtime::CheckStack();
+    index_.emplace(node, kUnfinished);
     ObjectValue out;
     out.emplace_back("type", Value(node->GetTypeKey()));
     if (node->IsInstance<ArrayNode>()) {
@@ -145,7 +152,7 @@ class Saver {
     // After its children: what a node refers to always has a lower index.
     nodes_.emplace_back(std::move(out));
     auto index = static_cast<int64_t>(nodes_.size() - 1);
-    index_.emplace(node, index);
+    index_[node] = index;
     return index;
   }
 
@@ -160,6 +167,8 @@ class Saver {
     return Value(std::move(out));
   }
 
+  // Index of a node whose children are being saved.
+  static constexpr int64_t kUnfinished = -1;
   ArrayValue nodes_;
   std::unordered_map<const Object*, int64_t> index_;
 };
@@ -168,6 +177,11 @@ class Loader {
  public:
   Any Load(const std::string& text) {
     Value document = Value::Parse(text);
+    // Other writers of node graphs put a version of their own elsewhere, or none.
+    TVM_CHECK(document.as<ObjectValue>() == nullptr || document.Find("version") != nullptr,
+              ValueError)
+        << "LoadJSON: the text says no format \"version\": it was written by another program or an "
+        << "older one; this build reads version " << kFormatVersion;
     int64_t version = document.At("version", "the document").Expect<int64_t>("\"version\"");
     TVM_CHECK(version == kFormatVersion, ValueError)
         << "LoadJSON: the text has format version " << version << ", this build reads version "
@@ -176,7 +190,13 @@ class Loader {
     nodes_.reserve(nodes.size());
     for (const Value& node : nodes) {
       where_ = "node " + std::to_string(nodes_.size());
-      nodes_.push_back(LoadNode(node));
+      try {
+        nodes_.push_back(LoadNode(node));
+      } catch (const Error& error) {
+        // Constructors and conversions do not know which node they were called for.
+        if (error.message().find("JSON: ") < 5) throw;
+        TVM_FATAL(ValueError) << "LoadJSON: " << where_ << ": " << error.message();
+      }
     }
     where_ = "\"root\"";
     return LoadValue(document.At("root", "the document"));
@@ -200,12 +220,18 @@ class Loader {
           << ", which does not come before it";
       return nodes_[static_cast<size_t>(index)];
     }
-    if (tag == "dtype") return Any(DataType::FromString(payload.Expect<std::string>(where_)));
+    if (tag == "dtype") return Any(LoadDataType(payload));
     if (tag == "device") {
       const auto& pair = payload.Expect<ArrayValue>(where_);
       TVM_CHECK(pair.size() == 2, ValueError) << "LoadJSON: " << where_ << ": bad device";
-      return Any(Device{static_cast<int32_t>(pair[0].Expect<int64_t>(where_)),
-                        static_cast<int32_t>(pair[1].Expect<int64_t>(where_))});
+      int32_t numbers[2];
+      for (int i = 0; i < 2; ++i) {
+        int64_t number = pair[i].Expect<int64_t>(where_);
+        TVM_CHECK(number >= 0 && number <= std::numeric_limits<int32_t>::max(), ValueError)
+            << "LoadJSON: " << where_ << ": " << number << " is no part of a device";
+        numbers[i] = static_cast<int32_t>(number);
+      }
+      return Any(Device{numbers[0], numbers[1]});
     }
     if (tag == "float") {
       const auto& name = payload.Expect<std::string>(where_);
@@ -216,6 +242,15 @@ class Loader {
     }
     TVM_FATAL(ValueError) << "LoadJSON: " << where_ << ": cannot read a value tagged \"" << tag
                           << '"';
+  }
+
+  DataType LoadDataType(const Value& value) const {
+    const auto& name = value.Expect<std::string>(where_);
+    try {
+      return DataType::FromString(name);
+    } catch (const Error& error) {
+      TVM_FATAL(ValueError) << "LoadJSON: " << where_ << ": " << error.message();
+    }
   }
 
   Any LoadNode(const Value& value) {
@@ -268,6 +303,7 @@ class Loader {
     }
     TVM_CHECK(known == fields.size(), ValueError)
         << "LoadJSON: " << where_ << " has fields this build does not know";
+    if (type->reflection->check) type->reflection->check(node.get());
     return ObjectRef(node);
   }
 
@@ -276,18 +312,17 @@ class Loader {
     for (const Value& extent : value.At("shape", where_).Expect<ArrayValue>(where_)) {
       shape.push_back(extent.Expect<int64_t>(where_));
     }
-    const auto& dtype = value.At("dtype", where_).Expect<std::string>(where_);
+    DataType dtype = LoadDataType(value.At("dtype", where_));
     std::string bytes = FromHex(value.At("bytes", where_).Expect<std::string>(where_), where_);
     // Before allocating: a wrong shape must not ask for more memory than the text has data.
-    size_t expected = runtime::GetElementBytes(DataType::FromString(dtype));
+    size_t expected = runtime::GetElementBytes(dtype);
     for (int64_t extent : shape) {
-      TVM_CHECK(extent >= 0 && (extent == 0 || expected <= bytes.size()), ValueError)
+      TVM_CHECK(extent >= 0 && !__builtin_mul_overflow(expected, extent, &expected), ValueError)
           << "LoadJSON: " << where_ << ": the shape does not match the data";
-      expected *= static_cast<size_t>(extent);
     }
     TVM_CHECK(expected == bytes.size(), ValueError)
         << "LoadJSON: " << where_ << ": the shape does not match the data";
-    NDArray array = NDArray::Empty(shape, DataType::FromString(dtype), Device{kDLCPU, 0});
+    NDArray array = NDArray::Empty(shape, dtype, Device{kDLCPU, 0});
     array.CopyFromBytes(bytes.data(), bytes.size());
     return array;
   }

@@ -2,6 +2,7 @@
 #include <tvm/node/structural_equal.h>
 #include <tvm/node/structural_hash.h>
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/stack_guard.h>
 
 #include <cstring>
 #include <unordered_map>
@@ -34,6 +35,7 @@ class EqualFinder {
   }
 
   bool EqualObject(const Object* lhs, const Object* rhs, bool binding) {
+    runtime::CheckStack();
     if (lhs->type_info() != rhs->type_info()) {
       return Differ("type " + lhs->GetTypeKey() + " vs. " + rhs->GetTypeKey());
     }

@@ -1,5 +1,6 @@
 #include <tvm/node/structural_hash.h>
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/stack_guard.h>
 
 #include <algorithm>
 #include <string_view>
@@ -37,6 +38,7 @@ class Hasher {
 
   uint64_t HashObject(const Object* node, bool binding) {
     if (auto it = memo_.find(node); it != memo_.end()) return it->second;
+    runtime::CheckStack();
     uint64_t hash = HashContents(node, binding);
     memo_.emplace(node, hash);
     return hash;

@@ -39,7 +39,9 @@ DataType DataType::FromString(const std::string& text) {
     int lanes = 1;
     if (at != end && *at >= '0' && *at <= '9') {
       if (kind == "bool") ThrowBadType(text);
-      at = std::from_chars(at, end, bits).ptr;
+      auto parsed = std::from_chars(at, end, bits);
+      if (parsed.ec != std::errc()) ThrowBadType(text);
+      at = parsed.ptr;
     }
     if (at != end && *at == 'x') {
       auto parsed = std::from_chars(at + 1, end, lanes);

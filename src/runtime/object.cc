@@ -68,6 +68,39 @@ const TypeInfo* TypeInfo::GetOrAlloc(const char* key, const TypeInfo* parent) {
   return TypeTable::Global().GetOrAlloc(key, parent);
 }
 
+void ThrowNullReference(const char* type_key) {
+  TVM_FATAL(ValueError) << "None where an object of type " << type_key << " is needed";
+}
+
+void Object::Destroy() const {
+  // The owner of a long chain would delete it by recursion. Beyond this depth objects wait for
+  // the outermost deletion; the list lives only as long as it is needed, because objects are
+  // also deleted while a thread ends.
+  constexpr int kMaxNested = 256;
+  struct Nesting {
+    int depth;
+    std::vector<const Object*>* waiting;
+  };
+  thread_local Nesting nesting{0, nullptr};
+  if (nesting.depth >= kMaxNested) {
+    if (nesting.waiting == nullptr) nesting.waiting = new std::vector<const Object*>();
+    nesting.waiting->push_back(this);
+    return;
+  }
+  ++nesting.depth;
+  delete this;
+  --nesting.depth;
+  if (nesting.depth != 0 || nesting.waiting == nullptr) return;
+  nesting.depth = 1;
+  while (!nesting.waiting->empty()) {
+    const Object* next = nesting.waiting->back();
+    nesting.waiting->pop_back();
+    delete next;
+  }
+  delete std::exchange(nesting.waiting, nullptr);
+  nesting.depth = 0;
+}
+
 const TypeInfo* TypeInfo::Find(std::string_view key) { return TypeTable::Global().Find(key); }
 
 const TypeInfo* TypeInfo::FromIndex(uint32_t index) { return TypeTable::Global().FromIndex(index); }

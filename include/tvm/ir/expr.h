@@ -43,7 +43,7 @@ class PrimExpr : public BaseExpr {
   template <std::floating_point T>
   PrimExpr(T value) : PrimExpr(FromFloat(static_cast<double>(value))) {}
 
-  DataType dtype() const { return get()->dtype; }
+  DataType dtype() const { return (*this)->dtype; }
 
   /*! \brief Literals, and objects that stand for an expression (see RegisterConversion). */
   TVM_DLL static std::optional<PrimExpr> FromAny(const Any& value);

@@ -49,7 +49,7 @@ class IRModule : public ObjectRef {
 
   using ContainerType = IRModuleNode;
   IRModuleNode* get() const { return static_cast<IRModuleNode*>(data_.get()); }
-  IRModuleNode* operator->() const { return get(); }
+  IRModuleNode* operator->() const { return ::tvm::runtime::NotNull(get()); }
   /*! \brief A node to write, copied first if shared. */
   IRModuleNode* CopyOnWrite() {
     if (!data_.unique()) data_ = make_object<IRModuleNode>(*get());

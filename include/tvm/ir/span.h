@@ -9,17 +9,17 @@
 
 namespace tvm {
 
-/*! \brief A stretch of text; lines and columns count from 1. */
+/*! \brief A stretch of text; lines and columns count from 1, ends are included. */
 class SpanNode : public Object {
  public:
   String source_name;
-  int line = 0, column = 0, end_line = 0, end_column = 0;
-  TVM_DECLARE_NODE(SpanNode, Object, "Span", Value(source_name), Value(line), Value(column),
-                   Value(end_line), Value(end_column));
+  int line = 0, end_line = 0, column = 0, end_column = 0;
+  TVM_DECLARE_NODE(SpanNode, Object, "Span", Value(source_name), Value(line), Value(end_line),
+                   Value(column), Value(end_column));
 };
 class Span : public ObjectRef {
  public:
-  TVM_DLL Span(String source_name, int line, int column, int end_line, int end_column);
+  TVM_DLL Span(String source_name, int line, int end_line, int column, int end_column);
   TVM_DEFINE_REF(Span, ObjectRef, SpanNode);
 };
 

@@ -64,15 +64,35 @@ inline bool IsVoidType(const Type& type) {
   return tuple != nullptr && tuple->fields.empty();
 }
 
+/*! \brief What a type parameter stands for. */
+enum class TypeKind : int { kType = 0, kShapeVar = 1, kBaseType = 2, kConstraint = 4 };
+
+/*! \brief A type parameter; the variable of types that a FuncType binds. */
+class TypeVarNode : public TypeNode {
+ public:
+  static constexpr bool kIsVariable = true;
+  String name_hint;
+  TypeKind kind = TypeKind::kType;
+  TVM_DECLARE_NODE(TypeVarNode, TypeNode, "TypeVar", Ignore(name_hint), Value(kind));
+};
+class TypeVar : public Type {
+ public:
+  TVM_DLL TypeVar(String name_hint, TypeKind kind = TypeKind::kType);
+  TVM_DEFINE_REF(TypeVar, Type, TypeVarNode);
+};
+
+/*! \brief From argument types to a result type, for every choice of the type parameters. */
 class FuncTypeNode : public TypeNode {
  public:
+  Array<TypeVar> type_params;
   Array<Type> arg_types;
   Type ret_type;
-  TVM_DECLARE_NODE(FuncTypeNode, TypeNode, "FuncType", Value(arg_types), Value(ret_type));
+  TVM_DECLARE_NODE(FuncTypeNode, TypeNode, "FuncType", Bind(type_params), Value(arg_types),
+                   Value(ret_type));
 };
 class FuncType : public Type {
  public:
-  TVM_DLL FuncType(Array<Type> arg_types, Type ret_type);
+  TVM_DLL FuncType(Array<Type> arg_types, Type ret_type, Array<TypeVar> type_params = {});
   TVM_DEFINE_REF(FuncType, Type, FuncTypeNode);
 };
 

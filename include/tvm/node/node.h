@@ -53,13 +53,22 @@
   }
 
 /*! \brief A base class that is never itself the type of an object. */
-#define TVM_DECLARE_ABSTRACT_NODE(NodeName, ParentName, Key, ...) \
-  TVM_DECLARE_NODE(NodeName, ParentName, Key __VA_OPT__(, ) __VA_ARGS__)
+#define TVM_DECLARE_ABSTRACT_NODE(NodeName, ParentName, Key, ...)        \
+  TVM_DECLARE_NODE(NodeName, ParentName, Key __VA_OPT__(, ) __VA_ARGS__) \
+  using _Abstract = NodeName;
 
 /*! \brief Enter a node's fields in the reflection table. In one source file. */
 #define TVM_REGISTER_NODE(NodeName)                                       \
   [[maybe_unused]] static const bool TVM_CONCAT(tvm_node_, __COUNTER__) = \
       ::tvm::detail::RegisterNode<NodeName>()
+
+/*!
+ * \brief What constructors demand of a node, for nodes that are made from JSON or by MakeNode: a
+ * function of the node that raises. Usually it calls the constructor.
+ */
+#define TVM_REGISTER_NODE_CHECK(NodeName, ...)                             \
+  [[maybe_unused]] static const bool TVM_CONCAT(tvm_check_, __COUNTER__) = \
+      ::tvm::detail::RegisterNodeCheck<NodeName>(__VA_ARGS__)
 
 namespace tvm {
 

@@ -63,6 +63,8 @@ struct NodeReflection {
   std::string (*name_of)(const Object*) = nullptr;
   ObjectPtr<Object> (*find_named)(const std::string&) = nullptr;
   std::function<void(const Object*, ReprPrinter*)> repr;
+  /*! \brief Raises if the fields do not fit together; asked of nodes made field by field. */
+  std::function<void(const Object*)> check;
 
   /*! \brief The entry of a type, made if missing. Only for registration. */
   TVM_DLL static NodeReflection* Mutable(const runtime::TypeInfo* type);
@@ -111,13 +113,24 @@ struct FieldCollector {
   }
 };
 
+/*! \brief Whether the class itself, not one above it, says TVM_DECLARE_ABSTRACT_NODE. */
+template <typename Node>
+constexpr bool IsDeclaredAbstract() {
+  if constexpr (requires { typename Node::_Abstract; }) {
+    return std::is_same_v<Node, typename Node::_Abstract>;
+  }
+  return false;
+}
+
 template <typename Node>
 bool RegisterNode() {
   static_assert(std::is_same_v<Node, typename Node::_Self>,
                 "TVM_REGISTER_NODE: the class has no TVM_DECLARE_NODE of its own");
   NodeReflection* reflection = NodeReflection::Mutable(Node::StaticTypeInfo());
   if constexpr (!std::is_abstract_v<Node> && std::is_default_constructible_v<Node>) {
-    reflection->create = []() -> ObjectPtr<Object> { return make_object<Node>(); };
+    if constexpr (!IsDeclaredAbstract<Node>()) {
+      reflection->create = []() -> ObjectPtr<Object> { return make_object<Node>(); };
+    }
     reflection->collect_fields = [](std::vector<FieldInfo>* out) {
       ObjectPtr<Node> prototype = make_object<Node>();
       Node::VisitFields(prototype.get(), FieldCollector{prototype.get(), out});
@@ -129,6 +142,14 @@ bool RegisterNode() {
     };
   }
   if constexpr (requires { Node::kIsVariable; }) reflection->is_variable = Node::kIsVariable;
+  return true;
+}
+
+template <typename Node, typename Check>
+bool RegisterNodeCheck(Check check) {
+  NodeReflection::Mutable(Node::StaticTypeInfo())->check = [check](const Object* node) {
+    check(static_cast<const Node*>(node));
+  };
   return true;
 }
 

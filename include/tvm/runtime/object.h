@@ -104,10 +104,12 @@ class TVM_DLL Object {
 
   void IncRef() const { ref_count_.fetch_add(1, std::memory_order_relaxed); }
   void DecRef() const {
-    if (ref_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (ref_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy();
   }
 
  private:
+  // Deletes this object, or puts it off when many deletions are already nested.
+  void Destroy() const;
   template <typename T, typename... CtorArgs>
   friend auto make_object(CtorArgs&&... args);
 
@@ -166,6 +168,16 @@ auto make_object(CtorArgs&&... args) {
   return ObjectPtr<T>(ptr);
 }
 
+/*! \brief Raise the ValueError of a member access through a null reference. */
+[[noreturn]] TVM_DLL void ThrowNullReference(const char* type_key);
+
+/*! \brief `node`, which must be there: Python's None and data read from text reach every field. */
+template <typename Node>
+Node* NotNull(Node* node) {
+  if (__builtin_expect(node == nullptr, 0)) ThrowNullReference(Node::_type_key);
+  return node;
+}
+
 /*! \brief Nullable reference to an object; all references have the size of a pointer. */
 class ObjectRef {
  public:
@@ -181,7 +193,7 @@ class ObjectRef {
   bool operator!=(const ObjectRef& other) const { return !(data_ == other.data_); }
   bool operator<(const ObjectRef& other) const { return data_.get() < other.data_.get(); }
   const Object* get() const { return data_.get(); }
-  const Object* operator->() const { return get(); }
+  const Object* operator->() const { return NotNull(get()); }
   int use_count() const { return data_.use_count(); }
   bool unique() const { return data_.unique(); }
 
@@ -216,13 +228,13 @@ class ObjectRef {
 #define TVM_DEFINE_REF(TypeName, ParentType, NodeType)                                    \
   TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                                  \
   const NodeType* get() const { return static_cast<const NodeType*>(this->data_.get()); } \
-  const NodeType* operator->() const { return get(); }
+  const NodeType* operator->() const { return ::tvm::runtime::NotNull(get()); }
 
 /*! \brief Members of a reference class whose node may be changed in place. */
 #define TVM_DEFINE_MUTABLE_REF(TypeName, ParentType, NodeType)                \
   TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)                      \
   NodeType* get() const { return static_cast<NodeType*>(this->data_.get()); } \
-  NodeType* operator->() const { return get(); }
+  NodeType* operator->() const { return ::tvm::runtime::NotNull(get()); }
 
 /*! \brief As TVM_DEFINE_REF, with CopyOnWrite(): a node to write, copied first if shared. */
 #define TVM_DEFINE_REF_COW(TypeName, ParentType, NodeType)         \

@@ -167,7 +167,7 @@ class Stage : public ObjectRef {
 
   TVM_DEFINE_REF_COMMON_(Stage, ObjectRef, StageNode);
   StageNode* get() const;
-  StageNode* operator->() const { return get(); }
+  StageNode* operator->() const { return ::tvm::runtime::NotNull(get()); }
 };
 
 class StageNode : public Object {

@@ -5,6 +5,7 @@
 #ifndef TVM_TIR_EXPR_FUNCTOR_H_
 #define TVM_TIR_EXPR_FUNCTOR_H_
 
+#include <tvm/runtime/stack_guard.h>
 #include <tvm/tir/expr.h>
 
 #include <utility>
@@ -41,6 +42,7 @@ class ExprFunctor<R(const PrimExpr& n, Args...)> {
   virtual R VisitExpr(const PrimExpr& n, Args... args) {
     static const std::vector<Dispatch> table = MakeTable();
     ICHECK(n.defined()) << "visit of an undefined expression";
+    runtime::CheckStack();
     const Object* node = n.get();
     uint32_t index = node->type_index();
     if (index >= table.size() || table[index] == nullptr) {

@@ -12,7 +12,8 @@ namespace tir {
 
 class StmtNode : public Object {
  public:
-  TVM_DECLARE_ABSTRACT_NODE(StmtNode, Object, "tir.Stmt");
+  mutable Span span;
+  TVM_DECLARE_ABSTRACT_NODE(StmtNode, Object, "tir.Stmt", Ignore(span));
 };
 
 class Stmt : public ObjectRef {

@@ -36,6 +36,7 @@ class StmtFunctor<R(const Stmt& n, Args...)> {
   virtual R VisitStmt(const Stmt& n, Args... args) {
     static const std::vector<Dispatch> table = MakeTable();
     ICHECK(n.defined()) << "visit of an undefined statement";
+    runtime::CheckStack();
     const Object* node = n.get();
     uint32_t index = node->type_index();
     if (index >= table.size() || table[index] == nullptr) {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from . import _ffi_api, instrument, transform
+from . import _ffi_api, diagnostics, instrument, transform
 from .attrs import Attrs, DictAttrs
 from .base import (
     Node,
+    SourceName,
     Span,
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -20,7 +21,16 @@ from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayE
 from .function import BaseFunc, CallingConv
 from .module import IRModule
 from .op import Op, register_op, register_op_attr
-from .type import FuncType, PointerType, PrimType, TupleType, Type
+from .type import (
+    FuncType,
+    PointerType,
+    PrimType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeKind,
+    TypeVar,
+)
 
 __all__ = [
     "Array",
@@ -42,10 +52,15 @@ __all__ = [
     "PrimType",
     "Range",
     "RelayExpr",
+    "SourceName",
     "Span",
+    "TensorType",
     "TupleType",
     "Type",
+    "TypeKind",
+    "TypeVar",
     "assert_structural_equal",
+    "diagnostics",
     "get_first_structural_mismatch",
     "instrument",
     "load_json",

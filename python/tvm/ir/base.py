@@ -13,6 +13,7 @@ from . import _ffi_api
 
 __all__ = [
     "Node",
+    "SourceName",
     "Span",
     "assert_structural_equal",
     "get_first_structural_mismatch",
@@ -26,16 +27,30 @@ __all__ = [
 Node = Object
 
 
+class SourceName(str):
+    """Name of a source text, usually the path of a file."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return str(self)
+
+
 @tvm._ffi.register_object("Span")
 class Span(Object):
-    """A stretch of source text; lines and columns count from 1."""
+    """A stretch of source text; lines and columns count from 1 and the ends are included."""
 
     def __init__(
-        self, source_name: str, line: int, column: int, end_line: int, end_column: int
+        self, source_name: str, line: int, end_line: int, column: int, end_column: int
     ) -> None:
         self.__init_handle_by_constructor__(
-            _ffi_api.Span, source_name, line, column, end_line, end_column
+            _ffi_api.Span, str(source_name), line, end_line, column, end_column
         )
+
+    @property
+    def source_name(self) -> SourceName:
+        return SourceName(_ffi_node_api.GetField(self, "source_name"))
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:

@@ -10,6 +10,7 @@ import tvm._ffi
 
 from . import _ffi_api
 from .expr import RelayExpr
+from .script_text import Scriptable
 
 __all__ = ["BaseFunc", "CallingConv"]
 
@@ -23,7 +24,7 @@ class CallingConv(IntEnum):
 
 
 @tvm._ffi.register_object("BaseFunc")
-class BaseFunc(RelayExpr):
+class BaseFunc(RelayExpr, Scriptable):
     """A function with attributes; `attrs` is None when there are none."""
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import tvm._ffi
@@ -11,10 +14,14 @@ from tvm.runtime import Object
 from . import _ffi_instrument_api as _ffi_api
 
 __all__ = [
+    "DumpIR",
     "PassInstrument",
+    "PassPrintingInstrument",
     "PassTimingInstrument",
     "PrintAfter",
+    "PrintAfterAll",
     "PrintBefore",
+    "PrintBeforeAll",
     "pass_instrument",
 ]
 
@@ -71,18 +78,71 @@ class PassTimingInstrument(PassInstrument):
 
 
 @tvm._ffi.register_object("instrument.PrintInstrument")
-class _PrintInstrument(PassInstrument):
-    """Prints modules to stderr around passes."""
+class PassPrintingInstrument(PassInstrument):
+    """Prints modules to stderr around passes.
 
-    def __init__(self, pass_names: Sequence[str], after: bool) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.MakePrintInstrument, list(pass_names), after)
+    Parameters
+    ----------
+    print_before_pass_names : passes to print the module before; None means all.
+    print_after_pass_names : passes to print the module after; None means all.
+    """
+
+    def __init__(
+        self,
+        print_before_pass_names: Sequence[str] | None = (),
+        print_after_pass_names: Sequence[str] | None = (),
+    ) -> None:
+        def listed(names: Sequence[str] | None) -> list[str] | None:
+            return None if names is None else list(names)
+
+        self.__init_handle_by_constructor__(
+            _ffi_api.MakePrintInstrument,
+            type(self).__name__,
+            listed(print_before_pass_names),
+            listed(print_after_pass_names),
+        )
 
 
 def PrintBefore(*pass_names: str) -> PassInstrument:
     """An instrument that prints the module before the named passes (before all if none)."""
-    return _PrintInstrument(pass_names, after=False)
+    return PassPrintingInstrument(pass_names or None, ())
 
 
 def PrintAfter(*pass_names: str) -> PassInstrument:
     """An instrument that prints the module after the named passes (after all if none)."""
-    return _PrintInstrument(pass_names, after=True)
+    return PassPrintingInstrument((), pass_names or None)
+
+
+def PrintBeforeAll() -> PassInstrument:
+    """An instrument that prints the module before every pass."""
+    return PassPrintingInstrument(None, ())
+
+
+def PrintAfterAll() -> PassInstrument:
+    """An instrument that prints the module after every pass."""
+    return PassPrintingInstrument((), None)
+
+
+@pass_instrument
+class DumpIR:
+    """Writes the module after every pass to a file of its own, numbered in the order of passes.
+
+    Parameters
+    ----------
+    dump_dir : folder of the files, made if missing.
+    refresh : delete the folder's files of an earlier run first.
+    """
+
+    def __init__(self, dump_dir: str | os.PathLike[str], refresh: bool = False) -> None:
+        self._folder = Path(dump_dir)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if refresh:
+            for old in self._folder.glob("[0-9][0-9][0-9]_*.py"):
+                old.unlink()
+        self._count = 0
+
+    def run_after_pass(self, mod: Any, info: Any) -> None:
+        name = re.sub(r"[^\w.-]+", "_", str(info.name))
+        path = self._folder / f"{self._count:03d}_{name}.py"
+        path.write_text(mod.script() + "\n", encoding="utf-8")
+        self._count += 1

@@ -11,12 +11,13 @@ from tvm.runtime import Object
 from . import _ffi_api
 from .expr import GlobalVar
 from .function import BaseFunc
+from .script_text import Scriptable
 
 __all__ = ["IRModule"]
 
 
 @tvm._ffi.register_object("IRModule")
-class IRModule(Object):
+class IRModule(Object, Scriptable):
     """A module of functions.
 
     Parameters
@@ -95,16 +96,25 @@ class IRModule(Object):
         """A copy with one attribute set."""
         return _ffi_api.Module_WithAttr(self, key, value)
 
+    def without_attr(self, key: str) -> IRModule:
+        """A copy without an attribute."""
+        return _ffi_api.Module_WithoutAttr(self, key)
+
+    def with_attrs(self, attrs: Mapping[str, Any]) -> IRModule:
+        """A copy with the attributes of a mapping set."""
+        result = self
+        for key, value in attrs.items():
+            result = result.with_attr(key, value)
+        return result
+
+    def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
+        """Variables and functions, sorted by name."""
+        return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+
+    def clone(self) -> IRModule:
+        """A module of the same functions that may be changed on its own."""
+        return self.__copy__()
+
     def get_attr(self, key: str) -> Any:
         """An attribute, or None."""
         return None if self.attrs is None else self.attrs.get(key)
-
-    def script(self) -> str:
-        """The program as text."""
-        return str(self)
-
-    astext = script
-
-    def show(self) -> None:
-        """Print the program."""
-        print(self.script())

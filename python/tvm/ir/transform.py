@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import tvm._ffi
+from tvm import error
 from tvm.runtime import Object
 
 from . import _ffi_transform_api as _ffi_api
@@ -15,6 +17,7 @@ from .instrument import PassInstrument
 from .module import IRModule
 
 __all__ = [
+    "ApplyPassToFunction",
     "ModulePass",
     "Pass",
     "PassContext",
@@ -136,7 +139,7 @@ def module_pass(
     """A pass from a function ``(IRModule, PassContext) -> IRModule``; usable as a decorator.
 
     A class is also accepted: its instances are passes, made with the arguments of its constructor
-    and run through its method ``transform_module``.
+    and run through its method ``transform_module``. Their other attributes are those of the class.
 
     >>> @tvm.ir.transform.module_pass(opt_level=1)
     ... def rename(mod, ctx):
@@ -152,14 +155,61 @@ def module_pass(
     return make if pass_func is None else make(pass_func)
 
 
-def _pass_class(cls: type, info: PassInfo) -> Callable[..., Pass]:
-    def create(*args: Any, **kwargs: Any) -> Pass:
-        instance = cls(*args, **kwargs)
-        return _ffi_api.MakeModulePass(instance.transform_module, info)
+def _pass_class(cls: type, info: PassInfo) -> type[ModulePass]:
+    class PythonPass(ModulePass):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            worker = cls(*args, **kwargs)
+            # The function, not the pass, is what C++ keeps: a bound method would be a cycle.
+            self.__init_handle_by_constructor__(
+                _ffi_api.MakeModulePass, lambda mod, ctx: worker.transform_module(mod, ctx), info
+            )
+            self.worker = worker
 
-    create.__name__ = cls.__name__
-    create.__doc__ = cls.__doc__
-    return create
+        def __getattr__(self, name: str) -> Any:
+            if name == "worker":
+                raise AttributeError(name)
+            return getattr(self.worker, name)
+
+    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(PythonPass, attribute, getattr(cls, attribute))
+    return PythonPass
+
+
+def ApplyPassToFunction(
+    transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False
+) -> Pass:
+    """A pass that runs `transform` on a module of only those functions whose whole name matches.
+
+    What `transform` does to them, adds or removes is then taken over into the module.
+
+    Raises
+    ------
+    ValueError : no name matches and `error_if_no_function_matches_regex` is set.
+    """
+    pattern = re.compile(func_name_regex)
+
+    def apply(mod: IRModule, ctx: PassContext) -> IRModule:
+        chosen = {
+            var: func for var, func in mod.functions.items() if pattern.fullmatch(var.name_hint)
+        }
+        if not chosen:
+            if error_if_no_function_matches_regex:
+                names = ", ".join(var.name_hint for var in mod.get_global_vars())
+                raise error.ValueError(
+                    f"ApplyPassToFunction: no function matches {func_name_regex!r}; "
+                    f"the functions are: {names or '(none)'}"
+                )
+            return mod
+        changed = transform(IRModule(chosen))
+        result = mod.clone()
+        for var in chosen:
+            if var not in changed:
+                del result[var]
+        result.update(changed)
+        return result
+
+    info = PassInfo(0, "ApplyPassToFunction")
+    return _ffi_api.MakeModulePass(apply, info)
 
 
 def PrintIR(header: str = "") -> Pass:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
 
-__all__ = ["FuncType", "PointerType", "PrimType", "TupleType", "Type"]
+__all__ = [
+    "FuncType",
+    "PointerType",
+    "PrimType",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeKind",
+    "TypeVar",
+]
 
 
 @tvm._ffi.register_object("Type")
@@ -50,9 +61,51 @@ class TupleType(Type):
         self.__init_handle_by_constructor__(_ffi_api.TupleType, list(fields))
 
 
+class TypeKind(IntEnum):
+    """What a type parameter stands for."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+
+
+@tvm._ffi.register_object("TypeVar")
+class TypeVar(Type):
+    """A type parameter of a FuncType."""
+
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.TypeVar, name_hint, int(kind))
+
+
+@tvm._ffi.register_object("relay.TensorType")
+class TensorType(Type):
+    """A tensor of a shape (extents may be expressions) and an element type."""
+
+    def __init__(self, shape: Sequence[Any], dtype: str = "float32") -> None:
+        self.__init_handle_by_constructor__(_ffi_api.TensorType, list(shape), dtype)
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as numbers.
+
+        Raises
+        ------
+        TypeError : an extent is not a constant.
+        """
+        return tuple(int(extent) for extent in self.shape)
+
+
 @tvm._ffi.register_object("FuncType")
 class FuncType(Type):
-    """A function from argument types to a result type."""
+    """A function from argument types to a result type, for every choice of `type_params`."""
 
-    def __init__(self, arg_types: Sequence[Type], ret_type: Type) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.FuncType, list(arg_types), ret_type)
+    def __init__(
+        self,
+        arg_types: Sequence[Type],
+        ret_type: Type,
+        type_params: Sequence[TypeVar] = (),
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.FuncType, list(arg_types), ret_type, list(type_params)
+        )

@@ -55,7 +55,3 @@ class PrimFunc(BaseFunc):
     def with_body(self, body: Stmt) -> PrimFunc:
         """The same function with another body."""
         return PrimFunc(self.params, body, self.ret_type, dict(self.buffer_map), self.attrs)
-
-    def script(self) -> str:
-        """The function as text."""
-        return repr(self)

@@ -81,6 +81,7 @@ def test_json_is_json_with_a_version():
     [
         (lambda d: d.update(version=2), "format version 2"),
         (lambda d: d.pop("nodes"), 'no member "nodes"'),
+        (lambda d: d.update(root="\ud83d"), "half of a character"),
         (lambda d: d["nodes"][2]["fields"].pop("min"), 'lacks the field "min"'),
         (lambda d: d["nodes"][2]["fields"].update(extra=1), "fields this build does not know"),
         (lambda d: d["nodes"][2]["fields"].update(min="x"), '"min" should be PrimExpr'),
