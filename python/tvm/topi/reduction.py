@@ -1,9 +1,7 @@
-"""Sums, means and maxima along dimensions."""
+"""Sums, extrema and their positions along dimensions."""
 
 from __future__ import annotations
 
-import builtins
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,38 +9,68 @@ from tvm import te, tir
 
 from . import tag
 from .broadcast import divide
-from .utils import const_shape, normalize_axes
+from .utils import (
+    Extent,
+    equal_const_int,
+    get_const_tuple,
+    is_constant,
+    normalize_axes,
+    ravel_index,
+    same_extent,
+)
+from .utils import (
+    prod as _product,
+)
 
-__all__ = ["max", "mean", "min", "sum"]
+__all__ = ["all", "any", "argmax", "argmin", "collapse_sum", "max", "mean", "min", "prod", "sum"]
 
 Axis = int | Sequence[int] | None
+
+_reduce_all = te.comm_reducer(lambda x, y: tir.all(x, y), lambda _: tir.const(True), name="all")
+_reduce_any = te.comm_reducer(lambda x, y: tir.any(x, y), lambda _: tir.const(False), name="any")
+
+
+class _Plan:
+    """Which dimensions a reduction drops, its loops, and where each element is read."""
+
+    def __init__(self, x: te.Tensor, axis: Axis, keepdims: bool) -> None:
+        self.shape = get_const_tuple(x.shape)
+        self.axes = normalize_axes(axis, len(self.shape))
+        self.loops = [te.reduce_axis((0, self.shape[k]), name=f"k{k}") for k in self.axes]
+        self.kept = [k for k in range(len(self.shape)) if keepdims or k not in self.axes]
+        self.out: list[Extent] = [1 if k in self.axes else self.shape[k] for k in self.kept]
+
+    def position(self, indices: Sequence[Any]) -> list[Any]:
+        position: list[Any] = [None] * len(self.shape)
+        for k, index in zip(self.kept, indices):
+            position[k] = index
+        for k, loop in zip(self.axes, self.loops):
+            position[k] = loop
+        return position
 
 
 def _reduce(
     x: te.Tensor, axis: Axis, keepdims: bool, reducer: Callable[..., Any], name: str
 ) -> te.Tensor:
-    shape = const_shape(x.shape)
-    axes = normalize_axes(axis, len(shape))
-    if not axes:
-        return te.compute(shape, lambda *i: x(*i), name=name, tag=tag.ELEMWISE)
-    reduced = [te.reduce_axis((0, shape[k]), name=f"k{k}") for k in axes]
-    kept = [k for k in range(len(shape)) if keepdims or k not in axes]
-
-    def body(*indices: tir.Var) -> tir.PrimExpr:
-        position: list[Any] = [None] * len(shape)
-        for k, index in zip(kept, indices):
-            position[k] = index
-        for k, index in zip(axes, reduced):
-            position[k] = index
-        return reducer(x(*position), axis=reduced)
-
-    out = [1 if k in axes else shape[k] for k in kept]
-    return te.compute(out, body, name=name, tag=tag.COMM_REDUCE)
+    plan = _Plan(x, axis, keepdims)
+    if not plan.axes:
+        return te.compute(plan.shape, lambda *i: x(*i), name=f"T_{name}", tag=tag.ELEMWISE)
+    return te.compute(
+        plan.out,
+        lambda *i: reducer(x(*plan.position(i)), axis=plan.loops),
+        name=f"T_{name}",
+        tag=tag.COMM_REDUCE,
+    )
 
 
 def sum(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Sum over the given dimensions, or over all for None."""
     return _reduce(x, axis, keepdims, te.sum, "sum")
+
+
+def prod(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+    """Product over the given dimensions, or over all for None."""
+    return _reduce(x, axis, keepdims, te.prod, "prod")
 
 
 def max(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
@@ -55,8 +83,103 @@ def min(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     return _reduce(x, axis, keepdims, te.min, "min")
 
 
+def all(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+    """Whether every element of a bool tensor holds, over the given dimensions."""
+    return _reduce(x, axis, keepdims, _reduce_all, "all")
+
+
+def any(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+    """Whether at least one element of a bool tensor holds, over the given dimensions."""
+    return _reduce(x, axis, keepdims, _reduce_any, "any")
+
+
 def mean(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Arithmetic mean over the given dimensions, or over all for None."""
-    shape = const_shape(x.shape)
-    count = math.prod(shape[k] for k in normalize_axes(axis, len(shape)))
-    return divide(sum(x, axis, keepdims), builtins.float(count))
+    plan = _Plan(x, axis, keepdims)
+    count = _product(plan.shape[k] for k in plan.axes)
+    return divide(sum(x, axis, keepdims), float(count) if is_constant(count) else count)
+
+
+def _arg_reduce(
+    x: te.Tensor, axis: Axis, keepdims: bool, select_last: bool, largest: bool, name: str
+) -> te.Tensor:
+    def better(a: Any, b: Any) -> Any:
+        beats = a[1] > b[1] if largest else a[1] < b[1]
+        if select_last:
+            return tir.any(beats, tir.all(a[1] == b[1], a[0] > b[0]))
+        # Partial results may be combined in any order, so equal values compare their positions;
+        # an identity's position, -1, loses to every other.
+        first = tir.all(a[0] >= 0, tir.any(b[0] < 0, a[0] < b[0]))
+        return tir.any(beats, tir.all(a[1] == b[1], first))
+
+    def combine(a: Any, b: Any) -> tuple[Any, Any]:
+        takes = better(a, b)
+        return tir.Select(takes, a[0], b[0]), tir.Select(takes, a[1], b[1])
+
+    def identity(index: str, value: str) -> tuple[Any, Any]:
+        worst = tir.min_value(value) if largest else tir.max_value(value)
+        return tir.const(-1, index), worst
+
+    reducer = te.comm_reducer(combine, identity, name=name)
+    plan = _Plan(x, axis, keepdims)
+    reduced = [plan.shape[k] for k in plan.axes]
+
+    def body(*indices: Any) -> Any:
+        flat = ravel_index([loop.var for loop in plan.loops], reduced)
+        return reducer((tir.convert(flat), x(*plan.position(indices))), axis=plan.loops)
+
+    index, _ = te.compute(plan.out, body, name=f"T_{name}_pair", tag=tag.COMM_REDUCE_IDX)
+    return te.compute(plan.out, lambda *i: index(*i), name=f"T_{name}", tag=tag.ELEMWISE)
+
+
+def argmax(
+    x: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+) -> te.Tensor:
+    """Position of the largest element over the given dimensions, or over all for None; int32.
+
+    Parameters
+    ----------
+    axis : of several, the position is row-major over them.
+    select_last_index : of equal elements, take the last instead of the first.
+    """
+    return _arg_reduce(x, axis, keepdims, select_last_index, True, "argmax")
+
+
+def argmin(
+    x: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+) -> te.Tensor:
+    """Position of the smallest element; arguments as in :func:`argmax`."""
+    return _arg_reduce(x, axis, keepdims, select_last_index, False, "argmin")
+
+
+def collapse_sum(x: te.Tensor, target_shape: Sequence[Extent]) -> te.Tensor:
+    """Sum of x over the dimensions that broadcasting ``target_shape`` to its shape repeats.
+
+    Raises
+    ------
+    ValueError : ``target_shape`` does not broadcast to the shape of x.
+    """
+    shape, target = get_const_tuple(x.shape), get_const_tuple(target_shape)
+    leading = len(shape) - len(target)
+    padded = (1,) * leading + target
+    fits = leading >= 0 and not [
+        k
+        for k, extent in enumerate(padded)
+        if not equal_const_int(extent, 1) and not same_extent(extent, shape[k])
+    ]
+    if not fits:
+        raise ValueError(f"topi.collapse_sum: {target} does not broadcast to {shape}")
+    summed = [
+        k
+        for k, extent in enumerate(padded)
+        if equal_const_int(extent, 1) and not equal_const_int(shape[k], 1)
+    ]
+    total = sum(x, summed, keepdims=True) if summed else x
+    if not leading and summed:
+        return total
+    return te.compute(
+        target,
+        lambda *i: total(*([0] * leading), *i),
+        name="T_collapse_sum",
+        tag=tag.INJECTIVE,
+    )

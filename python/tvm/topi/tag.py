@@ -7,14 +7,9 @@ __all__ = [
     "BATCH_MATMUL",
     "BROADCAST",
     "COMM_REDUCE",
-    "CONV2D_NCHW",
-    "CONV2D_NHWC",
+    "COMM_REDUCE_IDX",
     "DENSE",
-    "DEPTHWISE_CONV2D_NCHW",
-    "DEPTHWISE_CONV2D_NHWC",
     "ELEMWISE",
-    "GROUP_CONV2D_NCHW",
-    "GROUP_CONV2D_NHWC",
     "INJECTIVE",
     "MATMUL",
     "PAD",
@@ -29,12 +24,7 @@ ELEMWISE = "elemwise"
 BROADCAST = "broadcast"
 INJECTIVE = "injective"
 COMM_REDUCE = "comm_reduce"
-CONV2D_NHWC = "conv2d_nhwc"
-CONV2D_NCHW = "conv2d_nchw"
-GROUP_CONV2D_NHWC = "group_conv2d_nhwc"
-GROUP_CONV2D_NCHW = "group_conv2d_nchw"
-DEPTHWISE_CONV2D_NHWC = "depthwise_conv2d_nhwc"
-DEPTHWISE_CONV2D_NCHW = "depthwise_conv2d_nchw"
+COMM_REDUCE_IDX = "comm_reduce_idx"
 DENSE = "dense"
 MATMUL = "matmul"
 BATCH_MATMUL = "batch_matmul"
@@ -42,7 +32,7 @@ PAD = "injective,pad"
 POOL_MAX = "pool_max"
 POOL_SUM = "pool_sum"
 ADAPTIVE_POOL = "adaptive_pool_sum"
-SOFTMAX = "softmax"
+SOFTMAX = "softmax_output"
 
 
 def is_broadcast(tag: str) -> bool:

@@ -1,11 +1,45 @@
-"""Shapes and paddings in the forms the operators need."""
+"""Shapes, paddings and axes in the forms the operators need.
+
+An extent is a Python int, or an integer expression where the shape is symbolic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["as_int", "as_pair", "as_padding", "const_shape", "normalize_axes", "normalize_axis"]
+from tvm import te, tir
+from tvm.arith import Analyzer
+
+from . import tag
+
+__all__ = [
+    "Extent",
+    "as_int",
+    "as_pads",
+    "as_padding",
+    "as_pair",
+    "as_sizes",
+    "ceil_div",
+    "const_shape",
+    "equal_const_int",
+    "get_const_int",
+    "get_const_tuple",
+    "is_constant",
+    "largest",
+    "normalize_axes",
+    "normalize_axis",
+    "prod",
+    "ravel_index",
+    "same_extent",
+    "simplify",
+    "smallest",
+    "traverse_inline",
+    "unravel_index",
+]
+
+Extent = Any  # int | tir.PrimExpr, but mypy knows no operators on PrimExpr.
 
 
 def as_int(value: Any) -> int:
@@ -19,43 +53,138 @@ def as_int(value: Any) -> int:
         return value
     literal = getattr(value, "value", None)
     if not isinstance(literal, int):
+        if hasattr(value, "__index__"):
+            return int(value)
         raise ValueError(f"topi: expected a constant size, got {value}; use a fixed shape")
     return literal
 
 
+def is_constant(value: Any) -> bool:
+    """Whether the extent is a number."""
+    return not isinstance(value, tir.PrimExpr) or isinstance(value, tir.IntImm)
+
+
 def const_shape(shape: Iterable[Any]) -> tuple[int, ...]:
-    """The shape as Python ints."""
+    """The shape as Python ints; ValueError where it is symbolic."""
     return tuple(as_int(extent) for extent in shape)
+
+
+def get_const_int(value: Any) -> int:
+    """The number a constant expression stands for, after simplification."""
+    return as_int(simplify(value))
+
+
+def get_const_tuple(shape: Iterable[Any]) -> tuple[Extent, ...]:
+    """The shape with its constants as Python ints; symbolic extents stay expressions."""
+    return tuple(as_int(e) if is_constant(e) else simplify(e) for e in shape)
+
+
+def equal_const_int(value: Any, number: int) -> bool:
+    """Whether the extent is known to be the number."""
+    return is_constant(value) and as_int(value) == number
+
+
+def simplify(value: Extent) -> Extent:
+    """The extent in its shortest form: an int wherever it is constant."""
+    if not isinstance(value, tir.PrimExpr):
+        return value
+    short = Analyzer().simplify(value)
+    return as_int(short) if isinstance(short, tir.IntImm) else short
+
+
+def same_extent(a: Extent, b: Extent) -> bool:
+    """Whether two extents are known to be equal."""
+    if is_constant(a) and is_constant(b):
+        return as_int(a) == as_int(b)
+    return bool(Analyzer().can_prove_equal(tir.convert(a), tir.convert(b)))
+
+
+def prod(extents: Iterable[Extent]) -> Extent:
+    """Product of extents, 1 for none."""
+    return math.prod(extents)
+
+
+def ceil_div(a: Extent, b: Extent) -> Extent:
+    """a / b rounded up, simplified."""
+    return simplify((a + b - 1) // b)
+
+
+def largest(a: Extent, b: Extent) -> Extent:
+    """The larger extent, simplified."""
+    if is_constant(a) and is_constant(b):
+        return max(as_int(a), as_int(b))
+    return simplify(tir.max(a, b))
+
+
+def smallest(a: Extent, b: Extent) -> Extent:
+    """The smaller extent, simplified."""
+    if is_constant(a) and is_constant(b):
+        return min(as_int(a), as_int(b))
+    return simplify(tir.min(a, b))
+
+
+def as_sizes(value: Any, rank: int) -> tuple[Extent, ...]:
+    """One size per dimension: ``3`` is (3, 3) for rank 2, ``(1, 2)`` is itself.
+
+    Raises
+    ------
+    ValueError : neither one number nor as many as there are dimensions.
+    """
+    if isinstance(value, (int, tir.PrimExpr)):
+        value = (value,)
+    sizes = get_const_tuple(value)
+    if len(sizes) not in (1, rank):
+        raise ValueError(f"topi: expected 1 or {rank} numbers, one per dimension; got {sizes}")
+    return sizes * rank if len(sizes) == 1 else sizes
+
+
+def as_pads(padding: Any, rank: int, kernel: Sequence[Extent] | None = None) -> tuple[Extent, ...]:
+    """Padding in front of every dimension, then behind every dimension.
+
+    Parameters
+    ----------
+    padding : one size, one per dimension (both sides alike), two per dimension (all in front,
+        then all behind), "VALID" for none, or "SAME" for what keeps the size at stride 1, with the
+        odd cell behind.
+    kernel : extents of the dilated kernel; only "SAME" needs it.
+
+    Raises
+    ------
+    ValueError : another count of numbers, a negative one, or another word.
+    """
+    if isinstance(padding, str):
+        if padding == "VALID":
+            return (0,) * (2 * rank)
+        if padding == "SAME" and kernel is not None:
+            total = [extent - 1 for extent in kernel]
+            before = [extent // 2 for extent in total]
+            return (*before, *(simplify(t - b) for t, b in zip(total, before)))
+        raise ValueError(f"topi: padding is sizes, 'SAME' or 'VALID', got {padding!r}")
+    sizes = (padding,) if isinstance(padding, (int, tir.PrimExpr)) else tuple(padding)
+    sizes = get_const_tuple(sizes)
+    if len(sizes) == 1:
+        sizes = sizes * (2 * rank)
+    elif len(sizes) == rank:
+        sizes = sizes * 2
+    if len(sizes) != 2 * rank or any(is_constant(s) and s < 0 for s in sizes):
+        one_each = {1: "(width,)", 2: "(height, width)", 3: "(depth, height, width)"}.get(rank)
+        raise ValueError(
+            f"topi: padding is one size, {one_each} or {2 * rank} sizes, all in front and then all "
+            f"behind (top, left, bottom, right), none negative; got {padding}"
+        )
+    return sizes
 
 
 def as_pair(value: int | Sequence[int]) -> tuple[int, int]:
     """``3`` is (3, 3), ``(1, 2)`` is itself."""
-    if isinstance(value, int):
-        return value, value
-    pair = tuple(as_int(x) for x in value)
-    if len(pair) == 1:
-        return pair[0], pair[0]
-    if len(pair) != 2:
-        raise ValueError(f"topi: expected one or two numbers (height, width), got {pair}")
-    return pair[0], pair[1]
+    first, second = const_shape(as_sizes(value, 2))
+    return first, second
 
 
 def as_padding(padding: int | Sequence[int]) -> tuple[int, int, int, int]:
-    """(top, left, bottom, right) from one number, (height, width) or all four.
-
-    Raises
-    ------
-    ValueError : another count of numbers, or a negative one.
-    """
-    sizes = (padding,) if isinstance(padding, int) else tuple(as_int(x) for x in padding)
-    if len(sizes) in (1, 2):
-        sizes = (sizes[0], sizes[-1], sizes[0], sizes[-1])
-    if len(sizes) != 4 or min(sizes) < 0:
-        raise ValueError(
-            "topi: padding is one size, (height, width) or (top, left, bottom, right), none "
-            f"negative; got {padding}"
-        )
-    return sizes[0], sizes[1], sizes[2], sizes[3]
+    """(top, left, bottom, right) from one number, (height, width) or all four."""
+    top, left, bottom, right = const_shape(as_pads(padding, 2))
+    return top, left, bottom, right
 
 
 def normalize_axis(axis: int, ndim: int) -> int:
@@ -76,3 +205,45 @@ def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
         return tuple(range(ndim))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return tuple(sorted({normalize_axis(as_int(a), ndim) for a in axes}))
+
+
+def ravel_index(indices: Sequence[Any], shape: Sequence[Extent]) -> Any:
+    """Row-major position of an element."""
+    flat: Any = 0
+    for index, extent in zip(indices, shape):
+        flat = flat * extent + index
+    return flat
+
+
+def unravel_index(flat: Any, shape: Sequence[Extent]) -> list[Any]:
+    """Indices of the element at a row-major position; inverse of :func:`ravel_index`."""
+    position: list[Any] = []
+    for k, extent in enumerate(shape):
+        stride = prod(shape[k + 1 :])
+        step = flat if equal_const_int(stride, 1) else flat // stride
+        # The leading digit needs no reduction: the whole index is in range already.
+        position.append(step % extent if k else step)
+    return position
+
+
+def traverse_inline(
+    schedule: te.Schedule, final_op: te.Operation, callback: Callable[[te.Operation], None]
+) -> None:
+    """Inline every injective stage in front of ``final_op`` and call back for each operation.
+
+    ``callback`` gets each computation once, consumers first, to schedule those it knows.
+    """
+    seen: set[te.Operation] = set()
+    outputs = set(schedule.outputs)
+
+    def visit(op: te.Operation) -> None:
+        if op in seen or not isinstance(op, (te.ComputeOp, te.ExternOp)):
+            return
+        seen.add(op)
+        if tag.is_injective(str(op.tag)) and op not in outputs:
+            schedule[op].compute_inline()
+        for tensor in op.input_tensors:
+            visit(tensor.op)
+        callback(op)
+
+    visit(final_op)

@@ -48,7 +48,7 @@ def _matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
         a = topi.expand_dims(a, 0, rank_b - rank_a)
     elif rank_b < rank_a:
         b = topi.expand_dims(b, 0, rank_a - rank_b)
-    return topi.nn.batch_matmul(a, b)
+    return topi.nn.batch_matmul(a, b, transpose_b=False)
 
 
 def _split(x: te.Tensor, sizes: Sequence[int], axis: int = 0) -> list[te.Tensor]:

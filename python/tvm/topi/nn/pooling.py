@@ -1,4 +1,4 @@
-"""Pooling over windows of two dimensions."""
+"""Pooling over windows of any number of dimensions."""
 
 from __future__ import annotations
 
@@ -8,222 +8,328 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
-from ..utils import as_padding, as_pair, const_shape
+from ..utils import (
+    Extent,
+    as_int,
+    as_pads,
+    as_sizes,
+    equal_const_int,
+    get_const_tuple,
+    is_constant,
+    largest,
+    simplify,
+    smallest,
+)
+from .conv import Size, spatial_letters
 from .pad import pad
 
-__all__ = ["adaptive_avg_pool2d", "avg_pool2d", "max_pool2d", "pool2d_output_size"]
-
-Size = int | Sequence[int]
-_SPATIAL = {"NHWC": 1, "NCHW": 2}
-
-
-def _spatial_axis(layout: str) -> int:
-    """Position of the height in the layout; the width follows it."""
-    if layout not in _SPATIAL:
-        raise ValueError(f"topi.nn: pooling knows the layouts NHWC and NCHW, got {layout!r}")
-    return _SPATIAL[layout]
+__all__ = [
+    "avg_pool2d",
+    "global_pool",
+    "max_pool2d",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+    "pool_output_size",
+]
 
 
-def pool2d_output_size(
-    size: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> tuple[int, int]:
-    """(height, width) of the result.
+def spatial_axes(layout: str, rank: int) -> list[int]:
+    """Positions of the spatial dimensions in D, H, W order.
 
-    With ceil_mode the last window may reach past the bottom and right border, but, as in PyTorch,
-    it must begin inside the input or the padding in front of it.
+    Raises
+    ------
+    ValueError : the layout does not have ``rank`` of them.
     """
+    letters = "DHW"[3 - rank :]
+    if sorted(spatial_letters(layout)) != sorted(letters) or sorted(layout) != sorted(
+        "NC" + letters
+    ):
+        raise ValueError(
+            f"topi.nn: pooling of {rank} dimensions knows layouts like N{letters}C and "
+            f"NC{letters}, got {layout!r}"
+        )
+    return [layout.index(letter) for letter in letters]
+
+
+def pool_output_size(
+    size: Sequence[Extent],
+    kernel: Sequence[Extent],
+    stride: Sequence[Extent],
+    padding: Sequence[Extent],
+    dilation: Sequence[Extent],
+    ceil_mode: bool,
+) -> tuple[Extent, ...]:
+    """Spatial extents of the result.
+
+    With ceil_mode the last window may reach past the border behind, but, as in PyTorch, it must
+    begin inside the input or the padding in front of it.
+    """
+    rank = len(size)
     result = []
-    for k in range(2):
-        reach = (kernel[k] - 1) * dilation[k] + 1
-        room = size[k] + padding[k] + padding[k + 2] - reach
-        if room < 0:
+    for k in range(rank):
+        room = size[k] + padding[k] + padding[k + rank] - (kernel[k] - 1) * dilation[k] - 1
+        if is_constant(room) and as_int(room) < 0:
             raise ValueError(
                 f"topi.nn: a pooling window of {tuple(kernel)} does not fit an input of "
                 f"{tuple(size)} padded by {tuple(padding)}"
             )
-        count = (room + (stride[k] - 1 if ceil_mode else 0)) // stride[k] + 1
-        if ceil_mode and (count - 1) * stride[k] >= size[k] + padding[k]:
-            count -= 1
-        result.append(count)
-    return result[0], result[1]
+        if ceil_mode:
+            last_start = (size[k] + padding[k] - 1) // stride[k]
+            result.append(simplify(smallest((room + stride[k] - 1) // stride[k], last_start) + 1))
+        else:
+            result.append(simplify(room // stride[k] + 1))
+    return tuple(result)
 
 
-def _window_read(
-    x: te.Tensor, at: int, indices: Sequence[Any], position: tuple[Any, Any]
-) -> tir.PrimExpr:
-    return x(*indices[:at], *position, *indices[at + 2 :])
+def replace_at(items: Sequence[Any], axes: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """The items with other values at some positions."""
+    result = list(items)
+    for axis, value in zip(axes, values):
+        result[axis] = value
+    return result
 
 
-def _pad_spatial(
-    data: te.Tensor, at: int, borders: Sequence[int], overhang: Sequence[int], value: float
-) -> te.Tensor:
-    before, after = [0] * 4, [0] * 4
-    for k in range(2):
-        before[at + k] = borders[k]
-        after[at + k] = borders[k + 2] + overhang[k]
-    return pad(data, before, after, value)
+class _Windows:
+    """Sizes, border and loops of a pool, and where it reads."""
 
-
-def _overhang(
-    size: Sequence[int],
-    out: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    borders: Sequence[int],
-    dilation: Sequence[int],
-) -> list[int]:
-    """How far the last window reaches past the padded input, in ceil mode."""
-    return [
-        max(
-            0,
-            (out[k] - 1) * stride[k]
-            + (kernel[k] - 1) * dilation[k]
-            + 1
-            - (size[k] + borders[k] + borders[k + 2]),
+    def __init__(
+        self,
+        data: te.Tensor,
+        axes: Sequence[int],
+        kernel: Size,
+        stride: Size | None,
+        dilation: Size,
+        padding: Any,
+        ceil_mode: bool,
+        border: float,
+    ) -> None:
+        rank = len(axes)
+        self.axes = axes
+        self.shape = get_const_tuple(data.shape)
+        self.size = [self.shape[axis] for axis in axes]
+        self.kernel = as_sizes(kernel, rank)
+        self.stride = self.kernel if stride is None else as_sizes(stride, rank)
+        self.dilation = as_sizes(dilation, rank)
+        reach = [simplify((k - 1) * d + 1) for k, d in zip(self.kernel, self.dilation)]
+        self.pads = as_pads(padding, rank, reach)
+        out = pool_output_size(
+            self.size, self.kernel, self.stride, self.pads, self.dilation, ceil_mode
         )
-        for k in range(2)
-    ]
+        self.out_shape = replace_at(self.shape, axes, out)
+        # How far the last window reaches past the padded input; only ceil mode lets it.
+        self.overhang: list[Extent] = [0] * rank
+        if ceil_mode:
+            for k in range(rank):
+                padded_size = self.size[k] + self.pads[k] + self.pads[k + rank]
+                reached = (out[k] - 1) * self.stride[k] + reach[k]
+                self.overhang[k] = simplify(largest(reached - padded_size, 0))
+        nothing = [0] * len(self.shape)
+        behind = [simplify(p + o) for p, o in zip(self.pads[rank:], self.overhang)]
+        self.padded = pad(
+            data, replace_at(nothing, axes, self.pads[:rank]), replace_at(nothing, axes, behind),
+            border,
+        )  # fmt: skip
+        names = ("rz", "ry", "rx")[3 - rank :]
+        self.loops = [
+            te.reduce_axis((0, extent), name=name) for extent, name in zip(self.kernel, names)
+        ]
+
+    def read(self, indices: Sequence[Any]) -> Any:
+        position = [
+            indices[axis] * self.stride[k] + self.loops[k] * self.dilation[k]
+            for k, axis in enumerate(self.axes)
+        ]
+        return self.padded(*replace_at(indices, self.axes, position))
+
+
+def max_pool(
+    data: te.Tensor,
+    axes: Sequence[int],
+    kernel: Size,
+    stride: Size | None = None,
+    dilation: Size = 1,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+) -> te.Tensor:
+    """Largest element of each window over some dimensions."""
+    lowest = tir.min_value(data.dtype).value
+    windows = _Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, lowest)
+    return te.compute(
+        windows.out_shape,
+        lambda *i: te.max(windows.read(i), axis=windows.loops),
+        name="pool_max",
+        tag=tag.POOL_MAX,
+    )
+
+
+def avg_pool(
+    data: te.Tensor,
+    axes: Sequence[int],
+    kernel: Size,
+    stride: Size | None = None,
+    dilation: Size = 1,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Mean of each window over some dimensions.
+
+    Whether or not padding counts in the divisor, cells past it, which only ceil_mode reaches,
+    never do.
+    """
+    w = _Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, 0.0)
+    rank = len(axes)
+    total = te.compute(
+        w.out_shape,
+        lambda *i: te.sum(w.read(i), axis=w.loops),
+        name="pool_sum",
+        tag=tag.POOL_SUM,
+    )
+
+    def counted(index: Any, k: int) -> Extent:
+        """Cells of the window along dimension k that belong in the divisor."""
+        front, behind = w.pads[k], w.pads[k + rank]
+        before = 0 if count_include_pad else front
+        after = w.overhang[k] if count_include_pad else simplify(w.overhang[k] + behind)
+        if equal_const_int(before, 0) and equal_const_int(after, 0):
+            return w.kernel[k]
+        # Of the cells start, start + gap, ..., those in front of `end` less those in front of
+        # `before`.
+        start, gap = index * w.stride[k], w.dilation[k]
+        end = w.size[k] + front + (behind if count_include_pad else 0)
+        count: Any = w.kernel[k]
+        if not equal_const_int(after, 0):
+            count = tir.min(tir.ceildiv(end - start, gap), count)
+        if not equal_const_int(before, 0):
+            count = count - tir.max(tir.ceildiv(before - start, gap), 0)
+        return count
+
+    def divided(*i: Any) -> Any:
+        count: Any = 1
+        for k, axis in enumerate(axes):
+            count = count * counted(i[axis], k)
+        if is_constant(count):
+            return total(*i) / tir.const(as_int(count), data.dtype)
+        return total(*i) / count.astype(data.dtype)
+
+    return te.compute(w.out_shape, divided, name="pool_avg", tag=tag.ELEMWISE)
+
+
+def _pool(
+    rank: int,
+    data: te.Tensor,
+    kernel: Size,
+    stride: Size | None,
+    dilation: Size,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool,
+    layout: str,
+    count_include_pad: bool,
+) -> te.Tensor:
+    axes = spatial_axes(layout, rank)
+    if pool_type == "max":
+        return max_pool(data, axes, kernel, stride, dilation, padding, ceil_mode)
+    check_pool_type(pool_type)
+    return avg_pool(data, axes, kernel, stride, dilation, padding, ceil_mode, count_include_pad)
+
+
+def check_pool_type(pool_type: str) -> None:
+    """Refuse anything but the two kinds of pools."""
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"topi.nn: pool_type is 'max' or 'avg', got {pool_type!r}")
+
+
+def pool1d(
+    data: te.Tensor,
+    kernel: Size,
+    stride: Size | None,
+    dilation: Size,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Largest element or mean of each window; arguments as in :func:`pool2d`."""
+    return _pool(
+        1, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
+    )
+
+
+def pool2d(
+    data: te.Tensor,
+    kernel: Size,
+    stride: Size | None,
+    dilation: Size,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Largest element or mean of each window.
+
+    Parameters
+    ----------
+    stride : None is the kernel: windows side by side.
+    padding : one size, (height, width) or (top, left, bottom, right), of cells that are smaller
+        than all others for "max" and 0 for "avg".
+    pool_type : "max" or "avg".
+    ceil_mode : whether a last window may reach past the border.
+    count_include_pad : whether padding counts in the divisor of a mean.
+    """
+    return _pool(
+        2, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
+    )
+
+
+def pool3d(
+    data: te.Tensor,
+    kernel: Size,
+    stride: Size | None,
+    dilation: Size,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCDHW",
+    count_include_pad: bool = True,
+) -> te.Tensor:
+    """Largest element or mean of each window; arguments as in :func:`pool2d`."""
+    return _pool(
+        3, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
+    )
 
 
 def max_pool2d(
     data: te.Tensor,
     kernel: Size,
     stride: Size | None = None,
-    padding: Size = 0,
+    padding: Any = 0,
     dilation: Size = 1,
     ceil_mode: bool = False,
     layout: str = "NHWC",
 ) -> te.Tensor:
-    """Largest element of each window.
-
-    Parameters
-    ----------
-    stride : without it, windows do not overlap: the stride is the kernel.
-    padding : one size, (height, width) or (top, left, bottom, right) of cells smaller than all.
-    """
-    at = _spatial_axis(layout)
-    shape = const_shape(data.shape)
-    kernel = as_pair(kernel)
-    stride = kernel if stride is None else as_pair(stride)
-    dilation, borders = as_pair(dilation), as_padding(padding)
-    size = shape[at : at + 2]
-    out = pool2d_output_size(size, kernel, stride, borders, dilation, ceil_mode)
-    lowest = tir.min_value(data.dtype).value
-    padded = _pad_spatial(
-        data, at, borders, _overhang(size, out, kernel, stride, borders, dilation), lowest
-    )
-    ry = te.reduce_axis((0, kernel[0]), name="ry")
-    rx = te.reduce_axis((0, kernel[1]), name="rx")
-
-    def body(*i):
-        y = i[at] * stride[0] + ry * dilation[0]
-        x = i[at + 1] * stride[1] + rx * dilation[1]
-        return te.max(_window_read(padded, at, i, (y, x)), axis=[ry, rx])
-
-    return te.compute(
-        (*shape[:at], *out, *shape[at + 2 :]), body, name="max_pool2d", tag=tag.POOL_MAX
-    )
+    """Largest element of each window; arguments as in :func:`pool2d`."""
+    return pool2d(data, kernel, stride, dilation, padding, "max", ceil_mode, layout)
 
 
 def avg_pool2d(
     data: te.Tensor,
     kernel: Size,
     stride: Size | None = None,
-    padding: Size = 0,
+    padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     layout: str = "NHWC",
 ) -> te.Tensor:
-    """Mean of each window.
-
-    Parameters
-    ----------
-    stride, padding : as in :func:`max_pool2d`; the padding holds zeros.
-    count_include_pad : whether padding counts in the divisor. Cells past the padding, which only
-        ceil_mode reaches, never count.
-    """
-    at = _spatial_axis(layout)
-    shape = const_shape(data.shape)
-    kernel = as_pair(kernel)
-    stride = kernel if stride is None else as_pair(stride)
-    borders = as_padding(padding)
-    size = shape[at : at + 2]
-    out = pool2d_output_size(size, kernel, stride, borders, (1, 1), ceil_mode)
-    overhang = _overhang(size, out, kernel, stride, borders, (1, 1))
-    padded = _pad_spatial(data, at, borders, overhang, 0.0)
-    ry = te.reduce_axis((0, kernel[0]), name="ry")
-    rx = te.reduce_axis((0, kernel[1]), name="rx")
-
-    def body(*i):
-        position = (i[at] * stride[0] + ry, i[at + 1] * stride[1] + rx)
-        return te.sum(_window_read(padded, at, i, position), axis=[ry, rx])
-
-    out_shape = (*shape[:at], *out, *shape[at + 2 :])
-    total = te.compute(out_shape, body, name="pool_sum", tag=tag.POOL_SUM)
-
-    def counted(index: tir.Var, k: int) -> tir.PrimExpr | int:
-        """Cells of the window along dimension k that belong in the divisor."""
-        ignored_before = 0 if count_include_pad else borders[k]
-        ignored_after = overhang[k] + (0 if count_include_pad else borders[k + 2])
-        if not ignored_before and not ignored_after:
-            return kernel[k]
-        end_of_counted = size[k] + borders[k] + (borders[k + 2] if count_include_pad else 0)
-        start: Any = index * stride[k]
-        end: Any = start + kernel[k]
-        if ignored_after:
-            end = tir.Min(end, tir.const(end_of_counted, "int32"))
-        if ignored_before:
-            start = tir.Max(start, tir.const(ignored_before, "int32"))
-        return end - start
-
-    def divided(*i):
-        count = counted(i[at], 0) * counted(i[at + 1], 1)
-        divisor = (
-            tir.const(count, data.dtype) if isinstance(count, int) else count.astype(data.dtype)
-        )
-        return total(*i) / divisor
-
-    return te.compute(out_shape, divided, name="avg_pool2d", tag=tag.ELEMWISE)
+    """Mean of each window; arguments as in :func:`pool2d`."""
+    return pool2d(data, kernel, stride, 1, padding, "avg", ceil_mode, layout, count_include_pad)
 
 
-def adaptive_avg_pool2d(data: te.Tensor, output_size: Size, layout: str = "NHWC") -> te.Tensor:
-    """Mean over windows that divide height and width into output_size pieces.
-
-    Piece i of n over extent E covers [floor(i E / n), ceil((i + 1) E / n)), as in PyTorch.
-    """
-    at = _spatial_axis(layout)
-    shape = const_shape(data.shape)
-    size, out = shape[at : at + 2], as_pair(output_size)
-    if all(extent % pieces == 0 for extent, pieces in zip(size, out)):
-        kernel = (size[0] // out[0], size[1] // out[1])
-        return avg_pool2d(data, kernel, kernel, 0, layout=layout)
-
-    def start(index: Any, k: int) -> Any:
-        return index * size[k] // out[k]
-
-    def length(index: Any, k: int) -> Any:
-        return ((index + 1) * size[k] + out[k] - 1) // out[k] - start(index, k)
-
-    longest = [max(length(i, k) for i in range(out[k])) for k in range(2)]
-    ry = te.reduce_axis((0, longest[0]), name="ry")
-    rx = te.reduce_axis((0, longest[1]), name="rx")
-
-    def body(*i):
-        inside = tir.all(ry < length(i[at], 0), rx < length(i[at + 1], 1))
-        position = (start(i[at], 0) + ry, start(i[at + 1], 1) + rx)
-        value = _window_read(data, at, i, position)
-        return te.sum(tir.if_then_else(inside, value, tir.const(0, data.dtype)), axis=[ry, rx])
-
-    out_shape = (*shape[:at], *out, *shape[at + 2 :])
-    total = te.compute(out_shape, body, name="adaptive_pool_sum", tag=tag.ADAPTIVE_POOL)
-    return te.compute(
-        out_shape,
-        lambda *i: total(*i) / (length(i[at], 0) * length(i[at + 1], 1)).astype(data.dtype),
-        name="adaptive_avg_pool2d",
-        tag=tag.ELEMWISE,
-    )
+def global_pool(data: te.Tensor, pool_type: str, layout: str = "NCHW") -> te.Tensor:
+    """Largest element or mean of all height and width, as dimensions of size 1."""
+    axes = spatial_axes(layout, 2)
+    kernel = [get_const_tuple(data.shape)[axis] for axis in axes]
+    return pool2d(data, kernel, 1, 1, 0, pool_type, False, layout)

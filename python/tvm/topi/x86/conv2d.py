@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tvm import te, tir
 from tvm.target import Target
 
-from ..nn.conv2d import Size, conv2d_output_size
+from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
 
@@ -95,7 +95,7 @@ def conv2d_nhwc_packed(
     panels, kernel_h, kernel_w, _, block = const_shape(weight.shape)
     stride_h, stride_w = as_pair(stride)
     top, left, bottom, right = as_padding(padding)
-    out_h, out_w = conv2d_output_size(
+    out_h, out_w = conv_output_size(
         (height, width),
         (kernel_h, kernel_w),
         (stride_h, stride_w),
@@ -188,7 +188,7 @@ def depthwise_conv2d_nhwc_packed(
     kernel_h, kernel_w, _ = const_shape(weight.shape)
     stride_h, stride_w = as_pair(stride)
     top, left, bottom, right = as_padding(padding)
-    out_h, out_w = conv2d_output_size(
+    out_h, out_w = conv_output_size(
         (height, width),
         (kernel_h, kernel_w),
         (stride_h, stride_w),
