@@ -10,6 +10,7 @@
 
 #include <tvm/te/operation.h>
 #include <tvm/te/tensor.h>
+#include <tvm/te/tensor_intrin.h>
 
 namespace tvm {
 namespace te {
@@ -112,9 +113,12 @@ class IterVarAttrNode : public Object {
   int dim_align_offset = 0;
   Array<PrimExpr> pragma_keys;
   Array<PrimExpr> pragma_values;
+  /*! \brief What computes the loop and all loops in it; undefined for generated loops. */
+  TensorIntrin tensor_intrin;
   TVM_DECLARE_NODE(IterVarAttrNode, Object, "te.IterVarAttr", Value(iter_type), Value(bind_thread),
                    Value(prefetch_data), Value(prefetch_offset), Value(dim_align_factor),
-                   Value(dim_align_offset), Value(pragma_keys), Value(pragma_values));
+                   Value(dim_align_offset), Value(pragma_keys), Value(pragma_values),
+                   Value(tensor_intrin));
 };
 
 class IterVarAttr : public ObjectRef {
@@ -155,6 +159,8 @@ class Stage : public ObjectRef {
   Stage& vectorize(IterVar loop);
   Stage& unroll(IterVar loop);
   Stage& parallel(IterVar loop);
+  /*! \brief Has `intrin` compute the loop and all loops inside of it, block by block. */
+  Stage& tensorize(IterVar loop, TensorIntrin intrin);
   /*! \brief Attaches the attribute pragma_<key> with `value` to the loop. */
   Stage& pragma(IterVar loop, const String& key, const PrimExpr& value = PrimExpr());
   /*! \brief Reads `tensor` `offset` trips of `loop` ahead of its use into the caches. */

@@ -33,6 +33,16 @@ const Op& shift_right();
 const Op& large_uint_imm();
 /*! \brief address_of(BufferLoad): pointer to the element. */
 const Op& address_of();
+/*!
+ * \brief tvm_access_ptr(type, data, offset, extent, mask): pointer to `extent` elements from
+ * `offset` on, which the callee reads (mask bit 1) or writes (mask bit 2). The element type is that
+ * of the first argument, a type_annotation. StorageFlatten turns it into address_of.
+ */
+const Op& tvm_access_ptr();
+/*! \brief type_annotation(): no value, carries the dtype of the call. */
+const Op& type_annotation();
+/*! \brief tvm_tuple(args...): several values as the value of an attribute. */
+const Op& tvm_tuple();
 /*! \brief prefetch(address, rw, locality, cache type), as llvm.prefetch. */
 const Op& prefetch();
 /*! \brief call_extern(name, args...): a C function of the linked program. */
@@ -41,6 +51,8 @@ const Op& call_extern();
 const Op& call_pure_extern();
 /*! \brief call_llvm_pure_intrin(name, args...): an LLVM intrinsic without effects, by full name. */
 const Op& call_llvm_pure_intrin();
+/*! \brief call_llvm_intrin: the same for an intrinsic with effects. */
+const Op& call_llvm_intrin();
 /*!
  * \brief tvm_call_packed(name, args...): a PackedFunc of an imported module, else a global one.
  *
@@ -129,6 +141,15 @@ enum StructField : int {
 };
 
 }  // namespace builtin
+
+namespace attr {
+/*!
+ * \brief Key of an AttrStmt whose node is the array [block, buffer]: in the body `block` is the
+ * region of `buffer` that the value names, a tvm_tuple of minimum and extent per axis. Variables
+ * that `block` declares as its data, offset, shape or strides get the values of that region.
+ */
+constexpr const char* buffer_bind_scope = "buffer_bind_scope";
+}  // namespace attr
 }  // namespace tir
 }  // namespace tvm
 #endif  // TVM_TIR_BUILTIN_H_

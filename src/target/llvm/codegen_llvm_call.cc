@@ -397,9 +397,10 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     t.StartBlock(t.NewLabel("after_return"));
     return value;
   }
-  if (name == "call_extern" || name == "call_pure_extern" || name == "call_llvm_pure_intrin") {
+  if (name == "call_extern" || name == "call_pure_extern" || name == "call_llvm_pure_intrin" ||
+      name == "call_llvm_intrin") {
     std::string symbol = Downcast<StringImm>(op->args[0])->value;
-    return CallExtern(symbol, op, 1, name != "call_extern");
+    return CallExtern(symbol, op, 1, name.find("pure") != std::string::npos);
   }
   TVM_CHECK(!op->args.empty(), ValueError) << "llvm code generator: no code for operator tir."
                                            << name << " in function " << function_name_;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "op_utils.h"
+#include "tensorize.h"
 
 namespace tvm {
 namespace te {
@@ -294,6 +295,9 @@ Stmt ProvideReduction(const ComputeOpNode* op, const Stage& stage, LoweringConte
 }  // namespace
 
 Stmt ComputeOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
+  if (TensorizedLoop(stage) != stage->leaf_iter_vars.size()) {
+    return ProvideTensorized(this, stage, ctx);
+  }
   return reduce_axis.empty() ? ProvideElements(this, stage, ctx)
                              : ProvideReduction(this, stage, ctx);
 }

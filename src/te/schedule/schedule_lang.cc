@@ -301,6 +301,15 @@ Stage& Stage::parallel(IterVar loop) {
   return *this;
 }
 
+Stage& Stage::tensorize(IterVar loop, TensorIntrin intrin) {
+  FindLoop(*this, loop, "tensorize");
+  TVM_CHECK(intrin.defined(), ScheduleError)
+      << "tensorize(" << get()->op->name << ", " << loop->var->name_hint
+      << "): the intrinsic is None; make one with te.decl_tensor_intrin";
+  UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) { attr->tensor_intrin = intrin; });
+  return *this;
+}
+
 Stage& Stage::pragma(IterVar loop, const String& key, const PrimExpr& value) {
   FindLoop(*this, loop, "pragma");
   UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) {
@@ -445,6 +454,10 @@ TVM_REGISTER_GLOBAL("te.StageUnroll").set_body_typed([](Stage stage, IterVar loo
 TVM_REGISTER_GLOBAL("te.StageParallel").set_body_typed([](Stage stage, IterVar loop) {
   stage.parallel(loop);
 });
+TVM_REGISTER_GLOBAL("te.StageTensorize")
+    .set_body_typed([](Stage stage, IterVar loop, TensorIntrin intrin) {
+      stage.tensorize(loop, intrin);
+    });
 TVM_REGISTER_GLOBAL("te.StagePragma")
     .set_body_typed([](Stage stage, IterVar loop, String key, PrimExpr value) {
       stage.pragma(loop, key, value);

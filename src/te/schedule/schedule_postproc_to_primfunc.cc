@@ -5,6 +5,7 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
+#include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -49,6 +50,17 @@ class ArgumentBinder final : public tir::StmtExprMutator {
     if (op->attr_key == tir::attr::storage_alignment && args_.count(op->node.get())) {
       return VisitStmt(op->body);
     }
+    if (op->attr_key == tir::attr::buffer_bind_scope) {
+      Array<ObjectRef> pair = Downcast<Array<ObjectRef>>(op->node);
+      realized_.insert(pair[0].get());
+      pair.Set(1, Use(Downcast<Buffer>(pair[1])));
+      return tir::AttrStmt(pair, op->attr_key, VisitExpr(op->value), VisitStmt(op->body));
+    }
+    return StmtExprMutator::VisitStmt_(op);
+  }
+
+  Stmt VisitStmt_(const tir::AllocateNode* op) override {
+    allocated_.insert(op->buffer_var.get());
     return StmtExprMutator::VisitStmt_(op);
   }
 
@@ -82,7 +94,9 @@ class ArgumentBinder final : public tir::StmtExprMutator {
 
   /*! \brief The buffer to access in place of `buffer`. */
   Buffer Use(const Buffer& buffer) const {
-    TVM_CHECK(args_.count(buffer.get()) || realized_.count(buffer.get()), ValueError)
+    TVM_CHECK(args_.count(buffer.get()) || realized_.count(buffer.get()) ||
+                  allocated_.count(buffer->data.get()),
+              ValueError)
         << "tensor " << buffer->name << " is used but neither computed nor an argument; "
         << "add it to the arguments";
     auto it = subst_.find(buffer.get());
@@ -92,6 +106,8 @@ class ArgumentBinder final : public tir::StmtExprMutator {
   BufferSubst subst_;
   std::unordered_set<const Object*> args_;
   std::unordered_set<const Object*> realized_;
+  /*! \brief Pointers to memory that a hand-written body allocates for itself. */
+  std::unordered_set<const VarNode*> allocated_;
   arith::Analyzer analyzer_;
 };
 

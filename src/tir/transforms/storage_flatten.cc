@@ -7,6 +7,11 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
 #include "pass_common.h"
 
 namespace tvm {
@@ -31,6 +36,7 @@ class Flattener final : public StmtExprMutator {
   };
 
   Stmt VisitStmt_(const AttrStmtNode* op) final {
+    if (op->attr_key == attr::buffer_bind_scope) return BindBlock(op);
     if (op->attr_key != attr::storage_alignment) return StmtExprMutator::VisitStmt_(op);
     const auto* call = op->value.as<CallNode>();
     const auto* buffer = op->node.as<BufferNode>();
@@ -103,6 +109,121 @@ class Flattener final : public StmtExprMutator {
     return Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
   }
 
+  PrimExpr VisitExpr_(const VarNode* op) final {
+    auto it = values_.find(op);
+    return it == values_.end() ? GetRef<PrimExpr>(op) : it->second;
+  }
+
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    if (op->op.same_as(builtin::tvm_access_ptr())) {
+      // A pointer to an element keeps the buffer in sight of later passes.
+      const auto* data = op->args[1].as<VarNode>();
+      ICHECK(data != nullptr);
+      DataType element = op->args[0].dtype().element_of();
+      PrimExpr offset = VisitExpr(op->args[2]);
+      Var pointer = Downcast<Var>(VisitExpr(GetRef<Var>(data)));
+      Buffer flat(pointer, element, {offset + VisitExpr(op->args[3])}, {}, PrimExpr(),
+                  pointer->name_hint);
+      return Call(DataType::Handle(), builtin::address_of(),
+                  {BufferLoad(flat, {analyzer_.Simplify(offset)})});
+    }
+    return StmtExprMutator::VisitExpr_(op);
+  }
+
+  /*! \brief The body with a buffer laid out as a region of another one. */
+  Stmt BindBlock(const AttrStmtNode* op) {
+    Array<ObjectRef> pair = Downcast<Array<ObjectRef>>(op->node);
+    Buffer block = Downcast<Buffer>(pair[0]);
+    Buffer buffer = Downcast<Buffer>(pair[1]);
+    const Layout& whole = LayoutOf(buffer);
+    Array<PrimExpr> corners = op->value.as<CallNode>()->args;
+    Array<PrimExpr> first, extents;
+    for (size_t i = 0; i + 1 < corners.size(); i += 2) {
+      first.push_back(VisitExpr(corners[i]));
+      extents.push_back(VisitExpr(corners[i + 1]));
+    }
+    const std::string where =
+        "buffer " + std::string(block->name) + " bound to a region of " + std::string(buffer->name);
+    auto equal = [&](const PrimExpr& declared, const PrimExpr& actual, const char* what) {
+      PrimExpr known = VisitExpr(declared);
+      if (known.as<VarNode>() != nullptr && values_.count(known.as<VarNode>()) == 0) {
+        values_[known.as<VarNode>()] = cast(known.dtype(), actual);
+        return;
+      }
+      TVM_CHECK(analyzer_.CanProveEqual(known, actual), ScheduleError)
+          << where << ": it declares " << what << " " << known << ", the region has " << actual
+          << "; declare a variable or what the region has";
+    };
+    std::unordered_map<const VarNode*, PrimExpr> outer = values_;
+    const auto* pointer = block->data->type_annotation.as<PointerTypeNode>();
+    if (pointer != nullptr && !pointer->storage_scope.empty()) {
+      TVM_CHECK(block.scope() == buffer.scope(), ScheduleError)
+          << where << ": it declares scope " << block.scope() << ", the region is in "
+          << buffer.scope();
+    }
+    TVM_CHECK(block->dtype == buffer->dtype, ScheduleError)
+        << where << ": it declares dtype " << block->dtype << ", the region has " << buffer->dtype;
+    size_t ndim = block->shape.size();
+    ICHECK_LE(ndim, extents.size());
+    size_t lead = extents.size() - ndim;
+    Layout layout;
+    layout.flat = whole.flat;
+    layout.offset = analyzer_.Simplify(FlatIndex(whole, first));
+    values_[block->data.get()] = whole.flat->data;
+    for (size_t i = 0; i < ndim; ++i) equal(block->shape[i], extents[lead + i], "extent");
+    PrimExpr compact = make_const(block.IndexDType(), 1);
+    std::vector<PrimExpr> strides(ndim);
+    for (size_t i = ndim; i != 0; --i) {
+      PrimExpr extent = extents[lead + i - 1];
+      // No stride is ever multiplied by anything but zero on an axis of one element.
+      bool used = !is_one(extent);
+      PrimExpr actual = used ? whole.strides[lead + i - 1] : compact;
+      if (!block->strides.empty()) {
+        equal(block->strides[i - 1],
+              used || block->strides[i - 1].as<VarNode>() != nullptr ? whole.strides[lead + i - 1]
+                                                                     : block->strides[i - 1],
+              "stride");
+        actual = whole.strides[lead + i - 1];
+      } else {
+        TVM_CHECK(analyzer_.CanProveEqual(actual, compact), ScheduleError)
+            << where << ": it declares no strides and so must be without gaps, but axis " << i - 1
+            << " has stride " << actual << " instead of " << compact
+            << "; declare the buffer with strides=[...] of variables";
+      }
+      strides[i - 1] = actual;
+      compact = analyzer_.Simplify(compact * extent);
+    }
+    layout.strides = Array<PrimExpr>(strides);
+    for (size_t i = 0; i < ndim; ++i) layout.lower.push_back(make_zero(block.IndexDType()));
+    PrimExpr factor = make_const(layout.offset.dtype(), block->offset_factor);
+    TVM_CHECK(analyzer_.CanProveEqual(floormod(layout.offset, factor), 0), ScheduleError)
+        << where << ": it declares offset_factor " << block->offset_factor
+        << ", the region starts at element " << layout.offset;
+    if (is_zero(block->elem_offset)) {
+      TVM_CHECK(analyzer_.CanProveEqual(layout.offset, 0), ScheduleError)
+          << where << ": it declares no offset, the region starts at element " << layout.offset
+          << "; declare the buffer with offset_factor=1";
+    } else {
+      equal(block->elem_offset, layout.offset, "offset");
+    }
+    auto known = layouts_.find(block.get());
+    std::optional<Layout> before;
+    if (known != layouts_.end()) before = known->second;
+    layouts_[block.get()] = layout;
+    // The same statements may serve several blocks, and every variable is to be bound once.
+    bool innermost = op->body.as<AttrStmtNode>() == nullptr ||
+                     op->body.as<AttrStmtNode>()->attr_key != attr::buffer_bind_scope;
+    Stmt body = VisitStmt(op->body);
+    if (innermost) body = RenewBindings(body);
+    values_ = std::move(outer);
+    if (before) {
+      layouts_[block.get()] = *before;
+    } else {
+      layouts_.erase(block.get());
+    }
+    return body;
+  }
+
   /*! \brief A view that needs no rewriting: one axis, from the start of the data, without gaps. */
   bool IsFlat(const Buffer& buffer) const {
     return layouts_.count(buffer.get()) == 0 && buffer->shape.size() == 1 &&
@@ -145,6 +266,8 @@ class Flattener final : public StmtExprMutator {
   int cache_line_bytes_;
   arith::Analyzer analyzer_;
   std::unordered_map<const BufferNode*, Layout> layouts_;
+  /*! \brief Variables that blocks in scope declare. */
+  std::unordered_map<const VarNode*, PrimExpr> values_;
   std::unordered_map<const BufferNode*, std::unordered_map<size_t, Alignment>> alignment_;
 };
 
