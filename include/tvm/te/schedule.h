@@ -23,6 +23,8 @@ enum AttachType : int {
   kInline = 2,
   kInlinedAlready = 3,
   kScope = 4,
+  /*! \brief Of a group: in the loop of a scan, whose next step its members compute. */
+  kScanUpdate = 5,
 };
 
 /*! \brief How loops of a stage derive from one another. */
@@ -128,13 +130,22 @@ class IterVarAttr : public ObjectRef {
 
 class StageNode;
 
-/*! \brief A mutable handle: copies of a Stage share the node. */
+/*!
+ * \brief A mutable handle: copies of a Stage share the node.
+ *
+ * A stage without an operation is a group: its members without a place of their own are computed
+ * where the group is attached.
+ */
 class Stage : public ObjectRef {
  public:
   explicit Stage(Operation op, bool is_output = false);
 
   /*! \brief Memory the results live in: "global", "local", "shared", ... */
   Stage& set_scope(String scope);
+  /*! \brief Stores only where `predicate` holds, for example in one thread of several. */
+  Stage& set_store_predicate(PrimExpr predicate);
+  /*! \brief Launches `threads`, of given extents, around the loop of a scan. */
+  Stage& env_threads(const Array<IterVar>& threads);
   /*! \brief Computes this stage inside loop `scope` of stage `parent`. */
   Stage& compute_at(Stage parent, IterVar scope);
   /*! \brief Substitutes the definition where it is read. */
@@ -170,6 +181,8 @@ class Stage : public ObjectRef {
   Stage& double_buffer();
   /*! \brief Whether the stage has loops of its own (not inlined, not an input). */
   bool is_scheduled() const;
+  /*! \brief The stage itself, or the group around it that says where it is attached. */
+  Stage attached_by() const;
 
   TVM_DEFINE_REF_COMMON_(Stage, ObjectRef, StageNode);
   StageNode* get() const;
@@ -195,10 +208,14 @@ class StageNode : public Object {
   String scope;
   bool is_output = false;
   bool double_buffer = false;
+  /*! \brief The group that the stage is a member of, or undefined. */
+  Stage group;
+  /*! \brief Undefined to store always. */
+  PrimExpr store_predicate;
   TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Value(op), Value(origin_op), Value(all_iter_vars),
                    Value(leaf_iter_vars), Value(relations), Value(iter_var_attrs),
                    Value(attach_type), Value(attach_ivar), Value(attach_stage), Value(scope),
-                   Value(is_output), Value(double_buffer));
+                   Value(is_output), Value(double_buffer), Value(group), Value(store_predicate));
 };
 
 // StageNode holds a Stage, so these wait until it is complete.
@@ -209,10 +226,12 @@ class ScheduleNode : public Object {
   Array<Operation> outputs;
   /*! \brief Producers come before their readers. */
   Array<Stage> stages;
+  /*! \brief Groups that were made, in the order they were made. */
+  Array<Stage> groups;
   /*! \brief From operations, original and rewritten, to their stage. */
   Map<Operation, Stage> stage_map;
   TVM_DECLARE_NODE(ScheduleNode, Object, "te.Schedule", Value(outputs), Value(stages),
-                   Value(stage_map));
+                   Value(groups), Value(stage_map));
 };
 
 class Schedule : public ObjectRef {
@@ -223,6 +242,12 @@ class Schedule : public ObjectRef {
   Schedule copy() const;
   Stage operator[](const Operation& op) const;
   Stage operator[](const Tensor& tensor) const;
+  /*!
+   * \brief Joins the stages between `inputs` and `outputs` to be attached together.
+   * \param include_inputs whether the stages of `inputs` are members too.
+   */
+  Stage create_group(const Array<Tensor>& outputs, const Array<Tensor>& inputs,
+                     bool include_inputs = false);
   /*! \brief A copy of `tensor` in `scope`, read by `readers` instead of it. */
   Tensor cache_read(const Tensor& tensor, const String& scope, const Array<Operation>& readers);
   /*!

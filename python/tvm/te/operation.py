@@ -13,7 +13,16 @@ from tvm.tir import IterVar, PrimExpr, Var
 from . import _ffi_api
 from .tensor import Tensor
 
-__all__ = ["compute", "extern", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
+__all__ = [
+    "compute",
+    "extern",
+    "placeholder",
+    "reduce_axis",
+    "scan",
+    "size_var",
+    "thread_axis",
+    "var",
+]
 
 Extent = int | PrimExpr
 
@@ -216,3 +225,56 @@ def extern(
     op = _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if is_joint else outputs[0]
+
+
+def scan(
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """A recurrence over the first axis.
+
+    Parameters
+    ----------
+    init : the first positions of each state, computed from anything but the states.
+    update : position ``t`` of each state, computed from positions before ``t``.
+    state_placeholder : the placeholders by which updates read the states.
+    inputs : tensors that the updates read besides; what they depend on is not a part of the steps.
+
+    Returns
+    -------
+    The states, as many as were given; a single tensor when tensors and no lists were given.
+
+    Raises
+    ------
+    ValueError : starts, updates and states do not agree in number, shape or dtype.
+
+    Examples
+    --------
+    Running sums of the rows of ``X``:
+
+    >>> from tvm import te
+    >>> X = te.placeholder((8, 4), name="X")
+    >>> state = te.placeholder((8, 4), name="state")
+    >>> start = te.compute((1, 4), lambda _, i: X[0, i])
+    >>> step = te.compute((8, 4), lambda t, i: state[t - 1, i] + X[t, i])
+    >>> sums = te.scan(start, step, state, inputs=[X])
+    """
+
+    def as_list(value: Tensor | Sequence[Tensor]) -> list[Tensor]:
+        return [value] if isinstance(value, Tensor) else list(value)
+
+    outputs = _ffi_api.Scan(
+        name,
+        tag,
+        _as_attrs(attrs),
+        as_list(init),
+        as_list(update),
+        as_list(state_placeholder),
+        list(inputs or []),
+    )
+    return outputs[0] if isinstance(init, Tensor) else tuple(outputs)

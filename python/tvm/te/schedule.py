@@ -12,6 +12,7 @@ from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt
 
 from . import _ffi_api
 from .tensor import Operation, Tensor
+from .tensor_intrin import TensorIntrin
 
 __all__ = [
     "AutoInlineBroadcast",
@@ -93,6 +94,29 @@ class Schedule(Object):
     def copy(self) -> Schedule:
         """Copy whose stages can be changed without changing these."""
         return _ffi_api.ScheduleCopy(self)
+
+    def create_group(
+        self,
+        outputs: Tensor | Sequence[Tensor],
+        inputs: Tensor | Sequence[Tensor],
+        include_inputs: bool = False,
+    ) -> Stage:
+        """Join the stages between ``inputs`` and ``outputs`` to be attached together.
+
+        Members without a place of their own are computed where the group is: ``compute_at`` of the
+        stage that is returned moves them all.
+
+        Parameters
+        ----------
+        include_inputs : whether the stages of ``inputs`` are members too.
+
+        Raises
+        ------
+        ScheduleError : the new group would cut an existing one in two.
+        """
+        ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+        begins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        return _ffi_api.ScheduleCreateGroup(self, ends, begins, include_inputs)
 
     def cache_read(
         self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Any]
@@ -222,6 +246,13 @@ class Stage(Object):
         """Map the loop to a thread axis made by :func:`tvm.te.thread_axis`."""
         _ffi_api.StageBind(self, loop, thread)
 
+    def tensorize(self, loop: IterVar, intrin: TensorIntrin) -> None:
+        """Have ``intrin`` compute the loop and all loops inside of it, one call per block.
+
+        Whether the block computes what the intrinsic does is checked when the schedule is lowered.
+        """
+        _ffi_api.StageTensorize(self, loop, intrin)
+
     def pragma(self, loop: IterVar, key: str, value: Any = None) -> None:
         """Attach the attribute ``pragma_<key>`` to the loop; ``value`` defaults to 1."""
         _ffi_api.StagePragma(self, loop, key, 1 if value is None else value)
@@ -241,6 +272,15 @@ class Stage(Object):
     def set_scope(self, scope: str) -> None:
         """Memory the results live in: "global", "local", "shared", ..."""
         _ffi_api.StageSetScope(self, scope)
+
+    def set_store_predicate(self, predicate: PrimExpr) -> None:
+        """Store only where ``predicate`` holds, for example in one thread of several."""
+        _ffi_api.StageSetStorePredicate(self, predicate)
+
+    def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
+        """Launch threads of given extents around a scan, for its steps to be bound to."""
+        axes = [threads] if isinstance(threads, IterVar) else list(threads)
+        _ffi_api.StageEnvThreads(self, axes)
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute inside loop ``scope`` of stage ``parent``, as much as one trip needs."""

@@ -16,6 +16,7 @@ __all__ = [
     "ExternOp",
     "Operation",
     "PlaceholderOp",
+    "ScanOp",
     "Tensor",
     "TensorSlice",
 ]
@@ -126,3 +127,8 @@ class ComputeOp(Operation):
 @tvm._ffi.register_object("te.ExternOp")
 class ExternOp(Operation):
     """Tensors written by a statement; see :func:`tvm.te.extern`."""
+
+
+@tvm._ffi.register_object("te.ScanOp")
+class ScanOp(Operation):
+    """A recurrence over the first axis; see :func:`tvm.te.scan`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import analysis, stmt_functor, transform
+from . import analysis, ir_builder, stmt_functor, transform
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
     EQ,

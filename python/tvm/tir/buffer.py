@@ -10,7 +10,7 @@ from tvm.ir import PointerType, PrimExpr, PrimType
 from tvm.runtime import Object
 
 from . import _ffi_api
-from .expr import BufferLoad, Var, convert
+from .expr import BufferLoad, Call, Ramp, Var, convert
 
 __all__ = ["Buffer", "DataProducer", "decl_buffer"]
 
@@ -51,12 +51,68 @@ class Buffer(Object):
         """Element offset from the data pointer of the element at `indices`."""
         return _ffi_api.BufferElemOffset(self, convert(list(indices)))
 
+    # Access mask bits of access_ptr.
+    READ = 1
+    WRITE = 2
+
+    def access_ptr(
+        self,
+        access_mask: int | str,
+        ptr_type: str = "handle",
+        content_lanes: int = 1,
+        offset: Any = 0,
+        extent: Any = None,
+    ) -> PrimExpr:
+        """Pointer to the elements from the start of the buffer on, as an argument of a call.
+
+        Parameters
+        ----------
+        access_mask : "r", "w" or "rw": what the callee does.
+        content_lanes : lanes of the elements pointed to; ``offset`` and ``extent`` count them.
+        offset : elements to skip.
+        extent : number of elements accessed; all that follow when None.
+        """
+        if isinstance(access_mask, str):
+            unknown = set(access_mask) - set("rw")
+            if unknown or not access_mask:
+                raise ValueError(f"access_ptr: the mask is made of r and w, got {access_mask!r}")
+            access_mask = sum({"r": self.READ, "w": self.WRITE}[c] for c in set(access_mask))
+        offset = convert(offset)
+        if extent is None:
+            if len(self.strides) != 0:
+                size = self.strides[0] * self.shape[0]
+            else:
+                size = convert(1)
+                for dim in self.shape:
+                    size = size * dim
+            extent = size // content_lanes - offset
+        start = offset * content_lanes + self.elem_offset
+        element = str(self.dtype) + (f"x{content_lanes}" if content_lanes > 1 else "")
+        kind = Call(element, "tir.type_annotation", [])
+        arguments = [kind, self.data, start, convert(extent) * content_lanes, access_mask]
+        return Call(ptr_type, "tir.tvm_access_ptr", arguments)
+
     def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
-        """The element at `begin`, checked to have type `dtype`."""
-        load = BufferLoad(self, begin)
+        """The elements from ``begin`` on along the last axis, as many as ``dtype`` has lanes."""
+        load = BufferLoad(self, self._vector_indices(begin, dtype))
         if dtype is not None and str(load.dtype) != dtype:
             raise TypeError(f"{self.name}{list(begin)} has type {load.dtype}, expected {dtype}")
         return load
+
+    def vstore(self, begin: Sequence[Any], value: PrimExpr) -> Any:
+        """Statement that stores the lanes of ``value`` from ``begin`` on along the last axis."""
+        return _ffi_api.BufferStore(
+            self, convert(value), self._vector_indices(begin, str(convert(value).dtype))
+        )
+
+    def _vector_indices(self, begin: Sequence[Any], dtype: str | None) -> list[Any]:
+        indices = [convert(i) for i in begin]
+        lanes = int((dtype or "").partition("x")[2] or 1)
+        if lanes > 1:
+            if not indices:
+                raise ValueError(f"buffer {self.name} has no axis to take {lanes} lanes from")
+            indices[-1] = Ramp(indices[-1], 1, lanes)
+        return indices
 
     def __getitem__(self, indices: Any) -> BufferLoad:
         return BufferLoad(self, indices if isinstance(indices, tuple | list) else (indices,))
@@ -87,6 +143,9 @@ def decl_buffer(
     strides : elements between neighbours on each axis; None is row-major without gaps.
     scope : memory scope of a new pointer variable.
     data_alignment : bytes the address is promised to be a multiple of; 0 is the element size.
+    elem_offset : elements before the first one; with ``offset_factor`` it defaults to a variable,
+        otherwise to 0.
+    offset_factor : number that the offset is a multiple of; 0 for nothing promised.
     """
     if (
         isinstance(shape, PrimExpr)
@@ -98,6 +157,9 @@ def decl_buffer(
         # A boolean occupies a byte in memory.
         element = "int8" if dtype == "bool" else dtype
         data = Var(name, PointerType(PrimType(element), scope))
+    if offset_factor != 0 and elem_offset is None:
+        extents = [convert(extent) for extent in shape]
+        elem_offset = Var(f"{name}_elem_offset", extents[0].dtype if extents else "int32")
     return Buffer(
         data, dtype, shape, strides or (), elem_offset, name, data_alignment, offset_factor
     )

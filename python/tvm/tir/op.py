@@ -38,6 +38,7 @@ __all__ = [
     "bitwise_xor",
     "call_extern",
     "call_intrin",
+    "call_llvm_intrin",
     "call_llvm_pure_intrin",
     "call_packed",
     "call_pure_extern",
@@ -116,6 +117,11 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -
 def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
     """Call of an LLVM intrinsic without effects, by its full name "llvm...."."""
     return Call(dtype, "tir.call_llvm_pure_intrin", [StringImm(name), *args])
+
+
+def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
+    """Call of an LLVM intrinsic that may read or write memory, by its full name "llvm...."."""
+    return Call(dtype, "tir.call_llvm_intrin", [StringImm(name), *args])
 
 
 def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:

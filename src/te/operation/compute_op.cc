@@ -213,13 +213,20 @@ Stmt StoreOutputs(const Stage& stage, const Array<PrimExpr>& values, const Array
   return tir::SeqStmt::Flatten(stores);
 }
 
+/*! \brief `body` under the store predicate of the stage. */
+Stmt StoredWhere(const Stage& stage, Stmt body) {
+  if (!stage->store_predicate.defined()) return body;
+  return tir::IfThenElse(stage->store_predicate, std::move(body));
+}
+
 Stmt ProvideElements(const ComputeOpNode* op, const Stage& stage, LoweringContext* ctx) {
   IterVarMap<PrimExpr> values;
   LoopNest nest = MakeLoopNest(stage, ctx, 0, false, {}, &values);
   PassUpIndex(stage, ctx->domains, &values);
   Stmt body = StoreOutputs(stage, SubstituteAll(op->body, VarValues(op->axis, values)),
                            OutputIndices(op, values), ctx);
-  body = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false), body);
+  body = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false),
+                   StoredWhere(stage, body));
   return MergeNest(nest, 0, nest.size(), body);
 }
 
@@ -280,13 +287,15 @@ Stmt ProvideReduction(const ComputeOpNode* op, const Stage& stage, LoweringConte
   PassUpIndex(stage, ctx->domains, &init_values);
   Stmt init = StoreOutputs(stage, StartValues(reduce, VarValues(op->axis, init_values)),
                            OutputIndices(op, init_values), ctx);
-  init = GuardedBy(MakeBoundCheck(stage, ctx->domains, init_values, &ctx->analyzer, true), init);
+  init = GuardedBy(MakeBoundCheck(stage, ctx->domains, init_values, &ctx->analyzer, true),
+                   StoredWhere(stage, init));
   init = MergeNest(init_nest, 0, init_nest.size(), init);
 
   PassUpIndex(stage, ctx->domains, &values);
   Stmt update = UpdateOutputs(reduce, stage, VarValues(op->root_iter_vars(), values),
                               OutputIndices(op, values), ctx);
-  update = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false), update);
+  update = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false),
+                     StoredWhere(stage, update));
   update = MergeNest(nest, shared, nest.size(), update);
 
   return MergeNest(nest, 0, shared, tir::SeqStmt::Flatten({init, update}));

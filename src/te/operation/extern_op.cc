@@ -77,16 +77,7 @@ void ExternOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer,
                                const TensorMap<TensorDom>& requests, RangeMap* out) const {}
 
 Stmt ExternOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const {
-  Stmt realize = body;
-  for (int i = num_outputs(); i != 0; --i) {
-    const Buffer& buffer = ctx->buffers.at(stage->op.output(i - 1));
-    Array<Range> bounds;
-    for (const PrimExpr& extent : buffer->shape) {
-      bounds.push_back(Range::FromMinExtent(tir::make_zero(extent.dtype()), extent));
-    }
-    realize = tir::BufferRealize(buffer, bounds, tir::const_true(), realize);
-  }
-  return realize;
+  return RealizeWhole(stage, ctx, body);
 }
 
 namespace {

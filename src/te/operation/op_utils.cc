@@ -59,6 +59,7 @@ LoopNest MakeLoopNest(const Stage& stage, LoweringContext* ctx, size_t begin, bo
       }
     }
     IterVar thread = attr.defined() ? attr->bind_thread : IterVar();
+    if (loop->iter_type == tir::kThreadIndex) thread = loop;
     if (thread.defined()) {
       bool is_virtual = IsVirtualThread(thread);
       String key = is_virtual ? tir::attr::virtual_thread : tir::attr::thread_extent;
@@ -66,7 +67,7 @@ LoopNest MakeLoopNest(const Stage& stage, LoweringContext* ctx, size_t begin, bo
         return Stmt(tir::AttrStmt(thread, key, domain->extent, std::move(body)));
       });
       (*values)[loop] = thread->var;
-      ctx->replaced[loop->var.get()] = thread->var;
+      if (!thread.same_as(loop)) ctx->replaced[loop->var.get()] = thread->var;
     } else if (tir::is_one(domain->extent) && !ctx->keep_trivial_loop) {
       (*values)[loop] = domain->min;
       ctx->replaced[loop->var.get()] = domain->min;
@@ -125,7 +126,21 @@ Stmt MakePipeline(const Stage& stage, LoweringContext* ctx, const Stmt& reader) 
     }
   }
   Stmt both = tir::is_no_op(reader) ? producer : tir::SeqStmt::Flatten({producer, reader});
+  if (ctx->scan_parts.count(stage->op.get())) return both;
   return stage->op->BuildRealize(stage, ctx, both);
+}
+
+Stmt RealizeWhole(const Stage& stage, LoweringContext* ctx, const Stmt& body) {
+  Stmt realize = body;
+  for (int i = stage->op->num_outputs(); i != 0; --i) {
+    const Buffer& buffer = ctx->buffers.at(stage->op.output(i - 1));
+    Array<Range> bounds;
+    for (const PrimExpr& extent : buffer->shape) {
+      bounds.push_back(Range::FromMinExtent(tir::make_zero(extent.dtype()), extent));
+    }
+    realize = tir::BufferRealize(buffer, bounds, tir::const_true(), realize);
+  }
+  return realize;
 }
 
 namespace {

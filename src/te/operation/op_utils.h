@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "../schedule/message_passing.h"
@@ -23,6 +24,10 @@ struct LoweringContext {
   TensorMap<Buffer> buffers;
   /*! \brief Stages computed inside a loop, in schedule order. */
   IterVarMap<std::vector<Stage>> attached;
+  /*! \brief For each scan the stages of its starts, in schedule order. */
+  std::unordered_map<const Object*, std::vector<Stage>> scan_starts;
+  /*! \brief Operations whose results live in the buffers of a scan. */
+  std::unordered_set<const Object*> scan_parts;
   /*! \brief Values of loop variables for which no loop is generated. */
   std::unordered_map<const VarNode*, PrimExpr> replaced;
   /*! \brief Knows the domains of all loops. */
@@ -36,6 +41,9 @@ using LoopNest = std::vector<std::vector<StmtWrapper>>;
 
 /*! \brief `reader` preceded by the loops of `stage`, inside the realization of its buffers. */
 Stmt MakePipeline(const Stage& stage, LoweringContext* ctx, const Stmt& reader);
+
+/*! \brief `body` inside the realization of all outputs over their whole shapes. */
+Stmt RealizeWhole(const Stage& stage, LoweringContext* ctx, const Stmt& body);
 
 /*!
  * \brief The loops of a stage from the `begin`-th on.

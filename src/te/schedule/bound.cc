@@ -46,6 +46,9 @@ class BoundInference {
           << "InferBound: stage " << stage->op->name
           << " is still to be inlined; call normalize() first";
       if (!stage.is_scheduled()) continue;
+      for (const IterVar& loop : stage->leaf_iter_vars) {
+        if (loop->iter_type == tir::kThreadIndex) domains_[loop] = loop->dom;
+      }
       InferRoots(stage);
       PassDownDomain(stage, &domains_, &analyzer_, var_context_);
       for (const IterVar& loop : stage->leaf_iter_vars) {
@@ -68,6 +71,7 @@ class BoundInference {
 
  private:
   static IterVar BoundThread(const Stage& stage, const IterVar& loop) {
+    if (loop->iter_type == tir::kThreadIndex) return loop;
     auto it = stage->iter_var_attrs.find(loop);
     return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
   }
@@ -140,13 +144,14 @@ class BoundInference {
 
   void CheckInScope(const Stage& stage, const Stage& reader,
                     const std::vector<IterVar>& reader_around) const {
-    if (stage->attach_type != kScope || reader.same_as(stage->attach_stage)) return;
+    Stage place = stage.attached_by();
+    if (place->attach_type != kScope || reader.same_as(place->attach_stage)) return;
     for (const IterVar& loop : reader_around) {
-      if (loop.same_as(stage->attach_ivar)) return;
+      if (loop.same_as(place->attach_ivar)) return;
     }
-    TVM_FATAL(ScheduleError) << "compute_at(" << stage->op->name << ", "
-                             << stage->attach_stage->op->name << ", "
-                             << stage->attach_ivar->var->name_hint << "): stage "
+    TVM_FATAL(ScheduleError) << "compute_at(" << StageName(place) << ", "
+                             << place->attach_stage->op->name << ", "
+                             << place->attach_ivar->var->name_hint << "): stage "
                              << reader->op->name << " reads it outside of that loop; attach "
                              << reader->op->name << " inside the loop too, or compute "
                              << stage->op->name << " further out";

@@ -5,6 +5,7 @@
 #include "dataflow_rewrite.h"
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/te/scan_op.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -109,6 +110,17 @@ Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimE
   return result;
 }
 
+bool IsScanState(const Schedule& sch, const Tensor& tensor) {
+  for (const Stage& stage : sch->stages) {
+    const auto* scan = stage->op.as<ScanOpNode>();
+    if (scan == nullptr) continue;
+    for (const Tensor& state : scan->state_placeholder) {
+      if (state == tensor) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
@@ -146,6 +158,8 @@ Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
   ReplaceDataFlow(*this, &vmap);
   Stage stage = InsertStage(*this, StagePosition(*this, source) + 1, cache->op);
   stage.set_scope(scope);
+  // A copy of a scan's state has its values in the steps only.
+  stage->group = IsScanState(*this, original) ? (*this)[readers[0]]->group : source->group;
   return cache;
 }
 
@@ -223,7 +237,9 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
   ReplaceStageOp(*this, stage, copy);
   ReplaceDataFlow(*this, &renamed);
   ResetLoops(stage);
-  InsertStage(*this, StagePosition(*this, stage), cache).set_scope(scope);
+  Stage cache_stage = InsertStage(*this, StagePosition(*this, stage), cache);
+  cache_stage.set_scope(scope);
+  cache_stage->group = stage->group;
   return caches;
 }
 
@@ -328,7 +344,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   ReplaceStageOp(*this, stage, last);
   ReplaceDataFlow(*this, &renamed);
   ResetLoops(stage);
-  InsertStage(*this, StagePosition(*this, stage), partial);
+  InsertStage(*this, StagePosition(*this, stage), partial)->group = stage->group;
   return results;
 }
 

@@ -39,26 +39,34 @@ TensorMap<std::vector<Stage>> ReadersOfTensors(const Schedule& sch) {
 
 std::vector<IterVar> LoopsAround(const Stage& stage) {
   std::vector<IterVar> loops;
-  Stage inner = stage;
-  while (inner->attach_type == kScope) {
+  Stage inner = stage.attached_by();
+  while (inner->attach_type == kScope || inner->attach_type == kScanUpdate) {
     const Stage& outer = inner->attach_stage;
     TVM_CHECK(outer->attach_type != kInline && outer->attach_type != kInlinedAlready, ScheduleError)
-        << "compute_at(" << inner->op->name << "): its target " << outer->op->name
+        << "compute_at(" << StageName(inner) << "): its target " << outer->op->name
         << " is inlined and has no loops";
     const Array<IterVar>& leaves = outer->leaf_iter_vars;
-    auto it = std::find_if(leaves.begin(), leaves.end(),
-                           [&](const IterVar& leaf) { return leaf.same_as(inner->attach_ivar); });
-    TVM_CHECK(it != leaves.end(), ScheduleError)
-        << "compute_at(" << inner->op->name << "): loop " << inner->attach_ivar->var->name_hint
-        << " of stage " << outer->op->name
-        << " was split, fused or cached away after the stage was attached to it; attach again";
-    size_t depth = static_cast<size_t>(it - leaves.begin()) + 1;
+    // The steps of a scan are inside all of its loops.
+    size_t depth = leaves.size();
+    if (inner->attach_type == kScope) {
+      auto it = std::find_if(leaves.begin(), leaves.end(),
+                             [&](const IterVar& leaf) { return leaf.same_as(inner->attach_ivar); });
+      TVM_CHECK(it != leaves.end(), ScheduleError)
+          << "compute_at(" << StageName(inner) << "): loop " << inner->attach_ivar->var->name_hint
+          << " of stage " << outer->op->name
+          << " was split, fused or cached away after the stage was attached to it; attach again";
+      depth = static_cast<size_t>(it - leaves.begin()) + 1;
+    }
     for (size_t i = depth; i != 0; --i) loops.push_back(leaves[i - 1]);
     TVM_CHECK(loops.size() < 10000, ScheduleError)
         << "compute_at(" << stage->op->name << "): stages are attached to each other in a circle";
-    inner = outer;
+    inner = outer.attached_by();
   }
   return loops;
+}
+
+std::string StageName(const Stage& stage) {
+  return stage->op.defined() ? std::string(stage->op->name) : "a group";
 }
 
 std::string StageNames(const Schedule& sch) {

@@ -26,6 +26,9 @@ TensorMap<std::vector<Stage>> ReadersOfTensors(const Schedule& sch);
  */
 std::vector<IterVar> LoopsAround(const Stage& stage);
 
+/*! \brief Name of the stage's operation, or what a group is called. */
+std::string StageName(const Stage& stage);
+
 /*! \brief Names of the stages' operations, for messages. */
 std::string StageNames(const Schedule& sch);
 

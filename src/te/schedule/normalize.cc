@@ -135,12 +135,14 @@ void RebaseLoops(const Schedule& sch) {
     stage->leaf_iter_vars = loops;
     stage->relations = Array<IterVarRelation>(relations.begin(), relations.end());
   }
-  for (const Stage& stage : sch->stages) {
-    if (stage->attach_type != kScope) continue;
+  auto reattach = [&](const Stage& stage) {
+    if (stage->attach_type != kScope) return;
     if (auto it = rebased.find(stage->attach_ivar); it != rebased.end()) {
       stage->attach_ivar = it->second;
     }
-  }
+  };
+  for (const Stage& stage : sch->stages) reattach(stage);
+  for (const Stage& group : sch->groups) reattach(group);
 }
 
 Schedule Normalized(const Schedule& sch, bool feature_extraction) {

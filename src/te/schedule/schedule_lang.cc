@@ -3,6 +3,7 @@
  * \brief Schedules, stages and the primitives that record what to do with a stage's loops.
  */
 #include <tvm/runtime/registry.h>
+#include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
 #include <tvm/tir/op.h>
 
@@ -79,6 +80,8 @@ std::string LoopNames(const Array<IterVar>& loops) {
 
 /*! \brief Position of `loop` among the stage's loops, or an error in the name of `primitive`. */
 size_t FindLoop(const Stage& stage, const IterVar& loop, const char* primitive) {
+  TVM_CHECK(stage->op.defined(), ScheduleError)
+      << primitive << ": a group has no loops; use one of its stages";
   TVM_CHECK(loop.defined(), ScheduleError)
       << primitive << "(" << stage->op->name << "): the loop is None";
   const Array<IterVar>& loops = stage->leaf_iter_vars;
@@ -151,19 +154,71 @@ void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor
 }  // namespace
 
 Stage& Stage::set_scope(String scope) {
+  TVM_CHECK(get()->op.defined(), ScheduleError)
+      << "set_scope: a group stores nothing; use one of its stages";
   get()->scope = std::move(scope);
   return *this;
 }
 
+Stage Stage::attached_by() const {
+  Stage place = *this;
+  while (place->attach_type == kGroupRoot && place->group.defined()) place = place->group;
+  return place;
+}
+
+Stage& Stage::set_store_predicate(PrimExpr predicate) {
+  TVM_CHECK(get()->op.defined() && get()->op->IsInstance<ComputeOpNode>(), ScheduleError)
+      << "set_store_predicate(" << StageName(*this) << "): expected a stage made by compute";
+  get()->store_predicate = std::move(predicate);
+  return *this;
+}
+
+Stage& Stage::env_threads(const Array<IterVar>& threads) {
+  StageNode* self = get();
+  TVM_CHECK(self->op.defined() && self->op->IsInstance<ScanOpNode>(), ScheduleError)
+      << "env_threads(" << StageName(*this) << "): expected the stage of a scan; bind the loops of "
+      << "others";
+  std::vector<IterVar> loops;
+  for (const IterVar& thread : threads) {
+    TVM_CHECK(thread->iter_type == tir::kThreadIndex && thread->dom.defined(), ScheduleError)
+        << "env_threads(" << self->op->name << "): expected thread axes of given extents, got "
+        << thread->var->name_hint << "; make them with thread_axis((0, extent), tag)";
+    loops.push_back(thread);
+    self->all_iter_vars.push_back(thread);
+  }
+  loops.insert(loops.end(), self->leaf_iter_vars.begin(), self->leaf_iter_vars.end());
+  self->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());
+  return *this;
+}
+
+namespace {
+
+/*! \brief Whether `stage` is in `group`, directly or in a group inside of it. */
+bool IsMember(const Stage& stage, const Stage& group) {
+  for (Stage g = stage->group; g.defined(); g = g->group) {
+    if (g.same_as(group)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Stage& Stage::compute_at(Stage parent, IterVar scope) {
   StageNode* self = get();
+  std::string name = StageName(*this);
   TVM_CHECK(!self->is_output, ScheduleError)
-      << "compute_at(" << self->op->name << "): an output is computed at the root; attach its "
+      << "compute_at(" << name << "): an output is computed at the root; attach its "
       << "producers to it instead";
-  TVM_CHECK(!same_as(parent), ScheduleError)
-      << "compute_at(" << self->op->name << "): a stage cannot be inside itself";
-  TVM_CHECK(!self->op->IsInstance<PlaceholderOpNode>(), ScheduleError)
-      << "compute_at(" << self->op->name << "): a placeholder is not computed";
+  TVM_CHECK(!same_as(parent) && !IsMember(parent, *this), ScheduleError)
+      << "compute_at(" << name << "): a stage cannot be inside itself";
+  TVM_CHECK(!self->op.defined() || !self->op->IsInstance<PlaceholderOpNode>(), ScheduleError)
+      << "compute_at(" << name << "): a placeholder is not computed";
+  TVM_CHECK(self->attach_type != kScanUpdate, ScheduleError)
+      << "compute_at(" << name
+      << "): the steps of a scan are computed in its loop; attach the scan";
+  TVM_CHECK(!self->group.defined() || IsMember(parent, self->group), ScheduleError)
+      << "compute_at(" << name << ", " << StageName(parent) << "): " << name
+      << " is in a group that " << StageName(parent) << " is not in; attach the group";
   FindLoop(parent, scope, "compute_at");
   self->attach_type = kScope;
   self->attach_stage = parent;
@@ -173,6 +228,8 @@ Stage& Stage::compute_at(Stage parent, IterVar scope) {
 
 Stage& Stage::compute_inline() {
   StageNode* self = get();
+  TVM_CHECK(self->op.defined(), ScheduleError)
+      << "compute_inline: a group has no definition of its own; inline its stages";
   TVM_CHECK(!self->is_output, ScheduleError)
       << "compute_inline(" << self->op->name << "): an output has to be stored";
   const auto* compute = self->op.as<ComputeOpNode>();
@@ -187,6 +244,8 @@ Stage& Stage::compute_inline() {
 
 Stage& Stage::compute_root() {
   StageNode* self = get();
+  TVM_CHECK(self->attach_type != kScanUpdate, ScheduleError)
+      << "compute_root: the steps of a scan are computed in its loop";
   self->attach_type = kGroupRoot;
   self->attach_stage = Stage();
   self->attach_ivar = IterVar();
@@ -236,6 +295,7 @@ Stage& Stage::fuse(IterVar outer, IterVar inner, IterVar* fused) {
 }
 
 Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
+  TVM_CHECK(get()->op.defined(), ScheduleError) << "fuse: a group has no loops";
   if (loops.empty()) {
     *fused = IterVar(Range::FromMinExtent(0, 1), Var("singleton"), tir::kDataPar);
     get()->relations.push_back(Singleton(*fused));
@@ -262,6 +322,8 @@ Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
 }
 
 Stage& Stage::reorder(const Array<IterVar>& order) {
+  TVM_CHECK(get()->op.defined(), ScheduleError)
+      << "reorder: a group stores nothing and has no loops; use one of its stages";
   StageNode* self = get();
   std::vector<size_t> places;
   for (const IterVar& loop : order) {
@@ -329,6 +391,8 @@ Stage& Stage::prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset) {
 }
 
 Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
+  TVM_CHECK(get()->op.defined(), ScheduleError)
+      << "storage_align: a group stores nothing and has no loops; use one of its stages";
   const Array<IterVar>& roots = get()->op->root_iter_vars();
   bool found = std::any_of(roots.begin(), roots.end(),
                            [&](const IterVar& root) { return root.same_as(axis); });
@@ -346,6 +410,8 @@ Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
 }
 
 Stage& Stage::double_buffer() {
+  TVM_CHECK(get()->op.defined(), ScheduleError)
+      << "double_buffer: a group stores nothing and has no loops; use one of its stages";
   TVM_CHECK(!get()->is_output, ScheduleError)
       << "double_buffer(" << get()->op->name << "): an output has one buffer, the caller's";
   get()->double_buffer = true;
@@ -368,7 +434,17 @@ Schedule::Schedule(Array<Operation> outputs) {
     node->stages.push_back(stage);
     node->stage_map.Set(op, stage);
   }
+  Array<Stage> stages = node->stages;
   data_ = std::move(node);
+  for (const Stage& stage : stages) {
+    const auto* scan = stage->op.as<ScanOpNode>();
+    if (scan == nullptr) continue;
+    Array<Tensor> inputs = scan->state_placeholder;
+    for (const Tensor& input : scan->inputs) inputs.push_back(input);
+    Stage steps = create_group(scan->update, inputs);
+    steps->attach_type = kScanUpdate;
+    steps->attach_stage = stage;
+  }
 }
 
 Schedule Schedule::copy() const {
@@ -376,13 +452,20 @@ Schedule Schedule::copy() const {
   std::unordered_map<Stage, Stage, ObjectPtrHash, ObjectPtrEqual> copies;
   auto node = make_object<ScheduleNode>();
   node->outputs = self->outputs;
-  for (const Stage& stage : self->stages) {
-    Stage twin{ObjectPtr<Object>(make_object<StageNode>(*stage.get()))};
-    copies.emplace(stage, twin);
-    node->stages.push_back(twin);
-  }
-  for (const Stage& twin : node->stages) {
+  auto copied = [&](const Array<Stage>& stages) {
+    Array<Stage> twins;
+    for (const Stage& stage : stages) {
+      Stage twin{ObjectPtr<Object>(make_object<StageNode>(*stage.get()))};
+      copies.emplace(stage, twin);
+      twins.push_back(twin);
+    }
+    return twins;
+  };
+  node->stages = copied(self->stages);
+  node->groups = copied(self->groups);
+  for (const auto& [stage, twin] : copies) {
     if (twin->attach_stage.defined()) twin->attach_stage = copies.at(twin->attach_stage);
+    if (twin->group.defined()) twin->group = copies.at(twin->group);
   }
   for (const auto& [op, stage] : self->stage_map) node->stage_map.Set(op, copies.at(stage));
   Schedule result;
@@ -405,6 +488,12 @@ TVM_REGISTER_GLOBAL("te.CreateSchedule").set_body_typed([](Array<Operation> outp
 });
 TVM_REGISTER_GLOBAL("te.StageSetScope").set_body_typed([](Stage stage, String scope) {
   stage.set_scope(scope);
+});
+TVM_REGISTER_GLOBAL("te.StageSetStorePredicate").set_body_typed([](Stage stage, PrimExpr pred) {
+  stage.set_store_predicate(pred);
+});
+TVM_REGISTER_GLOBAL("te.StageEnvThreads").set_body_typed([](Stage stage, Array<IterVar> threads) {
+  stage.env_threads(threads);
 });
 TVM_REGISTER_GLOBAL("te.StageBind").set_body_typed([](Stage stage, IterVar loop, IterVar thread) {
   stage.bind(loop, thread);
@@ -477,6 +566,11 @@ TVM_REGISTER_GLOBAL("te.ScheduleGetStage").set_body_typed([](Schedule sch, Objec
   if (key.as<TensorNode>()) return sch[Downcast<Tensor>(key)];
   return sch[Downcast<Operation>(key)];
 });
+TVM_REGISTER_GLOBAL("te.ScheduleCreateGroup")
+    .set_body_typed([](Schedule sch, Array<Tensor> outputs, Array<Tensor> inputs,
+                       bool include_inputs) {
+      return sch.create_group(outputs, inputs, include_inputs);
+    });
 TVM_REGISTER_GLOBAL("te.ScheduleCopy").set_body_typed([](Schedule sch) { return sch.copy(); });
 TVM_REGISTER_GLOBAL("te.ScheduleNormalize").set_body_typed([](Schedule sch) {
   return sch.normalize();

@@ -4,12 +4,15 @@
  */
 #include <tvm/arith/bound.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/te/scan_op.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "../operation/op_utils.h"
 #include "graph.h"
@@ -77,11 +80,64 @@ class TensorResolver final : public tir::StmtExprMutator {
   std::unordered_set<const VarNode*> launched_;
 };
 
+/*! \brief From tensors that live in the memory of a scan to the scan's results. */
+TensorMap<Tensor> PartsOfScans(const Schedule& sch, LoweringContext* ctx) {
+  TensorMap<Tensor> shared;
+  for (const Stage& stage : sch->stages) {
+    const auto* scan = stage->op.as<ScanOpNode>();
+    if (scan == nullptr) continue;
+    for (int i = 0; i < scan->num_outputs(); ++i) {
+      for (const Tensor& part : {scan->init[i], scan->update[i], scan->state_placeholder[i]}) {
+        TVM_CHECK(shared.emplace(part, stage->op.output(i)).second, ScheduleError)
+            << "scan " << scan->name << ": " << part->GetNameHint()
+            << " belongs to two states, which share no memory; make one for each";
+      }
+    }
+    for (const Array<Tensor>& parts : {scan->init, scan->update}) {
+      for (const Tensor& part : parts) {
+        ctx->scan_parts.insert(part->op.get());
+        for (int k = 0; k < part->op->num_outputs(); ++k) {
+          TVM_CHECK(shared.count(part->op.output(k)), ScheduleError)
+              << "scan " << scan->name << ": " << part->op->name << " computes "
+              << part->op.output(k)->GetNameHint() << " too, which is no state";
+        }
+        TVM_CHECK(!sch[part]->is_output, ScheduleError)
+            << "scan " << scan->name << ": " << part->op->name << " is a part of it and cannot be "
+            << "an output of the schedule as well; use the scan's result";
+      }
+    }
+  }
+  return shared;
+}
+
+/*! \brief Puts the stage where it is attached; false for one that is computed at the root. */
+bool Attach(const Stage& stage, const std::unordered_map<const Object*, const Object*>& scan_of,
+            LoweringContext* ctx) {
+  Stage place = stage.attached_by();
+  auto start = scan_of.find(stage->op.get());
+  if (start != scan_of.end()) {
+    TVM_CHECK(place->attach_type == kGroupRoot, ScheduleError)
+        << "compute_at(" << stage->op->name << "): the start of a scan is computed where the scan "
+        << "begins; attach the scan instead";
+    ctx->scan_starts[start->second].push_back(stage);
+  } else if (place->attach_type == kScope) {
+    ctx->attached[place->attach_ivar].push_back(stage);
+  } else if (place->attach_type == kScanUpdate) {
+    const Array<IterVar>& loops = place->attach_stage->leaf_iter_vars;
+    ctx->attached[loops[loops.size() - 1]].push_back(stage);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void DeclareBuffers(const Schedule& sch, LoweringContext* ctx, std::vector<Tensor>* tensors) {
+  TensorMap<Tensor> shared = PartsOfScans(sch, ctx);
   for (const Stage& stage : sch->stages) {
     if (stage->attach_type == kInlinedAlready) continue;
     for (int i = 0; i < stage->op->num_outputs(); ++i) {
       Tensor tensor = stage->op.output(i);
+      if (shared.count(tensor)) continue;
       Tensor origin = stage->origin_op.output(i);
       Buffer buffer = tir::decl_buffer(tensor->shape, tensor->dtype, origin->GetNameHint(),
                                        stage->is_output ? String("") : stage->scope);
@@ -90,6 +146,7 @@ void DeclareBuffers(const Schedule& sch, LoweringContext* ctx, std::vector<Tenso
       tensors->push_back(origin);
     }
   }
+  for (const auto& [part, whole] : shared) ctx->buffers[part] = ctx->buffers.at(whole);
 }
 
 }  // namespace
@@ -100,13 +157,20 @@ Stmt ScheduleOps(const Schedule& sch, const Map<IterVar, Range>& bounds, bool ke
   for (const auto& [loop, domain] : bounds) ctx.domains.emplace(loop, domain);
   std::vector<Tensor> tensors;
   DeclareBuffers(sch, &ctx, &tensors);
+  std::unordered_map<const Object*, const Object*> scan_of;
+  for (const Stage& stage : sch->stages) {
+    const auto* scan = stage->op.as<ScanOpNode>();
+    if (scan == nullptr) continue;
+    for (const Tensor& start : scan->init) scan_of.emplace(start->op.get(), scan);
+  }
+  std::vector<Stage> roots;
   for (const Stage& stage : sch->stages) {
     TVM_CHECK(stage->attach_type != kInline, ScheduleError)
         << "ScheduleOps: stage " << stage->op->name
         << " is still to be inlined; call normalize() first";
     if (!stage.is_scheduled()) continue;
     LoopsAround(stage);  // raises for a stale attach point
-    if (stage->attach_type == kScope) ctx.attached[stage->attach_ivar].push_back(stage);
+    if (!Attach(stage, scan_of, &ctx)) roots.push_back(stage);
     for (const IterVar& loop : stage->leaf_iter_vars) {
       auto it = ctx.domains.find(loop);
       TVM_CHECK(it != ctx.domains.end(), ScheduleError)
@@ -116,11 +180,7 @@ Stmt ScheduleOps(const Schedule& sch, const Map<IterVar, Range>& bounds, bool ke
     }
   }
   Stmt body = tir::Evaluate(PrimExpr(0));
-  for (size_t i = sch->stages.size(); i != 0; --i) {
-    Stage stage = sch->stages[i - 1];
-    if (!stage.is_scheduled() || stage->attach_type == kScope) continue;
-    body = MakePipeline(stage, &ctx, body);
-  }
+  for (size_t i = roots.size(); i != 0; --i) body = MakePipeline(roots[i - 1], &ctx, body);
   body = TensorResolver(ctx)(body);
   for (size_t i = tensors.size(); i != 0; --i) {
     Array<ObjectRef> bound{tensors[i - 1], ctx.buffers.at(tensors[i - 1])};
