@@ -16,6 +16,14 @@ using namespace tir;
 
 namespace {
 
+// Working with exact integers can lead to a number that the type does not hold although the
+// expression's value fits; then the expression stays as it was.
+PrimExpr Number(DataType dtype, int64_t value) {
+  int64_t limit = int64_t{1} << (std::min(dtype.bits(), 63) - 1);
+  if (dtype.bits() < 64 && (value >= limit || value < -limit)) throw PolyOverflow();
+  return make_const(dtype, value);
+}
+
 Poly PositivePart(const Poly& p) {
   Poly out;
   for (const Term& t : p.terms) {
@@ -38,21 +46,21 @@ PrimExpr AnalyzerCore::EmitAtom(AtomId id, DataType dtype) {
     case Atom::kFloorMod:
       return tir::FloorMod(Emit(atom.a, dtype), Emit(atom.b, dtype));
     case Atom::kMinZero:
-      return tir::Min(Emit(atom.a, dtype), make_const(dtype, 0));
+      return tir::Min(Emit(atom.a, dtype), Number(dtype, 0));
   }
   throw PolyOverflow();  // unreachable: the cases above are all
 }
 
 PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype) {
   const std::vector<AtomId> factors = ring_.Atoms(term.mono);
-  if (factors.empty()) return make_const(dtype, term.coef);
+  if (factors.empty()) return Number(dtype, term.coef);
   PrimExpr out = EmitAtom(factors[0], dtype);
   for (size_t i = 1; i < factors.size(); ++i) out = tir::Mul(out, EmitAtom(factors[i], dtype));
-  return term.coef == 1 ? out : tir::Mul(out, make_const(dtype, term.coef));
+  return term.coef == 1 ? out : tir::Mul(out, Number(dtype, term.coef));
 }
 
 PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
-  if (p.IsZero()) return make_const(dtype, 0);
+  if (p.IsZero()) return Number(dtype, 0);
   std::vector<Term> terms = p.terms;
   // Longest common prefixes side by side, numbers last, and a positive term to start with.
   std::sort(terms.begin(), terms.end(), [this](const Term& x, const Term& y) {
@@ -117,7 +125,7 @@ bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
   for (AtomId id : std::vector<AtomId>(ring_.Atoms(scale.mono))) {
     value = tir::Mul(value, EmitAtom(id, dtype));
   }
-  if (scale.coef != 1) value = tir::Mul(value, make_const(dtype, scale.coef));
+  if (scale.coef != 1) value = tir::Mul(value, Number(dtype, scale.coef));
   Poly outside = PolyRing::Sub(rest, ring_.MulTerm(*best, scale));
   bool all_negative = std::all_of(outside.terms.begin(), outside.terms.end(),
                                   [](const Term& t) { return t.coef < 0; });

@@ -8,6 +8,7 @@
 #include <tvm/tir/op.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "analyzer_core.h"
@@ -18,6 +19,8 @@ namespace arith {
 using namespace tir;
 
 namespace {
+
+constexpr int64_t kLargestNumber = std::numeric_limits<int64_t>::max();
 
 bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
 
@@ -158,7 +161,8 @@ PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
     if (!e.dtype().is_scalar() && !e.dtype().is_handle()) return SimplifyVector(e);
     return SimplifyOther(e);
   } catch (const PolyOverflow&) {
-    return e;
+    // Too large as a whole; its parts may still get simpler.
+    return IsIndex(e) ? SimplifyOther(e) : e;
   }
 }
 
@@ -277,6 +281,8 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     }
   }
   int64_t number = p.ConstTerm();
+  // Its neighbours and its negative are needed below.
+  if (number <= -kLargestNumber || number >= kLargestNumber) throw PolyOverflow();
   PrimExpr out;
   if (equality) {
     // The term met first stays on the left; equality has no direction.
@@ -293,7 +299,7 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     PrimExpr a = Emit(low, dtype), b = Emit(high, dtype);
     out = negated ? PrimExpr(NE(a, b)) : PrimExpr(EQ(a, b));
   } else if (low.IsZero()) {
-    out = LE(make_const(dtype, -number), Emit(high, dtype));
+    out = LE(Emit(PolyRing::Const(-number), dtype), Emit(high, dtype));
   } else {
     // low <= high + number, written with < so that `i < n` stays as it is.
     int64_t above = number + 1;

@@ -2,6 +2,7 @@
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <sstream>
@@ -29,8 +30,12 @@ std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape) {
 }
 
 ObjectPtr<NDArrayObj> NewArray(std::vector<int64_t> shape, DataType dtype, Device device) {
+  auto bytes = static_cast<int64_t>(GetElementBytes(dtype));
   for (int64_t extent : shape) {
     TVM_CHECK(extent >= 0, ValueError) << "NDArray: negative extent " << extent << " in the shape";
+    // Extents of zero first would let an overflow of the strides through.
+    TVM_CHECK(!__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes), ValueError)
+        << "NDArray: a tensor of the given shape has more bytes than can be counted";
   }
   auto node = make_object<NDArrayObj>();
   node->shape = std::move(shape);

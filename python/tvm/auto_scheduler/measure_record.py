@@ -7,6 +7,7 @@ A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tvm.error import ScheduleError
 from tvm.target import Target
 
 from . import _ffi_api
@@ -121,8 +123,35 @@ def dump_input(measure_input: MeasureInput) -> str:
 
 
 def load_input(text: str) -> MeasureInput:
-    """Inverse of `dump_input`."""
-    return _input_from_json(json.loads(text))
+    """Inverse of `dump_input`.
+
+    Raises
+    ------
+    ValueError : the text is no measure input, or its workload is not registered in this process.
+    """
+    with _malformed_is_value_error("measure input"):
+        return _input_from_json(json.loads(text))
+
+
+@contextlib.contextmanager
+def _malformed_is_value_error(what: str) -> Iterator[None]:
+    """Text from a file may hold any JSON: taking it apart fails in many ways, which are one."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error).startswith(f"{what}:"):
+            raise
+        raise ValueError(f"{what}: {error}") from error
+    except (
+        ScheduleError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _input_to_json(measure_input: MeasureInput) -> list[Any]:
@@ -160,7 +189,11 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
     ------
     ValueError : the text is no record, or its workload is not registered in this process.
     """
-    data = json.loads(record)
+    with _malformed_is_value_error("record"):
+        return _record_from_json(json.loads(record))
+
+
+def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
         raise ValueError('record: expected an object with the keys "i" and "r"')
     unknown = data.keys() - {"i", "r", "v", "e"}
@@ -180,7 +213,7 @@ def _record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
                 continue
             try:
                 json.loads(line)
-            except json.JSONDecodeError:
+            except (json.JSONDecodeError, RecursionError):
                 # What a run leaves behind that was killed while it wrote.
                 logger.warning("%s:%d is not a whole record; skipped", filename, number)
                 continue
@@ -297,33 +330,34 @@ def load_best_record(
         target = Target(target)
     best_cost, best = MAX_FLOAT, None
     for number, line in _record_lines(filename):
-        data = json.loads(line)
-        (key, record_target, *_), _ = data["i"]
-        costs, error_no, *_ = data["r"]
-        if int(error_no) != 0 or not costs:
-            continue
-        if target is not None and Target(record_target).kind.name != target.kind.name:
-            continue
-        cost = sum(costs) / len(costs)
-        if workload_key is not None and key != workload_key:
-            cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
+        with _malformed_is_value_error(f"{filename}:{number}"):
+            key, record_target, cost = _summary(line)
+            if target is not None and Target(record_target).kind.name != target.kind.name:
+                continue
+            if workload_key is not None and key != workload_key:
+                cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
         if cost < best_cost:
-            best_cost, best = cost, (number, line)
+            best_cost, best = cost, line
     if best is None:
         return None, None
-    return load_record_from_string(best[1])
+    return load_record_from_string(best)
+
+
+def _summary(line: str) -> tuple[str, str, float]:
+    """Workload, target and mean cost of a record; the cost of a failed one is infinite."""
+    data = json.loads(line)
+    (key, target, *_), _ = data["i"]
+    costs, error_no, *_ = data["r"]
+    failed = int(error_no) != 0 or not costs
+    return key, target, math.inf if failed else float(sum(costs) / len(costs))
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
     best: dict[tuple[str, str], tuple[float, str]] = {}
-    for _, line in _record_lines(in_file):
-        data = json.loads(line)
-        (key, target, *_), _ = data["i"]
-        costs, error_no, *_ = data["r"]
-        if int(error_no) != 0 or not costs:
-            continue
-        cost = sum(costs) / len(costs)
+    for number, line in _record_lines(in_file):
+        with _malformed_is_value_error(f"{in_file}:{number}"):
+            key, target, cost = _summary(line)
         if cost < best.get((key, target), (math.inf, ""))[0]:
             best[(key, target)] = (cost, line)
     Path(out_file).write_text("".join(line + "\n" for _, line in best.values()))

@@ -122,6 +122,62 @@ class ByteReader {
 
 }  // namespace
 
+namespace {
+
+/*! \brief Bytes of a tensor; refuses types and extents that no tensor has. */
+int64_t CheckedBytes(const std::string& name, const TensorSpec& spec) {
+  const DLDataType& type = spec.dtype;
+  bool valid =
+      type.code <= DataType::kBFloat && type.bits >= 1 && type.bits <= 128 && type.lanes > 0;
+  int64_t bytes = (int64_t{type.bits} * type.lanes + 7) / 8;
+  for (int64_t extent : spec.shape) {
+    valid = valid && extent >= 0 && !__builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  TVM_CHECK(valid, ValueError) << "relax executable: '" << name
+                               << "' has a tensor of an impossible type or shape; the file is "
+                               << "damaged, export it again";
+  return bytes;
+}
+
+// Tensors that share memory must not reach beyond it, whatever the file says of them.
+void CheckPlaces(const VMFunction& function, const ExecutableNode& executable) {
+  auto same_bytes = [&](int64_t a, int64_t b) {
+    return CheckedBytes(function.name, function.tensors[a]) ==
+           CheckedBytes(function.name, function.tensors[b]);
+  };
+  auto demand = [&](bool holds, const char* what) {
+    TVM_CHECK(holds, ValueError) << "relax executable: '" << function.name << "' " << what
+                                 << "; the file is damaged, export it again";
+  };
+  demand(function.arena_bytes >= 0, "has an arena of negative size");
+  demand(function.returns_tuple || !function.outputs.empty(), "has no result");
+  for (size_t id = 0; id < function.tensors.size(); ++id) {
+    const TensorSpec& spec = function.tensors[id];
+    const int64_t bytes = CheckedBytes(function.name, spec);
+    if (spec.place == TensorPlace::kInput) {
+      demand(same_bytes(static_cast<int64_t>(id), function.inputs[spec.index]),
+             "has two sizes for one input");
+    } else if (spec.place == TensorPlace::kConstant) {
+      demand(static_cast<int64_t>(executable.constants[spec.index].NumBytes()) == bytes,
+             "has a constant of another size");
+    } else if (spec.place == TensorPlace::kArena) {
+      demand(spec.index >= 0 && spec.index <= function.arena_bytes &&
+                 bytes <= function.arena_bytes - spec.index,
+             "has a tensor outside its memory");
+    } else {
+      demand(spec.index >= 0 && spec.index < static_cast<int64_t>(function.outputs.size()) &&
+                 same_bytes(static_cast<int64_t>(id), function.outputs[spec.index]),
+             "has a result of another size");
+    }
+  }
+  for (const Instruction& instruction : function.instructions) {
+    demand(instruction.kernel != kCopy || same_bytes(instruction.args[0], instruction.args[1]),
+           "copies between tensors of different sizes");
+  }
+}
+
+}  // namespace
+
 VMFunction DecodeFunction(std::string name, std::vector<std::string> input_names,
                           const std::vector<int64_t>& words, const ExecutableNode& executable) {
   VMFunction function;
@@ -171,6 +227,7 @@ VMFunction DecodeFunction(std::string name, std::vector<std::string> input_names
   TVM_CHECK(function.input_names.size() == inputs.size(), ValueError)
       << "relax executable: '" << function.name << "' has " << inputs.size() << " inputs but "
       << function.input_names.size() << " names";
+  CheckPlaces(function, executable);
   return function;
 }
 

@@ -10,8 +10,8 @@ import random
 import threading
 
 import pytest
-import testing_graphs as graphs_of
 
+import testing_graphs as graphs_of
 import tvm
 from tvm import tir
 from tvm.runtime import _ffi_node_api
