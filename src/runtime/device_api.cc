@@ -65,6 +65,11 @@ TVM_REGISTER_GLOBAL("runtime.DeviceSync").set_body_typed([](Device device) {
   DeviceAPI::Get(device)->StreamSync(device, nullptr);
 });
 
+TVM_REGISTER_GLOBAL(symbol::tvm_set_device).set_body_typed([](int device_type, int device_id) {
+  Device device{device_type, device_id};
+  DeviceAPI::Get(device)->SetDevice(device);
+});
+
 }  // namespace runtime
 }  // namespace tvm
 

@@ -8,14 +8,16 @@
 namespace tvm {
 namespace codegen {
 
-runtime::Module Build(IRModule mod, Target target) {
+const PackedFunc& Generator(const Target& target) {
   std::string name = "target.build." + std::string(target->kind->name);
   const PackedFunc* generator = runtime::Registry::Get(name);
   TVM_CHECK(generator != nullptr, ValueError)
       << name << " is not enabled: no code generator is registered for target " << target->str()
       << ". Register a function under that name, or build for another kind";
-  return (*generator)(mod, target);
+  return *generator;
 }
+
+runtime::Module Build(IRModule mod, Target target) { return Generator(target)(mod, target); }
 
 TVM_REGISTER_GLOBAL("target.Build").set_body_typed(Build);
 

@@ -55,6 +55,11 @@ class TVM_DLL DeviceAPI {
   static bool Register(int device_type, DeviceAPI* api);
 };
 
+namespace symbol {
+/*! \brief Global function (device type, device id): kernels launched next go to this device. */
+constexpr const char* tvm_set_device = "__tvm_set_device";
+}  // namespace symbol
+
 }  // namespace runtime
 }  // namespace tvm
 

@@ -13,6 +13,12 @@ namespace tvm {
 namespace codegen {
 
 /*!
+ * \brief The generator of the target's kind, `target.build.<kind>`.
+ * \throws ValueError when none is registered.
+ */
+const PackedFunc& Generator(const Target& target);
+
+/*!
  * \brief Generate code for all functions of `mod` with the generator `target.build.<kind>`.
  * \throws ValueError when no generator of that name is registered.
  */

@@ -13,6 +13,9 @@
 #include <functional>
 
 namespace tvm {
+
+class Target;
+
 namespace tir {
 namespace transform {
 
@@ -114,14 +117,39 @@ Pass LowerIntrin();
  */
 Pass WidenIndex();
 
+/*! \brief Functions without a target get this one as their attribute `target`. */
+Pass BindTarget(const Target& target);
+
 /*!
  * \brief The function takes its arguments as `(const TVMAny* args, int32 num_args, TVMAny* ret)`.
+ *
+ * Arrays must be in memory of the target's device, all on the same one; on other devices than a
+ * processor, host code runs inside the attributes device_type and device_id and makes that device
+ * the current one first.
  *
  * Needs: a global_symbol. Guarantees: arguments are checked (count, type, ndim, dtype, shape,
  * strides, alignment) with messages that name function, argument, expected and actual value;
  * shape variables are bound to the first place where they occur alone.
  */
 Pass MakePackedAPI();
+
+/*!
+ * \brief Each outermost statement with a thread_extent becomes a kernel `<function>_kernel<i>`.
+ *
+ * Needs: packed functions with the attribute target, at most one allocation of scope "shared.dyn"
+ * in a kernel. Guarantees: the host calls the kernel as a packed function with pointers, scalars,
+ * extents of the launch; kernels have calling_conv kDeviceKernelLaunch, tir.kernel_launch_params
+ * and the target without its host; the remaining function has the host as its target.
+ */
+Pass SplitHostDevice();
+
+/*!
+ * \brief tvm_call_packed becomes tvm_call_packed_lowered on an array of TVMAny on the stack.
+ *
+ * Each call has an array of its own, bound by a LetStmt around the statement with the call.
+ * Allocations stay: generators place them in the frame or in a workspace of the device.
+ */
+Pass LowerTVMBuiltin();
 
 }  // namespace transform
 }  // namespace tir

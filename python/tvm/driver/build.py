@@ -13,20 +13,41 @@ from tvm.target import Target
 from . import _ffi_api
 from .build_module import lower
 
-__all__ = ["build", "build_passes", "prepare"]
+__all__ = [
+    "build",
+    "build_passes",
+    "device_build",
+    "prepare",
+    "split_dev_host_funcs",
+]
 
 Source = te.Schedule | tir.PrimFunc | IRModule | Sequence[tir.PrimFunc | IRModule]
 
 
-def build_passes(target: Any) -> list[Any]:
-    """The passes :func:`build` applies after lowering, in the present pass context, in order."""
-    return list(_ffi_api.BuildPasses(_as_target(target)))
+def build_passes(target: Any, target_host: Any = None) -> dict[str, list[Any]]:
+    """The passes :func:`build` applies after lowering, in the present pass context, in order.
+
+    Returns
+    -------
+    Three lists: "mixed" for functions that hold host code and kernels together, then "host" and
+    "device" for the two parts.
+    """
+    chosen = _as_target(target, target_host)
+    return {
+        "mixed": list(_ffi_api.MixedPasses(chosen)),
+        "host": list(_ffi_api.HostPasses(_ffi_api.HostOf(chosen, None))),
+        "device": list(_ffi_api.DevicePasses(chosen)),
+    }
 
 
 def _as_target(target: Any, host: Any = None) -> Target:
     if target is None:
         target = Target.current(allow_none=True) or "llvm"
     return Target(target, host) if host is not None or not isinstance(target, Target) else target
+
+
+def _as_host(host: Any) -> Target | None:
+    return host if host is None or isinstance(host, Target) else Target(host)
 
 
 def _merged(inputs: Sequence[tir.PrimFunc | IRModule]) -> IRModule:
@@ -44,6 +65,47 @@ def _merged(inputs: Sequence[tir.PrimFunc | IRModule]) -> IRModule:
     return merged
 
 
+def _lowered(
+    inputs: Source,
+    args: Sequence[Any] | None,
+    target: Target,
+    name: str,
+    binds: Mapping[te.Tensor, Any] | None,
+) -> IRModule:
+    with target:
+        if not isinstance(inputs, (te.Schedule, tir.PrimFunc, IRModule)):
+            inputs = _merged(inputs)
+        return lower(inputs, args, name, binds)
+
+
+def split_dev_host_funcs(
+    lowered: IRModule, target: Any, target_host: Any = None
+) -> tuple[IRModule, IRModule]:
+    """Host functions and kernels of a lowered module, each ready for its code generator.
+
+    Raises
+    ------
+    ValueError : a program for a GPU accesses its arrays outside of kernels.
+    """
+    chosen = _as_target(target)
+    with chosen:
+        host, device = _ffi_api.SplitDevHostFuncs(lowered, chosen, _as_host(target_host))
+    return host, device
+
+
+def device_build(kernels: IRModule, target: Any) -> Module | None:
+    """Code of the kernels that :func:`split_dev_host_funcs` gives; None when there are none."""
+    return _ffi_api.DeviceBuild(kernels, _as_target(target))
+
+
+def _build_for_device(
+    input_mod: IRModule, tar: Any, target_host: Any = None
+) -> tuple[IRModule, Module | None]:
+    """Host functions of a lowered module, and the module of its kernels if there are any."""
+    host, device = split_dev_host_funcs(input_mod, tar, target_host)
+    return host, device_build(device, tar)
+
+
 def prepare(
     inputs: Source,
     args: Sequence[Any] | None = None,
@@ -51,12 +113,9 @@ def prepare(
     name: str = "default_function",
     binds: Mapping[te.Tensor, Any] | None = None,
 ) -> IRModule:
-    """The module that :func:`build` hands to the code generator; takes the same arguments."""
+    """The host functions :func:`build` hands to the code generator; takes the same arguments."""
     chosen = _as_target(target)
-    with chosen:
-        if not isinstance(inputs, (te.Schedule, tir.PrimFunc, IRModule)):
-            inputs = _merged(inputs)
-        return _ffi_api.PrepareModule(lower(inputs, args, name, binds), chosen)
+    return split_dev_host_funcs(_lowered(inputs, args, chosen, name, binds), chosen)[0]
 
 
 def build(
@@ -72,21 +131,24 @@ def build(
     Parameters
     ----------
     inputs : a schedule, a PrimFunc, an IRModule, a list of functions and modules, or a dict from
-        target to any of these; the modules of further targets become imports of the first.
+        target to any of these.
     args : for a schedule: a Tensor, Buffer or Var per parameter, in order.
     target : Target or anything it accepts; by default the current target, else "llvm".
-    target_host : target of the code that launches kernels.
+    target_host : target of the code that launches kernels; by default the host that a target
+        names, else the first target of a dict that is a processor, else this machine's.
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of `args`.
 
     Returns
     -------
-    Module whose functions take arrays and scalars in the order of `args`.
+    Module whose functions take arrays and scalars in the order of `args`. It holds the code of the
+    host and imports one module per target that has kernels.
 
     Raises
     ------
-    ValueError : a schedule without `args`, two functions of one name, or a target kind without a
-        code generator. ScheduleError : the schedule is not consistent.
+    ValueError : a schedule without `args`, two functions of one name, a target kind without a code
+        generator, or a schedule for a GPU that leaves a loop unbound.
+    ScheduleError : the schedule is not consistent.
 
     Examples
     --------
@@ -101,17 +163,17 @@ def build(
     >>> float(b.numpy().sum())
     16.0
     """
-    if isinstance(inputs, Mapping):
-        if not inputs:
-            raise ValueError("build: the dict of targets is empty; give at least one target")
-        modules = [
-            build(part, args, kind, target_host, name, binds) for kind, part in inputs.items()
-        ]
-        for imported in modules[1:]:
-            modules[0].import_module(imported)
-        return modules[0]
-    chosen = _as_target(target, target_host)
-    with chosen:
-        if not isinstance(inputs, (te.Schedule, tir.PrimFunc, IRModule)):
-            inputs = _merged(inputs)
-        return _ffi_api.BuildModule(lower(inputs, args, name, binds), chosen)
+    parts = dict(inputs) if isinstance(inputs, Mapping) else {target: inputs}
+    if not parts:
+        raise ValueError("build: the dict of targets is empty; give at least one target")
+    if isinstance(inputs, te.Schedule) and args is None:
+        raise ValueError(
+            "build: args are required for a schedule; pass its input and output tensors"
+        )
+    targets = [_as_target(kind) for kind in parts]
+    lowered = [
+        _lowered(part, args, kind, name, binds)
+        for kind, part in zip(targets, parts.values(), strict=True)
+    ]
+    with targets[0]:
+        return _ffi_api.BuildModules(targets, lowered, _as_host(target_host))

@@ -128,16 +128,23 @@ def _jit() -> Any:
 
 _library_names = itertools.count()
 
+# Every module has a pointer of this name, through which its functions find what it imports.
+_MODULE_CONTEXT = "__tvm_module_ctx"
 
-def _link(code: ObjectCode) -> tuple[dict[str, int], Any]:
-    """Load an object file into this process; addresses hold as long as the second value lives."""
+
+def _link(code: ObjectCode) -> tuple[dict[str, int], int, Any]:
+    """Load an object file into this process.
+
+    Returns the addresses of the functions and of the module's context; they hold as long as the
+    third value lives.
+    """
     linker = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
     for name, address in _ffi_api.LLVMRuntimeSymbols().items():
         linker.import_symbol(str(name), int(address))
-    for name in code.functions:
+    for name in (*code.functions, _MODULE_CONTEXT):
         linker.export_symbol(name)
     tracker = linker.link(_jit(), f"tvm_{next(_library_names)}")
-    return {name: tracker[name] for name in code.functions}, tracker
+    return {name: tracker[name] for name in code.functions}, tracker[_MODULE_CONTEXT], tracker
 
 
 class _CompiledModule:
@@ -184,9 +191,9 @@ class _CompiledModule:
 
 
 def _runtime_module(code: ObjectCode, text: str | None, target: Target | None) -> Module:
-    addresses, tracker = _link(code)
+    addresses, context, tracker = _link(code)
     owner = _CompiledModule(code, text, target, tracker)
-    return _ffi_api.LLVMModule(addresses, tvm._ffi.convert_to_tvm_func(owner))
+    return _ffi_api.LLVMModule(addresses, context, tvm._ffi.convert_to_tvm_func(owner))
 
 
 def exported_names(mod: Any) -> tuple[str, ...]:

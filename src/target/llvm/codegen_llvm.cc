@@ -23,9 +23,7 @@ namespace {
 /*! \brief Copies of a body marked for unrolling that are written out at most. */
 constexpr int64_t kMaxUnroll = 4096;
 
-bool IsPacked(const PrimFunc& func) {
-  return GetCallingConv(func) == CallingConv::kCPackedFunc;
-}
+bool IsPacked(const PrimFunc& func) { return GetCallingConv(func) == CallingConv::kCPackedFunc; }
 
 std::string ReturnType(const PrimFunc& func) {
   return IsPacked(func) ? "i32" : LLVMType(GetRuntimeDataType(func->ret_type));
@@ -76,6 +74,8 @@ void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
 }
 
 std::string CodeGenLLVM::Finish() {
+  // Weak, so that modules linked into one library share their context.
+  module_.AddGlobal("@" + std::string(runtime::kModuleContext) + " = weak global ptr null");
   if (entry_points_.size() == 1) {
     // Weak, so that several such modules can be linked into one library.
     module_.AddGlobal("@" + std::string(runtime::kModuleMain) + " = weak constant " +
@@ -173,14 +173,28 @@ void CodeGenLLVM::VisitStmt_(const AttrStmtNode* op) {
   TVM_CHECK(op->attr_key != tir::attr::thread_extent, ValueError)
       << "llvm code generator: function " << function_name_ << " binds a loop to GPU threads"
       << "; a processor runs loops marked parallel";
+  Value* device = op->attr_key == tir::attr::device_type ? &frame_->device_type
+                  : op->attr_key == tir::attr::device_id ? &frame_->device_id
+                                                         : nullptr;
+  if (device == nullptr) {
+    VisitStmt(op->body);
+    return;
+  }
+  Value outer = *device;
+  *device = VisitExpr(op->value);
   VisitStmt(op->body);
+  *device = outer;
+}
+
+void CodeGenLLVM::FreeWorkspace(const Frame::Workspace& workspace) {
+  module_.Declare("TVMBackendFreeWorkspace", "i32 @TVMBackendFreeWorkspace(i32, i32, ptr)");
+  text().Line("call i32 @TVMBackendFreeWorkspace(" + workspace.device_type.str() + ", " +
+              workspace.device_id.str() + ", " + workspace.memory.str() + ")");
 }
 
 void CodeGenLLVM::ReturnFailure() {
   for (auto it = frame_->workspaces.rbegin(); it != frame_->workspaces.rend(); ++it) {
-    module_.Declare("TVMBackendFreeWorkspace", "i32 @TVMBackendFreeWorkspace(i32, i32, ptr)");
-    text().Line("call i32 @TVMBackendFreeWorkspace(i32 " + std::to_string(kDLCPU) + ", i32 0, " +
-                it->str() + ")");
+    FreeWorkspace(*it);
   }
   text().Line("ret i32 -1");
 }

@@ -69,7 +69,12 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
     /*! \brief Names of i64 values known to be at least zero. */
     std::unordered_set<std::string> non_negative;
     /*! \brief Workspaces to give back when the function fails half-way. */
-    std::vector<Value> workspaces;
+    struct Workspace {
+      Value memory, device_type, device_id;
+    };
+    std::vector<Workspace> workspaces;
+    /*! \brief Device of allocations, where it is not the processor. */
+    Value device_type, device_id;
     /*! \brief Whether the function returns a status, so that it can fail. */
     bool returns_status = false;
     int64_t frame_bytes = 0;
@@ -114,6 +119,7 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   void Receive(const tir::VarNode* var, const Value& source, const Value& value, Frame* inner);
   /*! \brief Give workspaces back and return -1; the error is set already. */
   void ReturnFailure();
+  void FreeWorkspace(const Frame::Workspace& workspace);
   void CheckStatus(const Value& status, const std::string& hint);
 
   // Expressions (codegen_llvm_expr.cc).
@@ -166,9 +172,15 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   // Calls (codegen_llvm_call.cc).
   Value CallMath(const std::string& name, const tir::CallNode* op);
   Value CallExtern(const std::string& name, const tir::CallNode* op, size_t first_arg, bool pure);
-  Value CallPacked(const tir::CallNode* op);
+  Value StackAlloca(const tir::CallNode* op);
+  Value CallPackedLowered(const tir::CallNode* op);
+  /*! \brief Handle of a packed function, looked up once per module. */
+  Value PackedFunction(const std::string& name);
   Value CallIfThenElse(const tir::CallNode* op);
   Value CallStructGet(const tir::CallNode* op);
+  Value CallStructSet(const tir::CallNode* op);
+  /*! \brief Address of the field a tvm_struct_* call names, for a value of type `dtype`. */
+  Value StructField(const tir::CallNode* op, DataType dtype, DataType* stored_type);
   Value ErrorText(const PrimExpr& message);
 
   // Indices and memory (codegen_llvm_memory.cc).
@@ -198,6 +210,8 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   ModuleText module_;
   std::unordered_map<std::string, std::string> signatures_;
   std::vector<std::string> entry_points_;
+  /*! \brief Globals that keep handles of packed functions, by function. */
+  std::unordered_map<std::string, std::string> function_handles_;
   std::string function_name_;
   Frame* frame_ = nullptr;
   /*! \brief Whether different buffers of the function may be taken to be different memory. */

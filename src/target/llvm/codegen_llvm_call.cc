@@ -3,6 +3,7 @@
  * \brief Calls of the LLVM generator: intrinsics, elementary functions, C functions, PackedFuncs.
  */
 #include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/module.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
@@ -137,61 +138,77 @@ Value CodeGenLLVM::CallExtern(const std::string& name, const CallNode* op, size_
   return {"i32", "0", 0};
 }
 
-Value CodeGenLLVM::CallPacked(const CallNode* op) {
+namespace {
+/*! \brief A TVMAny: type code, padding, eight bytes of payload. */
+constexpr const char* kAnyType = "{ i32, i32, i64 }";
+}  // namespace
+
+Value CodeGenLLVM::StackAlloca(const CallNode* op) {
+  const auto* kind = op->args[0].as<StringImmNode>();
+  const int64_t* count = as_const_int(op->args[1]);
+  ICHECK(kind != nullptr && kind->value == "tvm_any" && count != nullptr)
+      << "tvm_stack_alloca: expected \"tvm_any\" and a constant count";
+  return text().Alloca("[" + std::to_string(*count) + " x " + kAnyType + "]", 8, "stack");
+}
+
+Value CodeGenLLVM::PackedFunction(const std::string& name) {
   FunctionText& t = text();
-  const auto* name = op->args[0].as<StringImmNode>();
-  TVM_CHECK(name != nullptr, TypeError)
-      << "llvm code generator: tvm_call_packed needs the function's name as its first argument, got "
-      << op->args[0];
-  TVM_CHECK(frame_->returns_status, ValueError)
-      << "llvm code generator: " << function_name_ << " calls the packed function " << name->value
-      << " but cannot report its failure; give it the packed calling convention";
-  // A TVMAny is { type code, padding, eight bytes of payload }.
-  const std::string any = "{ i32, i32, i64 }";
-  auto field = [&](const Value& base, int64_t index, int64_t byte) {
-    return t.GetElementPtr("i8", base, t.I64(index * static_cast<int64_t>(sizeof(TVMAny)) + byte));
-  };
-  int64_t count = static_cast<int64_t>(op->args.size()) - 1;
-  Value array = t.Alloca("[" + std::to_string(count + 1) + " x " + any + "]", 8, "args");
-  for (int64_t i = 0; i < count; ++i) {
-    const PrimExpr& arg = op->args[i + 1];
-    DataType dtype = arg.dtype();
-    Value value = VisitExpr(arg);
-    int code = kTVMOpaqueHandle;
-    if (arg.as<StringImmNode>()) {
-      code = kTVMStr;
-    } else if (dtype.is_float() || dtype.is_bfloat16()) {
-      code = kTVMFloat;
-      value = CastTo(value, dtype, DataType::Float(64));
-    } else if (!dtype.is_handle()) {
-      code = dtype.is_bool() ? kTVMBool : kTVMInt;
-      value = CastTo(value, dtype, DataType::Int(64));
-    }
-    t.Line("store i32 " + std::to_string(code) + ", " + field(array, i, 0).str());
-    t.Line("store " + value.str() + ", " + field(array, i, 8).str());
+  // A launch should not pay for a search by name: the handle is looked up at the first call.
+  std::string& cache = function_handles_[name];
+  if (cache.empty()) {
+    cache = "@.function." + std::to_string(module_.UniqueId());
+    module_.AddGlobal(cache + " = internal global ptr null");
+    module_.Declare("TVMBackendGetFuncFromEnv", "i32 @TVMBackendGetFuncFromEnv(ptr, ptr, ptr)");
   }
-  Value slot = t.Alloca("ptr", 8, "function");
-  Value result = t.Alloca(any, 8, "result");
-  module_.Declare("TVMFuncGetGlobal", "i32 @TVMFuncGetGlobal(ptr, ptr)");
+  std::string search = t.NewLabel("look_up");
+  std::string found = t.NewLabel("function");
+  Value known = t.Here("ptr", "load ptr, ptr " + cache);
+  t.Branch(t.Compare("icmp eq", known, {"ptr", "null", 0}), search, found);
+  t.StartBlock(search);
+  t.EnterScope();
+  Value context = t.Here("ptr", "load ptr, ptr @" + std::string(runtime::kModuleContext));
+  CheckStatus(t.Here("i32", "call i32 @TVMBackendGetFuncFromEnv(" + context.str() + ", ptr " +
+                                module_.StringConstant(name) + ", ptr " + cache + ")"),
+              "look_up");
+  t.ExitScope();
+  t.Branch(found);
+  t.StartBlock(found);
+  return t.Here("ptr", "load ptr, ptr " + cache);
+}
+
+Value CodeGenLLVM::CallPackedLowered(const CallNode* op) {
+  FunctionText& t = text();
+  std::string name = Downcast<StringImm>(op->args[0])->value;
+  TVM_CHECK(frame_->returns_status, ValueError)
+      << "llvm code generator: " << function_name_ << " calls the packed function " << name
+      << " but cannot report its failure; give it the packed calling convention";
+  Value stack = VisitExpr(op->args[1]);
+  const int64_t* begin = as_const_int(op->args[2]);
+  const int64_t* end = as_const_int(op->args[3]);
+  ICHECK(begin != nullptr && end != nullptr) << "tvm_call_packed_lowered needs constant bounds";
+  auto field = [&](int64_t index, int64_t byte) {
+    int64_t offset = index * static_cast<int64_t>(sizeof(TVMAny)) + byte;
+    return t.GetElementPtr("i8", stack, t.I64(offset));
+  };
+  Value result = field(*end, 0);
+  Value function = PackedFunction(name);
   module_.Declare("TVMFuncCall", "i32 @TVMFuncCall(ptr, ptr, i32, ptr)");
   module_.Declare("TVMAnyFree", "void @TVMAnyFree(ptr)");
   frame_->loads.clear();
-  CheckStatus(t.Here("i32", "call i32 @TVMFuncGetGlobal(ptr " +
-                                module_.StringConstant(name->value) + ", " + slot.str() + ")"),
-              "look_up");
-  Value function = t.Here("ptr", "load ptr, " + slot.str());
-  t.Line("store " + any + " zeroinitializer, " + result.str());
-  CheckStatus(t.Here("i32", "call i32 @TVMFuncCall(" + function.str() + ", " + array.str() +
-                                ", i32 " + std::to_string(count) + ", " + result.str() + ")"),
-              "call");
+  t.Line("store " + std::string(kAnyType) + " zeroinitializer, " + result.str());
+  CheckStatus(
+      t.Here("i32", "call i32 @TVMFuncCall(" + function.str() + ", " + field(*begin, 0).str() +
+                        ", i32 " + std::to_string(*end - *begin) + ", " + result.str() + ")"),
+      "call");
   DataType dtype = op->dtype;
-  if (dtype.is_handle()) return t.Here("ptr", "load ptr, " + field(result, 0, 8).str());
+  Value payload = field(*end, offsetof(TVMAny, v_int64));
+  if (dtype.is_handle()) return t.Here("ptr", "load ptr, " + payload.str());
   Value value;
   if (dtype.is_float() || dtype.is_bfloat16()) {
-    value = t.Here("double", "load double, " + field(result, 0, 8).str());
+    value = t.Here("double", "load double, " + payload.str());
     value = CastTo(value, DataType::Float(64), dtype);
   } else {
-    value = t.Here("i64", "load i64, " + field(result, 0, 8).str());
+    value = t.Here("i64", "load i64, " + payload.str());
     if (!dtype.is_void()) value = CastTo(value, DataType::Int(64), dtype);
   }
   t.Line("call void @TVMAnyFree(" + result.str() + ")");
@@ -226,12 +243,12 @@ Value CodeGenLLVM::CallIfThenElse(const CallNode* op) {
   return t.Here(type, "phi " + type + " " + incoming);
 }
 
-Value CodeGenLLVM::CallStructGet(const CallNode* op) {
+Value CodeGenLLVM::StructField(const CallNode* op, DataType dtype, DataType* stored_type) {
   FunctionText& t = text();
   Value base = VisitExpr(op->args[0]);
   LinearIndex index = Index(op->args[1]);
   const int64_t* kind = as_const_int(op->args[2]);
-  ICHECK(kind != nullptr) << "tvm_struct_get needs a constant field";
+  ICHECK(kind != nullptr) << op->op << " needs a constant field";
   // Where each field is: size of the struct, offset, and type of the field.
   struct Place {
     size_t size, offset;
@@ -243,9 +260,9 @@ Value CodeGenLLVM::CallStructGet(const CallNode* op) {
         return {sizeof(TVMAny), offsetof(TVMAny, type_code), DataType::Int(32)};
       case builtin::kAnyValue: {
         // Numbers are kept as int64 or float64 whatever the parameter's own type.
-        DataType stored = op->dtype.is_handle()  ? DataType::Handle()
-                          : op->dtype.is_float() ? DataType::Float(64)
-                                                 : DataType::Int(64);
+        DataType stored = dtype.is_handle()  ? DataType::Handle()
+                          : dtype.is_float() ? DataType::Float(64)
+                                             : DataType::Int(64);
         return {sizeof(TVMAny), offsetof(TVMAny, v_int64), stored};
       }
       case builtin::kAnyDLTensor:
@@ -278,17 +295,33 @@ Value CodeGenLLVM::CallStructGet(const CallNode* op) {
       case builtin::kInt64Element:
         return {sizeof(int64_t), 0, DataType::Int(64)};
     }
-    TVM_FATAL(InternalError) << "tvm_struct_get of unknown field " << *kind;
+    TVM_FATAL(InternalError) << "struct of unknown field " << *kind;
   }();
   LinearIndex byte;
   byte.Add(index, static_cast<int64_t>(place.size));
   byte.offset += static_cast<int64_t>(place.offset);
-  Value address = t.GetElementPtr("i8", base, Materialize(byte));
-  std::string type = LLVMType(place.type);
+  *stored_type = place.type;
+  return t.GetElementPtr("i8", base, Materialize(byte));
+}
+
+Value CodeGenLLVM::CallStructGet(const CallNode* op) {
+  FunctionText& t = text();
+  DataType stored;
+  Value address = StructField(op, op->dtype, &stored);
+  std::string type = LLVMType(stored);
   std::string load = "load " + type + ", " + address.str();
   // Arguments do not change during a call, so outside of loops one load serves all readers.
   Value value = t.level() == 0 ? t.Pure(type, load, 0) : t.Here(type, load);
-  return CastTo(value, place.type, op->dtype);
+  return CastTo(value, stored, op->dtype);
+}
+
+Value CodeGenLLVM::CallStructSet(const CallNode* op) {
+  DataType stored;
+  DataType given = op->args[3].dtype();
+  Value address = StructField(op, given, &stored);
+  Value value = CastTo(VisitExpr(op->args[3]), given, stored);
+  text().Line("store " + value.str() + ", " + address.str());
+  return {"i32", "0", 0};
 }
 
 Value CodeGenLLVM::ErrorText(const PrimExpr& message) {
@@ -347,7 +380,12 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
   if (name == "likely") return VisitExpr(op->args[0]);
   if (name == "if_then_else") return CallIfThenElse(op);
   if (name == "tvm_struct_get") return CallStructGet(op);
-  if (name == "tvm_call_packed") return CallPacked(op);
+  if (name == "tvm_struct_set") return CallStructSet(op);
+  if (name == "tvm_stack_alloca") return StackAlloca(op);
+  if (name == "tvm_call_packed_lowered") return CallPackedLowered(op);
+  TVM_CHECK(name != "tvm_call_packed", ValueError)
+      << "llvm code generator: function " << function_name_ << " still has tvm_call_packed; "
+      << "run LowerTVMBuiltin before";
   if (name == "bitwise_and") return bits("and");
   if (name == "bitwise_or") return bits("or");
   if (name == "bitwise_xor") return bits("xor");

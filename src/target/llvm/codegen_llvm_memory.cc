@@ -2,6 +2,7 @@
  * \file codegen_llvm_memory.cc
  * \brief Indices, addresses, loads, stores and allocations of the LLVM generator.
  */
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <algorithm>
@@ -370,8 +371,10 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   int64_t element_bytes = stored.bytes() * stored.lanes();
   int64_t count = op->ConstantAllocationSize();
   int64_t bytes = count * element_bytes;
-  bool in_frame =
-      count > 0 && bytes <= kMaxFrameBuffer && frame_->frame_bytes + bytes <= kMaxFrameBytes;
+  // Host code that launches kernels allocates what they work on where they run.
+  bool on_device = frame_->device_type.ref != "" && StorageScopeOf(op->buffer_var) == "global";
+  bool in_frame = !on_device && count > 0 && bytes <= kMaxFrameBuffer &&
+                  frame_->frame_bytes + bytes <= kMaxFrameBytes;
   alignment_[data] = kWorkspaceAlignment;
   if (in_frame) {
     frame_->frame_bytes += bytes;
@@ -404,9 +407,13 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   total.Add(size, element_bytes);
   module_.Declare("TVMBackendAllocWorkspace",
                   "noalias ptr @TVMBackendAllocWorkspace(i32, i32, i64)");
-  Value memory =
-      t.Here("ptr", "call noalias ptr @TVMBackendAllocWorkspace(i32 " + std::to_string(kDLCPU) +
-                        ", i32 0, " + Materialize(total).str() + ")");
+  Frame::Workspace workspace;
+  workspace.device_type = on_device ? frame_->device_type : t.Int("i32", kDLCPU);
+  workspace.device_id = on_device ? frame_->device_id : t.Int("i32", 0);
+  workspace.memory =
+      t.Here("ptr", "call noalias ptr @TVMBackendAllocWorkspace(" + workspace.device_type.str() +
+                        ", " + workspace.device_id.str() + ", " + Materialize(total).str() + ")");
+  const Value& memory = workspace.memory;
   std::string failed = t.NewLabel("out_of_memory");
   std::string got = t.NewLabel("allocated");
   t.Branch(t.Compare("icmp eq", memory, {"ptr", "null", 0}), failed, got);
@@ -421,13 +428,11 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   ReturnFailure();
   t.StartBlock(got);
   frame_->vars[data].value = memory;
-  frame_->workspaces.push_back(memory);
+  frame_->workspaces.push_back(workspace);
   VisitStmt(op->body);
   frame_->workspaces.pop_back();
   frame_->vars.erase(data);
-  module_.Declare("TVMBackendFreeWorkspace", "i32 @TVMBackendFreeWorkspace(i32, i32, ptr)");
-  t.Line("call i32 @TVMBackendFreeWorkspace(i32 " + std::to_string(kDLCPU) + ", i32 0, " +
-         memory.str() + ")");
+  FreeWorkspace(workspace);
 }
 
 }  // namespace codegen

@@ -2,6 +2,7 @@
  * \file llvm_module.cc
  * \brief Runtime module over machine code that LLVM put into memory.
  */
+#include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
@@ -12,12 +13,16 @@ namespace codegen {
  * \brief Functions by address; text and files come from the code that compiled them.
  *
  * `owner` is that code: called as owner("ll"), owner("asm") for texts, owner("save", path, format)
- * to write a file. It also keeps the memory of the functions alive.
+ * to write a file. It also keeps the memory of the functions alive. `context` is the address of the
+ * pointer through which the functions find this module.
  */
 class LLVMModuleNode final : public runtime::ModuleNode {
  public:
-  LLVMModuleNode(Map<String, int64_t> addresses, PackedFunc owner)
-      : functions_(runtime::ModuleFromAddresses(addresses, owner)), owner_(std::move(owner)) {}
+  LLVMModuleNode(Map<String, int64_t> addresses, int64_t context, PackedFunc owner)
+      : functions_(runtime::ModuleFromAddresses(addresses, owner)), owner_(std::move(owner)) {
+    context_.Attach(this);
+    *reinterpret_cast<runtime::ModuleContext**>(context) = &context_;
+  }
 
   const char* type_key() const final { return "llvm"; }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
@@ -35,14 +40,15 @@ class LLVMModuleNode final : public runtime::ModuleNode {
   TVM_DECLARE_OBJECT(LLVMModuleNode, runtime::ModuleNode, "runtime.LLVMModule");
 
  private:
+  runtime::ModuleContext context_;
   runtime::Module functions_;
   PackedFunc owner_;
 };
 
 TVM_REGISTER_GLOBAL("target.LLVMModule")
-    .set_body_typed([](Map<String, int64_t> addresses, PackedFunc owner) {
-      return runtime::Module(
-          ObjectPtr<Object>(make_object<LLVMModuleNode>(std::move(addresses), std::move(owner))));
+    .set_body_typed([](Map<String, int64_t> addresses, int64_t context, PackedFunc owner) {
+      return runtime::Module(ObjectPtr<Object>(
+          make_object<LLVMModuleNode>(std::move(addresses), context, std::move(owner))));
     });
 
 // The just-in-time linker does not see libraries that Python loaded for itself, so it is told where
@@ -54,9 +60,9 @@ TVM_REGISTER_GLOBAL("target.LLVMRuntimeSymbols").set_body_typed([]() {
       {"TVMAnyFree", address(TVMAnyFree)},
       {"TVMBackendAllocWorkspace", address(TVMBackendAllocWorkspace)},
       {"TVMBackendFreeWorkspace", address(TVMBackendFreeWorkspace)},
+      {"TVMBackendGetFuncFromEnv", address(TVMBackendGetFuncFromEnv)},
       {"TVMBackendParallelLaunch", address(TVMBackendParallelLaunch)},
       {"TVMFuncCall", address(TVMFuncCall)},
-      {"TVMFuncGetGlobal", address(TVMFuncGetGlobal)},
   };
 });
 

@@ -22,12 +22,6 @@ IterVar BoundThread(const Stage& stage, const IterVar& loop) {
   return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
 }
 
-/*! \brief Extent that a thread axis forces on the loop bound to it, or undefined. */
-bool HasFixedThreadExtent(const Stage& stage, const IterVar& loop, const RangeMap& domains) {
-  IterVar thread = BoundThread(stage, loop);
-  return thread.defined() && (thread->dom.defined() || domains.count(thread));
-}
-
 /*! \brief Extents of (ceil(extent / factor), factor), where the factor may exceed the extent. */
 std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr& factor,
                                          bool no_tighten, arith::Analyzer* analyzer) {
@@ -89,11 +83,12 @@ void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* anal
       PrimExpr extent = domains->at(split->parent)->extent;
       std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
       if (split->factor.defined()) {
-        bool no_tighten = HasFixedThreadExtent(stage, split->inner, *domains);
+        // All loops bound to one thread axis have its extent, however short this one could be.
+        bool no_tighten = BoundThread(stage, split->inner).defined();
         sizes = var_context != nullptr ? var_context->SplitSizes(extent, split->factor, no_tighten)
                                        : SplitSizes(extent, split->factor, no_tighten, analyzer);
       } else {
-        bool no_tighten = HasFixedThreadExtent(stage, split->outer, *domains);
+        bool no_tighten = BoundThread(stage, split->outer).defined();
         if (var_context != nullptr) {
           sizes = var_context->SplitSizesByParts(extent, split->nparts);
         } else {

@@ -4,7 +4,9 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/device_api.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/target/target.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
@@ -24,7 +26,8 @@ using builtin::StructField;
 /*! \brief Builds the statements around a body that check arguments and bind variables to them. */
 class ArgumentBinder {
  public:
-  ArgumentBinder(std::string name, Var args) : name_(std::move(name)), args_(std::move(args)) {}
+  ArgumentBinder(std::string name, Var args, int device_type)
+      : name_(std::move(name)), args_(std::move(args)), device_type_(device_type) {}
 
   void BindScalar(const Var& param, int position) {
     DataType dtype = param->dtype;
@@ -64,12 +67,7 @@ class ArgumentBinder {
            "ValueError: " + where + ": expected " + std::to_string(expected_ndim) + " axes, got {}",
            {ndim});
     CheckDType(buffer, tensor, where);
-    PrimExpr device = Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceType);
-    Assert(device == static_cast<int>(kDLCPU),
-           "ValueError: " + where +
-               ": expected memory of the CPU (device type 1), got device "
-               "type {}",
-           {device});
+    CheckDevice(tensor, where);
 
     Var shape(buffer->name + ".shape", DataType::Handle());
     Bind(shape, Get(DataType::Handle(), tensor, 0, builtin::kArrShape));
@@ -84,6 +82,7 @@ class ArgumentBinder {
 
   /*! \brief `body` with everything bound and checked before it. */
   Stmt Wrap(Stmt body) {
+    if (device_type_ != static_cast<int>(kDLCPU)) body = OnDevice(body);
     // Extents that are expressions can be checked once all variables have their values.
     for (const auto& check : deferred_) check();
     for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) body = (*it)(body);
@@ -101,6 +100,18 @@ class ArgumentBinder {
   const std::string& name() const { return name_; }
 
  private:
+  /*! \brief `body` with the device of the arguments as the current one. */
+  Stmt OnDevice(const Stmt& body) const {
+    bool known = bound_.count(device_id_.get()) != 0;
+    PrimExpr id = known ? PrimExpr(device_id_) : PrimExpr(0);
+    Stmt set =
+        Evaluate(Call(DataType::Int(32), builtin::tvm_call_packed(),
+                      {StringImm(runtime::symbol::tvm_set_device), PrimExpr(device_type_), id}));
+    Stmt both = SeqStmt::Flatten({set, body});
+    both = AttrStmt(StringImm("default"), attr::device_id, id, both);
+    return AttrStmt(StringImm("default"), attr::device_type, PrimExpr(device_type_), both);
+  }
+
   std::string Where(const std::string& argument, int position) const {
     return name_ + ": argument " + std::to_string(position) + " (" + argument + ")";
   }
@@ -122,6 +133,21 @@ class ArgumentBinder {
   void Bind(const Var& var, const PrimExpr& value) {
     bound_.insert(var.get());
     steps_.push_back([var, value](Stmt body) { return LetStmt(var, value, body); });
+  }
+
+  void CheckDevice(const Var& tensor, const std::string& where) {
+    PrimExpr type = Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceType);
+    std::string expected = device_type_ == static_cast<int>(kDLCPU)
+                               ? std::string("the CPU")
+                               : std::string("the target's device");
+    Assert(type == device_type_,
+           "ValueError: " + where + ": expected memory of " + expected + " (device type " +
+               std::to_string(device_type_) + "), got device type {}",
+           {type});
+    // The number of a processor says nothing; kernels run on the device their arguments are on.
+    if (device_type_ == static_cast<int>(kDLCPU)) return;
+    Match(device_id_, Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceId),
+          "ValueError: " + where + ".device_id");
   }
 
   void CheckDType(const Buffer& buffer, const Var& tensor, const std::string& where) {
@@ -218,6 +244,8 @@ class ArgumentBinder {
 
   std::string name_;
   Var args_;
+  int device_type_;
+  Var device_id_{"device_id", DataType::Int(32)};
   std::unordered_set<const VarNode*> bound_;
   /*! \brief Wrappers in order, the outermost first. */
   std::vector<std::function<Stmt(Stmt)>> steps_;
@@ -231,7 +259,8 @@ PrimFunc WrapFunction(PrimFunc func) {
   Var args("args", DataType::Handle());
   Var num_args("num_args", DataType::Int(32));
   Var ret("ret", DataType::Handle());
-  ArgumentBinder binder(*symbol, args);
+  auto target = func->GetAttr<Target>(attr::kTarget);
+  ArgumentBinder binder(*symbol, args, target ? (*target)->GetTargetDeviceType() : kDLCPU);
   int expected = static_cast<int>(func->params.size());
   binder.Assert(num_args == expected,
                 "TypeError: " + binder.name() + ": expected " + std::to_string(expected) +

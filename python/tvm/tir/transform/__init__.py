@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from .function_pass import prim_func_pass
 from .transform import (
+    BindTarget,
     HoistIfThenElse,
     LoopPartition,
     LowerIntrin,
+    LowerTVMBuiltin,
     MakePackedAPI,
     PromoteAccumulators,
     RemoveNoOp,
     RewriteUnsafeSelect,
     Simplify,
     SkipAssert,
+    SplitHostDevice,
     StorageFlatten,
     StorageRewrite,
     UnrollLoop,
@@ -21,15 +24,18 @@ from .transform import (
 )
 
 __all__ = [
+    "BindTarget",
     "HoistIfThenElse",
     "LoopPartition",
     "LowerIntrin",
+    "LowerTVMBuiltin",
     "MakePackedAPI",
     "PromoteAccumulators",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
     "Simplify",
     "SkipAssert",
+    "SplitHostDevice",
     "StorageFlatten",
     "StorageRewrite",
     "UnrollLoop",

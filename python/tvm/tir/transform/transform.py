@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tvm.ir.transform import Pass
 
 from . import _ffi_api
 
+if TYPE_CHECKING:
+    from tvm.target import Target
+
 __all__ = [
+    "BindTarget",
     "HoistIfThenElse",
     "LoopPartition",
     "LowerIntrin",
+    "LowerTVMBuiltin",
     "MakePackedAPI",
     "PromoteAccumulators",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
     "Simplify",
     "SkipAssert",
+    "SplitHostDevice",
     "StorageFlatten",
     "StorageRewrite",
     "UnrollLoop",
@@ -95,6 +103,21 @@ def SkipAssert() -> Pass:
 def LowerIntrin() -> Pass:
     """Replace functions that generators need not know by simpler ones."""
     return _ffi_api.LowerIntrin()
+
+
+def BindTarget(target: Target) -> Pass:
+    """Functions without a target get this one as their attribute ``target``."""
+    return _ffi_api.BindTarget(target)
+
+
+def SplitHostDevice() -> Pass:
+    """Statements that run on threads become kernels, which the host calls as packed functions."""
+    return _ffi_api.SplitHostDevice()
+
+
+def LowerTVMBuiltin() -> Pass:
+    """Write the arguments of packed calls to the stack, as the C interface wants them."""
+    return _ffi_api.LowerTVMBuiltin()
 
 
 def MakePackedAPI() -> Pass:
