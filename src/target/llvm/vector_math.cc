@@ -6,6 +6,7 @@
  */
 #include "target/llvm/vector_math.h"
 
+#include <utility>
 #include <vector>
 
 namespace tvm {
@@ -50,11 +51,27 @@ class Maths {
   Value FromBits(const Value& a) const { return text_->Convert("bitcast", a, type_); }
   Value ToFloat(const Value& a) const { return text_->Convert("sitofp", a, type_); }
 
-  /*! \brief Horner's scheme, constant term first. */
+  /*!
+   * \brief Polynomial, constant term first: pairs of terms by Horner's scheme in the square of x.
+   *
+   * Half the latency of Horner's scheme for one more multiplication. Four terms and more are halved
+   * once more (Estrin's scheme), since these functions wait on latency rather than on throughput.
+   */
   Value Polynomial(const Value& x, const std::vector<double>& coefficients) const {
-    Value sum = F(coefficients.back());
-    for (size_t i = coefficients.size() - 1; i-- > 0;) sum = Fma(sum, x, F(coefficients[i]));
-    return sum;
+    std::vector<Value> pairs;
+    for (size_t i = 0; i < coefficients.size(); i += 2) {
+      Value low = F(coefficients[i]);
+      bool last = i + 1 == coefficients.size();
+      pairs.push_back(last ? low : Fma(F(coefficients[i + 1]), x, low));
+    }
+    if (pairs.size() == 1) return pairs[0];
+    Value square = Mul(x, x);
+    if (pairs.size() == 2) return Fma(pairs[1], square, pairs[0]);
+    if (pairs.size() == 3) return Fma(Fma(pairs[2], square, pairs[1]), square, pairs[0]);
+    Value low = Fma(pairs[1], square, pairs[0]);
+    Value high = pairs.back();
+    for (size_t i = pairs.size() - 1; i-- > 2;) high = Fma(high, square, pairs[i]);
+    return Fma(high, Mul(square, square), low);
   }
 
  private:
@@ -68,6 +85,11 @@ class Maths {
 constexpr double kLn2High = 0.693359375;
 constexpr double kLn2Low = -2.12194440e-4;
 
+constexpr double kLog2E = 1.44269504088896341;
+
+// 1.5 * 2^23: adding and subtracting it rounds to the nearest integer; the sum's low bits hold it.
+constexpr double kRoundToInteger = 12582912.0;
+
 }  // namespace
 
 Value ExpFloat(FunctionText* text, const Value& x) {
@@ -75,9 +97,8 @@ Value ExpFloat(FunctionText* text, const Value& x) {
   // Beyond these bounds the result is infinite or zero in float32 anyway; the bounds keep the
   // exponent arithmetic in range.
   Value bounded = m.AtLeast(m.AtMost(x, 89.0), -104.0);
-  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
-  Value shifted = m.Fma(bounded, m.F(1.44269504088896341), m.F(12582912.0));
-  Value n = m.Sub(shifted, m.F(12582912.0));
+  Value shifted = m.Fma(bounded, m.F(kLog2E), m.F(kRoundToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundToInteger));
   Value r = m.Fma(n, m.F(-kLn2High), bounded);
   r = m.Fma(n, m.F(-kLn2Low), r);
   // exp(r) = 1 + r + r^2 P(r) on |r| <= ln(2) / 2.
@@ -146,19 +167,24 @@ Value SigmoidFloat(FunctionText* text, const Value& x) {
 
 Value ErfFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
-  // |x| < 1: x P(x^2). Beyond: 1 - exp(-x Q(x)), which rounds to 1 from 3.93 on.
-  Value p = m.Polynomial(m.Mul(x, x), {1.1283791065216064, -0.3761262595653534, 0.1128358542919159,
-                                       -0.026853810995817184, 0.00518832728266716,
-                                       -0.000801019137725234, 7.853854185668752e-05});
-  Value near = m.Mul(x, p);
-  Value magnitude = m.Abs(x);
-  Value bounded = m.AtMost(magnitude, 4.0);
-  Value q = m.Polynomial(
-      bounded, {1.1286942958831787, 0.6349695324897766, 0.10653085261583328, -0.024010054767131805,
-                0.0037574705202132463, -0.00035059047513641417, 1.3962286175228655e-05});
-  Value exponent = m.Mul(m.Sub(m.F(-0.0), bounded), q);
-  Value far = m.CopySign(m.Sub(m.F(1.0), ExpFloat(text, exponent)), x);
-  return m.Pick(m.Is("olt", magnitude, m.F(1.0)), near, far);
+  // 1 - exp(-z(|x|)) with z = |x| (1.125 + Q(|x|)), which rounds to 1 from 3.93 on. With
+  // exp(-z) = s exp(r), the form (1 - s) - s (exp(r) - 1) stays exact where s is 1, near zero.
+  Value bounded = m.AtMost(m.Abs(x), 4.0);
+  Value q =
+      m.Polynomial(bounded, {-0.003379212459549308, -0.6366166472434998, -0.10281173884868622,
+                             0.019311336800456047, -0.0001890323037514463, -0.0012646132381632924,
+                             0.0003857064584735781, -4.136093411943875e-05});
+  Value z = m.Fma(bounded, m.F(-1.125), m.Mul(bounded, q));
+  // No bounds are needed: the integer n is between -27 and 0, so one constant for ln 2 serves.
+  Value shifted = m.Fma(z, m.F(kLog2E), m.F(kRoundToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundToInteger));
+  Value r = m.Fma(n, m.F(-0.6931471824645996), z);
+  Value p = m.Polynomial(r, {0.5, 0.16666525602340698, 0.041666798293590546, 0.008368381299078465,
+                             0.0013904537772759795});
+  Value growth = m.Fma(m.Mul(r, r), p, r);
+  Value s = m.FromBits(m.Int("add", m.Int("shl", m.Bits(shifted), m.I(23)), m.I(0x3F800000)));
+  Value result = m.Fma(m.Sub(m.F(-0.0), s), growth, m.Sub(m.F(1.0), s));
+  return m.CopySign(result, x);
 }
 
 }  // namespace codegen

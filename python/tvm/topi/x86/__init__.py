@@ -9,3 +9,5 @@ from .conv2d import (
     schedule_depthwise_conv2d_nhwc_packed,
 )
 from .dense import matmul_packed, pack_matmul_weight, schedule_matmul_packed
+from .injective import schedule_injective
+from .softmax import schedule_softmax

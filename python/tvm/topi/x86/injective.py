@@ -1,0 +1,42 @@
+"""Elementwise work: whole vectors, several at a time, chunks on all cores."""
+
+from __future__ import annotations
+
+from tvm import te
+from tvm.target import Target
+
+from ..utils import const_shape
+from .conv2d import vector_lanes
+
+__all__ = ["schedule_injective"]
+
+
+def schedule_injective(
+    output: te.Tensor, vectors: int = 4, target: Target | None = None
+) -> te.Schedule:
+    """One parallel loop over chunks of `vectors` vectors of the flattened result.
+
+    Parameters
+    ----------
+    output : each element depends on single elements of the inputs, by way of stages that are
+        computed in place.
+    vectors : vectors that one trip computes; their independent chains of operations overlap.
+    """
+    target = target or Target.current() or Target("llvm")
+    s = te.create_schedule(output.op)
+    inline_producers(s, output)
+    chunk = vectors * vector_lanes(target, output.dtype)
+    fused = s[output].fuse(*output.op.axis)
+    outer, inner = s[output].split(fused, factor=chunk)
+    s[output].parallel(outer)
+    s[output].vectorize(inner)
+    return s
+
+
+def inline_producers(s: te.Schedule, output: te.Tensor) -> None:
+    """Compute every elementwise stage before `output` in the place that reads it."""
+    for tensor in output.op.input_tensors:
+        if isinstance(tensor.op, te.ComputeOp):
+            if not tensor.op.reduce_axis and len(const_shape(tensor.shape)):
+                s[tensor].compute_inline()
+            inline_producers(s, tensor)

@@ -1,0 +1,53 @@
+"""The hand-written schedules of elementwise work and softmax, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm
+from tvm import te, topi
+from tvm.topi import x86
+
+
+def run(schedule, tensors, arrays):
+    function = tvm.build(schedule, tensors, target="llvm", name="f")["f"]
+    result = tvm.nd.empty(tuple(int(size) for size in tensors[-1].shape), tensors[-1].dtype)
+    function(*(tvm.nd.array(array) for array in arrays), result)
+    return result.numpy()
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple),
+    vectors=st.sampled_from([1, 2, 4]),
+)
+def test_a_chain_of_elementwise_stages_is_one_loop_for_any_shape(shape, vectors):
+    A, B = (te.placeholder(shape, name=name) for name in "AB")
+    C = topi.add(topi.exp(A), B)
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype("float32") for _ in range(2))
+    schedule = x86.schedule_injective(C, vectors)
+    lowered = tvm.lower(schedule, [A, B, C], simple_mode=True)
+    assert lowered.script().count("T.parallel(") == 1
+    got = run(schedule, [A, B, C], [a, b])
+    np.testing.assert_allclose(got, np.exp(a) + b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5, 64), (2, 3, 128), (64,)])
+def test_softmax_of_whole_vectors_matches_numpy(shape):
+    A = te.placeholder(shape, name="A")
+    B = topi.nn.softmax(A)
+    a = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    power = np.exp(a - a.max(-1, keepdims=True))
+    expected = power / power.sum(-1, keepdims=True)
+    got = run(x86.schedule_softmax(B, vectors=1), [A, B], [a])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_softmax_of_rows_that_are_no_whole_vectors_says_what_to_change():
+    B = topi.nn.softmax(te.placeholder((4, 20), name="A"))
+    with pytest.raises(ValueError, match="rows of 20 are no multiple.*pass fewer vectors"):
+        x86.schedule_softmax(B)
