@@ -12,12 +12,12 @@ NATIVE_SOURCES := $(shell find src include cmake rust/egg_simpl/src -type f) CMa
                   rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
-.PHONY: tune test build lint format test-rust test-cpp test-python bench clean check-tools
+.PHONY: tune test build lint format test-rust test-cpp test-python docs bench clean check-tools
 
 tune: build
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
 
-test: build lint test-rust test-cpp test-python
+test: build lint test-rust test-cpp test-python docs
 
 build: $(VENV)/.installed
 
@@ -66,7 +66,11 @@ test-cpp: build
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
 test-python: build
-	$(BIN)/python -m pytest tests/python
+	$(BIN)/python -m pytest --nbmake tests/python docs/tutorials
+
+# Building the site executes the tutorials; a warning is an error.
+docs: build
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 bench: build
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done

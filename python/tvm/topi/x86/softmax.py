@@ -18,11 +18,16 @@ def schedule_softmax(
 
     Parameters
     ----------
-    output : result of :func:`tvm.topi.nn.softmax` over the last axis.
+    output : result of :func:`tvm.topi.nn.softmax` over the last of two or more axes.
     vectors : vectors of partial maxima and sums; a single chain would wait for its latency.
     """
     target = target or Target.current() or Target("llvm")
     lanes = vector_lanes(target, output.dtype)
+    if len(output.shape) < 2:
+        raise ValueError(
+            "schedule_softmax: rows run in parallel, so the tensor needs two or more axes; "
+            "reshape a single row to (1, n)"
+        )
     width = const_shape(output.shape)[-1]
     chunk = lanes * vectors
     if width % chunk:
