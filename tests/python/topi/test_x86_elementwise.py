@@ -30,8 +30,8 @@ def test_a_chain_of_elementwise_stages_is_one_loop_for_any_shape(shape, vectors)
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype("float32") for _ in range(2))
     schedule = x86.schedule_injective(C, vectors)
-    lowered = tvm.lower(schedule, [A, B, C], simple_mode=True)
-    assert lowered.script().count("T.parallel(") == 1
+    lines = tvm.lower(schedule, [A, B, C], simple_mode=True).script().splitlines()
+    assert sum(line.lstrip().startswith("for ") for line in lines) <= 1
     got = run(schedule, [A, B, C], [a, b])
     np.testing.assert_allclose(got, np.exp(a) + b, rtol=1e-5, atol=1e-6)
 
