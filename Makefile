@@ -12,7 +12,7 @@ NATIVE_SOURCES := $(shell find src include cmake rust/egg_simpl/src -type f) CMa
                   rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
-.PHONY: tune test build lint format test-rust test-cpp test-python docs bench clean check-tools
+.PHONY: tune test build lint format test-rust test-cpp test-python test-sanitize docs bench clean check-tools
 
 tune: build
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
@@ -71,6 +71,26 @@ test-python: build
 # Building the site executes the tutorials; a warning is an error.
 docs: build
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
+# AddressSanitizer and UndefinedBehaviorSanitizer over the C++ tests, and over the Python tests that
+# read untrusted data or juggle object lifetimes, in a build of its own. The interpreter is not
+# instrumented, so the libraries are preloaded; neither it nor our registries ever free everything,
+# so leaks do not count. -S keeps the installed package's import hook from hiding the sanitized one.
+SANITIZE_DIR := build/sanitize
+SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/arith tests/python/runtime \
+                  tests/python/tir tests/python/relax/test_damaged_executables.py \
+                  tests/python/auto_scheduler/test_damaged_records.py
+SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+
+test-sanitize: $(VENV)/.dependencies
+	$(BIN)/cmake -S . -B $(SANITIZE_DIR) -G Ninja -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	$(BIN)/cmake --build $(SANITIZE_DIR) --parallel $(JOBS)
+	$(SANITIZE_OPTIONS) $(BIN)/ctest --test-dir $(SANITIZE_DIR) --output-on-failure
+	site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
+	  $(SANITIZE_OPTIONS) PYTHONPATH=$(abspath $(SANITIZE_DIR))/python:$$site \
+	  LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+	  $(BIN)/python -S -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
 bench: build
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done

@@ -187,6 +187,31 @@ TVM_REGISTER_GLOBAL("ir.Span").set_body_typed([](String source, int line, int en
   return Span(source, line, end_line, column, end_column);
 });
 
+namespace {
+
+void WriteSpan(const ObjectRef& node, const Span& span) {
+  const FieldInfo* field = NodeReflection::Require(node->type_info()).Find("span");
+  TVM_CHECK(field != nullptr, TypeError) << node->GetTypeKey() << " has no place for a span";
+  field->Set(const_cast<Object*>(node.get()), span);
+}
+
+}  // namespace
+
+/*! \brief For constructors: note the place of a node that nobody else refers to yet. */
+TVM_REGISTER_GLOBAL("ir.SetSpan").set_body_typed([](ObjectRef node, Span span) {
+  WriteSpan(node, span);
+});
+
+/*! \brief A copy of a node with another span; variables and operators, which are known by identity,
+ * stay as they are. */
+TVM_REGISTER_GLOBAL("ir.WithSpan").set_body_typed([](ObjectRef node, Span span) {
+  const NodeReflection& reflection = NodeReflection::Require(node->type_info());
+  if (reflection.is_variable || reflection.name_of != nullptr) return node;
+  ObjectRef copy = CopyNode(node);
+  WriteSpan(copy, span);
+  return copy;
+});
+
 TVM_REGISTER_GLOBAL("ir.IntImm").set_body_typed([](DataType dtype, int64_t value, Span span) {
   return IntImm(dtype, value, span);
 });

@@ -118,6 +118,9 @@ OpRegEntry& OpRegEntry::SetAny(const String& attr, Any value) {
 
 namespace {
 
+// The level of attributes set by the compiler itself.
+constexpr int kDefaultAttrLevel = 10;
+
 [[maybe_unused]] const bool op_is_saved_by_name = [] {
   NodeReflection* reflection = NodeReflection::Mutable(OpNode::StaticTypeInfo());
   reflection->name_of = [](const Object* node) {
@@ -143,8 +146,19 @@ TVM_REGISTER_GLOBAL("ir.OpGetAttr").set_body_typed([](Op op, String attr) {
   return op->attr_table.contains(attr) ? op->attr_table.at(attr) : Any();
 });
 
-TVM_REGISTER_GLOBAL("ir.OpSetAttr").set_body_typed([](Op op, String attr, Any value) {
+/*! \brief An attribute set at a lower level than the present one changes nothing. */
+TVM_REGISTER_GLOBAL("ir.OpSetAttr").set_body_typed([](Op op, String attr, Any value, int level) {
+  static std::mutex mutex;
+  static std::map<std::pair<const OpNode*, std::string>, int> levels;
+  std::lock_guard lock(mutex);
+  auto [it, added] = levels.try_emplace({op.get(), attr.str()}, kDefaultAttrLevel);
+  if (op->attr_table.contains(attr) && level < it->second) return;
+  it->second = level;
   OpRegEntry::RegisterOrGet(op->name).SetAny(attr, value);
+});
+
+TVM_REGISTER_GLOBAL("ir.OpResetAttr").set_body_typed([](Op op, String attr) {
+  op->attr_table.erase(attr);
 });
 
 TVM_REGISTER_GLOBAL("ir.RegisterOp").set_body_typed([](String name, String description) {

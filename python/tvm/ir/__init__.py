@@ -20,7 +20,7 @@ from .container import Array, Map
 from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayExpr
 from .function import BaseFunc, CallingConv
 from .module import IRModule
-from .op import Op, register_op, register_op_attr
+from .op import Op, register_intrin_lowering, register_op, register_op_attr
 from .type import (
     FuncType,
     PointerType,
@@ -65,6 +65,7 @@ __all__ = [
     "instrument",
     "load_json",
     "make_node",
+    "register_intrin_lowering",
     "register_op",
     "register_op_attr",
     "save_json",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tvm._ffi
 from tvm import error
@@ -12,6 +16,7 @@ from tvm.runtime import Object, _ffi_node_api
 from . import _ffi_api
 
 __all__ = [
+    "KeepsSpan",
     "Node",
     "SourceName",
     "Span",
@@ -22,9 +27,11 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "with_span",
 ]
 
 Node = Object
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SourceName(str):
@@ -51,6 +58,60 @@ class Span(Object):
     @property
     def source_name(self) -> SourceName:
         return SourceName(_ffi_node_api.GetField(self, "source_name"))
+
+
+class KeepsSpan:
+    """Base of node classes: a constructor argument `span` becomes the node's span."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        init = vars(cls).get("__init__")
+        if init is not None and "span" in inspect.signature(init).parameters:
+            cls.__init__ = _storing_span(init)  # type: ignore[method-assign]
+
+
+def _storing_span(init: Callable[..., None]) -> Callable[..., None]:
+    find = _argument_span(init)
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        span = find((self, *args), kwargs)
+        if span is not None:
+            _ffi_api.SetSpan(self, span)
+
+    return construct
+
+
+def with_span(function: F) -> F:
+    """Decorator: the argument `span` of a function becomes the span of the node it returns.
+
+    The node may be one that was given, such as an operand, so a copy gets the span; variables,
+    which are known by identity, are returned as they are.
+    """
+    find = _argument_span(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        span = find(args, kwargs)
+        return result if span is None else _ffi_api.WithSpan(result, span)
+
+    return call  # type: ignore[return-value]
+
+
+def _argument_span(
+    function: Callable[..., Any],
+) -> Callable[[tuple[Any, ...], dict[str, Any]], Span | None]:
+    """How to find the argument `span` among those of a call, given by position or by name."""
+    parameters = inspect.signature(function).parameters
+    if "span" not in parameters:
+        return lambda args, kwargs: None
+    by_name = parameters["span"].kind is inspect.Parameter.KEYWORD_ONLY
+    position = sys.maxsize if by_name else list(parameters).index("span")
+    return lambda args, kwargs: args[position] if len(args) > position else kwargs.get("span")
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:

@@ -8,14 +8,14 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
-from .base import Span
+from .base import KeepsSpan, Span
 from .type import Type
 
 __all__ = ["BaseExpr", "FloatImm", "GlobalVar", "IntImm", "PrimExpr", "Range", "RelayExpr"]
 
 
 @tvm._ffi.register_object("BaseExpr")
-class BaseExpr(Object):
+class BaseExpr(Object, KeepsSpan):
     """Base of all expressions."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tvm._ffi
@@ -9,7 +10,7 @@ import tvm._ffi
 from . import _ffi_api
 from .expr import RelayExpr
 
-__all__ = ["Op", "register_op", "register_op_attr"]
+__all__ = ["Op", "register_intrin_lowering", "register_op", "register_op_attr"]
 
 
 @tvm._ffi.register_object("Op")
@@ -44,9 +45,13 @@ class Op(RelayExpr):
         """Whether the operator has the attribute."""
         return self.get_attr(name) is not None
 
-    def set_attr(self, name: str, value: Any) -> None:
-        """Set an attribute of the operator."""
-        _ffi_api.OpSetAttr(self, name, value)
+    def set_attr(self, name: str, value: Any, level: int = 10) -> None:
+        """Set an attribute of the operator, unless it was set at a higher level before."""
+        _ffi_api.OpSetAttr(self, name, value, level)
+
+    def reset_attr(self, name: str) -> None:
+        """Remove an attribute of the operator."""
+        _ffi_api.OpResetAttr(self, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Op.get, (self.name,)
@@ -62,11 +67,38 @@ def register_op(name: str, description: str = "") -> Op:
     return _ffi_api.RegisterOp(name, description)
 
 
-def register_op_attr(name: str, attr: str, value: Any = None) -> Any:
-    """Set an attribute of an operator; without a value, a decorator for functions."""
+def register_op_attr(name: str, attr: str, value: Any = None, level: int = 10) -> Any:
+    """Set an attribute of an operator; without a value, a decorator for functions.
+
+    A value set at a lower level than the present one changes nothing.
+
+    Raises
+    ------
+    ValueError : there is no such operator; the message suggests similar names.
+    """
 
     def register(value: Any) -> Any:
-        Op.get(name).set_attr(attr, value)
+        Op.get(name).set_attr(attr, value, level)
         return value
 
     return register if value is None else register(value)
+
+
+def register_intrin_lowering(
+    op_name: str, target: str, *, f: Callable[[Any], Any] | None = None, level: int = 10
+) -> Any:
+    """Say how calls of an intrinsic are expressed for a kind of target; also a decorator.
+
+    Parameters
+    ----------
+    op_name : the intrinsic, such as "tir.exp".
+    target : kind of target, or "default" for those without a rule of their own.
+    f : from a call to the expression that `LowerIntrin` puts in its place; None or the call itself
+        keeps the call.
+    level : a rule of a lower level than the present one changes nothing.
+
+    >>> @tvm.ir.register_intrin_lowering("tir.rsqrt", "my_device")
+    ... def lower_rsqrt(call):
+    ...     return tvm.tir.call_pure_extern(call.dtype, "fast_rsqrt", call.args[0])
+    """
+    return register_op_attr(op_name, f"{target}.FLowerIntrinsic", f, level)

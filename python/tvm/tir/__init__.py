@@ -46,7 +46,7 @@ from .expr import (
     convert,
 )
 from .function import PrimFunc
-from .op import *  # noqa: F403
+from .op import *
 from .stmt import (
     Allocate,
     AssertStmt,

@@ -9,6 +9,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.ir import Op, PrimExpr
+from tvm.ir.base import with_span
 
 from . import _ffi_api
 from .expr import (
@@ -94,6 +95,7 @@ __all__ = [
 ]
 
 
+@with_span
 def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Any = None) -> Call:
     """Call of the intrinsic `func_name`, such as "tir.exp".
 
@@ -104,26 +106,31 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Any = None) -
     return Call(dtype, func_name, args)
 
 
+@with_span
 def call_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -> Call:
     """Call of the C function `func_name` of the linked program."""
     return Call(dtype, "tir.call_extern", [StringImm(func_name), *args])
 
 
+@with_span
 def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -> Call:
     """Call of a C function that only computes its result."""
     return Call(dtype, "tir.call_pure_extern", [StringImm(func_name), *args])
 
 
+@with_span
 def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
     """Call of an LLVM intrinsic without effects, by its full name "llvm...."."""
     return Call(dtype, "tir.call_llvm_pure_intrin", [StringImm(name), *args])
 
 
+@with_span
 def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
     """Call of an LLVM intrinsic that may read or write memory, by its full name "llvm...."."""
     return Call(dtype, "tir.call_llvm_intrin", [StringImm(name), *args])
 
 
+@with_span
 def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
     """Call of the global function `func_name`; the result is an int32."""
     return Call("int32", "tir.tvm_call_packed", [StringImm(func_name), *args])
@@ -334,57 +341,68 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
     return _ffi_api.reinterpret(dtype, convert(value))
 
 
+@with_span
 def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
     """`t` if `cond` else `f`; only the chosen one is evaluated. The condition is a scalar."""
     t, f = _operands(t, f)
     return _ffi_api._OpIfThenElse(convert(cond), t, f)
 
 
+@with_span
 def likely(cond: Any, span: Any = None) -> PrimExpr:
     """`cond`, marked as nearly always true."""
     return _ffi_api.likely(convert(cond))
 
 
+@with_span
 def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Division of the language C: toward zero for integers."""
     return _ffi_api._OpDiv(*_operands(a, b))
 
 
+@with_span
 def truncdiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Integer division toward zero."""
     return _ffi_api._OpTruncDiv(*_operands(a, b))
 
 
+@with_span
 def truncmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Remainder of truncdiv; the sign follows `a`."""
     return _ffi_api._OpTruncMod(*_operands(a, b))
 
 
+@with_span
 def floordiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Integer division toward minus infinity."""
     return _ffi_api._OpFloorDiv(*_operands(a, b))
 
 
+@with_span
 def floormod(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Remainder of floordiv; the sign follows `b`."""
     return _ffi_api._OpFloorMod(*_operands(a, b))
 
 
+@with_span
 def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Integer division toward plus infinity."""
     return _ffi_api._OpCeilDiv(*_operands(a, b))
 
 
+@with_span
 def indexdiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Division of an index: floordiv."""
     return _ffi_api._OpIndexDiv(*_operands(a, b))
 
 
+@with_span
 def indexmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """Remainder of an index: floormod."""
     return _ffi_api._OpIndexMod(*_operands(a, b))
 
 
+@with_span
 def all(*args: Any, span: Any = None) -> PrimExpr:
     """Whether all conditions hold; all are evaluated.
 
@@ -397,6 +415,7 @@ def all(*args: Any, span: Any = None) -> PrimExpr:
     return _fold(_ffi_api._OpAnd, [convert(arg) for arg in args])
 
 
+@with_span
 def any(*args: Any, span: Any = None) -> PrimExpr:
     """Whether at least one condition holds; all are evaluated.
 
@@ -409,16 +428,19 @@ def any(*args: Any, span: Any = None) -> PrimExpr:
     return _fold(_ffi_api._OpOr, [convert(arg) for arg in args])
 
 
+@with_span
 def max_value(dtype: str, span: Any = None) -> PrimExpr:
     """Largest finite value of a type."""
     return _ffi_api.max_value(dtype)
 
 
+@with_span
 def min_value(dtype: str, span: Any = None) -> PrimExpr:
     """Smallest finite value of a type."""
     return _ffi_api.min_value(dtype)
 
 
+@with_span
 def infinity(dtype: str, span: Any = None) -> PrimExpr:
     """Positive infinity of a floating point type."""
     return _ffi_api.infinity(dtype)

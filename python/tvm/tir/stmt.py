@@ -8,6 +8,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.ir import PrimExpr, Range
+from tvm.ir.base import KeepsSpan
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -35,7 +36,7 @@ __all__ = [
 
 
 @tvm._ffi.register_object("tir.Stmt")
-class Stmt(Object):
+class Stmt(Object, KeepsSpan):
     """Base of all statements."""
 
 

@@ -5,6 +5,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/op.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -41,15 +42,40 @@ const std::unordered_map<std::string, Rule>& Rules() {
 }
 
 class IntrinLowerer final : public StmtExprMutator {
+ public:
+  explicit IntrinLowerer(const std::string& kind)
+      : attrs_{String(kind + ".FLowerIntrinsic"), String("default.FLowerIntrinsic")} {}
+
+ private:
   PrimExpr VisitExpr_(const CallNode* op) final {
     PrimExpr expr = StmtExprMutator::VisitExpr_(op);
     op = expr.as<CallNode>();
     const auto* intrinsic = op->op.as<OpNode>();
     if (intrinsic == nullptr) return expr;
+    // Rules registered for the target first: they may do better than the general ones.
+    for (const String& attr : attrs_) {
+      std::optional<Any> lower = intrinsic->attr_table.Get(attr);
+      if (!lower || lower->is_null()) continue;
+      PrimExpr lowered = lower->cast<PackedFunc>()(expr).cast<PrimExpr>();
+      if (!lowered.defined() || lowered.same_as(expr)) return expr;
+      TVM_CHECK(lowered.dtype() == expr.dtype(), TypeError)
+          << attr << " of " << intrinsic->name << " made " << lowered << " of " << lowered.dtype()
+          << " from a call of " << expr.dtype();
+      return VisitExpr(lowered);
+    }
     auto rule = Rules().find(intrinsic->name);
     return rule == Rules().end() ? expr : rule->second(op->args);
   }
+
+  std::array<String, 2> attrs_;
 };
+
+// Targets live above this room; their kind is read by the names of its fields.
+std::string KindOf(const PrimFunc& func) {
+  auto target = func->GetAttr<ObjectRef>(attr::kTarget);
+  if (!target || !target->defined()) return "default";
+  return GetField(GetField(target->get(), "kind").ref().get(), "name").cast<std::string>();
+}
 
 }  // namespace
 
@@ -57,7 +83,7 @@ namespace transform {
 
 Pass LowerIntrin() {
   return BodyPass("tir.LowerIntrin", [](const PrimFunc& func, const PassContext&) {
-    return IntrinLowerer()(func->body);
+    return IntrinLowerer(KindOf(func))(func->body);
   });
 }
 

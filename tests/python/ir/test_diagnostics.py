@@ -7,6 +7,7 @@ import ast
 import pytest
 
 import tvm
+from tvm import tir
 from tvm.ir.diagnostics import (
     Diagnostic,
     DiagnosticContext,
@@ -92,3 +93,27 @@ def test_span_is_kept_by_nodes_and_ignored_by_comparison():
     assert tvm.ir.structural_equal(literal, tvm.ir.IntImm("int32", 1))
     restored = tvm.ir.load_json(tvm.ir.save_json(literal))
     assert tvm.ir.structural_equal(restored.span, span)
+
+
+def test_constructors_and_functions_note_the_span_they_are_given():
+    span = tvm.ir.Span("kernel.py", 1, 1, 5, 9)
+    x = tir.Var("x", "int32", span)
+    nodes = [
+        x,
+        tir.Add(x, x, span),
+        tir.call_intrin("float32", "tir.exp", tir.FloatImm("float32", 1.0), span=span),
+        tir.floordiv(x, 2, span),
+        tir.Evaluate(x, span),
+        tir.For(x, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(x), span=span),
+        tir.PrimFunc([], tir.Evaluate(0), span=span),
+    ]
+    for node in nodes:
+        assert node.span.end_column == 9, node
+    assert tir.Add(x, x).span is None
+
+
+def test_span_of_a_returned_operand_is_not_overwritten():
+    first, second = (tvm.ir.Span("kernel.py", line, line, 1, 1) for line in (1, 2))
+    operand = tir.Add(tir.Var("x", "int32"), 1, first)
+    same = tir.floordiv(operand, 1, second)
+    assert (operand.span.line, same.span.line) == (1, 2)

@@ -105,3 +105,65 @@ def test_types_compare_by_structure():
         tvm.ir.PrimType("int8")
     )
     assert tvm.ir.TupleType([]) != tvm.ir.PrimType("int32")
+
+
+def test_function_types_may_have_type_parameters():
+    def identity(name):
+        parameter = tvm.ir.TypeVar(name)
+        return tvm.ir.FuncType([parameter], parameter, [parameter])
+
+    assert identity("a") == identity("b")
+    assert identity("a") != tvm.ir.FuncType([tvm.ir.PrimType("int32")], tvm.ir.PrimType("int32"))
+
+
+def test_tensor_types_have_shape_and_type():
+    n = tir.Var("n", "int32")
+    assert tvm.ir.TensorType((2, 3)).concrete_shape == (2, 3)
+    assert tvm.ir.TensorType((2, n), "int8") == tvm.ir.TensorType((2, n), "int8")
+    with pytest.raises(TypeError, match="extents must be integer scalars"):
+        tvm.ir.TensorType((1.5,))
+
+
+def test_module_copies_attributes_and_functions_apart():
+    mod = tvm.IRModule({"g": make_func(2), "f": make_func(1)}, attrs={"a": 1})
+    assert [var.name_hint for var, _ in mod.functions_items()] == ["f", "g"]
+    copy = mod.clone()
+    del copy["f"]
+    assert "f" in mod
+    assert "f" not in copy
+    changed = mod.with_attrs({"b": 2}).without_attr("a")
+    assert (changed.get_attr("a"), changed.get_attr("b"), mod.get_attr("a")) == (None, 2, 1)
+    assert tvm.ir.structural_equal(mod.without_attr("a"), tvm.IRModule(dict(mod.functions)))
+
+
+def test_show_prints_the_script(capsys):
+    for program in (make_func(1), tvm.IRModule({"f": make_func(1)})):
+        program.show()
+        assert capsys.readouterr().out == program.script() + "\n"
+        assert program.astext() == program.script()
+
+
+def test_attribute_of_an_operator_is_replaced_by_one_of_no_lower_level():
+    op = tvm.ir.register_op("test.levels", "An operator for this test.")
+    tvm.ir.register_op_attr("test.levels", "cost", 1, level=10)
+    tvm.ir.register_op_attr("test.levels", "cost", 2, level=5)
+    assert op.get_attr("cost") == 1
+    tvm.ir.register_op_attr("test.levels", "cost", 3, level=11)
+    assert op.get_attr("cost") == 3
+    op.reset_attr("cost")
+    assert not op.has_attr("cost")
+
+
+def test_intrinsic_is_lowered_by_the_rule_of_its_target():
+    @tvm.ir.register_intrin_lowering("tir.rsqrt", "default")
+    def lower(call):
+        return tir.call_pure_extern(call.dtype, "fast_rsqrt", call.args[0])
+
+    try:
+        body = tir.Evaluate(tir.rsqrt(tir.Var("x", "float32")))
+        mod = tir.transform.LowerIntrin()(tvm.IRModule({"f": tir.PrimFunc([], body)}))
+        assert "fast_rsqrt" in mod.script()
+    finally:
+        tvm.ir.Op.get("tir.rsqrt").reset_attr("default.FLowerIntrinsic")
+    with pytest.raises(ValueError, match="no operator"):
+        tvm.ir.register_intrin_lowering("tir.no_such", "default", f=lower)

@@ -3,7 +3,7 @@
 from . import basic, nn
 from . import computations as computations
 from .base import attrs_of, call_tir, infer_struct_info, make_call, number_operands
-from .basic import *  # noqa: F403
+from .basic import *
 from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
 
 __all__ = [
