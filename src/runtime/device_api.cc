@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 
@@ -53,6 +54,15 @@ void* DeviceAPI::AllocWorkspace(Device device, size_t bytes) {
 
 void DeviceAPI::FreeWorkspace(Device device, void* data) { ThreadPoolOf(this, device).Free(data); }
 
+double DeviceAPI::ElapsedSeconds(Device device, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  StreamSync(device, nullptr);
+  Clock::time_point begin = Clock::now();
+  work();
+  StreamSync(device, nullptr);
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body_typed([](Device device, int kind) {
   DeviceAPI* api = DeviceAPI::TryGet(device.device_type);
   if (kind == static_cast<int>(DeviceAttrKind::kExist)) {
@@ -61,8 +71,20 @@ TVM_REGISTER_GLOBAL("runtime.GetDeviceAttr").set_body_typed([](Device device, in
   return DeviceAPI::Get(device)->GetAttr(device, static_cast<DeviceAttrKind>(kind));
 });
 
-TVM_REGISTER_GLOBAL("runtime.DeviceSync").set_body_typed([](Device device) {
-  DeviceAPI::Get(device)->StreamSync(device, nullptr);
+TVM_REGISTER_GLOBAL("runtime.StreamCreate").set_body_typed([](Device device) {
+  return DeviceAPI::Get(device)->CreateStream(device);
+});
+
+TVM_REGISTER_GLOBAL("runtime.StreamFree").set_body_typed([](Device device, void* stream) {
+  DeviceAPI::Get(device)->FreeStream(device, stream);
+});
+
+TVM_REGISTER_GLOBAL("runtime.StreamSync").set_body_typed([](Device device, void* stream) {
+  DeviceAPI::Get(device)->StreamSync(device, stream);
+});
+
+TVM_REGISTER_GLOBAL("runtime.SetStream").set_body_typed([](Device device, void* stream) {
+  DeviceAPI::Get(device)->SetStream(device, stream);
 });
 
 TVM_REGISTER_GLOBAL(symbol::tvm_set_device).set_body_typed([](int device_type, int device_id) {

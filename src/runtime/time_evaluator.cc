@@ -15,16 +15,13 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/*! \brief Waits for the devices that the tensor arguments live on. */
-void SyncDevices(Args args) {
+/*! \brief The device the tensor arguments live on; the cpu when all of them are there. */
+Device DeviceOf(Args args) {
   for (const Any& arg : args) {
     const auto* array = arg.as<NDArrayObj>();
-    if (array != nullptr && array->tensor.device.device_type != kDLCPU) {
-      DeviceAPI::Get(array->tensor.device)->StreamSync(array->tensor.device, nullptr);
-    }
+    if (array != nullptr && array->tensor.device.device_type != kDLCPU) return array->tensor.device;
   }
+  return Device{kDLCPU, 0};
 }
 
 // Writing a buffer larger than the last-level cache evicts what the function left there.
@@ -35,12 +32,11 @@ void FlushCache(std::vector<char>* buffer) {
 }
 
 double SecondsOf(const PackedFunc& func, Args args, int64_t number) {
-  SyncDevices(args);
-  Any ignored;
-  Clock::time_point begin = Clock::now();
-  for (int64_t i = 0; i < number; ++i) func.CallPacked(args, &ignored);
-  SyncDevices(args);
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  Device device = DeviceOf(args);
+  return DeviceAPI::Get(device)->ElapsedSeconds(device, [&] {
+    Any ignored;
+    for (int64_t i = 0; i < number; ++i) func.CallPacked(args, &ignored);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <tvm/runtime/ndarray.h>
 
+#include <functional>
+
 namespace tvm {
 namespace runtime {
 
@@ -43,7 +45,14 @@ class TVM_DLL DeviceAPI {
   virtual void StreamSync(Device device, StreamHandle stream) {}
   virtual StreamHandle CreateStream(Device device) { return nullptr; }
   virtual void FreeStream(Device device, StreamHandle stream) {}
+  /*! \brief Send what the calling thread launches and copies to this stream from now on. */
+  virtual void SetStream(Device device, StreamHandle stream) {}
   virtual void SetDevice(Device device) {}
+  /*!
+   * \brief Seconds from an idle device until `work` is done, on the device's own clock where it has
+   * one, so that the time to wait for it is not counted.
+   */
+  virtual double ElapsedSeconds(Device device, const std::function<void()>& work);
   /*! \brief Scratch memory of the calling thread; given back in any order. */
   virtual void* AllocWorkspace(Device device, size_t bytes);
   virtual void FreeWorkspace(Device device, void* data);

@@ -69,9 +69,65 @@ class Device:
         """Whether the device is there and usable."""
         return bool(_ffi_api.GetDeviceAttr(self, 0))
 
-    def sync(self) -> None:
-        """Wait until all work queued on the device is done."""
-        _ffi_api.DeviceSync(self)
+    @property
+    def max_threads_per_block(self) -> int:
+        """Threads one block may have."""
+        return _ffi_api.GetDeviceAttr(self, 1)
+
+    @property
+    def warp_size(self) -> int:
+        """Threads that run in lockstep."""
+        return _ffi_api.GetDeviceAttr(self, 2)
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Bytes of shared memory a block has without asking for more."""
+        return _ffi_api.GetDeviceAttr(self, 3)
+
+    @property
+    def compute_version(self) -> str:
+        """Version of the instruction set, such as "8.0" for CUDA's compute capability."""
+        return _ffi_api.GetDeviceAttr(self, 4)
+
+    @property
+    def device_name(self) -> str:
+        """The vendor's name of the device."""
+        return _ffi_api.GetDeviceAttr(self, 5)
+
+    @property
+    def max_clock_rate(self) -> int:
+        """Highest clock in kHz."""
+        return _ffi_api.GetDeviceAttr(self, 6)
+
+    @property
+    def multi_processor_count(self) -> int:
+        """Multiprocessors of the device."""
+        return _ffi_api.GetDeviceAttr(self, 7)
+
+    @property
+    def total_global_memory(self) -> int:
+        """Bytes of memory."""
+        return _ffi_api.GetDeviceAttr(self, 8)
+
+    def sync(self, stream: int = 0) -> None:
+        """Wait until all work queued on a stream (the thread's own if 0) is done."""
+        _ffi_api.StreamSync(self, stream)
+
+    def create_raw_stream(self) -> int:
+        """A new queue of the device, to be given back with `free_raw_stream`.
+
+        0 on a device that has one queue only, such as the cpu.
+        """
+        return _ffi_api.StreamCreate(self)
+
+    def free_raw_stream(self, stream: int) -> None:
+        """Give a stream back; what is queued on it still runs."""
+        if stream:
+            _ffi_api.StreamFree(self, stream)
+
+    def set_raw_stream(self, stream: int) -> None:
+        """Send what this thread launches and copies to a stream; 0 is the default one."""
+        _ffi_api.SetStream(self, stream)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import llvm_build
+import tvm.contrib.nvrtc
+
+from . import c_build, llvm_build
 from .codegen import build_module
 from .target import (
     Target,
@@ -18,6 +20,7 @@ __all__ = [
     "Target",
     "TargetKind",
     "build_module",
+    "c_build",
     "create",
     "cuda",
     "list_target_kinds",

@@ -1,0 +1,1 @@
+"""Bridges to what other projects provide."""

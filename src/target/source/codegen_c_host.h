@@ -1,0 +1,65 @@
+/*!
+ * \file codegen_c_host.h
+ * \brief C11 for processors, in the calling convention of packed functions.
+ */
+#ifndef TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
+#define TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
+
+#include <tvm/target/codegen_c.h>
+
+#include <string>
+#include <vector>
+
+namespace tvm {
+namespace codegen {
+
+/*!
+ * \brief Adds to C what a host function does: checks with messages, parallel loops, scratch memory
+ * from the runtime, and calls of packed functions.
+ */
+class CodeGenCHost final : public CodeGenC {
+ public:
+  using CodeGenC::CodeGenC;
+  void AddFunction(const std::string& name, const tir::PrimFunc& func) final;
+  std::string Finish() final;
+
+ private:
+  std::string Prelude() const final;
+  std::string FunctionPrefix(const tir::PrimFunc& func, bool exported) final;
+  std::string Parameter(const tir::Var& param, const std::string& name, bool written) final;
+  std::string UnrollLine(int64_t extent) const final;
+  void BeginFunction(const tir::PrimFunc& func) final;
+  void EndFunction(const tir::PrimFunc& func) final;
+  void AllocateIn(const std::string& scope, const tir::AllocateNode* op,
+                  const std::string& name) final;
+  bool CallIntrinsic(const std::string& name, const tir::CallNode* op, std::string* text) final;
+  void VisitStmt_(const tir::AssertStmtNode* op) final;
+  void VisitStmt_(const tir::AllocateNode* op) final;
+  void VisitStmt_(const tir::ForNode* op) final;
+
+  /*! \brief Text of the field a struct_get or struct_set names, and the type it is kept in. */
+  std::string StructField(const tir::CallNode* op, const std::string& qualifier, DataType dtype,
+                          DataType* stored);
+  /*! \brief Lines that set a TVMAny to an argument. */
+  void SetPacked(const std::string& slot, const PrimExpr& arg);
+  std::string CallPacked(const tir::CallNode* op);
+  void ParallelLoop(const tir::ForNode* op);
+  /*! \brief Lines that give scratch memory back and leave with the status of failure. */
+  void ReturnFailure();
+  /*! \brief Stops when a runtime function, given as a call, fails. */
+  void CheckStatus(const std::string& call);
+  void NeedsStatus(const std::string& what) const;
+
+  /*! \brief Whether the function returns a status, so that it can fail. */
+  bool returns_status_ = false;
+  int64_t frame_bytes_ = 0;
+  /*! \brief Names of scratch memory to give back when the function fails half-way. */
+  std::vector<std::string> workspaces_;
+  std::vector<std::string> entry_points_;
+  int parallel_loops_ = 0;
+};
+
+}  // namespace codegen
+}  // namespace tvm
+
+#endif  // TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
