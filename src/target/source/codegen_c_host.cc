@@ -21,6 +21,8 @@ namespace {
 /*! \brief Largest buffer, and largest sum of buffers in one function, kept in the stack frame. */
 constexpr int64_t kMaxFrameBuffer = 16 << 10;
 constexpr int64_t kMaxFrameBytes = 128 << 10;
+/*! \brief Text of the device type of the processor. */
+constexpr const char* kHostDevice = "kDLCPU";
 
 bool IsPacked(const PrimFunc& func) { return GetCallingConv(func) == CallingConv::kCPackedFunc; }
 
@@ -109,6 +111,8 @@ void CodeGenCHost::AddFunction(const std::string& name, const PrimFunc& func) {
   frame_bytes_ = 0;
   workspaces_.clear();
   parallel_loops_ = 0;
+  device_type_ = kHostDevice;
+  device_id_ = "0";
   CodeGenC::AddFunction(name, func);
 }
 
@@ -137,9 +141,25 @@ void CodeGenCHost::NeedsStatus(const std::string& what) const {
 
 void CodeGenCHost::ReturnFailure() {
   for (auto it = workspaces_.rbegin(); it != workspaces_.rend(); ++it) {
-    Line("TVMBackendFreeWorkspace(kDLCPU, 0, " + *it + ");");
+    Line(FreeCall(*it));
   }
   Line("return -1;");
+}
+
+std::string CodeGenCHost::FreeCall(const Workspace& workspace) const {
+  return "TVMBackendFreeWorkspace(" + workspace.device + ", " + workspace.name + ");";
+}
+
+bool CodeGenCHost::Attribute(const AttrStmtNode* op) {
+  std::string* device = op->attr_key == tir::attr::device_type ? &device_type_
+                        : op->attr_key == tir::attr::device_id ? &device_id_
+                                                               : nullptr;
+  if (device == nullptr) return false;
+  std::string outer = *device;
+  *device = Print(op->value);
+  VisitStmt(op->body);
+  *device = outer;
+  return true;
 }
 
 void CodeGenCHost::CheckStatus(const std::string& call) {
@@ -187,30 +207,32 @@ void CodeGenCHost::AllocateIn(const std::string& scope, const AllocateNode* op,
   int64_t element_bytes = element.bytes() * op->dtype.lanes();
   int64_t count = op->ConstantAllocationSize();
   int64_t bytes = count * element_bytes;
-  if (count > 0 && bytes <= kMaxFrameBuffer && frame_bytes_ + bytes <= kMaxFrameBytes) {
+  bool on_host = device_type_ == kHostDevice || scope == "local";
+  if (on_host && count > 0 && bytes <= kMaxFrameBuffer && frame_bytes_ + bytes <= kMaxFrameBytes) {
     frame_bytes_ += bytes;
     Line("_Alignas(64) " + type + " " + name + "[" + std::to_string(count * op->dtype.lanes()) +
          "];");
     return;
   }
   NeedsStatus("memory for " + std::string(op->buffer_var->name_hint) + " allocated at run time");
+  std::string device = device_type_ + ", " + device_id_;
   std::string size = "(uint64_t)" + std::to_string(element_bytes);
   for (const PrimExpr& extent : op->extents) size += " * (uint64_t)" + Print(extent);
   Line(type + "* " + (no_alias_ ? RestrictKeyword() : "") + name + " = (" + type +
-       "*)TVMBackendAllocWorkspace(kDLCPU, 0, " + size + ");");
+       "*)TVMBackendAllocWorkspace(" + device + ", " + size + ");");
   Block("if (" + name + " == NULL)", [&] {
     Line("TVMAPISetLastError(\"RuntimeError: " + function_name_ + ": no memory for buffer " +
          std::string(op->buffer_var->name_hint) + "\");");
     ReturnFailure();
   });
-  workspaces_.push_back(name);
+  workspaces_.push_back({device, name});
 }
 
 void CodeGenCHost::VisitStmt_(const AllocateNode* op) {
   size_t before = workspaces_.size();
   CodeGenC::VisitStmt_(op);
   for (; workspaces_.size() > before; workspaces_.pop_back()) {
-    Line("TVMBackendFreeWorkspace(kDLCPU, 0, " + workspaces_.back() + ");");
+    Line(FreeCall(workspaces_.back()));
   }
 }
 
@@ -261,7 +283,7 @@ void CodeGenCHost::ParallelLoop(const ForNode* op) {
   declarations_ += "struct " + record + " {\n" + fields + "};\n";
 
   std::string outer_body = std::move(body_);
-  std::vector<std::string> outer_workspaces = std::move(workspaces_);
+  std::vector<Workspace> outer_workspaces = std::move(workspaces_);
   int outer_indent = indent_;
   int64_t outer_frame = frame_bytes_;
   auto outer_names = names_;

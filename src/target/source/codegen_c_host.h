@@ -33,6 +33,7 @@ class CodeGenCHost final : public CodeGenC {
   void AllocateIn(const std::string& scope, const tir::AllocateNode* op,
                   const std::string& name) final;
   bool CallIntrinsic(const std::string& name, const tir::CallNode* op, std::string* text) final;
+  bool Attribute(const tir::AttrStmtNode* op) final;
   void VisitStmt_(const tir::AssertStmtNode* op) final;
   void VisitStmt_(const tir::AllocateNode* op) final;
   void VisitStmt_(const tir::ForNode* op) final;
@@ -48,13 +49,20 @@ class CodeGenCHost final : public CodeGenC {
   void ReturnFailure();
   /*! \brief Stops when a runtime function, given as a call, fails. */
   void CheckStatus(const std::string& call);
+  /*! \brief Scratch memory: its device, as two arguments of a call, and its name. */
+  struct Workspace {
+    std::string device, name;
+  };
+  std::string FreeCall(const Workspace& workspace) const;
   void NeedsStatus(const std::string& what) const;
 
   /*! \brief Whether the function returns a status, so that it can fail. */
   bool returns_status_ = false;
   int64_t frame_bytes_ = 0;
-  /*! \brief Names of scratch memory to give back when the function fails half-way. */
-  std::vector<std::string> workspaces_;
+  /*! \brief Scratch memory to give back when the function fails half-way. */
+  std::vector<Workspace> workspaces_;
+  /*! \brief Where allocations are: text of the device's type and number. */
+  std::string device_type_, device_id_;
   std::vector<std::string> entry_points_;
   int parallel_loops_ = 0;
 };
