@@ -15,10 +15,10 @@ from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime import NDArray
 from tvm.target import Target
+from tvm.topi.generic import default_schedule
 
 from . import op
 from .analysis import check_well_formed
-from .default_schedule import default_schedule
 from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from .extract import FusedGroup, fused_groups
 from .memory_plan import Lifetime, plan_memory

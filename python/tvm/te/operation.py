@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import tir
-from tvm.ir import Range
+from tvm.ir import Array, Range
 from tvm.tir import IterVar, PrimExpr, Var
 
 from . import _ffi_api
@@ -209,7 +209,7 @@ def extern(
     -------
     Tensor, or a tuple of tensors when several shapes are given.
     """
-    is_joint = bool(shape) and isinstance(shape[0], (tuple, list))
+    is_joint = bool(shape) and isinstance(shape[0], (tuple, list, Array))
     shapes = list(shape) if is_joint else [shape]
     if dtype is None:
         dtypes = {str(t.dtype) for t in inputs}

@@ -1,9 +1,14 @@
 """Operator library: each operator is a function from te tensors to a te tensor."""
 
-from . import nn, tag, utils
+from . import generic, image, nn, tag, utils
 from .broadcast import *
+from .creation import *
+from .indexing import *
 from .linalg import *
 from .math import *
 from .nn.elemwise import *
 from .reduction import *
+from .scan import *
+from .scatter import *
+from .sort import *
 from .transform import *

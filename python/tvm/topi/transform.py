@@ -1,81 +1,94 @@
-"""Operators that move elements without changing them."""
+"""Operators that move whole dimensions: orders, sizes, joints and pieces."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
 
 from . import tag
-from .utils import as_int, const_shape, normalize_axes, normalize_axis
+from .utils import (
+    Extent,
+    as_int,
+    equal_const_int,
+    get_const_tuple,
+    is_constant,
+    normalize_axes,
+    normalize_axis,
+    prod,
+    ravel_index,
+    same_extent,
+    simplify,
+    unravel_index,
+)
 
 __all__ = [
     "concatenate",
     "expand_dims",
     "flatten",
+    "flip",
     "infer_reshape",
+    "layout_transform",
+    "repeat",
     "reshape",
+    "reverse_sequence",
+    "sliding_window",
     "split",
     "squeeze",
-    "strided_slice",
+    "stack",
+    "tile",
     "transpose",
 ]
 
 
-def infer_reshape(shape: Sequence[int], newshape: Sequence[int]) -> tuple[int, ...]:
+def _move(x: te.Tensor, shape: Sequence[Extent], place: Any, name: str) -> te.Tensor:
+    """Tensor whose element at an index is that of x at ``place(*index)``."""
+    return te.compute(shape, lambda *i: x(*place(*i)), name=f"T_{name}", tag=tag.INJECTIVE)
+
+
+def infer_reshape(shape: Sequence[Extent], newshape: Sequence[Extent]) -> tuple[Extent, ...]:
     """New shape with a single -1 replaced by what the element count leaves.
 
     Raises
     ------
-    ValueError : the element counts differ, or there is more than one -1.
+    ValueError : the element counts are known to differ, or there is more than one -1.
     """
-    target = [as_int(extent) for extent in newshape]
-    count = math.prod(shape)
-    if target.count(-1) > 1:
+    target = list(get_const_tuple(newshape))
+    unknown = [k for k, extent in enumerate(target) if equal_const_int(extent, -1)]
+    count = simplify(prod(shape))
+    if len(unknown) > 1:
         raise ValueError(f"topi.reshape: at most one -1 is allowed, got {tuple(target)}")
-    if -1 in target:
-        rest = math.prod(extent for extent in target if extent != -1)
-        if rest and count % rest == 0:
-            target[target.index(-1)] = count // rest
-    if math.prod(target) != count or -1 in target:
+    if unknown:
+        rest = simplify(prod(e for k, e in enumerate(target) if k not in unknown))
+        constant = is_constant(rest) and is_constant(count)
+        if not constant or (rest and count % rest == 0):
+            target[unknown[0]] = simplify(count // rest)
+    total = simplify(prod(target))
+    known = is_constant(total) and is_constant(count)
+    if known and (total != count or any(equal_const_int(e, -1) for e in target)):
         raise ValueError(
             f"topi.reshape: {tuple(shape)} has {count} elements and does not fill {tuple(newshape)}"
         )
     return tuple(target)
 
 
-def reshape(x: te.Tensor, newshape: Sequence[int]) -> te.Tensor:
+def reshape(x: te.Tensor, newshape: Sequence[Extent]) -> te.Tensor:
     """The elements of x in row-major order under another shape; one extent may be -1."""
-    shape = const_shape(x.shape)
+    shape = get_const_tuple(x.shape)
     target = infer_reshape(shape, newshape)
-
-    def read(*indices: tir.Var) -> tir.PrimExpr:
-        flat: Any = 0
-        for index, extent in zip(indices, target):
-            flat = flat * extent + index
-        position: list[Any] = []
-        stride = math.prod(shape)
-        for extent in shape:
-            stride //= extent
-            step = flat // stride if stride != 1 else flat
-            # The leading digit needs no reduction: the whole index is in range already.
-            position.append(step % extent if position else step)
-        return x(*position)
-
-    return te.compute(target, read, name="reshape", tag=tag.INJECTIVE)
+    return _move(x, target, lambda *i: unravel_index(ravel_index(i, target), shape), "reshape")
 
 
 def flatten(x: te.Tensor) -> te.Tensor:
     """All dimensions but the first merged into one."""
-    shape = const_shape(x.shape)
-    return reshape(x, (shape[0], math.prod(shape[1:])))
+    shape = get_const_tuple(x.shape)
+    return reshape(x, (shape[0], prod(shape[1:])))
 
 
 def transpose(x: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     """Dimension k of the result is dimension axes[k] of x; None reverses the order."""
-    shape = const_shape(x.shape)
+    shape = get_const_tuple(x.shape)
     order = (
         tuple(reversed(range(len(shape))))
         if axes is None
@@ -84,107 +97,293 @@ def transpose(x: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     if sorted(order) != list(range(len(shape))):
         raise ValueError(f"topi.transpose: axes {axes} do not permute {len(shape)} dimensions")
     inverse = [order.index(axis) for axis in range(len(shape))]
-    return te.compute(
-        [shape[axis] for axis in order],
-        lambda *i: x(*(i[k] for k in inverse)),
-        name="transpose",
-        tag=tag.INJECTIVE,
+    return _move(
+        x, [shape[axis] for axis in order], lambda *i: [i[k] for k in inverse], "transpose"
     )
 
 
 def expand_dims(x: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
     """New dimensions of size 1, the first of them at position axis of the result."""
-    shape = const_shape(x.shape)
+    shape = get_const_tuple(x.shape)
     at = normalize_axis(axis, len(shape) + 1)
-    return te.compute(
+    return _move(
+        x,
         shape[:at] + (1,) * num_newaxis + shape[at:],
-        lambda *i: x(*i[:at], *i[at + num_newaxis :]),
-        name="expand_dims",
-        tag=tag.INJECTIVE,
+        lambda *i: i[:at] + i[at + num_newaxis :],
+        "expand_dims",
     )
 
 
 def squeeze(x: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
     """x without the given dimensions of size 1; None drops all of size 1."""
-    shape = const_shape(x.shape)
+    shape = get_const_tuple(x.shape)
     if axis is None:
-        dropped = tuple(k for k, extent in enumerate(shape) if extent == 1)
+        dropped = tuple(k for k, extent in enumerate(shape) if equal_const_int(extent, 1))
     else:
         dropped = normalize_axes(axis, len(shape))
     for k in dropped:
-        if shape[k] != 1:
+        if is_constant(shape[k]) and shape[k] != 1:
             raise ValueError(f"topi.squeeze: dimension {k} of {shape} has size {shape[k]}, not 1")
     kept = [k for k in range(len(shape)) if k not in dropped]
     zero = tir.const(0, "int32")
 
-    def read(*indices: tir.Var) -> tir.PrimExpr:
+    def place(*indices: Any) -> list[Any]:
         own = iter(indices)
-        return x(*(next(own) if k in kept else zero for k in range(len(shape))))
+        return [next(own) if k in kept else zero for k in range(len(shape))]
 
-    return te.compute([shape[k] for k in kept], read, name="squeeze", tag=tag.INJECTIVE)
+    return _move(x, [shape[k] for k in kept], place, "squeeze")
 
 
-def concatenate(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+def flip(x: te.Tensor, axis: int = 0) -> te.Tensor:
+    """x with the order along one dimension reversed."""
+    shape = get_const_tuple(x.shape)
+    at = normalize_axis(axis, len(shape))
+    return _move(x, shape, lambda *i: (*i[:at], shape[at] - 1 - i[at], *i[at + 1 :]), "flip")
+
+
+def reverse_sequence(
+    x: te.Tensor, seq_lengths: te.Tensor, seq_axis: int = 1, batch_axis: int = 0
+) -> te.Tensor:
+    """x with the first elements along ``seq_axis`` reversed, as many as the batch says.
+
+    Parameters
+    ----------
+    seq_lengths : int32 or int64, (extent of batch_axis,), each at most the extent of seq_axis.
+    """
+    shape = get_const_tuple(x.shape)
+    seq, batch = normalize_axis(seq_axis, len(shape)), normalize_axis(batch_axis, len(shape))
+
+    def place(*i: Any) -> list[Any]:
+        length = seq_lengths(i[batch]).astype("int32")
+        position = list(i)
+        position[seq] = tir.Select(i[seq] < length, length - 1 - i[seq], i[seq])
+        return position
+
+    return _move(x, shape, place, "reverse_sequence")
+
+
+def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors joined along one dimension; the other dimensions must agree."""
-    if not tensors:
+    if not a_tuple:
         raise ValueError("topi.concatenate: needs at least one tensor")
-    shapes = [const_shape(t.shape) for t in tensors]
-    at = normalize_axis(axis, len(shapes[0]))
+    shapes = [get_const_tuple(t.shape) for t in a_tuple]
+    rank = len(shapes[0])
+    at = normalize_axis(axis, rank)
     for shape in shapes[1:]:
-        if shape[:at] + shape[at + 1 :] != shapes[0][:at] + shapes[0][at + 1 :]:
+        agree = len(shape) == rank and all(
+            k == at or not (is_constant(x) and is_constant(y)) or same_extent(x, y)
+            for k, (x, y) in enumerate(zip(shape, shapes[0]))
+        )
+        if not agree:
             raise ValueError(
                 f"topi.concatenate: {shape} and {shapes[0]} differ outside dimension {at}"
             )
-    ends = [sum(shape[at] for shape in shapes[: k + 1]) for k in range(len(shapes))]
+    ends: list[Extent] = []
+    for shape in shapes:
+        ends.append(simplify(shape[at] + (ends[-1] if ends else 0)))
 
-    def read(*indices: tir.Var) -> tir.PrimExpr:
+    def read(*indices: Any) -> Any:
         where = indices[at]
 
-        def element(k: int) -> tir.PrimExpr:
+        def element(k: int) -> Any:
             start = ends[k - 1] if k else 0
-            return tensors[k](*indices[:at], where - start, *indices[at + 1 :])
+            return a_tuple[k](*indices[:at], where - start, *indices[at + 1 :])
 
-        value = element(len(tensors) - 1)
-        for k in reversed(range(len(tensors) - 1)):
+        value = element(len(a_tuple) - 1)
+        for k in reversed(range(len(a_tuple) - 1)):
             value = tir.if_then_else(where < ends[k], element(k), value)
         return value
 
-    out = shapes[0][:at] + (ends[-1],) + shapes[0][at + 1 :]
-    return te.compute(out, read, name="concatenate", tag=tag.INJECTIVE)
+    out = (*shapes[0][:at], ends[-1], *shapes[0][at + 1 :])
+    return te.compute(out, read, name="T_concat", tag=tag.INJECTIVE)
 
 
-def strided_slice(
-    x: te.Tensor,
-    begin: Sequence[int],
-    end: Sequence[int],
-    strides: Sequence[int] | None = None,
-) -> te.Tensor:
-    """x[begin:end:strides] for each leading dimension given; limits as in Python, strides >= 1."""
-    shape = const_shape(x.shape)
-    steps = tuple(strides) if strides is not None else (1,) * len(begin)
-    if min(steps, default=1) < 1:
-        raise ValueError(f"topi.strided_slice: strides must be at least 1, got {steps}")
-    ranges = [range(*slice(b, e, s).indices(n)) for b, e, s, n in zip(begin, end, steps, shape)]
-    ranges += [range(n) for n in shape[len(ranges) :]]
-    return te.compute(
-        [len(r) for r in ranges],
-        lambda *i: x(*(k if r == range(n) else k * r.step + r.start
-                       for k, r, n in zip(i, ranges, shape))),
-        name="strided_slice",
-        tag=tag.INJECTIVE,
-    )  # fmt: skip
+def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+    """Tensors of one shape joined along a new dimension."""
+    if not tensors:
+        raise ValueError("topi.stack: needs at least one tensor")
+    at = normalize_axis(axis, len(tensors[0].shape) + 1)
+    return concatenate([expand_dims(t, at) for t in tensors], at)
 
 
-def split(x: te.Tensor, sizes: Sequence[int], axis: int = 0) -> list[te.Tensor]:
-    """Consecutive pieces of the given sizes along one dimension."""
-    shape = const_shape(x.shape)
+def split(x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[te.Tensor]:
+    """Consecutive pieces along one dimension, as NumPy's split.
+
+    Parameters
+    ----------
+    indices_or_sections : a count of equal pieces, or the positions in front of which to cut.
+
+    Raises
+    ------
+    ValueError : equal pieces do not divide the extent, or the positions do not rise within it.
+    """
+    shape = get_const_tuple(x.shape)
     at = normalize_axis(axis, len(shape))
-    if sum(sizes) != shape[at]:
-        raise ValueError(f"topi.split: sizes {tuple(sizes)} do not add up to {shape[at]}")
-    pieces, start = [], 0
-    for size in sizes:
-        begin, end = [0] * len(shape), list(shape)
-        begin[at], end[at] = start, start + size
-        pieces.append(strided_slice(x, begin, end))
-        start += size
-    return pieces
+    extent = shape[at]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections < 1 or (is_constant(extent) and extent % sections):
+            raise ValueError(f"topi.split: {sections} equal pieces do not divide {extent}")
+        cuts = [simplify(extent // sections * k) for k in range(sections + 1)]
+    else:
+        cuts = [0, *get_const_tuple(indices_or_sections), extent]
+        if any(
+            is_constant(low) and is_constant(high) and low > high
+            for low, high in zip(cuts, cuts[1:])
+        ):
+            raise ValueError(
+                f"topi.split: positions {tuple(indices_or_sections)} do not rise within {extent}"
+            )
+
+    def piece(low: Extent, high: Extent) -> te.Tensor:
+        size = simplify(high - low)
+        return _move(
+            x,
+            (*shape[:at], size, *shape[at + 1 :]),
+            lambda *i: (*i[:at], i[at] + low, *i[at + 1 :]),
+            "split",
+        )
+
+    return [piece(low, high) for low, high in zip(cuts, cuts[1:])]
+
+
+def repeat(x: te.Tensor, repeats: int, axis: int) -> te.Tensor:
+    """Each element along one dimension several times in a row."""
+    shape = get_const_tuple(x.shape)
+    at = normalize_axis(axis, len(shape))
+    return _move(
+        x,
+        (*shape[:at], simplify(shape[at] * repeats), *shape[at + 1 :]),
+        lambda *i: (*i[:at], i[at] // repeats, *i[at + 1 :]),
+        "repeat",
+    )
+
+
+def tile(x: te.Tensor, reps: Sequence[Extent]) -> te.Tensor:
+    """x several times along each dimension, as NumPy's tile."""
+    shape, times = get_const_tuple(x.shape), get_const_tuple(reps)
+    rank = max(len(shape), len(times))
+    padded = (1,) * (rank - len(shape)) + shape
+    times = (1,) * (rank - len(times)) + times
+    return _move(
+        x,
+        [simplify(n * t) for n, t in zip(padded, times)],
+        lambda *i: [
+            index % n if not equal_const_int(t, 1) else index
+            for index, n, t in zip(i, padded, times)
+        ][rank - len(shape) :],
+        "tile",
+    )
+
+
+def sliding_window(
+    x: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
+) -> te.Tensor:
+    """Windows over the dimensions from ``axis`` on.
+
+    The result has the dimensions in front of ``axis``, then the position of the window along each
+    other dimension, then the window itself.
+
+    Raises
+    ------
+    ValueError : not one window extent and stride for each dimension, or a window that does not fit.
+    """
+    shape = get_const_tuple(x.shape)
+    at = normalize_axis(axis, len(shape))
+    window, steps = get_const_tuple(window_shape), get_const_tuple(strides)
+    rest = shape[at:]
+    if len(window) != len(rest) or len(steps) != len(rest):
+        raise ValueError(
+            f"topi.sliding_window: needs {len(rest)} window extents and strides, got {window} and "
+            f"{steps}"
+        )
+    if any(is_constant(n) and w > n for n, w in zip(rest, window)):
+        raise ValueError(f"topi.sliding_window: a window of {window} does not fit {rest}")
+    counts = [simplify((n - w) // s + 1) for n, w, s in zip(rest, window, steps)]
+
+    def place(*i: Any) -> list[Any]:
+        position, inside = i[at : at + len(rest)], i[at + len(rest) :]
+        return [*i[:at], *(p * s + k for p, s, k in zip(position, steps, inside))]
+
+    return _move(x, (*shape[:at], *counts, *window), place, "sliding_window")
+
+
+def _parse_layout(layout: str) -> list[tuple[str, int]]:
+    """Letters of a layout with their blocks: "NCHW16c" is N, C, H, W and c of 16."""
+    result, digits = [], ""
+    for letter in layout:
+        if letter.isdigit():
+            digits += letter
+            continue
+        if letter.islower() != bool(digits):
+            raise ValueError(
+                f"topi.layout_transform: in layout {layout!r} a lower-case letter needs the "
+                "block's size in front of it, as in NCHW16c, and only such a letter has one"
+            )
+        result.append((letter, int(digits or 0)))
+        digits = ""
+    letters = [letter for letter, _ in result]
+    outer = {letter for letter in letters if letter.isupper()}
+    if digits or len(set(letters)) != len(letters) or not {c.upper() for c in letters} <= outer:
+        raise ValueError(
+            f"topi.layout_transform: layout {layout!r} must name each dimension once, blocks "
+            "beside their dimension"
+        )
+    return result
+
+
+def layout_transform(x: te.Tensor, src_layout: str, dst_layout: str) -> te.Tensor:
+    """x with its dimensions in another order, or divided in blocks: NCHW to NHWC or NCHW16c.
+
+    A block of ``16c`` holds 16 neighbours of dimension C, whose own extent becomes the number of
+    blocks; the last one is filled with zeros where C is no multiple.
+
+    Raises
+    ------
+    ValueError : the layouts do not have the same dimensions, or do not fit x.
+    """
+    source, target = _parse_layout(src_layout), _parse_layout(dst_layout)
+    shape = get_const_tuple(x.shape)
+    outer = {letter for letter, _ in source if letter.isupper()}
+    if len(shape) != len(source) or outer != {c for c, _ in target if c.isupper()}:
+        raise ValueError(
+            f"topi.layout_transform: {src_layout} to {dst_layout} does not fit a tensor of "
+            f"{len(shape)} dimensions, or their dimensions differ"
+        )
+    block_in, block_out = dict(source), dict(target)
+    extent = {letter: n for (letter, _), n in zip(source, shape) if letter.isupper()}
+    full = {c: simplify(n * (block_in.get(c.lower()) or 1)) for c, n in extent.items()}
+
+    def size(letter: str, block: int) -> Extent:
+        if block:
+            return block
+        inner = block_out.get(letter.lower()) or 1
+        return simplify((full[letter] + inner - 1) // inner)
+
+    out = [size(letter, block) for letter, block in target]
+
+    def read(*indices: Any) -> Any:
+        at = {letter: index for (letter, _), index in zip(target, indices)}
+        whole = {}
+        for c in outer:
+            inner = block_out.get(c.lower())
+            whole[c] = at[c] * inner + at[c.lower()] if inner else at[c]
+        position = []
+        for letter, block in source:
+            if block:
+                position.append(whole[letter.upper()] % block)
+            else:
+                inner = block_in.get(letter.lower())
+                position.append(whole[letter] // inner if inner else whole[letter])
+        inside = [
+            whole[c] < full[c]
+            for c in sorted(outer)
+            if block_out.get(c.lower())
+            and not equal_const_int(simplify(full[c] % block_out[c.lower()]), 0)
+        ]
+        value = x(*position)
+        if not inside:
+            return value
+        return tir.if_then_else(tir.all(*inside), value, tir.const(0, x.dtype))
+
+    return te.compute(out, read, name="T_layout_trans", tag=tag.INJECTIVE)

@@ -304,3 +304,45 @@ def test_convolution_refuses_arguments_that_do_not_fit(call, message):
     data, weight = placeholders((1, 5, 5, 3), weight_shape)
     with pytest.raises(ValueError, match=message):
         getattr(topi.nn, name)(data, weight, *options)
+
+
+def deformable_reference(data, offset, weight, groups, bends):
+    """Stride 1, padding 1: every sample by PyTorch's grid_sample, then a product of matrices."""
+    (n, c, h, w), (f, per_group, kh, kw) = data.shape, weight.shape
+    offset = offset.reshape(n, bends, kh, kw, 2, h, w)
+    columns = np.zeros((n, c, kh, kw, h, w), "float32")
+    for b, ky, kx in np.ndindex(bends, kh, kw):
+        y = np.arange(h)[:, None] + ky - 1 + offset[:, b, ky, kx, 0]
+        x = np.arange(w) + kx - 1 + offset[:, b, ky, kx, 1]
+        grid = np.stack([2 * x / (w - 1) - 1, 2 * y / (h - 1) - 1], -1).astype("float32")
+        part = slice(b * c // bends, (b + 1) * c // bends)
+        columns[:, part, ky, kx] = F.grid_sample(
+            torch.from_numpy(data[:, part]), torch.from_numpy(grid), align_corners=True
+        ).numpy()
+    columns = columns.reshape(n, groups, per_group, kh, kw, h, w)
+    weight = weight.reshape(groups, f // groups, per_group, kh, kw)
+    return np.einsum("ngcijhw,gfcij->ngfhw", columns, weight).reshape(n, f, h, w)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize(("groups", "bends"), [(1, 1), (2, 1), (1, 2)])
+def test_deformable_conv2d_samples_where_the_offsets_say(layout, groups, bends):
+    rng = np.random.default_rng(10)
+    x, w = random_array(rng, 2, 4, 5, 6), random_array(rng, 6, 4 // groups, 3, 3)
+    offset = random_array(rng, 2, bends * 18, 5, 6)
+    expected = deformable_reference(x, offset, w, groups, bends)
+    fn = getattr(topi.nn, f"deformable_conv2d_{layout.lower()}")
+    kernel_layout = "OIHW" if layout == "NCHW" else "HWIO"
+    out = evaluate(
+        lambda *t: fn(*t, 1, 1, 1, bends, groups),
+        relayout(x, "NCHW", layout),
+        relayout(offset, "NCHW", layout),
+        relayout(w, "OIHW", kernel_layout),
+    )
+    np.testing.assert_allclose(relayout(out, layout, "NCHW"), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_deformable_conv2d_refuses_offsets_that_do_not_fit():
+    data, offset, weight = placeholders((1, 4, 5, 6), (1, 9, 5, 6), (6, 4, 3, 3))
+    with pytest.raises(ValueError, match="needs 18 offset channels.*got 9"):
+        topi.nn.deformable_conv2d_nchw(data, offset, weight, 1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from tvm import te, topi
 
@@ -52,7 +53,7 @@ def _matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
 
 
 def _split(x: te.Tensor, sizes: Sequence[int], axis: int = 0) -> list[te.Tensor]:
-    return topi.split(x, sizes, axis)
+    return topi.split(x, list(accumulate(sizes))[:-1], axis)
 
 
 def _pad(

@@ -1,0 +1,4 @@
+"""Schedules that serve any processor."""
+
+from .default import *
+from .schedule import *

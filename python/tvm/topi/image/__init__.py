@@ -1,0 +1,4 @@
+"""Operators on images."""
+
+from .grid_sample import *
+from .resize import *
