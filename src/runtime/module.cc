@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "runtime/c_arguments.h"
+
 namespace tvm {
 namespace runtime {
 
@@ -60,33 +62,10 @@ class CFunctionObj final : public PackedFuncObj {
       : name_(std::move(name)), function_(function), owner_(std::move(owner)) {}
 
   void CallPacked(Args args, RetValue* ret) const override {
-    constexpr int kOnStack = 24;
-    TVMAny on_stack[kOnStack];
-    std::vector<TVMAny> on_heap;
-    TVMAny* values = on_stack;
-    if (args.size() > kOnStack) {
-      on_heap.resize(static_cast<size_t>(args.size()));
-      values = on_heap.data();
-    }
-    for (int i = 0; i < args.size(); ++i) {
-      values[i] = args[i].raw();
-      if (values[i].type_code != kTVMObject) continue;
-      const Object* object = args[i].object();
-      if (const auto* array = args[i].as<NDArrayObj>()) {
-        values[i].type_code = kTVMDLTensor;
-        values[i].v_handle = const_cast<DLTensor*>(&array->tensor);
-      } else if (object->IsInstance<StringObj>()) {
-        values[i].type_code = kTVMStr;
-        values[i].v_str = static_cast<const StringObj*>(object)->data.c_str();
-      }
-    }
+    CArguments values(args);
     TVMAny result{kTVMNull, 0, {0}};
-    if (function_(values, args.size(), &result) != 0) ThrowLastError();
-    if (result.type_code == kTVMStr) {
-      *ret = Any(String(result.v_str));
-    } else {
-      ret->SetRaw(result);
-    }
+    if (function_(values.data(), args.size(), &result) != 0) ThrowLastError();
+    SetResult(result, ret);
   }
   using _Self = CFunctionObj;
 
