@@ -106,6 +106,7 @@ void PrintInstr(const Program& program, const Instr& instr, std::ostream& os) {
       break;
     case Opcode::kCallPacked:
     case Opcode::kCallPackedLowered:
+    case Opcode::kString:
     case Opcode::kAssert:
       os << "  ; \"" << program.strings[instr.index] << '"';
       break;
@@ -178,9 +179,11 @@ class Linker {
   Linker(const Program& program, Function* function) : program_(program), function_(function) {}
 
   void Run() {
+    Require(static_cast<int>(function_->kind) <= static_cast<int>(CallKind::kKernel),
+            "has an unknown calling convention");
     Require(function_->num_slots >= 0 && function_->num_slots < (1 << 24), "has too many registers");
-    for (const Parameter& param : function_->params) CheckSlots(param.slot, 1);
-    for (const Constant& constant : function_->constants) CheckSlots(constant.slot, 1);
+    for (const Parameter& param : function_->params) CheckValue(param);
+    for (const Constant& constant : function_->constants) CheckValue(constant);
     for (const std::string& tag : function_->launch_params) {
       Require(ThreadAxis(tag) >= 0 || tag == "tir.use_dyn_shared_memory", "has an unknown axis");
     }
@@ -202,6 +205,12 @@ class Linker {
   }
   void CheckSlots(int64_t slot, int64_t count) const {
     Require(slot >= 0 && slot + count <= function_->num_slots, "names a register it does not have");
+  }
+  /*! \brief A parameter or constant. */
+  template <typename T>
+  void CheckValue(const T& value) const {
+    Require(static_cast<int>(value.type) < kNumScalarTypes, "has a value of unknown type");
+    CheckSlots(value.slot, 1);
   }
   template <typename T>
   void CheckIndex(const std::vector<T>& table, int64_t index) const {
@@ -284,6 +293,7 @@ class Linker {
         break;
       }
       case Opcode::kCallPackedLowered:
+      case Opcode::kString:
         CheckIndex(program_.strings, instr.index);
         break;
       case Opcode::kCallFunction:

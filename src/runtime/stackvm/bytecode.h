@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tvm {
@@ -83,13 +84,14 @@ inline int RegisterSlots(ScalarType type, int lanes) {
   X(ForTest, "for_test", "tss-") X(ForNext, "for_next", "tss-")                                 \
   X(If, "if", "tb--") X(Else, "else", "tb--") X(EndIf, "end_if", "----")                        \
   X(LoopBegin, "loop_begin", "----") X(LoopTest, "loop_test", "tb--")                           \
-  X(LoopTestLess, "loop_test_less", "tss-") X(LoopEnd, "loop_end", "----")                      \
+  X(LoopTestLess, "loop_test_less", "tss-") X(LoopNext, "loop_next", "ts--")                    \
+  X(LoopEnd, "loop_end", "----")                                                                \
   X(Return, "return", "----") X(ReturnValue, "return_value", "s---")                            \
   X(Assert, "assert", "b---")                                                                   \
   /* calls: the rest of the operands are in a list */                                           \
   X(CallPacked, "call_packed", "w---") X(CallFunction, "call", "w---")                          \
   X(CallPackedLowered, "call_packed_lowered", "wpqq")                                           \
-  X(StructGet, "struct_get", "wpi-") X(StructSet, "struct_set", "spi-")                         \
+  X(String, "string", "p---") X(StructGet, "struct_get", "wpi-") X(StructSet, "struct_set", "spi-")                         \
   X(StackAllocate, "stack_allocate", "pq--")                                                    \
   /* threads of a block */                                                                      \
   X(ThreadIndex, "thread_index", "w---") X(Barrier, "barrier", "----")                          \
@@ -233,7 +235,7 @@ void Link(Program* program);
 /*! \brief The program as bytes, the same on every machine of this byte order. */
 std::string Serialize(const Program& program);
 /*! \brief Reads Serialize's bytes; ValueError when they are damaged. */
-Program Deserialize(const std::string& bytes);
+Program Deserialize(std::string_view bytes);
 
 }  // namespace stackvm
 }  // namespace runtime

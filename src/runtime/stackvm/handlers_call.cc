@@ -128,6 +128,12 @@ const Instr* StackAllocate(Machine& m, const Instr* i) {
   return i + 1;
 }
 
+const Instr* String(Machine& m, const Instr* i) {
+  const char* text = m.program.strings[i->index].c_str();
+  for (int t = m.mask.begin; t < m.mask.end; ++t) m.At<const char*>(i->a, t) = text;
+  return i + 1;
+}
+
 /*! \brief Put the number a PackedFunc returned into a register. */
 void StoreResult(Machine& m, const Instr* i, const Any& result) {
   DispatchLane(i->type, [&](auto lane) {
@@ -251,6 +257,8 @@ Handler CallHandler(const Instr& instr) {
                           [](auto lane) -> Handler { return &StructSet<decltype(lane)>; });
     case Opcode::kStackAllocate:
       return &StackAllocate;
+    case Opcode::kString:
+      return &String;
     case Opcode::kCallPacked:
       return &CallPacked;
     case Opcode::kCallPackedLowered:

@@ -2,6 +2,8 @@
  * \file handlers_control.cc
  * \brief Branches and loops of the stackvm: of one thread, and of a block with its active threads.
  */
+#include <cstring>
+
 #include "runtime/stackvm/machine.h"
 #include "runtime/stackvm/scalar_types.h"
 
@@ -97,6 +99,14 @@ const Instr* LoopTestLess(Machine& m, const Instr* i) {
   return Narrow(now, &m.mask, [&](int t) { return variable[t] < end[t]; }) ? i + 1 : Target(m, i);
 }
 
+/*! \brief Adds one to the variable of all threads; those that left the loop no longer read it. */
+template <typename Index>
+const Instr* LoopNext(Machine& m, const Instr* i) {
+  Index* variable = m.Reg<Index>(i->b);
+  for (int t = m.mask.begin; t < m.mask.end; ++t) variable[t] = static_cast<Index>(variable[t] + 1);
+  return Target(m, i);
+}
+
 const Instr* Return(Machine&, const Instr*) { return nullptr; }
 
 template <typename Lane>
@@ -137,6 +147,8 @@ Handler ControlHandler(const Instr& instr) {
       return &LoopTest;
     case Opcode::kLoopTestLess:
       return IndexHandler(instr.type, &LoopTestLess<int32_t>, &LoopTestLess<int64_t>);
+    case Opcode::kLoopNext:
+      return IndexHandler(instr.type, &LoopNext<int32_t>, &LoopNext<int64_t>);
     case Opcode::kReturn:
       return &Return;
     case Opcode::kReturnValue:

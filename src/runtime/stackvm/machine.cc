@@ -30,6 +30,7 @@ uint8_t* Arena::Push(size_t bytes) {
 }
 
 void Arena::Pop() {
+  ICHECK(!marks_.empty()) << "stackvm: free without an allocation";
   chunk_ = marks_.back().chunk;
   used_ = marks_.back().used;
   marks_.pop_back();
@@ -64,6 +65,7 @@ void Machine::PushMask() {
 }
 
 void Machine::PopMask() {
+  ICHECK(!outer_masks_.empty()) << "stackvm: branches of " << function.name << " do not nest";
   mask = outer_masks_.back();
   outer_masks_.pop_back();
 }

@@ -2,9 +2,7 @@
  * \file serialize.cc
  * \brief Programs of the stackvm as bytes.
  */
-#include <tvm/runtime/logging.h>
-
-#include <cstring>
+#include <tvm/runtime/serializer.h>
 
 #include "runtime/stackvm/bytecode.h"
 
@@ -13,7 +11,7 @@ namespace runtime {
 namespace stackvm {
 namespace {
 
-constexpr char kMagic[] = "TVMSVM01";
+constexpr std::string_view kMagic = "TVMSVM01";
 
 /*! \brief One description of the format for both directions: `io` reads or writes each field. */
 template <typename IO>
@@ -69,91 +67,59 @@ class Writer {
  public:
   template <typename T>
   void Number(T& value) {
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    out.Value(value);
   }
   template <typename T>
   void Enum(T& value) {
-    Number(value);
+    out.Value(value);
   }
-  void Text(std::string& text) {
-    Size(text.size());
-    bytes += text;
-  }
+  void Text(std::string& text) { out.Text(text); }
   template <typename T, typename F>
   void List(std::vector<T>& items, F each) {
-    Size(items.size());
+    out.Word(static_cast<int64_t>(items.size()));
     for (T& item : items) each(item);
   }
-  std::string bytes = kMagic;
-
- private:
-  void Size(uint64_t size) { Number(size); }
+  ByteWriter out;
 };
 
 class Reader {
  public:
-  explicit Reader(const std::string& bytes) : bytes_(bytes) {
-    const size_t size = sizeof(kMagic) - 1;
-    TVM_CHECK(bytes.compare(0, size, kMagic) == 0, ValueError)
-        << "stackvm: the data does not begin with a program of this version; build it again";
-    position_ = size;
-  }
+  explicit Reader(std::string_view bytes) : in("stackvm", bytes) {}
   template <typename T>
   void Number(T& value) {
-    std::memcpy(&value, Take(sizeof(value)), sizeof(value));
+    value = in.Value<T>();
   }
+  // Link refuses numbers that stand for nothing.
   template <typename T>
   void Enum(T& value) {
-    // Link and the switches on these treat unknown numbers as errors.
-    Number(value);
+    value = in.Value<T>();
   }
-  void Text(std::string& text) {
-    const size_t size = Size();
-    text.assign(Take(size), size);
-  }
+  void Text(std::string& text) { text = in.Text(); }
   template <typename T, typename F>
   void List(std::vector<T>& items, F each) {
-    // Items take at least a byte each, so a damaged count cannot ask for more than the data has.
-    items.resize(Size());
+    items.resize(in.Count());
     for (T& item : items) each(item);
   }
-  bool AtEnd() const { return position_ == bytes_.size(); }
-
- private:
-  size_t Size() {
-    uint64_t size;
-    Number(size);
-    Check(size);
-    return static_cast<size_t>(size);
-  }
-  void Check(uint64_t size) const {
-    TVM_CHECK(size <= bytes_.size() - position_, ValueError)
-        << "stackvm: the data ends after " << bytes_.size()
-        << " bytes in the middle of the program; it is damaged, build it again";
-  }
-  const char* Take(size_t size) {
-    Check(size);
-    position_ += size;
-    return bytes_.data() + position_ - size;
-  }
-  const std::string& bytes_;
-  size_t position_ = 0;
+  ByteReader in;
 };
 
 }  // namespace
 
 std::string Serialize(const Program& program) {
   Writer writer;
+  writer.out.Raw(kMagic.data(), kMagic.size());
+  // One description serves both directions; this one only reads the program.
   Transfer(writer, const_cast<Program&>(program));
-  return std::move(writer.bytes);
+  return std::move(writer.out.bytes);
 }
 
-Program Deserialize(const std::string& bytes) {
+Program Deserialize(std::string_view bytes) {
   Reader reader(bytes);
+  reader.in.Expect(kMagic);
   Program program;
   Transfer(reader, program);
-  TVM_CHECK(reader.AtEnd(), ValueError)
-      << "stackvm: the data goes on after the program; it is damaged, build it again";
+  TVM_CHECK(reader.in.AtEnd(), ValueError)
+      << "stackvm: the data goes on after the program; the file is damaged, export it again";
   return program;
 }
 

@@ -1,6 +1,6 @@
 #include "runtime/stackvm/shared_memory.h"
 
-#include <algorithm>
+#include <tvm/runtime/logging.h>
 
 namespace tvm {
 namespace runtime {
@@ -20,6 +20,7 @@ void SharedMemory::Add(const uint8_t* memory, size_t bytes, size_t cell_bytes) {
 }
 
 void SharedMemory::RemoveLast() {
+  ICHECK(!regions_.empty()) << "stackvm: free without an allocation";
   bytes_ -= regions_.back().bytes;
   regions_.pop_back();
 }

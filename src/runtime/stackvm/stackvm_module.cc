@@ -2,6 +2,7 @@
 
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/runtime/serializer.h>
 
 #include <algorithm>
 #include <fstream>
@@ -124,6 +125,11 @@ class StackVMModuleNode final : public ModuleNode {
     TVM_CHECK(file.good(), ValueError) << "Module.save(\"" << path << "\"): cannot write the file";
   }
 
+  void SaveToBinary(ByteWriter* writer) override {
+    const std::string bytes = Serialize(program_);
+    writer->Raw(bytes.data(), bytes.size());
+  }
+
   Array<String> ListFunctionNames() override {
     Array<String> names;
     for (const Function& function : program_.functions) {
@@ -182,6 +188,8 @@ class StackVMModuleNode final : public ModuleNode {
     m.At<int32_t>(function.params[1].slot, 0) = args.size();
     m.At<TVMAny*>(function.params[2].slot, 0) = &result;
     m.Run();
+    // As in compiled code: the status says whether the last error is to be raised.
+    if (m.return_value != 0) ThrowLastError();
     SetResult(result, ret);
   }
 
