@@ -108,9 +108,20 @@ TVM_REGISTER_TARGET_KIND("c", kDLCPU)
     .add_option("march", "str")
     .add_option("num-cores", "int");
 
+// The options after check_races describe the GPU that is emulated (tvm.target.emulated).
 TVM_REGISTER_TARGET_KIND("stackvm", kDLCPU)
     .set_default_keys({"cpu"})
-    .add_option("num-cores", "int");
+    .add_option("num-cores", "int")
+    .add_option("check_races", "bool")
+    .add_option("arch", "str")
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_option("max_threads_per_block", "int")
+    .add_option("max_shared_memory_per_block", "int")
+    .add_option("max_local_memory_per_block", "int")
+    .add_option("max_vthread_extent", "int")
+    .add_option("registers_per_block", "int")
+    .add_option("l2_cache_size_bytes", "int");
 
 // The limits every CUDA device since compute capability 3.0 grants without opting in; the probe of
 // a present device and the user's options override them.

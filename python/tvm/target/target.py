@@ -16,6 +16,7 @@ __all__ = [
     "TargetKind",
     "cuda",
     "create",
+    "emulated",
     "list_target_kinds",
     "llvm",
     "register_target_kind",
@@ -220,3 +221,47 @@ def cuda(model: str = "unknown", options: str | Sequence[str] | None = None) -> 
     """
     own = [] if model == "unknown" else [f"-model={model}"]
     return Target(" ".join(["cuda", *_merge_options(own, options)]))
+
+
+def emulated(target: Any = "cuda", check_races: bool = True) -> Target:
+    """Target that runs the kernels of a GPU target on this machine, in an interpreter.
+
+    A schedule for the GPU lowers as for the GPU itself: the result has its keys and limits. Arrays
+    are on ``tvm.cpu()``. The interpreter runs a block with all its threads at once, and raises an
+    error where a GPU would go wrong silently: accesses outside of a buffer, barriers that only some
+    threads reach, shuffles from idle threads, blocks that are larger than the limits, and races.
+
+    Parameters
+    ----------
+    target : the GPU target, or anything `Target` accepts; its host runs the launching code.
+    check_races : whether to look for threads that share memory without a barrier between them.
+
+    Raises
+    ------
+    ValueError : `target` has an option that says nothing to the interpreter, such as libs.
+
+    Examples
+    --------
+    >>> gpu = emulated("cuda -max_threads_per_block=256")
+    >>> str(gpu.kind.name), gpu.thread_warp_size, [str(key) for key in gpu.keys]
+    ('stackvm', 32, ['cuda', 'gpu'])
+    """
+    gpu = Target(target)
+    # Libraries of the GPU are not here.
+    known = set(_ffi_api.TargetKindGet("stackvm").options) - {"libs"}
+    options: dict[str, Any] = {
+        str(name): _plain(value) for name, value in gpu.features.items() if str(name) in known
+    }
+    for name, value in gpu.attrs.items():
+        if str(name) not in known:
+            raise ValueError(
+                f'emulated("{gpu}"): option {name} has no meaning here; leave it out '
+                f"(options: {', '.join(sorted(known))})"
+            )
+        options[str(name)] = _plain(value)
+    options |= {
+        "kind": "stackvm",
+        "keys": [str(key) for key in gpu.keys],
+        "check_races": check_races,
+    }
+    return Target(options, gpu.host if gpu.host is not None else "llvm")

@@ -31,22 +31,20 @@ const char* const kThreadAxes[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
 }  // namespace
 
 const char* ScalarTypeName(ScalarType type) {
-  static const char* const kNames[] = {"int8",   "int16",  "int32",   "int64",   "uint8",
-                                       "uint16", "uint32", "uint64",  "bool",    "float16",
+  static const char* const kNames[] = {"int8",     "int16",   "int32",   "int64", "uint8",
+                                       "uint16",   "uint32",  "uint64",  "bool",  "float16",
                                        "bfloat16", "float32", "float64", "handle"};
   return kNames[static_cast<int>(type)];
 }
 
 int MemoryBytes(ScalarType type) {
-  return DispatchLane(type, [](auto lane) {
-    return static_cast<int>(sizeof(typename decltype(lane)::Memory));
-  });
+  return DispatchLane(
+      type, [](auto lane) { return static_cast<int>(sizeof(typename decltype(lane)::Memory)); });
 }
 
 int RegisterBytes(ScalarType type) {
-  return DispatchLane(type, [](auto lane) {
-    return static_cast<int>(sizeof(typename decltype(lane)::Register));
-  });
+  return DispatchLane(
+      type, [](auto lane) { return static_cast<int>(sizeof(typename decltype(lane)::Register)); });
 }
 
 const char* OpcodeName(Opcode op) { return kOpcodes[static_cast<int>(op)].name; }
@@ -153,8 +151,7 @@ std::string Listing(const Program& program) {
       os << "  const r" << constant.slot << " = " << ScalarTypeName(constant.type) << ' ';
       double real;
       std::memcpy(&real, &constant.bits, sizeof(real));
-      bool is_real =
-          constant.type >= ScalarType::kFloat16 && constant.type <= ScalarType::kFloat64;
+      bool is_real = constant.type >= ScalarType::kFloat16 && constant.type <= ScalarType::kFloat64;
       if (is_real) {
         os << real;
       } else {
@@ -181,7 +178,8 @@ class Linker {
   void Run() {
     Require(static_cast<int>(function_->kind) <= static_cast<int>(CallKind::kKernel),
             "has an unknown calling convention");
-    Require(function_->num_slots >= 0 && function_->num_slots < (1 << 24), "has too many registers");
+    Require(function_->num_slots >= 0 && function_->num_slots < (1 << 24),
+            "has too many registers");
     for (const Parameter& param : function_->params) CheckValue(param);
     for (const Constant& constant : function_->constants) CheckValue(constant);
     for (const std::string& tag : function_->launch_params) {
@@ -267,8 +265,8 @@ class Linker {
         Require(instr.imm >= 0 && instr.imm <= 3, "allocates in no scope");
         break;
       case Opcode::kCopyLane:
-        Require(instr.imm >= 1 && instr.imm <= (1 << 16) && instr.c >= 0 &&
-                    instr.c < instr.lanes && instr.d >= 0 && instr.d < instr.imm,
+        Require(instr.imm >= 1 && instr.imm <= (1 << 16) && instr.c >= 0 && instr.c < instr.lanes &&
+                    instr.d >= 0 && instr.d < instr.imm,
                 "copies a lane that is not there");
         CheckSlots(instr.a, RegisterSlots(instr.type, instr.lanes));
         CheckSlots(instr.b, RegisterSlots(instr.type, static_cast<int>(instr.imm)));
@@ -314,7 +312,8 @@ class Linker {
         CheckIndex(program_.buffers, instr.index);
         CheckIndex(program_.lists, instr.list);
         const std::vector<int64_t>& list = program_.lists[instr.list];
-        Require(list.size() == 5 && IsExtent(list[0]) && IsExtent(list[1]), "has no fragment shape");
+        Require(list.size() == 5 && IsExtent(list[0]) && IsExtent(list[1]),
+                "has no fragment shape");
         if (list[2] >= 0) CheckSlots(list[2], 1);
         if (list[3] >= 0) CheckSlots(list[3], 1);
         break;

@@ -317,11 +317,10 @@ Handler ArithmeticHandler(const Instr& instr) {
         }
       });
     case Opcode::kSelect:
-      return DispatchLane(
-          type, [](auto lane) -> Handler { return &Select<decltype(lane), false>; });
-    case Opcode::kSelectScalar:
       return DispatchLane(type,
-                          [](auto lane) -> Handler { return &Select<decltype(lane), true>; });
+                          [](auto lane) -> Handler { return &Select<decltype(lane), false>; });
+    case Opcode::kSelectScalar:
+      return DispatchLane(type, [](auto lane) -> Handler { return &Select<decltype(lane), true>; });
     default:
       return nullptr;
   }

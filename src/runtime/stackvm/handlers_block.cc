@@ -145,52 +145,55 @@ const Instr* FragmentMove(Machine& m, const Instr* i) {
   const std::vector<int64_t>& list = m.program.lists[i->list];
   const int64_t rows = list[kRows], columns = list[kColumns];
   const std::string& buffer = m.program.buffers[i->index].name;
-  ForEachWholeWarp(m, kStore ? "store of a fragment" : "load of a fragment", [&](int, int first,
-                                                                                 int last) {
-    uint8_t* fragment = m.At<uint8_t*>(i->a, first) +
-                        m.At<int64_t>(i->b, first) * rows * columns * sizeof(M);
-    uint8_t* memory = m.At<uint8_t*>(i->c, first);
-    const int64_t stride = m.At<int64_t>(i->d, first);
-    for (int t = first; t < last; ++t) {
-      TVM_CHECK(m.At<uint8_t*>(i->c, t) == memory && m.At<int64_t>(i->d, t) == stride, ValueError)
-          << "stackvm: " << m.Where(t) << ": threads of a warp give different addresses or strides "
-          << "for a fragment of " << buffer;
-    }
-    const bool bounded = list[kBase] >= 0;
-    const int64_t limit = !bounded               ? 0
-                          : list[kLimitSlot] < 0 ? list[kLimitBytes]
-                                                 : m.At<int64_t>(
-                                                       static_cast<int>(list[kLimitSlot]), first);
-    const uint8_t* base = bounded ? m.At<uint8_t*>(static_cast<int>(list[kBase]), first) : nullptr;
-    const bool watched = (i->flags & kSharedMemory) != 0 && m.program.limits.check_races;
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < columns; ++column) {
-        const int64_t offset =
-            (i->flags & kColumnMajor) != 0 ? column * stride + row : row * stride + column;
-        uint8_t* outer = memory + offset * static_cast<int64_t>(sizeof(M));
-        uint8_t* inner = fragment + (row * columns + column) * sizeof(M);
-        if (bounded) {
-          const int64_t byte = outer - base;
-          if (byte < 0 || byte + static_cast<int64_t>(sizeof(M)) > limit) {
-            m.FailAccess(i, first, byte / static_cast<int64_t>(sizeof(M)), limit);
+  ForEachWholeWarp(
+      m, kStore ? "store of a fragment" : "load of a fragment", [&](int, int first, int last) {
+        uint8_t* fragment =
+            m.At<uint8_t*>(i->a, first) + m.At<int64_t>(i->b, first) * rows * columns * sizeof(M);
+        uint8_t* memory = m.At<uint8_t*>(i->c, first);
+        const int64_t stride = m.At<int64_t>(i->d, first);
+        for (int t = first; t < last; ++t) {
+          TVM_CHECK(m.At<uint8_t*>(i->c, t) == memory && m.At<int64_t>(i->d, t) == stride,
+                    ValueError)
+              << "stackvm: " << m.Where(t)
+              << ": threads of a warp give different addresses or strides "
+              << "for a fragment of " << buffer;
+        }
+        const bool bounded = list[kBase] >= 0;
+        const int64_t limit = !bounded ? 0
+                              : list[kLimitSlot] < 0
+                                  ? list[kLimitBytes]
+                                  : m.At<int64_t>(static_cast<int>(list[kLimitSlot]), first);
+        const uint8_t* base =
+            bounded ? m.At<uint8_t*>(static_cast<int>(list[kBase]), first) : nullptr;
+        const bool watched = (i->flags & kSharedMemory) != 0 && m.program.limits.check_races;
+        for (int64_t row = 0; row < rows; ++row) {
+          for (int64_t column = 0; column < columns; ++column) {
+            const int64_t offset =
+                (i->flags & kColumnMajor) != 0 ? column * stride + row : row * stride + column;
+            uint8_t* outer = memory + offset * static_cast<int64_t>(sizeof(M));
+            uint8_t* inner = fragment + (row * columns + column) * sizeof(M);
+            if (bounded) {
+              const int64_t byte = outer - base;
+              if (byte < 0 || byte + static_cast<int64_t>(sizeof(M)) > limit) {
+                m.FailAccess(i, first, byte / static_cast<int64_t>(sizeof(M)), limit);
+              }
+            }
+            // Which thread of the warp touches which element is not specified: take the first.
+            int other = -1;
+            if (watched && kStore) {
+              other = m.shared.OnWrite(first, outer, sizeof(M),
+                                       std::memcmp(outer, inner, sizeof(M)) != 0);
+            } else if (watched) {
+              other = m.shared.OnRead(first, outer, sizeof(M));
+            }
+            TVM_CHECK(other == -1 || (other >= first && other < last), ValueError)
+                << "stackvm: " << m.Where(first) << ": race on " << buffer << ": this warp "
+                << (kStore ? "stores" : "loads") << " a fragment over what thread " << other
+                << " accessed since the last barrier; put a barrier between the accesses";
+            std::memcpy(kStore ? outer : inner, kStore ? inner : outer, sizeof(M));
           }
         }
-        // Which thread of the warp touches which element is not specified: take the first.
-        int other = -1;
-        if (watched && kStore) {
-          other = m.shared.OnWrite(first, outer, sizeof(M),
-                                   std::memcmp(outer, inner, sizeof(M)) != 0);
-        } else if (watched) {
-          other = m.shared.OnRead(first, outer, sizeof(M));
-        }
-        TVM_CHECK(other == -1 || (other >= first && other < last), ValueError)
-            << "stackvm: " << m.Where(first) << ": race on " << buffer << ": this warp "
-            << (kStore ? "stores" : "loads") << " a fragment over what thread " << other
-            << " accessed since the last barrier; put a barrier between the accesses";
-        std::memcpy(kStore ? outer : inner, kStore ? inner : outer, sizeof(M));
-      }
-    }
-  });
+      });
   return i + 1;
 }
 

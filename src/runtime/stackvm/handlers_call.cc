@@ -81,8 +81,8 @@ uint8_t* FieldAddress(const Machine& m, const Instr* i, int thread, const Field&
   uint8_t* base = m.At<uint8_t*>(i->b, thread);
   TVM_CHECK(base != nullptr, ValueError)
       << "stackvm: " << m.Where(thread) << ": " << OpcodeName(i->op) << " of a null pointer";
-  const int64_t index = i->type2 == ScalarType::kInt64 ? m.At<int64_t>(i->c, thread)
-                                                       : m.At<int32_t>(i->c, thread);
+  const int64_t index =
+      i->type2 == ScalarType::kInt64 ? m.At<int64_t>(i->c, thread) : m.At<int32_t>(i->c, thread);
   return base + index * static_cast<int64_t>(field.size) + field.offset;
 }
 
@@ -181,8 +181,9 @@ const Instr* CallPacked(Machine& m, const Instr* i) {
   }
   Any result;
   m.find_packed(m.program.strings[i->index])
-      .CallPacked(Args(reinterpret_cast<const Any*>(values.data()), static_cast<int>(values.size())),
-                  &result);
+      .CallPacked(
+          Args(reinterpret_cast<const Any*>(values.data()), static_cast<int>(values.size())),
+          &result);
   StoreResult(m, i, result);
   return i + 1;
 }
@@ -198,7 +199,8 @@ const Instr* CallPackedLowered(Machine& m, const Instr* i) {
       .CallPacked(Args(stack + begin, static_cast<int>(end - begin)), &result);
   StoreResult(m, i, result);
   // The caller may look at the result as it is; objects cannot be owned by plain memory.
-  if (!result.is_object()) std::memcpy(static_cast<void*>(stack + end), &result.raw(), sizeof(TVMAny));
+  if (!result.is_object())
+    std::memcpy(static_cast<void*>(stack + end), &result.raw(), sizeof(TVMAny));
   return i + 1;
 }
 
@@ -212,8 +214,8 @@ const Instr* CallFunction(Machine& m, const Instr* i) {
   inner.depth = m.depth + 1;
   const std::vector<int64_t>& list = m.program.lists[i->list];
   for (size_t k = 0; k < callee.params.size(); ++k) {
-    std::memcpy(inner.Reg<uint8_t>(callee.params[k].slot), m.Reg<uint8_t>(static_cast<int>(list[k])),
-                8);
+    std::memcpy(inner.Reg<uint8_t>(callee.params[k].slot),
+                m.Reg<uint8_t>(static_cast<int>(list[k])), 8);
   }
   inner.Run();
   std::memcpy(m.Reg<uint8_t>(i->a), &inner.return_value, 8);
@@ -228,8 +230,8 @@ const Instr* Assert(Machine& m, const Instr* i) {
     size_t next = 0;
     for (size_t k = 0; k < format.size(); ++k) {
       if (format.compare(k, 2, "{}") == 0 && next < m.program.lists[i->list].size()) {
-        text += std::to_string(
-            m.At<int64_t>(static_cast<int>(m.program.lists[i->list][next++]), t));
+        text +=
+            std::to_string(m.At<int64_t>(static_cast<int>(m.program.lists[i->list][next++]), t));
         ++k;
       } else {
         text += format[k];

@@ -12,7 +12,9 @@ namespace runtime {
 namespace stackvm {
 namespace {
 
-inline const Instr* Target(const Machine& m, const Instr* i) { return m.function.code.data() + i->a; }
+inline const Instr* Target(const Machine& m, const Instr* i) {
+  return m.function.code.data() + i->a;
+}
 
 const Instr* Jump(Machine& m, const Instr* i) { return Target(m, i); }
 

@@ -81,8 +81,8 @@ const Instr* Ramp(Machine& m, const Instr* i) {
     for (int lane = 0; lane < i->lanes; ++lane) {
       if constexpr (std::is_integral_v<T>) {
         // In 64 bits without a sign, where wrapping around is defined.
-        out[t * i->lanes + lane] = static_cast<T>(
-            static_cast<uint64_t>(base[t]) + static_cast<uint64_t>(stride[t]) * lane);
+        out[t * i->lanes + lane] = static_cast<T>(static_cast<uint64_t>(base[t]) +
+                                                  static_cast<uint64_t>(stride[t]) * lane);
       } else {
         out[t * i->lanes + lane] = Lane::Round(base[t] + stride[t] * lane);
       }

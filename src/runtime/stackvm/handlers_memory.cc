@@ -15,16 +15,16 @@ namespace {
 [[noreturn]] void FailRace(const Machine& m, const Instr* i, int thread, int64_t index, int other,
                            bool store) {
   TVM_FATAL(ValueError) << "stackvm: " << m.Where(thread) << ": race on "
-                        << m.program.buffers[i->index].name << "[" << index << "]: "
-                        << (store ? "this thread stores" : "this thread loads") << " what "
+                        << m.program.buffers[i->index].name << "[" << index
+                        << "]: " << (store ? "this thread stores" : "this thread loads") << " what "
                         << (other >= 0 ? "thread " + std::to_string(other) : "other threads")
                         << (store ? " loaded or stored" : " stored")
                         << " since the last barrier; put a barrier between the accesses";
 }
 
 /*! \brief Address of an element, after all checks; `bytes` is what the access touches. */
-inline uint8_t* Check(const Machine& m, const Instr* i, int thread, int64_t index, int element_bytes,
-                      int bytes) {
+inline uint8_t* Check(const Machine& m, const Instr* i, int thread, int64_t index,
+                      int element_bytes, int bytes) {
   const int64_t limit = i->d < 0 ? i->imm : m.At<int64_t>(i->d, thread);
   uint8_t* base = m.At<uint8_t*>(i->b, thread);
   // As a number without sign, a negative offset is larger than every limit.

@@ -86,15 +86,15 @@ void Machine::FailAccess(const Instr* instr, int thread, int64_t index, int64_t 
   const BufferInfo& buffer = program.buffers[instr->index];
   bool stores = instr->op == Opcode::kStore || instr->op == Opcode::kScatter;
   int64_t elements = limit / std::max(1, MemoryBytes(instr->type));
-  TVM_FATAL(IndexError) << "stackvm: " << Where(thread) << ": " << (stores ? "store to " : "load of ")
-                        << buffer.name << "[" << index << "]"
+  TVM_FATAL(IndexError) << "stackvm: " << Where(thread) << ": "
+                        << (stores ? "store to " : "load of ") << buffer.name << "[" << index << "]"
                         << (instr->lanes > 1 && instr->op != Opcode::kGather &&
                                     instr->op != Opcode::kScatter
-                                ? " and the " + std::to_string(instr->lanes - 1) + " elements after it"
+                                ? " and the " + std::to_string(instr->lanes - 1) +
+                                      " elements after it"
                                 : std::string())
                         << ", but " << buffer.name << " has " << elements << " elements of "
-                        << ScalarTypeName(instr->type)
-                        << "; the index is outside of the buffer";
+                        << ScalarTypeName(instr->type) << "; the index is outside of the buffer";
 }
 
 }  // namespace stackvm

@@ -55,8 +55,9 @@ void Transfer(IO& io, Program& program) {
     io.Text(buffer.name);
     io.Text(buffer.dtype);
   });
-  io.List(program.lists,
-          [&](std::vector<int64_t>& list) { io.List(list, [&](int64_t& item) { io.Number(item); }); });
+  io.List(program.lists, [&](std::vector<int64_t>& list) {
+    io.List(list, [&](int64_t& item) { io.Number(item); });
+  });
   io.Number(program.limits.warp_size);
   io.Number(program.limits.max_threads_per_block);
   io.Number(program.limits.max_shared_memory_per_block);

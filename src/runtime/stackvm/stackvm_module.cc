@@ -27,8 +27,8 @@ void SetParameter(Machine& m, const Parameter& param, int position, const Any& v
     double real = 0;
     if (param.type == ScalarType::kHandle) {
       if (std::optional<DLTensor*> tensor = value.TryCast<DLTensor*>(); tensor && *tensor) {
-        number = static_cast<T>(reinterpret_cast<uintptr_t>((*tensor)->data) +
-                                (*tensor)->byte_offset);
+        number =
+            static_cast<T>(reinterpret_cast<uintptr_t>((*tensor)->data) + (*tensor)->byte_offset);
       } else {
         TVM_CHECK(value.type_code() == kTVMOpaqueHandle || value.is_null(), TypeError)
             << "stackvm: kernel " << m.function.name << ": argument " << position << " ("
@@ -40,8 +40,8 @@ void SetParameter(Machine& m, const Parameter& param, int position, const Any& v
     } else {
       TVM_CHECK(std::is_floating_point_v<T> && AnyToFloat(value, &real), TypeError)
           << "stackvm: kernel " << m.function.name << ": argument " << position << " ("
-          << param.name << "): expected a number of type " << ScalarTypeName(param.type)
-          << ", got " << value.TypeName();
+          << param.name << "): expected a number of type " << ScalarTypeName(param.type) << ", got "
+          << value.TypeName();
       number = Lane::Round(static_cast<T>(real));
     }
     std::fill_n(m.Reg<T>(param.slot), m.threads, number);
@@ -73,8 +73,8 @@ void Launch(const Program& program, const Function& kernel, Args args) {
   const DeviceLimits& limits = program.limits;
   // Registers of all threads are kept at once; no device has blocks near this bound.
   constexpr int64_t kMaxThreads = 1 << 16;
-  const int64_t allowed = limits.max_threads_per_block > 0 ? limits.max_threads_per_block
-                                                           : kMaxThreads;
+  const int64_t allowed =
+      limits.max_threads_per_block > 0 ? limits.max_threads_per_block : kMaxThreads;
   const int64_t threads = extents[3] * extents[4] * extents[5];
   TVM_CHECK(threads <= allowed, ValueError)
       << "stackvm: kernel " << kernel.name << ": a block of " << extents[3] << " x " << extents[4]
@@ -142,13 +142,11 @@ class StackVMModuleNode final : public ModuleNode {
     const Function* function = Find(name);
     if (function == nullptr) return PackedFunc();
     if (function->kind == CallKind::kKernel) {
-      return PackedFunc([this, self, function](Args args, RetValue*) {
-        Launch(program_, *function, args);
-      });
+      return PackedFunc(
+          [this, self, function](Args args, RetValue*) { Launch(program_, *function, args); });
     }
-    return PackedFunc([this, self, function](Args args, RetValue* ret) {
-      CallHost(*function, args, ret);
-    });
+    return PackedFunc(
+        [this, self, function](Args args, RetValue* ret) { CallHost(*function, args, ret); });
   }
 
   TVM_DECLARE_OBJECT(StackVMModuleNode, ModuleNode, "runtime.StackVMModule");

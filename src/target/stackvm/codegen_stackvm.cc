@@ -163,8 +163,8 @@ void CodeGenStackVM::Compile(const PrimFunc& func) {
     }
   }
   PrimType status(DataType::Int(32));
-  function_->return_type = TypeOf(GetRuntimeDataType(
-      function_->kind == CallKind::kPacked ? status : func->ret_type));
+  function_->return_type =
+      TypeOf(GetRuntimeDataType(function_->kind == CallKind::kPacked ? status : func->ret_type));
   for (const Var& param : func->params) {
     const Slot slot = Allocate(param->dtype);
     vars_[param.get()] = slot;

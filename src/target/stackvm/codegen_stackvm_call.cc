@@ -244,9 +244,9 @@ void CodeGenStackVM::MultiplyFragments(const CallNode* op) {
     return it->second;
   };
   const auto shape = shape_of(2);
-  TVM_CHECK(shape.m * shape.n == 256 && shape.k == 16 &&
-                (shape.m == 8 || shape.m == 16 || shape.m == 32),
-            ValueError)
+  TVM_CHECK(
+      shape.m * shape.n == 256 && shape.k == 16 && (shape.m == 8 || shape.m == 16 || shape.m == 32),
+      ValueError)
       << "stackvm generator: kernel " << function_->name << " multiplies fragments of shape "
       << shape.m << " x " << shape.n << " x " << shape.k
       << "; 16 x 16 x 16, 32 x 8 x 16 and 8 x 32 x 16 exist";

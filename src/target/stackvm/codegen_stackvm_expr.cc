@@ -73,7 +73,7 @@ int CodeGenStackVM::VisitExpr_(const CastNode* op) {
   return result;
 }
 
-#define TVM_STACKVM_BINARY(Name, Op)                    \
+#define TVM_STACKVM_BINARY(Name, Op)                     \
   int CodeGenStackVM::VisitExpr_(const Name##Node* op) { \
     return Binary(Opcode::Op, op->a, op->b, op->dtype);  \
   }

@@ -80,8 +80,8 @@ uint8_t CodeGenStackVM::ScopeFlags(const std::string& scope) const {
 
 CodeGenStackVM::Place CodeGenStackVM::PlaceOf(const Buffer& buffer,
                                               const Array<PrimExpr>& indices) {
-  PrimExpr offset = buffer->shape.empty() && indices.empty() ? buffer->elem_offset
-                                                             : buffer.ElemOffset(indices);
+  PrimExpr offset =
+      buffer->shape.empty() && indices.empty() ? buffer->elem_offset : buffer.ElemOffset(indices);
   // A buffer of vectors counts vectors; addresses count their scalars.
   const int element_lanes = buffer->dtype.lanes();
   Place place;
