@@ -11,6 +11,8 @@
 
 #include "target/llvm/codegen_llvm.h"
 #include "target/llvm/vector_math.h"
+#include "target/llvm/vector_math_double.h"
+#include "target/llvm/vector_math_trig.h"
 
 namespace tvm {
 namespace codegen {
@@ -39,8 +41,19 @@ using Expansion = Value (*)(FunctionText*, const Value&);
 /*! \brief Functions written out in float32. */
 const std::unordered_map<std::string, Expansion>& Expansions() {
   static const std::unordered_map<std::string, Expansion> table = {
-      {"exp", ExpFloat},         {"log", LogFloat}, {"tanh", TanhFloat},
-      {"sigmoid", SigmoidFloat}, {"erf", ErfFloat},
+      {"exp", ExpFloat}, {"log", LogFloat}, {"tanh", TanhFloat}, {"sigmoid", SigmoidFloat},
+      {"erf", ErfFloat}, {"sin", SinFloat}, {"cos", CosFloat},
+  };
+  return table;
+}
+
+/*! \brief Functions written out in float64. */
+const std::unordered_map<std::string, Expansion>& DoubleExpansions() {
+  static const std::unordered_map<std::string, Expansion> table = {
+      {"exp", ExpDouble},
+      {"log", LogDouble},
+      {"tanh", TanhDouble},
+      {"sigmoid", SigmoidDouble},
   };
   return table;
 }
@@ -89,17 +102,16 @@ Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
   TVM_CHECK(argument.is_float(), TypeError)
       << "llvm code generator: " << name << " takes floating values, got " << argument.ToString()
       << " in function " << function_name_ << "; cast the argument first";
-  if (argument.bits() == 32) {
-    auto expansion = Expansions().find(name);
-    if (expansion != Expansions().end()) return expansion->second(&t, x);
-  }
+  const auto& expansions = argument.bits() == 32 ? Expansions() : DoubleExpansions();
+  auto expansion = expansions.find(name);
+  if (expansion != expansions.end()) return expansion->second(&t, x);
   if (name == "rsqrt") return t.Binary("fdiv", t.Float(x.type, 1.0), t.Intrinsic("llvm.sqrt", {x}));
-  if (name == "sigmoid") {
-    Value e = t.Intrinsic("llvm.exp", {t.Binary("fsub", t.Float(x.type, -0.0), x)});
-    Value one = t.Float(x.type, 1.0);
-    return t.Binary("fdiv", one, t.Binary("fadd", one, e));
+  if (name == "pow") {
+    const auto* splat = op->args[1].as<BroadcastNode>();
+    const auto* exponent = (splat ? splat->value : op->args[1]).as<FloatImmNode>();
+    if (exponent != nullptr && exponent->value == 2.0) return t.Binary("fmul", x, x);
+    return argument.bits() == 32 ? PowFloat(&t, x, args[1]) : t.Intrinsic("llvm.pow", args);
   }
-  if (name == "pow") return t.Intrinsic("llvm.pow", args);
   if (name == "atan2") return t.Intrinsic("llvm.atan2", args);
   if (name == "fmod") return t.Binary("frem", args[0], args[1]);
   auto intrinsic = UnaryIntrinsics().find(name);

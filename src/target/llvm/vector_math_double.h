@@ -1,0 +1,23 @@
+/*!
+ * \file vector_math_double.h
+ * \brief Elementary functions as straight-line code for scalars and vectors of float64.
+ *
+ * Errors stay within 3 units in the last place over the whole range; NaN gives NaN.
+ */
+#ifndef TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
+#define TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
+
+#include "target/llvm/ir_text.h"
+
+namespace tvm {
+namespace codegen {
+
+Value ExpDouble(FunctionText* text, const Value& x);
+Value LogDouble(FunctionText* text, const Value& x);
+Value TanhDouble(FunctionText* text, const Value& x);
+Value SigmoidDouble(FunctionText* text, const Value& x);
+
+}  // namespace codegen
+}  // namespace tvm
+
+#endif  // TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
