@@ -168,6 +168,30 @@ TVM_REGISTER_TARGET_KIND("rocm", kDLROCM)
     .add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 64);
 
+// Known by name, so that schedules and searches can be asked for them; a build says that no
+// generator is enabled unless the user registers one.
+TVM_REGISTER_TARGET_KIND("vulkan", kDLVulkan)
+    .set_default_keys({"vulkan", "gpu"})
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_feature("max_num_threads", 256)
+    .add_feature("thread_warp_size", 1);
+
+TVM_REGISTER_TARGET_KIND("opengl", kDLOpenCL)
+    .set_default_keys({"opengl", "gpu"})
+    .add_option("max_num_threads", "int")
+    .add_feature("max_num_threads", 256)
+    .add_feature("thread_warp_size", 1);
+
+TVM_REGISTER_TARGET_KIND("nvptx", kDLCUDA)
+    .set_default_keys({"cuda", "gpu"})
+    .add_option("mcpu", "str")
+    .add_option("mtriple", "str")
+    .add_option("max_num_threads", "int")
+    .add_option("thread_warp_size", "int")
+    .add_feature("max_num_threads", 1024)
+    .add_feature("thread_warp_size", 32);
+
 TVM_REGISTER_GLOBAL("target.TargetKindGet").set_body_typed(TargetKind::Get);
 TVM_REGISTER_GLOBAL("target.ListTargetKinds").set_body_typed(TargetKind::List);
 TVM_REGISTER_GLOBAL("target.RegisterTargetKind")

@@ -14,7 +14,7 @@ import tvm._ffi
 from tvm.runtime import Module
 
 from . import _ffi_api
-from .machine import initialize_llvm, machine_features
+from .machine import host_cpu, host_triple, initialize_llvm, machine_features
 from .target import Target
 
 __all__ = [
@@ -196,6 +196,23 @@ def _runtime_module(code: ObjectCode, text: str | None, target: Target | None) -
     return _ffi_api.LLVMModule(addresses, context, tvm._ffi.convert_to_tvm_func(owner))
 
 
+def _runs_here(target: Target) -> bool:
+    """Whether this machine can run the code: its architecture, its system, its vector unit."""
+    triple, host = target.get_attr("mtriple", ""), host_triple()
+    if triple and _platform(triple) != _platform(host):
+        return False
+    features = host_cpu()[1].split(",")
+    widest = 512 if "+avx512f" in features else 256 if "+avx" in features else 128
+    return not host.startswith("x86_64") or target.vector_width <= widest
+
+
+def _platform(triple: str) -> tuple[str, str]:
+    parts = triple.split("-")
+    systems = ("linux", "darwin", "macos", "windows", "freebsd", "android")
+    system = next((s for s in systems if any(s in part for part in parts[1:])), "none")
+    return parts[0], system
+
+
 def exported_names(mod: Any) -> tuple[str, ...]:
     """Names under which a host may call the functions of a lowered module, sorted."""
     from tvm.ir import CallingConv
@@ -231,7 +248,7 @@ def load_object(code: ObjectCode) -> Module:
 
 @tvm._ffi.register_func("target.build.llvm")
 def build(mod: Any, target: Target) -> Module:
-    """Compile a lowered module and load it into this process.
+    """Compile a lowered module, and load it into this process if this machine can run it.
 
     Parameters
     ----------
@@ -240,10 +257,15 @@ def build(mod: Any, target: Target) -> Module:
 
     Returns
     -------
-    Module; `get_source("ll")` is the optimised LLVM IR, `get_source("asm")` the assembly.
+    Module; `get_source("ll")` is the optimised LLVM IR, `get_source("asm")` the assembly. Code for
+    another machine can be saved and exported but not called.
     """
     module = optimize_ir(_ffi_api.EmitLLVM(mod, target), target)
     # Kept as text, since emission changes the module it is given.
     text = str(module)
-    data = _machine_of(target).emit_object(module)
-    return _runtime_module(ObjectCode(data, exported_names(mod)), text, target)
+    code = ObjectCode(_machine_of(target).emit_object(module), exported_names(mod))
+    if _runs_here(target):
+        return _runtime_module(code, text, target)
+    owner = tvm._ffi.convert_to_tvm_func(_CompiledModule(code, text, target, None))
+    machine = f"{target.get_attr('mtriple', '')} ({target.mcpu or 'generic'})"
+    return _ffi_api.ForeignLLVMModule(list(code.functions), machine, owner)

@@ -10,25 +10,16 @@ namespace tvm {
 namespace codegen {
 
 /*!
- * \brief Functions by address; text and files come from the code that compiled them.
+ * \brief Compiled code, whose texts and files come from the code that compiled it.
  *
  * `owner` is that code: called as owner("ll"), owner("asm") for texts, owner("save", path, format)
- * to write a file. It also keeps the memory of the functions alive. `context` is the address of the
- * pointer through which the functions find this module.
+ * to write a file.
  */
-class LLVMModuleNode final : public runtime::ModuleNode {
+class LLVMCodeNode : public runtime::ModuleNode {
  public:
-  LLVMModuleNode(Map<String, int64_t> addresses, int64_t context, PackedFunc owner)
-      : functions_(runtime::ModuleFromAddresses(addresses, owner)), owner_(std::move(owner)) {
-    context_.Attach(this);
-    *reinterpret_cast<runtime::ModuleContext**>(context) = &context_;
-  }
+  explicit LLVMCodeNode(PackedFunc owner) : owner_(std::move(owner)) {}
 
   const char* type_key() const final { return "llvm"; }
-  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
-    return functions_.get()->GetFunction(name, self);
-  }
-  Array<String> ListFunctionNames() final { return functions_.get()->ListFunctionNames(); }
   String GetSource(const String& format) final {
     return owner_(format.empty() ? String("ll") : format);
   }
@@ -37,18 +28,69 @@ class LLVMModuleNode final : public runtime::ModuleNode {
     owner_(String("save"), path, format);
   }
 
-  TVM_DECLARE_OBJECT(LLVMModuleNode, runtime::ModuleNode, "runtime.LLVMModule");
+  TVM_DECLARE_OBJECT(LLVMCodeNode, runtime::ModuleNode, "runtime.LLVMCode");
+
+ protected:
+  PackedFunc owner_;
+};
+
+/*!
+ * \brief Functions by address. `owner` keeps their memory alive too, and `context` is the address
+ * of the pointer through which they find this module.
+ */
+class LLVMModuleNode final : public LLVMCodeNode {
+ public:
+  LLVMModuleNode(Map<String, int64_t> addresses, int64_t context, PackedFunc owner)
+      : LLVMCodeNode(owner), functions_(runtime::ModuleFromAddresses(addresses, owner)) {
+    context_.Attach(this);
+    *reinterpret_cast<runtime::ModuleContext**>(context) = &context_;
+  }
+
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
+    return functions_.get()->GetFunction(name, self);
+  }
+  Array<String> ListFunctionNames() final { return functions_.get()->ListFunctionNames(); }
+
+  TVM_DECLARE_OBJECT(LLVMModuleNode, LLVMCodeNode, "runtime.LLVMModule");
 
  private:
   runtime::ModuleContext context_;
   runtime::Module functions_;
-  PackedFunc owner_;
+};
+
+/*! \brief Functions for a processor that is not this one: they can be saved but not called. */
+class ForeignLLVMModuleNode final : public LLVMCodeNode {
+ public:
+  ForeignLLVMModuleNode(Array<String> names, String machine, PackedFunc owner)
+      : LLVMCodeNode(std::move(owner)), names_(std::move(names)), machine_(std::move(machine)) {}
+
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
+    for (const String& known : names_) {
+      TVM_CHECK(known != name && name != runtime::kModuleMain, RuntimeError)
+          << "Module: function " << known << " is code for " << machine_
+          << ", which does not run here; save it, or export_library with a compiler for it as cc";
+    }
+    return PackedFunc();
+  }
+  Array<String> ListFunctionNames() final { return names_; }
+
+  TVM_DECLARE_OBJECT(ForeignLLVMModuleNode, LLVMCodeNode, "runtime.ForeignLLVMModule");
+
+ private:
+  Array<String> names_;
+  String machine_;
 };
 
 TVM_REGISTER_GLOBAL("target.LLVMModule")
     .set_body_typed([](Map<String, int64_t> addresses, int64_t context, PackedFunc owner) {
       return runtime::Module(ObjectPtr<Object>(
           make_object<LLVMModuleNode>(std::move(addresses), context, std::move(owner))));
+    });
+
+TVM_REGISTER_GLOBAL("target.ForeignLLVMModule")
+    .set_body_typed([](Array<String> names, String machine, PackedFunc owner) {
+      return runtime::Module(ObjectPtr<Object>(make_object<ForeignLLVMModuleNode>(
+          std::move(names), std::move(machine), std::move(owner))));
     });
 
 // The just-in-time linker does not see libraries that Python loaded for itself, so it is told where
