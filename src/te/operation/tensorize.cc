@@ -232,7 +232,7 @@ Stmt BindBlocks(const Stage& stage, const LoweringContext& ctx, const IntrinsicU
   for (int i = stage->op->num_outputs(); i != 0; --i) {
     bind(use.intrin->buffers[use.inputs.size() + i - 1], stage->op.output(i - 1), output);
   }
-  for (size_t i = use.inputs.size(); i != 0; --i) {
+  for (size_t i = inputs.size(); i != 0; --i) {
     bind(use.intrin->buffers[i - 1], use.inputs[i - 1], inputs[i - 1]);
   }
   return body;
@@ -321,8 +321,8 @@ Stmt ProvideIntrinsic(const Stage& stage, LoweringContext* ctx, const IntrinsicU
   IterVarMap<PrimExpr> init_outer = init_values;
   for (size_t i = use.place; i < loops.size(); ++i) init_values[loops[i]] = loops[i]->var;
   PassUpIndex(stage, ctx->domains, &init_values);
-  Stmt init = BindBlocks(stage, *ctx, use, use.input_regions(outer), use.output_region(init_outer),
-                         intrin->reduce_init);
+  // Start values are written before the reduction's loops, in which inputs may be computed.
+  Stmt init = BindBlocks(stage, *ctx, use, {}, use.output_region(init_outer), intrin->reduce_init);
   init = Guarded(stage, use, MakeBoundCheck(stage, ctx->domains, init_values, &ctx->analyzer, true),
                  init);
   init = MergeNest(init_nest, 0, init_nest.size(), init);
