@@ -1,7 +1,11 @@
 #include <tvm/runtime/data_type.h>
 
 #include <charconv>
+#include <map>
+#include <mutex>
 #include <ostream>
+
+#include "device_name.h"
 
 namespace tvm {
 namespace runtime {
@@ -73,6 +77,21 @@ std::string DataType::ToString() const {
 
 std::ostream& operator<<(std::ostream& os, DataType dtype) { return os << dtype.ToString(); }
 
+namespace {
+
+/*! \brief Names of the devices users added. Entries stay, so that their text may be handed out. */
+struct DeviceNames {
+  std::mutex mutex;
+  std::map<int, std::string> names;
+
+  static DeviceNames& Global() {
+    static DeviceNames names;
+    return names;
+  }
+};
+
+}  // namespace
+
 const char* DeviceName(int device_type) {
   switch (device_type) {
     case kDLCPU:
@@ -96,8 +115,23 @@ const char* DeviceName(int device_type) {
     case kDLExtDev:
       return "ext_dev";
     default:
-      TVM_FATAL(ValueError) << "unknown device type " << device_type;
+      break;
   }
+  DeviceNames& names = DeviceNames::Global();
+  std::lock_guard<std::mutex> lock(names.mutex);
+  auto it = names.names.find(device_type);
+  TVM_CHECK(it != names.names.end(), ValueError)
+      << "unknown device type " << device_type
+      << "; add one of your own with tvm.runtime.register_device";
+  return it->second.c_str();
+}
+
+void RegisterDeviceName(int device_type, const std::string& name) {
+  DeviceNames& names = DeviceNames::Global();
+  std::lock_guard<std::mutex> lock(names.mutex);
+  auto [it, inserted] = names.names.emplace(device_type, name);
+  TVM_CHECK(inserted || it->second == name, ValueError)
+      << "device " << name << ": number " << device_type << " is taken by " << it->second;
 }
 
 }  // namespace runtime

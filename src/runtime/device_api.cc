@@ -31,7 +31,9 @@ WorkspacePool& ThreadPoolOf(DeviceAPI* api, Device device) {
 }  // namespace
 
 bool DeviceAPI::Register(int device_type, DeviceAPI* api) {
-  ICHECK(device_type > 0 && device_type < kMaxDeviceType);
+  TVM_CHECK(device_type > 0 && device_type < kMaxDeviceType, ValueError)
+      << "device: number " << device_type << " is out of range; choose one from 1 to "
+      << kMaxDeviceType - 1 << " that no other device has";
   Table()[static_cast<size_t>(device_type)] = api;
   return true;
 }

@@ -6,6 +6,8 @@ from . import _ffi_api, _ffi_node_api, ndarray
 from .container import String
 from .data_type import DataType
 from .device import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
+from .device_api import DeviceAPI, register_device
+from .function_module import module_from_functions
 from .module import BenchmarkResult, Module, enabled, load_module, system_lib_path
 from .ndarray import NDArray
 from .object import Object
@@ -18,6 +20,7 @@ __all__ = [
     "BenchmarkResult",
     "DataType",
     "Device",
+    "DeviceAPI",
     "Module",
     "NDArray",
     "Object",
@@ -34,9 +37,11 @@ __all__ = [
     "load_module",
     "load_param_dict",
     "metal",
+    "module_from_functions",
     "ndarray",
     "num_threads",
     "opencl",
+    "register_device",
     "rocm",
     "save_param_dict",
     "system_lib_path",

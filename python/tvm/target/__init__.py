@@ -5,6 +5,7 @@ from __future__ import annotations
 import tvm.contrib.nvrtc
 
 from . import c_build, llvm_build
+from .c_dialect import CDialect
 from .codegen import build_module
 from .target import (
     Target,
@@ -18,6 +19,7 @@ from .target import (
 )
 
 __all__ = [
+    "CDialect",
     "Target",
     "TargetKind",
     "build_module",

@@ -1,0 +1,28 @@
+"""Modules put together from Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _ffi_api
+from .module import Module
+
+__all__ = ["module_from_functions"]
+
+
+def module_from_functions(
+    kind: str, functions: Mapping[str, Callable[..., Any]], source: str = "", fmt: str = "c"
+) -> Module:
+    """What a code generator written in Python returns.
+
+    Parameters
+    ----------
+    kind : the module's `type_key`.
+    functions : by name. A device kernel is called with the addresses of its arrays, its scalars,
+        and the extents of its thread axes, all as integers and floats.
+    source : what `get_source` shows. It is also what an exported library carries: register
+        ``runtime.module.loadbinary_<kind>``, a function from this text to a module, to load it.
+    fmt : the source's format.
+    """
+    return _ffi_api.ModuleFromFunctions(kind, dict(functions), source, fmt)
