@@ -55,11 +55,12 @@ class PackedDeviceAPI final : public DeviceAPI {
 
 TVM_REGISTER_GLOBAL("runtime.RegisterDevice")
     .set_body_typed([](int device_type, String name, Map<String, PackedFunc> functions) {
+      RegisterDeviceName(device_type, name);
+      // A library may have registered the memory in C++ already.
+      if (functions.empty()) return;
       TVM_CHECK(DeviceAPI::TryGet(device_type) == nullptr, ValueError)
           << "device " << name << ": number " << device_type << " is taken by "
           << DeviceName(device_type);
-      RegisterDeviceName(device_type, name);
-      if (functions.empty()) return;
       // Never destroyed: arrays may outlive everything else.
       auto* api = new PackedDeviceAPI(name, std::move(functions));
       DeviceAPI::Register(device_type, api);
