@@ -60,7 +60,18 @@ __all__ = [
 
 # Loaded when first named, so that `import tvm` stays quick and never loads torch.
 _LAZY_PACKAGES = frozenset(
-    ("arith", "auto_scheduler", "contrib", "driver", "felix", "relax", "target", "te", "tir", "topi")
+    (
+        "arith",
+        "auto_scheduler",
+        "contrib",
+        "driver",
+        "felix",
+        "relax",
+        "target",
+        "te",
+        "tir",
+        "topi",
+    )
 )
 _LAZY_NAMES = {"build": "driver", "lower": "driver"}
 

@@ -29,7 +29,7 @@ def vector_add(n=100):
 def test_vector_add_runs_on_the_device(memory):
     s, tensors = vector_add()
     module = tvm.build(s, tensors, target=testing_dpu.dpu(model="tiny"), name="add")
-    source = module.imports[0].get_source()
+    source = module.imported_modules[0].get_source()
     assert "__dpu_kernel void" in source
     assert "dpu_group(0)" in source
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_a_hook_sees_and_changes_the_source(memory):
     try:
         s, tensors = vector_add()
         module = tvm.build(s, tensors, target=testing_dpu.dpu())
-        assert module.imports[0].get_source().startswith("// checked\n")
+        assert module.imported_modules[0].get_source().startswith("// checked\n")
     finally:
         tvm._ffi.registry.remove_global_func("tvm_callback_dpu_postproc")
 

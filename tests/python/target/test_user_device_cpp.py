@@ -33,7 +33,7 @@ PROGRAM = """
     c = tvm.nd.empty((n,), "float32", device)
     module["mul"](tvm.nd.array(a, device), tvm.nd.array(b, device), c)
     np.testing.assert_allclose(c.numpy(), a * b)
-    print(module.imports[0].get_source())
+    print(module.imported_modules[0].get_source())
 """
 
 
