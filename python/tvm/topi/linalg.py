@@ -7,7 +7,8 @@ from typing import Any
 
 from tvm import te, tir
 
-from . import nn, tag
+from . import tag
+from .nn.dense import matmul as _matmul
 from .utils import Extent, as_int, equal_const_int, get_const_tuple, is_constant, normalize_axis
 
 __all__ = ["einsum", "matmul", "tensordot"]
@@ -15,7 +16,7 @@ __all__ = ["einsum", "matmul", "tensordot"]
 
 def matmul(a: te.Tensor, b: te.Tensor, transp_a: bool = False, transp_b: bool = False) -> te.Tensor:
     """Product of two matrices; a flag swaps an operand's axes."""
-    return nn.matmul(a, b, transpose_a=transp_a, transpose_b=transp_b)
+    return _matmul(a, b, transpose_a=transp_a, transpose_b=transp_b)
 
 
 def tensordot(

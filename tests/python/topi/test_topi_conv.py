@@ -346,3 +346,32 @@ def test_deformable_conv2d_refuses_offsets_that_do_not_fit():
     data, offset, weight = placeholders((1, 4, 5, 6), (1, 9, 5, 6), (6, 4, 3, 3))
     with pytest.raises(ValueError, match="needs 18 offset channels.*got 9"):
         topi.nn.deformable_conv2d_nchw(data, offset, weight, 1, 1)
+
+
+def test_blocked_convolution_equals_the_plain_one():
+    rng = np.random.default_rng(11)
+    x, w = random_array(rng, 2, 8, 6, 7), random_array(rng, 6, 8, 3, 3)
+    blocked = np.ascontiguousarray(x.reshape(2, 2, 4, 6, 7).transpose(0, 1, 3, 4, 2))
+    kernel = w.reshape(2, 3, 2, 4, 3, 3).transpose(0, 2, 4, 5, 3, 1)
+    out = evaluate(
+        lambda a, b: topi.nn.conv2d_NCHWc(a, b, 2, 1), blocked, np.ascontiguousarray(kernel)
+    )
+    expected = F.conv2d(torch.from_numpy(x), torch.from_numpy(w), None, 2, 1).numpy()
+    np.testing.assert_allclose(
+        out.transpose(0, 1, 4, 2, 3).reshape(expected.shape), expected, **TOLERANCE
+    )
+    each = random_array(rng, 2, 1, 3, 3, 1, 4)
+    out = evaluate(lambda a, b: topi.nn.depthwise_conv2d_NCHWc(a, b, 1, 1, 2), blocked, each)
+    plain = np.ascontiguousarray(each[:, 0, :, :, 0].transpose(0, 3, 1, 2).reshape(8, 1, 3, 3))
+    expected = F.conv2d(torch.from_numpy(x), torch.from_numpy(plain), None, 1, 1, 2, 8).numpy()
+    np.testing.assert_allclose(
+        out.transpose(0, 1, 4, 2, 3).reshape(expected.shape), expected, **TOLERANCE
+    )
+
+
+def test_blocked_convolution_refuses_blocks_that_differ():
+    data, kernel = placeholders((1, 2, 5, 5, 4), (2, 1, 3, 3, 8, 4))
+    with pytest.raises(ValueError, match="2 blocks of 4 channels, the kernel 1 of 8"):
+        topi.nn.conv2d_NCHWc(data, kernel)
+    with pytest.raises(ValueError, match=r"kernel's shape is \(2, 1, 3, 3, 8, 4\)"):
+        topi.nn.depthwise_conv2d_NCHWc(data, kernel)

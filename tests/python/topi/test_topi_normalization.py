@@ -164,3 +164,18 @@ def test_embedding_looks_rows_up():
 def test_normalisation_refuses_arguments_that_do_not_fit(fn, message):
     with pytest.raises(ValueError, match=message):
         fn(te.placeholder((2, 6, 4), name="x"), te.placeholder((6,), name="v"))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_attention_equals_torch(with_bias, causal):
+    q, k, v = (random_array(RNG, 2, n, 3, d) for n, d in ((5, 8), (7, 8), (7, 4)))
+    bias = random_array(RNG, 1, 3, 5, 7)
+    mask = torch.from_numpy(bias) if with_bias else torch.zeros(5, 7)
+    if causal:
+        mask = mask.masked_fill(~torch.ones(5, 7, dtype=torch.bool).tril(), float("-inf"))
+    heads = [t.transpose(1, 2) for t in tensors(q, k, v)]
+    expected = F.scaled_dot_product_attention(*heads, mask).transpose(1, 2).numpy()
+    arrays = [q, k, v, bias] if with_bias else [q, k, v]
+    out = evaluate(lambda *t: topi.nn.attention(*t, causal=causal), *arrays)
+    np.testing.assert_allclose(out, expected, **TOLERANCE)

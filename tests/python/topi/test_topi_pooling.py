@@ -167,3 +167,26 @@ def test_pool_refuses_arguments_that_do_not_fit(fn, message):
     x = te.placeholder((1, 4, 4, 4), name="x")
     with pytest.raises(ValueError, match=message):
         fn(x)
+
+
+@pytest.mark.parametrize("pool_type", ["avg", "max"])
+@given(case=pools(2), count_include_pad=st.booleans())
+@settings(max_examples=12, deadline=None)
+def test_pool_grad_equals_torch(pool_type, case, count_include_pad):
+    x = random_array(np.random.default_rng(7), 1, 2, *case["size"])
+    data = torch.from_numpy(x).requires_grad_()
+    options = [case["kernel"], case["stride"], case["padding"]]
+    if pool_type == "max":
+        pooled = F.max_pool2d(data, *options, ceil_mode=case["ceil_mode"])
+    else:
+        pooled = F.avg_pool2d(data, *options, case["ceil_mode"], count_include_pad)
+    grads = random_array(np.random.default_rng(8), *pooled.shape)
+    pooled.backward(torch.from_numpy(grads))
+    out = evaluate(
+        lambda g, t: topi.nn.pool_grad(
+            g, t, *options, pool_type, case["ceil_mode"], count_include_pad
+        ),
+        grads,
+        x,
+    )
+    np.testing.assert_allclose(out, data.grad.numpy(), rtol=1e-5, atol=1e-5)

@@ -1,10 +1,12 @@
 """Neural-network operators, written in te."""
 
 from .adaptive_pooling import *
+from .attention import *
 from .batch_matmul import *
 from .conv import conv, depthwise_conv
 from .conv1d import *
 from .conv2d import *
+from .conv2d_blocked import *
 from .conv2d_transpose import *
 from .conv2d_winograd import *
 from .conv3d import *
@@ -14,8 +16,10 @@ from .dense import *
 from .dilate import *
 from .elemwise import *
 from .loss import *
+from .lstm import *
 from .normalization import *
 from .pad import *
+from .pool_grad import *
 from .pooling import *
 from .softmax import *
 from .spatial import *

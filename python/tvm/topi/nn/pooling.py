@@ -90,7 +90,7 @@ def replace_at(items: Sequence[Any], axes: Sequence[int], values: Sequence[Any])
     return result
 
 
-class _Windows:
+class Windows:
     """Sizes, border and loops of a pool, and where it reads."""
 
     def __init__(
@@ -142,6 +142,24 @@ class _Windows:
         ]
         return self.padded(*replace_at(indices, self.axes, position))
 
+    def counted(self, index: Any, k: int, count_include_pad: bool) -> Extent:
+        """Cells of the window along dimension k that belong in the divisor."""
+        front, behind = self.pads[k], self.pads[k + len(self.axes)]
+        before = 0 if count_include_pad else front
+        after = self.overhang[k] if count_include_pad else simplify(self.overhang[k] + behind)
+        if equal_const_int(before, 0) and equal_const_int(after, 0):
+            return self.kernel[k]
+        # Of the cells start, start + gap, ..., those in front of `end` less those in front of
+        # `before`.
+        start, gap = index * self.stride[k], self.dilation[k]
+        end = self.size[k] + front + (behind if count_include_pad else 0)
+        count: Any = self.kernel[k]
+        if not equal_const_int(after, 0):
+            count = tir.min(tir.ceildiv(end - start, gap), count)
+        if not equal_const_int(before, 0):
+            count = count - tir.max(tir.ceildiv(before - start, gap), 0)
+        return count
+
 
 def max_pool(
     data: te.Tensor,
@@ -154,7 +172,7 @@ def max_pool(
 ) -> te.Tensor:
     """Largest element of each window over some dimensions."""
     lowest = tir.min_value(data.dtype).value
-    windows = _Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, lowest)
+    windows = Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, lowest)
     return te.compute(
         windows.out_shape,
         lambda *i: te.max(windows.read(i), axis=windows.loops),
@@ -178,8 +196,7 @@ def avg_pool(
     Whether or not padding counts in the divisor, cells past it, which only ceil_mode reaches,
     never do.
     """
-    w = _Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, 0.0)
-    rank = len(axes)
+    w = Windows(data, axes, kernel, stride, dilation, padding, ceil_mode, 0.0)
     total = te.compute(
         w.out_shape,
         lambda *i: te.sum(w.read(i), axis=w.loops),
@@ -187,28 +204,10 @@ def avg_pool(
         tag=tag.POOL_SUM,
     )
 
-    def counted(index: Any, k: int) -> Extent:
-        """Cells of the window along dimension k that belong in the divisor."""
-        front, behind = w.pads[k], w.pads[k + rank]
-        before = 0 if count_include_pad else front
-        after = w.overhang[k] if count_include_pad else simplify(w.overhang[k] + behind)
-        if equal_const_int(before, 0) and equal_const_int(after, 0):
-            return w.kernel[k]
-        # Of the cells start, start + gap, ..., those in front of `end` less those in front of
-        # `before`.
-        start, gap = index * w.stride[k], w.dilation[k]
-        end = w.size[k] + front + (behind if count_include_pad else 0)
-        count: Any = w.kernel[k]
-        if not equal_const_int(after, 0):
-            count = tir.min(tir.ceildiv(end - start, gap), count)
-        if not equal_const_int(before, 0):
-            count = count - tir.max(tir.ceildiv(before - start, gap), 0)
-        return count
-
     def divided(*i: Any) -> Any:
         count: Any = 1
         for k, axis in enumerate(axes):
-            count = count * counted(i[axis], k)
+            count = count * w.counted(i[axis], k, count_include_pad)
         if is_constant(count):
             return total(*i) / tir.const(as_int(count), data.dtype)
         return total(*i) / count.astype(data.dtype)
