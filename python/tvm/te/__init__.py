@@ -35,7 +35,17 @@ from tvm.tir import (
     truncmod,
 )
 
-from .operation import compute, extern, placeholder, reduce_axis, scan, size_var, thread_axis, var
+from .operation import (
+    compute,
+    extern,
+    extern_primfunc,
+    placeholder,
+    reduce_axis,
+    scan,
+    size_var,
+    thread_axis,
+    var,
+)
 from .schedule import (
     AutoInlineBroadcast,
     AutoInlineElemWise,
@@ -52,7 +62,19 @@ from .schedule import (
     Stage,
     create_schedule,
 )
-from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from .tensor import (
+    ComputeOp,
+    ExternOp,
+    HybridOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+    TensorSlice,
+)
 from .tensor_intrin import TensorIntrin, TensorIntrinCall, decl_tensor_intrin
 
 prod = comm_reducer(lambda x, y: x * y, lambda dtype: const(1, dtype), name="prod")
+
+from . import hybrid  # noqa: E402 - its programs use all of the above

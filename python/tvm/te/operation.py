@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import tvm
 from tvm import tir
 from tvm.ir import Array, Range
 from tvm.tir import IterVar, PrimExpr, Var
 
 from . import _ffi_api
 from .tensor import Tensor
+from .tensor_intrin import TensorIntrinCall
 
 __all__ = [
     "compute",
@@ -66,7 +68,7 @@ def _as_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
 def _axis_names(
     fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence[str] | None, name: str
 ) -> list[str]:
-    """One name per axis: the arguments' own, then ``varargs_names``, then ax0, ax1, ..."""
+    """One name per index: the arguments' own, then ``varargs_names``, then ax0, ax1, ..."""
     parameters = list(inspect.signature(fcompute).parameters.values())
     names = [
         p.name
@@ -76,11 +78,10 @@ def _axis_names(
     ]
     takes_more = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
     missing = ndim - len(names)
-    if missing < 0 or (missing > 0 and not takes_more):
-        raise ValueError(
-            f"compute {name}: the shape has {ndim} axes but the function takes {len(names)} "
-            "indices; make them agree"
-        )
+    if missing < 0:
+        raise _index_count_error(name, ndim, len(names))
+    if not takes_more:
+        return names
     if varargs_names is not None:
         if len(varargs_names) != missing:
             raise ValueError(
@@ -88,6 +89,13 @@ def _axis_names(
             )
         return names + list(varargs_names)
     return names + [f"ax{i}" for i in range(len(names), ndim)]
+
+
+def _index_count_error(name: str, ndim: int, count: int) -> ValueError:
+    return ValueError(
+        f"compute {name}: the shape has {ndim} axes but the function takes {count} indices; "
+        "make them agree"
+    )
 
 
 def placeholder(
@@ -111,7 +119,8 @@ def compute(
     ----------
     shape : one extent per axis.
     fcompute : takes one index per axis; its argument names become the axes' names, and axes
-        taken by ``*args`` are called ax0, ax1, ... A tuple result gives as many tensors.
+        taken by ``*args`` are called ax0, ax1, ... A tuple result gives as many tensors. It may
+        return a call of a tensor intrinsic, which computes the axes it takes no index for.
     tag : kind of the operation, for schedules that look for it.
     attrs : further facts about the operation.
     varargs_names : names of the axes taken by ``*args``.
@@ -142,6 +151,17 @@ def compute(
         for axis_name, extent in zip(names, extents)
     ]
     result = fcompute(*(axis.var for axis in axes))
+    if isinstance(result, TensorIntrinCall):
+        # The axes that the function takes no index for are inside of the blocks.
+        inner = [
+            IterVar(Range(tir.const(0, extent.dtype), extent), f"ax{i}", IterVar.DimInfo)
+            for i, extent in enumerate(extents[len(axes) :], len(axes))
+        ]
+        op = _ffi_api.TensorComputeOp(name, tag, _as_attrs(attrs), axes + inner, len(axes), result)
+        blocks = tuple(op.output(i) for i in range(op.num_outputs))
+        return blocks if len(blocks) > 1 else blocks[0]
+    if len(axes) != len(extents):
+        raise _index_count_error(name, len(extents), len(axes))
     is_joint = isinstance(result, (tuple, list))
     body = [_as_expr(value, f"compute {name}") for value in (result if is_joint else [result])]
     op = _ffi_api.ComputeOp(name, tag, _as_attrs(attrs), axes, body)
@@ -225,6 +245,62 @@ def extern(
     op = _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if is_joint else outputs[0]
+
+
+def extern_primfunc(
+    input_tensors: Sequence[Tensor],
+    primfunc: tir.PrimFunc,
+    name: str | None = None,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Tensors written by a function of tir.
+
+    Parameters
+    ----------
+    input_tensors : one for each of the function's first buffer parameters; those that follow are
+        the outputs.
+    primfunc : takes buffers only; its buffers are read and written as their tensors are.
+
+    Returns
+    -------
+    Tensor, or a tuple of tensors when there are several outputs.
+
+    Raises
+    ------
+    ValueError : a parameter is no buffer, or does not fit its tensor, or none is left as output.
+    """
+    name = name or "extern_primfunc"
+    buffers = []
+    for param in primfunc.params:
+        if param not in primfunc.buffer_map:
+            raise ValueError(f"{name}: parameter {param} is no buffer; pass buffers only")
+        buffers.append(primfunc.buffer_map[param])
+    inputs, outputs = buffers[: len(input_tensors)], buffers[len(input_tensors) :]
+    if not outputs:
+        raise ValueError(
+            f"{name}: {len(input_tensors)} inputs leave no output among the {len(buffers)} "
+            "parameters of the function"
+        )
+    for tensor, buffer in zip(input_tensors, inputs):
+        if str(tensor.dtype) != str(buffer.dtype) or not tvm.ir.structural_equal(
+            tensor.shape, buffer.shape
+        ):
+            raise ValueError(
+                f"{name}: tensor {tensor.name} has {list(tensor.shape)} of {tensor.dtype}, "
+                f"parameter {buffer.name} has {list(buffer.shape)} of {buffer.dtype}"
+            )
+    return extern(
+        [list(buffer.shape) for buffer in outputs],
+        input_tensors,
+        lambda ins, outs: primfunc.body,
+        name=name,
+        dtype=[str(buffer.dtype) for buffer in outputs],
+        in_buffers=inputs,
+        out_buffers=outputs,
+        tag=tag,
+        attrs=attrs,
+    )[slice(None) if len(outputs) > 1 else 0]
 
 
 def scan(

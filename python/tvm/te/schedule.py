@@ -8,7 +8,7 @@ from typing import Any
 import tvm._ffi
 from tvm.ir import Range
 from tvm.runtime import Object
-from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt
+from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt, convert
 
 from . import _ffi_api
 from .tensor import Operation, Tensor
@@ -170,8 +170,9 @@ _ELSEWHERE = {
     "rfactor": "use Schedule.rfactor(tensor, axis)",
     "schedule": "keep the Schedule; a stage does not know the schedules it is in",
     "leaf_var_map": "use leaf_iter_vars and relations",
-    "store_pred": "conditions on stores follow from the bounds, see tvm.lower",
     "compute_pred": "conditions on computation follow from the bounds, see tvm.lower",
+    "rolling_buffer": "attach the producer with compute_at; it computes what a trip needs",
+    "transform_layout": "reorder the loops and use Schedule.cache_write, which lays its copy out so",
     "is_specialized": "give the compute a where= condition or te.if_then_else",
 }
 
@@ -184,6 +185,11 @@ class Stage(Object):
         if name in _ELSEWHERE:
             raise AttributeError(f"Stage has no {name}: {_ELSEWHERE[name]}")
         return super().__getattr__(name)
+
+    @property
+    def store_pred(self) -> PrimExpr | None:
+        """Condition on stores that :meth:`set_store_predicate` gave, or None."""
+        return self.store_predicate
 
     def split(
         self,
@@ -255,7 +261,7 @@ class Stage(Object):
 
     def pragma(self, loop: IterVar, key: str, value: Any = None) -> None:
         """Attach the attribute ``pragma_<key>`` to the loop; ``value`` defaults to 1."""
-        _ffi_api.StagePragma(self, loop, key, 1 if value is None else value)
+        _ffi_api.StagePragma(self, loop, key, convert(1 if value is None else value))
 
     def prefetch(self, tensor: Tensor, loop: IterVar, offset: int | PrimExpr) -> None:
         """Read what ``tensor`` will need ``offset`` trips of ``loop`` later into the caches."""

@@ -14,16 +14,18 @@ from . import _ffi_api
 __all__ = [
     "ComputeOp",
     "ExternOp",
+    "HybridOp",
     "Operation",
     "PlaceholderOp",
     "ScanOp",
     "Tensor",
+    "TensorComputeOp",
     "TensorSlice",
 ]
 
 
 class TensorSlice:
-    """A tensor of which only the leading axes have been given an index, as in ``A[i]``."""
+    """A tensor with indices for some axes, as in ``A[i]``, or with ranges, as in ``A[0:4, j]``."""
 
     def __init__(self, tensor: Tensor, indices: Sequence[Any]) -> None:
         self.tensor = tensor
@@ -38,6 +40,8 @@ class TensorSlice:
 
     def asobject(self) -> PrimExpr:
         """The element, when every axis has an index; ValueError says which are missing."""
+        if any(isinstance(i, slice) for i in self.indices):
+            raise ValueError(f"{self!r} is a region; only tensor intrinsics take regions")
         return self.tensor(*self.indices)
 
     @property
@@ -63,7 +67,7 @@ class Tensor(DataProducer):
     def __getitem__(self, indices: Any) -> Any:
         if not isinstance(indices, tuple):
             indices = (indices,)
-        if len(indices) < self.ndim:
+        if len(indices) < self.ndim or any(isinstance(i, slice) for i in indices):
             return TensorSlice(self, indices)
         return self(*indices)
 
@@ -132,3 +136,13 @@ class ExternOp(Operation):
 @tvm._ffi.register_object("te.ScanOp")
 class ScanOp(Operation):
     """A recurrence over the first axis; see :func:`tvm.te.scan`."""
+
+
+@tvm._ffi.register_object("te.TensorComputeOp")
+class TensorComputeOp(Operation):
+    """Tensors given block by block by a tensor intrinsic; see :func:`tvm.te.compute`."""
+
+
+@tvm._ffi.register_object("te.HybridOp")
+class HybridOp(Operation):
+    """Tensors written by a loop program; see :mod:`tvm.te.hybrid`."""

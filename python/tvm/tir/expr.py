@@ -353,6 +353,14 @@ class IterVar(Object, ExprOp):
             var = Var(str(var), dom.extent.dtype if dom is not None else "int32")
         self.__init_handle_by_constructor__(_ffi_api.IterVar, dom, var, iter_type, thread_tag)
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "for_type":
+            raise AttributeError(
+                "IterVar has no for_type: iter_type is the kind of the axis, and the marks of a "
+                "schedule are in stage.iter_var_attrs[axis].iter_type"
+            )
+        return super().__getattr__(name)
+
     @property
     def dtype(self) -> str:  # type: ignore[override]
         """Type of the axis's variable."""

@@ -2,16 +2,12 @@
  * \file extern_op.cc
  * \brief Tensors written by a statement that te does not look into.
  */
-#include <tvm/arith/int_set.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
 
-#include <unordered_map>
 #include <utility>
 
-#include "op_utils.h"
+#include "placeholder_binder.h"
 
 namespace tvm {
 namespace te {
@@ -40,37 +36,17 @@ DataType ExternOpNode::output_dtype(size_t i) const { return output_placeholders
 
 Array<PrimExpr> ExternOpNode::output_shape(size_t i) const { return output_placeholders[i]->shape; }
 
-Array<Tensor> ExternOpNode::InputTensors() const {
-  std::vector<Tensor> unique;
-  for (const Tensor& input : inputs) {
-    if (std::find(unique.begin(), unique.end(), input) == unique.end()) unique.push_back(input);
-  }
-  return Array<Tensor>(unique.begin(), unique.end());
-}
+Array<Tensor> ExternOpNode::InputTensors() const { return UniqueTensors(inputs); }
 
 Operation ExternOpNode::ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const {
-  Array<Tensor> replaced;
-  bool changed = false;
-  for (const Tensor& input : inputs) {
-    auto it = rmap.find(input);
-    replaced.push_back(it == rmap.end() ? input : it->second);
-    changed |= it != rmap.end();
-  }
-  if (!changed) return self;
+  Array<Tensor> replaced = ReplaceTensors(inputs, rmap);
+  if (replaced.same_as(inputs)) return self;
   return ExternOp(name, tag, attrs, replaced, input_placeholders, output_placeholders, body);
 }
 
 void ExternOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer,
                                      const IntSetMap& dom_map, TensorMap<TensorDom>* out) const {
-  for (const Tensor& input : inputs) {
-    auto it = out->find(input);
-    if (it == out->end()) continue;
-    it->second.resize(input.ndim());
-    for (size_t i = 0; i < input.ndim(); ++i) {
-      const PrimExpr& extent = input->shape[i];
-      it->second[i].push_back(arith::IntSet::FromMinExtent(tir::make_zero(extent.dtype()), extent));
-    }
-  }
+  RequestWhole(inputs, out);
 }
 
 void ExternOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer,
@@ -80,50 +56,9 @@ Stmt ExternOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const 
   return RealizeWhole(stage, ctx, body);
 }
 
-namespace {
-
-/*! \brief The body's own buffers exchanged for those of the tensors. */
-class PlaceholderBinder final : public tir::StmtExprMutator {
- public:
-  void Bind(const Buffer& placeholder, const Buffer& actual) {
-    buffers_.emplace(placeholder.get(), actual);
-    pointers_.emplace(placeholder->data.get(), actual->data);
-  }
-
- private:
-  Buffer Use(const Buffer& buffer) const {
-    auto it = buffers_.find(buffer.get());
-    return it == buffers_.end() ? buffer : it->second;
-  }
-  Stmt VisitStmt_(const tir::BufferStoreNode* op) override {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
-    op = stmt.as<tir::BufferStoreNode>();
-    return tir::BufferStore(Use(op->buffer), op->value, op->indices);
-  }
-  PrimExpr VisitExpr_(const tir::BufferLoadNode* op) override {
-    PrimExpr expr = StmtExprMutator::VisitExpr_(op);
-    op = expr.as<tir::BufferLoadNode>();
-    return tir::BufferLoad(Use(op->buffer), op->indices);
-  }
-  PrimExpr VisitExpr_(const VarNode* op) override {
-    auto it = pointers_.find(op);
-    return it == pointers_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
-  }
-  std::unordered_map<const Object*, Buffer> buffers_;
-  std::unordered_map<const VarNode*, Var> pointers_;
-};
-
-}  // namespace
-
 Stmt ExternOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
-  PlaceholderBinder binder;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    binder.Bind(input_placeholders[i], ctx->buffers.at(inputs[i]));
-  }
-  for (int i = 0; i < num_outputs(); ++i) {
-    binder.Bind(output_placeholders[i], ctx->buffers.at(stage->op.output(i)));
-  }
-  return tir::AttrStmt(tir::StringImm(name), tir::attr::extern_scope, PrimExpr(0), binder(body));
+  Stmt bound = BindPlaceholders(stage, *ctx, inputs, input_placeholders, output_placeholders, body);
+  return tir::AttrStmt(tir::StringImm(name), tir::attr::extern_scope, PrimExpr(0), bound);
 }
 
 TVM_REGISTER_GLOBAL("te.ExternOp")

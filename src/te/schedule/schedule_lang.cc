@@ -121,12 +121,22 @@ void UpdateAttr(const Stage& stage, const IterVar& loop, FUpdate update) {
   stage->iter_var_attrs.Set(loop, attr);
 }
 
+/*! \brief Thread axis that the loop is bound to, or undefined. */
+IterVar BoundThread(const Stage& stage, const IterVar& loop) {
+  auto it = stage->iter_var_attrs.find(loop);
+  return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
+}
+
 void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
                  const char* primitive) {
   FindLoop(stage, loop, primitive);
   TVM_CHECK(loop->iter_type != tir::kCommReduce || type == tir::kUnrolled, ScheduleError)
       << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
       << "): a reduction loop carries its result from trip to trip; rfactor it first";
+  IterVar thread = BoundThread(stage, loop);
+  TVM_CHECK(!thread.defined(), ScheduleError)
+      << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
+      << "): the loop is bound to " << thread->thread_tag << ", which says how its trips run";
   UpdateAttr(stage, loop, [&](IterVarAttrNode* attr) { attr->iter_type = type; });
 }
 
@@ -156,6 +166,9 @@ void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor
 Stage& Stage::set_scope(String scope) {
   TVM_CHECK(get()->op.defined(), ScheduleError)
       << "set_scope: a group stores nothing; use one of its stages";
+  TVM_CHECK(!get()->is_output || scope == "global", ScheduleError)
+      << "set_scope(" << get()->op->name << "): an output is the caller's memory, which is global; "
+      << "use cache_write to compute in " << scope;
   get()->scope = std::move(scope);
   return *this;
 }
@@ -261,6 +274,16 @@ Stage& Stage::bind(IterVar loop, IterVar thread) {
   TVM_CHECK(loop->iter_type == tir::kDataPar, ScheduleError)
       << "bind(" << self->op->name << ", " << loop->var->name_hint << "): only data-parallel loops "
       << "can be threads; rfactor a reduction and bind the new axis";
+  IterVar bound = BoundThread(*this, loop);
+  TVM_CHECK(!bound.defined(), ScheduleError)
+      << "bind(" << self->op->name << ", " << loop->var->name_hint << "): " << loop->var->name_hint
+      << " is bound to " << bound->thread_tag << " already";
+  auto marked = self->iter_var_attrs.find(loop);
+  bool is_plain =
+      marked == self->iter_var_attrs.end() || (*marked).second->iter_type == tir::kDataPar;
+  TVM_CHECK(is_plain, ScheduleError)
+      << "bind(" << self->op->name << ", " << loop->var->name_hint << "): the loop is "
+      << tir::IterVarTypeToString((*marked).second->iter_type) << ", so it cannot be threads too";
   UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) { attr->bind_thread = thread; });
   return *this;
 }

@@ -164,8 +164,15 @@ class Flattener final : public StmtExprMutator {
     TVM_CHECK(block->dtype == buffer->dtype, ScheduleError)
         << where << ": it declares dtype " << block->dtype << ", the region has " << buffer->dtype;
     size_t ndim = block->shape.size();
-    ICHECK_LE(ndim, extents.size());
+    TVM_CHECK(ndim <= extents.size(), ScheduleError)
+        << where << ": it has " << ndim << " axes, the region " << extents.size();
     size_t lead = extents.size() - ndim;
+    for (size_t i = 0; i < lead; ++i) {
+      TVM_CHECK(is_one(extents[i]), ScheduleError)
+          << where << ": it has " << ndim << " axes, so the first " << lead
+          << " of the region must "
+          << "have one element, but axis " << i << " has " << extents[i];
+    }
     Layout layout;
     layout.flat = whole.flat;
     layout.offset = analyzer_.Simplify(FlatIndex(whole, first));

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
-from testing_te import PROGRAMS, random_schedule
+from testing_te import PROGRAMS, random_gpu_schedule, random_schedule
 from testing_tir import StepLimitError, run_prim_func
+from tvm.error import ScheduleError
 
 
 def check(name: str, seed: int, lower) -> None:
@@ -43,3 +44,59 @@ def test_loop_nest_of_any_schedule_equals_numpy(name, seed):
 @settings(max_examples=10, deadline=None)
 def test_lowered_form_of_any_schedule_equals_numpy(name, seed):
     check(name, seed, lambda sch, args: tvm.lower(sch, args)["main"])
+
+
+ALLOWED = ("VerifyMemory", "VerifyGPUCode")
+
+
+def check_compiled(name: str, seed: int, make_schedule, target) -> None:
+    rng = random.Random(seed)
+    program = PROGRAMS[name](rng)
+    try:
+        sch = make_schedule(program, rng)
+        func = tvm.build(sch, [*program.inputs, *program.outputs], target=target)
+    except ScheduleError:
+        return
+    except tvm.error.TVMError as error:
+        # What no GPU can run is refused by name.
+        assert any(word in str(error) for word in ALLOWED), f"{name}, seed {seed}: {error}"
+        return
+    arrays = program.random_inputs(seed)
+    expected = program.expected(arrays)
+    results = [tvm.nd.array(np.full(e.shape, -77, e.dtype)) for e in expected]
+    func(*[tvm.nd.array(a) for a in arrays], *results)
+    for result, wanted in zip(results, expected):
+        np.testing.assert_array_equal(result.numpy(), wanted, err_msg=f"{name}, seed {seed}")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=5, deadline=None)
+def test_machine_code_of_any_schedule_equals_numpy(name, seed):
+    check_compiled(name, seed, random_schedule, "llvm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_machine_code_of_many_schedules_equals_numpy(name, seed):
+    check_compiled(name, seed, random_schedule, "llvm")
+
+
+GPU_PROGRAMS = sorted(set(PROGRAMS) - {"scan"})
+
+
+@pytest.mark.parametrize("name", GPU_PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=5, deadline=None)
+def test_emulated_kernels_of_any_schedule_equal_numpy(name, seed):
+    check_compiled(name, seed, random_gpu_schedule, tvm.target.emulated("cuda"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GPU_PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_emulated_kernels_of_many_schedules_equal_numpy(name, seed):
+    check_compiled(name, seed, random_gpu_schedule, tvm.target.emulated("cuda"))

@@ -122,7 +122,7 @@ def test_result_of_a_scan_is_read_like_any_other_tensor():
     Y = te.compute(X.shape, lambda t, i: out[t, i] * 3.0, name="Y")
     s = te.create_schedule(Y.op)
     func = tvm.build(s, [X, Y], target="llvm")
-    x = np.random.rand(9, 6).astype("float32")
+    x = np.random.default_rng(0).random((9, 6)).astype("float32")
     result = tvm.nd.array(np.zeros_like(x))
     func(tvm.nd.array(x), result)
     np.testing.assert_allclose(result.numpy(), 3 * np.cumsum(x, axis=0), rtol=1e-4)

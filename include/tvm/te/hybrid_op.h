@@ -1,0 +1,53 @@
+/*!
+ * \file tvm/te/hybrid_op.h
+ * \brief Tensors written by a loop program whose loops can be scheduled.
+ */
+#ifndef TVM_TE_HYBRID_OP_H_
+#define TVM_TE_HYBRID_OP_H_
+
+#include <tvm/te/operation.h>
+
+namespace tvm {
+namespace te {
+
+/*!
+ * \brief Like an extern operation, but te knows the loops of `body`: they are `axis`, outer ones
+ * before inner ones.
+ *
+ * Which loops may change places or run in parallel is left to whoever schedules them.
+ */
+class HybridOpNode : public OperationNode {
+ public:
+  Array<Tensor> inputs;
+  Array<Buffer> input_placeholders;
+  Array<Buffer> output_placeholders;
+  Array<IterVar> axis;
+  Stmt body;
+
+  int num_outputs() const final { return static_cast<int>(output_placeholders.size()); }
+  DataType output_dtype(size_t i) const final;
+  Array<PrimExpr> output_shape(size_t i) const final;
+  Array<IterVar> root_iter_vars() const final { return axis; }
+  Array<Tensor> InputTensors() const final;
+  Operation ReplaceInputs(const Operation& self, const TensorMap<Tensor>& rmap) const final;
+  void PropBoundToInputs(const Operation& self, arith::Analyzer* analyzer, const IntSetMap& dom_map,
+                         TensorMap<TensorDom>* out) const final;
+  void GatherBound(const Operation& self, arith::Analyzer* analyzer,
+                   const TensorMap<TensorDom>& requests, RangeMap* out) const final;
+  Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
+  Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  TVM_DECLARE_NODE(HybridOpNode, OperationNode, "te.HybridOp", Value(inputs),
+                   Bind(input_placeholders), Bind(output_placeholders), Bind(axis), Value(body));
+};
+
+class HybridOp : public Operation {
+ public:
+  /*! \brief The axes are found in `body`: its loops, but those bound to threads. */
+  HybridOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
+           Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body);
+  TVM_DEFINE_REF(HybridOp, Operation, HybridOpNode);
+};
+
+}  // namespace te
+}  // namespace tvm
+#endif  // TVM_TE_HYBRID_OP_H_

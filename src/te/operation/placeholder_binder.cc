@@ -1,0 +1,100 @@
+/*!
+ * \file placeholder_binder.cc
+ * \brief Hand-written bodies made to access the buffers of tensors.
+ */
+#include "placeholder_binder.h"
+
+#include <tvm/arith/int_set.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace tvm {
+namespace te {
+
+namespace {
+
+/*! \brief The body's own buffers exchanged for those of the tensors. */
+class PlaceholderBinder final : public tir::StmtExprMutator {
+ public:
+  void Bind(const Buffer& placeholder, const Buffer& actual) {
+    buffers_.emplace(placeholder.get(), actual);
+    pointers_.emplace(placeholder->data.get(), actual->data);
+  }
+
+ private:
+  Buffer Use(const Buffer& buffer) {
+    auto it = buffers_.find(buffer.get());
+    if (it != buffers_.end()) return it->second;
+    Buffer view = buffer;
+    if (auto data = pointers_.find(buffer->data.get()); data != pointers_.end()) {
+      view.CopyOnWrite()->data = data->second;
+    }
+    buffers_.emplace(buffer.get(), view);
+    return view;
+  }
+  Stmt VisitStmt_(const tir::BufferStoreNode* op) override {
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    op = stmt.as<tir::BufferStoreNode>();
+    return tir::BufferStore(Use(op->buffer), op->value, op->indices);
+  }
+  PrimExpr VisitExpr_(const tir::BufferLoadNode* op) override {
+    PrimExpr expr = StmtExprMutator::VisitExpr_(op);
+    op = expr.as<tir::BufferLoadNode>();
+    return tir::BufferLoad(Use(op->buffer), op->indices);
+  }
+  PrimExpr VisitExpr_(const VarNode* op) override {
+    auto it = pointers_.find(op);
+    return it == pointers_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
+  }
+  std::unordered_map<const Object*, Buffer> buffers_;
+  std::unordered_map<const VarNode*, Var> pointers_;
+};
+
+}  // namespace
+
+Stmt BindPlaceholders(const Stage& stage, const LoweringContext& ctx, const Array<Tensor>& inputs,
+                      const Array<Buffer>& input_placeholders,
+                      const Array<Buffer>& output_placeholders, const Stmt& body) {
+  PlaceholderBinder binder;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    binder.Bind(input_placeholders[i], ctx.buffers.at(inputs[i]));
+  }
+  for (size_t i = 0; i < output_placeholders.size(); ++i) {
+    binder.Bind(output_placeholders[i], ctx.buffers.at(stage->op.output(i)));
+  }
+  return binder(body);
+}
+
+void RequestWhole(const Array<Tensor>& inputs, TensorMap<TensorDom>* out) {
+  for (const Tensor& input : inputs) {
+    auto it = out->find(input);
+    if (it == out->end()) continue;
+    it->second.resize(input.ndim());
+    for (size_t i = 0; i < input.ndim(); ++i) {
+      const PrimExpr& extent = input->shape[i];
+      it->second[i].push_back(arith::IntSet::FromMinExtent(tir::make_zero(extent.dtype()), extent));
+    }
+  }
+}
+
+Array<Tensor> UniqueTensors(const Array<Tensor>& tensors) {
+  std::vector<Tensor> unique;
+  for (const Tensor& tensor : tensors) {
+    if (std::find(unique.begin(), unique.end(), tensor) == unique.end()) unique.push_back(tensor);
+  }
+  return Array<Tensor>(unique.begin(), unique.end());
+}
+
+Array<Tensor> ReplaceTensors(const Array<Tensor>& inputs, const TensorMap<Tensor>& rmap) {
+  return inputs.Map([&](const Tensor& input) {
+    auto it = rmap.find(input);
+    return it == rmap.end() ? input : it->second;
+  });
+}
+
+}  // namespace te
+}  // namespace tvm

@@ -1,0 +1,136 @@
+"""Operations written as statements: several inputs and outputs, library calls, tir functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, tir
+
+
+def run(outputs, inputs, *arrays):
+    sch = te.create_schedule([outputs[0].op])
+    func = tvm.build(sch, [*inputs, *outputs], target="llvm")
+    results = [tvm.nd.array(np.zeros([int(e) for e in t.shape], str(t.dtype))) for t in outputs]
+    func(*[tvm.nd.array(a) for a in arrays], *results)
+    return [r.numpy() for r in results]
+
+
+def test_two_inputs_and_two_outputs_of_different_shapes():
+    n = 6
+    A = te.placeholder((n,), name="A")
+    B = te.placeholder((n,), "int32", name="B")
+
+    def body(ins, outs):
+        ib = tir.ir_builder.create()
+        a, b = (ib.buffer_ptr(x) for x in ins)
+        picked, total = (ib.buffer_ptr(x) for x in outs)
+        total[0] = 0
+        with ib.for_range(0, n, name="i") as i:
+            picked[i] = a[b[i]]
+            total[0] = total[0] + b[i]
+        return ib.get()
+
+    P, T = te.extern([(n,), (1,)], [A, B], body, name="gather", dtype=["float32", "int32"])
+    a = np.arange(n, dtype="float32") * 2
+    b = np.array([5, 0, 3, 3, 1, 2], "int32")
+    picked, total = run([P, T], [A, B], a, b)
+    np.testing.assert_array_equal(picked, a[b])
+    assert total[0] == b.sum()
+
+
+def test_extern_between_computes():
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] + 1.0, name="B")
+
+    def body(ins, outs):
+        ib = tir.ir_builder.create()
+        src, dst = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 20, name="i") as i:
+            dst[19 - i] = src[i]
+        return ib.get()
+
+    C = te.extern((4, 5), [B], body, name="flip")
+    D = te.compute((4, 5), lambda i, j: C[i, j] * 2.0, name="D")
+    a = np.random.default_rng(0).random((4, 5)).astype("float32")
+    (d,) = run([D], [A], a)
+    np.testing.assert_allclose(d, 2 * (a + 1).ravel()[::-1].reshape(4, 5), rtol=1e-6)
+
+
+def test_function_of_tir_as_an_operation():
+    n = 5
+    X, Y = tir.decl_buffer((n,), name="X"), tir.decl_buffer((n,), name="Y")
+    ib = tir.ir_builder.create()
+    x, y = ib.buffer_ptr(X), ib.buffer_ptr(Y)
+    with ib.for_range(0, n, name="i") as i:
+        y[i] = x[n - 1 - i] * 3.0
+    params = [tir.Var(name, "handle") for name in "xy"]
+    func = tir.PrimFunc(params, ib.get(), buffer_map=dict(zip(params, [X, Y])))
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    C = te.extern_primfunc([B], func)
+    (c,) = run([C], [A], np.arange(n, dtype="float32"))
+    np.testing.assert_array_equal(c, 3 * np.arange(n, 0, -1))
+    with pytest.raises(ValueError, match="2 inputs leave no output"):
+        te.extern_primfunc([A, B], func)
+    with pytest.raises(ValueError, match="tensor W has"):
+        te.extern_primfunc([te.placeholder((n + 1,), name="W")], func)
+
+
+def test_block_intrinsic_as_the_body_of_a_compute():
+    m, n = 4, 8
+    a = te.placeholder((m, n), name="a")
+    b = te.placeholder((n,), name="b")
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((m,), lambda i: te.sum(a[i, k] * b[k], axis=k), name="c")
+    scale = te.var("scale", "float32")
+    block = tir.decl_buffer((m, n), name="a", offset_factor=1, strides=[te.var("row"), 1])
+
+    def emit(ins, outs, scalars):
+        (factor,) = scalars
+
+        def code(first):
+            ib = tir.ir_builder.create()
+            rows, col, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+            with ib.for_range(0, m, name="r") as r:
+                if first:
+                    out[r] = 0.0
+                with ib.for_range(0, n, name="q") as q:
+                    out[r] = out[r] + rows[r, q] * col[q] * factor
+            return ib.get()
+
+        return code(True), None, code(False)
+
+    gemv = te.decl_tensor_intrin(c.op, emit, name="gemv", binds={a: block}, scalar_params=scale)
+    A = te.placeholder((12, 24), name="A")
+    B = te.placeholder((24,), name="B")
+    ko = te.reduce_axis((0, 3), name="ko")
+    C = te.compute(
+        (3, m),
+        lambda io: gemv(
+            A[io * m : (io + 1) * m, ko * n : (ko + 1) * n],
+            B[ko * n : (ko + 1) * n],
+            reduce_axis=ko,
+            scalar_inputs=te.const(2.0, "float32"),
+        ),
+        name="C",
+    )
+    assert [int(e) for e in C.shape] == [3, 4]
+    assert len(C.op.axis) == 2
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 24)).astype("float32"), rng.normal(size=24).astype("float32")
+    (result,) = run([C], [A, B], x, y)
+    np.testing.assert_allclose(result.ravel(), 2 * (x @ y), rtol=1e-4, atol=1e-5)
+    s = te.create_schedule(C.op)
+    s[C].parallel(C.op.axis[0])
+    cache = s.cache_read(B, "global", [C])
+    s[cache].compute_at(s[C], C.op.axis[0])
+    func = tvm.build(s, [A, B, C], target="llvm")
+    out = tvm.nd.array(np.zeros((3, m), "float32"))
+    func(tvm.nd.array(x), tvm.nd.array(y), out)
+    np.testing.assert_allclose(out.numpy().ravel(), 2 * (x @ y), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="axis 0 of the results of gemv has extent 4, the tensor"):
+        te.compute((3, 5), lambda io: gemv(A[0:4, 0:8], B[0:8], scalar_inputs=[1.0]))
+    with pytest.raises(ValueError, match="it takes 1 scalars, got 0"):
+        te.compute((3, m), lambda io: gemv(A[0:4, 0:8], B[0:8]))
