@@ -80,14 +80,15 @@ def _axis_names(
     missing = ndim - len(names)
     if missing < 0:
         raise _index_count_error(name, ndim, len(names))
-    if not takes_more:
-        return names
     if varargs_names is not None:
-        if len(varargs_names) != missing:
+        if len(varargs_names) != (missing if takes_more else 0):
             raise ValueError(
-                f"compute {name}: varargs_names has {len(varargs_names)} names for {missing} axes"
+                f"compute {name}: varargs_names has {len(varargs_names)} names for "
+                f"{missing if takes_more else 0} axes"
             )
         return names + list(varargs_names)
+    if not takes_more:
+        return names
     return names + [f"ax{i}" for i in range(len(names), ndim)]
 
 

@@ -172,7 +172,7 @@ _ELSEWHERE = {
     "leaf_var_map": "use leaf_iter_vars and relations",
     "compute_pred": "conditions on computation follow from the bounds, see tvm.lower",
     "rolling_buffer": "attach the producer with compute_at; it computes what a trip needs",
-    "transform_layout": "reorder the loops and use Schedule.cache_write, which lays its copy out so",
+    "transform_layout": "reorder the loops and use Schedule.cache_write, laid out in loop order",
     "is_specialized": "give the compute a where= condition or te.if_then_else",
 }
 

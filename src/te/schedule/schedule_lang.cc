@@ -133,6 +133,12 @@ void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
   TVM_CHECK(loop->iter_type != tir::kCommReduce || type == tir::kUnrolled, ScheduleError)
       << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
       << "): a reduction loop carries its result from trip to trip; rfactor it first";
+  bool in_order = loop->iter_type == tir::kOrdered || loop->iter_type == tir::kThreadIndex;
+  TVM_CHECK(!in_order || (loop->iter_type == tir::kOrdered && type == tir::kUnrolled),
+            ScheduleError)
+      << primitive << "(" << stage->op->name << ", " << loop->var->name_hint << "): "
+      << (loop->iter_type == tir::kOrdered ? "the steps of a scan run in order"
+                                           : "the loop is a thread of the launch");
   IterVar thread = BoundThread(stage, loop);
   TVM_CHECK(!thread.defined(), ScheduleError)
       << primitive << "(" << stage->op->name << ", " << loop->var->name_hint
@@ -143,6 +149,9 @@ void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
 void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor,
                const PrimExpr& nparts, IterVar* outer, IterVar* inner) {
   size_t pos = FindLoop(stage, parent, "split");
+  TVM_CHECK(parent->iter_type != tir::kThreadIndex, ScheduleError)
+      << "split(" << stage->op->name << ", " << parent->var->name_hint
+      << "): the loop is a thread of the launch";
   const PrimExpr& size = factor.defined() ? factor : nparts;
   const char* what = factor.defined() ? "factor" : "nparts";
   TVM_CHECK(size.dtype().is_int() && size.dtype().is_scalar(), ScheduleError)
@@ -354,6 +363,15 @@ Stage& Stage::reorder(const Array<IterVar>& order) {
     TVM_CHECK(std::find(places.begin(), places.end(), pos) == places.end(), ScheduleError)
         << "reorder(" << self->op->name << "): " << loop->var->name_hint << " is named twice";
     places.push_back(pos);
+  }
+  // Steps of a scan read what earlier ones wrote.
+  size_t last_ordered = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (order[i]->iter_type != tir::kOrdered && order[i]->iter_type != tir::kThreadIndex) continue;
+    TVM_CHECK(places[i] >= last_ordered, ScheduleError)
+        << "reorder(" << self->op->name << "): " << order[i]->var->name_hint
+        << " runs in order, inside of the loops before it, and cannot be moved out of them";
+    last_ordered = places[i];
   }
   std::sort(places.begin(), places.end());
   std::vector<IterVar> loops(self->leaf_iter_vars.begin(), self->leaf_iter_vars.end());

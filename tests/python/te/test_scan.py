@@ -190,3 +190,14 @@ def test_placeholder_as_start_is_refused():
     X, state, _, step, _ = cumsum()
     with pytest.raises(ValueError, match="start X0 is a placeholder"):
         te.scan(te.placeholder((1, 6), name="X0"), step, state)
+
+
+def test_steps_stay_in_order():
+    _, _, _, _, out = cumsum()
+    s = te.create_schedule(out.op)
+    outer, inner = s[out].split(out.op.scan_axis, 2)
+    with pytest.raises(ScheduleError, match="sums.idx.outer runs in order"):
+        s[out].reorder(inner, outer)
+    with pytest.raises(ScheduleError, match="the steps of a scan run in order"):
+        s[out].parallel(outer)
+    s[out].unroll(inner)
