@@ -89,7 +89,9 @@ class _Parser:
         self.left: set[str] = set()
         lines, self.first_line = inspect.getsourcelines(func)
         tree = ast.parse(textwrap.dedent("".join(lines)))
-        self.definition = tree.body[0]
+        definition = tree.body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        self.definition = definition
         self.here: Any = self.definition
         assigned = [
             node.id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from tvm.te.tensor import Tensor
@@ -50,6 +51,9 @@ def script(func: Callable[..., Any]) -> Callable[..., Any]:
     ...             c[i, j] = a[i] * b[j]
     ...     return c
     """
+
+    if not isinstance(func, FunctionType):
+        raise TypeError(f"hybrid.script: expected a function, got {type(func).__name__}")
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
