@@ -106,6 +106,41 @@ def damage(document: dict, rng: random.Random) -> dict:
     return damaged
 
 
+def damage_gently(document: dict, rng: random.Random) -> dict:
+    """A copy of a saved graph with one value replaced by another of the same kind."""
+    damaged = copy.deepcopy(document)
+    nodes = damaged["nodes"]
+    while True:
+        position = rng.randrange(len(nodes))
+        node = nodes[position]
+        holder = node.get("fields") or node.get("items")
+        if not holder:
+            continue
+        key = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
+        value = holder[key]
+        if isinstance(value, dict) and "node" in value:
+            kind = nodes[value["node"]]["type"]
+            others = [i for i in range(position) if nodes[i]["type"] == kind]
+            action = rng.randrange(5)
+            if action == 0:
+                holder[key] = None
+            elif action == 1 and isinstance(holder, list):
+                del holder[key]
+            else:
+                holder[key] = {"node": rng.choice(others)}
+        elif isinstance(value, bool):
+            holder[key] = not value
+        elif isinstance(value, int):
+            holder[key] = rng.choice([-1, 0, 1, 2, 3, 5, 100, value + 1, value - 1, 2**31 - 1])
+        elif isinstance(value, dict) and "dtype" in value:
+            holder[key] = {"dtype": rng.choice(["int8", "int64", "float32", "bool", "float32x4"])}
+        elif isinstance(value, str):
+            holder[key] = rng.choice(["", "shared", "i", "global", "vectorize"])
+        else:
+            continue
+        return damaged
+
+
 _WRONG_VALUES = [
     None, True, 0, -1, 7, 2**31, -(2**63), 2**63 - 1, 1e300, "", "x", "\ud83d", [], {}, [[1, 2]],
     {"dtype": "float32x4"}, {"dtype": "int1"}, {"dtype": "handle"}, {"device": [1, 0]},

@@ -515,6 +515,7 @@ Schedule Schedule::copy() const {
 }
 
 Stage Schedule::operator[](const Operation& op) const {
+  TVM_CHECK(op.defined(), ValueError) << "schedule: got None where an operation is needed";
   auto it = get()->stage_map.find(op);
   TVM_CHECK(it != get()->stage_map.end(), KeyError)
       << "schedule: " << op->name << " is not an operation of this schedule; it has "

@@ -13,7 +13,7 @@ import pytest
 
 import testing_graphs as graphs_of
 import tvm
-from tvm import tir
+from tvm import te, tir
 from tvm.runtime import _ffi_node_api
 
 GRAPHS = graphs_of.graphs()
@@ -174,6 +174,28 @@ def test_damaged_graph_is_refused_or_usable(name):
         except tvm.TVMError as error:
             assert not isinstance(error, tvm.error.InternalError), error
     assert loaded < 60
+
+
+@pytest.mark.parametrize("name", ["schedule", "tensor", "lowered", "expressions"])
+def test_gently_damaged_program_is_refused_or_goes_through_lowering(name):
+    document = json.loads(tvm.ir.save_json(GRAPHS[name]))
+    rng = random.Random(f"{name} 3")
+    for _ in range(60):
+        with contextlib.suppress(tvm.TVMError):
+            value = tvm.ir.load_json(json.dumps(graphs_of.damage_gently(document, rng)))
+            graphs_of.use(value)
+            if name == "schedule":
+                tvm.lower(value, [stage.op.output(0) for stage in value.stages])
+            elif name == "tensor":
+                schedule = te.create_schedule(value.op)
+                tvm.lower(schedule, [stage.op.output(0) for stage in schedule.stages])
+            elif name == "lowered":
+                for make in (tir.transform.Simplify, tir.transform.VectorizeLoop):
+                    value = make()(value)
+            else:
+                analyzer = tvm.arith.Analyzer()
+                for expr in value:
+                    analyzer.simplify(expr)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
