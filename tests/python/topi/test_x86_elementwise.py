@@ -31,7 +31,9 @@ def test_a_chain_of_elementwise_stages_is_one_loop_for_any_shape(shape, vectors)
     a, b = (rng.standard_normal(shape).astype("float32") for _ in range(2))
     schedule = x86.schedule_injective(C, vectors)
     lines = tvm.lower(schedule, [A, B, C], simple_mode=True).script().splitlines()
-    assert sum(line.lstrip().startswith("for ") for line in lines) <= 1
+    loops = [line for line in lines if line.lstrip().startswith("for ")]
+    # One over chunks, and the vector itself where there is more than one chunk.
+    assert len([line for line in loops if "vectorized" not in line]) <= 1
     got = run(schedule, [A, B, C], [a, b])
     np.testing.assert_allclose(got, np.exp(a) + b, rtol=1e-5, atol=1e-6)
 

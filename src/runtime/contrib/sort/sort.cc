@@ -97,7 +97,11 @@ void SortRow(const Rows& rows, int64_t row) {
     if (Less(y, x)) return false;
     return a < b;
   };
-  std::partial_sort(order.begin(), order.begin() + rows.keep, order.end(), before);
+  if (rows.keep == rows.extent) {
+    std::sort(order.begin(), order.end(), before);
+  } else {
+    std::partial_sort(order.begin(), order.begin() + rows.keep, order.end(), before);
+  }
   for (int64_t i = 0; i < rows.keep; ++i) {
     const int64_t at = out_start + i * rows.inner;
     if (rows.values) static_cast<T*>(rows.values)[at] = source[order[i] * rows.inner];
