@@ -14,6 +14,8 @@ from tvm import te, tir
 def evaluate(fn: Callable[..., Any], *arrays: np.ndarray, symbolic: Collection[int] = ()) -> Any:
     """Value of ``fn``, from te tensors to a tensor or several, for the arrays.
 
+    Compiled for the current target, LLVM when there is none.
+
     Parameters
     ----------
     symbolic : extents that the tensors have a variable for, one for each number; the array's
@@ -27,7 +29,7 @@ def evaluate(fn: Callable[..., Any], *arrays: np.ndarray, symbolic: Collection[i
     result = fn(*inputs)
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     schedule = te.create_schedule([t.op for t in outputs])
-    func = tvm.build(schedule, [*inputs, *outputs], target="llvm")
+    func = tvm.build(schedule, [*inputs, *outputs], target=tvm.target.Target.current() or "llvm")
     values = [_empty(t, extents) for t in outputs]
     func(*(tvm.nd.array(a) for a in arrays), *values)
     numbers = [value.numpy() for value in values]
