@@ -183,6 +183,7 @@ TVM_REGISTER_TARGET_KIND("opengl", kDLOpenCL)
     .add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 1);
 
+// PTX by way of LLVM, without NVIDIA's compiler.
 TVM_REGISTER_TARGET_KIND("nvptx", kDLCUDA)
     .set_default_keys({"cuda", "gpu"})
     .add_option("mcpu", "str")

@@ -95,7 +95,10 @@ def optimize_ir(text: str, target: Target) -> Any:
     ------
     InternalError : the text is no valid LLVM IR.
     """
-    machine = _machine_of(target)
+    return _optimized(text, _machine_of(target))
+
+
+def _optimized(text: str, machine: Any) -> Any:
     try:
         module = llvm.parse_assembly(text)
         module.verify()
@@ -269,3 +272,34 @@ def build(mod: Any, target: Target) -> Module:
     owner = tvm._ffi.convert_to_tvm_func(_CompiledModule(code, text, target, None))
     machine = f"{target.get_attr('mtriple', '')} ({target.mcpu or 'generic'})"
     return _ffi_api.ForeignLLVMModule(list(code.functions), machine, owner)
+
+
+@tvm._ffi.register_func("target.build.nvptx")
+def build_nvptx(mod: Any, target: Target) -> Module:
+    """Compile kernels to PTX with LLVM; the CUDA driver makes machine code of it at the launch.
+
+    Parameters
+    ----------
+    mod : IRModule of kernels.
+    target : of kind "nvptx"; option mcpu is the architecture, "sm_70" when not given.
+
+    Returns
+    -------
+    Module whose `get_source()` is the PTX.
+
+    Raises
+    ------
+    ValueError : a kernel needs what only the target cuda has, or this LLVM cannot write PTX.
+    """
+    text = _ffi_api.EmitNVPTX(mod, target)
+    initialize_llvm()
+    triple = target.get_attr("mtriple", "nvptx64-nvidia-cuda")
+    try:
+        llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise ValueError(
+            f"target.build.nvptx is not enabled: the LLVM of llvmlite does not know {triple}"
+        ) from error
+    machine = _target_machine(triple, target.mcpu or "sm_70", "")
+    ptx = machine.emit_assembly(_optimized(str(text), machine))
+    return _ffi_api.NVPTXModule(mod, ptx)

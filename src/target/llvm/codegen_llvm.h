@@ -43,8 +43,8 @@ struct LinearIndex {
  * Needs lowered functions: no reductions, no thread-bound loops, no realizes. Loop variables and
  * indices are carried as i64 with nsw arithmetic, whatever their width in the program.
  */
-class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
-                    private tir::StmtFunctor<void(const tir::Stmt&)> {
+class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
+                    protected tir::StmtFunctor<void(const tir::Stmt&)> {
  public:
   explicit CodeGenLLVM(Target target);
 
@@ -53,7 +53,7 @@ class CodeGenLLVM : private tir::ExprFunctor<Value(const PrimExpr&)>,
   void AddFunction(const std::string& name, const tir::PrimFunc& func);
   std::string Finish();
 
- private:
+ protected:
   struct Binding {
     /*! \brief Set for scalar integers; the value is made from it on demand. */
     std::unique_ptr<LinearIndex> linear;

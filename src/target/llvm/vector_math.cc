@@ -7,78 +7,12 @@
 #include "target/llvm/vector_math.h"
 
 #include <utility>
-#include <vector>
+
+#include "target/llvm/maths.h"
 
 namespace tvm {
 namespace codegen {
 namespace {
-
-/*! \brief Arithmetic on values of one floating type, written as it reads. */
-class Maths {
- public:
-  Maths(FunctionText* text, const Value& like) : text_(text), type_(like.type), like_(like) {}
-
-  Value F(double value) const { return text_->Float(type_, value); }
-  Value I(int64_t value) const { return text_->Int(like_.TypeWith("i32"), value); }
-  Value Mul(const Value& a, const Value& b) const { return text_->Binary("fmul", a, b); }
-  Value Add(const Value& a, const Value& b) const { return text_->Binary("fadd", a, b); }
-  Value Sub(const Value& a, const Value& b) const { return text_->Binary("fsub", a, b); }
-  Value Div(const Value& a, const Value& b) const { return text_->Binary("fdiv", a, b); }
-  Value Fma(const Value& a, const Value& b, const Value& c) const {
-    return text_->Intrinsic("llvm.fmuladd", {a, b, c});
-  }
-  Value Abs(const Value& a) const { return text_->Intrinsic("llvm.fabs", {a}); }
-  Value CopySign(const Value& a, const Value& sign) const {
-    return text_->Intrinsic("llvm.copysign", {a, sign});
-  }
-  Value Is(const char* comparison, const Value& a, const Value& b) const {
-    return text_->Compare(std::string("fcmp ") + comparison, a, b);
-  }
-  Value Pick(const Value& condition, const Value& yes, const Value& no) const {
-    return text_->Select(condition, yes, no);
-  }
-  // Ordered comparisons keep `a` when it is NaN.
-  Value AtMost(const Value& a, double bound) const {
-    return Pick(Is("ogt", a, F(bound)), F(bound), a);
-  }
-  Value AtLeast(const Value& a, double bound) const {
-    return Pick(Is("olt", a, F(bound)), F(bound), a);
-  }
-  Value Int(const char* op, const Value& a, const Value& b) const {
-    return text_->Binary(op, a, b);
-  }
-  Value Bits(const Value& a) const { return text_->Convert("bitcast", a, like_.TypeWith("i32")); }
-  Value FromBits(const Value& a) const { return text_->Convert("bitcast", a, type_); }
-  Value ToFloat(const Value& a) const { return text_->Convert("sitofp", a, type_); }
-
-  /*!
-   * \brief Polynomial, constant term first: pairs of terms by Horner's scheme in the square of x.
-   *
-   * Half the latency of Horner's scheme for one more multiplication. Four terms and more are halved
-   * once more (Estrin's scheme), since these functions wait on latency rather than on throughput.
-   */
-  Value Polynomial(const Value& x, const std::vector<double>& coefficients) const {
-    std::vector<Value> pairs;
-    for (size_t i = 0; i < coefficients.size(); i += 2) {
-      Value low = F(coefficients[i]);
-      bool last = i + 1 == coefficients.size();
-      pairs.push_back(last ? low : Fma(F(coefficients[i + 1]), x, low));
-    }
-    if (pairs.size() == 1) return pairs[0];
-    Value square = Mul(x, x);
-    if (pairs.size() == 2) return Fma(pairs[1], square, pairs[0]);
-    if (pairs.size() == 3) return Fma(Fma(pairs[2], square, pairs[1]), square, pairs[0]);
-    Value low = Fma(pairs[1], square, pairs[0]);
-    Value high = pairs.back();
-    for (size_t i = pairs.size() - 1; i-- > 2;) high = Fma(high, square, pairs[i]);
-    return Fma(high, Mul(square, square), low);
-  }
-
- private:
-  FunctionText* text_;
-  std::string type_;
-  Value like_;
-};
 
 // ln 2 in two parts: the first has its last 9 bits zero, so that n * kLn2High is exact for |n| <
 // 512.
@@ -125,7 +59,7 @@ Value LogFloat(FunctionText* text, const Value& x) {
   Value offset = m.Int("sub", m.Bits(scaled), m.I(0x3F3504F3));
   Value exponent = m.Int("ashr", offset, m.I(23));
   Value mantissa = m.FromBits(m.Int("add", m.Int("and", offset, m.I(0x007FFFFF)), m.I(0x3F3504F3)));
-  Value e = m.Add(m.ToFloat(exponent), bias);
+  Value e = m.Add(m.ToReal(exponent), bias);
   Value f = m.Sub(mantissa, m.F(1.0));
   // log(1 + f) = f - f^2 / 2 + f^3 P(f).
   Value p = m.Polynomial(f, {0.3333331346511841, -0.25000008940696716, 0.20002134144306183,

@@ -6,31 +6,13 @@
 #include <tvm/target/codegen_c.h>
 #include <tvm/tir/launch.h>
 
-#include "runtime/cuda/cuda_module.h"
 #include "target/source/codegen_cuda.h"
+#include "target/source/kernel_info.h"
 
 namespace tvm {
 namespace codegen {
 
 using namespace tir;  // NOLINT(*)
-
-namespace {
-
-runtime::KernelInfo InfoOf(const std::string& name, const PrimFunc& func) {
-  runtime::KernelInfo info;
-  info.name = func->GetAttr<String>(tir::attr::kGlobalSymbol, String(name));
-  for (const Var& param : func->params) info.param_types.push_back(param->dtype);
-  for (const String& tag : func->GetAttr<Array<String>>(tir::attr::kKernelLaunchParams, {})) {
-    if (tag == tir::attr::kUseDynSharedMemory) {
-      info.uses_dynamic_shared = true;
-    } else {
-      info.thread_tags.push_back(tag);
-    }
-  }
-  return info;
-}
-
-}  // namespace
 
 /*!
  * \brief Print the kernels, let `tvm_callback_cuda_postproc(code, target)` change the text if there
@@ -40,7 +22,7 @@ runtime::Module BuildCUDA(IRModule mod, Target target) {
   std::vector<runtime::KernelInfo> kernels;
   for (const auto& [name, func] : SortedPrimFuncs(mod)) {
     if (GetCallingConv(func) == CallingConv::kDeviceKernelLaunch) {
-      kernels.push_back(InfoOf(name, func));
+      kernels.push_back(KernelInfoOf(name, func));
     }
   }
   TVM_CHECK(!kernels.empty(), ValueError)

@@ -166,6 +166,10 @@ void CodeGenStackVM::Compile(const PrimFunc& func) {
   function_->return_type =
       TypeOf(GetRuntimeDataType(function_->kind == CallKind::kPacked ? status : func->ret_type));
   for (const Var& param : func->params) {
+    TVM_CHECK(!in_kernel() || StorageRankOf(StorageScopeOf(param)) == StorageRank::kGlobal,
+              ValueError)
+        << "stackvm generator: kernel " << function_->name << " takes " << param << " of scope "
+        << StorageScopeOf(param) << " as a parameter; allocate it inside of the kernel";
     const Slot slot = Allocate(param->dtype);
     vars_[param.get()] = slot;
     function_->params.push_back({slot, TypeOf(param->dtype), param->name_hint});

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te
+from tvm import te, tir
 from tvm.target import Target
 
 ARM = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
@@ -76,7 +76,7 @@ def test_vectors_are_as_wide_as_the_processor_allows(cpu, lanes):
     assert ("ymm" if lanes == 8 else "mm") in module.get_source("asm")
 
 
-@pytest.mark.parametrize("kind", ["opencl", "metal", "rocm", "vulkan", "opengl", "nvptx"])
+@pytest.mark.parametrize("kind", ["opencl", "metal", "rocm", "vulkan", "opengl"])
 def test_kind_without_a_generator_says_so(kind):
     target = Target(kind)
     assert "gpu" in [str(key) for key in target.keys]
@@ -88,6 +88,51 @@ def test_kind_without_a_generator_says_so(kind):
         s = te.create_schedule(B.op)
         s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
         tvm.build(s, [A, B], target=target)
+
+
+def ptx_of(function):
+    """A kernel that passes values between threads through shared memory and shuffles."""
+    ib = tir.ir_builder.create()
+    A, B = (tir.decl_buffer((64,), name=name) for name in "AB")
+    block, thread = te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")
+    ib.scope_attr(block, "thread_extent", 2)
+    ib.scope_attr(thread, "thread_extent", 32)
+    staged = ib.allocate("float32", 32, name="staged", scope="shared")
+    at = block.var * 32 + thread.var
+    staged[thread.var] = ib.buffer_ptr(A)[at]
+    ib.emit(tir.call_intrin("int32", "tir.tvm_storage_sync", "shared"))
+    value = function(staged[31 - thread.var])
+    mask = tir.const(0xFFFFFFFF, "uint32")
+    down = tir.call_intrin("float32", "tir.tvm_warp_shuffle_down", mask, value, 1, 32, 32)
+    ib.buffer_ptr(B)[at] = down
+    attrs = {
+        "global_symbol": "exchange",
+        "calling_conv": int(tvm.ir.CallingConv.DEVICE_KERNEL_LAUNCH),
+        "tir.kernel_launch_params": ["blockIdx.x", "threadIdx.x"],
+    }
+    func = tir.PrimFunc([A.data, B.data], ib.get(), attrs=attrs)
+    module = tvm.target.build_module(tvm.IRModule({"exchange": func}), "nvptx -mcpu=sm_80")
+    return module.get_source()
+
+
+def test_kernels_become_ptx_without_a_gpu():
+    ptx = ptx_of(te.exp)
+    for part in (
+        ".target sm_80",
+        ".visible .entry exchange(",
+        "%tid.x",
+        "%ctaid.x",
+        "st.shared",
+        "shfl.sync.down.b32",
+        "fma.rn.f32",
+    ):
+        assert part in ptx
+    assert ptx.index("st.shared") < ptx.index("bar") < ptx.index("ld.shared")
+
+
+def test_function_without_an_instruction_on_the_gpu_is_refused():
+    with pytest.raises(ValueError, match="no code for operator tir.atan .* the target cuda has it"):
+        ptx_of(tir.atan)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
