@@ -22,6 +22,8 @@ namespace {
 constexpr const char* kDynamicShared = "tvm_dynamic_shared";
 /*! \brief Widest access of the hardware, and alignment of everything wide accesses go to. */
 constexpr int kWidestBytes = 16;
+/*! \brief Pragma that lets copies to shared memory go on until the next barrier. */
+constexpr const char* kAsyncCopy = "pragma_async_copy";
 
 bool IsHalf(DataType dtype) { return dtype.is_float16() || dtype.is_bfloat16(); }
 
@@ -114,6 +116,7 @@ std::string CodeGenCUDA::Prelude() const {
   if (uses_half_) text += "#include <cuda_fp16.h>\n";
   if (uses_bfloat16_) text += "#include <cuda_bf16.h>\n";
   if (uses_wmma_) text += "#include <mma.h>\n";
+  if (uses_pipeline_) text += "#include <cuda_pipeline_primitives.h>\n";
   return text;
 }
 
@@ -128,11 +131,22 @@ std::string CodeGenCUDA::ThreadIndex(const std::string& tag) {
 void CodeGenCUDA::BeginFunction(const PrimFunc& func) {
   dynamic_shared_bytes_ = 0;
   has_dynamic_shared_ = false;
+  // A barrier in a loop may follow copies that the text starts further down.
+  has_async_copies_ = false;
+  PostOrderVisit(func->body, [this](const ObjectRef& node) {
+    const auto* attr = node.as<AttrStmtNode>();
+    if (attr != nullptr && attr->attr_key == kAsyncCopy) has_async_copies_ = true;
+  });
+  uses_pipeline_ = uses_pipeline_ || has_async_copies_;
   CollectFragments(func);
 }
 
 void CodeGenCUDA::StorageSync(const std::string& scope) {
   if (scope == "shared" || scope == "shared.dyn") {
+    if (has_async_copies_) {
+      Line("__pipeline_commit();");
+      Line("__pipeline_wait_prior(0);");
+    }
     Line("__syncthreads();");
   } else if (scope == "warp") {
     Line("__syncwarp();");
@@ -298,6 +312,34 @@ void CodeGenCUDA::PrepareVector(const PrimExpr& value) {
     CopyWide(name, from, element, load->dtype.lanes());
     wide_loads_[load] = name;
   }
+}
+
+bool CodeGenCUDA::Attribute(const AttrStmtNode* op) {
+  if (op->attr_key != kAsyncCopy) return false;
+  bool outer = async_copies_;
+  async_copies_ = true;
+  VisitStmt(op->body);
+  async_copies_ = outer;
+  return true;
+}
+
+void CodeGenCUDA::VisitStmt_(const BufferStoreNode* op) {
+  const auto* load = op->value.as<BufferLoadNode>();
+  if (async_copies_ && load && StorageRankOf(ScopeOf(op->buffer->data)) == StorageRank::kShared &&
+      StorageRankOf(ScopeOf(load->buffer->data)) == StorageRank::kGlobal) {
+    DataType dtype = op->value.dtype();
+    DataType element = dtype.element_of();
+    int bytes = dtype.lanes() * dtype.bytes();
+    PrimExpr to = WidePlace(op->buffer, op->indices, dtype);
+    PrimExpr from = WidePlace(load->buffer, load->indices, dtype);
+    if (to.defined() && from.defined() && (bytes == 4 || bytes == 8 || bytes == 16)) {
+      Line("__pipeline_memcpy_async(" + Pointer(op->buffer->data, element) + " + " + Print(to) +
+           ", " + Pointer(load->buffer->data, element) + " + " + Print(from) + ", " +
+           std::to_string(bytes) + ");");
+      return;
+    }
+  }
+  CodeGenC::VisitStmt_(op);
 }
 
 bool CodeGenCUDA::StoreWide(const BufferStoreNode* op, const RampNode* ramp) {

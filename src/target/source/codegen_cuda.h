@@ -21,6 +21,9 @@ namespace codegen {
  * and place allow. The place within the buffer is proved to be aligned; the buffer itself is taken
  * to be, as our allocator aligns to 256 bytes, so a view that starts in the middle of an array must
  * start at a multiple of the vector.
+ *
+ * In loops with the pragma "async_copy", wide copies from global to shared memory bypass registers
+ * and end at the next barrier, so that work between the two hides their latency.
  */
 class CodeGenCUDA final : public CodeGenC {
  public:
@@ -46,6 +49,9 @@ class CodeGenCUDA final : public CodeGenC {
   std::string MathCall(const std::string& name, DataType dtype,
                        const std::vector<std::string>& args) final;
   void PrepareVector(const PrimExpr& value) final;
+  bool Attribute(const tir::AttrStmtNode* op) final;
+  void VisitStmt_(const tir::BufferStoreNode* op) final;
+  using CodeGenC::VisitStmt_;
   bool StoreWide(const tir::BufferStoreNode* op, const tir::RampNode* place) final;
 
   /*! \brief Position, in scalars, of neighbours that one access may move; undefined if none may. */
@@ -74,6 +80,11 @@ class CodeGenCUDA final : public CodeGenC {
   mutable bool uses_half_ = false;
   mutable bool uses_bfloat16_ = false;
   bool uses_wmma_ = false;
+  bool uses_pipeline_ = false;
+  /*! \brief Whether copies from global to shared memory need not wait for their end. */
+  bool async_copies_ = false;
+  /*! \brief Whether such copies were started in the present function. */
+  bool has_async_copies_ = false;
 };
 
 }  // namespace codegen
