@@ -318,7 +318,9 @@ void CodeGenC::VisitStmt_(const EvaluateNode* op) {
   auto evaluate = [&] {
     std::string text = Print(op->value);
     if (text.empty()) return;
-    bool is_value = !op->value.dtype().is_void() && op->value.as<CallNode>() == nullptr;
+    // A call that took lines of its own leaves the name of its value.
+    bool is_name = Identifier(text) == text;
+    bool is_value = !op->value.dtype().is_void() && (is_name || !op->value.as<CallNode>());
     Line((is_value ? "(void)" : "") + text + ";");
   };
   if (op->value.dtype().is_vector()) {

@@ -179,6 +179,21 @@ def test_a_function_named_like_a_word_of_c_is_refused():
         tvm.build(scaled(5, "double", 2.0), target="c")
 
 
+def test_a_host_in_c_launches_kernels():
+    A = te.placeholder((300,), name="A")
+    B = te.compute((300,), lambda i: A[i] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    block, thread = s[B].split(B.op.axis[0], factor=64)
+    s[B].bind(block, te.thread_axis("blockIdx.x"))
+    s[B].bind(thread, te.thread_axis("threadIdx.x"))
+    target = tvm.target.emulated("cuda -arch=sm_80").with_host("c")
+    mod = tvm.build(s, [A, B], target=target, name="f")
+    assert mod.type_key == "c" and len(mod.imported_modules) == 1
+    assert_clean(mod.get_source())
+    a = np.arange(300, dtype="float32")
+    np.testing.assert_array_equal(run(mod["f"], a, np.zeros_like(a)), a + 1)
+
+
 def test_a_loop_bound_to_gpu_threads_is_refused():
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i], name="B")

@@ -216,6 +216,24 @@ def test_integer_and_float_operators_compile():
     assert "(int)threadIdx.x) % 8" not in source and "& 7" in source
 
 
+def test_copies_to_shared_memory_may_end_at_the_next_barrier():
+    a, b = memory("A", "float32", 256), memory("B", "float32", 256)
+    tile = memory("tile", "float32", 128, "shared")
+
+    def body(tx, bx):
+        sync = tir.Evaluate(tir.Call("int32", "tir.tvm_storage_sync", [tir.StringImm("shared")]))
+        place = tir.Ramp(tx * 4, 1, 4)
+        copy = store(tile, load(a, tir.Ramp(bx * 128 + tx * 4, 1, 4)), place)
+        copy = tir.AttrStmt(tx, "pragma_async_copy", tir.const(1, "int32"), copy)
+        steps = [copy, sync, store(b, load(tile, 127 - tx), bx * 32 + tx)]
+        return tir.Allocate(tile.data, "float32", [128], True, tir.SeqStmt(steps))
+
+    source = build(kernel([a, b], body)).get_source()
+    assert re.search(r"__pipeline_memcpy_async\(tile \+ .*, 16\);", source)
+    wait = source.index("__pipeline_wait_prior(0);")
+    assert source.index("__pipeline_commit();") < wait < source.index("__syncthreads();")
+
+
 def fragment_call(name, *args):
     return tir.Evaluate(tir.Call("handle", f"tir.{name}", list(args)))
 
