@@ -1,0 +1,21 @@
+"""Hand-written schedules for GPUs: the programs the searches are measured against."""
+
+from .conv2d_nhwc_tensorcore import conv2d_nhwc_tensorcore, schedule_conv2d_nhwc_tensorcore
+from .conv2d_nhwc_winograd import (
+    conv2d_nhwc_winograd_direct,
+    conv2d_nhwc_winograd_direct_without_weight_transform,
+    schedule_conv2d_nhwc_winograd_direct,
+    schedule_conv2d_nhwc_winograd_direct_without_weight_transform,
+    winograd_weight_transform,
+)
+from .conv2d_transpose import conv2d_transpose_nchw, schedule_conv2d_transpose_nchw
+from .gemm import GemmTile, matmul, schedule_matmul, schedule_matmul_tensorcore
+from .injective import schedule_injective, schedule_injective_from_existing
+from .reduction import schedule_reduce
+from .softmax import schedule_softmax
+from .tensor_intrin import (
+    intrin_wmma_gemm,
+    intrin_wmma_load_matrix_A,
+    intrin_wmma_load_matrix_W,
+    intrin_wmma_store_matrix,
+)
