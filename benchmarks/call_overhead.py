@@ -1,4 +1,4 @@
-"""What the border between Python and C++ costs: import, calls, fields.
+"""What the border between Python and C++ costs: import, calls, fields; and a parallel region.
 
     python benchmarks/call_overhead.py --json call_overhead.json
 
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tvm
+from tvm import te
 
 REPEATS = 15
 CALLS = 20_000
@@ -38,6 +39,35 @@ def import_microseconds(package: str) -> float:
     return statistics.median(runs) * 1e6
 
 
+def microseconds_in_cpp(func: object, *args: object) -> float:
+    """Median over repeats of the time of one call, made in a loop in C++."""
+    evaluator = tvm.get_global_func("runtime.TimeEvaluator")
+    seconds = evaluator(func, tvm.cpu(), CALLS, REPEATS, 0.0, 1, 0.0, 1, 0, None)(*args)
+    return statistics.median(seconds) * 1e6
+
+
+def two_elements(parallel: bool) -> object:
+    """A compiled function that stores two numbers, by two threads or by one."""
+    a = te.placeholder((2,), name="a")
+    b = te.compute((2,), lambda i: a[i] + 1.0, name="b")
+    schedule = te.create_schedule(b.op)
+    if parallel:
+        schedule[b].parallel(b.op.axis[0])
+    return tvm.build(schedule, [a, b], "llvm", name="two")["two"]
+
+
+def fork_join_microseconds() -> float:
+    """What a parallel region at two threads adds to a call, while the threads are busy."""
+    tvm.runtime.config_threadpool(2)
+    arrays = (tvm.nd.empty((2,)), tvm.nd.empty((2,)))
+    try:
+        with_region = microseconds_in_cpp(two_elements(parallel=True), *arrays)
+        without = microseconds_in_cpp(two_elements(parallel=False), *arrays)
+    finally:
+        tvm.runtime.config_threadpool()
+    return with_region - without
+
+
 def measure() -> dict[str, tuple[float, float | None]]:
     """Microseconds and, where the project promises one, the limit."""
     no_arguments = tvm.get_global_func("runtime.NumThreads")
@@ -52,7 +82,9 @@ def measure() -> dict[str, tuple[float, float | None]]:
         "Python function call": (microseconds(lambda: None), None),
         "packed call, no arguments": (microseconds(lambda: no_arguments()), 2.0),
         "packed call, object and int": (microseconds(lambda: get_item(array, 1)), 2.0),
+        "Python callback from C++": (microseconds_in_cpp(callback, 1), 2.0),
         "packed call into Python and back": (microseconds(lambda: callback(1)), None),
+        "fork-join of two busy threads": (fork_join_microseconds(), 1.0),
         "field of an object": (microseconds(lambda: literal.value), None),
     }
 

@@ -7,7 +7,10 @@ find_package(pybind11 CONFIG REQUIRED HINTS "${TVM_PYBIND11_DIR}")
 file(GLOB TVM_BINDING_SOURCES CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/bindings/*.cc")
 if(TVM_BINDING_SOURCES)
   pybind11_add_module(_core NO_EXTRAS ${TVM_BINDING_SOURCES})
-  target_link_libraries(_core PRIVATE tvm tvm_runtime)
+  # The compiler library is loaded by the package, if it is there: a machine that only runs
+  # compiled programs needs libtvm_runtime.
+  target_link_libraries(_core PRIVATE tvm_runtime ${CMAKE_DL_LIBS})
+  add_dependencies(_core tvm)
   if(TVM_SANITIZE)
     # A package of its own, so that the sources' one keeps its module.
     add_custom_target(sanitized_package ALL COMMAND "${CMAKE_COMMAND}" -E copy_directory

@@ -8,7 +8,6 @@ from typing import Any
 from . import _ffi, error, runtime
 from ._ffi import __version__, get_global_func, register_error, register_func, register_object
 from .error import TVMError
-from .ir import IRModule
 from .runtime import (
     DataType,
     Device,
@@ -25,7 +24,11 @@ from .runtime import (
 )
 from .runtime import ndarray as nd
 
-from . import instrument, ir, testing, transform  # isort: skip
+from . import testing  # isort: skip
+
+if not _ffi.base._RUNTIME_ONLY:
+    from . import instrument, ir, transform  # isort: skip
+    from .ir import IRModule
 
 __all__ = [
     "DataType",
@@ -67,6 +70,7 @@ _LAZY_PACKAGES = frozenset(
         "driver",
         "felix",
         "relax",
+        "support",
         "target",
         "te",
         "tir",
@@ -77,6 +81,12 @@ _LAZY_NAMES = {"build": "driver", "lower": "driver"}
 
 
 def __getattr__(name: str) -> Any:
+    compiler = {*_LAZY_PACKAGES, *_LAZY_NAMES, *__all__} - {"support"}
+    if _ffi.base._RUNTIME_ONLY and name in compiler:
+        raise AttributeError(
+            f"tvm.{name} needs the compiler, and only the runtime library is here; compile on a "
+            "machine that has libtvm and load the exported library with tvm.runtime.load_module"
+        )
     if name in _LAZY_PACKAGES:
         return importlib.import_module(f"tvm.{name}")
     if name in _LAZY_NAMES:

@@ -1,6 +1,8 @@
 #include <tvm/runtime/container.h>
+#include <tvm/runtime/container/bytes.h>
 
 #include "bindings.h"
+#include "runtime/backtrace.h"
 
 namespace tvm {
 namespace bindings {
@@ -241,11 +243,12 @@ Any FromPython(PyObject* value) {
     if (const char* text = PyUnicode_AsUTF8AndSize(value, &size)) {
       return Any(String(std::string(text, static_cast<size_t>(size))));
     }
-    // Text that came from bytes that are not UTF-8 goes back to the same bytes.
+    // Text made of bytes that are not UTF-8, such as a file name, goes back to the same bytes.
     PyErr_Clear();
     PyRef bytes(PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape"));
     if (!bytes) throw PythonErrorSet();
-    return FromPython(bytes.get());
+    return Any(String(std::string(PyBytes_AS_STRING(bytes.get()),
+                                  static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())))));
   }
   if (IsHandle(value)) {
     Object* object = HandleOf(value);
@@ -260,8 +263,12 @@ Any FromPython(PyObject* value) {
   if (PyDict_Check(value)) return FromDict(value);
   if (PyFunction_Check(value) || PyMethod_Check(value)) return Any(WrapCallable(value));
   if (PyBytes_Check(value)) {
-    return Any(String(
-        std::string(PyBytes_AS_STRING(value), static_cast<size_t>(PyBytes_GET_SIZE(value)))));
+    return Any(
+        Bytes(std::string(PyBytes_AS_STRING(value), static_cast<size_t>(PyBytes_GET_SIZE(value)))));
+  }
+  if (PyByteArray_Check(value)) {
+    return Any(Bytes(std::string(PyByteArray_AS_STRING(value),
+                                 static_cast<size_t>(PyByteArray_GET_SIZE(value)))));
   }
   return FromOther(value);
 }
@@ -314,16 +321,33 @@ Error TakePythonError() {
   if (traceback != nullptr) PyException_SetTraceback(exception, traceback);
   std::string kind = reinterpret_cast<PyTypeObject*>(type)->tp_name;
   kind = kind.substr(kind.rfind('.') + 1);
-  Error error(kind, TextOf(exception), InnermostFrame(traceback),
+  Error error(kind, TextOf(exception),
+              InnermostFrame(traceback) + "\n" + runtime::CaptureBacktrace(),
               std::make_shared<PythonOrigin>(exception));
   Py_XDECREF(type);
   Py_XDECREF(traceback);
   return error;
 }
 
+namespace {
+// Text that Python prints below the exception (from 3.11 on), and keeps in __notes__.
+void AddNote(PyObject* exception, const std::string& text) {
+  PyRef notes(PyObject_GetAttrString(exception, "__notes__"));
+  PyErr_Clear();
+  PyRef list(notes && PyList_Check(notes.get()) ? Py_NewRef(notes.get()) : PyList_New(0));
+  PyRef note(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  if (list && note && PyList_Append(list.get(), note.get()) == 0) {
+    PyObject_SetAttrString(exception, "__notes__", list.get());
+  }
+  // An exception that takes no attributes goes on without the note.
+  PyErr_Clear();
+}
+}  // namespace
+
 void SetPythonError(const Error& error) {
   if (error.origin() != nullptr) {
     PyObject* exception = static_cast<PythonOrigin*>(error.origin().get())->exception;
+    AddNote(exception, "Raised in a Python function that C++ called, at " + error.backtrace());
     Py_INCREF(exception);
     PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(exception))), exception,
                   PyException_GetTraceback(exception));

@@ -1,4 +1,6 @@
+#include <dlfcn.h>
 #include <pybind11/pybind11.h>
+#include <tvm/runtime/container.h>
 #include <tvm/runtime/registry.h>
 
 #include "bindings.h"
@@ -100,6 +102,14 @@ PYBIND11_MODULE(_core, m) {
   m.attr("object_classes") = py::handle(classes.object_classes);
   m.attr("errors") = py::handle(classes.errors);
 
+  // The libraries found this way register what they have; nothing is looked up in them by symbol.
+  m.def("load_library", [](const std::string& path) {
+    Guarded([&] {
+      TVM_CHECK(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr, RuntimeError)
+          << "the library cannot be loaded: " << dlerror();
+      return NewNone();
+    });
+  });
   m.def("set_classes", [](py::object device, py::object data_type, py::object numpy_generic,
                           py::object numpy_dtype) {
     PythonClasses& to = Classes();

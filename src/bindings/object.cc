@@ -1,6 +1,7 @@
-#include <tvm/node/reflection.h>
-#include <tvm/node/repr_printer.h>
+#include <tvm/runtime/container/bytes.h>
+#include <tvm/runtime/registry.h>
 
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,16 @@ PythonClasses& Classes() {
 namespace {
 
 // ---- fields as attributes ---------------------------------------------------------------------
+
+// Fields belong to the compiler library, which is asked through the registry: with the runtime
+// library alone there are none, and the same bindings serve.
+const std::vector<FieldInfo>& FieldsOf(const runtime::TypeInfo* type) {
+  static const std::vector<FieldInfo> none;
+  if (type->reflection == nullptr) return none;
+  static const PackedFunc table = Registry::Require("node.FieldTable");
+  const void* fields = table(String(type->key)).cast<void*>();
+  return fields == nullptr ? none : *static_cast<const std::vector<FieldInfo>*>(fields);
+}
 
 struct PyField {
   PyObject_HEAD const FieldInfo* field;
@@ -92,7 +103,11 @@ PyObject* ObjectRepr(PyObject* self) {
   const Object* object = HandleOf(self);
   if (object == nullptr) return PyUnicode_FromFormat("<%s without handle>", Py_TYPE(self)->tp_name);
   return Guard<PyObject*>(nullptr, [&] {
-    std::string text = AsRepr(Any(GetRef<ObjectRef>(object)));
+    const PackedFunc* as_repr = Registry::Get("node.AsRepr");
+    if (as_repr == nullptr) {
+      return PyUnicode_FromFormat("<%s at %p>", object->GetTypeKey().c_str(), object);
+    }
+    std::string text = (*as_repr)(GetRef<ObjectRef>(object));
     return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   });
 }
@@ -114,13 +129,14 @@ PyObject* ObjectGetAttr(PyObject* self, PyObject* name) {
   if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   const Object* object = HandleOf(self);
   if (object == nullptr) return nullptr;
-  const NodeReflection* reflection = object->type_info()->reflection;
-  const char* text = reflection == nullptr ? nullptr : PyUnicode_AsUTF8(name);
+  const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) return nullptr;
-  const FieldInfo* field = reflection->Find(text);
-  if (field == nullptr) return nullptr;
-  PyErr_Clear();
-  return ReadField(object, *field);
+  for (const FieldInfo& field : FieldsOf(object->type_info())) {
+    if (std::strcmp(field.name, text) != 0) continue;
+    PyErr_Clear();
+    return ReadField(object, field);
+  }
+  return nullptr;
 }
 
 PyObject* ObjectSameAs(PyObject* self, PyObject* other) {
@@ -164,8 +180,8 @@ PyObject* ObjectDir(PyObject* self, PyObject*) {
   PyObject* names =
       PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self);
   if (names == nullptr || object == nullptr) return names;
-  for (const std::string& name : ListFieldNames(object)) {
-    PyObject* text = PyUnicode_FromString(name.c_str());
+  for (const FieldInfo& field : FieldsOf(object->type_info())) {
+    PyObject* text = PyUnicode_FromString(field.name);
     if (text == nullptr || PyList_Append(names, text) != 0) {
       Py_XDECREF(text);
       Py_DECREF(names);
@@ -255,6 +271,9 @@ PyTypeObject* ClassOf(const runtime::TypeInfo* type) {
 PyObject* WrapObject(const Object* object) {
   if (object->IsInstance<StringObj>()) {
     const std::string& text = static_cast<const StringObj*>(object)->data;
+    if (object->IsInstance<BytesObj>()) {
+      return PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+    }
     return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
                                 "surrogateescape");
   }
@@ -287,8 +306,8 @@ void RegisterObjectClass(PyObject* type_key, PyObject* cls) {
   const char* key = PyUnicode_AsUTF8(type_key);
   if (key == nullptr) throw PythonErrorSet();
   const runtime::TypeInfo* type = runtime::TypeInfo::Find(key);
-  if (type == nullptr || type->reflection == nullptr) return;
-  for (const FieldInfo& field : type->reflection->fields()) {
+  if (type == nullptr) return;
+  for (const FieldInfo& field : FieldsOf(type)) {
     // What the class or its bases define under the name has precedence.
     PyObject* existing = PyObject_GetAttrString(cls, field.name);
     if (existing != nullptr) {

@@ -130,6 +130,14 @@ TVM_REGISTER_GLOBAL("node.ListFieldTypes").set_body_typed([](std::string type_ke
   return types;
 });
 
+/*! \brief The fields of a type as const std::vector<FieldInfo>*, null for types without. */
+TVM_REGISTER_GLOBAL("node.FieldTable").set_body_typed([](std::string type_key) {
+  const TypeInfo* type = TypeInfo::Find(type_key);
+  const NodeReflection* reflection = type == nullptr ? nullptr : type->reflection;
+  const std::vector<FieldInfo>* fields = reflection == nullptr ? nullptr : &reflection->fields();
+  return const_cast<void*>(static_cast<const void*>(fields));
+});
+
 TVM_REGISTER_GLOBAL("node.CopyNode").set_body_typed([](ObjectRef node) { return CopyNode(node); });
 
 }  // namespace tvm

@@ -1,4 +1,5 @@
 #include <tvm/runtime/data_type.h>
+#include <tvm/runtime/registry.h>
 
 #include <charconv>
 #include <map>
@@ -24,6 +25,50 @@ constexpr Prefix kPrefixes[] = {
     {"handle", DataType::kHandle, 64}, {"bool", DataType::kUInt, 1},
 };
 
+/*! \brief Names that users give to numbers. */
+class NameTable {
+ public:
+  NameTable(const char* what, int first, int last) : what_(what), first_(first), last_(last) {}
+  void Add(const std::string& name, int number) {
+    TVM_CHECK(number >= first_ && number <= last_, ValueError)
+        << what_ << " \"" << name << "\": the number must be from " << first_ << " to " << last_
+        << ", got " << number;
+    std::lock_guard lock(mutex_);
+    auto [by_name, new_name] = numbers_.emplace(name, number);
+    auto [by_number, new_number] = names_.emplace(number, name);
+    const bool same = by_name->second == number && by_number->second == name;
+    if (!same && new_name) numbers_.erase(name);
+    if (!same && new_number) names_.erase(number);
+    TVM_CHECK(same, ValueError) << what_ << " \"" << name << "\" cannot be number " << number
+                                << ": the name or the number is taken";
+  }
+  /*! \brief The name, which lives as long as the process, or null. */
+  const char* NameOf(int number) {
+    std::lock_guard lock(mutex_);
+    auto entry = names_.find(number);
+    return entry == names_.end() ? nullptr : entry->second.c_str();
+  }
+  int Require(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    auto entry = numbers_.find(name);
+    TVM_CHECK(entry != numbers_.end(), ValueError) << what_ << " \"" << name << "\" is not known";
+    return entry->second;
+  }
+
+ private:
+  const char* what_;
+  const int first_, last_;
+  std::mutex mutex_;
+  std::map<std::string, int> numbers_;
+  std::map<int, std::string> names_;
+};
+
+// Codes that neither DLPack nor we use.
+NameTable& CustomTypes() {
+  static auto* table = new NameTable("custom data type", 129, 255);
+  return *table;
+}
+
 [[noreturn]] void ThrowBadType(const std::string& text) {
   TVM_FATAL(ValueError) << "DataType: cannot read \"" << text
                         << "\"; expected a kind (int, uint, float, bfloat, bool, handle), bits and "
@@ -34,6 +79,13 @@ constexpr Prefix kPrefixes[] = {
 
 DataType DataType::FromString(const std::string& text) {
   if (text.empty() || text == "void") return DataType::Void();
+  if (text.compare(0, 7, "custom[") == 0) {
+    // "custom[posit]32x4": the rest is read like that of an integer type.
+    const size_t close = text.find(']');
+    if (close == std::string::npos) ThrowBadType(text);
+    const DataType like = FromString("int" + text.substr(close + 1));
+    return DataType(CustomTypes().Require(text.substr(7, close - 7)), like.bits(), like.lanes());
+  }
   for (const Prefix& prefix : kPrefixes) {
     std::string_view kind(prefix.text);
     if (text.compare(0, kind.size(), kind) != 0) continue;
@@ -42,7 +94,7 @@ DataType DataType::FromString(const std::string& text) {
     int bits = prefix.default_bits;
     int lanes = 1;
     if (at != end && *at >= '0' && *at <= '9') {
-      if (kind == "bool") ThrowBadType(text);
+      if (kind == std::string_view("bool")) ThrowBadType(text);
       auto parsed = std::from_chars(at, end, bits);
       if (parsed.ec != std::errc()) ThrowBadType(text);
       at = parsed.ptr;
@@ -66,6 +118,8 @@ std::string DataType::ToString() const {
   } else if (code() == kHandle) {
     text = "handle";
     if (bits() != 64) text += std::to_string(bits());
+  } else if (const char* custom = code() > kBFloat ? CustomTypes().NameOf(code()) : nullptr) {
+    text = "custom[" + std::string(custom) + "]" + std::to_string(bits());
   } else {
     static constexpr const char* kNames[] = {"int", "uint", "float", "handle", "bfloat"};
     ICHECK(code() <= kBFloat) << "unknown type code " << code();
@@ -133,6 +187,21 @@ void RegisterDeviceName(int device_type, const std::string& name) {
   TVM_CHECK(inserted || it->second == name, ValueError)
       << "device " << name << ": number " << device_type << " is taken by " << it->second;
 }
+
+TVM_REGISTER_GLOBAL("runtime._datatype_register").set_body_typed([](std::string name, int code) {
+  CustomTypes().Add(name, code);
+});
+TVM_REGISTER_GLOBAL("runtime._datatype_get_type_code").set_body_typed([](std::string name) {
+  return CustomTypes().Require(name);
+});
+TVM_REGISTER_GLOBAL("runtime._datatype_get_type_name").set_body_typed([](int code) {
+  const char* name = CustomTypes().NameOf(code);
+  TVM_CHECK(name != nullptr, ValueError) << "no custom data type has code " << code;
+  return String(name);
+});
+TVM_REGISTER_GLOBAL("runtime._datatype_get_type_registered").set_body_typed([](int code) {
+  return CustomTypes().NameOf(code) != nullptr;
+});
 
 }  // namespace runtime
 }  // namespace tvm

@@ -30,15 +30,18 @@ class OpenLibraries {
     SetContext(handle, context.get());
     return handle;
   }
-  void Close(void* handle, ModuleNode* module) {
+  void Close(void* handle, const std::string& path, ModuleNode* module) {
     std::lock_guard lock(mutex_);
     auto& context = contexts_[handle];
     context->Detach(module);
-    if (context->empty()) {
-      SetContext(handle, nullptr);
+    dlclose(handle);
+    // Someone else may have the library open; its code then still holds functions of the context.
+    void* still_open = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (still_open != nullptr) {
+      dlclose(still_open);
+    } else if (context->empty()) {
       contexts_.erase(handle);
     }
-    dlclose(handle);
   }
 
  private:
@@ -53,16 +56,16 @@ class OpenLibraries {
 
 class LibraryModuleNode final : public ModuleNode {
  public:
-  explicit LibraryModuleNode(const std::string& path) {
+  explicit LibraryModuleNode(std::string path) : path_(std::move(path)) {
     // The library calls back into the runtime without being linked to it, so the runtime's symbols
     // must be visible to it.
     Dl_info info;
     if (dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0) {
       dlopen(info.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    handle_ = OpenLibraries::Global().Open(path, this);
+    handle_ = OpenLibraries::Global().Open(path_, this);
   }
-  ~LibraryModuleNode() override { OpenLibraries::Global().Close(handle_, this); }
+  ~LibraryModuleNode() override { OpenLibraries::Global().Close(handle_, path_, this); }
 
   const char* type_key() const override { return "library"; }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
@@ -78,12 +81,11 @@ class LibraryModuleNode final : public ModuleNode {
   }
   String GetFormat() override { return "so"; }
   /*! \brief The modules that travel inside the library, null for a library without any. */
-  const char* Imports() const {
-    return static_cast<const char*>(dlsym(handle_, kModuleImports));
-  }
+  const char* Imports() const { return static_cast<const char*>(dlsym(handle_, kModuleImports)); }
   TVM_DECLARE_OBJECT(LibraryModuleNode, ModuleNode, "runtime.LibraryModule");
 
  private:
+  std::string path_;
   void* handle_ = nullptr;
 };
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include "backtrace.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -51,7 +53,10 @@ Error::Error(std::string kind, std::string message, std::string backtrace,
 }
 
 ErrorBuilder::~ErrorBuilder() noexcept(false) {
-  throw Error(kind_, stream_.str(), std::string(ShortPath(file_)) + ":" + std::to_string(line_));
+  std::string place = std::string(ShortPath(file_)) + ":" + std::to_string(line_);
+  // A search raises and catches these by the thousand.
+  const bool expected = std::strcmp(kind_, "ScheduleError") == 0;
+  throw Error(kind_, stream_.str(), expected ? place : place + "\n" + CaptureBacktrace());
 }
 
 LogBuilder::LogBuilder(const char* severity, const char* file, int line) {

@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <tvm/runtime/container/bytes.h>
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
@@ -64,12 +65,20 @@ class CFunctionObj final : public PackedFuncObj {
   void CallPacked(Args args, RetValue* ret) const override {
     CArguments values(args);
     TVMAny result{kTVMNull, 0, {0}};
-    if (function_(values.data(), args.size(), &result) != 0) ThrowLastError();
+    if (function_(values.data(), args.size(), &result) != 0) ThrowFailure();
     SetResult(result, ret);
   }
   using _Self = CFunctionObj;
 
  private:
+  [[noreturn]] void ThrowFailure() const {
+    const Error error = TakeLastError();
+    throw Error(error.kind(), error.message(),
+                error.backtrace() + (error.backtrace().empty() ? "" : "\n") +
+                    "  compiled function " + name_.str(),
+                error.origin());
+  }
+
   String name_;
   TVMPackedCFunc function_;
   ObjectRef owner_;
@@ -165,6 +174,11 @@ TVM_REGISTER_GLOBAL("runtime.ModuleGetImport").set_body_typed([](Module mod, int
   return mod->imports()[static_cast<size_t>(index)];
 });
 
+/*! \brief A module and its imports as bytes, for a linker to put under kModuleImports. */
+TVM_REGISTER_GLOBAL("runtime.ModuleSerializeTree").set_body_typed([](Module mod) {
+  return Bytes(SerializeModuleTree(mod));
+});
+
 TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](String path, String format) {
   return Module::LoadFromFile(path, format);
 });
@@ -176,6 +190,13 @@ TVM_REGISTER_GLOBAL("runtime.ModuleSaveToFile")
 TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
   if (target == "cpu" || target == "llvm" || target == "c" || target == "stackvm") return true;
   return Registry::Get("device_api." + target) != nullptr;
+});
+
+/*! \brief A module as its own bytes, without imports; the inverse of LoadFromBinary. */
+TVM_REGISTER_GLOBAL("runtime.ModuleSaveToBinary").set_body_typed([](Module mod) {
+  ByteWriter writer;
+  mod->SaveToBinary(&writer);
+  return Bytes(std::move(writer.bytes));
 });
 
 /*! \brief Path of the shared library this function is in. */

@@ -21,22 +21,31 @@ void ModuleContext::Attach(ModuleNode* module) {
 void ModuleContext::Detach(ModuleNode* module) {
   std::lock_guard lock(mutex_);
   modules_.erase(std::remove(modules_.begin(), modules_.end(), module), modules_.end());
-  // What was found may belong to an import of this module.
-  found_.clear();
 }
 
 const PackedFuncObj* ModuleContext::Find(const std::string& name) {
   std::lock_guard lock(mutex_);
   auto known = found_.find(name);
   if (known != found_.end()) return known->second.get();
+  // Compiled code remembers the handle, so whatever is found is kept as long as the code: an import
+  // whose module is gone, and a global function that was replaced.
+  return found_.emplace(name, Search(name)).first->second.get();
+}
+
+PackedFunc ModuleContext::Search(const std::string& name) const {
   for (ModuleNode* module : modules_) {
     for (const Module& import : module->imports()) {
       PackedFunc function = import.GetFunction(name, true);
-      if (function.defined()) return found_.emplace(name, std::move(function)).first->second.get();
+      if (function.defined()) return function;
     }
   }
-  // Not remembered, since a global function may be replaced.
-  return Registry::Require(name).get();
+  // A library may hold the functions of modules that were linked into it.
+  for (ModuleNode* module : modules_) {
+    // Without an owner: a function that held its own module would keep it forever.
+    PackedFunc function = module->GetFunction(name, nullptr);
+    if (function.defined()) return function;
+  }
+  return Registry::Require(name);
 }
 
 }  // namespace runtime

@@ -26,6 +26,7 @@ class TreeWriter {
  public:
   std::string Write(const Module& root) {
     Visit(root.get());
+    CheckAcyclic();
     ByteWriter writer;
     writer.Raw(kMagic.data(), kMagic.size());
     writer.Word(static_cast<int64_t>(entries_.size()));
@@ -64,6 +65,25 @@ class TreeWriter {
       entries_.back().bytes = std::move(writer.bytes);
     }
     return position;
+  }
+
+  // Merging what is linked can close a circle: a network imported by one kernel's module brings
+  // its own kernels.
+  void CheckAcyclic() const {
+    std::vector<char> state(entries_.size(), 0);
+    std::function<void(size_t)> visit = [&](size_t at) {
+      state[at] = 1;
+      for (int64_t import : entries_[at].imports) {
+        const auto next = static_cast<size_t>(import);
+        TVM_CHECK(state[next] != 1, ValueError)
+            << "export_library: a module of kind \"" << entries_[at].type_key
+            << "\" is imported by compiled code and imports compiled code, which one library "
+            << "cannot hold; export it as a library of its own";
+        if (state[next] == 0) visit(next);
+      }
+      state[at] = 2;
+    };
+    visit(0);
   }
 
   std::vector<Entry> entries_;

@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <tvm/runtime/container/array.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/threading_backend.h>
@@ -17,11 +18,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "cpu_affinity.h"
 #include "runtime_base.h"
 
 namespace tvm {
@@ -59,8 +62,18 @@ class Region {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int num_threads) : num_threads_(num_threads) {
-    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this] { WorkerLoop(); });
+  /*! \param binding Processors of each thread; empty for none. The caller binds itself. */
+  explicit ThreadPool(int num_threads, const std::vector<std::vector<int>>& binding = {})
+      : num_threads_(num_threads) {
+    for (int i = 1; i < num_threads; ++i) {
+      std::vector<int> cpus = binding.empty() ? std::vector<int>() : binding[i];
+      workers_.emplace_back([this, cpus = std::move(cpus)] {
+        // The plan was checked, so this fails only if processors were taken away meanwhile; the
+        // thread then runs wherever it may.
+        if (!cpus.empty()) GuardedCall([&cpus] { BindThisThread(cpus); });
+        WorkerLoop();
+      });
+    }
   }
 
   ~ThreadPool() {
@@ -183,7 +196,15 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-int DefaultNumThreads() {
+AffinityMode DefaultMode() {
+  const char* text = std::getenv("TVM_BIND_THREADS");
+  if (text == nullptr || std::strcmp(text, "0") == 0) return AffinityMode::kNone;
+  TVM_CHECK(std::strcmp(text, "1") == 0, ValueError)
+      << "TVM_BIND_THREADS: expected 0 or 1, got \"" << text << '"';
+  return AffinityMode::kBig;
+}
+
+int DefaultNumThreads(AffinityMode mode, const std::vector<int>& cpus) {
   if (const char* text = std::getenv("TVM_NUM_THREADS")) {
     char* end = nullptr;
     long n = std::strtol(text, &end, 10);
@@ -191,14 +212,31 @@ int DefaultNumThreads() {
         << "TVM_NUM_THREADS: expected a number from 1 to 1024, got \"" << text << '"';
     return static_cast<int>(n);
   }
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return DefaultThreadsOf(mode, cpus);
 }
 
 std::mutex config_mutex;
 std::atomic<ThreadPool*> current_pool{nullptr};
-int configured_threads = 0;
+struct PoolConfig {
+  int threads = 0;
+  AffinityMode mode = AffinityMode::kNone;
+  std::vector<int> cpus;
+};
+PoolConfig config;
+// Where the caller of Configure could run before it was first bound.
+std::vector<int> unbound_cpus;
+
+// With config_mutex held.
+ThreadPool* MakePool() {
+  const AffinityMode mode = config.mode == AffinityMode::kNone ? DefaultMode() : config.mode;
+  const int threads = config.threads > 0 ? config.threads : DefaultNumThreads(mode, config.cpus);
+  const auto binding = PlanAffinity(mode, threads, config.cpus);
+  if (!binding.empty()) {
+    if (unbound_cpus.empty()) unbound_cpus = AllowedCpus();
+    BindThisThread(binding[0]);
+  }
+  return new ThreadPool(threads, binding);
+}
 
 ThreadPool& Pool() {
   if (ThreadPool* pool = current_pool.load(std::memory_order_acquire)) return *pool;
@@ -213,7 +251,7 @@ ThreadPool& Pool() {
                        config_mutex.unlock();
                      });
   ICHECK_EQ(at_fork, 0);
-  auto* pool = new ThreadPool(configured_threads > 0 ? configured_threads : DefaultNumThreads());
+  ThreadPool* pool = MakePool();
   current_pool.store(pool, std::memory_order_release);
   return *pool;
 }
@@ -222,13 +260,20 @@ ThreadPool& Pool() {
 
 int MaxConcurrency() { return in_region ? 1 : Pool().num_threads(); }
 
-void Configure(int num_threads) {
+void Configure(int num_threads, AffinityMode mode, std::vector<int> cpus) {
   TVM_CHECK(num_threads >= 0 && num_threads <= 1024, ValueError)
       << "config_threadpool: expected 0 to 1024 threads, got " << num_threads;
   TVM_CHECK(!in_region, RuntimeError) << "config_threadpool: called from inside a parallel region";
   std::lock_guard lock(config_mutex);
-  configured_threads = num_threads;
+  if (!unbound_cpus.empty()) {
+    BindThisThread(unbound_cpus);
+    unbound_cpus.clear();
+  }
+  // Wrong processors are refused here rather than when the pool is first used.
+  PlanAffinity(mode, 1, cpus);
+  config = {num_threads, mode, std::move(cpus)};
   delete current_pool.exchange(nullptr);
+  if (mode != AffinityMode::kNone) current_pool.store(MakePool(), std::memory_order_release);
 }
 
 void ParallelFor(int n, const std::function<void(int)>& f) {
@@ -249,11 +294,28 @@ void ParallelFor(int n, const std::function<void(int)>& f) {
 
 TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed([]() { return MaxConcurrency(); });
 
-/*! \brief (num_threads), or (affinity mode, num_threads) as TVM spells it; 0 is the default. */
+/*! \brief (threads), (affinity mode, threads) or (affinity mode, threads, processors). */
 TVM_REGISTER_GLOBAL("runtime.config_threadpool").set_body([](Args args, RetValue* ret) {
-  TVM_CHECK(args.size() == 1 || args.size() == 2, TypeError)
-      << "runtime.config_threadpool: expected 1 or 2 arguments, got " << args.size();
-  Configure(args[args.size() - 1]);
+  constexpr const char* kWhere = "runtime.config_threadpool";
+  TVM_CHECK(args.size() >= 1 && args.size() <= 3, TypeError)
+      << kWhere << ": expected 1 to 3 arguments, got " << args.size();
+  if (args.size() == 1) return Configure(ReadArg<int>(kWhere, args, 0));
+  const int number = ReadArg<int>(kWhere, args, 0);
+  TVM_CHECK(number >= -3 && number <= 1, ValueError)
+      << kWhere << ": unknown affinity mode " << number << "; 0 none, 1 big cores, -1 little "
+      << "cores, -2 one thread a given processor, -3 given processors shared by all threads";
+  std::vector<int> cpus;
+  if (args.size() == 3) {
+    for (int64_t cpu : ReadArg<Array<int64_t>>(kWhere, args, 2)) {
+      cpus.push_back(static_cast<int>(cpu));
+    }
+  }
+  Configure(ReadArg<int>(kWhere, args, 1), static_cast<AffinityMode>(number), std::move(cpus));
+});
+
+/*! \brief (n, f): f(0), ..., f(n-1) on the pool's threads, the calling one included. */
+TVM_REGISTER_GLOBAL("runtime.ParallelFor").set_body_typed([](int n, PackedFunc f) {
+  ParallelFor(n, [&f](int i) { f(i); });
 });
 
 }  // namespace threading

@@ -21,6 +21,12 @@ extern "C" {
  */
 TVM_DLL int TVMBackendGetFuncFromEnv(void* module_ctx, const char* name, TVMFunctionHandle* out);
 
+/*!
+ * \brief Make a function that is linked into the program part of the module `runtime.SystemLib`.
+ * Called by initialisers of object files on systems that cannot load libraries.
+ */
+TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char* name, void* address);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -82,11 +82,13 @@ class TVM_DLL ModuleContext {
  public:
   void Attach(ModuleNode* module);
   void Detach(ModuleNode* module);
-  /*! \brief The function, which lives as long as the module; ValueError if there is none. */
+  /*! \brief The function, which lives as long as the context; ValueError if there is none. */
   const PackedFuncObj* Find(const std::string& name);
   bool empty() const { return modules_.empty(); }
 
  private:
+  PackedFunc Search(const std::string& name) const;
+
   std::mutex mutex_;
   std::vector<ModuleNode*> modules_;
   std::unordered_map<std::string, PackedFunc> found_;

@@ -55,9 +55,9 @@ class ByteReader {
   ByteReader(std::string_view what, std::string_view data) : what_(what), data_(data) {}
 
   const char* Raw(size_t size) {
-    TVM_CHECK(size <= data_.size() - position_, ValueError)
-        << what_ << ": the data ends after " << data_.size()
-        << " bytes; the file is damaged, export it again";
+    if (size > data_.size() - position_) {
+      Refuse("the data ends after " + std::to_string(data_.size()) + " bytes");
+    }
     const char* at = data_.data() + position_;
     position_ += size;
     return at;
@@ -73,10 +73,10 @@ class ByteReader {
   /*! \brief A count of items of which each takes at least `item_bytes`. */
   size_t Count(size_t item_bytes = 1) {
     const int64_t value = Word();
-    TVM_CHECK(value >= 0 && static_cast<uint64_t>(value) <= (data_.size() - position_) / item_bytes,
-              ValueError)
-        << what_ << ": " << value << " items do not fit the data; the file is damaged, "
-        << "export it again";
+    const size_t most = (data_.size() - position_) / item_bytes;
+    if (value < 0 || static_cast<uint64_t>(value) > most) {
+      Refuse(std::to_string(value) + " items do not fit the data");
+    }
     return static_cast<size_t>(value);
   }
   std::string Text() {
@@ -95,11 +95,16 @@ class ByteReader {
   }
   /*! \brief ValueError unless the data begins with `magic` here. */
   void Expect(std::string_view magic) {
-    TVM_CHECK(data_.substr(position_, magic.size()) == magic, ValueError)
-        << what_ << ": the data does not begin with one of this version; export it again";
+    if (data_.substr(position_, magic.size()) != magic) {
+      Refuse("the data does not begin with one of this version");
+    }
     position_ += magic.size();
   }
   bool AtEnd() const { return position_ == data_.size(); }
+  /*! \brief ValueError saying what is wrong with the data. */
+  [[noreturn]] void Refuse(const std::string& problem) const {
+    TVM_FATAL(ValueError) << what_ << ": " << problem << "; the file is damaged, export it again";
+  }
 
  private:
   std::string_view what_;

@@ -8,6 +8,7 @@
 #include <tvm/runtime/c_runtime_api.h>
 
 #include <functional>
+#include <vector>
 
 namespace tvm {
 namespace runtime {
@@ -16,11 +17,29 @@ namespace threading {
 /*! \brief Threads that take part in a parallel region, the caller included. */
 TVM_DLL int MaxConcurrency();
 
+/*! \brief How threads are bound to processors. The numbers are what config_threadpool takes. */
+enum class AffinityMode : int {
+  /*! \brief The system places threads. The default, as other programs need processors too. */
+  kNone = 0,
+  /*! \brief One thread a processor, on those with the highest clock rate. */
+  kBig = 1,
+  /*! \brief One thread a processor, on those with the lowest clock rate. */
+  kLittle = -1,
+  /*! \brief One thread for each of the given processors. */
+  kOnePerSpecified = -2,
+  /*! \brief All threads share the given processors. */
+  kShareSpecified = -3,
+};
+
 /*!
  * \brief Use `num_threads` threads from now on; 0 means the default: TVM_NUM_THREADS if set, else
- * the number of processors this process may run on. Must not be called from a parallel region.
+ * the number of processors of the mode. Must not be called from a parallel region.
+ *
+ * Modes other than kNone bind the calling thread too. TVM_BIND_THREADS=1 makes kBig the mode that
+ * kNone stands for.
  */
-TVM_DLL void Configure(int num_threads);
+TVM_DLL void Configure(int num_threads, AffinityMode mode = AffinityMode::kNone,
+                       std::vector<int> cpus = {});
 
 /*! \brief Run f(i) for i in [0, n) on the pool. The first exception is raised in the caller. */
 TVM_DLL void ParallelFor(int n, const std::function<void(int)>& f);

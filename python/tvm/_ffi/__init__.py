@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import base
-from .base import __version__
+from . import base, libinfo
+from .libinfo import __version__
 from .registry import (
     _init_api,
     convert_to_tvm_func,
@@ -22,6 +22,7 @@ __all__ = [
     "convert_to_tvm_func",
     "get_global_func",
     "hold",
+    "libinfo",
     "list_global_func_names",
     "register_error",
     "register_func",

@@ -218,8 +218,9 @@ class CompiledNetwork:
         inputs = [_as_ndarray(t) for t in self._example if isinstance(t, torch.Tensor)]
         samples: dict[str, list[float]] = {}
         for _ in range(repeats):
-            for kernel, seconds in self.machine.profile("main", *inputs):
-                samples.setdefault(kernel, []).append(seconds)
+            for call in self.machine.profile("main", *inputs).calls:
+                seconds = call["Duration (us)"].microseconds * 1e-6
+                samples.setdefault(call["Name"], []).append(seconds)
         return {
             str(group_task(group, self._target).workload_key): float(np.median(samples[group.name]))
             for group in relax.extract_tasks(self._mod)

@@ -1,5 +1,7 @@
 """The graph level: networks as functions of tensors, their passes, and their execution."""
 
+from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
+
 from . import analysis, expr, op, struct_info, transform
 from .block_builder import BlockBuilder
 from .expr import (
@@ -29,7 +31,6 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from .vm import Executable, VirtualMachine, load_executable
 from .vm_build import GroupSchedule, build
 
 __all__ = [

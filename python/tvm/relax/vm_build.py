@@ -14,6 +14,7 @@ from tvm import te, tir
 from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime import NDArray
+from tvm.runtime.relax_vm import Executable, make_executable
 from tvm.target import Target
 from tvm.topi.generic import default_schedule
 
@@ -25,7 +26,6 @@ from .memory_plan import Lifetime, plan_memory
 from .struct_info import TensorStructInfo, static_shape, tensor_fields
 from .transform import optimize_for_inference
 from .transform.rewriter import graph_functions
-from .vm import Executable, make_executable
 
 __all__ = ["GroupSchedule", "ScheduleSource", "build"]
 

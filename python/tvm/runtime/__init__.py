@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from . import _ffi_api, _ffi_node_api, ndarray
-from .container import String
+from . import _ffi_api, _ffi_node_api, container, ndarray, profiling
+from .container import ADT, ShapeTuple, String, tuple_object
 from .data_type import DataType
 from .device import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
 from .device_api import DeviceAPI, register_device
 from .function_module import module_from_functions
-from .module import BenchmarkResult, Module, enabled, load_module, system_lib_path
+from .module import (
+    BenchmarkResult,
+    Module,
+    enabled,
+    load_module,
+    system_lib,
+    system_lib_path,
+)
 from .ndarray import NDArray
 from .object import Object
 from .object_generic import ObjectGeneric, convert, convert_to_object
 from .packed_func import PackedFunc
-from .params import load_param_dict, save_param_dict
+from .params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)
+from .profiling import Report
 from .threading import config_threadpool, num_threads
 
 __all__ = [
+    "ADT",
     "BenchmarkResult",
     "DataType",
     "Device",
@@ -26,8 +40,11 @@ __all__ = [
     "Object",
     "ObjectGeneric",
     "PackedFunc",
+    "Report",
+    "ShapeTuple",
     "String",
     "config_threadpool",
+    "container",
     "convert",
     "convert_to_object",
     "cpu",
@@ -36,14 +53,19 @@ __all__ = [
     "enabled",
     "load_module",
     "load_param_dict",
+    "load_param_dict_from_file",
     "metal",
     "module_from_functions",
     "ndarray",
     "num_threads",
     "opencl",
+    "profiling",
     "register_device",
     "rocm",
     "save_param_dict",
+    "save_param_dict_to_file",
+    "system_lib",
     "system_lib_path",
+    "tuple_object",
     "vulkan",
 ]

@@ -9,7 +9,16 @@ from tvm._ffi.base import core
 from . import _ffi_api
 from .data_type import DataType
 
-__all__ = ["Device", "cpu", "cuda", "device", "metal", "opencl", "rocm", "vulkan"]
+__all__ = [
+    "Device",
+    "cpu",
+    "cuda",
+    "device",
+    "metal",
+    "opencl",
+    "rocm",
+    "vulkan",
+]
 
 
 class Device:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +16,23 @@ from tvm._ffi.base import core
 
 from . import _ffi_api
 from .device import Device
+from .linker import create_shared, embedding_source
 from .object import Object
+from .threading import config_threadpool
 
-__all__ = ["BenchmarkResult", "Module", "enabled", "load_module", "system_lib_path"]
+__all__ = [
+    "BenchmarkResult",
+    "Module",
+    "ProfileResult",
+    "enabled",
+    "load_module",
+    "system_lib",
+    "system_lib_path",
+]
+
+
+# Where a library keeps the modules it was exported with; the runtime's kModuleImports.
+_IMPORTS_SYMBOL = "__tvm_module_imports"
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,10 @@ class BenchmarkResult:
             f"min {self.min * 1e3:.4f} ms, max {self.max * 1e3:.4f} ms, "
             f"{len(self.results)} repeats"
         )
+
+
+# The older name.
+ProfileResult = BenchmarkResult
 
 
 @tvm._ffi.register_object("runtime.Module")
@@ -125,6 +141,42 @@ class Module(Object):
         """Source text, in the module's native form or in `fmt`."""
         return _ffi_api.ModuleGetSource(self, fmt)
 
+    def get_ir(self) -> str:
+        """LLVM IR of a module that has it.
+
+        Raises
+        ------
+        ValueError : the module is of another kind; the message names the way out.
+        """
+        if self.type_key != "llvm":
+            raise ValueError(
+                f'Module.get_ir: a module of kind "{self.type_key}" keeps no IR; get_source() has '
+                "its source, and tvm.lower the program before code generation"
+            )
+        return self.get_source("ll")
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the module came from machine code alone and so has no source."""
+        return self.type_key == "library"
+
+    def set_num_threads(self, threads: int) -> None:
+        """Run parallel loops, of this module and of all others, on this many threads."""
+        config_threadpool(threads)
+
+    def set_cuda_props(self, **limits: int) -> None:
+        """Refused, since limits of a GPU belong to the target that code is generated for.
+
+        Raises
+        ------
+        ValueError : always; the message spells the target.
+        """
+        options = " ".join(f"-{name}={value}" for name, value in limits.items())
+        raise ValueError(
+            "Module.set_cuda_props: the code is generated already; build again with "
+            f'tvm.target.Target("cuda {options}")'
+        )
+
     def save(self, path: str | Path, fmt: str = "") -> None:
         """Write the module to a file in its own format.
 
@@ -135,36 +187,57 @@ class Module(Object):
         _ffi_api.ModuleSaveToFile(self, str(path), fmt or Path(path).suffix.removeprefix("."))
 
     def export_library(
-        self, path: str | Path, cc: str | None = None, addons: Sequence[str | Path] = ()
+        self,
+        file_name: str | Path,
+        fcompile: Callable[..., None] | None = None,
+        addons: Sequence[str | Path] = (),
+        workspace_dir: str | Path | None = None,
+        **kwargs: Any,
     ) -> None:
-        """Link the module into a shared library that `load_module` reads back.
+        """Link the module and all it imports into a shared library, which `load_module` reads back.
+
+        Modules with object code or C source are linked; others, such as those of devices, travel
+        inside the library as bytes. The library needs libtvm_runtime and nothing else.
 
         Parameters
         ----------
-        cc : C compiler used as linker; ``cc``, ``gcc`` or ``clang``, whichever is found first.
+        file_name : ends in ".so".
+        fcompile : called as ``fcompile(file_name, files, **kwargs)`` instead of the system's C
+            compiler, for instance to link for another machine.
         addons : C sources and objects to compile and link into the library.
+        workspace_dir : folder for the files that are linked, kept afterwards; by default a
+            temporary one.
+        kwargs : for the linker; `create_shared` takes ``cc`` and ``options``.
 
         Raises
         ------
-        ValueError : modules of this kind have no object code.
+        ValueError : a module cannot be saved; the message names its kind.
         RuntimeError : no linker was found, or it failed (with its output).
         """
-        linker = cc or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-        if linker is None:
-            raise error.RuntimeError(
-                "Module.export_library: no C compiler (cc, gcc, clang) was found to link with"
-            )
-        with tempfile.TemporaryDirectory() as folder:
-            objects = []
-            for i, module in enumerate([self, *self.imported_modules]):
-                objects.append(str(Path(folder) / f"module{i}.o"))
-                module.save(objects[-1], "o")
-            # Calls into the runtime stay open: the process that loads the library provides them.
-            parts = [*objects, *map(str, addons)]
-            command = [linker, "-shared", "-fPIC", "-o", str(path), *parts, "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise error.RuntimeError(f"Module.export_library: linking failed:\n{done.stderr}")
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(workspace_dir or temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            files: list[str] = []
+            modules = self._import_tree()
+            for module in modules:
+                if _ffi_api.ModuleIsDSOExportable(module):
+                    suffix = "c" if module.format == "c" else "o"
+                    files.append(str(folder / f"module{len(files)}.{suffix}"))
+                    module.save(files[-1], suffix)
+            if len(modules) > len(files):
+                data = folder / "imports.bin"
+                data.write_bytes(_ffi_api.ModuleSerializeTree(self))
+                source = folder / "imports.c"
+                source.write_text(embedding_source(_IMPORTS_SYMBOL, data))
+                files.append(str(source))
+            (fcompile or create_shared)(str(file_name), [*files, *map(str, addons)], **kwargs)
+
+    def _import_tree(self) -> list[Module]:
+        """This module and everything it imports, each once."""
+        found: list[Module] = [self]
+        for module in found:
+            found += [new for new in module.imported_modules if new not in found]
+        return found
 
     def time_evaluator(
         self,
@@ -173,33 +246,49 @@ class Module(Object):
         number: int = 10,
         repeat: int = 1,
         min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100,
         cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
         cache_flush_bytes: int = 0,
+        f_preproc: str | Callable[..., Any] = "",
     ) -> Callable[..., BenchmarkResult]:
         """A function that runs a function of the module with its arguments and times it.
 
         Parameters
         ----------
-        dev : device the function runs on; its queue is empty when a clock is read.
+        dev : device the function runs on, which is timed with its own timer if it has one.
         number : calls of one repeat, of which the mean is taken.
         repeat : number of results.
         min_repeat_ms : a repeat takes at least this long; `number` grows as needed.
-        cooldown_interval_ms : pause between repeats.
+        limit_zero_time_iterations : a function too short for the clock is tried this often before
+            its time is taken to be zero.
+        cooldown_interval_ms, repeats_to_cooldown : length of a pause, and repeats between pauses.
         cache_flush_bytes : bytes written before each repeat, to evict the caches.
+        f_preproc : function, or name of a global one, called with the arguments before each repeat.
 
         Returns
         -------
         Callable from the function's arguments to a BenchmarkResult, in seconds per call.
+
+        Raises
+        ------
+        RuntimeError : the device is not available. ValueError : a number is out of range, or there
+            is no function `f_preproc`.
         """
         if not dev.exist:
             raise error.RuntimeError(f"time_evaluator: device {dev} is not available here")
+        preprocess = _preprocess_function(f_preproc)
         evaluator = _ffi_api.TimeEvaluator(
             self.get_function(func_name),
+            dev,
             number,
             repeat,
             min_repeat_ms,
+            limit_zero_time_iterations,
             cooldown_interval_ms,
+            repeats_to_cooldown,
             cache_flush_bytes,
+            preprocess,
         )
 
         def evaluate(*args: Any) -> BenchmarkResult:
@@ -218,6 +307,12 @@ class Module(Object):
         raise TypeError("a Module cannot be pickled; use export_library and load_module")
 
 
+def _preprocess_function(given: str | Callable[..., Any]) -> Any:
+    if not isinstance(given, str):
+        return given
+    return tvm._ffi.get_global_func(given) if given else None
+
+
 def load_module(path: str | Path, fmt: str = "") -> Module:
     """A module from a file; the extension tells the format unless `fmt` does.
 
@@ -227,6 +322,11 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
     RuntimeError : the file is missing or is not a library.
     """
     return _ffi_api.ModuleLoadFromFile(str(path), fmt)
+
+
+def system_lib() -> Module:
+    """The functions that are linked into the program and registered themselves, as a module."""
+    return _ffi_api.SystemLib()
 
 
 def enabled(target: str) -> bool:

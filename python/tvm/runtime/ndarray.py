@@ -18,17 +18,23 @@ from .object import Object
 __all__ = [
     "NDArray",
     "array",
+    "cl",
     "cpu",
     "cuda",
     "device",
     "empty",
     "from_dlpack",
     "metal",
+    "mtl",
     "opencl",
     "rocm",
     "to_dlpack",
     "vulkan",
 ]
+
+# The short names.
+cl = opencl
+mtl = metal
 
 
 @tvm._ffi.register_object("runtime.NDArray")

@@ -7,7 +7,10 @@ from typing import Any
 
 from tvm._ffi.base import core
 
-__all__ = ["ObjectGeneric", "convert", "convert_to_object"]
+__all__ = ["ObjectGeneric", "ObjectTypes", "convert", "convert_to_object"]
+
+# Classes whose instances cross the border as they are: objects, arrays, modules, functions.
+ObjectTypes = (core.ObjectBase,)
 
 
 class ObjectGeneric(ABC):

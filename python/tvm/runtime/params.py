@@ -1,68 +1,41 @@
-"""Named arrays as bytes."""
+"""Named arrays as bytes, which `load_param_dict` and a C++ host read."""
 
 from __future__ import annotations
 
-import io
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Mapping
+from pathlib import Path
 
-import numpy as np
+from . import _ffi_api
+from .ndarray import NDArray
 
-from .ndarray import NDArray, array, empty
-
-# What zip and npy readers raise on bytes that are not theirs.
-_DAMAGED = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    SyntaxError,
-    EOFError,
-    OSError,
-    OverflowError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-__all__ = ["load_param_dict", "save_param_dict"]
+__all__ = [
+    "load_param_dict",
+    "load_param_dict_from_file",
+    "save_param_dict",
+    "save_param_dict_to_file",
+]
 
 
 def save_param_dict(params: Mapping[str, NDArray]) -> bytes:
-    """Arrays by name as bytes in NumPy's npz format; the type is part of each entry's name."""
-    entries = {f"{value.dtype}/{name}": value.numpy() for name, value in params.items()}
-    out = io.BytesIO()
-    np.savez(out, **entries)  # type: ignore[arg-type]
-    return out.getvalue()
+    """Arrays by name as bytes."""
+    return _ffi_api.SaveParams(dict(params))
 
 
-def load_param_dict(data: bytes) -> dict[str, NDArray]:
-    """Inverse of `save_param_dict`. Reads plain arrays only, never pickled objects.
+def load_param_dict(data: bytes | bytearray) -> dict[str, NDArray]:
+    """Inverse of `save_param_dict`; the arrays are on the cpu.
 
     Raises
     ------
-    ValueError : the bytes are no such archive, or a damaged one.
+    ValueError : the data is cut short or something else.
     """
-    params = {}
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as entries:
-            for entry in entries.files:
-                dtype, name = entry.split("/", 1)
-                values = entries[entry]
-                same = values.dtype.name == dtype
-                params[name] = (
-                    array(values) if same else empty(values.shape, dtype).copyfrom(values)
-                )
-    except _DAMAGED as error:
-        raise ValueError(
-            f"parameters: the data is no archive of arrays ({type(error).__name__}: {error})"
-        ) from error
-    return params
+    return dict(_ffi_api.LoadParams(data).items())
+
+
+def save_param_dict_to_file(params: Mapping[str, NDArray], path: str | Path) -> None:
+    """Write `save_param_dict` to a file."""
+    Path(path).write_bytes(save_param_dict(params))
+
+
+def load_param_dict_from_file(path: str | Path) -> dict[str, NDArray]:
+    """Read what `save_param_dict_to_file` wrote."""
+    return load_param_dict(Path(path).read_bytes())

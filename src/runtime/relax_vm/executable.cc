@@ -2,18 +2,16 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/relax_vm/executable.h>
 
-#include <cstring>
-#include <fstream>
 #include <utility>
+
+#include "runtime/params.h"
 
 namespace tvm {
 namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'V', 'M', 'R', 'L', 'X', '0', '1'};
-/*! \brief Symbol of a library that returns the address of its executable's bytes. */
-constexpr const char* kLibraryEntry = "__tvm_relax_executable";
+constexpr std::string_view kMagic = "TVMRLX01";
 
 /*! \brief Takes words off a program, refusing to read past its end. */
 class WordReader {
@@ -60,65 +58,6 @@ void PutList(const std::vector<int64_t>& items, std::vector<int64_t>* words) {
   words->push_back(static_cast<int64_t>(items.size()));
   words->insert(words->end(), items.begin(), items.end());
 }
-
-class ByteWriter {
- public:
-  void Raw(const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); }
-  void Word(int64_t value) { Raw(&value, sizeof(value)); }
-  void Text(const std::string& text) {
-    Word(static_cast<int64_t>(text.size()));
-    Raw(text.data(), text.size());
-  }
-  void Words(const std::vector<int64_t>& words) {
-    Word(static_cast<int64_t>(words.size()));
-    Raw(words.data(), words.size() * sizeof(int64_t));
-  }
-  std::string bytes;
-};
-
-class ByteReader {
- public:
-  ByteReader(const char* data, size_t size) : data_(data), size_(size) {}
-  const char* Raw(size_t size) {
-    TVM_CHECK(size <= size_ - position_, ValueError)
-        << "relax executable: the data ends after " << size_
-        << " bytes; the file is damaged, export it again";
-    const char* at = data_ + position_;
-    position_ += size;
-    return at;
-  }
-  int64_t Word() {
-    int64_t value;
-    std::memcpy(&value, Raw(sizeof(value)), sizeof(value));
-    return value;
-  }
-  /*! \brief A count of items of which each takes at least `item_bytes`. */
-  size_t Count(size_t item_bytes = 1) {
-    const int64_t value = Word();
-    TVM_CHECK(value >= 0 && static_cast<uint64_t>(value) <= (size_ - position_) / item_bytes,
-              ValueError)
-        << "relax executable: " << value << " items do not fit the data; the file is damaged, "
-        << "export it again";
-    return static_cast<size_t>(value);
-  }
-  std::string Text() {
-    const size_t size = Count();
-    return std::string(Raw(size), size);
-  }
-  std::vector<int64_t> Words() {
-    std::vector<int64_t> words(Count(sizeof(int64_t)));
-    if (!words.empty()) {
-      std::memcpy(words.data(), Raw(words.size() * sizeof(int64_t)),
-                  words.size() * sizeof(int64_t));
-    }
-    return words;
-  }
-
- private:
-  const char* data_;
-  size_t size_;
-  size_t position_ = 0;
-};
 
 }  // namespace
 
@@ -263,58 +202,33 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
 
 Array<String> ExecutableNode::ListFunctionNames() { return {"vm_load_executable"}; }
 
-std::string ExecutableNode::SaveToBytes() const {
-  ByteWriter writer;
-  writer.Raw(kMagic, sizeof(kMagic));
-  writer.Word(static_cast<int64_t>(kernels.size()));
-  for (const std::string& kernel : kernels) writer.Text(kernel);
-  writer.Word(static_cast<int64_t>(constants.size()));
-  for (const NDArray& constant : constants) {
-    const DLDataType dtype = constant.dtype();
-    writer.Words({dtype.code, dtype.bits, dtype.lanes});
-    writer.Words(constant.Shape());
-    std::string data(constant.NumBytes(), '\0');
-    constant.CopyToBytes(data.data(), data.size());
-    writer.Text(data);
-  }
-  writer.Word(static_cast<int64_t>(functions.size()));
+void ExecutableNode::SaveToBinary(ByteWriter* writer) {
+  writer->Raw(kMagic.data(), kMagic.size());
+  writer->Texts(kernels);
+  writer->Word(static_cast<int64_t>(constants.size()));
+  for (const NDArray& constant : constants) SaveNDArray(constant, writer);
+  writer->Word(static_cast<int64_t>(functions.size()));
   for (const VMFunction& function : functions) {
-    writer.Text(function.name);
-    writer.Word(static_cast<int64_t>(function.input_names.size()));
-    for (const std::string& input : function.input_names) writer.Text(input);
-    writer.Words(EncodeFunction(function));
+    writer->Text(function.name);
+    writer->Texts(function.input_names);
+    writer->Words(EncodeFunction(function));
   }
-  return std::move(writer.bytes);
 }
 
-Module ExecutableNode::LoadFromBytes(const char* data, size_t size, Module kernels) {
-  ByteReader reader(data, size);
-  TVM_CHECK(std::memcmp(reader.Raw(sizeof(kMagic)), kMagic, sizeof(kMagic)) == 0, ValueError)
-      << "relax executable: the data does not begin with an executable of this version; export "
-      << "the network again";
+Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
+  ByteReader reader("relax executable", bytes);
+  reader.Expect(kMagic);
   auto node = make_object<ExecutableNode>();
+  node->kernels = reader.Texts();
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
-    node->kernels.push_back(reader.Text());
-  }
-  for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
-    const std::vector<int64_t> dtype = reader.Words();
-    TVM_CHECK(dtype.size() == 3, ValueError)
-        << "relax executable: a constant has no type; the file is damaged, export it again";
-    const DLDataType type{static_cast<uint8_t>(dtype[0]), static_cast<uint8_t>(dtype[1]),
-                          static_cast<uint16_t>(dtype[2])};
-    NDArray constant = NDArray::Empty(reader.Words(), DataType(type), DLDevice{kDLCPU, 0});
-    const size_t bytes = reader.Count();
-    constant.CopyFromBytes(reader.Raw(bytes), bytes);
-    node->constants.push_back(constant);
+    node->constants.push_back(LoadNDArray(&reader));
   }
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
     std::string name = reader.Text();
-    std::vector<std::string> input_names(reader.Count(sizeof(int64_t)));
-    for (std::string& input : input_names) input = reader.Text();
+    std::vector<std::string> input_names = reader.Texts();
     node->functions.push_back(
         DecodeFunction(std::move(name), std::move(input_names), reader.Words(), *node));
   }
-  node->Import(std::move(kernels));
   return Module(node);
 }
 
@@ -327,27 +241,11 @@ ExecutableNode* AsExecutable(const Module& module) {
   return static_cast<ExecutableNode*>(module.get());
 }
 
-Module LoadFromFile(const std::string& path, Module kernels) {
-  std::ifstream file(path, std::ios::binary);
-  TVM_CHECK(file.good(), ValueError) << "relax executable: cannot read '" << path << "'";
-  const std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return ExecutableNode::LoadFromBytes(data.data(), data.size(), std::move(kernels));
-}
-
-/*! \brief The entry returns a pointer to the size as a 64-bit number, followed by the bytes. */
-Module LoadFromLibrary(Module library) {
-  PackedFunc entry = library.GetFunction(kLibraryEntry);
-  TVM_CHECK(entry.defined(), ValueError)
-      << "relax executable: the library holds no network (it has no symbol '" << kLibraryEntry
-      << "'); export one with Executable.export_library";
-  const char* data = static_cast<const char*>(entry().cast<void*>());
-  uint64_t size;
-  std::memcpy(&size, data, sizeof(size));
-  return ExecutableNode::LoadFromBytes(data + sizeof(size), size, std::move(library));
-}
-
 }  // namespace
 
+TVM_REGISTER_GLOBAL("runtime.module.loadbinary_relax.Executable").set_body_typed([](String bytes) {
+  return ExecutableNode::LoadFromBinary(bytes.str());
+});
 TVM_REGISTER_GLOBAL("runtime.relax_vm.Executable")
     .set_body_typed([](Module kernels, Array<String> kernel_names, Array<NDArray> constants) {
       auto node = make_object<ExecutableNode>();
@@ -366,20 +264,6 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.AddFunction")
       executable->functions.push_back(
           DecodeFunction(name.str(), std::move(names), words, *executable));
     });
-TVM_REGISTER_GLOBAL("runtime.relax_vm.SaveExecutable")
-    .set_body_typed([](Module module, String path) {
-      const std::string bytes = AsExecutable(module)->SaveToBytes();
-      std::ofstream file(path.str(), std::ios::binary);
-      file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-      file.flush();
-      TVM_CHECK(file.good(), ValueError) << "relax executable: cannot write '" << path << "'";
-    });
-TVM_REGISTER_GLOBAL("runtime.relax_vm.LoadExecutable")
-    .set_body_typed([](String path, Module kernels) {
-      return LoadFromFile(path.str(), std::move(kernels));
-    });
-TVM_REGISTER_GLOBAL("runtime.relax_vm.LoadExecutableFromLibrary")
-    .set_body_typed([](Module library) { return LoadFromLibrary(std::move(library)); });
 TVM_REGISTER_GLOBAL("runtime.relax_vm.FunctionNames").set_body_typed([](Module module) {
   Array<String> names;
   for (const VMFunction& function : AsExecutable(module)->functions) {

@@ -1,9 +1,10 @@
+#include <tvm/runtime/device_api.h>
 #include <tvm/runtime/logging.h>
+#include <tvm/runtime/profiling.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/relax_vm/executable.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -34,9 +35,13 @@ class FunctionState {
   FunctionState(const ExecutableNode& executable, const VMFunction& function, DLDevice device)
       : function_(function), device_(device), staging_(function.inputs.size()) {
     arena_ = NDArray::Empty({function.arena_bytes}, DataType::UInt(8), device);
+    for (const NDArray& constant : executable.constants) {
+      const bool here = device.device_type == kDLCPU;
+      constants_.push_back(here ? constant : constant.CopyTo(device));
+    }
     tensors_.reserve(function.tensors.size());
     for (const TensorSpec& spec : function.tensors) {
-      tensors_.push_back(MakeTensor(executable, spec));
+      tensors_.push_back(MakeTensor(spec));
     }
     for (const Instruction& instruction : function.instructions) {
       calls_.push_back(MakeCall(executable, instruction));
@@ -54,19 +59,24 @@ class FunctionState {
     }
   }
 
-  /*! \brief Seconds of each kernel call of one run, as (name, seconds) pairs. */
-  Array<Any> Profile(Args args) {
-    using Clock = std::chrono::steady_clock;
+  /*! \brief One run, in which every kernel call is measured. */
+  profiling::Report Profile(Array<profiling::MetricCollector> collectors, Args args) {
     std::lock_guard<std::mutex> lock(mutex_);
+    profiling::Profiler profiler(
+        {device_}, std::move(collectors),
+        {{"Executor", Any(String("relax VM"))}, {"Function", Any(String(function_.name))}});
     Array<Any> outputs = Bind(args);
-    Array<Any> report;
+    profiler.Start();
     for (const KernelCall& call : calls_) {
-      const Clock::time_point start = Clock::now();
+      const Args kernel_args(reinterpret_cast<const Any*>(call.args.data()),
+                             static_cast<int32_t>(call.args.size()));
+      profiler.StartCall(call.name, device_,
+                         {{"Argument Shapes", Any(profiling::ShapeText(kernel_args))}});
       Launch(call);
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      report.push_back(Array<Any>{Any(call.name), Any(seconds)});
+      profiler.StopCall();
     }
-    return report;
+    profiler.Stop();
+    return profiler.Report();
   }
 
  private:
@@ -78,14 +88,14 @@ class FunctionState {
     std::vector<TVMAny> args;
   };
 
-  DLTensor MakeTensor(const ExecutableNode& executable, const TensorSpec& spec) const {
+  DLTensor MakeTensor(const TensorSpec& spec) const {
     DLTensor tensor{};
     tensor.device = device_;
     tensor.dtype = spec.dtype;
     tensor.ndim = static_cast<int32_t>(spec.shape.size());
     tensor.shape = const_cast<int64_t*>(spec.shape.data());
     if (spec.place == TensorPlace::kConstant) {
-      tensor.data = executable.constants[spec.index].data();
+      tensor.data = constants_[spec.index].data();
     } else if (spec.place == TensorPlace::kArena) {
       TVM_CHECK(spec.index >= 0 &&
                     static_cast<int64_t>(spec.index + NumBytes(tensor)) <= function_.arena_bytes,
@@ -103,7 +113,10 @@ class FunctionState {
       call.name = "copy";
     } else {
       call.name = executable.kernels[instruction.kernel];
-      call.kernel = executable.imports()[0].GetFunction(call.name, true);
+      for (const Module& library : executable.imports()) {
+        call.kernel = library.GetFunction(call.name, true);
+        if (call.kernel.defined()) break;
+      }
       TVM_CHECK(call.kernel.defined(), ValueError)
           << "VirtualMachine: '" << function_.name << "' calls '" << call.name
           << "', which the executable does not have; export it again";
@@ -126,7 +139,7 @@ class FunctionState {
     } else {
       const auto* from = static_cast<const DLTensor*>(call.args[0].v_handle);
       auto* to = static_cast<DLTensor*>(call.args[1].v_handle);
-      std::memcpy(to->data, from->data, NumBytes(*to));
+      CopyBytes(from->data, to->data, NumBytes(*to));
     }
   }
 
@@ -154,6 +167,10 @@ class FunctionState {
       }
     }
     return outputs;
+  }
+
+  void CopyBytes(const void* from, void* to, size_t bytes) const {
+    DeviceAPI::Get(device_)->CopyBytes(from, device_, to, device_, bytes, nullptr);
   }
 
   std::string InputList() const {
@@ -195,13 +212,15 @@ class FunctionState {
     // Kernels load whole vectors and rely on the alignment of memory that the runtime allocates.
     NDArray& staging = staging_[i];
     if (!staging.defined()) staging = NDArray::Empty(spec.shape, DataType(spec.dtype), device_);
-    std::memcpy(staging.data(), data, NumBytes(tensor));
+    CopyBytes(data, staging.data(), NumBytes(tensor));
     return staging.data();
   }
 
   const VMFunction& function_;
   DLDevice device_;
   NDArray arena_;
+  /*! \brief The executable's constants on this device. */
+  std::vector<NDArray> constants_;
   /*! \brief Aligned copies of arguments that are not aligned themselves. */
   std::vector<NDArray> staging_;
   std::vector<DLTensor> tensors_;
@@ -258,6 +277,7 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.VirtualMachine")
     .set_body_typed([](Module executable, DLDevice device) {
       return CreateVirtualMachine(std::move(executable), device);
     });
+/*! \brief (machine, function name, metric collectors, arguments...) -> report. */
 TVM_REGISTER_GLOBAL("runtime.relax_vm.Profile").set_body([](Args args, RetValue* ret) {
   const Module module = ReadArg<Module>("runtime.relax_vm.Profile", args, 0);
   const String name = ReadArg<String>("runtime.relax_vm.Profile", args, 1);
@@ -265,7 +285,9 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.Profile").set_body([](Args args, RetValue*
       << "VirtualMachine.profile: expected a virtual machine";
   std::shared_ptr<FunctionState> state = static_cast<VirtualMachineNode*>(module.get())->Find(name);
   TVM_CHECK(state != nullptr, ValueError) << "VirtualMachine.profile: no function '" << name << "'";
-  *ret = state->Profile(args.slice(2));
+  *ret = state->Profile(
+      ReadArg<Array<profiling::MetricCollector>>("runtime.relax_vm.Profile", args, 2),
+      args.slice(3));
 });
 
 }  // namespace relax_vm

@@ -24,6 +24,7 @@ class LLVMCodeNode : public runtime::ModuleNode {
     return owner_(format.empty() ? String("ll") : format);
   }
   String GetFormat() final { return "o"; }
+  bool IsDSOExportable() const final { return true; }
   void SaveToFile(const String& path, const String& format) final {
     owner_(String("save"), path, format);
   }

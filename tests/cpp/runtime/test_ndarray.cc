@@ -108,7 +108,8 @@ TEST(Module, RefusesImportCycles) {
 TEST(TimeEvaluator, RunsAtLeastAsLongAsAsked) {
   int64_t calls = 0;
   PackedFunc count([&](Args, RetValue*) { ++calls; });
-  PackedFunc evaluator = Registry::Require("runtime.TimeEvaluator")(count, 10, 3, 2.0, 0.0, 0);
+  PackedFunc evaluator = Registry::Require("runtime.TimeEvaluator")(count, Device{kDLCPU, 0}, 10, 3,
+                                                                    2.0, 100, 0.0, 1, 0, nullptr);
   Array<double> seconds = evaluator();
   EXPECT_EQ(seconds.size(), 3u);
   for (double s : seconds) EXPECT_GT(s, 0.0);

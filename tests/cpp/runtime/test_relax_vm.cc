@@ -71,6 +71,12 @@ Module MakeExecutable(TVMPackedCFunc kernel) {
   return Module(node);
 }
 
+std::string BytesOf(const Module& module) {
+  ByteWriter writer;
+  module->SaveToBinary(&writer);
+  return writer.bytes;
+}
+
 std::string ErrorOf(const std::function<void()>& action) {
   try {
     action();
@@ -120,18 +126,19 @@ TEST(RelaxVM, PassesAKernelsErrorOn) {
 
 TEST(RelaxVM, SavedExecutableRunsAgain) {
   Module original = MakeExecutable(AddOne);
-  const std::string bytes = static_cast<ExecutableNode*>(original.get())->SaveToBytes();
-  Module loaded = ExecutableNode::LoadFromBytes(bytes.data(), bytes.size(), original->imports()[0]);
+  const std::string bytes = BytesOf(original);
+  Module loaded = ExecutableNode::LoadFromBinary(bytes);
+  loaded.Import(original->imports()[0]);
   const auto result = CreateVirtualMachine(loaded, kCpu).GetFunction("main")(Floats({1, 2, 3}));
   EXPECT_EQ(Values(result.cast<Array<NDArray>>()[0]), (std::vector<float>{3, 4, 5}));
 }
 
 TEST(RelaxVM, RefusesDataCutShortAnywhere) {
   Module original = MakeExecutable(AddOne);
-  const std::string bytes = static_cast<ExecutableNode*>(original.get())->SaveToBytes();
+  const std::string bytes = BytesOf(original);
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(
-        ErrorOf([&] { ExecutableNode::LoadFromBytes(bytes.data(), size, original->imports()[0]); }),
+        ErrorOf([&] { ExecutableNode::LoadFromBinary(std::string_view(bytes).substr(0, size)); }),
         "")
         << "accepted " << size << " of " << bytes.size() << " bytes";
   }

@@ -13,7 +13,7 @@ from tvm.relax import op
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
+def saved():
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((2, 3)))
     with builder.function("main", [x]):
@@ -22,18 +22,17 @@ def saved(tmp_path_factory):
             z = builder.emit_output(op.reshape(y, (6,)))
         builder.emit_func_output([z, y])
     executable = relax.build(builder.get(), "llvm")
-    path = tmp_path_factory.mktemp("executable") / "net.bin"
-    tvm.get_global_func("runtime.relax_vm.SaveExecutable")(executable.mod, str(path))
-    return path.read_bytes(), executable.mod.imported_modules[0]
+    data = tvm.get_global_func("runtime.ModuleSaveToBinary")(executable.mod)
+    return data, executable.mod.imported_modules[0]
 
 
-def load(data: bytes, kernels, folder):
-    path = folder / "damaged.bin"
-    path.write_bytes(data)
-    return tvm.get_global_func("runtime.relax_vm.LoadExecutable")(str(path), kernels)
+def load(data: bytes, kernels):
+    executable = tvm.get_global_func("runtime.module.loadbinary_relax.Executable")(data)
+    executable.import_module(kernels)
+    return executable
 
 
-def test_damaged_executable_is_refused_or_made_ready(saved, tmp_path):
+def test_damaged_executable_is_refused_or_made_ready(saved):
     data, kernels = saved
     rng = random.Random(1)
     refused = 0
@@ -48,7 +47,7 @@ def test_damaged_executable_is_refused_or_made_ready(saved, tmp_path):
             else:
                 damaged = damaged[: at + 1]
         try:
-            machine = load(bytes(damaged), kernels, tmp_path)
+            machine = load(bytes(damaged), kernels)
             machine.get_function("vm_load_executable")(tvm.cpu(0))
         except (ValueError, MemoryError, tvm.TVMError) as error:
             assert not isinstance(error, tvm.error.InternalError)
@@ -56,12 +55,12 @@ def test_damaged_executable_is_refused_or_made_ready(saved, tmp_path):
     assert refused > 150
 
 
-def test_truncated_executable_says_so(saved, tmp_path):
+def test_truncated_executable_says_so(saved):
     data, kernels = saved
     with pytest.raises(ValueError, match="the file is damaged, export it again|the data ends"):
-        load(data[: len(data) // 2], kernels, tmp_path)
-    with pytest.raises(ValueError, match="does not begin with an executable"):
-        load(b"x" * 64, kernels, tmp_path)
+        load(data[: len(data) // 2], kernels)
+    with pytest.raises(ValueError, match="relax executable: the data does not begin"):
+        load(b"x" * 64, kernels)
 
 
 def test_damaged_parameters_are_refused_or_read():

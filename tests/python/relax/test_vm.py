@@ -66,7 +66,8 @@ def test_views_need_no_kernel(make_module):
     mod = make_module(lambda bb, x: op.exp(op.reshape(op.exp(x), (3, 2))), (2, 3))
     machine = machine_of(mod)
     value = data(2, 3)
-    assert [name for name, _ in machine.profile("main", tvm.nd.array(value))] == ["exp", "exp1"]
+    report = machine.profile("main", tvm.nd.array(value))
+    assert [call["Name"] for call in report.calls] == ["exp", "exp1"]
     np.testing.assert_allclose(
         machine["main"](tvm.nd.array(value)).numpy(),
         np.exp(np.exp(value)).reshape(3, 2),
@@ -119,7 +120,7 @@ def test_library_without_a_network_is_refused(tmp_path):
     b = te.compute((4,), lambda i: a[i] + 1.0, name="b")
     path = tmp_path / "kernel.so"
     tvm.build(te.create_schedule(b.op), [a, b], "llvm").export_library(str(path))
-    with pytest.raises(ValueError, match="the library holds no network"):
+    with pytest.raises(ValueError, match='holds no network but a module of kind "library"'):
         relax.load_executable(path)
 
 

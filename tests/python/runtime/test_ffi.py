@@ -73,7 +73,7 @@ def test_types_and_devices_cross(registered):
 def test_callable_passed_to_cpp_is_called_there(registered):
     evaluator = tvm.get_global_func("runtime.TimeEvaluator")
     calls = []
-    evaluator(calls.append, 2, 3, 0.0, 0.0, 0)("x")
+    evaluator(calls.append, tvm.cpu(), 2, 3, 0.0, 1, 0.0, 1, 0, None)("x")
     assert calls == ["x"] * 7
 
 
@@ -122,7 +122,7 @@ def test_exception_of_a_callback_keeps_identity_and_both_tracebacks(registered):
         raise original
 
     def call_through_cpp():
-        tvm.get_global_func("runtime.TimeEvaluator")(fail, 1, 1, 0.0, 0.0, 0)()
+        tvm.get_global_func("runtime.ParallelFor")(1, lambda i: fail())
 
     with pytest.raises(Mine) as caught:
         call_through_cpp()

@@ -68,10 +68,9 @@ class ExecutableNode final : public ModuleNode {
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final;
   Array<String> ListFunctionNames() final;
 
-  /*! \brief Everything but the kernels' code, as bytes. */
-  std::string SaveToBytes() const;
-  /*! \brief What SaveToBytes gave, with the module that holds the kernels. */
-  static Module LoadFromBytes(const char* data, size_t size, Module kernels);
+  /*! \brief Everything but the kernels' code, which the imported module keeps. */
+  void SaveToBinary(ByteWriter* writer) final;
+  static Module LoadFromBinary(std::string_view bytes);
 
   TVM_DECLARE_OBJECT(ExecutableNode, ModuleNode, "relax.Executable");
 };

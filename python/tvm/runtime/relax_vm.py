@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
-from typing import Any
 
-import tvm
 from tvm._ffi import get_global_func
-from tvm.runtime import Device, Module, NDArray, PackedFunc
+
+from .device import Device, cpu
+from .module import Module, load_module
+from .ndarray import NDArray
+from .packed_func import PackedFunc
+from .profiling import MetricCollector, Report
 
 __all__ = ["Executable", "VirtualMachine", "load_executable", "make_executable"]
 
@@ -37,45 +39,13 @@ class Executable:
     def export_library(self, path: str | os.PathLike[str]) -> None:
         """Write one shared library with everything in it; ``load_executable`` reads it back.
 
-        A C++ host needs only that file and libtvm_runtime.
+        A host in C or C++ needs only that file and libtvm_runtime.
 
         Parameters
         ----------
         path : ends in ".so". The linker is the system's ``cc``.
         """
-        with tempfile.TemporaryDirectory() as folder:
-            data = os.path.join(folder, "executable.bin")
-            _runtime("SaveExecutable")(self.mod, data)
-            source = os.path.join(folder, "executable.c")
-            with open(source, "w", encoding="utf-8") as file:
-                file.write(_embedding_source(data))
-            self.mod.imported_modules[0].export_library(os.fspath(path), addons=[source])
-
-
-def _embedding_source(data: str) -> str:
-    """C source of the library's entry, with the executable's bytes next to it."""
-    quoted = data.replace("\\", "\\\\").replace('"', '\\"')
-    return f"""#include <stdint.h>
-__asm__(
-    ".section .rodata\\n"
-    ".balign 64\\n"
-    ".global tvm_relax_executable_data\\n"
-    "tvm_relax_executable_data:\\n"
-    ".quad {os.path.getsize(data)}\\n"
-    ".incbin \\"{quoted}\\"\\n"
-    ".text\\n");
-extern const char tvm_relax_executable_data[] __attribute__((visibility("hidden")));
-/* The layout of a TVMAny; 6 marks an opaque pointer. */
-struct value {{ int32_t type_code; int32_t padding; const void* payload; }};
-int32_t __tvm_relax_executable(const struct value* args, int32_t num_args, struct value* ret) {{
-  (void)args;
-  (void)num_args;
-  ret->type_code = 6;
-  ret->padding = 0;
-  ret->payload = tvm_relax_executable_data;
-  return 0;
-}}
-"""
+        self.mod.export_library(os.fspath(path))
 
 
 def load_executable(path: str | os.PathLike[str]) -> Executable:
@@ -85,8 +55,13 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
     ------
     ValueError : the library holds no network.
     """
-    library = tvm.runtime.load_module(os.fspath(path))
-    return Executable(_runtime("LoadExecutableFromLibrary")(library))
+    module = load_module(os.fspath(path))
+    if module.type_key != "relax.Executable":
+        raise ValueError(
+            f"load_executable: {os.fspath(path)} holds no network but a module of kind "
+            f'"{module.type_key}"; export one with Executable.export_library'
+        )
+    return Executable(module)
 
 
 def make_executable(
@@ -127,7 +102,7 @@ class VirtualMachine:
     def __init__(self, executable: Executable, device: Device | None = None) -> None:
         self._executable = executable
         self.module: Module = _runtime("VirtualMachine")(
-            executable.mod, tvm.cpu() if device is None else device
+            executable.mod, cpu() if device is None else device
         )
 
     def __getitem__(self, name: str) -> PackedFunc:
@@ -144,11 +119,21 @@ class VirtualMachine:
         self._check(name)
         return self.module[name]
 
-    def profile(self, name: str, *args: NDArray) -> list[tuple[str, float]]:
-        """Run a function once and measure each kernel: (kernel, seconds), in order of the calls."""
+    def profile(
+        self, name: str, *args: NDArray, collectors: Sequence[MetricCollector] = ()
+    ) -> Report:
+        """Run a function once and measure each kernel call.
+
+        Parameters
+        ----------
+        collectors : measure more than time, see `tvm.runtime.profiling`.
+
+        Returns
+        -------
+        Report; printing it shows a table, the longest kernels first.
+        """
         self._check(name)
-        report: Any = _runtime("Profile")(self.module, name, *args)
-        return [(str(kernel), float(seconds)) for kernel, seconds in report]
+        return _runtime("Profile")(self.module, name, list(collectors), *args)
 
     def _check(self, name: str) -> None:
         known = self._executable.function_names

@@ -1,0 +1,25 @@
+"""Kinds of values that cross the border, by the numbers of tvm/runtime/c_runtime_api.h."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tvm.runtime.data_type import DataType
+from tvm.runtime.device import Device
+
+__all__ = ["ArgTypeCode", "DataType", "Device"]
+
+
+class ArgTypeCode(IntEnum):
+    """What a TVMAny holds. Functions, modules, arrays and bytes are objects."""
+
+    NULL = 0
+    BOOL = 1
+    INT = 2
+    FLOAT = 3
+    DLDATATYPE = 4
+    DLDEVICE = 5
+    HANDLE = 6
+    OBJECT_HANDLE = 7
+    DLTENSOR_HANDLE = 8
+    STR = 9

@@ -1,0 +1,70 @@
+"""The system's C compiler, as compiler and linker of exported libraries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tvm import error
+from tvm._ffi.libinfo import find_include_path
+
+__all__ = ["create_shared", "embedding_source", "get_cc"]
+
+
+def get_cc() -> str | None:
+    """The C compiler: the environment's ``CC``, else ``cc``, ``gcc`` or ``clang``; None without."""
+    named = os.environ.get("CC")
+    if named:
+        return named
+    return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+
+
+def create_shared(
+    output: str | Path,
+    objects: Sequence[str | Path],
+    options: Sequence[str] = (),
+    cc: str | None = None,
+) -> None:
+    """Compile and link C sources and object files into a shared library.
+
+    Parameters
+    ----------
+    options : further arguments of the compiler.
+    cc : the compiler; `get_cc` if left out.
+
+    Raises
+    ------
+    RuntimeError : there is no compiler, or it failed (with its output).
+    """
+    compiler = cc or get_cc()
+    if compiler is None:
+        raise error.RuntimeError(
+            "create_shared: no C compiler (cc, gcc, clang) was found to link with; pass cc"
+        )
+    includes = [f"-I{folder}" for folder in find_include_path()]
+    # Calls into the runtime stay open: the process that loads the library provides them.
+    command = [compiler, "-shared", "-fPIC", "-O2", *includes, "-o", str(output)]
+    command += [*map(str, objects), *options, "-lm"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as reason:
+        raise error.RuntimeError(f"create_shared: cannot run {compiler}: {reason}") from reason
+    if done.returncode != 0:
+        raise error.RuntimeError(f"create_shared: linking failed:\n{done.stderr}")
+
+
+def embedding_source(symbol: str, data: Path) -> str:
+    """C source of a symbol under which lie the size of a file, as 64 bits, and its bytes."""
+    quoted = str(data).replace("\\", "\\\\").replace('"', '\\"')
+    return f"""__asm__(
+    ".section .rodata\\n"
+    ".balign 64\\n"
+    ".global {symbol}\\n"
+    "{symbol}:\\n"
+    ".quad {data.stat().st_size}\\n"
+    ".incbin \\"{quoted}\\"\\n"
+    ".text\\n");
+"""
