@@ -44,6 +44,12 @@ Array<Pass> MixedPasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(pass::BindTarget(target));
+  passes.push_back(pass::VerifyMemory());
+  passes.push_back(pass::UnifyThreadBinding());
+  passes.push_back(pass::ThreadSync("shared"));
+  passes.push_back(pass::MergeDynamicSharedMemoryAllocations());
+  passes.push_back(pass::ThreadSync("warp"));
+  passes.push_back(pass::LowerThreadAllreduce());
   passes.push_back(pass::MakePackedAPI());
   passes.push_back(pass::SplitHostDevice());
   return passes;
@@ -65,6 +71,7 @@ Array<Pass> DevicePasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(Filter(true));
+  passes.push_back(pass::LowerWarpMemory());
   passes.push_back(pass::Simplify());
   passes.push_back(pass::LowerIntrin());
   return passes;

@@ -57,6 +57,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   // Phase 2
   passes.push_back(pass::LoopPartition());
   passes.push_back(pass::VectorizeLoop(vectorize, VectorBits()));
+  passes.push_back(pass::InjectVirtualThread());
   passes.push_back(pass::StorageRewrite());
   passes.push_back(pass::UnrollLoop());
   passes.push_back(pass::HoistIfThenElse());

@@ -65,6 +65,12 @@ bool VerifySSA(const PrimFunc& func);
  */
 bool VerifyWellFormed(const PrimFunc& func, bool assert_mode = true);
 
+/*! \brief Whether a function for a GPU accesses its arrays inside of kernels only. */
+bool VerifyMemory(const PrimFunc& func);
+
+/*! \brief Whether kernels stay within limits; see transform::VerifyGPUCode for their names. */
+bool VerifyGPUCode(const PrimFunc& func, const Map<String, Integer>& limits);
+
 }  // namespace tir
 }  // namespace tvm
 #endif  // TVM_TIR_ANALYSIS_H_

@@ -39,6 +39,8 @@ constexpr const char* kUseDynSharedMemory = "tir.use_dyn_shared_memory";
 /*! \brief Statement around host code: allocations of scope "global" are of this device. */
 constexpr const char* device_type = "device_type";
 constexpr const char* device_id = "device_id";
+/*! \brief Stores inside go to the half of a double buffer that is read in the next trip only. */
+constexpr const char* double_buffer_write = "double_buffer_write";
 }  // namespace attr
 
 /*! \brief Memory by how many threads see it; a smaller rank is seen by more of them. */

@@ -60,6 +60,16 @@ Pass LoopPartition();
 Pass VectorizeLoop(bool enable = true, int vector_bits = 256);
 
 /*!
+ * \brief Virtual threads become repetitions of each statement that differs between them.
+ *
+ * Up to 15 of a constant number are written out, more or a symbolic number run in a loop. Memory
+ * allocated inside that differs between them gets a part for each.
+ *
+ * Needs: flat accesses. Guarantees: no attribute virtual_thread is left.
+ */
+Pass InjectVirtualThread();
+
+/*!
  * \brief Shares memory between allocations that are not alive at the same time, and moves
  * allocations of constant size to the top of their thread's scope.
  *
@@ -119,6 +129,64 @@ Pass WidenIndex();
 
 /*! \brief Functions without a target get this one as their attribute `target`. */
 Pass BindTarget(const Target& target);
+
+/*!
+ * \brief Raises ValueError when a function for a GPU accesses arrays outside of its kernels.
+ *
+ * Needs: the attribute target; those with the key "gpu" are checked.
+ */
+Pass VerifyMemory();
+
+/*!
+ * \brief Raises ValueError naming the first limit that a kernel exceeds.
+ * \param limits Of max_threads_per_block, max_shared_memory_per_block (bytes),
+ * max_local_memory_per_block (bytes), max_thread_x, max_thread_y, max_thread_z, max_vthread,
+ * max_vector_bytes; what is not given is not checked.
+ */
+Pass VerifyGPUCode(const Map<String, Integer>& limits);
+
+/*!
+ * \brief Thread axes of a launch are bound once each, where it begins.
+ *
+ * Needs: loops bound to one axis have the same extent. Guarantees: thread_extent attributes of a
+ * launch are directly nested, one per tag; no loop of kind kThreadBinding is left.
+ */
+Pass UnifyThreadBinding();
+
+/*!
+ * \brief Barriers where threads may meet on one element of shared memory, at least one access
+ * being a store.
+ *
+ * An element is told apart from others when one thread alone accesses it. Memory of one launch
+ * must not be accessed by several threads under conditions that differ between threads.
+ *
+ * \param scope "shared" (dynamic shared memory included) or "warp".
+ */
+Pass ThreadSync(String scope);
+
+/*!
+ * \brief All allocations of scope "shared.dyn" in a kernel become parts of one.
+ *
+ * Needs: flat accesses; sizes that the host knows.
+ */
+Pass MergeDynamicSharedMemoryAllocations();
+
+/*!
+ * \brief tvm_thread_allreduce becomes shuffles where the threads are neighbours within a warp of
+ * the target's thread_warp_size, and a tree in shared memory elsewhere.
+ *
+ * Needs: constant thread extents; barriers of other accesses in place. Guarantees: the result is in
+ * the result buffers of all threads.
+ */
+Pass LowerThreadAllreduce();
+
+/*!
+ * \brief Memory of scope "warp" becomes registers, read from other threads by shuffles.
+ *
+ * Needs: the extent of threadIdx.x divides the target's thread_warp_size; each thread stores
+ * elements of its own.
+ */
+Pass LowerWarpMemory();
 
 /*!
  * \brief The function takes its arguments as `(const TVMAny* args, int32 num_args, TVMAny* ret)`.

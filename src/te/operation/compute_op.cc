@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "cross_thread_reduction.h"
 #include "op_utils.h"
 #include "tensorize.h"
 
@@ -307,8 +308,9 @@ Stmt ComputeOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const
   if (TensorizedLoop(stage) != stage->leaf_iter_vars.size()) {
     return ProvideTensorized(this, stage, ctx);
   }
-  return reduce_axis.empty() ? ProvideElements(this, stage, ctx)
-                             : ProvideReduction(this, stage, ctx);
+  if (reduce_axis.empty()) return ProvideElements(this, stage, ctx);
+  return ReducesOverThreads(stage) ? ProvideCrossThreadReduction(this, stage, ctx)
+                                   : ProvideReduction(this, stage, ctx);
 }
 
 namespace {

@@ -101,6 +101,10 @@ class BoundInference {
       // Threads that share the storage fill it together: it must hold what all of them read.
       IterVar thread = ThreadOf(loop);
       if (thread.defined() && rank <= ThreadRank(thread)) continue;
+      // A warp's memory is shared by the threads along x.
+      if (thread.defined() && stage->scope == "warp" && thread->thread_tag == "threadIdx.x") {
+        continue;
+      }
       fixed.insert(loop);
     }
     return fixed;

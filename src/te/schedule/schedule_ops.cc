@@ -6,6 +6,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule_pass.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -131,8 +132,29 @@ bool Attach(const Stage& stage, const std::unordered_map<const Object*, const Ob
   return true;
 }
 
+/*! \brief Memory of a stage without a scope: what the threads around it share, at the widest. */
+String ScopeOf(const Stage& stage, const IterVarMap<IterVar>& thread_of) {
+  if (stage->is_output) return "";
+  if (!stage->scope.empty()) return stage->scope;
+  String scope = "";
+  for (const IterVar& loop : LoopsAround(stage)) {
+    auto it = thread_of.find(loop);
+    if (it == thread_of.end()) continue;
+    bool block = tir::ParseThreadTag(it->second->thread_tag).kind == tir::ThreadKind::kBlock;
+    if (!block) return "local";
+    scope = "shared";
+  }
+  return scope;
+}
+
 void DeclareBuffers(const Schedule& sch, LoweringContext* ctx, std::vector<Tensor>* tensors) {
   TensorMap<Tensor> shared = PartsOfScans(sch, ctx);
+  IterVarMap<IterVar> thread_of;
+  for (const Stage& stage : sch->stages) {
+    for (const auto& [loop, attr] : stage->iter_var_attrs) {
+      if (attr->bind_thread.defined()) thread_of[loop] = attr->bind_thread;
+    }
+  }
   for (const Stage& stage : sch->stages) {
     if (stage->attach_type == kInlinedAlready) continue;
     for (int i = 0; i < stage->op->num_outputs(); ++i) {
@@ -140,7 +162,7 @@ void DeclareBuffers(const Schedule& sch, LoweringContext* ctx, std::vector<Tenso
       if (shared.count(tensor)) continue;
       Tensor origin = stage->origin_op.output(i);
       Buffer buffer = tir::decl_buffer(tensor->shape, tensor->dtype, origin->GetNameHint(),
-                                       stage->is_output ? String("") : stage->scope);
+                                       ScopeOf(stage, thread_of));
       ctx->buffers[tensor] = buffer;
       ctx->buffers[origin] = buffer;
       tensors->push_back(origin);

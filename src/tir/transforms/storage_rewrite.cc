@@ -105,13 +105,28 @@ class LifetimeFinder final : public StmtExprVisitor {
       VisitLoop([&] { VisitStmt(op->body); });
       return;
     }
+    Launch(op, op->body);
+  }
+  /*! \brief `body` runs on threads of its own, which end before the next statement. */
+  void Launch(const Object* key, const Stmt& body) {
     std::vector<const VarNode*> used;
     std::swap(used, crossing_);
     int64_t begin = ++now_;
-    EnterThread(op, [&] { VisitStmt(op->body); });
+    EnterThread(key, [&] { VisitStmt(body); });
     ++now_;
     std::swap(used, crossing_);
     for (const VarNode* data : used) Touch(data, begin);
+  }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    if (op->attr_key != attr::thread_extent || in_kernel_) {
+      StmtExprVisitor::VisitStmt_(op);
+      return;
+    }
+    // What a kernel allocates belongs to the kernel.
+    VisitExpr(op->value);
+    in_kernel_ = true;
+    Launch(op, op->body);
+    in_kernel_ = false;
   }
   void VisitStmt_(const WhileNode* op) final {
     VisitLoop([&] {
@@ -147,6 +162,7 @@ class LifetimeFinder final : public StmtExprVisitor {
   void VisitExpr_(const VarNode* op) final { Touch(op, now_); }
 
   int64_t now_ = 0;
+  bool in_kernel_ = false;
   const Object* thread_ = nullptr;
   std::vector<OpenLoop> loops_;
   /*! \brief Candidates of outer threads used in the present one. */
@@ -188,7 +204,8 @@ class AllocationMover final : public StmtExprMutator {
       const AllocateNode* op = candidate->op;
       int64_t size = op->ConstantAllocationSize();
       auto fits = [&](const Slot& slot) {
-        return slot.free_after < candidate->first && slot.first->dtype == op->dtype &&
+        // The shape of a matrix fragment is that of all uses of its array.
+        return ScopeOf(op).str().rfind("wmma.", 0) != 0 && slot.free_after < candidate->first && slot.first->dtype == op->dtype &&
                ScopeOf(slot.first) == ScopeOf(op) && op->annotations.empty() &&
                slot.first->annotations.empty();
       };
@@ -234,6 +251,14 @@ class AllocationMover final : public StmtExprMutator {
     For loop = Downcast<For>(stmt);
     loop.CopyOnWrite()->body = AtTop(op, loop->body);
     return loop;
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    auto it = slots_.find(op);
+    if (it == slots_.end() || it->second.empty()) return stmt;
+    AttrStmt launch = Downcast<AttrStmt>(stmt);
+    launch.CopyOnWrite()->body = AtTop(op, launch->body);
+    return launch;
   }
   PrimExpr VisitExpr_(const VarNode* op) final {
     auto it = shared_.find(op);

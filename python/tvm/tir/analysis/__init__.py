@@ -8,6 +8,8 @@ from .analysis import (
     expr_deep_equal,
     side_effect,
     undefined_vars,
+    verify_gpu_code,
+    verify_memory,
     verify_ssa,
     verify_well_formed,
 )
@@ -18,6 +20,8 @@ __all__ = [
     "expr_deep_equal",
     "side_effect",
     "undefined_vars",
+    "verify_gpu_code",
+    "verify_memory",
     "verify_ssa",
     "verify_well_formed",
 ]

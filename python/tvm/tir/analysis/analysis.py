@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -18,6 +18,8 @@ __all__ = [
     "expr_deep_equal",
     "side_effect",
     "undefined_vars",
+    "verify_gpu_code",
+    "verify_memory",
     "verify_ssa",
     "verify_well_formed",
 ]
@@ -65,3 +67,13 @@ def verify_well_formed(func: PrimFunc, assert_mode: bool = True) -> bool:
     ValueError : with `assert_mode`, names the first violation.
     """
     return _ffi_api.verify_well_formed(func, assert_mode)
+
+
+def verify_memory(func: PrimFunc) -> bool:
+    """Whether a function for a GPU (by its attribute ``target``) accesses arrays in kernels only."""
+    return _ffi_api.verify_memory(func)
+
+
+def verify_gpu_code(func: PrimFunc, constraints: Mapping[str, int]) -> bool:
+    """Whether kernels stay within limits; see :func:`tvm.tir.transform.VerifyGPUCode`."""
+    return _ffi_api.verify_gpu_code(func, dict(constraints))

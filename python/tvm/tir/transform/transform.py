@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tvm.ir.transform import Pass
@@ -14,10 +15,14 @@ if TYPE_CHECKING:
 __all__ = [
     "BindTarget",
     "HoistIfThenElse",
+    "InjectVirtualThread",
     "LoopPartition",
     "LowerIntrin",
     "LowerTVMBuiltin",
+    "LowerThreadAllreduce",
+    "LowerWarpMemory",
     "MakePackedAPI",
+    "MergeDynamicSharedMemoryAllocations",
     "PromoteAccumulators",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
@@ -26,8 +31,12 @@ __all__ = [
     "SplitHostDevice",
     "StorageFlatten",
     "StorageRewrite",
+    "ThreadSync",
+    "UnifyThreadBinding",
     "UnrollLoop",
     "VectorizeLoop",
+    "VerifyGPUCode",
+    "VerifyMemory",
     "WidenIndex",
 ]
 
@@ -123,3 +132,59 @@ def LowerTVMBuiltin() -> Pass:
 def MakePackedAPI() -> Pass:
     """Give functions the calling convention of packed functions, with checks of the arguments."""
     return _ffi_api.MakePackedAPI()
+
+
+def InjectVirtualThread() -> Pass:
+    """Virtual threads become repetitions of each statement that differs between them."""
+    return _ffi_api.InjectVirtualThread()
+
+
+def VerifyMemory() -> Pass:
+    """Raise ValueError when a function for a GPU accesses arrays outside of its kernels."""
+    return _ffi_api.VerifyMemory()
+
+
+def VerifyGPUCode(constraints: Mapping[str, int]) -> Pass:
+    """Raise ValueError naming the first limit that a kernel exceeds.
+
+    Parameters
+    ----------
+    constraints : any of ``max_threads_per_block``, ``max_shared_memory_per_block`` and
+        ``max_local_memory_per_block`` (bytes), ``max_thread_x``, ``max_thread_y``,
+        ``max_thread_z``, ``max_vthread``, ``max_vector_bytes``.
+    """
+    return _ffi_api.VerifyGPUCode(dict(constraints))
+
+
+def UnifyThreadBinding() -> Pass:
+    """Bind each thread axis of a launch once, where the launch begins."""
+    return _ffi_api.UnifyThreadBinding()
+
+
+def ThreadSync(storage_scope: str) -> Pass:
+    """Insert barriers between accesses of different threads to memory of a scope.
+
+    Parameters
+    ----------
+    storage_scope : "shared", dynamic shared memory included, or "warp".
+
+    Raises
+    ------
+    ValueError : another scope, or (when run) accesses that need a barrier where threads diverge.
+    """
+    return _ffi_api.ThreadSync(storage_scope)
+
+
+def MergeDynamicSharedMemoryAllocations() -> Pass:
+    """Make all dynamic shared memory of a kernel parts of one allocation."""
+    return _ffi_api.MergeDynamicSharedMemoryAllocations()
+
+
+def LowerThreadAllreduce() -> Pass:
+    """Reduce over threads by shuffles within a warp, or by a tree in shared memory."""
+    return _ffi_api.LowerThreadAllreduce()
+
+
+def LowerWarpMemory() -> Pass:
+    """Memory of scope "warp" becomes registers that other threads read by shuffles."""
+    return _ffi_api.LowerWarpMemory()
