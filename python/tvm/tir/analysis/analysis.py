@@ -70,7 +70,7 @@ def verify_well_formed(func: PrimFunc, assert_mode: bool = True) -> bool:
 
 
 def verify_memory(func: PrimFunc) -> bool:
-    """Whether a function for a GPU (by its attribute ``target``) accesses arrays in kernels only."""
+    """Whether a function whose ``target`` is a GPU accesses arrays in kernels only."""
     return _ffi_api.verify_memory(func)
 
 
