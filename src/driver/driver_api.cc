@@ -8,6 +8,7 @@
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/transform.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tvm {
@@ -34,9 +35,13 @@ void AddUserPasses(const PassContext& ctx, int phase, Array<Pass>* passes) {
 
 int VectorBits() {
   constexpr int kDefaultBits = 256;
+  // The widest load of one GPU thread.
+  constexpr int kThreadBits = 128;
   Target target = Target::Current(true);
   if (!target.defined()) return kDefaultBits;
-  return static_cast<int>(target->GetInt("vector_width", kDefaultBits));
+  bool gpu = std::any_of(target->keys.begin(), target->keys.end(),
+                         [](const String& key) { return key == "gpu"; });
+  return static_cast<int>(target->GetInt("vector_width", gpu ? kThreadBits : kDefaultBits));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "cross_thread_reduction.h"
 
 #include <tvm/tir/builtin.h>
-#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -40,14 +39,7 @@ LoopKinds Classify(const Stage& stage, const LoweringContext& ctx) {
   const Array<IterVar>& loops = stage->leaf_iter_vars;
   for (size_t i = 0; i < loops.size(); ++i) {
     IterVar thread = BoundThread(stage, loops[i]);
-    if (IsReduction(loops[i]) && thread.defined()) {
-      TVM_CHECK(tir::ParseThreadTag(thread->thread_tag).kind == tir::ThreadKind::kThread,
-                ScheduleError)
-          << "stage " << stage->op->name << ": reduction loop " << loops[i]->var->name_hint
-          << " is bound to " << thread->thread_tag
-          << "; values can be combined over threadIdx only, use rfactor for the rest";
-      kinds.threads.push_back(thread);
-    }
+    if (IsReduction(loops[i]) && thread.defined()) kinds.threads.push_back(thread);
     if (IsReduction(loops[i]) && !thread.defined()) {
       kinds.serial.push_back(i);
       continue;
@@ -148,8 +140,7 @@ Stmt ProvideCrossThreadReduction(const ComputeOpNode* op, const Stage& stage,
   PassUpIndex(stage, ctx->domains, &values);
   Map<Var, PrimExpr> vmap = VarValues(op->root_iter_vars(), values);
   Array<PrimExpr> sources = SubstituteAll(reduce->source, vmap);
-  std::vector<PrimExpr> guards =
-      MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false);
+  std::vector<PrimExpr> guards = MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false);
   PrimExpr condition = ctx->analyzer.Simplify(tir::Substitute(reduce->condition, vmap));
   if (!tir::is_one(condition)) guards.push_back(condition);
 
@@ -172,10 +163,9 @@ Stmt ProvideCrossThreadReduction(const ComputeOpNode* op, const Stage& stage,
   args.push_back(counts);
   for (const PrimExpr& result : Loads(results)) args.push_back(result);
   for (const IterVar& thread : kinds.threads) args.push_back(thread->var);
-  Stmt exchange = tir::Evaluate(
-      tir::Call(DataType::Int(32), tir::builtin::tvm_thread_allreduce(), args));
-  steps.push_back(
-      tir::AttrStmt(reduce->combiner, tir::attr::reduce_scope, PrimExpr(0), exchange));
+  Stmt exchange =
+      tir::Evaluate(tir::Call(DataType::Int(32), tir::builtin::tvm_thread_allreduce(), args));
+  steps.push_back(tir::AttrStmt(reduce->combiner, tir::attr::reduce_scope, PrimExpr(0), exchange));
 
   Array<PrimExpr> indices;
   for (const IterVar& axis : op->axis) indices.push_back(values.at(axis));

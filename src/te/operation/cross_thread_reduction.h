@@ -19,8 +19,7 @@ bool ReducesOverThreads(const Stage& stage);
  * Each thread combines what its serial reduction loops give, tvm_thread_allreduce combines the
  * threads, and every thread stores the result, or those for which the stage's predicate holds.
  */
-Stmt ProvideCrossThreadReduction(const ComputeOpNode* op, const Stage& stage,
-                                 LoweringContext* ctx);
+Stmt ProvideCrossThreadReduction(const ComputeOpNode* op, const Stage& stage, LoweringContext* ctx);
 
 }  // namespace te
 }  // namespace tvm

@@ -5,6 +5,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <algorithm>
@@ -280,9 +281,12 @@ Stage& Stage::bind(IterVar loop, IterVar thread) {
   TVM_CHECK(thread->iter_type == tir::kThreadIndex, ScheduleError)
       << "bind(" << self->op->name << ", " << loop->var->name_hint << "): expected a thread axis, "
       << "got " << thread->var->name_hint << "; make one with thread_axis";
-  TVM_CHECK(loop->iter_type == tir::kDataPar, ScheduleError)
-      << "bind(" << self->op->name << ", " << loop->var->name_hint << "): only data-parallel loops "
-      << "can be threads; rfactor a reduction and bind the new axis";
+  bool reduces = loop->iter_type == tir::kCommReduce &&
+                 tir::ParseThreadTag(thread->thread_tag).kind == tir::ThreadKind::kThread;
+  TVM_CHECK(loop->iter_type == tir::kDataPar || reduces, ScheduleError)
+      << "bind(" << self->op->name << ", " << loop->var->name_hint << ", " << thread->thread_tag
+      << "): blocks take data-parallel loops, threadIdx also reduction loops; rfactor a reduction "
+      << "and bind the new axis";
   IterVar bound = BoundThread(*this, loop);
   TVM_CHECK(!bound.defined(), ScheduleError)
       << "bind(" << self->op->name << ", " << loop->var->name_hint << "): " << loop->var->name_hint

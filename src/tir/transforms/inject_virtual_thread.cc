@@ -15,7 +15,7 @@ namespace tvm {
 namespace tir {
 namespace {
 
-/*! \brief A statement is written out per virtual thread up to this many, looped over beyond. */
+/*! \brief From this many virtual threads on, a statement is looped over, not written out. */
 constexpr int64_t kMaxWrittenOut = 16;
 
 /*! \brief Finds what differs between virtual threads: variables, and buffers allocated inside. */
@@ -91,8 +91,8 @@ class DependenceFinder final : public StmtExprVisitor {
       for (const PrimExpr& arg : op->args) {
         if (const auto* var = arg.as<VarNode>()) Touch(var);
         const auto* call = arg.as<CallNode>();
-        const auto* load = call ? call->args.empty() ? nullptr : call->args[0].as<BufferLoadNode>()
-                                : nullptr;
+        const auto* load =
+            call ? call->args.empty() ? nullptr : call->args[0].as<BufferLoadNode>() : nullptr;
         if (load != nullptr && call->dtype.is_handle()) Touch(load->buffer->data.get());
       }
     }
@@ -113,21 +113,29 @@ class ThreadInjector final : public StmtExprMutator {
       : thread_(std::move(thread)), count_(std::move(count)), found_(found) {}
 
  private:
-  /*! \brief The statement for all virtual threads; `leaf` when no statement is inside of it. */
-  Stmt Repeat(const Stmt& stmt, bool leaf) {
+  /*! \brief The statement for all virtual threads. */
+  Stmt Repeat(const Stmt& stmt) {
     const int64_t* count = as_const_int(count_);
-    if (leaf && count != nullptr && *count < kMaxWrittenOut) {
+    if (count != nullptr && *count < kMaxWrittenOut && !HasLoop(stmt)) {
       Array<Stmt> copies;
       for (int64_t i = 0; i < *count; ++i) {
-        copies.push_back(
-            Substitute(stmt, Map<Var, PrimExpr>{{thread_, make_const(thread_->dtype, i)}}));
+        Stmt copy = Substitute(stmt, Map<Var, PrimExpr>{{thread_, make_const(thread_->dtype, i)}});
+        copies.push_back(i == 0 ? copy : RenewBindings(copy));
       }
       return SeqStmt::Flatten(copies);
     }
     Var index = thread_.copy_with_suffix(".s");
     Stmt body = Substitute(stmt, Map<Var, PrimExpr>{{thread_, index}});
     return For(index, make_zero(thread_->dtype), cast(thread_->dtype, count_), ForKind::kSerial,
-               RenewBindings(body));
+               body);
+  }
+
+  static bool HasLoop(const Stmt& stmt) {
+    bool found = false;
+    PostOrderVisit(stmt, [&found](const ObjectRef& node) {
+      found = found || node.as<ForNode>() != nullptr || node.as<WhileNode>() != nullptr;
+    });
+    return found;
   }
 
   template <typename Node, typename Rewrite>
@@ -137,7 +145,7 @@ class ThreadInjector final : public StmtExprMutator {
     inside_ = true;
     Stmt stmt = rewrite(op);
     inside_ = outer;
-    return outer ? stmt : Repeat(stmt, false);
+    return outer ? stmt : Repeat(stmt);
   }
 
   Stmt VisitStmt_(const BufferStoreNode* op) final {
@@ -151,11 +159,11 @@ class ThreadInjector final : public StmtExprMutator {
     } else if (!indices.same_as(op->indices) || !value.same_as(op->value)) {
       stmt = BufferStore(op->buffer, value, indices);
     }
-    return depends && !inside_ ? Repeat(stmt, true) : stmt;
+    return depends && !inside_ ? Repeat(stmt) : stmt;
   }
   Stmt VisitStmt_(const EvaluateNode* op) final {
     Stmt stmt = StmtExprMutator::VisitStmt_(op);
-    return found_.Depends(op->value) && !inside_ ? Repeat(stmt, true) : stmt;
+    return found_.Depends(op->value) && !inside_ ? Repeat(stmt) : stmt;
   }
   Stmt VisitStmt_(const LetStmtNode* op) final {
     if (found_.vars.count(op->var.get()) == 0) return StmtExprMutator::VisitStmt_(op);
@@ -167,7 +175,8 @@ class ThreadInjector final : public StmtExprMutator {
   }
   Stmt VisitStmt_(const IfThenElseNode* op) final {
     if (!found_.Depends(op->condition)) return StmtExprMutator::VisitStmt_(op);
-    return Whole(op, [this](const IfThenElseNode* test) { return StmtExprMutator::VisitStmt_(test); });
+    return Whole(op,
+                 [this](const IfThenElseNode* test) { return StmtExprMutator::VisitStmt_(test); });
   }
   Stmt VisitStmt_(const WhileNode* op) final {
     if (!found_.Depends(op->condition)) return StmtExprMutator::VisitStmt_(op);
@@ -175,7 +184,8 @@ class ThreadInjector final : public StmtExprMutator {
   }
   Stmt VisitStmt_(const AssertStmtNode* op) final {
     if (!found_.Depends(op->condition)) return StmtExprMutator::VisitStmt_(op);
-    return Whole(op, [this](const AssertStmtNode* check) { return StmtExprMutator::VisitStmt_(check); });
+    return Whole(
+        op, [this](const AssertStmtNode* check) { return StmtExprMutator::VisitStmt_(check); });
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
     // One that a trip makes anew needs no part per virtual thread.

@@ -124,12 +124,12 @@ class AllreduceLowerer final : public StmtExprMutator {
       const Var& var = by_dim[dim]->axis->var;
       if (is_reduced[dim]) {
         if (group.count > 1) group.consecutive = false;
-        group.lane = group.size == 1 ? PrimExpr(var)
-                                     : group.lane + var * static_cast<int>(group.size);
+        group.lane =
+            group.size == 1 ? PrimExpr(var) : group.lane + var * static_cast<int>(group.size);
         group.size *= *extent;
       } else {
-        group.number = group.count == 1 ? PrimExpr(var)
-                                        : group.number + var * static_cast<int>(group.count);
+        group.number =
+            group.count == 1 ? PrimExpr(var) : group.number + var * static_cast<int>(group.count);
         group.count *= *extent;
       }
     }
@@ -217,8 +217,8 @@ class AllreduceLowerer final : public StmtExprMutator {
       buffers.push_back(Scratch(results[i]->buffer->name + ".exchange", starts[i].dtype(),
                                 group.size * group.count, "shared"));
     }
-    Stmt barrier = Evaluate(
-        Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm("shared")}));
+    Stmt barrier =
+        Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm("shared")}));
     arith::Analyzer analyzer;
     PrimExpr first = analyzer.Simplify(group.number * static_cast<int>(group.size));
     PrimExpr own = analyzer.Simplify(first + group.lane);

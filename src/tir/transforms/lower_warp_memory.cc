@@ -94,8 +94,7 @@ class WarpAccessRewriter final : public StmtExprMutator {
     PrimExpr m = make_const(dtype, stride_);
     PrimExpr part = make_const(dtype, stride_ * env_->width);
     arith::Analyzer& analyzer = env_->analyzer;
-    PrimExpr position =
-        analyzer.Simplify(floordiv(index, part) * m + floormod(index, m));
+    PrimExpr position = analyzer.Simplify(floordiv(index, part) * m + floormod(index, m));
     PrimExpr thread = analyzer.Simplify(floordiv(floormod(index, part), m));
     return {position, thread};
   }

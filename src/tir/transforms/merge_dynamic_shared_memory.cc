@@ -106,9 +106,10 @@ class LaunchVisitor final : public StmtMutator {
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     if (op->attr_key != attr::thread_extent) return StmtMutator::VisitStmt_(op);
     std::vector<const AllocateNode*> parts;
-    PostOrderVisit(op->body, [&](const ObjectRef& node) {
+    PreOrderVisit(op->body, [&](const ObjectRef& node) {
       const auto* allocate = node.as<AllocateNode>();
       if (allocate != nullptr && IsDynamic(allocate->buffer_var)) parts.push_back(allocate);
+      return true;
     });
     if (parts.size() < 2) return GetRef<Stmt>(op);
     Merger merger(parts);

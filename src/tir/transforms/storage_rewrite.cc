@@ -205,9 +205,9 @@ class AllocationMover final : public StmtExprMutator {
       int64_t size = op->ConstantAllocationSize();
       auto fits = [&](const Slot& slot) {
         // The shape of a matrix fragment is that of all uses of its array.
-        return ScopeOf(op).str().rfind("wmma.", 0) != 0 && slot.free_after < candidate->first && slot.first->dtype == op->dtype &&
-               ScopeOf(slot.first) == ScopeOf(op) && op->annotations.empty() &&
-               slot.first->annotations.empty();
+        return ScopeOf(op).str().rfind("wmma.", 0) != 0 && slot.free_after < candidate->first &&
+               slot.first->dtype == op->dtype && ScopeOf(slot.first) == ScopeOf(op) &&
+               op->annotations.empty() && slot.first->annotations.empty();
       };
       // The smallest free slot that is large enough, else the largest free one, which grows.
       Slot* best = nullptr;

@@ -252,8 +252,7 @@ class BarrierPlanner final {
   }
 
   Stmt Barrier() const {
-    return Evaluate(
-        Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm(scope_)}));
+    return Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm(scope_)}));
   }
 
   Accesses Collect(const ObjectRef& node) const {
