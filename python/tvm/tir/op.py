@@ -12,6 +12,7 @@ from tvm.ir import Op, PrimExpr
 from tvm.ir.base import with_span
 
 from . import _ffi_api
+from .buffer import Buffer
 from .expr import (
     Call,
     CommReducer,
@@ -132,8 +133,25 @@ def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Cal
 
 @with_span
 def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
-    """Call of the global function `func_name`; the result is an int32."""
-    return Call("int32", "tir.tvm_call_packed", [StringImm(func_name), *args])
+    """Call of the global function `func_name`; the result is an int32.
+
+    Arguments are numbers, text, handles, and buffers, which arrive as arrays during the call.
+    """
+    arguments = [_as_array(arg) if isinstance(arg, Buffer) else arg for arg in args]
+    return Call("int32", "tir.tvm_call_packed", [StringImm(func_name), *arguments])
+
+
+def _as_array(buffer: Buffer) -> Call:
+    shape = list(buffer.shape)
+    strides = list(buffer.strides)
+    if not strides:
+        size: Any = const(1)
+        for extent in reversed(shape):
+            strides.insert(0, size)
+            size = size * extent
+    kind = Call(buffer.dtype, "tir.type_annotation", [])
+    arguments = [buffer.data, kind, len(shape), buffer.elem_offset, *shape, *strides]
+    return Call("handle", "tir.tvm_stack_make_array", arguments)
 
 
 def ret(value: Any) -> Call:

@@ -4,6 +4,7 @@
  */
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
@@ -16,12 +17,26 @@ namespace tvm {
 namespace tir {
 namespace {
 
+TVM_REGISTER_OP("tir.tvm_stack_make_array")
+    .describe(
+        "(data, type_annotation, ndim, offset, shape.., strides..): an array, offset and strides "
+        "in "
+        "elements, as argument of tvm_call_packed; it lasts for the call")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
+
+const Op& StackMakeArray() {
+  static const Op& op = Op::Get("tir.tvm_stack_make_array");
+  return op;
+}
+
 class PackedCallLowerer final : public StmtExprMutator {
  private:
   /*! \brief What has to happen before the statement that contains a call. */
   struct Preparation {
     Array<Stmt> writes;
     std::vector<std::pair<Var, PrimExpr>> stacks;
+    /*! \brief Memory for the arrays that are passed: pointer and number of words. */
+    std::vector<std::pair<Var, PrimExpr>> arrays;
   };
 
   Stmt VisitStmt(const Stmt& stmt) final {
@@ -35,6 +50,9 @@ class PackedCallLowerer final : public StmtExprMutator {
           << "arguments would be computed once only; store the result and test that";
       before.writes.push_back(result);
       result = SeqStmt::Flatten(before.writes);
+      for (const auto& [data, size] : before.arrays) {
+        result = Allocate(data, DataType::Int(64), {size}, const_true(), result);
+      }
       // A stack of its own for each call: bodies of parallel loops run at the same time.
       for (auto it = before.stacks.rbegin(); it != before.stacks.rend(); ++it) {
         result = LetStmt(it->first, it->second, result);
@@ -54,14 +72,55 @@ class PackedCallLowerer final : public StmtExprMutator {
     Var stack("stack", DataType::Handle());
     pending_.stacks.emplace_back(stack, Call(DataType::Handle(), builtin::tvm_stack_alloca(),
                                              {StringImm("tvm_any"), PrimExpr(count + 1)}));
-    for (int i = 0; i < count; ++i) Pass(op->args[i + 1], stack, i, &pending_.writes);
+    for (int i = 0; i < count; ++i) {
+      PrimExpr value = op->args[i + 1];
+      const auto* array = value.as<CallNode>();
+      bool is_array = array != nullptr && array->op.same_as(StackMakeArray());
+      if (is_array) value = MakeArray(array);
+      Pass(value, is_array, stack, i, &pending_.writes);
+    }
     return Call(op->dtype, builtin::tvm_call_packed_lowered(),
                 {op->args[0], stack, PrimExpr(0), PrimExpr(count)});
   }
 
-  static void Pass(PrimExpr value, const Var& stack, int index, Array<Stmt>* writes) {
+  /*!
+   * \brief Writes a DLTensor into memory of this call and gives its address.
+   *
+   * The six words of the struct as 64-bit machines lay it out, then the shape, then the strides.
+   */
+  PrimExpr MakeArray(const CallNode* op) {
+    DataType wide = DataType::Int(64);
+    DataType element = op->args[1].dtype();
+    size_t ndim = static_cast<size_t>(*as_const_int(op->args[2]));
+    Var data("array", PointerType(PrimType(wide), "local"));
+    PrimExpr size(static_cast<int>(6 + 2 * ndim));
+    Buffer words(data, wide, {size}, {}, PrimExpr(), data->name_hint);
+    pending_.arrays.emplace_back(data, size);
+    int position = 0;
+    auto write = [&](const PrimExpr& value) {
+      pending_.writes.push_back(BufferStore(words, cast(wide, value), {PrimExpr(position++)}));
+    };
+    auto address = [&](size_t word) {
+      return Call(DataType::Handle(), builtin::address_of(),
+                  {BufferLoad(words, {PrimExpr(static_cast<int>(word))})});
+    };
+    auto pair = [&](int64_t low, int64_t high) { return make_const(wide, low | high << 32); };
+    write(reinterpret(wide, op->args[0]));
+    write(pair(kDLCPU, 0));
+    int64_t dtype = element.code() | element.bits() << 8 | int64_t(element.lanes()) << 16;
+    write(pair(static_cast<int64_t>(ndim), dtype));
+    write(reinterpret(wide, address(6)));
+    write(reinterpret(wide, address(6 + ndim)));
+    int bytes = (element.bits() * element.lanes() + 7) / 8;
+    write(cast(wide, op->args[3]) * make_const(wide, bytes));
+    for (size_t i = 0; i < 2 * ndim; ++i) write(op->args[4 + i]);
+    return address(0);
+  }
+
+  static void Pass(PrimExpr value, bool is_array, const Var& stack, int index,
+                   Array<Stmt>* writes) {
     DataType dtype = value.dtype();
-    int code = kTVMOpaqueHandle;
+    int code = is_array ? kTVMDLTensor : kTVMOpaqueHandle;
     if (value.as<StringImmNode>()) {
       code = kTVMStr;
     } else if (dtype.is_float() || dtype.is_bfloat16()) {

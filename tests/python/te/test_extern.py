@@ -134,3 +134,39 @@ def test_block_intrinsic_as_the_body_of_a_compute():
         te.compute((3, 5), lambda io: gemv(A[0:4, 0:8], B[0:8], scalar_inputs=[1.0]))
     with pytest.raises(ValueError, match="it takes 1 scalars, got 0"):
         te.compute((3, m), lambda io: gemv(A[0:4, 0:8], B[0:8]))
+
+
+def test_packed_function_gets_buffers_as_arrays():
+    seen = []
+
+    @tvm.register_func("testing.te.scale_and_sum", override=True)
+    def scale_and_sum(source, factor, scaled, total):
+        seen.append((source.shape, str(source.dtype)))
+        array = source.numpy()
+        scaled.copyfrom(array * factor)
+        total.copyfrom(array.sum(axis=1).astype("float64"))
+
+    A = te.placeholder((3, 4), name="A")
+    B = te.compute((3, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    S, T = te.extern(
+        [(3, 4), (3,)],
+        [B],
+        lambda ins, outs: tir.call_packed("testing.te.scale_and_sum", ins[0], 2.5, *outs),
+        dtype=["float32", "float64"],
+    )
+    a = np.random.default_rng(0).random((3, 4)).astype("float32")
+    scaled, total = run([S, T], [A], a)
+    np.testing.assert_allclose(scaled, (a + 1) * 2.5, rtol=1e-6)
+    np.testing.assert_allclose(total, (a + 1).sum(axis=1), rtol=1e-6)
+    assert seen == [((3, 4), "float32")]
+
+
+def test_error_of_a_packed_function_arrives_as_it_is():
+    @tvm.register_func("testing.te.fails", override=True)
+    def fails(source, out):
+        raise KeyError(f"no row {source.shape[0]}")
+
+    A = te.placeholder((3,), name="A")
+    B = te.extern((3,), [A], lambda ins, outs: tir.call_packed("testing.te.fails", ins[0], outs[0]))
+    with pytest.raises(KeyError, match="no row 3"):
+        run([B], [A], np.zeros(3, "float32"))
