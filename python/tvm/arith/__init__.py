@@ -12,6 +12,15 @@ from .int_set import (
     pos_inf,
     union_sets,
 )
+from .iter_affine_map import (
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+    detect_iter_map,
+    normalize_iter_map_to_expr,
+)
 from .pattern import deduce_bound, detect_clip_bound, detect_linear_equation, domain_touched
 from .var_context import SplitGroup, VarContext, VarDef
 
@@ -21,17 +30,24 @@ __all__ = [
     "ConstraintScope",
     "IntSet",
     "IntervalSet",
+    "IterMapLevel",
+    "IterMapResult",
+    "IterMark",
+    "IterSplitExpr",
+    "IterSumExpr",
     "ModularSet",
     "SplitGroup",
     "VarContext",
     "VarDef",
     "deduce_bound",
     "detect_clip_bound",
+    "detect_iter_map",
     "detect_linear_equation",
     "domain_touched",
     "eval_set",
     "intersect_sets",
     "neg_inf",
+    "normalize_iter_map_to_expr",
     "pos_inf",
     "union_sets",
 ]

@@ -1,0 +1,100 @@
+/*!
+ * \file tvm/arith/iter_affine_map.h
+ * \brief Index expressions as digits of iterators: which parts of which loops make up each index.
+ *
+ * `i * 16 + j` of two loops is one fused iterator, `i // 4` and `i % 4` are splits of one. Where
+ * all indices are of that form and their digits do not overlap, the map from loops to indices can
+ * be undone, which is what layout changes and tensor intrinsics ask for.
+ */
+#ifndef TVM_ARITH_ITER_AFFINE_MAP_H_
+#define TVM_ARITH_ITER_AFFINE_MAP_H_
+
+#include <tvm/arith/analyzer.h>
+
+namespace tvm {
+namespace arith {
+
+/*! \brief What is cut into digits: a loop variable, or a fused sum, with values in [0, extent). */
+class IterMarkNode : public Object {
+ public:
+  /*! \brief A variable (minus its range's least value, which is kept outside) or IterSumExpr. */
+  PrimExpr source;
+  int64_t extent = 1;
+  TVM_DECLARE_NODE(IterMarkNode, Object, "arith.IterMark", Value(source), Value(extent));
+};
+class IterMark : public ObjectRef {
+ public:
+  IterMark(PrimExpr source, int64_t extent);
+  TVM_DEFINE_REF(IterMark, ObjectRef, IterMarkNode);
+};
+
+/*! \brief `(source // lower_factor) % extent * scale`. */
+class IterSplitExprNode : public PrimExprNode {
+ public:
+  IterMark source;
+  int64_t lower_factor = 1;
+  int64_t extent = 1;
+  int64_t scale = 1;
+  TVM_DECLARE_NODE(IterSplitExprNode, PrimExprNode, "arith.IterSplitExpr", Value(source),
+                   Value(lower_factor), Value(extent), Value(scale));
+};
+class IterSplitExpr : public PrimExpr {
+ public:
+  IterSplitExpr(IterMark source, int64_t lower_factor, int64_t extent, int64_t scale,
+                DataType dtype);
+  TVM_DEFINE_REF(IterSplitExpr, PrimExpr, IterSplitExprNode);
+};
+
+/*! \brief A sum of splits and a base without iterators. */
+class IterSumExprNode : public PrimExprNode {
+ public:
+  Array<IterSplitExpr> args;
+  PrimExpr base;
+  TVM_DECLARE_NODE(IterSumExprNode, PrimExprNode, "arith.IterSumExpr", Value(args), Value(base));
+};
+class IterSumExpr : public PrimExpr {
+ public:
+  IterSumExpr(Array<IterSplitExpr> args, PrimExpr base);
+  TVM_DEFINE_REF(IterSumExpr, PrimExpr, IterSumExprNode);
+};
+
+/*! \brief How strict DetectIterMap is. */
+enum class IterMapLevel : int {
+  /*! \brief Every index is a sum of splits; splits may overlap. */
+  kNoCheck = 0,
+  /*! \brief Digits of one iterator do not overlap, so indices take all their values. */
+  kSurjective = 1,
+  /*! \brief Besides, every digit of every iterator is used, so the map can be undone. */
+  kBijective = 3,
+};
+
+/*! \brief Result of DetectIterMap. */
+class IterMapResultNode : public Object {
+ public:
+  /*! \brief One sum of at most one split for each index; empty if the indices are not of the form.
+   */
+  Array<IterSumExpr> indices;
+  /*! \brief Why not. */
+  Array<String> errors;
+  TVM_DECLARE_NODE(IterMapResultNode, Object, "arith.IterMapResult", Value(indices), Value(errors));
+};
+class IterMapResult : public ObjectRef {
+ public:
+  TVM_DEFINE_REF(IterMapResult, ObjectRef, IterMapResultNode);
+};
+
+/*!
+ * \brief Write `indices` by digits of `iters`, whose ranges must be constant.
+ *
+ * Divisors must divide the extents they cut: partial tiles are an error, not padding.
+ */
+TVM_DLL IterMapResult DetectIterMap(const Array<PrimExpr>& indices,
+                                    const Map<tir::Var, Range>& iters,
+                                    IterMapLevel level = IterMapLevel::kSurjective);
+
+/*! \brief The plain expression that a sum of splits stands for. */
+TVM_DLL PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr);
+
+}  // namespace arith
+}  // namespace tvm
+#endif  // TVM_ARITH_ITER_AFFINE_MAP_H_

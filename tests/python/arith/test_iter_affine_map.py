@@ -1,0 +1,125 @@
+"""Indices as digits of loops."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import arith, tir
+from tvm.arith import IterMapLevel
+from tvm.testing.index_exprs import evaluate
+
+I, J, K = (tir.Var(name, "int32") for name in "ijk")
+EXTENTS = {I: 8, J: 16, K: 6}
+RANGES = {var: tvm.ir.Range(0, extent) for var, extent in EXTENTS.items()}
+
+
+def detect(*indices, level=IterMapLevel.Surjective):
+    return arith.detect_iter_map(indices, RANGES, level)
+
+
+def all_points(ranges):
+    """Values of the loops at every point of the nest."""
+    axes = [np.arange(int(r.min), int(r.min) + int(r.extent)) for r in ranges.values()]
+    return dict(zip(ranges, (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))))
+
+
+@pytest.mark.parametrize(
+    ("index", "extent", "scale", "base"),
+    [
+        (I, 8, 1, 0),
+        (I * 3 + 5, 8, 3, 5),
+        (I * 16 + J, 128, 1, 0),
+        (J // 4, 4, 1, 0),
+        (J % 4 * 8 + 1, 4, 8, 1),
+        ((I * 16 + J) // 32, 4, 1, 0),
+        ((I * 16 + J + 64) % 32, 32, 1, 0),
+        (J // 4 * 4 + J % 4, 16, 1, 0),
+        ((J * 6 + K) // 8 % 3, 3, 1, 0),
+    ],
+)
+def test_index_is_one_split_of_the_stated_size(index, extent, scale, base):
+    (found,) = detect(index).indices
+    (split,) = found.args
+    assert (split.extent, split.scale, int(found.base)) == (extent, scale, base)
+    points = all_points(RANGES)
+    plain = arith.normalize_iter_map_to_expr(found)
+    assert np.array_equal(evaluate(plain, points), evaluate(index, points))
+
+
+@pytest.mark.parametrize(
+    ("index", "reason"),
+    [
+        (I * J, "not constant"),
+        (I * 8 + J, "gaps"),
+        (J // 3, "partial tile"),
+        ((J + 1) // 4, "offset"),
+        (tir.min(I, J), "not linear"),
+        (tir.floordiv(I, J), "divisor"),
+    ],
+)
+def test_index_that_is_no_split_says_why(index, reason):
+    result = detect(index)
+    assert len(result.indices) == 0
+    assert reason in str(result.errors[0])
+
+
+def test_overlapping_digits_are_refused_unless_unchecked():
+    assert "used twice" in str(detect(J // 4, J % 8).errors[0])
+    assert len(detect(J // 4, J % 8, level=IterMapLevel.NoCheck).indices) == 2
+    assert len(detect(J // 4, J % 4).indices) == 2
+
+
+def test_bijective_maps_use_every_digit():
+    whole = [I * 16 + J, K]
+    assert len(detect(*whole, level=IterMapLevel.Bijective).indices) == 2
+    for partial in ([I, J], [I, J // 4, K], [I * 16 + J]):
+        assert "not used" in str(detect(*partial, level=IterMapLevel.Bijective).errors[0])
+
+
+def test_offsets_of_loops_stay_outside_the_digits():
+    ranges = {I: tvm.ir.Range(2, 10), J: tvm.ir.Range(0, 4)}
+    (found,) = arith.detect_iter_map([I * 4 + J], ranges).indices
+    points = all_points(ranges)
+    plain = arith.normalize_iter_map_to_expr(found)
+    assert np.array_equal(evaluate(plain, points), evaluate(I * 4 + J, points))
+
+
+def test_loops_need_constant_extents():
+    with pytest.raises(ValueError, match="extent of i must be a positive constant"):
+        arith.detect_iter_map([I], {I: tvm.ir.Range(0, tir.Var("n", "int32"))})
+
+
+def test_detected_maps_keep_values_and_bijections_are_bijective():
+    rng = np.random.default_rng(0)
+
+    leaves = [I, J, K, I // 2, I % 2, J // 4, J % 4, J // 8, K // 3, K % 3, I % 4]
+    points = all_points(RANGES)
+    for _ in range(400):
+        picked = [leaves[n] for n in rng.permutation(len(leaves))[: rng.integers(1, 5)]]
+        indices = []
+        while picked:
+            total = picked.pop()
+            scale = 1
+            while picked and rng.random() < 0.6:
+                scale *= int(rng.choice([2, 3, 4, 8, 16]))
+                total = total + picked.pop() * scale
+            divisor = int(rng.choice([1, 2, 4, 6]))
+            indices.append([total, total // divisor, total % divisor][rng.integers(3)])
+        for level in (IterMapLevel.NoCheck, IterMapLevel.Bijective):
+            result = detect(*indices, level=level)
+            values = [np.broadcast_to(evaluate(x, points), (8 * 16 * 6,)) for x in indices]
+            for index, found, value in zip(indices, result.indices, values):
+                plain = arith.normalize_iter_map_to_expr(found)
+                assert np.all(evaluate(plain, points) == value), f"{index} became {plain}"
+            if level == IterMapLevel.Bijective and len(result.indices):
+                assert len(set(zip(*values))) == 8 * 16 * 6, indices
+
+
+def test_bijections_of_reshapes_are_found():
+    for order in itertools.permutations([I, J // 4, J % 4, K]):
+        result = detect(*order, level=IterMapLevel.Bijective)
+        assert len(result.indices) == 4
