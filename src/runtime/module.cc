@@ -189,6 +189,11 @@ TVM_REGISTER_GLOBAL("runtime.ModuleSaveToFile")
 /*! \brief True if code for this kind of target can run here. */
 TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
   if (target == "cpu" || target == "llvm" || target == "c" || target == "stackvm") return true;
+  if (target == "cuda") {
+    // Its device API is always built in; the driver and a device need not be there.
+    Device device{kDLCUDA, 0};
+    return DeviceAPI::Get(device)->GetAttr(device, DeviceAttrKind::kExist).cast<bool>();
+  }
   return Registry::Get("device_api." + target) != nullptr;
 });
 
