@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tvm._ffi.libinfo import find_include_path, find_lib_path
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 PROGRAM = """
@@ -41,8 +43,11 @@ PROGRAM = """
 def test_a_library_adds_a_device_without_touching_the_compiler(tmp_path):
     library = tmp_path / "libnpu.so"
     source = REPOSITORY / "docs/examples/device_cpp/npu.cc"
-    command = ["c++", "-std=c++20", "-O0", "-shared", "-fPIC", f"-I{REPOSITORY / 'include'}"]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True)
+    command = ["c++", "-std=c++20", "-O0", "-shared", "-fPIC", str(source), "-o", str(library)]
+    command += [f"-I{folder}" for folder in find_include_path()]
+    for linked in map(Path, find_lib_path()):
+        command += [str(linked), f"-Wl,-rpath,{linked.parent}"]
+    subprocess.run(command, check=True)
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM), str(library)],
         capture_output=True,
