@@ -1,0 +1,162 @@
+"""GPU schedules of te built for an emulated device, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te
+from tvm.target import emulated
+
+block_x, block_y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
+thread_x, thread_y = te.thread_axis("threadIdx.x"), te.thread_axis("threadIdx.y")
+
+
+def run(schedule, tensors, *arrays, target=None):
+    """Values of the last tensor."""
+    module = tvm.build(schedule, tensors, target=target or emulated("cuda"), name="main")
+    out = tensors[-1]
+    result = tvm.nd.empty([int(extent) for extent in out.shape], str(out.dtype))
+    module["main"](*map(tvm.nd.array, arrays), result)
+    return result.numpy()
+
+
+def random(*shape):
+    return np.random.default_rng(0).uniform(-1, 1, shape).astype("float32")
+
+
+def bound_add(n, factor):
+    A, B = te.placeholder((n,), name="A"), te.placeholder((n,), name="B")
+    C = te.compute((n,), lambda i: A[i] + B[i], name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=factor)
+    s[C].bind(outer, block_x)
+    s[C].bind(inner, thread_x)
+    return s, [A, B, C]
+
+
+@pytest.mark.parametrize("n", [1, 64, 100])
+def test_elementwise_kernel(n):
+    s, tensors = bound_add(n, 32)
+    a, b = random(n), random(n)
+    np.testing.assert_array_equal(run(s, tensors, a, b), a + b)
+
+
+def test_host_module_imports_the_kernel():
+    s, tensors = bound_add(64, 32)
+    module = tvm.build(s, tensors, target=emulated("cuda"), name="main")
+    (device,) = module.imported_modules
+    assert device.type_key == "stackvm"
+    assert "thread_index.int32" in device.get_source()
+    assert "kernel" in device.get_source()
+
+
+def test_kernel_of_unknown_size():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: te.exp(A[i]), name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], factor=16)
+    s[B].bind(outer, block_x)
+    s[B].bind(inner, thread_x)
+    f = tvm.build(s, [A, B], target=emulated("cuda"), name="main")["main"]
+    for size in (1, 16, 45):
+        a, b = random(size), tvm.nd.empty((size,))
+        f(tvm.nd.array(a), b)
+        np.testing.assert_allclose(b.numpy(), np.exp(a), rtol=1e-6)
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_matmul_through_shared_memory(vectorize):
+    m, n, k = 48, 32, 24
+    A, B = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), name="r")
+    C = te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+    s = te.create_schedule(C.op)
+    shared = [s.cache_read(x, "shared", [C]) for x in (A, B)]
+    local = s.cache_write(C, "local")
+    i, j = s[C].op.axis
+    by, i = s[C].split(i, factor=16)
+    bx, j = s[C].split(j, factor=16)
+    ty, i = s[C].split(i, factor=4)
+    tx, j = s[C].split(j, factor=4)
+    s[C].reorder(by, bx, ty, tx, i, j)
+    for axis, thread in zip((by, bx, ty, tx), (block_y, block_x, thread_y, thread_x), strict=True):
+        s[C].bind(axis, thread)
+    s[local].compute_at(s[C], tx)
+    outer, inner = s[local].split(s[local].op.reduce_axis[0], factor=8)
+    s[local].reorder(outer, inner, *s[local].op.axis)
+    for stage in shared:
+        s[stage].compute_at(s[local], outer)
+        fused = s[stage].fuse(*s[stage].op.axis)
+        if vectorize:
+            fused, lanes = s[stage].split(fused, factor=4)
+            s[stage].vectorize(lanes)
+        fused, x = s[stage].split(fused, factor=4)
+        _, y = s[stage].split(fused, factor=4)
+        s[stage].bind(x, thread_x)
+        s[stage].bind(y, thread_y)
+    a, b = random(m, k), random(k, n)
+    np.testing.assert_allclose(run(s, [A, B, C], a, b), a @ b, rtol=1e-4, atol=1e-5)
+
+
+def test_stencil_reads_its_neighbours_through_shared_memory():
+    n = 64
+    A = te.placeholder((n + 2,), name="A")
+    B = te.compute((n,), lambda i: A[i] + A[i + 1] + A[i + 2], name="B")
+    s = te.create_schedule(B.op)
+    staged = s.cache_read(A, "shared", [B])
+    outer, inner = s[B].split(B.op.axis[0], factor=16)
+    s[B].bind(outer, block_x)
+    s[B].bind(inner, thread_x)
+    s[staged].compute_at(s[B], outer)
+    _, lane = s[staged].split(s[staged].op.axis[0], factor=16)
+    s[staged].bind(lane, thread_x)
+    a = random(n + 2)
+    expected = a[:-2] + a[1:-1] + a[2:]
+    np.testing.assert_allclose(run(s, [A, B], a), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_virtual_threads():
+    n = 64
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B.op)
+    v, rest = s[B].split(B.op.axis[0], nparts=2)
+    outer, inner = s[B].split(rest, factor=8)
+    s[B].bind(v, te.thread_axis("vthread"))
+    s[B].bind(outer, block_x)
+    s[B].bind(inner, thread_x)
+    a = random(n)
+    np.testing.assert_array_equal(run(s, [A, B], a), a * 2)
+
+
+@pytest.mark.parametrize("threads", [16, 64])
+def test_reduction_across_threads(threads):
+    m, n = 6, 96
+    A = te.placeholder((m, n), name="A")
+    r = te.reduce_axis((0, n), name="r")
+    B = te.compute((m,), lambda i: te.sum(A[i, r], axis=r), name="B")
+    s = te.create_schedule(B.op)
+    _, lane = s[B].split(B.op.reduce_axis[0], factor=threads)
+    s[B].bind(lane, thread_x)
+    s[B].bind(B.op.axis[0], block_x)
+    a = random(m, n)
+    np.testing.assert_allclose(run(s, [A, B], a), a.sum(axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_host_may_be_the_stackvm_as_well():
+    s, tensors = bound_add(40, 16)
+    target = tvm.target.Target(emulated("cuda"), "stackvm")
+    a, b = random(40), random(40)
+    np.testing.assert_array_equal(run(s, tensors, a, b, target=target), a + b)
+
+
+def test_exported_library_holds_the_kernel(tmp_path):
+    s, tensors = bound_add(64, 32)
+    path = tmp_path / "add.so"
+    tvm.build(s, tensors, target=emulated("cuda"), name="main").export_library(path)
+    a, b, c = tvm.nd.array(random(64)), tvm.nd.array(random(64)), tvm.nd.empty((64,))
+    tvm.runtime.load_module(path)["main"](a, b, c)
+    np.testing.assert_array_equal(c.numpy(), a.numpy() + b.numpy())
