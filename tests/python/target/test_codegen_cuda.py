@@ -298,6 +298,21 @@ def test_a_module_is_written_as_machine_code_or_as_text(tmp_path):
     assert (tmp_path / "f.cu").read_text() == mod.get_source()
 
 
+@pytest.mark.parametrize("host", ["llvm", "c"])
+def test_kernels_travel_in_the_library_of_their_host(tmp_path, host):
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    mod = tvm.build(s, [A, B], target=Target("cuda -arch=sm_80", host=host), name="f")
+    (kernels,) = mod.imported_modules
+    mod.export_library(tmp_path / "lib.so")
+    (loaded,) = tvm.runtime.load_module(tmp_path / "lib.so").imported_modules
+    assert loaded.type_key == "cuda"
+    assert loaded.get_source() == kernels.get_source()
+    assert loaded.get_function_list() == kernels.get_function_list() == ["f_kernel0"]
+
+
 def test_what_a_kernel_cannot_do_is_refused_with_a_remedy():
     a, big = memory("A", "float32", 64), memory("big", "float32", 64, "global")
     sync = tir.Evaluate(tir.Call("int32", "tir.tvm_storage_sync", [tir.StringImm("global")]))
