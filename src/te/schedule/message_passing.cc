@@ -144,9 +144,10 @@ void PassUpIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExp
       PrimExpr trips = domains.at(fuse->outer)->extent;
       PrimExpr zero = tir::make_zero(value.dtype());
       PrimExpr outer = tir::is_one(trips) ? zero : floordiv(value, factor);
-      PrimExpr inner = tir::is_one(factor)  ? zero
-                       : tir::is_one(trips) ? value
-                                            : floormod(value, factor);
+      // With one trip of both, a value past the end must show in one of them to be guarded.
+      PrimExpr inner = tir::is_one(trips)    ? value
+                       : tir::is_one(factor) ? zero
+                                             : floormod(value, factor);
       (*values)[fuse->outer] = offset(outer, fuse->outer);
       (*values)[fuse->inner] = offset(inner, fuse->inner);
     } else if (const auto* rebase = relation.as<RebaseNode>()) {
@@ -194,11 +195,11 @@ std::pair<IntSet, IntSet> UnfuseSet(const IntSet& fused, const Range& fused_dom,
   }
   if (fused.IsSinglePoint()) {
     PrimExpr value = fused.PointValue();
-    if (tir::is_one(factor)) {
-      return {IntSet::SinglePoint(value + outer_dom->min), IntSet::SinglePoint(inner_dom->min)};
-    }
     if (tir::is_one(outer_dom->extent)) {
       return {IntSet::SinglePoint(outer_dom->min), IntSet::SinglePoint(value + inner_dom->min)};
+    }
+    if (tir::is_one(factor)) {
+      return {IntSet::SinglePoint(value + outer_dom->min), IntSet::SinglePoint(inner_dom->min)};
     }
     return {IntSet::SinglePoint(floordiv(value, factor) + outer_dom->min),
             IntSet::SinglePoint(floormod(value, factor) + inner_dom->min)};

@@ -316,3 +316,19 @@ def test_the_noalias_option_decides_the_attribute_of_a_lowered_function(promised
     with tvm.transform.PassContext(config={"tir.noalias": promised}):
         mod = tvm.lower(te.create_schedule(B.op), [A, B])
     assert bool(mod["main"].attrs["tir.noalias"]) is promised
+
+
+def test_threads_past_the_end_of_fused_loops_of_one_trip_are_guarded():
+    A = te.placeholder((1, 1), name="A")
+    M = te.compute((1,), lambda i: A[i, 0] + 1.0, name="M")
+    B = te.compute((1, 1), lambda i, j: A[i, j] - M[i], name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(s[B].fuse(*B.op.axis), 4)
+    s[B].bind(outer, te.thread_axis("blockIdx.x"))
+    s[B].bind(inner, te.thread_axis((0, 4), "threadIdx.x"))
+    s[M].compute_at(s[B], inner)
+    s[M].set_scope("local")
+    body = str(tvm.lower(s, [A, B], simple_mode=True))
+    assert "if T.likely(threadIdx.x < 1):" in body
+    assert "M[0]" in body
+    assert "M[threadIdx.x" not in body

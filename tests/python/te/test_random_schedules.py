@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
-from testing_te import PROGRAMS, random_schedule
+from testing_te import PROGRAMS, random_gpu_schedule, random_schedule
 from testing_tir import StepLimitError, run_prim_func
 from tvm.error import ScheduleError
 
@@ -82,3 +82,21 @@ def test_machine_code_of_any_schedule_equals_numpy(name, seed):
 @settings(max_examples=100, deadline=None)
 def test_machine_code_of_many_schedules_equals_numpy(name, seed):
     check_compiled(name, seed, random_schedule, "llvm")
+
+
+GPU_PROGRAMS = sorted(set(PROGRAMS) - {"scan"})
+
+
+@pytest.mark.parametrize("name", GPU_PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=5, deadline=None)
+def test_emulated_kernels_of_any_schedule_equal_numpy(name, seed):
+    check_compiled(name, seed, random_gpu_schedule, tvm.target.emulated("cuda"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GPU_PROGRAMS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_emulated_kernels_of_many_schedules_equal_numpy(name, seed):
+    check_compiled(name, seed, random_gpu_schedule, tvm.target.emulated("cuda"))
