@@ -1,6 +1,6 @@
 /*!
  * \file src/tir/analysis/verify_memory.cc
- * \brief Programs for a GPU access their arrays inside of kernels only.
+ * \brief Programs for a device access their arrays inside of kernels only.
  */
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
@@ -44,10 +44,12 @@ class HostAccessFinder final : public StmtExprVisitor {
 HostAccessFinder FindHostAccess(const PrimFunc& func) {
   HostAccessFinder finder;
   auto target = func->GetAttr<Target>(attr::kTarget);
-  bool gpu = target && std::any_of((*target)->keys.begin(), (*target)->keys.end(),
-                                   [](const String& key) { return key == "gpu"; });
+  // An emulated GPU has the memory of the processor, but the rules of the GPU.
+  bool device = target && ((*target)->GetTargetDeviceType() != kDLCPU ||
+                           std::any_of((*target)->keys.begin(), (*target)->keys.end(),
+                                       [](const String& key) { return key == "gpu"; }));
   // What has a calling convention already was split before.
-  if (gpu && GetCallingConv(func) == CallingConv::kDefault) finder(func->body);
+  if (device && GetCallingConv(func) == CallingConv::kDefault) finder(func->body);
   return finder;
 }
 
