@@ -209,6 +209,27 @@ def test_a_module_of_python_functions_is_loaded_by_its_kind(tmp_path):
         tvm.runtime.load_module(path)
 
 
+def test_device_modules_run_with_the_runtime_alone(tmp_path):
+    a = te.placeholder((100,), name="a")
+    b = te.compute((100,), lambda i: a[i] * 2.0, name="b")
+    schedule = te.create_schedule(b.op)
+    outer, inner = schedule[b].split(b.op.axis[0], factor=32)
+    schedule[b].bind(outer, te.thread_axis("blockIdx.x"))
+    schedule[b].bind(inner, te.thread_axis("threadIdx.x"))
+    target = tvm.target.emulated("cuda")
+    path = tmp_path / "device.so"
+    tvm.build(schedule, [a, b], target=target, name="double").export_library(path)
+    script = (
+        "import sys, numpy as np, tvm\n"
+        "module = tvm.runtime.load_module(sys.argv[1])\n"
+        "a, b = tvm.nd.array(np.ones(100, 'float32')), tvm.nd.empty((100,))\n"
+        "module['double'](a, b)\n"
+        "print(module.imported_modules[0].type_key, b.numpy().sum())\n"
+    )
+    done = run(sys.executable, "-c", script, path, TVM_USE_RUNTIME_LIB="1")
+    assert done.stdout.split() == ["stackvm", "200.0"]
+
+
 def test_a_network_inside_a_kernel_module_is_refused(tmp_path):
     outer = kernel("outer", 2.0)
     outer.import_module(example.small_network().mod)
