@@ -85,7 +85,8 @@ void PrintInstr(const Program& program, const Instr& instr, std::ostream& os) {
     case Opcode::kGather:
     case Opcode::kStore:
     case Opcode::kScatter:
-      os << "  ; " << program.buffers[instr.index].name << ", ";
+      os << "  ; " << program.buffers[instr.index].name << ": "
+         << program.buffers[instr.index].dtype << ", ";
       if (instr.d >= 0) {
         os << 'r' << instr.d << " bytes";
       } else if (instr.imm == INT64_MAX) {

@@ -131,8 +131,6 @@ enum InstrFlag : uint8_t {
   kAligned = 4,
   /*! \brief A fragment is laid out by columns in memory. */
   kColumnMajor = 8,
-  /*! \brief The pointer is a parameter, so another block may use the memory too. */
-  kGlobalMemory = 16,
 };
 
 /*! \brief Where Allocate takes memory from. */
@@ -189,7 +187,6 @@ enum class CallKind : uint8_t {
 struct Function {
   std::string name;
   CallKind kind = CallKind::kInternal;
-  ScalarType return_type = ScalarType::kInt32;
   std::vector<Parameter> params;
   std::vector<Constant> constants;
   int32_t num_slots = 0;

@@ -31,7 +31,6 @@ template <typename IO>
 void Transfer(IO& io, Function& function) {
   io.Text(function.name);
   io.Enum(function.kind);
-  io.Enum(function.return_type);
   io.List(function.params, [&](Parameter& param) {
     io.Number(param.slot);
     io.Enum(param.type);

@@ -162,9 +162,6 @@ void CodeGenStackVM::Compile(const PrimFunc& func) {
       function_->launch_params.push_back(tag);
     }
   }
-  PrimType status(DataType::Int(32));
-  function_->return_type =
-      TypeOf(GetRuntimeDataType(function_->kind == CallKind::kPacked ? status : func->ret_type));
   for (const Var& param : func->params) {
     TVM_CHECK(!in_kernel() || StorageRankOf(StorageScopeOf(param)) == StorageRank::kGlobal,
               ValueError)

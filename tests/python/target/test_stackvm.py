@@ -23,7 +23,7 @@ def test_listing_names_instructions_and_buffers():
     text = double().get_source()
     assert "packed function f(" in text
     assert "mul.float32" in text
-    assert "; A0, 32 bytes" in text
+    assert "; A0: float32, 32 bytes" in text
     assert "for_next" in text
 
 
