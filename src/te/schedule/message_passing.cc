@@ -72,23 +72,48 @@ bool IsExactSplit(const PrimExpr& parent, const PrimExpr& outer, const PrimExpr&
   return !MentionsRounding(outer) && !MentionsRounding(inner);
 }
 
+namespace {
+
+/*! \brief Loops that are bound to threads or from which such loops derive. */
+IterVarMap<bool> LoopsOfThreads(const Stage& stage) {
+  IterVarMap<bool> threaded;
+  for (const IterVar& loop : stage->leaf_iter_vars) {
+    threaded[loop] = BoundThread(stage, loop).defined();
+  }
+  for (size_t i = stage->relations.size(); i != 0; --i) {
+    const IterVarRelation& relation = stage->relations[i - 1];
+    if (const auto* split = relation.as<SplitNode>()) {
+      threaded[split->parent] = threaded[split->outer] || threaded[split->inner];
+    } else if (const auto* fuse = relation.as<FuseNode>()) {
+      threaded[fuse->outer] = threaded[fuse->inner] = threaded[fuse->fused];
+    } else if (const auto* rebase = relation.as<RebaseNode>()) {
+      threaded[rebase->parent] = threaded[rebase->rebased];
+    }
+  }
+  return threaded;
+}
+
+}  // namespace
+
 void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* analyzer,
                     const arith::VarContext* var_context) {
   auto update = [&](const IterVar& loop, const PrimExpr& extent) {
     UpdateDomain(stage, loop, Range::FromMinExtent(tir::make_zero(extent.dtype()), extent), domains,
                  analyzer);
   };
+  // All loops bound to one thread axis have its extent, however short a loop could be: threads
+  // beyond the end wait.
+  IterVarMap<bool> threaded = LoopsOfThreads(stage);
   for (const IterVarRelation& relation : stage->relations) {
     if (const auto* split = relation.as<SplitNode>()) {
       PrimExpr extent = domains->at(split->parent)->extent;
       std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
       if (split->factor.defined()) {
-        // All loops bound to one thread axis have its extent, however short this one could be.
-        bool no_tighten = BoundThread(stage, split->inner).defined();
+        bool no_tighten = threaded[split->inner];
         sizes = var_context != nullptr ? var_context->SplitSizes(extent, split->factor, no_tighten)
                                        : SplitSizes(extent, split->factor, no_tighten, analyzer);
       } else {
-        bool no_tighten = BoundThread(stage, split->outer).defined();
+        bool no_tighten = threaded[split->outer];
         if (var_context != nullptr) {
           sizes = var_context->SplitSizesByParts(extent, split->nparts);
         } else {

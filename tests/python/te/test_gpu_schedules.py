@@ -127,6 +127,29 @@ def test_tiled_matmul_agrees_with_numpy_for_any_size(m, n, k, threads, step, vth
     np.testing.assert_allclose(result, x @ y, rtol=1e-4, atol=1e-4)
 
 
+def test_a_fetch_smaller_than_the_block_leaves_threads_idle():
+    s, args = tiled_matmul(5, 3, 2, tile=8, threads=4, step=1, vthread=1)
+    x, y = random(5, 2), random(2, 3, seed=1)
+    result = run(s, args, x, y, np.zeros((5, 3), "float32"))[2]
+    np.testing.assert_allclose(result, x @ y, rtol=1e-4, atol=1e-5)
+
+    a = te.placeholder((3,), name="A")
+    b = te.compute((20,), lambda i: a[i % 3] * 2.0, name="B")
+    s = te.create_schedule(b.op)
+    cache = s.cache_read(a, "shared", [b])
+    lane = te.thread_axis((0, 8), "threadIdx.x")
+    outer, inner = s[b].split(b.op.axis[0], factor=8)
+    s[b].bind(outer, te.thread_axis("blockIdx.x"))
+    s[b].bind(inner, lane)
+    s[cache].compute_at(s[b], outer)
+    _, part = s[cache].split(cache.op.axis[0], factor=16)
+    part, _ = s[cache].split(part, factor=2)
+    s[cache].bind(part, lane)
+    x = random(3)
+    want = 2 * x[np.arange(20) % 3]
+    np.testing.assert_array_equal(run(s, [a, b], x, np.zeros(20, "float32"))[1], want)
+
+
 def row_sum(m, n, threads, rows=1):
     a = te.placeholder((m, n), name="A")
     k = te.reduce_axis((0, n), "k")
