@@ -69,6 +69,7 @@ _LAZY_PACKAGES = frozenset(
         "contrib",
         "driver",
         "felix",
+        "ir_pass",
         "relax",
         "support",
         "target",
@@ -77,7 +78,12 @@ _LAZY_PACKAGES = frozenset(
         "topi",
     )
 )
-_LAZY_NAMES = {"build": "driver", "lower": "driver"}
+_LAZY_NAMES = {
+    "BuildConfig": "driver",
+    "build": "driver",
+    "build_config": "driver",
+    "lower": "driver",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -33,6 +33,10 @@ void AddUserPasses(const PassContext& ctx, int phase, Array<Pass>* passes) {
   }
 }
 
+/*! \brief Alignment of allocations: a line of the data cache of every CPU we generate for. */
+constexpr int kCacheLineBytes = 64;
+constexpr int kIndexBits = 32;
+
 int VectorBits() {
   constexpr int kDefaultBits = 256;
   // The widest load of one GPU thread.
@@ -50,34 +54,40 @@ Array<Pass> LowerPasses(bool simple_mode) {
   namespace pass = tir::transform;
   PassContext ctx = PassContext::Current();
   bool vectorize = !ctx->GetConfig<bool>(kDisableVectorize, false);
+  bool check_bounds = ctx->GetConfig<bool>(kInstrumentBoundCheckers, false);
   Array<Pass> passes;
   // Phase 0
-  passes.push_back(pass::Simplify());
   AddUserPasses(ctx, 0, &passes);
-  if (simple_mode) return passes;
   // Phase 1
-  passes.push_back(pass::StorageFlatten());
+  passes.push_back(pass::InjectPrefetch());
+  passes.push_back(pass::StorageFlatten(kCacheLineBytes, check_bounds));
+  passes.push_back(pass::BF16Legalize());
+  passes.push_back(pass::NarrowDataType(kIndexBits));
   passes.push_back(pass::Simplify());
   AddUserPasses(ctx, 1, &passes);
   // Phase 2
-  passes.push_back(pass::LoopPartition());
+  if (!simple_mode) passes.push_back(pass::LoopPartition());
   passes.push_back(pass::VectorizeLoop(vectorize, VectorBits()));
   passes.push_back(pass::InjectVirtualThread());
+  passes.push_back(pass::InjectDoubleBuffer());
   passes.push_back(pass::StorageRewrite());
   passes.push_back(pass::UnrollLoop());
-  passes.push_back(pass::HoistIfThenElse());
-  passes.push_back(pass::PromoteAccumulators());
   AddUserPasses(ctx, 2, &passes);
   // Phase 3
   passes.push_back(pass::Simplify());
   passes.push_back(pass::RemoveNoOp());
   passes.push_back(pass::RewriteUnsafeSelect());
+  passes.push_back(pass::HoistIfThenElse());
+  if (!simple_mode) passes.push_back(pass::PromoteAccumulators());
   AddUserPasses(ctx, 3, &passes);
+  if (check_bounds) passes.push_back(pass::InstrumentBoundCheckers());
   return passes;
 }
 
 IRModule LowerModule(IRModule mod, bool simple_mode) {
-  return transform::Sequential(LowerPasses(simple_mode), "lower")(std::move(mod));
+  Array<Pass> passes = tir::transform::LowerBlockPasses(mod);
+  for (const Pass& pass : LowerPasses(simple_mode)) passes.push_back(pass);
+  return transform::Sequential(passes, "lower")(std::move(mod));
 }
 
 IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode) {

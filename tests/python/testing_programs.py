@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tvm import IRModule, tir
 
 SERIAL, PARALLEL, VECTORIZED, UNROLLED = range(4)
+
+
+def floats(*shape):
+    """Float32 values of either sign, the same on every run."""
+    return np.random.default_rng(0).standard_normal(shape).astype("float32")
 
 
 def loop(extent, body, kind=SERIAL, name="i", dtype="int32"):

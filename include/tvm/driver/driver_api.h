@@ -17,19 +17,24 @@ constexpr const char* kAddLowerPass = "tir.add_lower_pass";
 /*! \brief Option: loops marked vectorised run serially. */
 constexpr const char* kDisableVectorize = "tir.disable_vectorize";
 
+/*! \brief Option: accesses out of bounds raise an error when the program runs. */
+constexpr const char* kInstrumentBoundCheckers = "tir.instrument_bound_checkers";
+
 /*!
  * \brief The passes of lowering, in order.
  *
  * Phase 0 works on loop nests over multi-dimensional buffers, phase 1 flattens them, phase 2
- * expands vectors, unrolls and assigns storage, phase 3 tidies up. Code generation proper (packed
- * calling convention, intrinsics of the target) is the build's business. Vectors have the width of
- * the current target's registers, 256 bits when there is no target.
+ * expands vectors, unrolls and assigns storage, phase 3 tidies up; passes the user adds stand at
+ * the end of their phase. Code generation proper (packed calling convention, intrinsics of the
+ * target) is the build's business. Vectors have the width of the current target's registers, 256
+ * bits when there is no target.
  *
- * \param simple_mode stop after phase 0, for reading.
+ * \param simple_mode For reading: leaves out LoopPartition, so that each loop stands once, and
+ * PromoteAccumulators.
  */
 Array<transform::Pass> LowerPasses(bool simple_mode);
 
-/*! \brief Applies LowerPasses as one sequence. */
+/*! \brief Applies LowerPasses as one sequence, after the passes that lower blocks if there are any. */
 IRModule LowerModule(IRModule mod, bool simple_mode = false);
 /*! \brief The same for one function, which is given the name `name`. */
 IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode = false);

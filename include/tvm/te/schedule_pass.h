@@ -19,8 +19,6 @@ namespace te {
 namespace attr {
 /*! \brief `node` is the array [tensor, buffer]: the buffer holds the tensor in the body. */
 constexpr const char* tensor_buffer = "tensor_buffer";
-/*! \brief `node`, the data pointer of a buffer, may be filled while its other half is read. */
-constexpr const char* double_buffer_scope = "double_buffer_scope";
 }  // namespace attr
 
 /*! \brief Inlines every stage, outputs apart, whose body is elementwise in its inputs. */

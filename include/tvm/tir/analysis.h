@@ -6,6 +6,7 @@
 #define TVM_TIR_ANALYSIS_H_
 
 #include <tvm/ir/module.h>
+#include <tvm/tir/block.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt.h>
 
@@ -50,6 +51,20 @@ bool UsesVar(const Stmt& stmt, const std::function<bool(const VarNode*)>& predic
 Array<Var> UndefinedVars(const PrimExpr& expr);
 /*! \brief The same for a statement; variables in `defs` count as bound. */
 Array<Var> UndefinedVars(const Stmt& stmt, const Array<Var>& defs);
+
+/*! \brief What a block reads and what it writes, each buffer once, in order of first access. */
+struct AccessRegions {
+  Array<BufferRegion> reads;
+  Array<BufferRegion> writes;
+};
+
+/*!
+ * \brief Regions a statement accesses, relaxed over the loops inside of it.
+ *
+ * Accesses of buffers allocated inside do not count. Where a statement loads what it also stores,
+ * as a reduction its own result, only the store counts.
+ */
+AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init = Stmt());
 
 /*! \brief Number of expression and statement nodes, shared ones counted at each use. */
 int64_t CountNodes(const ObjectRef& node);

@@ -258,8 +258,20 @@ constexpr const char* storage_alignment = "storage_alignment";
 constexpr const char* reduce_scope = "reduce_scope";
 /*! \brief Marks the scope in which `node` (an operation) is computed. */
 constexpr const char* compute_scope = "compute_scope";
-/*! \brief Prefetch of the streamed operand: value is the distance in cache lines. */
+/*!
+ * \brief What the body reads of `node`, a buffer, is to be fetched as many trips of the innermost
+ * loop ahead as the value says.
+ */
 constexpr const char* prefetch_scope = "prefetch_scope";
+/*! \brief Of a loop: everything its body only reads is prefetched that many trips ahead. */
+constexpr const char* pragma_prefetch = "pragma_prefetch";
+/*! \brief Of a loop: partition it whatever its extent, at all conditions and not only likely ones.
+ */
+constexpr const char* pragma_loop_partition_hint = "pragma_loop_partition_hint";
+/*! \brief `node`, the data pointer of a buffer, may be filled while its other half is read. */
+constexpr const char* double_buffer_scope = "double_buffer_scope";
+/*! \brief `node`, a data pointer, gives access to as many elements as the value says. */
+constexpr const char* buffer_bound = "buffer_bound";
 /*! \brief Name of the external function into which the body is compiled. */
 constexpr const char* extern_scope = "extern_scope";
 }  // namespace attr

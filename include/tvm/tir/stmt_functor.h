@@ -5,6 +5,7 @@
 #ifndef TVM_TIR_STMT_FUNCTOR_H_
 #define TVM_TIR_STMT_FUNCTOR_H_
 
+#include <tvm/tir/block.h>
 #include <tvm/tir/expr_functor.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt.h>
@@ -21,7 +22,7 @@ namespace tir {
 // clang-format off
 #define TVM_TIR_FOR_EACH_STMT(X)                                                                \
   X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore)               \
-  X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch)
+  X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch) X(Block) X(BlockRealize)
 // clang-format on
 
 template <typename FType>
@@ -111,6 +112,7 @@ class StmtMutator : protected StmtFunctor<Stmt(const Stmt&)> {
 #undef TVM_TIR_DECLARE_VISIT
   Array<PrimExpr> VisitExprs(const Array<PrimExpr>& exprs);
   Array<Range> VisitRanges(const Array<Range>& ranges);
+  Array<BufferRegion> VisitRegions(const Array<BufferRegion>& regions);
 };
 
 /*! \brief Visits statements and all their expressions. */

@@ -30,21 +30,55 @@ Pass CreatePrimFuncPass(std::function<PrimFunc(PrimFunc, IRModule, PassContext)>
 Pass Simplify();
 
 /*!
+ * \brief `prefetch_scope` attributes and `pragma_prefetch` loops become Prefetch statements.
+ *
+ * Needs: multi-dimensional accesses. Guarantees: neither request is left. A region that does not
+ * move with the loop is not prefetched.
+ */
+Pass InjectPrefetch();
+
+/*!
  * \brief Multi-dimensional accesses become one-dimensional, realizes become allocations.
  *
  * Needs: BufferRealize around every use of a buffer that is no parameter. Guarantees: every access
  * has one index, in elements of the access's scalar type. Honours storage_alignment.
  *
  * \param cache_line_bytes Alignment claimed for allocations.
+ * \param create_bound_attributes Say in `buffer_bound` attributes how many elements parameters and
+ * allocations have, for InstrumentBoundCheckers.
  */
-Pass StorageFlatten(int cache_line_bytes = 64);
+Pass StorageFlatten(int cache_line_bytes = 64, bool create_bound_attributes = false);
+
+/*!
+ * \brief bfloat16 operators are computed in float32 and rounded once at the end of an expression.
+ *
+ * Guarantees: bfloat16 values are only loaded, stored, chosen, passed on and converted.
+ */
+Pass BF16Legalize();
+
+/*!
+ * \brief bfloat16 values are held as the uint16 that represents them.
+ *
+ * For targets without the type. Needs: flat accesses, BF16Legalize. Parameters stay bfloat16.
+ */
+Pass BF16StorageLegalize();
+
+/*!
+ * \brief Loop variables, indices, extents and comparisons of at most `target_bits` bits where every
+ * intermediate value provably fits.
+ */
+Pass NarrowDataType(int target_bits);
 
 /*!
  * \brief Splits a loop so that its `likely` conditions hold throughout the main segment.
  *
  * Needs: conditions linear in the loop variable. Guarantees: the main segment has none of the
- * conditions it was split for; loops keep kind and annotations. Loops of constant extent are split
- * only with tir.LoopPartition's partition_const_loop.
+ * conditions it was split for; loops keep kind and annotations. A loop with the annotation or
+ * pragma `pragma_loop_partition_hint` is split at all its conditions, `likely` or not.
+ *
+ * Options tir.LoopPartition: partition_const_loop (also loops of constant extent, which are split
+ * otherwise only with a hint), no_unroll_loop_with_extent_one (segments of one trip stay loops),
+ * unroll_loop_with_partition_hint_no_interval (a hinted loop that cannot be split is unrolled).
  */
 Pass LoopPartition();
 
@@ -70,6 +104,18 @@ Pass VectorizeLoop(bool enable = true, int vector_bits = 256);
 Pass InjectVirtualThread();
 
 /*!
+ * \brief Buffers under `double_buffer_scope` are filled for the next trip of the loop around their
+ * allocation while this trip reads the other half.
+ *
+ * Needs: flat accesses. Guarantees: no request is left. A buffer filled from what the same loop
+ * computes cannot be filled a trip ahead and keeps its single half.
+ *
+ * Option tir.InjectDoubleBuffer: split_loop, 1 or even: trips per step of the loop, which then know
+ * their half at compile time.
+ */
+Pass InjectDoubleBuffer();
+
+/*!
  * \brief Shares memory between allocations that are not alive at the same time, and moves
  * allocations of constant size to the top of their thread's scope.
  *
@@ -89,8 +135,10 @@ Pass UnrollLoop();
  * outcome.
  *
  * Needs: unrolled loops. A remainder of a tile becomes a loop nest of its own this way, whatever
- * the loop order; a padded border stops costing a test per element. Programs for GPU threads stay
- * as they are.
+ * the loop order; a padded border stops costing a test per element.
+ *
+ * Option tir.HoistIfThenElse: support_block_scope_hoisting (also 'hosting'): kernels of a launch
+ * are rewritten too, where the test is the same for all threads of a block. Without it they stay.
  */
 Pass HoistIfThenElse();
 
@@ -111,6 +159,17 @@ Pass RemoveNoOp();
 
 /*! \brief Selects whose unchosen operand may not be safe become if_then_else. */
 Pass RewriteUnsafeSelect();
+
+/*!
+ * \brief Accesses of buffers that have a `buffer_bound` become assertions that name the buffer.
+ *
+ * Needs: flat accesses and the attributes StorageFlatten makes when asked. Guarantees: no attribute
+ * is left. Accesses that are provably inside cost nothing; kernels of a launch are not checked.
+ */
+Pass InstrumentBoundCheckers();
+
+/*! \brief Unrolled and parallel loops without thread bindings become serial. */
+Pass ConvertForLoopsToSerial();
 
 /*! \brief Drops AssertStmts. */
 Pass SkipAssert();
@@ -218,6 +277,35 @@ Pass SplitHostDevice();
  * Allocations stay: generators place them in the frame or in a workspace of the device.
  */
 Pass LowerTVMBuiltin();
+
+// ---- blocks ----------------------------------------------------------------------------------
+// In the order in which they are applied. Functions without blocks stay as they are.
+
+/*! \brief A block's init becomes a statement under the test for the first reduction trip. */
+Pass LowerInitBlock();
+
+/*!
+ * \brief Buffers move from the block that allocates them to the innermost block around all their
+ * uses.
+ */
+Pass PlanAndUpdateBufferAllocationLocation();
+
+/*! \brief Block variables are replaced by the values they are given. */
+Pass ConvertBlocksToOpaque();
+
+/*! \brief Views of regions are replaced by accesses of the buffers they view. */
+Pass LowerMatchBuffer();
+
+/*!
+ * \brief Buffers of opaque blocks become BufferRealize statements of no more than what is touched.
+ */
+Pass CompactBufferAllocation();
+
+/*! \brief Opaque blocks become their bodies, under their predicates. */
+Pass LowerOpaqueBlock();
+
+/*! \brief All passes of this section if any function of the module has blocks, else none. */
+Array<Pass> LowerBlockPasses(const IRModule& mod);
 
 }  // namespace transform
 }  // namespace tir

@@ -35,6 +35,7 @@ from tvm.tir import (
     truncmod,
 )
 
+from .create_primfunc import create_prim_func
 from .operation import (
     compute,
     extern,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import analysis, ir_builder, stmt_functor, transform
+from . import analysis, ir_builder, stmt_functor, transform, usmp
+from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
     EQ,

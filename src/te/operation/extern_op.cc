@@ -57,7 +57,8 @@ Stmt ExternOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const 
 }
 
 Stmt ExternOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
-  Stmt bound = BindPlaceholders(stage, *ctx, inputs, input_placeholders, output_placeholders, body);
+  Stmt bound = BindPlaceholders(stage->op, ctx->buffers, inputs, input_placeholders,
+                                output_placeholders, body);
   return tir::AttrStmt(tir::StringImm(name), tir::attr::extern_scope, PrimExpr(0), bound);
 }
 

@@ -257,8 +257,8 @@ Stmt MarkLoop(const Stage& stage, LoweringContext* ctx, const IterVar& loop, con
 }  // namespace
 
 Stmt HybridOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
-  Stmt result =
-      BindPlaceholders(stage, *ctx, inputs, input_placeholders, output_placeholders, body);
+  Stmt result = BindPlaceholders(stage->op, ctx->buffers, inputs, input_placeholders,
+                                 output_placeholders, body);
   for (const IterVarRelation& relation : stage->relations) {
     if (const auto* split = relation.as<SplitNode>()) {
       result = SplitLoop(result, split, &ctx->analyzer);

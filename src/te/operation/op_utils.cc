@@ -84,12 +84,13 @@ LoopNest MakeLoopNest(const Stage& stage, LoweringContext* ctx, size_t begin, bo
       (*values)[loop] = var;
     }
     if (is_init) continue;
-    if (attr.defined()) {
+    // A loop of one trip has nothing ahead.
+    if (attr.defined() && !tir::is_one(domain->extent)) {
       for (size_t k = 0; k < attr->prefetch_data.size(); ++k) {
-        Array<ObjectRef> what{loop, attr->prefetch_data[k]};
+        Tensor tensor = attr->prefetch_data[k];
         PrimExpr offset = attr->prefetch_offset[k];
         level.push_back([=](Stmt body) {
-          return Stmt(tir::AttrStmt(what, tir::attr::prefetch_scope, offset, std::move(body)));
+          return Stmt(tir::AttrStmt(tensor, tir::attr::prefetch_scope, offset, std::move(body)));
         });
       }
     }
@@ -122,7 +123,7 @@ Stmt MakePipeline(const Stage& stage, LoweringContext* ctx, const Stmt& reader) 
   if (stage->double_buffer) {
     for (int i = 0; i < stage->op->num_outputs(); ++i) {
       producer = tir::AttrStmt(ctx->buffers.at(stage->op.output(i))->data,
-                               attr::double_buffer_scope, PrimExpr(1), producer);
+                               tir::attr::double_buffer_scope, PrimExpr(1), producer);
     }
   }
   Stmt both = tir::is_no_op(reader) ? producer : tir::SeqStmt::Flatten({producer, reader});

@@ -56,15 +56,15 @@ class PlaceholderBinder final : public tir::StmtExprMutator {
 
 }  // namespace
 
-Stmt BindPlaceholders(const Stage& stage, const LoweringContext& ctx, const Array<Tensor>& inputs,
-                      const Array<Buffer>& input_placeholders,
+Stmt BindPlaceholders(const Operation& op, const TensorMap<Buffer>& buffers,
+                      const Array<Tensor>& inputs, const Array<Buffer>& input_placeholders,
                       const Array<Buffer>& output_placeholders, const Stmt& body) {
   PlaceholderBinder binder;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    binder.Bind(input_placeholders[i], ctx.buffers.at(inputs[i]));
+    binder.Bind(input_placeholders[i], buffers.at(inputs[i]));
   }
   for (size_t i = 0; i < output_placeholders.size(); ++i) {
-    binder.Bind(output_placeholders[i], ctx.buffers.at(stage->op.output(i)));
+    binder.Bind(output_placeholders[i], buffers.at(op.output(static_cast<int>(i))));
   }
   return binder(body);
 }

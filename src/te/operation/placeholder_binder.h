@@ -17,8 +17,8 @@ namespace te {
  *
  * Views of the same memory follow their buffer.
  */
-Stmt BindPlaceholders(const Stage& stage, const LoweringContext& ctx, const Array<Tensor>& inputs,
-                      const Array<Buffer>& input_placeholders,
+Stmt BindPlaceholders(const Operation& op, const TensorMap<Buffer>& buffers,
+                      const Array<Tensor>& inputs, const Array<Buffer>& input_placeholders,
                       const Array<Buffer>& output_placeholders, const Stmt& body);
 
 /*! \brief Adds the whole of every input to the requests. */

@@ -2,7 +2,6 @@
  * \file schedule_ops.cc
  * \brief Loop nests of all stages, put where the stages are attached.
  */
-#include <tvm/arith/bound.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule_pass.h>
@@ -53,21 +52,9 @@ class TensorResolver final : public tir::StmtExprMutator {
       return stmt;
     }
     Stmt stmt = StmtExprMutator::VisitStmt_(op);
-    return op->attr_key == tir::attr::prefetch_scope ? Prefetched(stmt.as<tir::AttrStmtNode>())
-                                                     : stmt;
-  }
-
-  /*! \brief The body after a prefetch of what it will read `value` trips later. */
-  Stmt Prefetched(const tir::AttrStmtNode* op) const {
-    Array<ObjectRef> what = Downcast<Array<ObjectRef>>(op->node);
-    IterVar loop = Downcast<IterVar>(what[0]);
-    Buffer buffer = BufferOf(Downcast<Tensor>(what[1]));
-    Map<Var, PrimExpr> ahead{{loop->var, loop->var + op->value}};
-    Array<Range> bounds;
-    for (const Range& range : arith::DomainTouched(op->body, buffer, true, false)) {
-      bounds.push_back(tir::Substitute(range, ahead));
-    }
-    return tir::SeqStmt::Flatten({tir::Prefetch(buffer, bounds), op->body});
+    op = stmt.as<tir::AttrStmtNode>();
+    if (op->attr_key != tir::attr::prefetch_scope) return stmt;
+    return tir::AttrStmt(BufferOf(Downcast<Tensor>(op->node)), op->attr_key, op->value, op->body);
   }
 
   Buffer BufferOf(const Tensor& tensor) const {

@@ -56,7 +56,10 @@ class ArgumentBinder final : public tir::StmtExprMutator {
       pair.Set(1, Use(Downcast<Buffer>(pair[1])));
       return tir::AttrStmt(pair, op->attr_key, VisitExpr(op->value), VisitStmt(op->body));
     }
-    return StmtExprMutator::VisitStmt_(op);
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    if (op->attr_key != tir::attr::prefetch_scope) return stmt;
+    op = stmt.as<tir::AttrStmtNode>();
+    return tir::AttrStmt(Use(Downcast<Buffer>(op->node)), op->attr_key, op->value, op->body);
   }
 
   Stmt VisitStmt_(const tir::AllocateNode* op) override {
@@ -69,13 +72,6 @@ class ArgumentBinder final : public tir::StmtExprMutator {
     op = stmt.as<tir::BufferStoreNode>();
     Buffer buffer = Use(op->buffer);
     return buffer.same_as(op->buffer) ? stmt : tir::BufferStore(buffer, op->value, op->indices);
-  }
-
-  Stmt VisitStmt_(const tir::PrefetchNode* op) override {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
-    op = stmt.as<tir::PrefetchNode>();
-    Buffer buffer = Use(op->buffer);
-    return buffer.same_as(op->buffer) ? stmt : tir::Prefetch(buffer, op->bounds);
   }
 
   PrimExpr VisitExpr_(const tir::BufferLoadNode* op) override {

@@ -97,6 +97,21 @@ class FreeVarCollector final : public StmtExprVisitor {
     Bind(op->buffer->data);
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const BlockNode* op) final {
+    for (const IterVar& iv : op->iter_vars) Bind(iv->var);
+    for (const Buffer& buffer : op->alloc_buffers) BindBuffer(buffer);
+    for (const MatchBufferRegion& match : op->match_buffers) {
+      Bind(match->buffer->data);
+      // Extents, strides and the offset of a view that are variables come from the region.
+      auto bind = [this](const PrimExpr& e) {
+        if (e.as<VarNode>()) Bind(Downcast<Var>(e));
+      };
+      for (const PrimExpr& e : match->buffer->shape) bind(e);
+      for (const PrimExpr& e : match->buffer->strides) bind(e);
+      bind(match->buffer->elem_offset);
+    }
+    StmtExprVisitor::VisitStmt_(op);
+  }
 
   std::unordered_set<const VarNode*> bound_;
   std::unordered_set<const VarNode*> reported_;

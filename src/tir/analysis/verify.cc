@@ -38,6 +38,13 @@ class SSAVerifier final : public StmtExprVisitor {
     Define(op->buffer_var.get());
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const BlockNode* op) final {
+    for (const IterVar& iv : op->iter_vars) Define(iv->var.get());
+    for (const Buffer& buffer : op->alloc_buffers) Define(buffer->data.get());
+    for (const MatchBufferRegion& match : op->match_buffers) Define(match->buffer->data.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+
   std::unordered_set<const VarNode*> bound_;
   std::unordered_set<const LetNode*> lets_;
 };
@@ -148,6 +155,13 @@ class WellFormedVerifier final : public StmtExprVisitor {
     }
     VisitExpr(op->condition);
     Scoped(op->buffer->data.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const BlockNode* op) final {
+    // Names of a block are its own, so leaving them bound after it cannot hide a wrong use.
+    for (const IterVar& iv : op->iter_vars) Define(iv->var.get());
+    for (const Buffer& buffer : op->alloc_buffers) Define(buffer->data.get());
+    for (const MatchBufferRegion& match : op->match_buffers) DefineBuffer(match->buffer);
+    StmtExprVisitor::VisitStmt_(op);
   }
   void VisitStmt_(const BufferStoreNode* op) final {
     CheckAccess(op->buffer, op->indices);

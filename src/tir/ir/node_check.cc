@@ -2,6 +2,7 @@
  * \file src/tir/ir/node_check.cc
  * \brief Nodes that are put together field by field pass through the checks of their constructors.
  */
+#include <tvm/tir/block.h>
 #include <tvm/tir/expr.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt.h>
@@ -162,6 +163,25 @@ TVM_REGISTER_NODE_CHECK(WhileNode, [](const WhileNode* op) { While(op->condition
 TVM_REGISTER_NODE_CHECK(PrefetchNode, [](const PrefetchNode* op) {
   ExpectAllDefined("tir.Prefetch: a bound", op->bounds);
   Prefetch(op->buffer, op->bounds);
+});
+TVM_REGISTER_NODE_CHECK(BufferRegionNode, [](const BufferRegionNode* op) {
+  ExpectAllDefined("tir.BufferRegion: a range", op->region);
+  BufferRegion(op->buffer, op->region);
+});
+TVM_REGISTER_NODE_CHECK(MatchBufferRegionNode, [](const MatchBufferRegionNode* op) {
+  MatchBufferRegion(op->buffer, op->source);
+});
+TVM_REGISTER_NODE_CHECK(BlockNode, [](const BlockNode* op) {
+  ExpectAllDefined("tir.Block: a variable", op->iter_vars);
+  ExpectAllDefined("tir.Block: a region read", op->reads);
+  ExpectAllDefined("tir.Block: a region written", op->writes);
+  ExpectAllDefined("tir.Block: a buffer", op->alloc_buffers);
+  ExpectAllDefined("tir.Block: a view", op->match_buffers);
+  ExpectDefined("tir.Block: the body", op->body);
+});
+TVM_REGISTER_NODE_CHECK(BlockRealizeNode, [](const BlockRealizeNode* op) {
+  ExpectAllDefined("tir.BlockRealize: a value", op->iter_values);
+  BlockRealize(op->iter_values, op->predicate, op->block);
 });
 TVM_REGISTER_NODE_CHECK(PrimFuncNode, [](const PrimFuncNode* op) {
   ExpectAllDefined("tir.PrimFunc: a parameter", op->params);

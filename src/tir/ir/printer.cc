@@ -510,7 +510,18 @@ void TIRPrinter::VisitStmt_(const EvaluateNode* op) {
   os_ << ')';
 }
 
-void TIRPrinter::VisitStmt_(const ForNode* op) {
+void TIRPrinter::PrintAnnotations(const Map<String, ObjectRef>& annotations) {
+  os_ << '{';
+  bool first = true;
+  for (const auto& [key, value] : annotations) {
+    os_ << (first ? "\"" : ", \"") << key << "\": ";
+    PrintAny(value);
+    first = false;
+  }
+  os_ << '}';
+}
+
+void TIRPrinter::PrintForHeader(const ForNode* op) {
   // Bounds first: they are read outside the scope of the loop variable.
   os_ << "for " << NameOf(op->loop_var.get()) << " in ";
   if (op->kind == ForKind::kSerial) {
@@ -529,17 +540,31 @@ void TIRPrinter::VisitStmt_(const ForNode* op) {
     os_ << ", thread=\"" << op->thread_binding->thread_tag << '"';
   }
   if (!op->annotations.empty()) {
-    os_ << ", annotations={";
-    bool first = true;
-    for (const auto& [key, value] : op->annotations) {
-      os_ << (first ? "\"" : ", \"") << key << "\": ";
-      PrintAny(value);
-      first = false;
-    }
-    os_ << '}';
+    os_ << ", annotations=";
+    PrintAnnotations(op->annotations);
   }
   os_ << "):";
-  PrintBody(op->body);
+}
+
+void TIRPrinter::VisitStmt_(const ForNode* op) {
+  std::vector<const ForNode*> nest = LoopsOfBlock(op);
+  if (nest.size() < 2) {
+    nest = {op};
+    PrintForHeader(op);
+  } else {
+    os_ << "for ";
+    for (const ForNode* loop : nest) {
+      os_ << (loop == op ? "" : ", ") << NameOf(loop->loop_var.get());
+    }
+    os_ << " in T.grid(";
+    for (const ForNode* loop : nest) {
+      os_ << (loop == op ? "" : ", ");
+      PrintAt(loop->extent, 0);
+    }
+    os_ << "):";
+  }
+  for (const ForNode* loop : nest) loops_[loop->loop_var.get()] = loop;
+  PrintBody(nest.back()->body);
 }
 
 void TIRPrinter::VisitStmt_(const WhileNode* op) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace tvm {
 namespace tir {
@@ -33,6 +34,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void Print(const BufferNode* buffer);
   void Print(const IterVarNode* iv);
   void Print(const CommReducerNode* combiner);
+  void Print(const BufferRegionNode* region);
+  void Print(const MatchBufferRegionNode* match);
 
  private:
   // Binding strength, weakest first, as in Python.
@@ -48,6 +51,13 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void PrintShape(const Array<PrimExpr>& shape);
   void PrintBufferType(const BufferNode* buffer);
   void PrintBody(const Stmt& body);
+  void PrintAnnotations(const Map<String, ObjectRef>& annotations);
+  void PrintForHeader(const ForNode* op);
+  /*! \brief The loops of a perfect nest around a block, from `op` on; nothing for other nests. */
+  std::vector<const ForNode*> LoopsOfBlock(const ForNode* op) const;
+  void PrintBlockAxes(const BlockRealizeNode* op);
+  void PrintRegions(const char* name, const Array<BufferRegion>& regions);
+  void PrintBlockContents(const BlockRealizeNode* op);
   /*! \brief A line that opens the scope of `body`; the scope ends with the enclosing block. */
   template <typename FLine, typename FWith>
   void PrintScope(FLine line, FWith with, const Stmt& body);
@@ -70,6 +80,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   bool tail_ = true;
   std::unordered_map<const Object*, std::string> names_;
   std::unordered_set<std::string> taken_;
+  /*! \brief Loops around the present statement. */
+  std::unordered_map<const VarNode*, const ForNode*> loops_;
 };
 
 }  // namespace tir

@@ -66,6 +66,27 @@ void StmtVisitor::VisitStmt_(const PrefetchNode* op) {
   }
 }
 
+void StmtVisitor::VisitStmt_(const BlockNode* op) {
+  auto visit_range = [this](const Range& range) {
+    VisitExpr(range->min);
+    VisitExpr(range->extent);
+  };
+  auto visit_region = [&](const BufferRegion& region) {
+    for (const Range& range : region->region) visit_range(range);
+  };
+  for (const IterVar& iv : op->iter_vars) visit_range(iv->dom);
+  for (const BufferRegion& region : op->reads) visit_region(region);
+  for (const BufferRegion& region : op->writes) visit_region(region);
+  for (const MatchBufferRegion& match : op->match_buffers) visit_region(match->source);
+  if (op->init.defined()) VisitStmt(op->init);
+  VisitStmt(op->body);
+}
+void StmtVisitor::VisitStmt_(const BlockRealizeNode* op) {
+  for (const PrimExpr& value : op->iter_values) VisitExpr(value);
+  VisitExpr(op->predicate);
+  VisitStmt(op->block);
+}
+
 Array<PrimExpr> StmtMutator::VisitExprs(const Array<PrimExpr>& exprs) {
   return exprs.Map([this](const PrimExpr& e) { return VisitExpr(e); });
 }
@@ -162,6 +183,45 @@ Stmt StmtMutator::VisitStmt_(const PrefetchNode* op) {
   Array<Range> bounds = VisitRanges(op->bounds);
   if (bounds.same_as(op->bounds)) return GetRef<Stmt>(op);
   return Prefetch(op->buffer, bounds);
+}
+
+Array<BufferRegion> StmtMutator::VisitRegions(const Array<BufferRegion>& regions) {
+  return regions.Map([this](const BufferRegion& region) {
+    Array<Range> ranges = VisitRanges(region->region);
+    return ranges.same_as(region->region) ? region : BufferRegion(region->buffer, ranges);
+  });
+}
+Stmt StmtMutator::VisitStmt_(const BlockNode* op) {
+  Array<IterVar> iter_vars = op->iter_vars.Map([this](const IterVar& iv) {
+    Array<Range> dom = VisitRanges({iv->dom});
+    return dom[0].same_as(iv->dom) ? iv : IterVar(dom[0], iv->var, iv->iter_type, iv->thread_tag);
+  });
+  Array<BufferRegion> reads = VisitRegions(op->reads);
+  Array<BufferRegion> writes = VisitRegions(op->writes);
+  Array<MatchBufferRegion> matches =
+      op->match_buffers.Map([this](const MatchBufferRegion& match) {
+        BufferRegion source = VisitRegions({match->source})[0];
+        return source.same_as(match->source) ? match : MatchBufferRegion(match->buffer, source);
+      });
+  Stmt init = op->init.defined() ? VisitStmt(op->init) : Stmt();
+  Stmt body = VisitStmt(op->body);
+  if (iter_vars.same_as(op->iter_vars) && reads.same_as(op->reads) &&
+      writes.same_as(op->writes) && matches.same_as(op->match_buffers) &&
+      init.same_as(op->init) && body.same_as(op->body)) {
+    return GetRef<Stmt>(op);
+  }
+  return Block(iter_vars, reads, writes, op->name_hint, body, init, op->alloc_buffers, matches,
+               op->annotations);
+}
+Stmt StmtMutator::VisitStmt_(const BlockRealizeNode* op) {
+  Array<PrimExpr> values = VisitExprs(op->iter_values);
+  PrimExpr predicate = VisitExpr(op->predicate);
+  Stmt block = VisitStmt(op->block);
+  if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) &&
+      block.same_as(op->block)) {
+    return GetRef<Stmt>(op);
+  }
+  return BlockRealize(values, predicate, Downcast<Block>(block));
 }
 
 namespace {

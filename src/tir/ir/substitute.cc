@@ -52,6 +52,38 @@ class Substituter final : public StmtExprMutator {
     return BufferRealize(buffer, bounds, condition, body);
   }
 
+  Stmt VisitStmt_(const PrefetchNode* op) final {
+    Array<Range> bounds = VisitRanges(op->bounds);
+    Buffer buffer = VisitBuffer(op->buffer);
+    if (bounds.same_as(op->bounds) && buffer.same_as(op->buffer)) return GetRef<Stmt>(op);
+    return Prefetch(buffer, bounds);
+  }
+
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Array<Buffer> allocated =
+        op->alloc_buffers.Map([this](const Buffer& buffer) { return VisitBuffer(buffer); });
+    Block block = Downcast<Block>(StmtExprMutator::VisitStmt_(op));
+    Array<BufferRegion> reads = ReplaceBuffers(block->reads);
+    Array<BufferRegion> writes = ReplaceBuffers(block->writes);
+    Array<MatchBufferRegion> matches =
+        block->match_buffers.Map([this](const MatchBufferRegion& match) {
+          Buffer view = VisitBuffer(match->buffer);
+          BufferRegion source = ReplaceBuffers({match->source})[0];
+          bool same = view.same_as(match->buffer) && source.same_as(match->source);
+          return same ? match : MatchBufferRegion(view, source);
+        });
+    if (allocated.same_as(block->alloc_buffers) && reads.same_as(block->reads) &&
+        writes.same_as(block->writes) && matches.same_as(block->match_buffers)) {
+      return block;
+    }
+    BlockNode* node = block.CopyOnWrite();
+    node->alloc_buffers = allocated;
+    node->reads = reads;
+    node->writes = writes;
+    node->match_buffers = matches;
+    return block;
+  }
+
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     PrimExpr value = VisitExpr(op->value);
     ObjectRef node = op->node;
@@ -70,6 +102,12 @@ class Substituter final : public StmtExprMutator {
   }
 
  private:
+  Array<BufferRegion> ReplaceBuffers(const Array<BufferRegion>& regions) {
+    return regions.Map([this](const BufferRegion& region) {
+      Buffer buffer = VisitBuffer(region->buffer);
+      return buffer.same_as(region->buffer) ? region : BufferRegion(buffer, region->region);
+    });
+  }
   Buffer VisitBuffer(const Buffer& buffer) {
     auto it = buffers_.find(buffer.get());
     if (it != buffers_.end()) return it->second;

@@ -10,6 +10,7 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -182,6 +183,10 @@ bool IsFixed(const PrimExpr& expr) {
 
 class TestHoister final : public StmtMutator {
  public:
+  /*! \param divergent Variables whose tests stay where they are. */
+  explicit TestHoister(std::unordered_set<const VarNode*> divergent = {})
+      : divergent_(std::move(divergent)) {}
+
   /*! \brief `body` with the tests that can be made before it made there. */
   Stmt Split(const Stmt& body, int budget = kMaxTests) {
     ConditionFinder finder;
@@ -195,13 +200,14 @@ class TestHoister final : public StmtMutator {
   }
 
  private:
-  static std::vector<PrimExpr> FirstTest(const ConditionFinder& finder) {
+  std::vector<PrimExpr> FirstTest(const ConditionFinder& finder) const {
     for (const ConditionFinder::Found& condition : finder.found) {
       if (!condition.in_loop) continue;
       std::vector<PrimExpr> test;
       for (const PrimExpr& part : condition.parts) {
-        bool inner =
-            UsesVar(part, [&](const VarNode* var) { return finder.bound.count(var) != 0; });
+        bool inner = UsesVar(part, [&](const VarNode* var) {
+          return finder.bound.count(var) != 0 || divergent_.count(var) != 0;
+        });
         if (!inner && IsFixed(part)) test.push_back(part);
       }
       if (!test.empty()) return test;
@@ -220,19 +226,42 @@ class TestHoister final : public StmtMutator {
     Stmt body = Split(op->body);
     return body.same_as(op->body) ? GetRef<Stmt>(op) : LetStmt(op->var, op->value, body);
   }
+
+  std::unordered_set<const VarNode*> divergent_;
 };
 
-/*! \brief Whether threads of a launch run the statement; a barrier must not get into a branch. */
-bool RunsOnThreads(const Stmt& stmt) {
-  bool found = false;
-  PostOrderVisit(stmt, [&found](const ObjectRef& node) {
-    if (const auto* loop = node.as<ForNode>()) {
-      found = found || loop->kind == ForKind::kThreadBinding;
-    } else if (const auto* scope = node.as<AttrStmtNode>()) {
-      found = found || scope->attr_key == attr::thread_extent;
-    }
-  });
-  return found;
+/*! \brief The threads of a launch that a statement runs on. */
+struct Launch {
+  bool any = false;
+  /*! \brief Axes that differ between the threads of a block. */
+  std::unordered_set<const VarNode*> threads;
+
+  explicit Launch(const Stmt& stmt) {
+    PostOrderVisit(stmt, [this](const ObjectRef& node) {
+      if (const auto* loop = node.as<ForNode>()) {
+        any = any || loop->kind == ForKind::kThreadBinding;
+      } else if (const auto* scope = node.as<AttrStmtNode>()) {
+        if (scope->attr_key != attr::thread_extent) return;
+        any = true;
+        const auto* axis = scope->node.as<IterVarNode>();
+        if (std::string(axis->thread_tag).rfind("threadIdx", 0) == 0) {
+          threads.insert(axis->var.get());
+        }
+      }
+    });
+  }
+};
+
+bool ReadBlockScopeOption(const transform::PassContext& ctx) {
+  bool enabled = false;
+  for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.HoistIfThenElse", {})) {
+    // The first is how TVM spells it.
+    TVM_CHECK(key == "support_block_scope_hosting" || key == "support_block_scope_hoisting",
+              ValueError)
+        << "tir.HoistIfThenElse has no option " << key << "; there is support_block_scope_hoisting";
+    enabled = value.cast<bool>();
+  }
+  return enabled;
 }
 
 }  // namespace
@@ -240,12 +269,17 @@ bool RunsOnThreads(const Stmt& stmt) {
 namespace transform {
 
 Pass HoistIfThenElse() {
-  return BodyPass("tir.HoistIfThenElse", [](const PrimFunc& func, const PassContext&) {
-    if (RunsOnThreads(func->body)) return func->body;
-    return TestHoister().Split(ConditionSimplifier()(func->body));
+  return BodyPass("tir.HoistIfThenElse", [](const PrimFunc& func, const PassContext& ctx) {
+    bool kernels = ReadBlockScopeOption(ctx);
+    Launch launch(func->body);
+    // A barrier is inserted later, and must not get into a branch that only some threads take.
+    if (!launch.any) return TestHoister().Split(ConditionSimplifier()(func->body));
+    return kernels ? TestHoister(launch.threads)(ConditionSimplifier()(func->body)) : func->body;
   });
 }
 
+using Options = Map<String, Any>;
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistIfThenElse", Options);
 TVM_REGISTER_GLOBAL("tir.transform.HoistIfThenElse").set_body_typed(HoistIfThenElse);
 
 }  // namespace transform

@@ -1,6 +1,6 @@
 /*!
  * \file src/tir/transforms/loop_partition.cc
- * \brief Loops are split where a likely condition starts or stops to hold.
+ * \brief Loops are split where a condition starts or stops to hold.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/bound.h>
@@ -22,16 +22,47 @@ bool Uses(const PrimExpr& expr, const Var& var) {
   return UsesVar(expr, [&var](const VarNode* used) { return used == var.get(); });
 }
 
-/*! \brief A likely condition of a loop body with the loops between it and that body. */
+struct PartitionOptions {
+  bool partition_const_loop = false;
+  bool no_unroll_loop_with_extent_one = false;
+  bool unroll_loop_with_partition_hint_no_interval = false;
+
+  static PartitionOptions FromContext(const transform::PassContext& ctx) {
+    PartitionOptions options;
+    for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.LoopPartition", {})) {
+      if (key == "partition_const_loop") {
+        options.partition_const_loop = value.cast<bool>();
+      } else if (key == "no_unroll_loop_with_extent_one") {
+        options.no_unroll_loop_with_extent_one = value.cast<bool>();
+      } else if (key == "unroll_loop_with_partition_hint_no_interval") {
+        options.unroll_loop_with_partition_hint_no_interval = value.cast<bool>();
+      } else {
+        TVM_FATAL(ValueError) << "tir.LoopPartition has no option " << key
+                              << "; there are partition_const_loop, "
+                                 "no_unroll_loop_with_extent_one and "
+                                 "unroll_loop_with_partition_hint_no_interval";
+      }
+    }
+    return options;
+  }
+};
+
+/*! \brief A condition of a loop body with the loops between it and that body. */
 struct Candidate {
+  /*! \brief A likely call, or for a hinted loop any conjunct of a condition. */
   PrimExpr call;
+  PrimExpr condition() const {
+    const auto* op = call.as<CallNode>();
+    return op != nullptr && op->op.same_as(builtin::likely()) ? op->args[0] : call;
+  }
   std::unordered_map<const VarNode*, arith::IntSet> inner_loops;
 };
 
-/*! \brief Finds the likely conditions that mention a variable. */
+/*! \brief Finds the conditions to split a loop at that mention its variable. */
 class CandidateFinder final : public StmtExprVisitor {
  public:
-  explicit CandidateFinder(Var var) : var_(std::move(var)) {}
+  /*! \param all Whether conditions need not be likely. */
+  CandidateFinder(Var var, bool all) : var_(std::move(var)), all_(all) {}
   std::vector<Candidate> found;
 
  private:
@@ -40,7 +71,16 @@ class CandidateFinder final : public StmtExprVisitor {
       found.push_back({GetRef<PrimExpr>(op), loops_});
       return;
     }
+    if (op->op.same_as(builtin::if_then_else())) AddConjuncts(op->args[0]);
     StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitExpr_(const SelectNode* op) final {
+    AddConjuncts(op->condition);
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitStmt_(const IfThenElseNode* op) final {
+    AddConjuncts(op->condition);
+    StmtExprVisitor::VisitStmt_(op);
   }
   void VisitStmt_(const ForNode* op) final {
     loops_.emplace(op->loop_var.get(),
@@ -49,18 +89,41 @@ class CandidateFinder final : public StmtExprVisitor {
     loops_.erase(op->loop_var.get());
   }
 
+  // A value bound inside is not known where the loop is split.
+  void VisitStmt_(const LetStmtNode* op) final {
+    loops_.emplace(op->var.get(), arith::IntSet::Everything());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitExpr_(const LetNode* op) final {
+    loops_.emplace(op->var.get(), arith::IntSet::Everything());
+    StmtExprVisitor::VisitExpr_(op);
+  }
+
+  void AddConjuncts(const PrimExpr& condition) {
+    if (!all_) return;
+    if (const auto* both = condition.as<AndNode>()) {
+      AddConjuncts(both->a);
+      AddConjuncts(both->b);
+    } else if (condition.as<CallNode>() == nullptr && Uses(condition, var_)) {
+      found.push_back({condition, loops_});
+    }
+  }
+
   Var var_;
+  bool all_;
   std::unordered_map<const VarNode*, arith::IntSet> loops_;
 };
 
-/*! \brief Drops the given likely calls, which hold. */
+/*! \brief Drops the given conditions, which hold. */
 class ConditionRemover final : public StmtExprMutator {
  public:
   explicit ConditionRemover(const std::unordered_set<const Object*>& calls) : calls_(calls) {}
 
  private:
+  PrimExpr VisitExpr(const PrimExpr& expr) final {
+    return calls_.count(expr.get()) != 0 ? const_true() : StmtExprMutator::VisitExpr(expr);
+  }
   PrimExpr VisitExpr_(const CallNode* op) final {
-    if (calls_.count(op) != 0) return const_true();
     PrimExpr expr = StmtExprMutator::VisitExpr_(op);
     const auto* call = expr.as<CallNode>();
     if (call->op.same_as(builtin::if_then_else())) {
@@ -91,25 +154,44 @@ class ConditionRemover final : public StmtExprMutator {
 
 class LoopPartitioner final : public StmtMutator {
  public:
-  explicit LoopPartitioner(bool constant_loops) : constant_loops_(constant_loops) {}
+  explicit LoopPartitioner(PartitionOptions options) : options_(options) {}
 
  private:
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    const auto* iv = op->node.as<IterVarNode>();
+    if (op->attr_key != attr::pragma_loop_partition_hint || iv == nullptr) {
+      return StmtMutator::VisitStmt_(op);
+    }
+    hinted_.insert(iv->var.get());
+    return VisitStmt(op->body);
+  }
+
   Stmt VisitStmt_(const ForNode* op) final {
+    bool hinted = hinted_.count(op->loop_var.get()) != 0 ||
+                  op->annotations.count(attr::pragma_loop_partition_hint) != 0;
     bool constant = is_const_int(op->min) && is_const_int(op->extent);
     // A split inside of a tail has constants where the whole loop has variables; those follow the
     // decision taken for the outer loop.
-    bool allowed = constant_loops_ || in_tail_ || !constant;
+    bool allowed = options_.partition_const_loop || in_tail_ || hinted || !constant;
     if (op->kind != ForKind::kThreadBinding && allowed) {
-      if (Stmt split = TryPartition(op); split.defined()) return split;
+      if (Stmt split = TryPartition(op, hinted); split.defined()) return split;
     }
     Range range = Range::FromMinExtent(op->min, op->extent);
     analyzer_.Bind(op->loop_var, range, true);
-    return StmtMutator::VisitStmt_(op);
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    if (!hinted) return stmt;
+    For loop = Downcast<For>(stmt);
+    if (op->annotations.count(attr::pragma_loop_partition_hint)) {
+      loop.CopyOnWrite()->annotations.erase(attr::pragma_loop_partition_hint);
+    }
+    bool unroll = options_.unroll_loop_with_partition_hint_no_interval && constant;
+    if (unroll && op->kind == ForKind::kSerial) loop.CopyOnWrite()->kind = ForKind::kUnrolled;
+    return loop;
   }
 
   /*! \brief The loop in up to three segments, or undefined when no condition can be hoisted. */
-  Stmt TryPartition(const ForNode* op) {
-    CandidateFinder finder(op->loop_var);
+  Stmt TryPartition(const ForNode* op, bool hinted) {
+    CandidateFinder finder(op->loop_var, hinted);
     finder(op->body);
     if (finder.found.empty()) return Stmt();
     PrimExpr begin = op->min;
@@ -118,7 +200,7 @@ class LoopPartitioner final : public StmtMutator {
     PrimExpr main_end = end;
     std::unordered_set<const Object*> hoisted, kept;
     for (const Candidate& candidate : finder.found) {
-      PrimExpr condition = Downcast<Call>(candidate.call)->args[0];
+      PrimExpr condition = candidate.condition();
       // Outer variables keep their value: the bound is an expression over them.
       arith::IntSet holds = arith::DeduceBound(op->loop_var, condition,
                                                std::unordered_map<const VarNode*, arith::IntSet>{},
@@ -166,17 +248,20 @@ class LoopPartitioner final : public StmtMutator {
                bool retry) {
     PrimExpr extent = analyzer_.Simplify(end - begin);
     if (is_zero(extent) || is_negative_const(extent)) return Evaluate(0);
-    if (is_one(extent)) {
+    if (is_one(extent) && !options_.no_unroll_loop_with_extent_one) {
       return VisitStmt(Substitute(body, Map<Var, PrimExpr>{{op->loop_var, begin}}));
+    }
+    Map<String, ObjectRef> annotations = op->annotations;
+    if (annotations.count(attr::pragma_loop_partition_hint)) {
+      annotations.erase(attr::pragma_loop_partition_hint);
     }
     Var var = op->loop_var.copy_with_suffix("");
     Stmt inner = Substitute(body, Map<Var, PrimExpr>{{op->loop_var, var}});
     if (retry) {
-      return VisitStmt(
-          For(var, begin, extent, op->kind, inner, op->thread_binding, op->annotations));
+      return VisitStmt(For(var, begin, extent, op->kind, inner, op->thread_binding, annotations));
     }
     analyzer_.Bind(var, Range::FromMinExtent(begin, extent), true);
-    return For(var, begin, extent, op->kind, VisitStmt(inner), op->thread_binding, op->annotations);
+    return For(var, begin, extent, op->kind, VisitStmt(inner), op->thread_binding, annotations);
   }
 
   Stmt Main(const ForNode* op, const PrimExpr& begin, const PrimExpr& end,
@@ -193,7 +278,8 @@ class LoopPartitioner final : public StmtMutator {
     return segment;
   }
 
-  bool constant_loops_;
+  PartitionOptions options_;
+  std::unordered_set<const VarNode*> hinted_;
   bool in_tail_ = false;
   arith::Analyzer analyzer_;
 };
@@ -204,13 +290,7 @@ namespace transform {
 
 Pass LoopPartition() {
   return BodyPass("tir.LoopPartition", [](const PrimFunc& func, const PassContext& ctx) {
-    bool constant_loops = false;
-    for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.LoopPartition", {})) {
-      TVM_CHECK(key == "partition_const_loop", ValueError)
-          << "tir.LoopPartition has no option " << key << "; there is partition_const_loop";
-      constant_loops = value.cast<bool>();
-    }
-    return LoopPartitioner(constant_loops)(func->body);
+    return LoopPartitioner(PartitionOptions::FromContext(ctx))(func->body);
   });
 }
 

@@ -41,6 +41,8 @@ struct BufferUse {
   Buffer buffer;
   /*! \brief Indices in order of first use; each is one access or several. */
   std::vector<PrimExpr> indices;
+  /*! \brief Indices of accesses that are not made every time. */
+  std::vector<PrimExpr> guarded;
   bool loaded = false;
   bool stored = false;
   /*! \brief Some access is of a form that a register cannot take the place of. */
@@ -71,15 +73,13 @@ class UseCollector final : public StmtExprVisitor {
       use.refused = true;
       return;
     }
-    // A guarded access may be out of bounds where the guard fails; the moved one has no guard.
-    if (guards_ != 0) use.refused = true;
     if (!Lanes::FromIndex(indices[0]) ||
         UsesVar(indices[0], [this](const VarNode* var) { return bound_.count(var) != 0; }) ||
         SideEffect(indices[0]) > CallEffectKind::kPure) {
       use.refused = true;
       return;
     }
-    if (!use.refused) use.indices.push_back(indices[0]);
+    if (!use.refused) (guards_ != 0 ? use.guarded : use.indices).push_back(indices[0]);
   }
 
   void VisitExpr_(const BufferLoadNode* op) final {
@@ -238,6 +238,7 @@ class AccumulatorPromoter final : public StmtExprMutator {
     for (const VarNode* data : collector.order) {
       const BufferUse& use = collector.uses.at(data);
       if (use.refused || !use.loaded || !use.stored || registers_.count(data) != 0) continue;
+      if (!AlwaysAccessed(use)) continue;
       if (!no_alias_ && outside_.count(data) != 0) continue;
       std::optional<Tile> tile = MakeTile(use);
       if (!tile) continue;
@@ -246,6 +247,18 @@ class AccumulatorPromoter final : public StmtExprMutator {
     }
     if (tiles.empty() || elements > max_elements_) return Stmt();
     return Promote(op, before, std::move(tiles));
+  }
+
+  /*!
+   * \brief Whether every element is accessed without a guard too. One that is not may be out of
+   * bounds where the guard fails, and the accesses before and after the loop have no guard.
+   */
+  static bool AlwaysAccessed(const BufferUse& use) {
+    std::unordered_set<PrimExpr, ExprDeepHash, ExprDeepEqual> known(use.indices.begin(),
+                                                                    use.indices.end());
+    return !known.empty() &&
+           std::all_of(use.guarded.begin(), use.guarded.end(),
+                       [&](const PrimExpr& index) { return known.count(index) != 0; });
   }
 
   /*! \brief Registers for the distinct indices of a buffer, or nothing if some may overlap. */

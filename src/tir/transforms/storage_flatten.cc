@@ -20,7 +20,20 @@ namespace {
 
 class Flattener final : public StmtExprMutator {
  public:
-  explicit Flattener(int cache_line_bytes) : cache_line_bytes_(cache_line_bytes) {}
+  Flattener(int cache_line_bytes, bool create_bound_attributes)
+      : cache_line_bytes_(cache_line_bytes), create_bound_attributes_(create_bound_attributes) {}
+
+  Stmt Run(const PrimFunc& func) {
+    Stmt body = VisitStmt(func->body);
+    if (!create_bound_attributes_) return body;
+    for (const auto& [param, buffer] : func->buffer_map) {
+      // A view with strides or an offset has its elements anywhere up to its end.
+      PrimExpr size = LayoutOf(buffer).flat->shape[0];
+      if (!is_zero(buffer->elem_offset)) size = size + buffer->elem_offset;
+      body = WithBound(buffer->data, size, body);
+    }
+    return body;
+  }
 
  private:
   /*! \brief How a buffer is laid out, and the flat view that takes its place. */
@@ -75,7 +88,12 @@ class Flattener final : public StmtExprMutator {
                          cache_line_bytes_);
     layouts_[buffer.get()] = layout;
     Stmt body = VisitStmt(op->body);
+    if (create_bound_attributes_) body = WithBound(buffer->data, size, body);
     return Allocate(buffer->data, buffer->dtype, {size}, VisitExpr(op->condition), body);
+  }
+
+  static Stmt WithBound(const Var& data, const PrimExpr& size, const Stmt& body) {
+    return AttrStmt(data, attr::buffer_bound, size, body);
   }
 
   Stmt VisitStmt_(const BufferStoreNode* op) final {
@@ -271,6 +289,7 @@ class Flattener final : public StmtExprMutator {
   }
 
   int cache_line_bytes_;
+  bool create_bound_attributes_;
   arith::Analyzer analyzer_;
   std::unordered_map<const BufferNode*, Layout> layouts_;
   /*! \brief Variables that blocks in scope declare. */
@@ -282,13 +301,12 @@ class Flattener final : public StmtExprMutator {
 
 namespace transform {
 
-Pass StorageFlatten(int cache_line_bytes) {
+Pass StorageFlatten(int cache_line_bytes, bool create_bound_attributes) {
   TVM_CHECK(cache_line_bytes > 0 && (cache_line_bytes & (cache_line_bytes - 1)) == 0, ValueError)
       << "StorageFlatten: cache_line_bytes must be a power of two, got " << cache_line_bytes;
-  return BodyPass("tir.StorageFlatten",
-                  [cache_line_bytes](const PrimFunc& func, const PassContext&) {
-                    return Flattener(cache_line_bytes)(func->body);
-                  });
+  return BodyPass("tir.StorageFlatten", [=](const PrimFunc& func, const PassContext&) {
+    return Flattener(cache_line_bytes, create_bound_attributes).Run(func);
+  });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.StorageFlatten").set_body_typed(StorageFlatten);

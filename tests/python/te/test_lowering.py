@@ -234,25 +234,11 @@ def test_lower_names_the_function():
     assert mod["mm"].attrs["global_symbol"] == "mm"
 
 
-def test_simple_mode_keeps_the_axes_of_buffers():
+def test_buffers_have_their_axes_before_the_passes():
     A, B, C = matmul()
     s = te.create_schedule(C.op)
-    assert "C[i, j]" in str(tvm.lower(s, [A, B, C], simple_mode=True))
+    assert "C[i, j]" in str(tvm.driver.form_irmodule(s, [A, B, C]))
     assert "C[i, j]" not in str(tvm.lower(s, [A, B, C]))
-
-
-def test_pass_list_has_phases_in_order():
-    names = [str(p.info.name) for p in tvm.driver.lower_passes()]
-    order = [
-        "tir.StorageFlatten",
-        "tir.LoopPartition",
-        "tir.VectorizeLoop",
-        "tir.StorageRewrite",
-        "tir.UnrollLoop",
-        "tir.RemoveNoOp",
-        "tir.RewriteUnsafeSelect",
-    ]
-    assert [name for name in names if name in order] == order
 
 
 def test_user_pass_of_phase_zero_sees_multidimensional_buffers():

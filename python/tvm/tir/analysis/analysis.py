@@ -6,20 +6,29 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.ir import PrimExpr
 
-from ..expr import Var
+from ..block import Block, BufferRegion
+from ..buffer import Buffer
+from ..expr import BufferLoad, Var
 from ..function import PrimFunc
+from ..stmt import AttrStmt, BufferRealize, BufferStore, Stmt
+from ..stmt_functor import post_order_visit
 from . import _ffi_api
 
 __all__ = [
     "CallEffectKind",
+    "calculate_workspace_bytes",
     "count_nodes",
+    "estimate_tir_flops",
     "expr_deep_equal",
+    "get_block_access_region",
     "side_effect",
     "undefined_vars",
     "verify_gpu_code",
     "verify_memory",
+    "verify_compact_buffer",
     "verify_ssa",
     "verify_well_formed",
 ]
@@ -52,6 +61,60 @@ def undefined_vars(node: Any, defs: Sequence[Var] = ()) -> list[Var]:
 def count_nodes(node: Any) -> int:
     """Number of expression and statement nodes, shared ones counted at each use."""
     return _ffi_api.count_nodes(node)
+
+
+def get_block_access_region(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """Regions that the body of a block reads and writes, whatever the block itself says.
+
+    A buffer that is read only to accumulate into it counts as written.
+    """
+    reads, writes = _ffi_api.GetBlockAccessRegion(block)
+    return list(reads), list(writes)
+
+
+def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1) -> int:
+    """Most bytes of allocations alive together; those of unknown size do not count.
+
+    Raises
+    ------
+    ValueError : the alignment is not positive.
+    """
+    return _ffi_api.calculate_workspace_bytes(func, workspace_byte_alignment)
+
+
+def estimate_tir_flops(stmt_or_mod: Any) -> float:
+    """Operations on floating values of a statement, a PrimFunc or a module, in FLOP.
+
+    Of a branch the longer side counts; a multiply-add counts as two.
+
+    Raises
+    ------
+    ValueError : a loop has no constant bound.
+    """
+    return _ffi_api.EstimateTIRFlops(stmt_or_mod)
+
+
+def verify_compact_buffer(stmt: Stmt | PrimFunc) -> bool:
+    """Whether every buffer a statement uses is row-major without gaps between rows."""
+    compact = True
+
+    def dense(buffer: Buffer) -> bool:
+        expected: Any = 1
+        for extent, stride in zip(reversed(buffer.shape), reversed(buffer.strides)):
+            if not Analyzer().can_prove_equal(stride, expected):
+                return False
+            expected = expected * extent
+        return True
+
+    def visit(node: Any) -> None:
+        nonlocal compact
+        if isinstance(node, AttrStmt) and node.attr_key == "storage_alignment":
+            compact = False
+        elif isinstance(node, (BufferLoad, BufferStore, BufferRealize)):
+            compact = compact and dense(node.buffer)
+
+    post_order_visit(stmt, visit)
+    return compact
 
 
 def verify_ssa(func: PrimFunc) -> bool:

@@ -1,28 +1,45 @@
-"""The passes of the lowering pipeline, in the order it runs them."""
+"""Passes over functions; the lowering pipeline runs most of them, in the order of this file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tvm.ir.transform import Pass
 
+from ..function import PrimFunc
 from . import _ffi_api
+from .function_pass import prim_func_pass
 
 if TYPE_CHECKING:
     from tvm.target import Target
 
 __all__ = [
     "BindTarget",
+    "Apply",
+    "BF16Legalize",
+    "BF16StorageLegalize",
+    "CompactBufferAllocation",
+    "ConvertBlocksToOpaque",
+    "ConvertForLoopsToSerial",
+    "Filter",
     "HoistIfThenElse",
     "InjectVirtualThread",
+    "InjectDoubleBuffer",
+    "InjectPrefetch",
+    "InstrumentBoundCheckers",
     "LoopPartition",
+    "LowerInitBlock",
     "LowerIntrin",
     "LowerTVMBuiltin",
     "LowerThreadAllreduce",
     "LowerWarpMemory",
     "MakePackedAPI",
     "MergeDynamicSharedMemoryAllocations",
+    "LowerMatchBuffer",
+    "LowerOpaqueBlock",
+    "NarrowDataType",
+    "PlanAndUpdateBufferAllocationLocation",
     "PromoteAccumulators",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
@@ -41,26 +58,92 @@ __all__ = [
 ]
 
 
+# ---- functions with blocks --------------------------------------------------------------------
+
+
+def LowerInitBlock() -> Pass:
+    """A block's init becomes a statement under the test for the first reduction trip."""
+    return _ffi_api.LowerInitBlock()
+
+
+def PlanAndUpdateBufferAllocationLocation() -> Pass:
+    """Allocate the buffers of blocks in the innermost loop or block around all their uses."""
+    return _ffi_api.PlanAndUpdateBufferAllocationLocation()
+
+
+def ConvertBlocksToOpaque() -> Pass:
+    """Replace block variables by the values they are given."""
+    return _ffi_api.ConvertBlocksToOpaque()
+
+
+def LowerMatchBuffer() -> Pass:
+    """Replace views of regions by accesses of the buffers they view."""
+    return _ffi_api.LowerMatchBuffer()
+
+
+def CompactBufferAllocation() -> Pass:
+    """Realize the buffers of opaque blocks, no larger than what is touched."""
+    return _ffi_api.CompactBufferAllocation()
+
+
+def LowerOpaqueBlock() -> Pass:
+    """Replace opaque blocks by their bodies, and loops over threads by launch attributes."""
+    return _ffi_api.LowerOpaqueBlock()
+
+
+# ---- phase 1 ----------------------------------------------------------------------------------
+
+
+def InjectPrefetch() -> Pass:
+    """Turn requests to read ahead into Prefetch statements with their regions.
+
+    The requests are ``prefetch_scope`` attributes, from a stage's ``prefetch``, and the loop pragma
+    ``prefetch``, whose value is a number of trips: everything the loop only reads is then fetched
+    that many trips ahead.
+    """
+    return _ffi_api.InjectPrefetch()
+
+
+def StorageFlatten(cache_line_bytes: int = 64, create_bound_attributes: bool = False) -> Pass:
+    """Multi-dimensional accesses become one-dimensional, realizes become allocations.
+
+    With `create_bound_attributes` the sizes of buffers are kept for
+    :func:`InstrumentBoundCheckers`.
+    """
+    return _ffi_api.StorageFlatten(cache_line_bytes, create_bound_attributes)
+
+
+def BF16Legalize() -> Pass:
+    """Compute bfloat16 operators in float32, rounded once at the end of an expression."""
+    return _ffi_api.BF16Legalize()
+
+
+def BF16StorageLegalize() -> Pass:
+    """Hold bfloat16 values as uint16, for targets without the type; after BF16Legalize."""
+    return _ffi_api.BF16StorageLegalize()
+
+
+def NarrowDataType(target_bits: int) -> Pass:
+    """Index arithmetic in `target_bits` bits (8, 16, 32 or 64) where all values provably fit."""
+    return _ffi_api.NarrowDataType(target_bits)
+
+
 def Simplify() -> Pass:
     """Simplify expressions with what loops and conditions say about their variables."""
     return _ffi_api.Simplify()
 
 
-def StorageFlatten(cache_line_bytes: int = 64) -> Pass:
-    """Multi-dimensional accesses become one-dimensional, realizes become allocations."""
-    return _ffi_api.StorageFlatten(cache_line_bytes)
-
-
-def WidenIndex() -> Pass:
-    """Loop variables and index arithmetic become int64."""
-    return _ffi_api.WidenIndex()
+# ---- phase 2 ----------------------------------------------------------------------------------
 
 
 def LoopPartition() -> Pass:
     """Split loops so that their likely conditions hold throughout the main segment.
 
-    The option ``tir.LoopPartition`` is a dict; ``partition_const_loop`` also splits loops of
-    constant extent.
+    The option ``tir.LoopPartition`` is a dict. ``partition_const_loop`` also splits loops of
+    constant extent; ``no_unroll_loop_with_extent_one`` keeps segments of one trip as loops;
+    ``unroll_loop_with_partition_hint_no_interval`` unrolls a loop that has the pragma
+    ``loop_partition_hint`` but cannot be split. A loop with that pragma is split at all its
+    conditions, likely or not, whatever its extent.
     """
     return _ffi_api.LoopPartition()
 
@@ -70,9 +153,19 @@ def VectorizeLoop(enable: bool = True, vector_bits: int = 256) -> Pass:
     return _ffi_api.VectorizeLoop(enable, vector_bits)
 
 
-def HoistIfThenElse() -> Pass:
-    """Make tests that a loop does not change outside of it, one copy of the loop per outcome."""
-    return _ffi_api.HoistIfThenElse()
+def InjectDoubleBuffer() -> Pass:
+    """Fill a double-buffered stage for the next trip of the loop around it during this one.
+
+    The option ``tir.InjectDoubleBuffer`` is a dict; ``split_loop`` (1 or even) is the number of
+    trips per step of the resulting loop, which then know their half of the buffer at compile time.
+    A stage filled from what the same loop computes keeps its single buffer.
+    """
+    return _ffi_api.InjectDoubleBuffer()
+
+
+def StorageRewrite() -> Pass:
+    """Share memory between allocations whose lifetimes do not overlap; hoist constant ones."""
+    return _ffi_api.StorageRewrite()
 
 
 def UnrollLoop() -> Pass:
@@ -84,14 +177,7 @@ def UnrollLoop() -> Pass:
     return _ffi_api.UnrollLoop()
 
 
-def StorageRewrite() -> Pass:
-    """Share memory between allocations whose lifetimes do not overlap; hoist constant ones."""
-    return _ffi_api.StorageRewrite()
-
-
-def PromoteAccumulators(max_elements: int = 64) -> Pass:
-    """Keep the tile that a reduction accumulates into in registers across its loops."""
-    return _ffi_api.PromoteAccumulators(max_elements)
+# ---- phase 3 ----------------------------------------------------------------------------------
 
 
 def RemoveNoOp() -> Pass:
@@ -104,9 +190,35 @@ def RewriteUnsafeSelect() -> Pass:
     return _ffi_api.RewriteUnsafeSelect()
 
 
+def HoistIfThenElse() -> Pass:
+    """Make tests that a loop does not change outside of it, one copy of the loop per outcome.
+
+    The option ``tir.HoistIfThenElse`` is a dict; ``support_block_scope_hoisting`` also rewrites
+    kernels, where the test is the same for all threads of a block.
+    """
+    return _ffi_api.HoistIfThenElse()
+
+
+def PromoteAccumulators(max_elements: int = 64) -> Pass:
+    """Keep the tile that a reduction accumulates into in registers across its loops."""
+    return _ffi_api.PromoteAccumulators(max_elements)
+
+
+# ---- build ------------------------------------------------------------------------------------
+
+
 def SkipAssert() -> Pass:
     """Drop assertions."""
     return _ffi_api.SkipAssert()
+
+
+def InstrumentBoundCheckers() -> Pass:
+    """Assert that accesses are inside of their buffers; the error names buffer and element.
+
+    Needs the attributes that StorageFlatten creates when asked. The option
+    ``tir.instrument_bound_checkers`` makes lowering do both.
+    """
+    return _ffi_api.InstrumentBoundCheckers()
 
 
 def LowerIntrin() -> Pass:
@@ -188,3 +300,37 @@ def LowerThreadAllreduce() -> Pass:
 def LowerWarpMemory() -> Pass:
     """Memory of scope "warp" becomes registers that other threads read by shuffles."""
     return _ffi_api.LowerWarpMemory()
+
+
+# ---- for pipelines of one's own ---------------------------------------------------------------
+
+
+def WidenIndex() -> Pass:
+    """Loop variables and index arithmetic become int64."""
+    return _ffi_api.WidenIndex()
+
+
+def ConvertForLoopsToSerial() -> Pass:
+    """Make parallel and unrolled loops serial."""
+    return _ffi_api.ConvertForLoopsToSerial()
+
+
+def Apply(ftransform: Callable[[PrimFunc], PrimFunc | None]) -> Pass:
+    """A pass that replaces every function by ``ftransform(func)``; None drops the function.
+
+    >>> tagged = tvm.tir.transform.Apply(lambda f: f.with_attr("tag", 1))
+    """
+
+    def apply(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc | None:
+        return ftransform(func)
+
+    return prim_func_pass(apply, opt_level=0, name="tir.Apply")
+
+
+def Filter(fcond: Callable[[PrimFunc], bool]) -> Pass:
+    """A pass that keeps only functions for which ``fcond`` is true."""
+
+    def keep(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc | None:
+        return func if fcond(func) else None
+
+    return prim_func_pass(keep, opt_level=0, name="tir.Filter")

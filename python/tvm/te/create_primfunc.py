@@ -1,0 +1,51 @@
+"""Functions of blocks from tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.tir import PrimFunc
+
+from . import _ffi_api
+from .tensor import Tensor
+
+__all__ = ["create_prim_func"]
+
+
+def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
+    """A function with one block per operation, named after it.
+
+    Parameters
+    ----------
+    ops : the tensors that become buffer parameters, in order: all inputs, and those results the
+        caller wants. Every other tensor is allocated inside of the function.
+
+    Returns
+    -------
+    PrimFunc ``main`` with attributes ``tir.noalias`` and, when an operation names inputs in its
+    attribute ``layout_free_placeholders``, ``layout_free_buffers`` with their positions.
+
+    Raises
+    ------
+    ValueError : an input is missing, a tensor is given twice, or an operation is neither a compute
+        nor an extern one. TypeError : an element is no tensor.
+
+    Examples
+    --------
+    >>> from tvm import te
+    >>> A = te.placeholder((128,), name="A")
+    >>> B = te.compute((128,), lambda i: A[i] + 1.0, name="B")
+    >>> print(te.create_prim_func([A, B]).body.block.body)
+    for i in range(128):
+        with T.block("B"):
+            v_i = T.axis.spatial(128, i)
+            T.reads(A[v_i])
+            T.writes(B[v_i])
+            B[v_i] = A[v_i] + 1.0
+    """
+    tensors: list[Any] = list(ops)
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"create_prim_func: expected tensors, got {type(tensor).__name__}")
+    return _ffi_api.CreatePrimFunc(tensors)

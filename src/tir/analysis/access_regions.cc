@@ -1,0 +1,72 @@
+/*!
+ * \file src/tir/analysis/access_regions.cc
+ * \brief Regions of buffers that statements read and write.
+ */
+#include <tvm/arith/bound.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <unordered_set>
+#include <vector>
+
+namespace tvm {
+namespace tir {
+namespace {
+
+class AccessOrder final : public StmtExprVisitor {
+ public:
+  std::vector<Buffer> read, written;
+
+ private:
+  void VisitExpr_(const BufferLoadNode* op) final {
+    if (!inside_.count(op->buffer.get()) && read_.insert(op->buffer.get()).second) {
+      read.push_back(op->buffer);
+    }
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    StmtExprVisitor::VisitStmt_(op);
+    if (!inside_.count(op->buffer.get()) && written_.insert(op->buffer.get()).second) {
+      written.push_back(op->buffer);
+    }
+  }
+  void VisitStmt_(const BufferRealizeNode* op) final {
+    inside_.insert(op->buffer.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const BlockNode* op) final {
+    for (const Buffer& buffer : op->alloc_buffers) inside_.insert(buffer.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+
+  std::unordered_set<const BufferNode*> inside_, read_, written_;
+};
+
+}  // namespace
+
+AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
+  Stmt all = init.defined() ? SeqStmt::Flatten({init, body}) : body;
+  AccessOrder order;
+  order(all);
+  AccessRegions regions;
+  std::unordered_set<const BufferNode*> written;
+  for (const Buffer& buffer : order.written) {
+    written.insert(buffer.get());
+    regions.writes.push_back(BufferRegion(buffer, arith::DomainTouched(all, buffer, false, true)));
+  }
+  for (const Buffer& buffer : order.read) {
+    if (written.count(buffer.get())) continue;
+    regions.reads.push_back(BufferRegion(buffer, arith::DomainTouched(all, buffer, true, false)));
+  }
+  return regions;
+}
+
+TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion").set_body_typed([](Block block) {
+  AccessRegions regions = DetectAccessRegions(block->body, block->init);
+  return Array<Array<BufferRegion>>{regions.reads, regions.writes};
+});
+
+}  // namespace tir
+}  // namespace tvm

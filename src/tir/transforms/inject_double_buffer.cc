@@ -1,0 +1,311 @@
+/*!
+ * \file src/tir/transforms/inject_double_buffer.cc
+ * \brief A buffer filled in every trip of a loop gets two halves, one filled while the other is
+ * read.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/builtin.h>
+#include <tvm/tir/op.h>
+
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+/*! \brief Data pointers that a statement reads, writes, and passes on as values. */
+class PointerUses final : public StmtExprVisitor {
+ public:
+  explicit PointerUses(const Stmt& body) { VisitStmt(body); }
+  std::unordered_set<const VarNode*> read, written, escaped;
+
+ private:
+  void VisitExpr_(const BufferLoadNode* op) final {
+    read.insert(op->buffer->data.get());
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    written.insert(op->buffer->data.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitExpr_(const CallNode* op) final {
+    if (op->op.same_as(builtin::prefetch())) return;
+    if (op->op.same_as(builtin::address_of())) {
+      // Whoever has the address may read and write there.
+      if (const auto* load = op->args[0].as<BufferLoadNode>()) {
+        escaped.insert(load->buffer->data.get());
+      }
+    }
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitExpr_(const VarNode* op) final {
+    if (op->dtype.is_handle()) escaped.insert(op);
+  }
+};
+
+/*! \brief A buffer with the statement that fills it once in every trip of a loop. */
+struct Candidate {
+  const AllocateNode* allocation;
+  const AttrStmtNode* filling;
+};
+
+/*! \brief Finds candidates on the way down that every trip of the loop takes exactly once. */
+class CandidateFinder {
+ public:
+  explicit CandidateFinder(const Stmt& loop_body) { Walk(loop_body); }
+  std::vector<Candidate> found;
+
+ private:
+  void Walk(const Stmt& stmt) {
+    if (const auto* seq = stmt.as<SeqStmtNode>()) {
+      for (const Stmt& child : seq->seq) Walk(child);
+    } else if (const auto* allocation = stmt.as<AllocateNode>()) {
+      allocations_[allocation->buffer_var.get()] = allocation;
+      Walk(allocation->body);
+    } else if (const auto* attr = stmt.as<AttrStmtNode>()) {
+      if (attr->attr_key != attr::double_buffer_scope) return Walk(attr->body);
+      auto it = allocations_.find(attr->node.as<VarNode>());
+      if (it != allocations_.end()) found.push_back({it->second, attr});
+    }
+  }
+
+  std::unordered_map<const Object*, const AllocateNode*> allocations_;
+};
+
+/*! \brief Accesses of buffers moved to one half of their new memory. */
+class HalfSelector : public StmtExprMutator {
+ public:
+  /*! \param sizes Elements of one half by data pointer. */
+  HalfSelector(const std::unordered_map<const VarNode*, PrimExpr>& sizes, PrimExpr half)
+      : sizes_(sizes), half_(std::move(half)) {}
+
+ protected:
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    auto it = sizes_.find(op->buffer->data.get());
+    if (it != sizes_.end()) {
+      return BufferLoad(Doubled(op->buffer, it->second), Shift(indices, it->second));
+    }
+    return indices.same_as(op->indices) ? GetRef<PrimExpr>(op) : BufferLoad(op->buffer, indices);
+  }
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    Array<PrimExpr> indices = VisitExprs(op->indices);
+    PrimExpr value = VisitExpr(op->value);
+    auto it = sizes_.find(op->buffer->data.get());
+    if (it != sizes_.end()) {
+      return BufferStore(Doubled(op->buffer, it->second), value, Shift(indices, it->second));
+    }
+    if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
+    return BufferStore(op->buffer, value, indices);
+  }
+
+  Buffer Doubled(const Buffer& buffer, const PrimExpr& size) {
+    auto [it, fresh] = doubled_.try_emplace(buffer.get(), buffer);
+    if (fresh) it->second.CopyOnWrite()->shape = {size * make_const(size.dtype(), 2)};
+    return it->second;
+  }
+  Array<PrimExpr> Shift(const Array<PrimExpr>& indices, const PrimExpr& size) {
+    ICHECK_EQ(indices.size(), 1U);
+    DataType index = indices[0].dtype();
+    PrimExpr offset = cast(index.element_of(), half_) * cast(index.element_of(), size);
+    if (index.is_scalar()) return {indices[0] + offset};
+    if (const auto* ramp = indices[0].as<RampNode>()) {
+      return {Ramp(ramp->base + offset, ramp->stride, ramp->lanes)};
+    }
+    return {indices[0] + Broadcast(offset, index.lanes())};
+  }
+
+  const std::unordered_map<const VarNode*, PrimExpr>& sizes_;
+  PrimExpr half_;
+  std::unordered_map<const BufferNode*, Buffer> doubled_;
+};
+
+/*! \brief One trip of a loop: reads the present half, fills the other one for the next trip. */
+class TripRewriter final : public HalfSelector {
+ public:
+  TripRewriter(const std::vector<Candidate>& candidates,
+               const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
+               PrimExpr half)
+      : HalfSelector(sizes, half), loop_(loop) {
+    for (const Candidate& candidate : candidates) {
+      allocations_.insert(candidate.allocation);
+      fillings_.insert(candidate.filling);
+    }
+  }
+
+  /*! \brief The statement that fills `half` for the trip with this value of the loop variable. */
+  static Stmt Filling(const Candidate& candidate,
+                      const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
+                      const PrimExpr& value, const PrimExpr& half) {
+    // First the trip: the half is that of the present one.
+    Stmt body = Substitute(candidate.filling->body, Map<Var, PrimExpr>{{loop->loop_var, value}});
+    return RenewBindings(HalfSelector(sizes, half)(body));
+  }
+
+ private:
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    if (allocations_.count(op)) return VisitStmt(op->body);
+    return StmtExprMutator::VisitStmt_(op);
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    if (!fillings_.count(op)) return StmtExprMutator::VisitStmt_(op);
+    PrimExpr next = loop_->loop_var + make_const(loop_->loop_var->dtype, 1);
+    PrimExpr other = analyzer_.Simplify(make_const(half_.dtype(), 1) - half_);
+    Stmt filling = Filling({nullptr, op}, sizes_, loop_, next, other);
+    return IfThenElse(next < loop_->min + loop_->extent, filling);
+  }
+
+  const For& loop_;
+  std::unordered_set<const AllocateNode*> allocations_;
+  std::unordered_set<const AttrStmtNode*> fillings_;
+  arith::Analyzer analyzer_;
+};
+
+class DoubleBufferInjector final : public StmtMutator {
+ public:
+  explicit DoubleBufferInjector(int split_loop) : split_loop_(split_loop) {}
+
+ private:
+  Stmt VisitStmt_(const ForNode* op) final {
+    // What the body says first: inner loops take the allocations inside of them.
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    const auto* loop = stmt.as<ForNode>();
+    if (loop->kind != ForKind::kSerial && loop->kind != ForKind::kUnrolled) return stmt;
+    std::vector<Candidate> candidates;
+    for (const Candidate& candidate : CandidateFinder(loop->body).found) {
+      if (CanOverlap(loop, candidate)) candidates.push_back(candidate);
+    }
+    return candidates.empty() ? stmt : Inject(GetRef<For>(loop), candidates);
+  }
+
+  /*! \brief Whether the next trip's contents can be computed before this trip has ended. */
+  static bool CanOverlap(const ForNode* loop, const Candidate& candidate) {
+    const VarNode* data = candidate.allocation->buffer_var.get();
+    PointerUses all(loop->body), filling(candidate.filling->body);
+    // A pointer handed on would have to be told which half is meant.
+    if (all.escaped.count(data) || filling.read.count(data)) return false;
+    for (const VarNode* written : filling.written) {
+      if (written != data) return false;
+    }
+    if (!filling.escaped.empty()) return false;
+    for (const VarNode* read : filling.read) {
+      if (all.written.count(read) || all.escaped.count(read)) return false;
+    }
+    for (const PrimExpr& extent : candidate.allocation->extents) {
+      if (UsesVar(extent, [&](const VarNode* var) { return var == loop->loop_var.get(); })) {
+        return false;
+      }
+    }
+    return is_one(candidate.allocation->condition);
+  }
+
+  Stmt Inject(const For& loop, const std::vector<Candidate>& candidates) {
+    std::unordered_map<const VarNode*, PrimExpr> sizes;
+    for (const Candidate& candidate : candidates) {
+      PrimExpr size = make_const(DataType::Int(32), 1);
+      for (const PrimExpr& extent : candidate.allocation->extents) size = size * extent;
+      sizes[candidate.allocation->buffer_var.get()] = analyzer_.Simplify(size);
+    }
+    PrimExpr zero = make_zero(loop->loop_var->dtype);
+    Array<Stmt> seq;
+    for (const Candidate& candidate : candidates) {
+      Stmt first = TripRewriter::Filling(candidate, sizes, loop, loop->min, zero);
+      bool runs = analyzer_.CanProve(zero < loop->extent);
+      seq.push_back(runs ? first : IfThenElse(zero < loop->extent, first));
+    }
+    seq.push_back(split_loop_ > 1 ? SplitLoop(loop, candidates, sizes)
+                                  : WholeLoop(loop, candidates, sizes));
+    Stmt result = SeqStmt::Flatten(seq);
+    for (size_t i = candidates.size(); i != 0; --i) {
+      const AllocateNode* old = candidates[i - 1].allocation;
+      PrimExpr size = sizes.at(old->buffer_var.get());
+      PrimExpr both = analyzer_.Simplify(size * make_const(size.dtype(), 2));
+      result =
+          Allocate(old->buffer_var, old->dtype, {both}, old->condition, result, old->annotations);
+    }
+    return result;
+  }
+
+  Stmt WholeLoop(For loop, const std::vector<Candidate>& candidates,
+                 const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
+    const Var& var = loop->loop_var;
+    PrimExpr trip = is_zero(loop->min) ? PrimExpr(var) : var - loop->min;
+    PrimExpr half = floormod(trip, make_const(var->dtype, 2));
+    Stmt body = TripRewriter(candidates, sizes, loop, half)(loop->body);
+    loop.CopyOnWrite()->body = body;
+    return loop;
+  }
+
+  /*! \brief The loop in steps of several trips, each of which knows its half as a constant. */
+  Stmt SplitLoop(const For& loop, const std::vector<Candidate>& candidates,
+                 const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
+    DataType index = loop->loop_var->dtype;
+    PrimExpr factor = make_const(index, split_loop_);
+    PrimExpr steps = analyzer_.Simplify(floordiv(loop->extent, factor));
+    PrimExpr rest = analyzer_.Simplify(floormod(loop->extent, factor));
+    Var step = loop->loop_var.copy_with_suffix("_step");
+    // Steps have an even number of trips, so a trip's place in its step decides its half.
+    auto trip = [&](const PrimExpr& base, int place) {
+      Stmt body = TripRewriter(candidates, sizes, loop, make_const(index, place % 2))(loop->body);
+      PrimExpr value = loop->min + base + make_const(index, place);
+      return RenewBindings(Substitute(body, Map<Var, PrimExpr>{{loop->loop_var, value}}));
+    };
+    Array<Stmt> trips, tail;
+    for (int i = 0; i < split_loop_; ++i) trips.push_back(trip(step * factor, i));
+    for (int i = 0; i + 1 < split_loop_; ++i) {
+      PrimExpr runs = analyzer_.Simplify(make_const(index, i) < rest);
+      if (is_zero(runs)) break;
+      Stmt last = trip(steps * factor, i);
+      tail.push_back(is_one(runs) ? last : IfThenElse(runs, last));
+    }
+    Stmt main = For(step, make_zero(index), steps, loop->kind, SeqStmt::Flatten(trips), NullOpt,
+                    loop->annotations);
+    tail.insert(tail.begin(), main);
+    return SeqStmt::Flatten(tail);
+  }
+
+  int split_loop_;
+  arith::Analyzer analyzer_;
+};
+
+/*! \brief Requests that no loop could follow. */
+class RequestRemover final : public StmtMutator {
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    if (op->attr_key == attr::double_buffer_scope) return VisitStmt(op->body);
+    return StmtMutator::VisitStmt_(op);
+  }
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass InjectDoubleBuffer() {
+  return BodyPass("tir.InjectDoubleBuffer", [](const PrimFunc& func, const PassContext& ctx) {
+    int split_loop = 1;
+    for (const auto& [key, value] :
+         ctx->GetConfig<Map<String, Any>>("tir.InjectDoubleBuffer", {})) {
+      TVM_CHECK(key == "split_loop", ValueError)
+          << "tir.InjectDoubleBuffer has no option " << key << "; there is split_loop";
+      split_loop = value.cast<int>();
+    }
+    TVM_CHECK(split_loop == 1 || (split_loop > 0 && split_loop % 2 == 0), ValueError)
+        << "tir.InjectDoubleBuffer: split_loop must be 1 or even, got " << split_loop
+        << "; the two halves take turns";
+    return RequestRemover()(DoubleBufferInjector(split_loop)(func->body));
+  });
+}
+
+using Options = Map<String, Any>;
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.InjectDoubleBuffer", Options);
+TVM_REGISTER_GLOBAL("tir.transform.InjectDoubleBuffer").set_body_typed(InjectDoubleBuffer);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm

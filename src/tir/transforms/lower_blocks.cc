@@ -1,0 +1,313 @@
+/*!
+ * \file src/tir/transforms/lower_blocks.cc
+ * \brief From blocks to loop nests over buffers with BufferRealize, as a te schedule gives them.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/arith/bound.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/op.h>
+
+#include <string>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+class InitLowerer final : public StmtMutator {
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
+    if (!block->init.defined()) return block;
+    PrimExpr first;
+    for (const IterVar& iv : block->iter_vars) {
+      if (iv->iter_type != kCommReduce) continue;
+      PrimExpr at_start = iv->var == iv->dom->min;
+      first = first.defined() ? first && at_start : at_start;
+    }
+    Stmt init = first.defined() ? Stmt(IfThenElse(first, block->init)) : block->init;
+    BlockNode* node = block.CopyOnWrite();
+    node->body = SeqStmt::Flatten({init, block->body});
+    node->init = Stmt();
+    return block;
+  }
+};
+
+class VariableRemover final : public StmtMutator {
+  Stmt VisitStmt_(const BlockRealizeNode* op) final {
+    TVM_CHECK(!op->block->init.defined(), ValueError)
+        << "ConvertBlocksToOpaque: block " << op->block->name_hint
+        << " still has an init; run LowerInitBlock before";
+    Map<Var, PrimExpr> values;
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      values.Set(op->block->iter_vars[i]->var, op->iter_values[i]);
+    }
+    Block block = op->block;
+    if (!values.empty()) {
+      block.CopyOnWrite()->iter_vars = {};
+      block = Downcast<Block>(Substitute(Stmt(block), values));
+    }
+    Stmt inner = VisitStmt(block);
+    if (values.empty() && inner.same_as(op->block)) return GetRef<Stmt>(op);
+    return BlockRealize({}, Substitute(op->predicate, values), Downcast<Block>(inner));
+  }
+};
+
+/*! \brief Accesses of views turned into accesses of what they view, inside of one block. */
+class ViewReplacer final : public StmtExprMutator {
+ public:
+  explicit ViewReplacer(const MatchBufferRegion& match) : match_(match) {}
+
+ private:
+  bool IsView(const Buffer& buffer) const { return buffer.same_as(match_->buffer); }
+  Array<PrimExpr> Map(const Array<PrimExpr>& indices) const {
+    const Array<Range>& region = match_->source->region;
+    size_t dropped = region.size() - indices.size();
+    Array<PrimExpr> result;
+    for (size_t i = 0; i < region.size(); ++i) {
+      result.push_back(i < dropped ? region[i]->min : region[i]->min + indices[i - dropped]);
+    }
+    return result;
+  }
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    PrimExpr expr = StmtExprMutator::VisitExpr_(op);
+    op = expr.as<BufferLoadNode>();
+    return IsView(op->buffer) ? BufferLoad(match_->source->buffer, Map(op->indices)) : expr;
+  }
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    op = stmt.as<BufferStoreNode>();
+    if (!IsView(op->buffer)) return stmt;
+    return BufferStore(match_->source->buffer, op->value, Map(op->indices));
+  }
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = Downcast<Block>(StmtExprMutator::VisitStmt_(op));
+    Array<MatchBufferRegion> matches =
+        block->match_buffers.Map([this](const MatchBufferRegion& inner) {
+          if (!IsView(inner->source->buffer)) return inner;
+          Array<PrimExpr> begin;
+          for (const Range& range : inner->source->region) begin.push_back(range->min);
+          Array<Range> region;
+          Array<PrimExpr> mins = Map(begin);
+          size_t dropped = mins.size() - begin.size();
+          for (size_t i = 0; i < mins.size(); ++i) {
+            PrimExpr extent = i < dropped ? make_const(mins[i].dtype(), 1)
+                                          : inner->source->region[i - dropped]->extent;
+            region.push_back(Range::FromMinExtent(mins[i], extent));
+          }
+          return MatchBufferRegion(inner->buffer, BufferRegion(match_->source->buffer, region));
+        });
+    if (!matches.same_as(block->match_buffers)) block.CopyOnWrite()->match_buffers = matches;
+    return block;
+  }
+
+  const MatchBufferRegion& match_;
+};
+
+class MatchLowerer final : public StmtMutator {
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = GetRef<Block>(op);
+    if (!op->match_buffers.empty()) {
+      Stmt body = op->body;
+      // Later views may be views of earlier ones.
+      for (size_t i = op->match_buffers.size(); i != 0; --i) {
+        const MatchBufferRegion& match = op->match_buffers[i - 1];
+        body = Substitute(ViewReplacer(match)(body), Bindings(match));
+      }
+      BlockNode* node = block.CopyOnWrite();
+      node->body = body;
+      node->match_buffers = {};
+    }
+    return StmtMutator::VisitStmt_(block.get());
+  }
+
+  /*! \brief What the variables in a view's declaration stand for. */
+  static Map<Var, PrimExpr> Bindings(const MatchBufferRegion& match) {
+    const Buffer& view = match->buffer;
+    const Buffer& of = match->source->buffer;
+    const Array<Range>& region = match->source->region;
+    size_t dropped = region.size() - view->shape.size();
+    Map<Var, PrimExpr> values{{view->data, of->data}};
+    auto bind = [&values](const PrimExpr& e, const PrimExpr& value) {
+      if (e.as<VarNode>()) values.Set(Downcast<Var>(e), cast(e.dtype(), value));
+    };
+    Array<PrimExpr> begin;
+    for (const Range& range : region) begin.push_back(range->min);
+    bind(view->elem_offset, of.ElemOffset(begin));
+    for (size_t i = 0; i < view->shape.size(); ++i) {
+      bind(view->shape[i], region[i + dropped]->extent);
+    }
+    PrimExpr stride = make_const(of.IndexDType(), 1);
+    for (size_t i = view->strides.size(); i != 0; --i) {
+      size_t axis = i - 1 + dropped;
+      bind(view->strides[i - 1], of->strides.empty() ? stride : of->strides[axis]);
+      stride = stride * of->shape[axis];
+    }
+    return values;
+  }
+};
+
+class BufferCompactor final : public StmtMutator {
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
+    if (block->alloc_buffers.empty()) return block;
+    Stmt body = block->body;
+    for (size_t i = block->alloc_buffers.size(); i != 0; --i) {
+      const Buffer& buffer = block->alloc_buffers[i - 1];
+      body = BufferRealize(buffer, Bounds(body, buffer), const_true(), body);
+    }
+    BlockNode* node = block.CopyOnWrite();
+    node->body = body;
+    node->alloc_buffers = {};
+    return block;
+  }
+
+  Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
+    Array<Range> touched = arith::DomainTouched(body, buffer, true, true);
+    Array<Range> bounds;
+    for (size_t i = 0; i < touched.size(); ++i) {
+      const PrimExpr& extent = buffer->shape[i];
+      // Only a smaller box is worth an offset, and nothing may be known about pointers passed on.
+      PrimExpr size = analyzer_.Simplify(touched[i]->extent);
+      const int64_t* known = as_const_int(size);
+      bool smaller = known != nullptr && *known > 0 && analyzer_.CanProve(size < extent);
+      bounds.push_back(smaller && !PassedOn(body, buffer)
+                           ? Range::FromMinExtent(touched[i]->min, size)
+                           : Range::FromMinExtent(make_zero(extent.dtype()), extent));
+    }
+    return bounds;
+  }
+
+  static bool PassedOn(const Stmt& body, const Buffer& buffer) {
+    bool found = false;
+    PostOrderVisit(body,
+                   [&](const ObjectRef& node) { found = found || node.same_as(buffer->data); });
+    return found;
+  }
+
+  arith::Analyzer analyzer_;
+};
+
+class OpaqueLowerer final : public StmtMutator {
+  Stmt VisitStmt_(const BlockRealizeNode* op) final {
+    const Block& block = op->block;
+    TVM_CHECK(block->iter_vars.empty() && block->match_buffers.empty() && !block->init.defined(),
+              ValueError)
+        << "LowerOpaqueBlock: block " << block->name_hint
+        << " is not opaque yet; run the passes that lower its init, variables and views before";
+    Stmt body = VisitStmt(block->body);
+    for (size_t i = block->alloc_buffers.size(); i != 0; --i) {
+      const Buffer& buffer = block->alloc_buffers[i - 1];
+      body = BufferRealize(buffer, BufferRegion::FullRegion(buffer)->region, const_true(), body);
+    }
+    for (const auto& [key, value] : block->annotations) {
+      // What no pass reads stays behind with the block.
+      if (!IsPragma(key) || value.as<PrimExprNode>() == nullptr) continue;
+      body = AttrStmt(ObjectRef(), key, Downcast<PrimExpr>(value), body);
+    }
+    return is_one(op->predicate) ? body : IfThenElse(likely(op->predicate), body);
+  }
+  Stmt VisitStmt_(const ForNode* op) final {
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    op = stmt.as<ForNode>();
+    Map<String, ObjectRef> rest;
+    Array<Array<ObjectRef>> pragmas;
+    for (const auto& [key, value] : op->annotations) {
+      if (IsPragma(key) && value.as<PrimExprNode>()) {
+        pragmas.push_back({key, value});
+      } else {
+        rest.Set(key, value);
+      }
+    }
+    Range dom = Range::FromMinExtent(op->min, op->extent);
+    if (op->kind == ForKind::kThreadBinding) {
+      stmt = Launched(op);
+    } else if (!pragmas.empty()) {
+      stmt = For(op->loop_var, op->min, op->extent, op->kind, op->body, op->thread_binding, rest);
+    }
+    for (const Array<ObjectRef>& pragma : pragmas) {
+      stmt = AttrStmt(IterVar(dom, op->loop_var, kDataPar), Downcast<String>(pragma[0]),
+                      Downcast<PrimExpr>(pragma[1]), stmt);
+    }
+    return stmt;
+  }
+
+  static bool IsPragma(const String& key) {
+    return std::string(key).rfind(attr::pragma_scope_prefix, 0) == 0;
+  }
+
+  /*! \brief A loop over threads as the attribute that launches read. */
+  static Stmt Launched(const ForNode* op) {
+    String tag = op->thread_binding->thread_tag;
+    Var thread(tag, op->loop_var->dtype);
+    Stmt body = Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, op->min + thread}});
+    IterVar axis(Range::FromMinExtent(make_zero(thread->dtype), op->extent), thread, kThreadIndex,
+                 tag);
+    bool is_virtual = std::string(tag).rfind("vthread", 0) == 0;
+    return AttrStmt(axis, is_virtual ? attr::virtual_thread : attr::thread_extent, op->extent,
+                    body);
+  }
+};
+
+class BlockFinder final : public StmtVisitor {
+ public:
+  bool found = false;
+
+ private:
+  void VisitStmt_(const BlockRealizeNode*) final { found = true; }
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass LowerInitBlock() {
+  return BodyPass("tir.LowerInitBlock", [](const PrimFunc& func, const PassContext&) {
+    return InitLowerer()(func->body);
+  });
+}
+Pass ConvertBlocksToOpaque() {
+  return BodyPass("tir.ConvertBlocksToOpaque", [](const PrimFunc& func, const PassContext&) {
+    return VariableRemover()(func->body);
+  });
+}
+Pass LowerMatchBuffer() {
+  return BodyPass("tir.LowerMatchBuffer", [](const PrimFunc& func, const PassContext&) {
+    return MatchLowerer()(func->body);
+  });
+}
+Pass CompactBufferAllocation() {
+  return BodyPass("tir.CompactBufferAllocation", [](const PrimFunc& func, const PassContext&) {
+    return BufferCompactor()(func->body);
+  });
+}
+Pass LowerOpaqueBlock() {
+  return BodyPass("tir.LowerOpaqueBlock", [](const PrimFunc& func, const PassContext&) {
+    return OpaqueLowerer()(func->body);
+  });
+}
+
+Array<Pass> LowerBlockPasses(const IRModule& mod) {
+  for (const auto& [var, func] : mod->functions) {
+    const auto* prim_func = func.as<PrimFuncNode>();
+    if (prim_func == nullptr) continue;
+    BlockFinder finder;
+    finder(prim_func->body);
+    if (!finder.found) continue;
+    return {LowerInitBlock(),          PlanAndUpdateBufferAllocationLocation(),
+            ConvertBlocksToOpaque(),   LowerMatchBuffer(),
+            CompactBufferAllocation(), LowerOpaqueBlock()};
+  }
+  return {};
+}
+
+TVM_REGISTER_GLOBAL("tir.transform.LowerInitBlock").set_body_typed(LowerInitBlock);
+TVM_REGISTER_GLOBAL("tir.transform.ConvertBlocksToOpaque").set_body_typed(ConvertBlocksToOpaque);
+TVM_REGISTER_GLOBAL("tir.transform.LowerMatchBuffer").set_body_typed(LowerMatchBuffer);
+TVM_REGISTER_GLOBAL("tir.transform.CompactBufferAllocation")
+    .set_body_typed(CompactBufferAllocation);
+TVM_REGISTER_GLOBAL("tir.transform.LowerOpaqueBlock").set_body_typed(LowerOpaqueBlock);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,167 @@
+/*!
+ * \file src/tir/transforms/plan_buffer_allocation.cc
+ * \brief Buffers of blocks are allocated where all their uses are, and no further out.
+ */
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/op.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+/*! \brief Finds the innermost loop or block around all uses of every allocated buffer. */
+class PlaceFinder final : public StmtExprVisitor {
+ public:
+  /*! \brief Loops and blocks around all uses, outermost first, by buffer. */
+  std::unordered_map<const BufferNode*, std::vector<const StmtNode*>> around;
+  /*! \brief In order of allocation, so that the result is the same every time. */
+  std::vector<Buffer> order;
+
+ private:
+  void VisitStmt_(const ForNode* op) final {
+    VisitExpr(op->min);
+    VisitExpr(op->extent);
+    path_.push_back(op);
+    VisitStmt(op->body);
+    path_.pop_back();
+  }
+  void VisitStmt_(const BlockRealizeNode* op) final {
+    const Block& block = op->block;
+    for (const PrimExpr& value : op->iter_values) VisitExpr(value);
+    VisitExpr(op->predicate);
+    for (const Buffer& buffer : block->alloc_buffers) {
+      if (allocated_.insert(buffer.get()).second) order.push_back(buffer);
+    }
+    path_.push_back(block.get());
+    size_t outer = carried_from_;
+    carried_from_ = std::min(CarriedFrom(op), outer);
+    for (const MatchBufferRegion& match : block->match_buffers) Use(match->source->buffer);
+    if (block->init.defined()) VisitStmt(block->init);
+    VisitStmt(block->body);
+    carried_from_ = outer;
+    path_.pop_back();
+  }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    Use(op->buffer);
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitExpr_(const BufferLoadNode* op) final {
+    Use(op->buffer);
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitExpr_(const VarNode* op) final {
+    // A pointer passed on by itself is a use of its buffer.
+    if (!op->dtype.is_handle()) return;
+    for (const Buffer& buffer : order) {
+      if (buffer->data.get() == op) Use(buffer);
+    }
+  }
+
+  static constexpr size_t kNowhere = static_cast<size_t>(-1);
+
+  /*! \brief Place in the path of the outermost loop around which the block carries values. */
+  size_t CarriedFrom(const BlockRealizeNode* op) const {
+    for (size_t i = 0; i < path_.size(); ++i) {
+      const auto* loop =
+          path_[i]->IsInstance<ForNode>() ? static_cast<const ForNode*>(path_[i]) : nullptr;
+      if (loop == nullptr) continue;
+      for (size_t k = 0; k < op->iter_values.size(); ++k) {
+        bool carries = op->block->iter_vars[k]->iter_type != kDataPar;
+        if (carries && UsesVar(op->iter_values[k],
+                               [&](const VarNode* var) { return var == loop->loop_var.get(); })) {
+          return i;
+        }
+      }
+    }
+    return kNowhere;
+  }
+
+  void Use(const Buffer& buffer) {
+    if (allocated_.count(buffer.get()) == 0) return;
+    std::vector<const StmtNode*> path(path_.begin(),
+                                      path_.begin() + std::min(carried_from_, path_.size()));
+    auto [it, fresh] = around.try_emplace(buffer.get(), path);
+    if (fresh) return;
+    std::vector<const StmtNode*>& common = it->second;
+    size_t length = 0;
+    while (length < std::min(common.size(), path.size()) && common[length] == path[length]) {
+      ++length;
+    }
+    common.resize(length);
+  }
+
+  std::vector<const StmtNode*> path_;
+  size_t carried_from_ = kNowhere;
+  std::unordered_set<const BufferNode*> allocated_;
+};
+
+/*! \brief Puts allocations at the places found. */
+class AllocationPlacer final : public StmtMutator {
+ public:
+  explicit AllocationPlacer(const PlaceFinder& places) {
+    for (const Buffer& buffer : places.order) {
+      auto it = places.around.find(buffer.get());
+      if (it == places.around.end()) continue;
+      std::vector<const StmtNode*> path = it->second;
+      while (!path.empty() && !MayHold(path.back(), buffer)) path.pop_back();
+      if (!path.empty()) at_[path.back()].push_back(buffer);
+    }
+  }
+
+ private:
+  /*! \brief Threads share what lies outside of their own storage. */
+  static bool MayHold(const StmtNode* stmt, const Buffer& buffer) {
+    if (!stmt->IsInstance<ForNode>()) return true;
+    const auto* loop = static_cast<const ForNode*>(stmt);
+    if (loop->kind == ForKind::kSerial || loop->kind == ForKind::kParallel) return true;
+    return loop->kind == ForKind::kThreadBinding && buffer.scope() == "local";
+  }
+
+  Stmt VisitStmt_(const ForNode* op) final {
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    auto it = at_.find(op);
+    if (it == at_.end()) return stmt;
+    For loop = Downcast<For>(stmt);
+    Block holder({}, {}, {}, "storage", loop->body, Stmt(), it->second);
+    loop.CopyOnWrite()->body = BlockRealize({}, const_true(), holder);
+    return loop;
+  }
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
+    auto it = at_.find(op);
+    Array<Buffer> held = it == at_.end() ? Array<Buffer>() : it->second;
+    if (held.empty() && block->alloc_buffers.empty()) return block;
+    block.CopyOnWrite()->alloc_buffers = held;
+    return block;
+  }
+
+  std::unordered_map<const StmtNode*, Array<Buffer>> at_;
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass PlanAndUpdateBufferAllocationLocation() {
+  return BodyPass("tir.PlanAndUpdateBufferAllocationLocation",
+                  [](const PrimFunc& func, const PassContext&) {
+                    PlaceFinder finder;
+                    finder(func->body);
+                    if (finder.order.empty()) return func->body;
+                    return AllocationPlacer(finder)(func->body);
+                  });
+}
+
+TVM_REGISTER_GLOBAL("tir.transform.PlanAndUpdateBufferAllocationLocation")
+    .set_body_typed(PlanAndUpdateBufferAllocationLocation);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,60 @@
+"""Requests to read ahead become prefetch instructions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from testing_programs import apply, floats, lines, loop
+from tvm import te, tir
+from tvm.tir import transform
+
+
+def column_sums(request):
+    """B[j] = sum over k of A[k, j], with what `request` asks of its schedule."""
+    A = te.placeholder((64, 16), name="A")
+    k = te.reduce_axis((0, 64), name="k")
+    B = te.compute((16,), lambda j: te.sum(A[k, j], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].reorder(k, B.op.axis[0])
+    request(s[B], A, k)
+    return s, [A, B]
+
+
+REQUESTS = {
+    "prefetch": lambda stage, A, k: stage.prefetch(A, k, 4),
+    "pragma": lambda stage, A, k: stage.pragma(k, "prefetch", 4),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
+def test_what_the_loop_reads_is_fetched_trips_ahead(request_):
+    s, args = column_sums(request_)
+    func = tvm.driver.form_irmodule(s, args)["main"]
+    text = str(apply(transform.InjectPrefetch(), func))
+    assert "T.prefetch(A[k + 4:k + 4 + 1, 0:16])" in text
+    assert "prefetch_scope" not in text
+    assert "pragma_prefetch" not in text
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
+def test_prefetch_reaches_llvm_and_changes_nothing(request_):
+    s, args = column_sums(request_)
+    module = tvm.build(s, args, target="llvm")
+    assert "llvm.prefetch" in module.get_source("ll")
+    values, result = floats(64, 16), tvm.nd.empty((16,))
+    module(tvm.nd.array(values), result)
+    np.testing.assert_allclose(result.numpy(), values.sum(axis=0), rtol=1e-5)
+
+
+def test_a_region_that_stays_is_not_fetched():
+    a, b = tir.decl_buffer((4,), name="A"), tir.decl_buffer((64,), name="B")
+    store = loop(64, lambda i: tir.BufferStore(b, a[1], [i]))
+    body = tir.For(
+        store.loop_var, 0, 64, store.kind, store.body, annotations={"pragma_prefetch": 2}
+    )
+    assert lines(apply(transform.InjectPrefetch(), tir.PrimFunc([a, b], body))) == [
+        "for i in range(64):",
+        "    B[i] = A[1]",
+    ]
