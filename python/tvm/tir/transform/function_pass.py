@@ -30,7 +30,7 @@ def prim_func_pass(
     """
 
     def make(func: Callable[..., Any]) -> Any:
-        pass_name = name or getattr(func, "__name__", "prim_func_pass")
+        pass_name = str(name or getattr(func, "__name__", "prim_func_pass"))
         if inspect.isclass(func):
             return _pass_class(func, opt_level, pass_name, list(required))
         return _ffi_api.CreatePrimFuncPass(func, opt_level, pass_name, list(required))
