@@ -11,7 +11,10 @@ from tvm.error import ScheduleError
 
 
 def text(sch, args, simple=True):
-    return str(tvm.lower(sch, args, simple_mode=simple))
+    """The lowered program, or with `simple` the loops before any pass but simplification."""
+    if not simple:
+        return str(tvm.lower(sch, args))
+    return str(tvm.tir.transform.Simplify()(tvm.driver.form_irmodule(sch, args)))
 
 
 def run(sch, inputs, outputs):
