@@ -39,7 +39,7 @@ bool IsInterpreter(const char* symbol) {
 // How an error is made and passed on is the same every time.
 bool IsMachinery(const std::string& name) {
   for (const char* prefix : {"tvm::runtime::CaptureBacktrace",
-                             "tvm::runtime::ErrorBuilder::", "tvm::bindings::TakePythonError",
+                             "tvm::runtime::ErrorThrower::", "tvm::bindings::TakePythonError",
                              "void std::__invoke", "std::_Function_handler"}) {
     if (name.compare(0, std::strlen(prefix), prefix) == 0) return true;
   }

@@ -52,11 +52,12 @@ Error::Error(std::string kind, std::string message, std::string backtrace,
   state_ = std::move(state);
 }
 
-ErrorBuilder::~ErrorBuilder() noexcept(false) {
+void ErrorThrower::operator&(std::ostream& message) const {
   std::string place = std::string(ShortPath(file_)) + ":" + std::to_string(line_);
   // A search raises and catches these by the thousand.
   const bool expected = std::strcmp(kind_, "ScheduleError") == 0;
-  throw Error(kind_, stream_.str(), expected ? place : place + "\n" + CaptureBacktrace());
+  throw Error(kind_, static_cast<std::ostringstream&>(message).str(),
+              expected ? place : place + "\n" + CaptureBacktrace());
 }
 
 LogBuilder::LogBuilder(const char* severity, const char* file, int line) {

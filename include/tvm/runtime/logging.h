@@ -54,19 +54,31 @@ TVM_DLL Error TakeLastError();
 /*! \brief Raise the calling thread's last error. */
 [[noreturn]] TVM_DLL void ThrowLastError();
 
-/*! \brief Collects a message and raises it when the full expression ends. */
-class TVM_DLL ErrorBuilder {
+/*! \brief Where the parts of a message go. */
+class MessageStream {
  public:
-  ErrorBuilder(const char* kind, const char* file, int line)
-      : kind_(kind), file_(file), line_(line) {}
-  [[noreturn]] ~ErrorBuilder() noexcept(false);
   std::ostringstream& stream() { return stream_; }
+
+ private:
+  std::ostringstream stream_;
+};
+
+/*!
+ * \brief `ErrorThrower(...) & stream` raises what the stream holds.
+ *
+ * An operator and not a destructor at the end of the expression: putting the message together may
+ * itself raise, and a destructor that raises meanwhile would end the process.
+ */
+class TVM_DLL ErrorThrower {
+ public:
+  ErrorThrower(const char* kind, const char* file, int line)
+      : kind_(kind), file_(file), line_(line) {}
+  [[noreturn]] void operator&(std::ostream& message) const;
 
  private:
   const char* kind_;
   const char* file_;
   int line_;
-  std::ostringstream stream_;
 };
 
 /*! \brief Collects one log line and writes it to stderr when the full expression ends. */
@@ -80,20 +92,15 @@ class TVM_DLL LogBuilder {
   std::ostringstream stream_;
 };
 
-/*! \brief Gives both sides of `cond ? (void)0 : ...` the type void. */
-struct Voidify {
-  void operator&(std::ostream&) {}
-};
-
 }  // namespace runtime
 using runtime::Error;
 }  // namespace tvm
 
-#define TVM_FATAL(Kind) ::tvm::runtime::ErrorBuilder(#Kind, __FILE__, __LINE__).stream()
+#define TVM_FATAL(Kind) \
+  ::tvm::runtime::ErrorThrower(#Kind, __FILE__, __LINE__) & ::tvm::runtime::MessageStream().stream()
 
-#define TVM_CHECK(cond, Kind)                                         \
-  __builtin_expect(static_cast<bool>(cond), 1) ? static_cast<void>(0) \
-                                               : ::tvm::runtime::Voidify() & TVM_FATAL(Kind)
+#define TVM_CHECK(cond, Kind) \
+  __builtin_expect(static_cast<bool>(cond), 1) ? static_cast<void>(0) : TVM_FATAL(Kind)
 
 #define ICHECK(cond) TVM_CHECK(cond, InternalError) << "check failed: " #cond ". "
 
