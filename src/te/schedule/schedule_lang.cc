@@ -103,6 +103,14 @@ size_t FindLoop(const Stage& stage, const IterVar& loop, const char* primitive) 
 void ReplaceLoops(const Stage& stage, size_t pos, size_t count,
                   const std::vector<IterVar>& replacement) {
   std::vector<IterVar> loops(stage->leaf_iter_vars.begin(), stage->leaf_iter_vars.end());
+  for (size_t i = pos; i < pos + count; ++i) {
+    // A mark says how this loop runs; which of the new loops should have it cannot be told.
+    TVM_CHECK(stage->iter_var_attrs.count(loops[i]) == 0, ScheduleError)
+        << (replacement.size() > count ? "split(" : "fuse(") << stage->op->name << ", "
+        << loops[i]->var->name_hint
+        << "): the loop is marked already (vectorize, parallel, unroll, "
+        << "bind, pragma or prefetch); split and fuse first, then mark the loops that result";
+  }
   loops.erase(loops.begin() + pos, loops.begin() + pos + count);
   loops.insert(loops.begin() + pos, replacement.begin(), replacement.end());
   stage->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());

@@ -242,6 +242,19 @@ def test_refused_primitive_leaves_the_stage_as_it_was():
     assert loops(s[C]) == ["i", "j", "k"]
 
 
+@pytest.mark.parametrize("mark", ["vectorize", "parallel", "unroll"])
+def test_a_marked_loop_is_neither_split_nor_fused(mark):
+    _, _, C, _ = matmul()
+    s = te.create_schedule(C.op)
+    i, j = C.op.axis
+    getattr(s[C], mark)(j)
+    with pytest.raises(ScheduleError, match="split.C, j.: the loop is marked already"):
+        s[C].split(j, factor=2)
+    with pytest.raises(ScheduleError, match="fuse.C, j.: the loop is marked already"):
+        s[C].fuse(i, j)
+    assert loops(s[C]) == ["i", "j", "k"]
+
+
 def test_split_needs_exactly_one_size():
     _, _, C, _ = matmul()
     s = te.create_schedule(C.op)
