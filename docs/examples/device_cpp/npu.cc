@@ -4,8 +4,8 @@
  *
  * Compile it against the compiler's headers and libraries (tvm._ffi.libinfo finds both), load the
  * result into a process that has imported tvm, and
- * `tvm.build(..., target=tvm.target.Target("npu", host="llvm"))` works. The chip itself is played by
- * the compiler's interpreter, which is handed the same kernels that are printed.
+ * `tvm.build(..., target=tvm.target.Target("npu", host="llvm"))` works. The chip itself is played
+ * by the compiler's interpreter, which is handed the same kernels that are printed.
  *
  *     c++ -std=c++20 -shared -fPIC -I include npu.cc -o libnpu.so -L lib -ltvm -ltvm_runtime
  */

@@ -34,7 +34,8 @@ constexpr const char* kInstrumentBoundCheckers = "tir.instrument_bound_checkers"
  */
 Array<transform::Pass> LowerPasses(bool simple_mode);
 
-/*! \brief Applies LowerPasses as one sequence, after the passes that lower blocks if there are any. */
+/*! \brief Applies LowerPasses as one sequence, after the passes that lower blocks if there are any.
+ */
 IRModule LowerModule(IRModule mod, bool simple_mode = false);
 /*! \brief The same for one function, which is given the name `name`. */
 IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode = false);

@@ -198,16 +198,14 @@ Stmt StmtMutator::VisitStmt_(const BlockNode* op) {
   });
   Array<BufferRegion> reads = VisitRegions(op->reads);
   Array<BufferRegion> writes = VisitRegions(op->writes);
-  Array<MatchBufferRegion> matches =
-      op->match_buffers.Map([this](const MatchBufferRegion& match) {
-        BufferRegion source = VisitRegions({match->source})[0];
-        return source.same_as(match->source) ? match : MatchBufferRegion(match->buffer, source);
-      });
+  Array<MatchBufferRegion> matches = op->match_buffers.Map([this](const MatchBufferRegion& match) {
+    BufferRegion source = VisitRegions({match->source})[0];
+    return source.same_as(match->source) ? match : MatchBufferRegion(match->buffer, source);
+  });
   Stmt init = op->init.defined() ? VisitStmt(op->init) : Stmt();
   Stmt body = VisitStmt(op->body);
-  if (iter_vars.same_as(op->iter_vars) && reads.same_as(op->reads) &&
-      writes.same_as(op->writes) && matches.same_as(op->match_buffers) &&
-      init.same_as(op->init) && body.same_as(op->body)) {
+  if (iter_vars.same_as(op->iter_vars) && reads.same_as(op->reads) && writes.same_as(op->writes) &&
+      matches.same_as(op->match_buffers) && init.same_as(op->init) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
   return Block(iter_vars, reads, writes, op->name_hint, body, init, op->alloc_buffers, matches,
