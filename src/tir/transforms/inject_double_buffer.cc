@@ -7,6 +7,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/builtin.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <optional>
@@ -158,6 +159,9 @@ class TripRewriter final : public HalfSelector {
     PrimExpr next = loop_->loop_var + make_const(loop_->loop_var->dtype, 1);
     PrimExpr other = analyzer_.Simplify(make_const(half_.dtype(), 1) - half_);
     Stmt filling = Filling({nullptr, op}, sizes_, loop_, next, other);
+    // Threads that fill this half do not wait for those that still read the other one.
+    filling = AttrStmt(op->node, attr::double_buffer_write, make_const(DataType::Int(32), 1),
+                       std::move(filling));
     return IfThenElse(next < loop_->min + loop_->extent, filling);
   }
 
