@@ -99,13 +99,23 @@ size_t FindLoop(const Stage& stage, const IterVar& loop, const char* primitive) 
   return 0;
 }
 
+/*! \brief Whether a primitive said how the loop runs. Alignment is about the axis, not the loop. */
+bool IsMarked(const Stage& stage, const IterVar& loop) {
+  auto found = stage->iter_var_attrs.find(loop);
+  if (found == stage->iter_var_attrs.end()) return false;
+  const IterVarAttr& attr = (*found).second;
+  return attr->iter_type != tir::kDataPar || attr->bind_thread.defined() ||
+         !attr->prefetch_data.empty() || !attr->pragma_keys.empty() ||
+         attr->tensor_intrin.defined();
+}
+
 /*! \brief Replaces `count` loops from `pos` on by `replacement`. */
 void ReplaceLoops(const Stage& stage, size_t pos, size_t count,
                   const std::vector<IterVar>& replacement) {
   std::vector<IterVar> loops(stage->leaf_iter_vars.begin(), stage->leaf_iter_vars.end());
   for (size_t i = pos; i < pos + count; ++i) {
     // A mark says how this loop runs; which of the new loops should have it cannot be told.
-    TVM_CHECK(stage->iter_var_attrs.count(loops[i]) == 0, ScheduleError)
+    TVM_CHECK(!IsMarked(stage, loops[i]), ScheduleError)
         << (replacement.size() > count ? "split(" : "fuse(") << stage->op->name << ", "
         << loops[i]->var->name_hint
         << "): the loop is marked already (vectorize, parallel, unroll, "

@@ -71,7 +71,7 @@ def test_task_seconds_names_every_task(mlp, compiled):
 def tiled_state(task):
     """The matrix product in tiles, so that its weight is read in another order than it has."""
     state = task.compute_dag.get_init_state()
-    (product,) = (op for op in state.stage_ops if op.name == "dense")
+    (product,) = (op for op in state.stage_ops if op.name == "T_matmul_NT")
     i, j, k = state[product].iters
     i_outer, i_inner = state.split(product, i, [2])
     j_outer, j_inner = state.split(product, j, [4])

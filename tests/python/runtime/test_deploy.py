@@ -72,7 +72,7 @@ def test_a_c_program_runs_a_network(libraries):
     linked = run("ldd", program).stdout
     assert "libtvm_runtime.so" in linked
     assert "libtvm.so" not in linked
-    assert "python" not in linked
+    assert "libpython" not in linked
 
 
 @needs_cc

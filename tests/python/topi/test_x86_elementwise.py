@@ -30,7 +30,7 @@ def test_a_chain_of_elementwise_stages_is_one_loop_for_any_shape(shape, vectors)
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype("float32") for _ in range(2))
     schedule = x86.schedule_injective(C, vectors)
-    lines = tvm.lower(schedule, [A, B, C], simple_mode=True).script().splitlines()
+    lines = tvm.driver.form_irmodule(schedule, [A, B, C]).script().splitlines()
     loops = [line for line in lines if line.lstrip().startswith("for ")]
     # One over chunks, and the vector itself where there is more than one chunk.
     assert len([line for line in loops if "vectorized" not in line]) <= 1

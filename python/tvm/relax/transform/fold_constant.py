@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tvm
 from tvm.ir import IRModule, RelayExpr
+from tvm.runtime.relax_vm import VirtualMachine
 
 from .. import op
 from ..block_builder import BlockBuilder
@@ -54,7 +55,6 @@ def _fold(func: Function) -> Function:
 def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
     """Values of the outputs, by building the bindings as a function without parameters."""
     # The build applies passes, this one among others.
-    from ..vm import VirtualMachine
     from ..vm_build import build
     from .fuse_ops import fuse_ops
 
