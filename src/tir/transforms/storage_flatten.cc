@@ -7,6 +7,7 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,6 +49,13 @@ class Flattener final : public StmtExprMutator {
     PrimExpr offset;
   };
 
+  /*! \brief An axis whose stride leaves gaps. */
+  struct Padding {
+    size_t axis;
+    PrimExpr stride;
+    PrimExpr compact;
+  };
+
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     if (op->attr_key == attr::buffer_bind_scope) return BindBlock(op);
     if (op->attr_key != attr::storage_alignment) return StmtExprMutator::VisitStmt_(op);
@@ -69,6 +77,7 @@ class Flattener final : public StmtExprMutator {
       extents.push_back(VisitExpr(bound->extent));
     }
     PrimExpr size = make_const(buffer.IndexDType(), 1);
+    PrimExpr compact = size;
     auto aligned = alignment_.find(buffer.get());
     std::vector<PrimExpr> strides(extents.size());
     for (size_t i = extents.size(); i != 0; --i) {
@@ -81,7 +90,11 @@ class Flattener final : public StmtExprMutator {
         }
       }
       strides[i - 1] = analyzer_.Simplify(stride);
+      if (!analyzer_.CanProveEqual(strides[i - 1], compact)) {
+        padded_.emplace(buffer->data.get(), Padding{i - 1, strides[i - 1], compact});
+      }
       size = analyzer_.Simplify(strides[i - 1] * extents[i - 1]);
+      compact = analyzer_.Simplify(compact * extents[i - 1]);
     }
     layout.strides = Array<PrimExpr>(strides);
     layout.flat = Buffer(buffer->data, buffer->dtype, {size}, {}, PrimExpr(), buffer->name,
@@ -118,16 +131,56 @@ class Flattener final : public StmtExprMutator {
   }
 
   Stmt VisitStmt_(const PrefetchNode* op) final {
-    // The first element of the region stands for it: hardware fetches whole lines.
     const Layout& layout = LayoutOf(op->buffer);
     Array<PrimExpr> first;
-    for (const Range& bound : op->bounds) first.push_back(VisitExpr(bound->min));
-    PrimExpr address = Call(DataType::Handle(), builtin::address_of(),
-                            {BufferLoad(layout.flat, {FlatIndex(layout, first)})});
-    return Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
+    std::vector<PrimExpr> extents;
+    for (const Range& bound : op->bounds) {
+      first.push_back(VisitExpr(bound->min));
+      extents.push_back(VisitExpr(bound->extent));
+    }
+    const DataType index = op->buffer.IndexDType();
+    PrimExpr position = FlatIndex(layout, first);
+    // The inner axes without gaps are one run of memory, of which each cache line is touched once.
+    size_t outer = extents.size();
+    PrimExpr run = make_const(index, 1);
+    while (outer != 0 && analyzer_.CanProveEqual(layout.strides[outer - 1], run)) {
+      --outer;
+      run = analyzer_.Simplify(run * extents[outer]);
+    }
+    std::vector<std::pair<Var, PrimExpr>> loops;
+    for (size_t i = 0; i < outer; ++i) {
+      if (is_one(extents[i])) continue;
+      loops.emplace_back(Var(op->buffer->name + ".row", index), extents[i]);
+      position = position + loops.back().first * layout.strides[i];
+    }
+    const int step = std::max(1, cache_line_bytes_ / std::max(1, op->buffer->dtype.bytes()));
+    const PrimExpr line_elements = make_const(index, step);
+    const bool starts_a_line = analyzer_.CanProveEqual(floormod(position, line_elements), 0);
+    // A run that starts inside of a line may end in one more.
+    PrimExpr lines = starts_a_line ? ceildiv(run, line_elements)
+                                   : ceildiv(run - 1, line_elements) + make_const(index, 1);
+    lines = analyzer_.Simplify(lines);
+    if (!is_one(lines)) {
+      loops.emplace_back(Var(op->buffer->name + ".line", index), lines);
+      PrimExpr along = loops.back().first * line_elements;
+      position = position + (starts_a_line ? along : min(along, run - 1));
+    }
+    PrimExpr address =
+        Call(DataType::Handle(), builtin::address_of(), {BufferLoad(layout.flat, {position})});
+    Stmt stmt = Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
+    for (size_t i = loops.size(); i != 0; --i) {
+      stmt = For(loops[i - 1].first, make_zero(index), loops[i - 1].second, ForKind::kSerial, stmt);
+    }
+    return stmt;
   }
 
   PrimExpr VisitExpr_(const VarNode* op) final {
+    auto padding = padded_.find(op);
+    TVM_CHECK(padding == padded_.end(), ScheduleError)
+        << "buffer " << op->name_hint << ": storage_align gives axis " << padding->second.axis
+        << " the stride " << padding->second.stride << " instead of " << padding->second.compact
+        << ", which code that gets a pointer to the buffer does not know; drop storage_align, read "
+           "element by element, or copy into a stage without it";
     auto it = values_.find(op);
     return it == values_.end() ? GetRef<PrimExpr>(op) : it->second;
   }
@@ -295,6 +348,8 @@ class Flattener final : public StmtExprMutator {
   /*! \brief Variables that blocks in scope declare. */
   std::unordered_map<const VarNode*, PrimExpr> values_;
   std::unordered_map<const BufferNode*, std::unordered_map<size_t, Alignment>> alignment_;
+  /*! \brief Data of realized buffers that have gaps. */
+  std::unordered_map<const VarNode*, Padding> padded_;
 };
 
 }  // namespace

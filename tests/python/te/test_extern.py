@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import te, tir
+from tvm.error import ScheduleError
 
 
 def run(outputs, inputs, *arrays):
@@ -170,3 +171,45 @@ def test_error_of_a_packed_function_arrives_as_it_is():
     B = te.extern((3,), [A], lambda ins, outs: tir.call_packed("testing.te.fails", ins[0], outs[0]))
     with pytest.raises(KeyError, match="no row 3"):
         run([B], [A], np.zeros(3, "float32"))
+
+
+@pytest.mark.parametrize("how", ["data", "access_ptr", "packed"])
+def test_a_pointer_to_a_padded_tensor_is_refused(how):
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] + 1.0, name="B")
+
+    def body(ins, outs):
+        if how == "packed":
+            return tir.call_packed("copy", ins[0], outs[0])
+        pointers = [outs[0].data, ins[0].data]
+        if how == "access_ptr":
+            pointers = [outs[0].access_ptr("w"), ins[0].access_ptr("r")]
+        return tir.call_extern("int32", "memcpy", *pointers, 80)
+
+    C = te.extern((4, 5), [B], body, name="C")
+    s = te.create_schedule(C.op)
+    tvm.lower(s, [A, C])
+    s[B].storage_align(B.op.axis[0], 5, 0)
+    tvm.lower(s, [A, C])
+    s[B].storage_align(B.op.axis[0], 8, 0)
+    with pytest.raises(ScheduleError, match="buffer B: storage_align gives axis 0 the stride 8"):
+        tvm.lower(s, [A, C])
+
+
+def test_elements_of_a_padded_tensor_may_be_read():
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] + 1.0, name="B")
+
+    def body(ins, outs):
+        ib = tir.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 4) as i, ib.for_range(0, 5) as j:
+            result[i, j] = source[i, j] * 2.0
+        return ib.get()
+
+    C = te.extern((4, 5), [B], body, name="C")
+    s = te.create_schedule(C.op)
+    s[B].storage_align(B.op.axis[0], 8, 0)
+    x, out = np.arange(20, dtype="float32").reshape(4, 5), tvm.nd.empty((4, 5))
+    tvm.build(s, [A, C])(tvm.nd.array(x), out)
+    np.testing.assert_array_equal(out.numpy(), (x + 1) * 2)

@@ -58,3 +58,27 @@ def test_a_region_that_stays_is_not_fetched():
         "for i in range(64):",
         "    B[i] = A[1]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "region", "expected"),
+    [
+        # One line, aligned; one line that a later offset may cut in two; one that may not.
+        ((64, 16), [(8, 1), (0, 16)], [128]),
+        ((64, 20), [(1, 1), (0, 16)], [20, 35]),
+        ((64, 16), [(8, 1), (3, 1)], [131]),
+        # Rows without gaps are one run, rows with gaps are not.
+        ((64, 16), [(2, 3), (0, 16)], [32, 48, 64]),
+        ((64, 64), [(2, 2), (16, 32)], [144, 160, 208, 224]),
+    ],
+)
+def test_every_cache_line_of_the_region_is_fetched(shape, region, expected):
+    buffer = tir.decl_buffer(shape, name="A")
+    request = tir.Prefetch(buffer, [tvm.ir.Range.from_min_extent(*bound) for bound in region])
+    func = tir.PrimFunc([buffer], request)
+    flat = apply(transform.StorageFlatten(64), func)
+    marked = tir.stmt_functor.ir_transform(
+        flat.body, None, lambda s: tir.For(s.loop_var, s.min, s.extent, 3, s.body), ["tir.For"]
+    )
+    text = lines(apply(transform.Simplify(), apply(transform.UnrollLoop(), flat.with_body(marked))))
+    assert text == [f"T.evaluate(T.prefetch(T.address_of(A[{i}]), 0, 3, 1))" for i in expected]
