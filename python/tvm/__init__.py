@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _ffi, error, runtime
 from ._ffi import __version__, get_global_func, register_error, register_func, register_object
+from ._names_0_6 import modern_name
 from .error import TVMError
 from .runtime import (
     DataType,
@@ -97,7 +98,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tvm.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"tvm.{_LAZY_NAMES[name]}"), name)
-    raise AttributeError(f"module 'tvm' has no attribute {name!r}")
+    moved = modern_name(name)
+    hint = f"; use {moved}" if moved else ""
+    raise AttributeError(f"module 'tvm' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from tvm.ir import Array, Range
 from tvm.tir import IterVar, PrimExpr, Var
 
 from . import _ffi_api
+from .tag import current_tag
 from .tensor import Tensor
 from .tensor_intrin import TensorIntrinCall
 
@@ -143,6 +144,7 @@ def compute(
     >>> [str(axis.var.name_hint) for axis in B.op.axis]
     ['i', 'j']
     """
+    tag = current_tag(tag, f"compute {name}")
     extents = _as_shape(shape)
     names = _axis_names(fcompute, len(extents), varargs_names, name)
     axes = [
@@ -230,6 +232,7 @@ def extern(
     -------
     Tensor, or a tuple of tensors when several shapes are given.
     """
+    tag = current_tag(tag, f"extern {name}")
     is_joint = bool(shape) and isinstance(shape[0], (tuple, list, Array))
     shapes = list(shape) if is_joint else [shape]
     if dtype is None:
@@ -341,6 +344,8 @@ def scan(
     >>> step = te.compute((8, 4), lambda t, i: state[t - 1, i] + X[t, i])
     >>> sums = te.scan(start, step, state, inputs=[X])
     """
+
+    tag = current_tag(tag, f"scan {name}")
 
     def as_list(value: Tensor | Sequence[Tensor]) -> list[Tensor]:
         return [value] if isinstance(value, Tensor) else list(value)

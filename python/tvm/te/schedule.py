@@ -184,7 +184,7 @@ class Stage(Object):
     def __getattr__(self, name: str) -> Any:
         if name in _ELSEWHERE:
             raise AttributeError(f"Stage has no {name}: {_ELSEWHERE[name]}")
-        return super().__getattr__(name)
+        return super().__getattribute__(name)
 
     @property
     def store_pred(self) -> PrimExpr | None:

@@ -321,7 +321,7 @@ class SizeVar(Var):
 
 
 @tvm._ffi.register_object("tir.IterVar")
-class IterVar(Object, ExprOp):
+class IterVar(ExprOp, Object):
     """An axis: a variable, its domain and its iteration type. Used as an index it is its variable.
 
     Parameters
@@ -359,7 +359,7 @@ class IterVar(Object, ExprOp):
                 "IterVar has no for_type: iter_type is the kind of the axis, and the marks of a "
                 "schedule are in stage.iter_var_attrs[axis].iter_type"
             )
-        return super().__getattr__(name)
+        return super().__getattribute__(name)
 
     @property
     def dtype(self) -> str:  # type: ignore[override]

@@ -14,6 +14,7 @@ from tvm.ir.base import with_span
 from . import _ffi_api
 from .buffer import Buffer
 from .expr import (
+    BufferLoad,
     Call,
     CommReducer,
     IterVar,
@@ -29,11 +30,16 @@ from .expr import (
 __all__ = [
     "abs",
     "acos",
+    "acosh",
+    "add",
+    "address_of",
     "all",
     "any",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -63,7 +69,10 @@ __all__ = [
     "indexdiv",
     "indexmod",
     "infinity",
+    "isfinite",
+    "isinf",
     "isnan",
+    "isnullptr",
     "left_shift",
     "likely",
     "log",
@@ -74,6 +83,7 @@ __all__ = [
     "max_value",
     "min",
     "min_value",
+    "multiply",
     "nearbyint",
     "popcount",
     "pow",
@@ -83,10 +93,13 @@ __all__ = [
     "right_shift",
     "round",
     "rsqrt",
+    "shift_left",
+    "shift_right",
     "sigmoid",
     "sin",
     "sinh",
     "sqrt",
+    "subtract",
     "sum",
     "tan",
     "tanh",
@@ -265,6 +278,21 @@ def sinh(x: Any) -> PrimExpr:
     return _ffi_api.sinh(convert(x))
 
 
+def acosh(x: Any) -> PrimExpr:
+    """Inverse hyperbolic cosine."""
+    return _ffi_api.acosh(convert(x))
+
+
+def asinh(x: Any) -> PrimExpr:
+    """Inverse hyperbolic sine."""
+    return _ffi_api.asinh(convert(x))
+
+
+def atanh(x: Any) -> PrimExpr:
+    """Inverse hyperbolic tangent."""
+    return _ffi_api.atanh(convert(x))
+
+
 def floor(x: Any) -> PrimExpr:
     """Largest whole number that is not above x; an integer stays as it is."""
     return _ffi_api.floor(convert(x))
@@ -300,6 +328,26 @@ def isnan(x: Any) -> PrimExpr:
     return _ffi_api.isnan(convert(x))
 
 
+def isfinite(x: Any) -> PrimExpr:
+    """Whether x is neither infinite nor NaN; True for integers."""
+    return _within_range(convert(x), finite=True)
+
+
+def isinf(x: Any) -> PrimExpr:
+    """Whether x is an infinity of either sign; False for integers."""
+    return _within_range(convert(x), finite=False)
+
+
+def _within_range(x: PrimExpr, finite: bool) -> PrimExpr:
+    dtype = str(x.dtype)
+    if not dtype.startswith(("float", "bfloat")):
+        lanes = dtype.partition("x")[2]
+        return const(finite, f"boolx{lanes}" if lanes else "bool")
+    # Both comparisons with NaN are false.
+    bound = max_value(dtype)
+    return abs(x) <= bound if finite else abs(x) > bound
+
+
 def popcount(x: Any) -> PrimExpr:
     """Number of set bits of an integer."""
     return _ffi_api.popcount(convert(x))
@@ -324,6 +372,24 @@ def fma(x: Any, y: Any, z: Any) -> PrimExpr:
     return _ffi_api.fma(x, y, _number_like(z, x))
 
 
+@with_span
+def add(lhs: Any, rhs: Any, span: Any = None) -> PrimExpr:
+    """lhs + rhs, numbers taking the type of the other operand."""
+    return _ffi_api._OpAdd(*_operands(lhs, rhs))
+
+
+@with_span
+def subtract(lhs: Any, rhs: Any, span: Any = None) -> PrimExpr:
+    """lhs - rhs."""
+    return _ffi_api._OpSub(*_operands(lhs, rhs))
+
+
+@with_span
+def multiply(lhs: Any, rhs: Any, span: Any = None) -> PrimExpr:
+    """lhs * rhs."""
+    return _ffi_api._OpMul(*_operands(lhs, rhs))
+
+
 def left_shift(x: Any, y: Any) -> PrimExpr:
     """x shifted left by y bits."""
     return _ffi_api.left_shift(*_operands(x, y))
@@ -332,6 +398,10 @@ def left_shift(x: Any, y: Any) -> PrimExpr:
 def right_shift(x: Any, y: Any) -> PrimExpr:
     """x shifted right by y bits; the sign is kept."""
     return _ffi_api.right_shift(*_operands(x, y))
+
+
+shift_left = left_shift
+shift_right = right_shift
 
 
 def bitwise_and(x: Any, y: Any) -> PrimExpr:
@@ -352,6 +422,22 @@ def bitwise_xor(x: Any, y: Any) -> PrimExpr:
 def bitwise_not(x: Any) -> PrimExpr:
     """All bits flipped."""
     return _ffi_api.bitwise_not(convert(x))
+
+
+@with_span
+def address_of(buffer_load: BufferLoad, span: Any = None) -> PrimExpr:
+    """Pointer to the element that `buffer_load` reads, for calls of C functions."""
+    if not isinstance(buffer_load, BufferLoad):
+        raise TypeError(
+            f"address_of: expected a BufferLoad such as B[i], got {type(buffer_load).__name__}"
+        )
+    return Call("handle", "tir.address_of", [buffer_load])
+
+
+@with_span
+def isnullptr(x: Any, span: Any = None) -> PrimExpr:
+    """Whether a handle is null."""
+    return Call("bool", "tir.isnullptr", [convert(x)])
 
 
 def reinterpret(dtype: str, value: Any) -> PrimExpr:
@@ -512,7 +598,7 @@ def comm_reducer(
         outputs = [Reduce(combiner, source, axes, where, i, starts) for i in range(len(source))]
         return outputs if is_tuple else outputs[0]
 
-    def reducer(expr: Any, axis: Any, *args: Any, where: Any = None, init: Any = None) -> Any:
+    def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
         if isinstance(axis, IterVar) or (
             isinstance(axis, Sequence | tvm.ir.Array)
             and len(axis) > 0
@@ -521,7 +607,9 @@ def comm_reducer(
             if args:
                 raise TypeError(f"{name}(expr, axis): unexpected positional arguments {args}")
             return over_axes(expr, axis, where, init)
-        return _fold(fcombine, (expr, axis, *args))
+        # Applied to values, the places of `where` and `init` hold further ones.
+        more = [value for value in (where, init) if value is not None]
+        return _fold(fcombine, (expr, axis, *more, *args))
 
     reducer.__name__ = name
     reducer.__doc__ = f"Reduction `{name}` over axes; see :func:`tvm.tir.comm_reducer`."

@@ -246,29 +246,14 @@ def isnan(x: te.Tensor) -> te.Tensor:
     return elementwise(x, tir.isnan, "isnan")
 
 
-def _finite(x: te.Tensor, if_finite: bool, if_infinite: bool, name: str) -> te.Tensor:
-    yes, no = tir.const(if_finite, "bool"), tir.const(if_infinite, "bool")
-    if not _is_float(x.dtype):
-        return elementwise(x, lambda _: yes, name)
-    bound = tir.max_value(x.dtype)
-    # A comparison with NaN is false, so NaN falls to the last branch, where neither holds.
-    return elementwise(
-        x,
-        lambda v: tir.Select(
-            tir.abs(v) <= bound, yes, tir.Select(tir.abs(v) > bound, no, tir.const(False, "bool"))
-        ),
-        name,
-    )
-
-
 def isinf(x: te.Tensor) -> te.Tensor:
     """Whether x is an infinity of either sign; bool."""
-    return _finite(x, False, True, "isinf")
+    return elementwise(x, tir.isinf, "isinf")
 
 
 def isfinite(x: te.Tensor) -> te.Tensor:
     """Whether x is neither infinite nor NaN; bool."""
-    return _finite(x, True, False, "isfinite")
+    return elementwise(x, tir.isfinite, "isfinite")
 
 
 def cast(x: te.Tensor, dtype: str) -> te.Tensor:

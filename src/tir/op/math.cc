@@ -91,6 +91,14 @@ TVM_TIR_DEFINE_UNARY(asin, UnaryCall, std::asin);
 TVM_TIR_DEFINE_UNARY(atan, UnaryCall, std::atan);
 TVM_TIR_DEFINE_UNARY(cosh, UnaryCall, std::cosh);
 TVM_TIR_DEFINE_UNARY(sinh, UnaryCall, std::sinh);
+
+namespace {
+// Reached from Python only.
+TVM_TIR_DEFINE_UNARY(acosh, UnaryCall, std::acosh);
+TVM_TIR_DEFINE_UNARY(asinh, UnaryCall, std::asinh);
+TVM_TIR_DEFINE_UNARY(atanh, UnaryCall, std::atanh);
+}  // namespace
+
 TVM_TIR_DEFINE_UNARY(floor, RoundingCall, std::floor);
 TVM_TIR_DEFINE_UNARY(ceil, RoundingCall, std::ceil);
 TVM_TIR_DEFINE_UNARY(round, RoundingCall, std::round);

@@ -1,0 +1,91 @@
+"""Names of TVM 0.6 that lived in the top package, and where they are now."""
+
+from __future__ import annotations
+
+__all__ = ["modern_name"]
+
+_IN_TE = (
+    "compute",
+    "create_schedule",
+    "decl_tensor_intrin",
+    "extern",
+    "placeholder",
+    "reduce_axis",
+    "scan",
+    "size_var",
+    "tag_scope",
+    "thread_axis",
+    "var",
+)
+_IN_TIR = (
+    "abs",
+    "all",
+    "any",
+    "call_extern",
+    "call_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceil",
+    "comm_reducer",
+    "const",
+    "convert",
+    "cos",
+    "decl_buffer",
+    "div",
+    "erf",
+    "exp",
+    "floor",
+    "floordiv",
+    "floormod",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "ir_builder",
+    "likely",
+    "log",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "popcount",
+    "power",
+    "round",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "sum",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+)
+_MOVED = {
+    **{name: f"tvm.te.{name}" for name in _IN_TE},
+    **{name: f"tvm.tir.{name}" for name in _IN_TIR},
+    "LoweredFunc": "tvm.tir.PrimFunc",
+    "TVMContext": "tvm.runtime.Device",
+    "build_module": "tvm.driver.build_module",
+    "codegen": "tvm.target.codegen",
+    "context": "tvm.device",
+    "expr": "tvm.tir",
+    "form_body": "tvm.driver.form_irmodule",
+    "hybrid": "tvm.te.hybrid",
+    "ir_builder": "tvm.tir.ir_builder",
+    "load_json": "tvm.ir.load_json",
+    "make": "the classes of tvm.tir",
+    "module": "tvm.runtime",
+    "ndarray": "tvm.nd",
+    "parser": "tvm.relax",
+    "relay": "tvm.relax",
+    "save_json": "tvm.ir.save_json",
+    "schedule": "tvm.te",
+    "select": "tvm.tir.Select",
+    "stmt": "tvm.tir",
+    "tensor": "tvm.te.tensor",
+    "tensor_intrin": "tvm.te.tensor_intrin",
+}
+
+
+def modern_name(name: str) -> str | None:
+    """What to use in place of ``tvm.<name>`` of TVM 0.6, or None for a name it did not have."""
+    return _MOVED.get(name)
