@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tvm.runtime.exit_status import describe_exit
+
 from .frames import pack_frame, take_frame
 
 __all__ = ["Job", "Outcome", "WorkerPool"]
@@ -332,13 +334,6 @@ class WorkerPool:
 
     @staticmethod
     def _death_of(worker: _Worker) -> str:
-        code = worker.process.returncode
-        if code < 0:
-            try:
-                reason = f"ended by signal {signal.Signals(-code).name}"
-            except ValueError:
-                reason = f"ended by signal {-code}"
-        else:
-            reason = f"exited with status {code}"
+        reason = describe_exit(worker.process.returncode)
         tail = worker.stderr_tail()
         return f"the process {reason}" + (f": {tail}" if tail else "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import _ffi_api, _ffi_node_api, container, ndarray, profiling
 from .container import ADT, ShapeTuple, String, tuple_object
 from .data_type import DataType
@@ -50,6 +53,7 @@ __all__ = [
     "cpu",
     "cuda",
     "device",
+    "disco",
     "enabled",
     "load_module",
     "load_param_dict",
@@ -69,3 +73,10 @@ __all__ = [
     "tuple_object",
     "vulkan",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first named: few programs run on several workers, and all import this package.
+    if name == "disco":
+        return importlib.import_module("tvm.runtime.disco")
+    raise AttributeError(f"module 'tvm.runtime' has no attribute {name!r}")

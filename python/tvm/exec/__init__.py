@@ -1,0 +1,1 @@
+"""Programs that others start, as ``python -m tvm.exec.NAME``."""
