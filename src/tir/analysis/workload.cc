@@ -5,10 +5,12 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/ir/module.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tvm {
 namespace tir {
@@ -40,16 +42,34 @@ class FlopCounter final : public StmtExprVisitor {
   double flops = 0;
 
  private:
-  void VisitStmt_(const ForNode* op) final {
-    arith::ConstIntBound trips = analyzer_.const_int_bound(op->extent);
-    TVM_CHECK(trips->max_value != arith::ConstIntBound::ContainerType::kPosInf, ValueError)
-        << "estimate_tir_flops: loop " << op->loop_var << " has the unbounded extent " << op->extent
+  void VisitStmt_(const ForNode* op) final { Repeat(op->loop_var, op->min, op->extent, op->body); }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    const bool is_launch =
+        op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread;
+    // Stages of one kernel name the same axis again, which adds no threads.
+    const auto* axis = op->node.as<IterVarNode>();
+    if (!is_launch || !launched_.insert(axis->var.get()).second) {
+      return StmtExprVisitor::VisitStmt_(op);
+    }
+    Repeat(axis->var, make_zero(op->value.dtype()), op->value, op->body);
+    launched_.erase(axis->var.get());
+  }
+  void Repeat(const Var& var, const PrimExpr& begin, const PrimExpr& extent, const Stmt& body) {
+    const bool bounded =
+        !UsesVar(extent, [this](const VarNode* used) { return known_.count(used) == 0; });
+    TVM_CHECK(bounded, ValueError)
+        << "estimate_tir_flops: loop " << var << " has the unbounded extent " << extent
         << "; give the shape as constants";
-    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
-    Weighted(static_cast<double>(std::max<int64_t>(trips->max_value, 0)),
-             [&] { VisitStmt(op->body); });
+    arith::ConstIntBound trips = analyzer_.const_int_bound(extent);
+    known_.insert(var.get());
+    analyzer_.Bind(var, Range::FromMinExtent(begin, extent), true);
+    Weighted(static_cast<double>(std::max<int64_t>(trips->max_value, 0)), [&] { VisitStmt(body); });
   }
   void VisitStmt_(const BlockNode* op) final {
+    for (const IterVar& axis : op->iter_vars) {
+      known_.insert(axis->var.get());
+      analyzer_.Bind(axis->var, axis->dom, true);
+    }
     // The start value is set once per result, which is no arithmetic.
     VisitStmt(op->body);
   }
@@ -82,6 +102,9 @@ class FlopCounter final : public StmtExprVisitor {
   void VisitExpr_(const MaxNode* op) final { Count(op); }
 
   double trips_ = 1;
+  /*! \brief Variables whose values are bounded. */
+  std::unordered_set<const VarNode*> known_;
+  std::unordered_set<const VarNode*> launched_;
   arith::Analyzer analyzer_;
 };
 

@@ -8,6 +8,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/builtin.h>
+#include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
 #include <string>
@@ -136,6 +137,8 @@ class ConditionFinder final : public StmtExprVisitor {
   std::vector<Found> found;
   std::unordered_set<const VarNode*> bound;
   int stores = 0;
+  /*! \brief Whether a block's memory would be there twice after copying. */
+  bool has_shared_memory = false;
 
  private:
   void Add(const PrimExpr& condition) { found.push_back({Conjuncts(condition), depth_ > 0}); }
@@ -165,6 +168,11 @@ class ConditionFinder final : public StmtExprVisitor {
     ++stores;
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const AllocateNode* op) final {
+    const std::string scope = StorageScopeOf(op->buffer_var);
+    has_shared_memory = has_shared_memory || scope.rfind("shared", 0) == 0;
+    StmtExprVisitor::VisitStmt_(op);
+  }
 
   int depth_ = 0;
 };
@@ -192,7 +200,9 @@ class TestHoister final : public StmtMutator {
     ConditionFinder finder;
     finder(body);
     std::vector<PrimExpr> test =
-        finder.stores <= kMaxStores && budget > 0 ? FirstTest(finder) : std::vector<PrimExpr>();
+        finder.stores <= kMaxStores && budget > 0 && !finder.has_shared_memory
+            ? FirstTest(finder)
+            : std::vector<PrimExpr>();
     if (test.empty()) return VisitStmt(body);
     Stmt yes = Split(Assume(test, true)(body), budget - 1);
     Stmt no = Split(Assume(test, false)(RenewBindings(body)), budget - 1);
@@ -226,7 +236,28 @@ class TestHoister final : public StmtMutator {
     Stmt body = Split(op->body);
     return body.same_as(op->body) ? GetRef<Stmt>(op) : LetStmt(op->var, op->value, body);
   }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    below_launch_ = below_launch_ || op->attr_key == attr::thread_extent;
+    Stmt body = Below(op->body);
+    if (body.same_as(op->body)) return GetRef<Stmt>(op);
+    return AttrStmt(op->node, op->attr_key, op->value, body);
+  }
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    Stmt body = Below(op->body);
+    if (body.same_as(op->body)) return GetRef<Stmt>(op);
+    Allocate allocate = GetRef<Allocate>(op);
+    allocate.CopyOnWrite()->body = body;
+    return allocate;
+  }
+  /*! \brief Of a launch, what is inside of all its axes and allocations is split. */
+  Stmt Below(const Stmt& body) {
+    bool more = body.as<AttrStmtNode>() != nullptr || body.as<AllocateNode>() != nullptr;
+    if (more || !below_launch_) return VisitStmt(body);
+    below_launch_ = false;
+    return Split(body);
+  }
 
+  bool below_launch_ = false;
   std::unordered_set<const VarNode*> divergent_;
 };
 

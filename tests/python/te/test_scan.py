@@ -18,8 +18,8 @@ def cumsum(m=9, n=6):
     return X, state, start, step, te.scan(start, step, state, inputs=[X], name="sums")
 
 
-def check_cumsum(sch, X, out):
-    func = tvm.build(sch, [X, out], target="llvm")
+def check_cumsum(sch, X, out, target="llvm"):
+    func = tvm.build(sch, [X, out], target=target)
     x = np.random.default_rng(1).normal(size=[int(e) for e in X.shape]).astype("float32")
     result = tvm.nd.array(np.zeros_like(x))
     func(tvm.nd.array(x), result)
@@ -202,3 +202,55 @@ def test_steps_stay_in_order():
     with pytest.raises(ScheduleError, match="the steps of a scan run in order"):
         s[out].parallel(outer)
     s[out].unroll(inner)
+
+
+@pytest.mark.parametrize("around_the_steps", [True, False])
+def test_steps_on_threads_equal_numpy(around_the_steps):
+    """One kernel whose threads go through all steps, or one kernel per step."""
+    n, width = 20, 8
+    X, _, start, step, out = cumsum(9, n)
+    s = te.create_schedule(out.op)
+    if around_the_steps:
+        block = te.thread_axis((0, (n + width - 1) // width), "blockIdx.x")
+        thread = te.thread_axis((0, width), "threadIdx.x")
+        s[out].env_threads([block, thread])
+    else:
+        block, thread = te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")
+    for part in (start, step):
+        outer, inner = s[part].split(part.op.axis[1], factor=width)
+        s[part].bind(outer, block)
+        s[part].bind(inner, thread)
+    check_cumsum(s, X, out, tvm.target.emulated("cuda", check_races=True))
+
+
+def test_threads_exchange_the_state_of_a_step_through_shared_memory():
+    steps, h = 5, 6
+    X = te.placeholder((steps, h), name="X")
+    W = te.placeholder((h, h), name="W")
+    state = te.placeholder((steps, h), name="state")
+    start = te.compute((1, h), lambda _, j: te.tanh(X[0, j]), name="start")
+    k = te.reduce_axis((0, h), name="k")
+    product = te.compute(
+        (steps, h), lambda t, j: te.sum(state[t - 1, k] * W[j, k], axis=k), name="product"
+    )
+    step = te.compute((steps, h), lambda t, j: te.tanh(product[t, j] + X[t, j]), name="step")
+    out = te.scan(start, step, state, inputs=[X, W], name="rnn")
+    s = te.create_schedule(out.op)
+    thread = te.thread_axis((0, h), "threadIdx.x")
+    s[out].env_threads([thread])
+    cache = s.cache_read(state, "shared", [product])
+    s[cache].compute_at(s[step], step.op.axis[0])
+    s[product].set_scope("local")
+    s[product].compute_at(s[step], step.op.axis[1])
+    for part in (cache, start, step):
+        s[part].bind(s[part].op.axis[1], thread)
+    func = tvm.build(s, [X, W, out], target=tvm.target.emulated("cuda", check_races=True))
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(steps, h)).astype("float32")
+    w = rng.normal(size=(h, h)).astype("float32")
+    result = tvm.nd.array(np.zeros_like(x))
+    func(tvm.nd.array(x), tvm.nd.array(w), result)
+    hidden = [np.tanh(x[0])]
+    for t in range(1, steps):
+        hidden.append(np.tanh(w @ hidden[-1] + x[t]))
+    np.testing.assert_allclose(result.numpy(), np.stack(hidden), rtol=1e-4, atol=1e-5)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import tir
+import tvm
+from tvm import te, tir
 from tvm.tir import analysis
 
 
@@ -60,3 +61,49 @@ def test_well_formedness_names_the_unbound_variable():
     assert not analysis.verify_well_formed(func, assert_mode=False)
     with pytest.raises(ValueError, match="variable i is used but not bound there"):
         analysis.verify_well_formed(func)
+
+
+def allocation(name, extent, body, dtype="float32"):
+    data = tir.decl_buffer((extent,), dtype, name=name).data
+    return tir.Allocate(data, dtype, [extent], True, body)
+
+
+def test_workspace_is_the_most_that_is_alive_together():
+    nothing = tir.Evaluate(0)
+    inner = tir.SeqStmt([allocation("B", 5, nothing), allocation("C", 3, nothing, "float64")])
+    func = tir.PrimFunc([], allocation("A", 10, inner))
+    assert analysis.calculate_workspace_bytes(func) == 4 * 10 + 8 * 3
+    assert analysis.calculate_workspace_bytes(func, 16) == 48 + 32
+    with pytest.raises(ValueError, match="alignment must be > 0, got 0"):
+        analysis.calculate_workspace_bytes(func, 0)
+    n = tir.Var("n")
+    assert analysis.calculate_workspace_bytes(tir.PrimFunc([n], allocation("D", n, nothing))) == 0
+
+
+def matmul():
+    A, B = te.placeholder((4, 6), name="A"), te.placeholder((6, 5), name="B")
+    k = te.reduce_axis((0, 6), name="k")
+    C = te.compute((4, 5), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return A, B, C
+
+
+def test_flops_of_a_matrix_product_are_two_per_multiply_add():
+    A, B, C = matmul()
+    s = te.create_schedule(C.op)
+    flops = 2.0 * 4 * 5 * 6
+    assert analysis.estimate_tir_flops(te.create_prim_func([A, B, C])) == flops
+    assert analysis.estimate_tir_flops(tvm.lower(s, [A, B, C])) == flops
+    s[C].vectorize(s[C].split(C.op.axis[1], 4)[1])
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[C].unroll(C.op.reduce_axis[0])
+    assert analysis.estimate_tir_flops(tvm.lower(s, [A, B, C])["main"].body) >= flops
+
+
+def test_flops_of_a_branch_are_those_of_its_longer_side():
+    a = tir.decl_buffer((8,), name="a")
+    i = tir.Var("i")
+    short, long = tir.BufferStore(a, a[i] + 1.0, [i]), tir.BufferStore(a, a[i] * 2.0 - 3.0, [i])
+    branch = tir.IfThenElse(i < 3, short, long)
+    assert analysis.estimate_tir_flops(tir.For(i, 0, 8, 0, branch)) == 16
+    with pytest.raises(ValueError, match="loop i has the unbounded extent n"):
+        analysis.estimate_tir_flops(tir.For(i, 0, tir.Var("n"), 0, branch))

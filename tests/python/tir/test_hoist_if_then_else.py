@@ -61,3 +61,57 @@ def test_hoisting_keeps_the_result(rows, factor):
     c = tvm.nd.empty((rows, 16), "float32")
     f["main"](tvm.nd.array(a), c)
     np.testing.assert_allclose(c.numpy(), a * a.sum(1, keepdims=True), rtol=1e-4, atol=1e-5)
+
+
+def shifted_rows(rows=6, columns=16):
+    """B[i, j] = A[i - 1, j] by one thread per column and all rows of a block in a loop of its."""
+    A = te.placeholder((rows, columns), name="A")
+    B = te.compute(
+        (rows, columns, 4),
+        lambda i, j, c: te.if_then_else(i >= 1, A[i - 1, j], 0.0) * (c + 1),
+        name="B",
+    )
+    s = te.create_schedule(B.op)
+    i, j, _ = B.op.axis
+    s[B].bind(i, te.thread_axis("blockIdx.x"))
+    s[B].bind(j, te.thread_axis("threadIdx.x"))
+    return s, A, B
+
+
+@pytest.mark.parametrize(
+    "spelling", ["support_block_scope_hoisting", "support_block_scope_hosting"]
+)
+def test_kernels_are_rewritten_when_asked(spelling):
+    s, A, B = shifted_rows()
+    plain = lowered_text(s, [A, B])
+    assert plain.index("for c") < plain.index("if_then_else")
+    with tvm.transform.PassContext(config={"tir.HoistIfThenElse": {spelling: True}}):
+        text = lowered_text(s, [A, B])
+        func = tvm.build(s, [A, B], target=tvm.target.emulated("cuda", check_races=True))
+    assert "if_then_else" not in text
+    assert text.count("for c") == 2
+    assert text.index("if ") < text.index("for c")
+    x, out = np.random.default_rng(0).random((6, 16)).astype("float32"), tvm.nd.empty((6, 16, 4))
+    func(tvm.nd.array(x), out)
+    shifted = np.vstack([np.zeros((1, 16), "float32"), x[:-1]])
+    np.testing.assert_allclose(out.numpy(), shifted[..., None] * np.arange(1, 5, dtype="float32"))
+
+
+def test_tests_that_threads_answer_differently_stay_inside():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16, 4), lambda j, c: te.if_then_else(j >= 3, A[j - 3], 0.0) * c, name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    config = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
+    with tvm.transform.PassContext(config=config):
+        text = lowered_text(s, [A, B])
+    assert text.index("for c") < text.index("if_then_else")
+
+
+def test_an_unknown_option_is_refused():
+    s, A, B = shifted_rows()
+    with (
+        tvm.transform.PassContext(config={"tir.HoistIfThenElse": {"everywhere": True}}),
+        pytest.raises(ValueError, match="has no option everywhere"),
+    ):
+        lowered_text(s, [A, B])

@@ -8,9 +8,11 @@ import pytest
 import tvm
 from testing_programs import PARALLEL, SERIAL, UNROLLED, VECTORIZED, apply, lines, loop
 from testing_tir import run_prim_func
-from tvm import tir
+from tvm import te, tir
 from tvm.error import ScheduleError
 from tvm.tir import transform
+
+HINT = "pragma_loop_partition_hint"
 
 
 def with_config(config, pass_, func):
@@ -120,6 +122,46 @@ def test_partition_with_symbolic_extent_computes_the_same():
         values, out = np.arange(n, dtype="float32"), np.zeros(n, "float32")
         run_prim_func(func, values, out)
         np.testing.assert_allclose(out, values + 1)
+
+
+def padded_row(hinted, n=8):
+    """P = A with a zero on either side, its loop with or without the pragma."""
+    A = te.placeholder((n,), name="A")
+    P = te.compute(
+        (n + 2,), lambda i: te.if_then_else(te.all(i >= 1, i <= n), A[i - 1], 0.0), name="P"
+    )
+    s = te.create_schedule(P.op)
+    if hinted:
+        s[P].pragma(P.op.axis[0], "loop_partition_hint", True)
+    return s, [A, P]
+
+
+@pytest.mark.parametrize("hinted", [False, True])
+def test_a_hinted_loop_is_split_at_conditions_that_are_not_marked_likely(hinted):
+    s, args = padded_row(hinted)
+    func = tvm.driver.form_irmodule(s, args)["main"]
+    after = apply(transform.Simplify(), apply(transform.LoopPartition(), func))
+    text = lines(after)
+    if not hinted:
+        assert sum("if_then_else" in line for line in text) == 1
+        return
+    assert text == ["P[0] = 0.0", "for i in range(1, 9):", "    P[i] = A[i - 1]", "P[9] = 0.0"]
+    values, result = np.arange(8, dtype="float32"), tvm.nd.empty((10,))
+    tvm.build(s, args)(tvm.nd.array(values), result)
+    np.testing.assert_array_equal(result.numpy(), np.pad(values, 1))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_hinted_loop_without_an_interval_is_unrolled_when_asked(asked):
+    b = tir.decl_buffer((8,), name="B")
+    nest = loop(
+        8, lambda i: tir.IfThenElse(tir.EQ(i % 2, 0), tir.BufferStore(b, 1.0, [i])), name="i"
+    )
+    hinted = tir.For(nest.loop_var, 0, 8, SERIAL, nest.body, annotations={HINT: 1})
+    config = {"tir.LoopPartition": {"unroll_loop_with_partition_hint_no_interval": asked}}
+    after = with_config(config, transform.LoopPartition, tir.PrimFunc([b], hinted))
+    assert lines(after)[0] == ("for i in T.unroll(8):" if asked else "for i in range(8):")
+    assert HINT not in str(after)
 
 
 def test_simplify_uses_loop_bounds_and_branches():
