@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _ffi, error, runtime
+from . import _ffi, _older_names, error, runtime
 from ._ffi import __version__, get_global_func, register_error, register_func, register_object
-from ._names_0_6 import modern_name
 from .error import TVMError
 from .runtime import (
     DataType,
@@ -98,10 +97,12 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tvm.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"tvm.{_LAZY_NAMES[name]}"), name)
-    moved = modern_name(name)
-    hint = f"; use {moved}" if moved else ""
-    raise AttributeError(f"module 'tvm' has no attribute {name!r}{hint}")
+    hint = _older_names.moved(f"tvm.{name}")
+    raise AttributeError(hint or f"module 'tvm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_PACKAGES, *_LAZY_NAMES})
+
+
+_older_names.watch_imports()

@@ -28,8 +28,13 @@ void AddUserPasses(const PassContext& ctx, int phase, Array<Pass>* passes) {
   for (const Array<Any>& entry : added) {
     TVM_CHECK(entry.size() == 2, ValueError)
         << kAddLowerPass << ": expected pairs [phase, pass], got an entry of " << entry.size();
-    int wanted = std::min(entry[0].cast<int>(), kLastPhase);
-    if (wanted == phase) passes->push_back(entry[1].cast<Pass>());
+    auto wanted = entry[0].TryCast<int>();
+    auto pass = entry[1].TryCast<Pass>();
+    TVM_CHECK(wanted && *wanted >= 0 && pass, TypeError)
+        << kAddLowerPass << ": expected pairs [phase, pass], got [" << entry[0].TypeName() << ", "
+        << entry[1].TypeName()
+        << "]; a phase is 0 to 3, and tvm.tir.transform.prim_func_pass makes a pass of a function";
+    if (std::min(*wanted, kLastPhase) == phase) passes->push_back(*pass);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backtrace.h"
+#include "generated_error.h"
 
 namespace tvm {
 namespace runtime {
@@ -99,7 +100,7 @@ const char* TVMGetLastError(void) { return tvm::runtime::ThreadLastError().text.
 
 void TVMAPISetLastError(const char* message) {
   auto& last = tvm::runtime::ThreadLastError();
-  last.text = message == nullptr ? "" : message;
+  last.text = message == nullptr ? "" : tvm::runtime::SpellNumbers(message);
   last.error.reset();
 }
 }

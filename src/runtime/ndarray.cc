@@ -1,3 +1,4 @@
+#include <tvm/runtime/container/shape_tuple.h>
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
@@ -211,8 +212,9 @@ TVM_REGISTER_GLOBAL("runtime.NDArrayEmpty")
     });
 
 TVM_REGISTER_GLOBAL("runtime.TVMArrayAllocWithScope")
-    .set_body_typed([](Array<int64_t> shape, DataType dtype, Device device,
+    .set_body_typed([](ShapeTuple shape, DataType dtype, Device device,
                        Optional<String> mem_scope) {
+      TVM_CHECK(shape.defined(), TypeError) << "TVMArrayAllocWithScope: the shape is None";
       return NDArray::Empty({shape.begin(), shape.end()}, dtype, device, mem_scope);
     });
 

@@ -135,6 +135,7 @@ Target ParseText(const std::string& text) {
         << "\"";
     size_t equals = word.find('=');
     std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
+    bool given = equals != std::string::npos || (i + 1 < words.size() && words[i + 1][0] != '-');
     std::string value;
     if (equals != std::string::npos) {
       value = word.substr(equals + 1);
@@ -149,6 +150,9 @@ Target ParseText(const std::string& text) {
       node->host = Target(String(value));
     } else {
       String option = DeclaredName(node->kind, key);
+      TVM_CHECK(given || node->kind->option_types[option] == "bool", ValueError)
+          << "Target(\"" << text << "\"): option " << option << " needs a value: -" << option
+          << "=...";
       node->attrs.Set(option, ParseValue(node->kind, option, value));
     }
   }

@@ -108,6 +108,13 @@ TVM_REGISTER_TARGET_KIND("c", kDLCPU)
     .add_option("march", "str")
     .add_option("num-cores", "int");
 
+// Boards without an operating system, whose toolchains take C.
+TVM_REGISTER_TARGET_KIND("micro_dev", kDLCPU)
+    .set_default_keys({"micro_dev", "cpu"})
+    .add_option("mcpu", "str")
+    .add_option("march", "str")
+    .add_option("num-cores", "int");
+
 // The options after check_races describe the GPU that is emulated (tvm.target.emulated).
 TVM_REGISTER_TARGET_KIND("stackvm", kDLCPU)
     .set_default_keys({"cpu"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from . import base, libinfo
 from .libinfo import __version__
 from .registry import (
@@ -29,3 +31,10 @@ __all__ = [
     "register_object",
     "remove_global_func",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    from tvm._older_names import moved
+
+    hint = moved(f"{__name__}.{name}")
+    raise AttributeError(hint or f"module {__name__!r} has no attribute {name!r}")

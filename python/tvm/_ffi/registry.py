@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import sys
+import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -22,6 +22,9 @@ __all__ = [
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Prefixes of global functions in older versions.
+_RENAMED_PREFIXES = {"codegen.build_": "target.build.", "codegen._": "target.", "schedule.": "te."}
 
 
 def register_object(type_key: str | type | None = None) -> Any:
@@ -84,7 +87,16 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     ------
     ValueError : there is none (with similar names), unless `allow_missing`, which returns None.
     """
-    return core.get_global_func(name, allow_missing)
+    function = core.get_global_func(name, True)
+    if function is not None or allow_missing:
+        return function
+    for old, new in _RENAMED_PREFIXES.items():
+        if name.startswith(old):
+            raise core.errors["ValueError"](
+                f'there is no global function "{name}"; since TVM 0.7 those of the prefix "{old}" '
+                f'have the prefix "{new}"'
+            )
+    return core.get_global_func(name, False)
 
 
 def list_global_func_names() -> list[str]:
@@ -133,9 +145,14 @@ def _init_api(namespace: str, target_module_name: str | None = None) -> None:
 
     Parameters
     ----------
-    target_module_name : ``__name__`` of the module; ``tvm.<namespace>`` if left out.
+    target_module_name : ``__name__`` of the module, which is imported if it is not yet;
+        ``tvm.<namespace>`` if left out.
+
+    Raises
+    ------
+    ModuleNotFoundError : there is no such module.
     """
-    module = sys.modules[target_module_name or f"tvm.{namespace}"]
+    module = importlib.import_module(target_module_name or f"tvm.{namespace}")
     prefix = namespace.removeprefix("tvm.") + "."
     for name in core.list_global_func_names():
         short = name.removeprefix(prefix)

@@ -7,7 +7,10 @@ from enum import IntEnum
 from tvm.runtime.data_type import DataType
 from tvm.runtime.device import Device
 
-__all__ = ["ArgTypeCode", "DataType", "Device"]
+__all__ = ["ArgTypeCode", "DataType", "Device", "TVMContext"]
+
+# The name of TVM 0.6.
+TVMContext = Device
 
 
 class ArgTypeCode(IntEnum):
@@ -19,6 +22,7 @@ class ArgTypeCode(IntEnum):
     FLOAT = 3
     DLDATATYPE = 4
     DLDEVICE = 5
+    TVM_CONTEXT = 5  # the name of TVM 0.7
     HANDLE = 6
     OBJECT_HANDLE = 7
     DLTENSOR_HANDLE = 8

@@ -50,7 +50,7 @@ class PassContext(Object):
     Raises
     ------
     ValueError : an option no one registered; the message lists those there are.
-    TypeError : an option's value has the wrong type.
+    TypeError : an option's value has the wrong type, or one text stands for a list of names.
     """
 
     def __init__(
@@ -61,6 +61,9 @@ class PassContext(Object):
         instruments: Sequence[PassInstrument] | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
+        for label, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
+            if isinstance(names, str):
+                raise TypeError(f'PassContext: {label} is a list of names; write ["{names}"]')
         self.__init_handle_by_constructor__(
             _ffi_api.PassContext,
             opt_level,

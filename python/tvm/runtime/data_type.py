@@ -8,7 +8,7 @@ import numpy as np
 
 __all__ = ["DataType"]
 
-_PATTERN = re.compile(r"(bool|handle|void|bfloat|float|uint|int)(\d*)(?:x(\d+))?")
+_PATTERN = re.compile(r"(bool|handle|void|bfloat|float|uint|int|custom\[\w+\])(\d*)(?:x(\d+))?")
 _DEFAULT_BITS = {"bool": 1, "handle": 64, "void": 0, "bfloat": 16}
 
 
@@ -17,7 +17,8 @@ class DataType(str):
 
     Attributes
     ----------
-    kind : "int", "uint", "float", "bfloat", "bool", "handle" or "void"
+    kind : "int", "uint", "float", "bfloat", "bool", "handle", "void", or "custom[name]" for a type
+        registered through ``runtime._datatype_register``
     bits : bits of one lane
     lanes : values in one element; 1 for scalars
     """
@@ -48,12 +49,12 @@ class DataType(str):
 
     def with_lanes(self, lanes: int) -> DataType:
         """The type of the same elements with another number of lanes."""
-        scalar = self.split("x", 1)[0]
+        scalar = self.removesuffix(f"x{self.lanes}")
         return DataType(scalar if lanes == 1 else f"{scalar}x{lanes}")
 
     def to_numpy(self) -> np.dtype:
         """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern."""
-        if self.lanes != 1 or self.kind in ("handle", "void"):
+        if self.lanes != 1 or self.kind.startswith(("handle", "void", "custom")):
             raise ValueError(f"DataType: NumPy has no counterpart of {self}")
         return np.dtype("uint16") if self.kind == "bfloat" else np.dtype(str(self))
 

@@ -52,7 +52,10 @@ class Device:
         "llvm": 1,
         "c": 1,
         "stackvm": 1,
+        "micro_dev": 1,
         "test": 1,
+        "gpu": 2,
+        "nvptx": 2,
         "cl": 4,
         "mtl": 8,
     }

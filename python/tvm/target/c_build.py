@@ -74,6 +74,7 @@ def _compiler(request: str, source: str, path: str = "") -> Module | None:
         return load_module(library)
 
 
+@tvm._ffi.register_func("target.build.micro_dev")
 @tvm._ffi.register_func("target.build.c")
 def build(mod: Any, target: Target) -> Module:
     """Print a lowered module as C11; it is compiled when one of its functions is called.
@@ -81,7 +82,7 @@ def build(mod: Any, target: Target) -> Module:
     Parameters
     ----------
     mod : IRModule whose functions have the packed calling convention.
-    target : of kind "c".
+    target : of kind "c" or "micro_dev".
 
     Returns
     -------

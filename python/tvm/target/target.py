@@ -124,6 +124,11 @@ class Target(Object):
         """
         return _ffi_api.TargetCurrent(allow_none)
 
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """Names of all registered target kinds, sorted."""
+        return list_target_kinds()
+
     def with_host(self, host: Any) -> Target:
         """The same target with another host."""
         return Target(self, host)
@@ -160,6 +165,16 @@ class Target(Object):
         return self.get_attr("mcpu", "")
 
     @property
+    def mattr(self) -> list[str]:
+        """Features of the processor that are switched on or off, such as "+avx2"."""
+        return self.get_attr("mattr", [])
+
+    @property
+    def arch(self) -> str:
+        """Architecture of a GPU, such as "sm_80"; empty when not given."""
+        return self.get_attr("arch", "")
+
+    @property
     def num_cores(self) -> int:
         """Cores the generated code may use."""
         return self.get_attr("num-cores", 1)
@@ -178,6 +193,11 @@ class Target(Object):
     def max_num_threads(self) -> int:
         """Threads of one block, 1 on a CPU."""
         return self.get_attr("max_num_threads", 1)
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Bytes of shared memory of one block, 0 on a CPU."""
+        return self.get_attr("max_shared_memory_per_block", 0)
 
     @property
     def thread_warp_size(self) -> int:

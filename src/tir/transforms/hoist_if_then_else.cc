@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "pass_option.h"
 
 namespace tvm {
 namespace tir {
@@ -290,7 +291,7 @@ bool ReadBlockScopeOption(const transform::PassContext& ctx) {
     TVM_CHECK(key == "support_block_scope_hosting" || key == "support_block_scope_hoisting",
               ValueError)
         << "tir.HoistIfThenElse has no option " << key << "; there is support_block_scope_hoisting";
-    enabled = value.cast<bool>();
+    enabled = OptionEntry<bool>("tir.HoistIfThenElse", key, value);
   }
   return enabled;
 }

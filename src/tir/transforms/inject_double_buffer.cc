@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "pass_option.h"
 
 namespace tvm {
 namespace tir {
@@ -297,7 +298,7 @@ Pass InjectDoubleBuffer() {
          ctx->GetConfig<Map<String, Any>>("tir.InjectDoubleBuffer", {})) {
       TVM_CHECK(key == "split_loop", ValueError)
           << "tir.InjectDoubleBuffer has no option " << key << "; there is split_loop";
-      split_loop = value.cast<int>();
+      split_loop = OptionEntry<int>("tir.InjectDoubleBuffer", key, value);
     }
     TVM_CHECK(split_loop == 1 || (split_loop > 0 && split_loop % 2 == 0), ValueError)
         << "tir.InjectDoubleBuffer: split_loop must be 1 or even, got " << split_loop

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "pass_common.h"
+#include "pass_option.h"
 
 namespace tvm {
 namespace tir {
@@ -31,11 +32,12 @@ struct PartitionOptions {
     PartitionOptions options;
     for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.LoopPartition", {})) {
       if (key == "partition_const_loop") {
-        options.partition_const_loop = value.cast<bool>();
+        options.partition_const_loop = OptionEntry<bool>("tir.LoopPartition", key, value);
       } else if (key == "no_unroll_loop_with_extent_one") {
-        options.no_unroll_loop_with_extent_one = value.cast<bool>();
+        options.no_unroll_loop_with_extent_one = OptionEntry<bool>("tir.LoopPartition", key, value);
       } else if (key == "unroll_loop_with_partition_hint_no_interval") {
-        options.unroll_loop_with_partition_hint_no_interval = value.cast<bool>();
+        options.unroll_loop_with_partition_hint_no_interval =
+            OptionEntry<bool>("tir.LoopPartition", key, value);
       } else {
         TVM_FATAL(ValueError) << "tir.LoopPartition has no option " << key
                               << "; there are partition_const_loop, "

@@ -35,19 +35,19 @@ class ArgumentBinder {
     std::string where = Where(param->name_hint, position);
     if (dtype.is_handle()) {
       Assert(Is(code, kTVMOpaqueHandle) || Is(code, kTVMNull) || Is(code, kTVMDLTensor),
-             "TypeError: " + where + ": expected a handle, got type code {}", {code});
+             "TypeError: " + where + ": expected a handle, got <kind {}>", {code});
       Bind(param, Get(DataType::Handle(), args_, position, builtin::kAnyValue));
       return;
     }
     PrimExpr integer = Get(DataType::Int(64), args_, position, builtin::kAnyValue);
     if (dtype.is_int() || dtype.is_uint()) {
       Assert(Is(code, kTVMInt) || Is(code, kTVMBool),
-             "TypeError: " + where + ": expected an integer, got type code {}", {code});
+             "TypeError: " + where + ": expected an integer, got <kind {}>", {code});
       Bind(param, cast(dtype, integer));
       return;
     }
     Assert(Is(code, kTVMFloat) || Is(code, kTVMInt),
-           "TypeError: " + where + ": expected a number, got type code {}", {code});
+           "TypeError: " + where + ": expected a number, got <kind {}>", {code});
     PrimExpr real = Get(DataType::Float(64), args_, position, builtin::kAnyValue);
     Bind(param,
          cast(dtype, if_then_else(Is(code, kTVMFloat), real, cast(DataType::Float(64), integer))));
@@ -56,7 +56,9 @@ class ArgumentBinder {
   void BindBuffer(const Buffer& buffer, int position) {
     std::string where = Where(buffer->name, position);
     PrimExpr code = TypeCode(position);
-    Assert(Is(code, kTVMDLTensor), "TypeError: " + where + ": expected a tensor, got type code {}",
+    Assert(Is(code, kTVMDLTensor),
+           "TypeError: " + where +
+               ": expected a tensor, got <kind {}>; make one with tvm.nd.array or tvm.nd.empty",
            {code});
     Var tensor(buffer->name + ".tensor", DataType::Handle());
     Bind(tensor, Get(DataType::Handle(), args_, position, builtin::kAnyDLTensor));
@@ -137,12 +139,10 @@ class ArgumentBinder {
 
   void CheckDevice(const Var& tensor, const std::string& where) {
     PrimExpr type = Get(DataType::Int(32), tensor, 0, builtin::kArrDeviceType);
-    std::string expected = device_type_ == static_cast<int>(kDLCPU)
-                               ? std::string("the CPU")
-                               : std::string("the target's device");
+    std::string expected = "<device " + std::to_string(device_type_) + ">";
     Assert(type == device_type_,
-           "ValueError: " + where + ": expected memory of " + expected + " (device type " +
-               std::to_string(device_type_) + "), got device type {}",
+           "ValueError: " + where + ": expected memory of the target's device, " + expected +
+               ", got memory of <device {}>; copy it with copyto(tvm.device(\"" + expected + "\"))",
            {type});
     // The number of a processor says nothing; kernels run on the device their arguments are on.
     if (device_type_ == static_cast<int>(kDLCPU)) return;
@@ -161,10 +161,10 @@ class ArgumentBinder {
       same = lanes == 1 && ((code == static_cast<int>(kDLBool) && bits == 8) ||
                             (code == static_cast<int>(kDLUInt) && (bits == 1 || bits == 8)));
     }
-    Assert(same,
-           "TypeError: " + where + ": expected dtype " + dtype.ToString() +
-               ", got code {}, {} bits, {} lanes",
-           {code, bits, lanes});
+    Assert(
+        same,
+        "TypeError: " + where + ": expected dtype " + dtype.ToString() + ", got <dtype {} {} {}>",
+        {code, bits, lanes});
   }
 
   /*! \brief `expected` equals `actual`; a variable without a value yet takes it. */

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "pass_common.h"
+#include "pass_option.h"
 
 namespace tvm {
 namespace tir {
@@ -29,13 +30,13 @@ struct UnrollOptions {
     UnrollOptions options;
     for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>("tir.UnrollLoop", {})) {
       if (key == "auto_max_step") {
-        options.auto_max_step = value.cast<int>();
+        options.auto_max_step = OptionEntry<int>("tir.UnrollLoop", key, value);
       } else if (key == "auto_max_depth") {
-        options.auto_max_depth = value.cast<int>();
+        options.auto_max_depth = OptionEntry<int>("tir.UnrollLoop", key, value);
       } else if (key == "auto_max_extent") {
-        options.auto_max_extent = value.cast<int>();
+        options.auto_max_extent = OptionEntry<int>("tir.UnrollLoop", key, value);
       } else if (key == "explicit_unroll") {
-        options.explicit_unroll = value.cast<bool>();
+        options.explicit_unroll = OptionEntry<bool>("tir.UnrollLoop", key, value);
       } else {
         TVM_FATAL(ValueError) << "tir.UnrollLoop has no option " << key
                               << "; there are auto_max_step, auto_max_depth, auto_max_extent and "

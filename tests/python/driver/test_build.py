@@ -100,6 +100,14 @@ def test_a_schedule_needs_its_arguments():
         tvm.build(doubled()[0])
 
 
+@pytest.mark.parametrize("inputs", [5, "program", None])
+def test_what_is_no_program_is_refused(inputs):
+    with pytest.raises(TypeError, match="build: expected a schedule, a PrimFunc, an IRModule"):
+        tvm.build(inputs)
+    with pytest.raises(TypeError, match="element 0 of the list must be a PrimFunc or an IRModule"):
+        tvm.build([inputs])
+
+
 def test_an_unbound_loop_is_refused_for_a_gpu():
     s, args = doubled(bind=False)
     with pytest.raises(ValueError, match="default_function writes B on the host.*forget to bind"):
@@ -120,7 +128,7 @@ def test_arrays_must_be_on_the_device_of_the_target():
     host, _ = tvm.driver.split_dev_host_funcs(lowered, target)
     double = tvm.target.codegen.build_module(host, "llvm")["double"]
     x = tvm.nd.array(np.zeros(20, "float32"))
-    with pytest.raises(ValueError, match=r"argument 0 \(A\).*device type 2\), got device type 1"):
+    with pytest.raises(ValueError, match=r"argument 0 \(A\).*device, cuda, got memory of cpu"):
         double(x, x)
 
 

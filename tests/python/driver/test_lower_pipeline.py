@@ -206,3 +206,35 @@ def test_lowered_programs_compute_the_same_in_both_modes():
         out = tvm.nd.empty((23,))
         tvm.build(mod, target="llvm")["main"](tvm.nd.array(values), out)
         np.testing.assert_allclose(out.numpy(), values * 2)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"tir.add_lower_pass": [(1, lambda mod: mod)]},
+            r"expected pairs \[phase, pass\], got \[int",
+        ),
+        ({"tir.add_lower_pass": [(-1, tir.transform.Simplify())]}, "a phase is 0 to 3"),
+        (
+            {"tir.UnrollLoop": {"auto_max_step": "x"}},
+            "tir.UnrollLoop: auto_max_step must be of type",
+        ),
+        ({"tir.LoopPartition": {"partition_const_loop": "x"}}, "partition_const_loop must be"),
+        ({"tir.InjectDoubleBuffer": {"split_loop": "x"}}, "split_loop must be of type int"),
+    ],
+)
+def test_an_option_of_a_pass_is_refused_by_name(config, message):
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    with tvm.transform.PassContext(config=config), pytest.raises(TypeError, match=message):
+        tvm.lower(te.create_schedule(B.op), [A, B])
+
+
+def test_lower_takes_its_arguments_in_any_order():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    mod = tvm.lower(simple_mode=True, name="add", args=[A, B], sch=te.create_schedule(B.op))
+    assert "add" in mod
+    assert tvm.driver.build_module.lower is tvm.lower
+    assert tvm.driver.build_module.build is tvm.build

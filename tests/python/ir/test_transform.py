@@ -112,6 +112,15 @@ def test_option_of_the_wrong_type_is_refused():
     assert PassContext(config={name: 1}).config[name] == 1
 
 
+def test_names_of_passes_are_a_list():
+    with pytest.raises(
+        TypeError, match=r'disabled_pass is a list of names; write \["tir.UnrollLoop"\]'
+    ):
+        PassContext(disabled_pass="tir.UnrollLoop")
+    with pytest.raises(TypeError, match="required_pass is a list"):
+        PassContext(required_pass="tir.UnrollLoop")
+
+
 def test_misspelt_option_is_refused_with_the_nearest_name():
     with pytest.raises(ValueError, match='did you mean "tir.disable_vectorize"'):
         PassContext(config={"tir.disable_vectorise": True})

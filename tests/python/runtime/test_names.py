@@ -75,6 +75,8 @@ def test_registry_lists_and_binds_names(echo):
     sys.modules[module.__name__] = module
     tvm._ffi._init_api("test.names", module.__name__)
     assert module.echo(5) == 5
+    with pytest.raises(ModuleNotFoundError, match="test_no_module"):
+        tvm._ffi._init_api("test.names", "test_no_module")
     assert sys.modules["tvm.runtime.profiling"]._ffi_api.AsTable is not None
 
 
@@ -167,6 +169,11 @@ def test_custom_data_types_have_names_and_codes():
     assert get("runtime._datatype_get_type_name")(150) == "test_posit"
     assert get("runtime._datatype_get_type_registered")(150)
     assert not get("runtime._datatype_get_type_registered")(151)
+    dtype = tvm.tir.Var("x", "custom[test_posit]32x4").dtype
+    assert (dtype.kind, dtype.bits, dtype.lanes) == ("custom[test_posit]", 32, 4)
+    assert dtype.with_lanes(1) == "custom[test_posit]32"
+    with pytest.raises(ValueError, match="NumPy has no counterpart"):
+        dtype.with_lanes(1).to_numpy()
     with pytest.raises(ValueError, match="the name or the number is taken"):
         get("runtime._datatype_register")("test_posit", 151)
     with pytest.raises(ValueError, match="must be from 129 to 255"):
@@ -210,6 +217,11 @@ def test_arrays_are_made_in_a_memory_scope_that_exists():
         tvm.nd.empty((2,), mem_scope="shared")
     allocate = tvm.get_global_func("runtime.TVMArrayAllocWithScope")
     assert allocate([4], "float32", tvm.cpu(), None).shape == (4,)
+    assert allocate(ShapeTuple([2, 3]), "int8", tvm.cpu(), "global").shape == (2, 3)
+    with pytest.raises(TypeError, match="the shape is None"):
+        allocate(None, "float32", tvm.cpu(), None)
+    with pytest.raises(TypeError, match="device must be a Device, got str; write tvm.device"):
+        tvm.nd.array(np.ones(3), "cuda")
 
 
 def test_views_copies_and_assignments():
@@ -230,4 +242,5 @@ def test_views_copies_and_assignments():
 
 def test_runtime_enabled_knows_kinds_and_devices():
     assert tvm.runtime.enabled("llvm")
+    assert tvm.runtime.enabled("llvm -mcpu=x86-64")
     assert not tvm.runtime.enabled("no_such_device")

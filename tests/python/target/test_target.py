@@ -7,6 +7,7 @@ import json
 import pytest
 
 import tvm
+from tvm import te
 from tvm.target import Target
 from tvm.target.machine import vector_unit
 
@@ -120,6 +121,8 @@ def test_unknown_kind_is_refused_with_the_known_ones():
         ({"kind": "llvm", "num-cores": [1]}, TypeError, "must be of type int"),
         ("{ kind: llvm }", ValueError, "the JSON text does not parse"),
         (3, TypeError, "expected text, a dict or a Target, got int"),
+        ("llvm -mcpu", ValueError, "option mcpu needs a value: -mcpu=..."),
+        ("llvm -num-cores -mcpu=haswell", ValueError, "option num-cores needs a value"),
         ("llvm -mcpu=nosuchcpu", ValueError, "'nosuchcpu' is not a processor LLVM knows"),
     ],
 )
@@ -151,3 +154,20 @@ def test_a_user_registers_a_kind_and_its_generator():
         tvm.target.register_target_kind("testpu", 12)
     with pytest.raises(ValueError, match='option a has type "list"; the types are'):
         tvm.target.register_target_kind("testpu2", 12, options={"a": "list"})
+
+
+def test_target_tells_its_limits_and_kinds():
+    target = Target("cuda -arch=sm_80")
+    assert target.arch == "sm_80"
+    assert target.max_shared_memory_per_block == 49152
+    assert Target("llvm -mattr=+avx2,-fma").mattr == ["+avx2", "-fma"]
+    assert Target("llvm").max_shared_memory_per_block == 0
+    assert set(Target.list_kinds()) >= {"llvm", "c", "micro_dev", "stackvm", "cuda"}
+
+
+def test_boards_without_an_operating_system_get_c():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] * 2.0, name="B")
+    module = tvm.build(te.create_schedule(B.op), [A, B], target="micro_dev", name="twice")
+    assert module.type_key == "c"
+    assert "twice" in module.get_source()

@@ -55,11 +55,14 @@ def test_arguments_are_bound(built):
 def refusals():
     a, b = arrays()
     yield (a, b), TypeError, "scale: expected 3 arguments, got 2"
-    yield (a, b, 1.5), TypeError, r"argument 2 \(factor\): expected an integer, got type code 3"
-    yield (1, b, 1), TypeError, r"argument 0 \(A\): expected a tensor, got type code 2"
+    yield (a, b, 1.5), TypeError, r"argument 2 \(factor\): expected an integer, got float"
+    yield (1, b, 1), TypeError, r"argument 0 \(A\): expected a tensor, got int; make one"
     yield (arrays(m=9)[0], b, 1), ValueError, r"argument 0 \(A\).shape\[1\]: expected 8, got 9"
     yield (arrays(n=5)[0], b, 1), ValueError, r"argument 1 \(B\).shape\[0\]: expected 5, got 4"
-    yield (arrays(dtype="float64")[0], b, 1), TypeError, "expected dtype float32, got code 2, 64"
+    yield (arrays(dtype="float64")[0], b, 1), TypeError, "expected dtype float32, got float64"
+    yield (arrays(dtype="bool")[0], b, 1), TypeError, "expected dtype float32, got bool"
+    yield ("text", b, 1), TypeError, "expected a tensor, got str"
+    yield (a, b, None), TypeError, "expected an integer, got None"
     flat = tvm.nd.array(np.ones(32, "float32"))
     yield (flat, b, 1), ValueError, r"argument 0 \(A\): expected 2 axes, got 1"
 

@@ -5,8 +5,9 @@
 #ifndef TVM_RUNTIME_CONTAINER_SHAPE_TUPLE_H_
 #define TVM_RUNTIME_CONTAINER_SHAPE_TUPLE_H_
 
-#include <tvm/runtime/any.h>
+#include <tvm/runtime/container/array.h>
 
+#include <optional>
 #include <vector>
 
 namespace tvm {
@@ -25,6 +26,12 @@ class ShapeTuple : public ObjectRef {
   TVM_DEFINE_REF(ShapeTuple, ObjectRef, ShapeTupleObj);
   ShapeTuple(std::vector<int64_t> extents)
       : ObjectRef(make_object<ShapeTupleObj>(std::move(extents))) {}
+  /*! \brief A list of integers counts as a shape where one is expected. */
+  static std::optional<ShapeTuple> FromAny(const Any& value) {
+    auto extents = value.TryCast<Array<int64_t>>();
+    if (!extents) return std::nullopt;
+    return ShapeTuple(std::vector<int64_t>(extents->begin(), extents->end()));
+  }
   size_t size() const { return get()->data.size(); }
   int64_t operator[](size_t i) const { return get()->data.at(i); }
   auto begin() const { return get()->data.begin(); }

@@ -1,0 +1,135 @@
+"""Where names of older TVM versions went: naming one raises an error that says what to use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["MOVED", "moved", "watch_imports"]
+
+_IN_TE = (
+    "compute",
+    "create_schedule",
+    "decl_tensor_intrin",
+    "extern",
+    "hybrid",
+    "placeholder",
+    "reduce_axis",
+    "scan",
+    "schedule",
+    "size_var",
+    "sum",
+    "tag_scope",
+    "tensor",
+    "tensor_intrin",
+    "thread_axis",
+    "var",
+)
+_IN_TIR = (
+    "abs",
+    "all",
+    "any",
+    "call_extern",
+    "call_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceil",
+    "comm_reducer",
+    "const",
+    "cos",
+    "decl_buffer",
+    "div",
+    "erf",
+    "exp",
+    "expr",
+    "floor",
+    "floordiv",
+    "floormod",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "ir_builder",
+    "likely",
+    "log",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "popcount",
+    "power",
+    "round",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "stmt",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+)
+
+# Full name: what does the same today.
+MOVED: Mapping[str, str] = {
+    **{f"tvm.{name}": f"tvm.te.{name}" for name in _IN_TE},
+    **{f"tvm.{name}": f"tvm.tir.{name}" for name in _IN_TIR},
+    "tvm.LoweredFunc": "tvm.tir.PrimFunc",
+    "tvm.TVMContext": "tvm.Device",
+    "tvm.api": "tvm, tvm.te or tvm.tir, by the kind of name",
+    "tvm.build_module": "tvm.driver.build_module",
+    "tvm.codegen": "tvm.target.codegen",
+    "tvm.container": "tvm.ir.container",
+    "tvm.context": "tvm.device",
+    "tvm.convert": "tvm.runtime.convert",
+    "tvm.form_body": "tvm.driver.form_irmodule",
+    "tvm.get_tvm_func": "tvm.get_global_func",
+    "tvm.gpu": "tvm.cuda",
+    "tvm.intrin": "tvm.tir",
+    "tvm.load_json": "tvm.ir.load_json",
+    "tvm.lowered_func": "tvm.tir, whose PrimFunc was LoweredFunc",
+    "tvm.make": "tvm.tir, whose classes construct nodes",
+    "tvm.module": "tvm.runtime, which has Module and load_module",
+    "tvm.ndarray": "tvm.nd or tvm.runtime.ndarray",
+    "tvm.node": "tvm.runtime.object",
+    "tvm.parser": "tvm.relax",
+    "tvm.relay": "tvm.relax, the one graph IR",
+    "tvm.save_json": "tvm.ir.save_json",
+    "tvm.select": "tvm.tir.Select",
+    "tvm._api_internal": "tvm._ffi.get_global_func; _TargetCreate is tvm.target.Target",
+    "tvm._ffi._ctypes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
+    "tvm._ffi._cytpes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
+    "tvm._ffi.function": "tvm._ffi, which has _init_api, register_func and get_global_func",
+    "tvm._ffi.ndarray": "tvm.runtime.ndarray",
+    "tvm._ffi.node": "tvm.runtime.object",
+    "tvm._ffi.object": "tvm.runtime.object",
+}
+
+
+def moved(name: str) -> str | None:
+    """What to tell whoever names the older `name`; None for a name there never was."""
+    target = MOVED.get(name)
+    return None if target is None else f"{name} is a name of an older TVM; use {target}"
+
+
+class _OlderModules(MetaPathFinder):
+    """Finds nothing. It stands last, so it is only asked for modules that do not exist."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        hint = moved(fullname) if fullname.startswith("tvm.") else None
+        if hint is not None:
+            # Without `name`: with it, `from tvm import placeholder` would hide the message.
+            raise ModuleNotFoundError(hint)
+        return None
+
+
+def watch_imports() -> None:
+    """From now on, importing an older module raises an error that says what to import."""
+    if not any(isinstance(finder, _OlderModules) for finder in sys.meta_path):
+        sys.meta_path.append(_OlderModules())
