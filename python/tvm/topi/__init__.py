@@ -1,6 +1,6 @@
 """Operator library: each operator is a function from te tensors to a te tensor."""
 
-from . import generic, image, nn, tag, utils
+from . import cuda, generic, image, nn, tag, utils, x86
 from .broadcast import *
 from .creation import *
 from .indexing import *

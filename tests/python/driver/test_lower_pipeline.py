@@ -169,7 +169,12 @@ def test_old_statement_passes_resolve_or_say_what_to_use():
     assert isinstance(tvm.ir_pass.UnrollLoop(tvm.ir_pass.SkipVectorize(nest), 16), tir.SeqStmt)
     n = tir.Var("n", "int32")
     assert tvm.ir_pass.Simplify(n + 0).same_as(n)
+    assert tvm.ir_pass.CanonicalSimplify(n + 0).same_as(n)
     assert str(tvm.ir_pass.Substitute(n + 1, {n: 2})) == "2 + 1"
+    assert tvm.ir_pass.VerifyCompactBuffer(nest)
+    visited = []
+    tvm.ir_pass.PostOrderVisit(n + 1, visited.append)
+    assert [type(node).__name__ for node in visited] == ["Var", "IntImm", "Add"]
     assert tvm.ir_pass.Equal(n + 1, n + 1)
     with pytest.raises(AttributeError, match="MakePackedAPI"):
         _ = tvm.ir_pass.MakeAPI

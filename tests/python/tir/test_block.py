@@ -148,6 +148,47 @@ def test_a_buffer_moves_to_the_loop_that_needs_it_and_shrinks():
     )
 
 
+def after(pass_, func):
+    func = func.with_attr("global_symbol", "main")
+    return str(pass_(tvm.IRModule({"main": func}))["main"])
+
+
+def test_an_init_becomes_a_test_for_the_first_trip_of_the_reduction():
+    a, total = tir.decl_buffer((8,), name="A"), tir.decl_buffer((1,), name="S")
+    k = tir.IterVar(Range(0, 8), tir.Var("vk", "int32"), tir.IterVar.CommReduce)
+    update = tir.BufferStore(total, total[0] + a[k.var], [0])
+    block = tir.Block([k], [], [], "sum", update, init=tir.BufferStore(total, 0.0, [0]))
+    nest = loop(8, lambda i: tir.BlockRealize([i], True, block))
+    func = tir.PrimFunc([a, total], tir.BlockRealize([], True, tir.Block([], [], [], "r", nest)))
+    text = after(tir.transform.LowerInitBlock(), func)
+    assert "T.init" in str(func)
+    assert "T.init" not in text
+    assert text.index("if vk == 0:") < text.index("S[0] = 0.0") < text.index("S[0] = S[0] + A[vk]")
+    with pytest.raises(ValueError, match="still has an init; run LowerInitBlock before"):
+        after(tir.transform.ConvertBlocksToOpaque(), func)
+    values = floats(8)
+    np.testing.assert_allclose(run(func, values, np.ones(1, "float32")), [values.sum()], rtol=1e-5)
+
+
+def test_an_opaque_block_has_no_variables():
+    text = after(tir.transform.ConvertBlocksToOpaque(), copy_block())
+    assert "T.axis" not in text
+    assert "B[i] = A[i]" in text
+
+
+def test_a_view_is_replaced_by_what_it_views():
+    a, b = tir.decl_buffer((4, 8), name="A"), tir.decl_buffer((8,), name="B")
+    view = tir.decl_buffer((8,), name="V", strides=[tir.Var("s", "int32")])
+    match = tir.MatchBufferRegion(view, tir.BufferRegion(a, [Range(2, 3), Range(0, 8)]))
+    body = loop(8, lambda i: tir.BufferStore(b, view[i], [i]))
+    block = tir.Block([], [], [], "row", body, match_buffers=[match])
+    text = after(
+        tir.transform.LowerMatchBuffer(), tir.PrimFunc([a, b], tir.BlockRealize([], True, block))
+    )
+    assert "match_buffer" not in text
+    assert "B[i] = A[2, i]" in text
+
+
 def test_lowering_a_schedule_runs_no_block_pass():
     A = te.placeholder((8,), name="A")
     B = te.compute((8,), lambda i: A[i] + 1.0, name="B")

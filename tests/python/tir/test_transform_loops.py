@@ -210,6 +210,16 @@ def test_call_with_effects_is_no_no_op():
     assert apply(transform.RemoveNoOp(), func).body.same_as(func.body)
 
 
+def test_assertions_are_dropped():
+    b = tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    store = tir.BufferStore(b, 1.0, [i])
+    checked = tir.For(i, 0, 8, SERIAL, tir.AssertStmt(i < 8, tir.StringImm("too far"), store))
+    func = tir.PrimFunc([b], checked)
+    assert "assert i < 8" in str(func)
+    assert lines(apply(transform.SkipAssert(), func)) == ["for i in range(8):", "    B[i] = 1.0"]
+
+
 def test_empty_branch_is_turned_round():
     b, n = tir.decl_buffer((4,), name="B"), tir.Var("n")
     body = tir.IfThenElse(n < 3, tir.Evaluate(0), tir.BufferStore(b, 1.0, [0]))
