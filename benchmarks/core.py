@@ -79,7 +79,7 @@ def run(threads: int, rounds: int, only: str) -> list[dict[str, Any]]:
         size = "x".join(map(str, case.size))
         print(
             f"{row['name']:<20}{size:<18}{threads:>3}{row['ours_seconds'] * 1e6:>10.1f}"
-            f"{row['theirs_seconds'] * 1e6:>10.1f}{row['ratio']:>7.2f}  {row['tile']:<15}"
+            f"{row['theirs_seconds'] * 1e6:>10.1f}{row['ratio']:>7.2f}  {row['tile']:<22}"
             f"{row['torch_path']}",
             flush=True,
         )

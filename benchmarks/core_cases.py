@@ -10,36 +10,119 @@ Functions = dict[str, Callable[[], Any]]
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A schedule of a kernel: its register tile, and the loop order of a convolution.
+
+    Of an elementwise kernel only the vectors count.
+    """
+
+    rows: int
+    columns: int
+    vectors: int
+    prefetch: int = 0
+    rows_outside: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.rows}x{self.columns}x{self.vectors}"
+        text += f" prefetch {self.prefetch}" if self.prefetch else ""
+        return text + (" rows outside" if self.rows_outside else "")
+
+    def tile(self) -> Any:
+        """The tile as the schedules take it."""
+        from tvm.topi import x86
+
+        return x86.RegisterTile(self.rows, self.columns, self.vectors, self.prefetch)
+
+
+@dataclass(frozen=True)
 class Case:
     """One kernel. What `size` holds is said by the function of its kind.
 
-    A tile is rows, columns, vectors, prefetch distance; of an elementwise kernel only the vectors
-    count. The best of a case's tiles counts.
+    The best of a case's candidates counts; those that need more vector registers than the target
+    has are left out.
     """
 
     name: str
     kind: str
     size: tuple[int, ...]
-    tiles: tuple[tuple[int, int, int, int], ...]
+    candidates: tuple[Candidate, ...]
 
+    def fitting(self, target: Any) -> list[Candidate]:
+        """Candidates that the target's vector registers can hold."""
+        available = target.num_vector_registers
+        return [c for c in self.candidates if c.tile().registers() <= available]
+
+
+_IN_TURN = (Candidate(1, 1, 2), Candidate(1, 1, 4))
 
 CASES = (
-    Case("conv3x3_64_56", "conv", (56, 64, 64, 3, 1), ((3, 2, 2, 0), (2, 3, 2, 0))),
-    Case("conv3x3_128_28", "conv", (28, 128, 128, 3, 1), ((3, 2, 2, 0), (2, 2, 2, 0))),
-    Case("conv3x3_256_14", "conv", (14, 256, 256, 3, 1), ((3, 2, 2, 0), (3, 2, 2, 16))),
-    Case("conv3x3_512_7", "conv", (7, 512, 512, 3, 1), ((1, 4, 2, 16), (2, 3, 2, 32))),
-    Case("conv1x1_256_64_56", "conv", (56, 256, 64, 1, 1), ((3, 2, 2, 0), (2, 2, 2, 0))),
-    Case("conv1x1_512_2048_7", "conv", (7, 512, 2048, 1, 1), ((1, 4, 2, 16), (2, 2, 2, 16))),
-    Case("conv7x7_stem", "conv", (224, 3, 64, 7, 2), ((1, 6, 2, 0), (1, 4, 2, 0))),
-    Case("depthwise_144_56", "depthwise", (56, 144, 1), ((2, 4, 1, 0), (1, 4, 1, 0))),
-    Case("depthwise_144_56", "depthwise", (56, 144, 2), ((1, 4, 1, 0), (1, 2, 1, 0))),
-    Case("matmul_1024", "matmul", (1024, 1024, 1024), ((6, 1, 2, 16), (4, 1, 3, 0))),
-    Case("dense_128_768_3072", "dense", (128, 768, 3072), ((6, 1, 2, 8), (4, 1, 3, 0))),
-    Case("exp", "unary", (1024, 1024), ((1, 1, 2, 0), (1, 1, 4, 0))),
-    Case("tanh", "unary", (1024, 1024), ((1, 1, 2, 0), (1, 1, 4, 0))),
-    Case("gelu", "unary", (1024, 1024), ((1, 1, 2, 0), (1, 1, 4, 0))),
-    Case("softmax", "unary", (1024, 1024), ((1, 1, 2, 0), (1, 1, 4, 0))),
-    Case("add_64mb", "add", (16, 1024, 1024), ((1, 1, 2, 0), (1, 1, 4, 0))),
+    Case(
+        "conv3x3_64_56",
+        "conv",
+        (56, 64, 64, 3, 1),
+        (
+            Candidate(3, 2, 2),
+            Candidate(2, 3, 2),
+            Candidate(2, 3, 2, rows_outside=True),
+            Candidate(2, 7, 2),
+            Candidate(2, 7, 2, rows_outside=True),
+        ),
+    ),
+    Case(
+        "conv3x3_128_28",
+        "conv",
+        (28, 128, 128, 3, 1),
+        (Candidate(3, 2, 2), Candidate(2, 3, 2), Candidate(2, 7, 2)),
+    ),
+    Case(
+        "conv3x3_256_14",
+        "conv",
+        (14, 256, 256, 3, 1),
+        (Candidate(3, 2, 2), Candidate(2, 3, 2, 16), Candidate(2, 7, 2, 16)),
+    ),
+    Case(
+        "conv3x3_512_7",
+        "conv",
+        (7, 512, 512, 3, 1),
+        (Candidate(1, 4, 2, 16), Candidate(2, 3, 2, 16), Candidate(2, 7, 2, 16)),
+    ),
+    Case(
+        "conv1x1_256_64_56",
+        "conv",
+        (56, 256, 64, 1, 1),
+        (Candidate(3, 2, 2), Candidate(2, 2, 2), Candidate(1, 14, 2)),
+    ),
+    Case(
+        "conv1x1_512_2048_7",
+        "conv",
+        (7, 512, 2048, 1, 1),
+        (Candidate(1, 4, 2, 16), Candidate(2, 3, 2, 16), Candidate(2, 7, 2, 16)),
+    ),
+    Case(
+        "conv7x7_stem",
+        "conv",
+        (224, 3, 64, 7, 2),
+        (Candidate(1, 6, 2), Candidate(1, 4, 2), Candidate(1, 7, 2), Candidate(1, 14, 2)),
+    ),
+    Case("depthwise_144_56", "depthwise", (56, 144, 1), (Candidate(2, 4, 1), Candidate(1, 4, 1))),
+    Case("depthwise_144_56", "depthwise", (56, 144, 2), (Candidate(1, 4, 1), Candidate(1, 2, 1))),
+    Case(
+        "matmul_1024",
+        "matmul",
+        (1024, 1024, 1024),
+        (Candidate(6, 1, 2, 16), Candidate(4, 1, 3), Candidate(6, 1, 4), Candidate(8, 1, 3, 8)),
+    ),
+    Case(
+        "dense_128_768_3072",
+        "dense",
+        (128, 768, 3072),
+        (Candidate(6, 1, 2, 8), Candidate(4, 1, 3), Candidate(8, 1, 3), Candidate(8, 1, 3, 8)),
+    ),
+    Case("exp", "unary", (1024, 1024), _IN_TURN),
+    Case("tanh", "unary", (1024, 1024), _IN_TURN),
+    Case("gelu", "unary", (1024, 1024), _IN_TURN),
+    Case("softmax", "unary", (1024, 1024), _IN_TURN),
+    Case("add_64mb", "add", (16, 1024, 1024), _IN_TURN),
 )
 
 
@@ -80,8 +163,8 @@ def convolution(case: Case, target: Any) -> tuple[Functions, Functions]:
     }
 
     ours = {}
-    for numbers in case.tiles:
-        tile = x86.RegisterTile(*numbers)
+    for candidate in case.fitting(target):
+        tile = candidate.tile()
         A = te.placeholder(data.shape, name="A")
         if depthwise:
             packed_weight = np.ascontiguousarray(weight[:, :, 0])
@@ -93,10 +176,12 @@ def convolution(case: Case, target: Any) -> tuple[Functions, Functions]:
             packed_weight = x86.pack_conv2d_weight(weight, block)
             W = te.placeholder(packed_weight.shape, name="W")
             C = x86.conv2d_nhwc_packed(A, W, stride, pad)
-            schedule = x86.schedule_conv2d_nhwc_packed(C, tile, target=target)
+            schedule = x86.schedule_conv2d_nhwc_packed(
+                C, tile, target=target, rows_outside=candidate.rows_outside
+            )
         kernel_function = tvm.build(schedule, [A, W, C], target, name="kernel")["kernel"]
         width = int(C.shape[-1])
-        ours[str(numbers)] = checked(kernel_function, (data, packed_weight), expected, width)
+        ours[str(candidate)] = checked(kernel_function, (data, packed_weight), expected, width)
     return ours, theirs
 
 
@@ -120,8 +205,8 @@ def product(case: Case, target: Any) -> tuple[Functions, Functions]:
     if case.kind == "dense":
         theirs = {"linear": lambda: F.linear(x, transposed)}
     ours = {}
-    for numbers in case.tiles:
-        tile = x86.RegisterTile(*numbers)
+    for candidate in case.fitting(target):
+        tile = candidate.tile()
         block = tile.vectors * target.vector_width // 32
         packed_weight = x86.pack_matmul_weight(weight, block)
         A = te.placeholder(data.shape, name="A")
@@ -130,7 +215,9 @@ def product(case: Case, target: Any) -> tuple[Functions, Functions]:
         schedule = x86.schedule_matmul_packed(C, tile, target=target)
         kernel_function = tvm.build(schedule, [A, W, C], target, name="kernel")["kernel"]
         width = int(C.shape[-1])
-        ours[str(numbers)] = checked(kernel_function, (data, packed_weight), (x @ w).numpy(), width)
+        ours[str(candidate)] = checked(
+            kernel_function, (data, packed_weight), (x @ w).numpy(), width
+        )
     return ours, theirs
 
 
@@ -153,12 +240,14 @@ def unary(case: Case, target: Any) -> tuple[Functions, Functions]:
         "softmax": (topi.nn.softmax, lambda value: torch.softmax(value, -1)),
     }[case.name]
     ours = {}
-    for numbers in case.tiles:
+    for candidate in case.fitting(target):
         A = te.placeholder(data.shape, name="A")
         B = ours_of(A)
         make = x86.schedule_softmax if case.name == "softmax" else x86.schedule_injective
-        kernel = tvm.build(make(B, numbers[2], target), [A, B], target, name="kernel")["kernel"]
-        ours[str(numbers)] = checked(kernel, (data,), theirs_of(x).numpy(), data.shape[-1])
+        kernel = tvm.build(make(B, candidate.vectors, target), [A, B], target, name="kernel")[
+            "kernel"
+        ]
+        ours[str(candidate)] = checked(kernel, (data,), theirs_of(x).numpy(), data.shape[-1])
     return ours, {"eager": lambda: theirs_of(x)}
 
 
@@ -176,12 +265,12 @@ def addition(case: Case, target: Any) -> tuple[Functions, Functions]:
     x, y = torch.tensor(left), torch.tensor(right)
     out = torch.empty_like(x)
     ours = {}
-    for numbers in case.tiles:
+    for candidate in case.fitting(target):
         A, B = (te.placeholder(case.size, name=name) for name in "AB")
         C = topi.add(A, B)
-        schedule = x86.schedule_injective(C, numbers[2], target)
+        schedule = x86.schedule_injective(C, candidate.vectors, target)
         kernel = tvm.build(schedule, [A, B, C], target, name="kernel")["kernel"]
-        ours[str(numbers)] = checked(kernel, (left, right), left + right, case.size[-1])
+        ours[str(candidate)] = checked(kernel, (left, right), left + right, case.size[-1])
     return ours, {"out": lambda: torch.add(x, y, out=out)}
 
 

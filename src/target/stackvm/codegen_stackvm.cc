@@ -248,41 +248,6 @@ void CodeGenStackVM::VisitStmt_(const AttrStmtNode* op) {
   }
 }
 
-void CodeGenStackVM::VisitStmt_(const AssertStmtNode* op) {
-  {
-    Temporaries scope(this);
-    const Slot condition = VisitExpr(op->condition);
-    std::string text;
-    std::vector<int64_t> values;
-    if (const auto* plain = op->message.as<StringImmNode>()) {
-      text = plain->value;
-    } else {
-      const auto* call = op->message.as<CallNode>();
-      ICHECK(call != nullptr && call->op.same_as(builtin::error_text()))
-          << "an assertion's message must be a string or error_text, got " << op->message;
-      text = Downcast<StringImm>(call->args[0])->value;
-      for (size_t i = 1; i < call->args.size(); ++i) {
-        values.push_back(EvalAs(call->args[i], DataType::Int(64)));
-      }
-    }
-    const int list = List(std::move(values));
-    Instr& instr = Emit(Opcode::kAssert, DataType::Bool(), condition);
-    instr.index = StringIndex(text);
-    instr.list = list;
-  }
-  VisitStmt(op->body);
-}
-
-void CodeGenStackVM::VisitStmt_(const SeqStmtNode* op) {
-  for (const Stmt& stmt : op->seq) VisitStmt(stmt);
-}
-
-void CodeGenStackVM::VisitStmt_(const EvaluateNode* op) {
-  if (is_const_number(op->value)) return;
-  Temporaries scope(this);
-  VisitExpr(op->value);
-}
-
 template <typename Then, typename Otherwise>
 void CodeGenStackVM::Branch(Slot condition, Then then, Otherwise otherwise, bool has_otherwise) {
   const DataType flag = DataType::Bool();
@@ -304,6 +269,48 @@ void CodeGenStackVM::Branch(Slot condition, Then then, Otherwise otherwise, bool
     SetTarget(test, Here());
   }
   if (in_kernel()) Emit(Opcode::kEndIf, flag);
+}
+
+void CodeGenStackVM::VisitStmt_(const AssertStmtNode* op) {
+  {
+    Temporaries scope(this);
+    const Slot condition = VisitExpr(op->condition);
+    auto fail = [&](const std::string& text, std::vector<int64_t> values) {
+      const int list = List(std::move(values));
+      Instr& instr = Emit(Opcode::kAssert, DataType::Bool(), condition);
+      instr.index = StringIndex(text);
+      instr.list = list;
+    };
+    if (const auto* plain = op->message.as<StringImmNode>()) {
+      fail(plain->value, {});
+    } else {
+      const auto* call = op->message.as<CallNode>();
+      ICHECK(call != nullptr && call->op.same_as(builtin::error_text()))
+          << "an assertion's message must be a string or error_text, got " << op->message;
+      // What the message tells may be readable only where the condition fails.
+      Branch(
+          condition, [] {},
+          [&] {
+            std::vector<int64_t> values;
+            for (size_t i = 1; i < call->args.size(); ++i) {
+              values.push_back(EvalAs(call->args[i], DataType::Int(64)));
+            }
+            fail(Downcast<StringImm>(call->args[0])->value, std::move(values));
+          },
+          true);
+    }
+  }
+  VisitStmt(op->body);
+}
+
+void CodeGenStackVM::VisitStmt_(const SeqStmtNode* op) {
+  for (const Stmt& stmt : op->seq) VisitStmt(stmt);
+}
+
+void CodeGenStackVM::VisitStmt_(const EvaluateNode* op) {
+  if (is_const_number(op->value)) return;
+  Temporaries scope(this);
+  VisitExpr(op->value);
 }
 
 void CodeGenStackVM::VisitStmt_(const IfThenElseNode* op) {

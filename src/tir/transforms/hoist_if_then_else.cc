@@ -305,8 +305,11 @@ Pass HoistIfThenElse() {
     bool kernels = ReadBlockScopeOption(ctx);
     Launch launch(func->body);
     // A barrier is inserted later, and must not get into a branch that only some threads take.
-    if (!launch.any) return TestHoister().Split(ConditionSimplifier()(func->body));
-    return kernels ? TestHoister(launch.threads)(ConditionSimplifier()(func->body)) : func->body;
+    if (launch.any && !kernels) return func->body;
+    Stmt simple = ConditionSimplifier()(func->body);
+    Stmt hoisted = launch.any ? TestHoister(launch.threads)(simple) : TestHoister().Split(simple);
+    // Where a test is known, what only the other outcome needs is left without use.
+    return hoisted.same_as(func->body) ? hoisted : RemoveNoOps(hoisted);
   });
 }
 

@@ -196,23 +196,50 @@ class ArgumentBinder {
     std::vector<PrimExpr> compact_strides(ndim);
     for (int axis = ndim - 1; axis >= 0; --axis) {
       compact_strides[axis] = compact;
-      compact = compact * Get(wide, shape, axis, builtin::kInt64Element);
+      // The extents of the array are known to match by now; a constant one costs no reading.
+      compact = compact * (is_const_int(buffer->shape[axis])
+                               ? cast(wide, buffer->shape[axis])
+                               : Get(wide, shape, axis, builtin::kInt64Element));
+    }
+    if (buffer->strides.empty()) {
+      CheckCompact(buffer, shape, strides, row_major, compact_strides, where);
+      return;
     }
     for (int axis = 0; axis < ndim; ++axis) {
       // No strides are given for a row-major array; then the pointer must not be followed.
       PrimExpr actual = if_then_else(row_major, compact_strides[axis],
                                      Get(wide, strides, axis, builtin::kInt64Element));
-      std::string what = "ValueError: " + where + ".strides[" + std::to_string(axis) + "]";
-      if (!buffer->strides.empty()) {
-        Match(buffer->strides[axis], actual, what);
-        continue;
-      }
-      // The stride of an axis of one element is never used.
-      PrimExpr extent = Get(wide, shape, axis, builtin::kInt64Element);
-      Assert(actual == compact_strides[axis] || extent == 1,
-             what + ": expected {} of a contiguous array, got {}; make the array contiguous",
-             {compact_strides[axis], actual});
+      Match(buffer->strides[axis], actual,
+            "ValueError: " + where + ".strides[" + std::to_string(axis) + "]");
     }
+  }
+
+  /*! \brief One check of all axes: every branch adds to what each candidate costs to compile. */
+  void CheckCompact(const Buffer& buffer, const Var& shape, const Var& strides,
+                    const PrimExpr& row_major, const std::vector<PrimExpr>& compact_strides,
+                    const std::string& where) {
+    DataType wide = DataType::Int(64);
+    PrimExpr same = const_true();
+    std::string expected, got;
+    Array<PrimExpr> values, actual;
+    for (size_t axis = 0; axis < compact_strides.size(); ++axis) {
+      int index = static_cast<int>(axis);
+      PrimExpr stride = Get(wide, strides, index, builtin::kInt64Element);
+      // The stride of an axis of one element is never used.
+      PrimExpr unused = is_const_int(buffer->shape[axis])
+                            ? make_const(DataType::Bool(), is_one(buffer->shape[axis]))
+                            : Get(wide, shape, index, builtin::kInt64Element) == 1;
+      same = same && (stride == compact_strides[axis] || unused);
+      expected += axis == 0 ? "{}" : ", {}";
+      values.push_back(compact_strides[axis]);
+      actual.push_back(stride);
+    }
+    got = expected;
+    for (const PrimExpr& stride : actual) values.push_back(stride);
+    Assert(if_then_else(row_major, const_true(), same),
+           "ValueError: " + where + ".strides: expected (" + expected +
+               ") of a contiguous array, got (" + got + "); make the array contiguous",
+           values);
   }
 
   void BindData(const Buffer& buffer, const Var& tensor, const std::string& where) {

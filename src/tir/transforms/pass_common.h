@@ -38,6 +38,9 @@ inline transform::Pass BodyPass(const char* name, F rewrite) {
  */
 Stmt RenewBindings(Stmt stmt);
 
+/*! \brief `stmt` without what does nothing: empty loops and branches, unused values and memory. */
+Stmt RemoveNoOps(const Stmt& stmt);
+
 }  // namespace tir
 }  // namespace tvm
 #endif  // TVM_SRC_TIR_TRANSFORMS_PASS_COMMON_H_

@@ -88,12 +88,13 @@ class AssertSkipper final : public StmtMutator {
 
 }  // namespace
 
+Stmt RemoveNoOps(const Stmt& stmt) { return NoOpRemover()(stmt); }
+
 namespace transform {
 
 Pass RemoveNoOp() {
-  return BodyPass("tir.RemoveNoOp", [](const PrimFunc& func, const PassContext&) {
-    return NoOpRemover()(func->body);
-  });
+  return BodyPass("tir.RemoveNoOp",
+                  [](const PrimFunc& func, const PassContext&) { return RemoveNoOps(func->body); });
 }
 
 Pass SkipAssert() {

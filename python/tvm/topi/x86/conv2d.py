@@ -122,6 +122,7 @@ def schedule_conv2d_nhwc_packed(
     tile: RegisterTile,
     output: te.Tensor | None = None,
     target: Target | None = None,
+    rows_outside: bool = False,
 ) -> te.Schedule:
     """Panels of output channels outside, then tiles of pixels, the reduction innermost.
 
@@ -130,6 +131,8 @@ def schedule_conv2d_nhwc_packed(
     conv : result of :func:`conv2d_nhwc_packed`.
     output : elementwise function of `conv` to compute while results are in registers.
     target : by default the current one, else "llvm".
+    rows_outside : tiles of rows outside the panels instead, each padding the rows it reads. Good
+        where all weights fit into a second-level cache and the image does not.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
@@ -137,19 +140,23 @@ def schedule_conv2d_nhwc_packed(
     output = conv if output is None else output
     s = te.create_schedule(output.op)
     padded, weight = conv.op.input_tensors
-    if isinstance(padded.op, te.ComputeOp):
-        n, y, x, c = padded.op.axis
-        s[padded].parallel(s[padded].fuse(n, y))
-        _, c = s[padded].split(c, factor=lanes)
-        s[padded].vectorize(c)
     local = s.cache_write(conv, "local") if output is conv else conv
     n, y, x, c = output.op.axis
     panel, c = s[output].split(c, factor=lanes * tile.vectors)
     y, y_in = s[output].split(y, factor=tile.rows)
     x, x_in = s[output].split(x, factor=tile.columns)
     vector, lane = s[output].split(c, factor=lanes)
-    s[output].reorder(n, panel, y, x, y_in, x_in, vector, lane)
-    s[output].parallel(s[output].fuse(n, panel, y))
+    outside = (n, y, panel) if rows_outside else (n, panel, y)
+    s[output].reorder(*outside, x, y_in, x_in, vector, lane)
+    chunk = s[output].fuse(*(outside[:2] if rows_outside else outside))
+    s[output].parallel(chunk)
+    if isinstance(padded.op, te.ComputeOp):
+        if rows_outside:
+            s[padded].compute_at(s[output], chunk)
+        else:
+            s[padded].parallel(s[padded].fuse(*padded.op.axis[:2]))
+        _, channels = s[padded].split(padded.op.axis[3], factor=lanes)
+        s[padded].vectorize(channels)
     for loop in (y_in, x_in, vector):
         s[output].unroll(loop)
     s[output].vectorize(lane)

@@ -1,0 +1,114 @@
+"""Hand-written CPU schedules with register tiles: right for any shape, tile and loop order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm
+from tvm import te, topi
+from tvm.topi import x86
+
+TARGET = tvm.target.Target("llvm")
+LANES = TARGET.vector_width // 32
+TILES = st.builds(
+    x86.RegisterTile, st.integers(1, 3), st.integers(1, 4), st.just(1), st.sampled_from([0, 2])
+)
+
+
+def run(schedule, tensors, arrays):
+    function = tvm.build(schedule, tensors, TARGET, name="f")["f"]
+    result = tvm.nd.empty(tuple(int(size) for size in tensors[-1].shape), "float32")
+    function(*(tvm.nd.array(array) for array in arrays), result)
+    return result.numpy()
+
+
+def random(rng, *shape):
+    return rng.standard_normal(shape).astype("float32")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    height=st.integers(3, 9),
+    width=st.integers(3, 9),
+    channels=st.sampled_from([3, 16, 20]),
+    filters=st.sampled_from([LANES, 2 * LANES, LANES + 3]),
+    stride=st.sampled_from([1, 2]),
+    padding=st.sampled_from([0, 1]),
+    tile=TILES,
+    rows_outside=st.booleans(),
+    relu=st.booleans(),
+)
+def test_convolution_matches_torch_for_any_tile_and_order(
+    height, width, channels, filters, stride, padding, tile, rows_outside, relu
+):
+    rng = np.random.default_rng(0)
+    data, weight = random(rng, 2, height, width, channels), random(rng, 3, 3, channels, filters)
+    packed = x86.pack_conv2d_weight(weight, tile.vectors * LANES)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(packed.shape, name="W")
+    C = x86.conv2d_nhwc_packed(A, W, stride, padding)
+    output = topi.nn.relu(C) if relu else None
+    schedule = x86.schedule_conv2d_nhwc_packed(C, tile, output, TARGET, rows_outside)
+    got = run(schedule, [A, W, C if output is None else output], [data, packed])[..., :filters]
+    expected = F.conv2d(
+        torch.tensor(data).permute(0, 3, 1, 2),
+        torch.tensor(weight).permute(3, 2, 0, 1),
+        stride=stride,
+        padding=padding,
+    )
+    expected = (expected.relu() if relu else expected).permute(0, 2, 3, 1).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    height=st.integers(3, 9),
+    width=st.integers(3, 9),
+    channels=st.sampled_from([LANES, 3 * LANES]),
+    stride=st.sampled_from([1, 2]),
+    tile=TILES,
+)
+def test_depthwise_convolution_matches_torch_for_any_tile(height, width, channels, stride, tile):
+    rng = np.random.default_rng(0)
+    data, weight = random(rng, 1, height, width, channels), random(rng, 3, 3, channels)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(weight.shape, name="W")
+    C = x86.depthwise_conv2d_nhwc_packed(A, W, stride, 1)
+    schedule = x86.schedule_depthwise_conv2d_nhwc_packed(C, tile, target=TARGET)
+    got = run(schedule, [A, W, C], [data, weight])
+    expected = F.conv2d(
+        torch.tensor(data).permute(0, 3, 1, 2),
+        torch.tensor(weight).permute(2, 0, 1)[:, None],
+        stride=stride,
+        padding=1,
+        groups=channels,
+    )
+    np.testing.assert_allclose(got, expected.permute(0, 2, 3, 1).numpy(), rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.integers(1, 9),
+    depth=st.integers(1, 20),
+    columns=st.integers(1, 3 * LANES),
+    height=st.integers(1, 6),
+    vectors=st.sampled_from([1, 2]),
+    prefetch=st.sampled_from([0, 4]),
+)
+def test_matrix_product_matches_numpy_for_any_tile(rows, depth, columns, height, vectors, prefetch):
+    rng = np.random.default_rng(0)
+    data, weight = random(rng, rows, depth), random(rng, depth, columns)
+    packed = x86.pack_matmul_weight(weight, vectors * LANES)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(packed.shape, name="W")
+    C = x86.matmul_packed(A, W)
+    tile = x86.RegisterTile(height, 1, vectors, prefetch)
+    got = run(x86.schedule_matmul_packed(C, tile, target=TARGET), [A, W, C], [data, packed])
+    np.testing.assert_allclose(got[:, :columns], data @ weight, rtol=1e-4, atol=1e-4)
+
+
+def test_a_tile_that_would_spill_is_refused():
+    with pytest.raises(ValueError, match="vector registers"):
+        x86.RegisterTile(64, 1, 2).check(TARGET)
