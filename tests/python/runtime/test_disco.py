@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -567,6 +568,18 @@ def test_a_killed_process_does_not_keep_others_waiting(processes):
     processes.allreduce(ref, ref)
     os.kill(processes.process_ids[0], signal.SIGKILL)
     assert_over(processes, "ended by signal SIGKILL")
+
+
+def test_shutdown_does_not_repeat_what_a_call_said(processes):
+    ref = processes.empty((1,), "float32")
+    processes.get_global_func("test.disco.sleep_on")(1)
+    processes.allreduce(ref, ref)
+    os.kill(processes.process_ids[0], signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="the session is over: worker 1 is gone"):
+        while True:
+            processes.empty((1,), "float32")
+            time.sleep(0.01)
+    processes.shutdown()
 
 
 def test_a_process_killed_while_idle_is_noticed(processes):

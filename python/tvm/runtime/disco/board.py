@@ -39,26 +39,33 @@ class Board:
         with self._lock:
             if self._closed:
                 raise error.RuntimeError("the session was shut down; start another one")
-        loss = self.take_loss()
-        if loss:
-            raise error.RuntimeError(f"the session is over: {loss}; start another one")
+            if self._loss:
+                self._loss_was_raised = True
+                text = f"the session is over: {self._loss}; start another one"
+                raise error.RuntimeError(text) from self._first_exception()
 
     def close(self) -> None:
         """Take no more commands, because the user wants it so."""
         with self._lock:
             self._closed = True
 
-    def take_loss(self, again: bool = True) -> str:
-        """Which worker ended by itself and why, for an exception; empty if none did.
-
-        Parameters
-        ----------
-        again : also if it was taken before.
-        """
+    def check_end(self) -> None:
+        """Raise, after the workers ended, what has not been raised before."""
         with self._lock:
-            loss = "" if self._loss_was_raised and not again else self._loss
-            self._loss_was_raised = bool(self._loss)
-            return loss
+            if self._loss and not self._loss_was_raised:
+                self._loss_was_raised = True
+                text = f"the session ended early: {self._loss}"
+                raise error.RuntimeError(text) from self._first_exception()
+            # Failures that came with a loss were shown as its cause.
+            first = None if self._loss else self._first_exception()
+            self._failures.clear()
+        if first is not None:
+            raise first
+
+    def loss(self) -> str:
+        """Which worker ended by itself and why, for a message; empty if none did."""
+        with self._lock:
+            return self._loss
 
     def expect(self, worker: int, number: int) -> Future[Any]:
         """The reply of a worker to a command that is about to be sent."""
@@ -94,15 +101,20 @@ class Board:
                     future.set_result(None)
         self.meeting.lose(worker, reason)
 
-    def take_failure(self, number: int) -> Failure | None:
-        """The failure of the earliest command, if there is any.
+    def take_failure(self, number: int) -> Exception | None:
+        """The exception of the earliest command that failed, if any did.
 
         Failures of commands before `number` are not kept any longer, nor those still to come.
         """
         with self._lock:
-            if not self._failures:
-                return None
-            self._settled = number
-            first = min(self._failures, key=lambda failure: failure.command)
-            self._failures.clear()
+            first = self._first_exception()
+            if first is not None:
+                self._settled = number
+                self._failures.clear()
             return first
+
+    def _first_exception(self) -> Exception | None:
+        if not self._failures:
+            return None
+        # Of one command, the failure that was reported first, since others may follow from it.
+        return min(self._failures, key=lambda failure: failure.command).exception()

@@ -40,7 +40,9 @@ class Session:
     An exception in a worker makes it skip what follows, and is raised by the next method here that
     waits: `sync_worker_0`, `DRef.debug_get_from_remote`, `DRef.debug_copy_from` or `shutdown`. It
     has the type and message of the original and names the worker. After that the session can be
-    used again; values that were not computed are missed where they are used.
+    used again: what was to be made by a skipped call is missed where it is used, and arrays that it
+    was to fill are as they were. Several threads may use a session; then the one that waits first
+    gets the exception.
 
     Arguments may be numbers, texts, bytes, types, devices, shapes, arrays, `DRef`, None, and lists
     and dictionaries of these. Arrays are copied: each worker gets its own.
@@ -252,13 +254,7 @@ class Session:
                 channel.send(Command(self._number + 1, "stop"))
         for channel in self._channels:
             channel.wait()
-        failure = self._board.take_failure(self._number + 1)
-        loss = self._board.take_loss(again=False)
-        if loss:
-            cause = None if failure is None else failure.exception()
-            raise error.RuntimeError(f"the session ended early: {loss}") from cause
-        if failure is not None:
-            raise failure.exception()
+        self._board.check_end()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.num_workers})"
@@ -370,17 +366,13 @@ class Session:
     def _raise_failure(self) -> None:
         """Raise what the workers reported, and let them go on."""
         with self._lock:
+            self._board.check()
             failure = self._board.take_failure(self._number)
             if failure is not None:
                 self._number += 1
                 self._send(Command(self._number, "resume"))
-        raised = None if failure is None else failure.exception()
-        try:
-            self._board.check()
-        except error.RuntimeError as over:
-            raise over from raised
-        if raised is not None:
-            raise raised
+        if failure is not None:
+            raise failure
 
 
 class ThreadedSession(Session):
@@ -453,7 +445,7 @@ class ProcessSession(Session):
             except error.RuntimeError as raised:
                 raise error.RuntimeError(
                     f'ProcessSession: entry point "{entrypoint}" does not start: '
-                    f"{self._board.take_loss()}; its standard error may say more"
+                    f"{self._board.loss()}; its standard error may say more"
                 ) from raised
 
 
