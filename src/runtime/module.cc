@@ -40,6 +40,9 @@ PackedFunc Module::GetFunction(const String& name, bool query_imports) const {
   return found;
 }
 
+// A function "runtime.module.loadfile_<format>" reads files of that format.
+constexpr std::string_view kLoaderPrefix = "runtime.module.loadfile_";
+
 Module Module::LoadFromFile(const String& path, const String& format) {
   std::string kind = format;
   if (kind.empty()) {
@@ -48,9 +51,16 @@ Module Module::LoadFromFile(const String& path, const String& format) {
         << "load_module: \"" << path << "\" has no extension; pass the format";
     kind = path.str().substr(dot + 1);
   }
-  const PackedFunc* loader = Registry::Get("runtime.module.loadfile_" + kind);
-  TVM_CHECK(loader != nullptr, ValueError)
-      << "load_module: no loader for the format \"" << kind << "\" of \"" << path << '"';
+  const PackedFunc* loader = Registry::Get(std::string(kLoaderPrefix) + kind);
+  if (loader == nullptr) {
+    std::string known;
+    for (const std::string& name : Registry::ListNames()) {
+      if (name.rfind(kLoaderPrefix, 0) != 0) continue;
+      known += (known.empty() ? "" : ", ") + name.substr(kLoaderPrefix.size());
+    }
+    TVM_FATAL(ValueError) << "load_module: no loader for the format \"" << kind << "\" of \""
+                          << path << "\"; there are loaders for " << known;
+  }
   return (*loader)(path, kind).cast<Module>();
 }
 

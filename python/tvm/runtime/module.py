@@ -201,7 +201,7 @@ class Module(Object):
 
         Parameters
         ----------
-        file_name : ends in ".so".
+        file_name : ends in ".so", or in what `fcompile` writes.
         fcompile : called as ``fcompile(file_name, files, **kwargs)`` instead of the system's C
             compiler, for instance to link for another machine.
         addons : C sources and objects to compile and link into the library.
@@ -211,9 +211,15 @@ class Module(Object):
 
         Raises
         ------
-        ValueError : a module cannot be saved; the message names its kind.
+        ValueError : a module cannot be saved (the message names its kind), or `file_name` is not
+            that of a shared library.
         RuntimeError : no linker was found, or it failed (with its output).
         """
+        if fcompile is None and Path(file_name).suffix not in (".so", ".dylib", ".dll"):
+            raise ValueError(
+                f'export_library: "{file_name}" must end in ".so"; to write something else than a '
+                "shared library, pass a function as fcompile"
+            )
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(workspace_dir or temporary)
             folder.mkdir(parents=True, exist_ok=True)
@@ -273,8 +279,12 @@ class Module(Object):
         Raises
         ------
         RuntimeError : the device is not available. ValueError : a number is out of range, or there
-            is no function `f_preproc`.
+            is no function `f_preproc`. TypeError : `dev` is no Device.
         """
+        if not isinstance(dev, Device):
+            raise TypeError(
+                f"time_evaluator: dev must be a Device such as tvm.cpu(), got {type(dev).__name__}"
+            )
         if not dev.exist:
             raise error.RuntimeError(f"time_evaluator: device {dev} is not available here")
         preprocess = _preprocess_function(f_preproc)

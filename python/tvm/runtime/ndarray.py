@@ -41,7 +41,8 @@ mtl = metal
 class NDArray(Object):
     """An n-dimensional array. Its memory is its own, a view of another's, or a DLPack producer's.
 
-    ``numpy()`` copies. ``torch.from_dlpack(array)`` and ``numpy.from_dlpack(array)`` share memory.
+    ``numpy()`` and ``numpy.asarray(array)`` copy. ``torch.from_dlpack(array)`` and
+    ``numpy.from_dlpack(array)`` share memory.
     """
 
     __slots__ = ()
@@ -88,6 +89,12 @@ class NDArray(Object):
         return out
 
     asnumpy = numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for ``numpy.asarray`` and functions of NumPy."""
+        if copy is False:
+            raise ValueError("NDArray: NumPy gets a copy; numpy.from_dlpack shares the memory")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def copyfrom(self, source: Any) -> NDArray:
         """Overwrite the elements with those of an array of the same shape.

@@ -103,10 +103,22 @@ def test_unknown_function_is_named(library):
 def test_bad_files_are_refused(tmp_path):
     with pytest.raises(RuntimeError, match="missing.so"):
         tvm.runtime.load_module(tmp_path / "missing.so")
-    with pytest.raises(ValueError, match='no loader for the format "txt"'):
+    with pytest.raises(ValueError, match='format "txt".*there are loaders for .*so, stackvm'):
         tvm.runtime.load_module(tmp_path / "a.txt")
     with pytest.raises(ValueError, match="has no extension"):
         tvm.runtime.load_module("noextension")
+
+
+def test_a_device_is_no_name(library):
+    module = tvm.runtime.load_module(library)
+    with pytest.raises(TypeError, match="dev must be a Device such as tvm.cpu.., got str"):
+        module.time_evaluator("scale", "cpu")
+
+
+def test_a_library_has_the_name_of_one(library):
+    module = tvm.runtime.load_module(library)
+    with pytest.raises(ValueError, match=r'"lib.tar" must end in ".so"'):
+        module.export_library("lib.tar")
 
 
 def test_time_evaluator_returns_one_mean_for_each_repeat(library):

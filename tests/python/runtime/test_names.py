@@ -211,6 +211,15 @@ def test_arrays_share_memory_with_torch_and_numpy():
     np.testing.assert_array_equal(torch.utils.dlpack.from_dlpack(array.__dlpack__()), array.numpy())
 
 
+def test_functions_of_numpy_take_arrays():
+    array = tvm.nd.array(np.arange(4, dtype="float32"))
+    assert np.asarray(array).dtype == np.float32
+    assert np.asarray(array, dtype="int64").tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(array, [0, 1, 2, 3])
+    with pytest.raises(ValueError, match="from_dlpack shares the memory"):
+        array.__array__(copy=False)
+
+
 def test_arrays_are_made_in_a_memory_scope_that_exists():
     assert tvm.nd.empty((2, 3), "int8", tvm.cpu(), "global").shape == (2, 3)
     with pytest.raises(ValueError, match='memory scope "shared" is not available on cpu'):
