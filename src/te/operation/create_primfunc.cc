@@ -180,6 +180,15 @@ class PrimFuncCreator {
   }
 
   void AddExtern(const Operation& op, const ExternOpNode* external) {
+    for (const Array<Buffer>& buffers :
+         {external->input_placeholders, external->output_placeholders}) {
+      for (const Buffer& buffer : buffers) {
+        TVM_CHECK(!DescribesLayout(buffer), ValueError)
+            << "create_prim_func: buffer " << buffer->name << " of extern " << op->name
+            << " declares strides or an offset, and tensors of a function are without gaps; "
+               "declare the buffer without";
+      }
+    }
     Array<tir::BufferRegion> reads, writes;
     for (const Tensor& input : external->inputs) {
       reads.push_back(tir::BufferRegion::FullRegion(buffers_.at(input)));

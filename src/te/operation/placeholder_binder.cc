@@ -5,11 +5,13 @@
 #include "placeholder_binder.h"
 
 #include <tvm/arith/int_set.h>
+#include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tvm {
@@ -60,13 +62,34 @@ Stmt BindPlaceholders(const Operation& op, const TensorMap<Buffer>& buffers,
                       const Array<Tensor>& inputs, const Array<Buffer>& input_placeholders,
                       const Array<Buffer>& output_placeholders, const Stmt& body) {
   PlaceholderBinder binder;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    binder.Bind(input_placeholders[i], buffers.at(inputs[i]));
-  }
+  std::vector<std::pair<Buffer, Buffer>> described;
+  auto bind = [&](const Buffer& placeholder, const Buffer& actual) {
+    if (DescribesLayout(placeholder)) {
+      described.emplace_back(placeholder, actual);
+    } else {
+      binder.Bind(placeholder, actual);
+    }
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) bind(input_placeholders[i], buffers.at(inputs[i]));
   for (size_t i = 0; i < output_placeholders.size(); ++i) {
-    binder.Bind(output_placeholders[i], buffers.at(op.output(static_cast<int>(i))));
+    bind(output_placeholders[i], buffers.at(op.output(static_cast<int>(i))));
   }
-  return binder(body);
+  Stmt bound = binder(body);
+  for (const auto& [placeholder, actual] : described) {
+    // How the tensor is laid out is known once it is flat; the whole of it is meant.
+    Array<PrimExpr> corners;
+    for (const PrimExpr& extent : actual->shape) {
+      corners.push_back(tir::make_zero(extent.dtype()));
+      corners.push_back(extent);
+    }
+    bound = tir::AttrStmt(Array<ObjectRef>{placeholder, actual}, tir::attr::buffer_bind_scope,
+                          tir::Call(DataType::Handle(), tir::builtin::tvm_tuple(), corners), bound);
+  }
+  return bound;
+}
+
+bool DescribesLayout(const Buffer& placeholder) {
+  return !placeholder->strides.empty() || !tir::is_zero(placeholder->elem_offset);
 }
 
 void RequestWhole(const Array<Tensor>& inputs, TensorMap<TensorDom>* out) {

@@ -213,3 +213,40 @@ def test_elements_of_a_padded_tensor_may_be_read():
     x, out = np.arange(20, dtype="float32").reshape(4, 5), tvm.nd.empty((4, 5))
     tvm.build(s, [A, C])(tvm.nd.array(x), out)
     np.testing.assert_array_equal(out.numpy(), (x + 1) * 2)
+
+
+@pytest.mark.parametrize("factor", [None, 8])
+def test_a_buffer_with_strides_of_its_own_learns_those_of_its_tensor(factor):
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] + 1.0, name="B")
+    view = tir.decl_buffer((4, 5), name="view", strides=[te.var("stride"), 1])
+
+    def body(ins, outs):
+        ib = tir.ir_builder.create()
+        result = ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 4) as i, ib.for_range(0, 5) as j:
+            result[i, j] = ins[0][i, j] + ins[0].strides[0].astype("float32")
+        ib.emit(tir.call_extern("int32", "use", ins[0].data, ins[0].strides[0]))
+        return ib.get()
+
+    C = te.extern((4, 5), [B], body, name="C", in_buffers=[view])
+    s = te.create_schedule(C.op)
+    if factor:
+        s[B].storage_align(B.op.axis[0], factor, 0)
+    stride = factor or 5
+    assert f'T.call_extern("int32", "use", B, {stride})' in str(tvm.lower(s, [A, C]))
+    with pytest.raises(ValueError, match="buffer view of extern C declares strides or an offset"):
+        te.create_prim_func([A, C])
+
+
+def test_strides_that_the_tensor_does_not_have_are_refused():
+    A = te.placeholder((4, 5), name="A")
+    view = tir.decl_buffer((4, 5), name="view", strides=[6, 1])
+    C = te.extern(
+        (4, 5),
+        [A],
+        lambda ins, outs: tir.call_extern("int32", "use", ins[0].data),
+        in_buffers=[view],
+    )
+    with pytest.raises(ScheduleError, match="declares stride 6, the region has 5"):
+        tvm.lower(te.create_schedule(C.op), [A, C])
