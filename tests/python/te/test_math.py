@@ -14,6 +14,7 @@ UNARY = {
     "atanh": np.arctanh,
     "cos": np.cos,
     "cosh": np.cosh,
+    "exp2": np.exp2,
     "log10": np.log10,
     "log2": np.log2,
     "nearbyint": np.rint,
@@ -37,7 +38,7 @@ def run(shape, dtype, body, *arrays, target="llvm"):
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_equal_numpy(name, target):
     x = np.linspace(0.1, 0.9, 9).astype("float32") + (1 if name == "acosh" else 0)
-    found = run(x.shape, "float32", getattr(te, name), x, target=target)
+    found = run(x.shape, "float32", getattr(tir, name), x, target=target)
     np.testing.assert_allclose(found, UNARY[name](x), rtol=1e-5)
 
 
@@ -82,8 +83,23 @@ def test_reducers_combine_plain_values_too():
     assert te.max(2, 5, 3, 4).value == 5
 
 
+def test_index_division_rounds_down():
+    x = np.array([-7, -1, 0, 5], "int32")
+    np.testing.assert_array_equal(run((4,), "int32", lambda v: te.indexdiv(v, 4), x), x // 4)
+    np.testing.assert_array_equal(run((4,), "int32", lambda v: te.indexmod(v, 4), x), x % 4)
+
+
+def test_an_intrinsic_of_llvm_is_called_by_name():
+    x = np.array([1.0, -2.0], "float32")
+    found = run(
+        (2,), "float32", lambda v: tir.call_llvm_pure_intrin("float32", "llvm.fabs.f32", v), x
+    )
+    np.testing.assert_array_equal(found, np.abs(x))
+
+
 def test_address_of_takes_an_element():
     B = tir.decl_buffer((4,), name="B")
     assert str(tir.address_of(B[1])) == "T.address_of(B[1])"
     with pytest.raises(TypeError, match="expected a BufferLoad"):
         tir.address_of(B)
+    assert str(tir.isnullptr(B.data)) == "T.isnullptr(B)"

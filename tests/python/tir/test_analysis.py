@@ -107,3 +107,38 @@ def test_flops_of_a_branch_are_those_of_its_longer_side():
     assert analysis.estimate_tir_flops(tir.For(i, 0, 8, 0, branch)) == 16
     with pytest.raises(ValueError, match="loop i has the unbounded extent n"):
         analysis.estimate_tir_flops(tir.For(i, 0, tir.Var("n"), 0, branch))
+
+
+def test_the_place_of_all_accesses_of_a_buffer():
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda p, q: A[p, q] + 1.0, name="B")
+    C = te.compute((4, 5), lambda i, j: B[i, j] * B[i, 0], name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_at(s[C], C.op.axis[0])
+    func = tvm.driver.form_irmodule(s, [A, C])["main"]
+    places = {
+        buffer.name: place for buffer, place in analysis.detect_buffer_access_lca(func).items()
+    }
+    loops = {}
+    tir.stmt_functor.post_order_visit(
+        func, lambda n: loops.update({n.loop_var.name: n}) if isinstance(n, tir.For) else None
+    )
+    assert {name: place.loop_var.name for name, place in places.items()} == {
+        "A": "q",
+        "B": "i",
+        "C": "j",
+    }
+    assert places["B"].same_as(loops["i"])
+
+
+def test_a_pointer_that_is_passed_on_is_an_access():
+    a = tir.decl_buffer((8,), name="a")
+    i = tir.Var("i")
+    read = tir.For(i, 0, 8, 0, tir.Evaluate(a[i]))
+    passed = tir.Evaluate(tir.call_extern("int32", "use", a.data))
+    assert analysis.detect_buffer_access_lca(tir.PrimFunc([a], read))[a].same_as(read)
+    both = tir.PrimFunc([a], tir.SeqStmt([read, passed]))
+    assert analysis.detect_buffer_access_lca(both)[a] is None
+    blocks = te.create_prim_func(list(matmul()))
+    [place] = {p for b, p in analysis.detect_buffer_access_lca(blocks).items() if b.name == "C"}
+    assert place.name_hint == "C"

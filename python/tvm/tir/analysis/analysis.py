@@ -21,6 +21,7 @@ __all__ = [
     "CallEffectKind",
     "calculate_workspace_bytes",
     "count_nodes",
+    "detect_buffer_access_lca",
     "estimate_tir_flops",
     "expr_deep_equal",
     "get_block_access_region",
@@ -61,6 +62,14 @@ def undefined_vars(node: Any, defs: Sequence[Var] = ()) -> list[Var]:
 def count_nodes(node: Any) -> int:
     """Number of expression and statement nodes, shared ones counted at each use."""
     return _ffi_api.count_nodes(node)
+
+
+def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
+    """The innermost loop or block around all accesses of each buffer that `func` accesses.
+
+    None stands for the function itself. A pointer to a buffer that is passed on is an access.
+    """
+    return dict(_ffi_api.detect_buffer_access_lca(func).items())
 
 
 def get_block_access_region(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
