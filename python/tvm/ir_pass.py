@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm import tir
+from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir import IRModule, PrimExpr, structural_equal
 from tvm.ir.transform import Pass, PassContext
@@ -25,6 +25,7 @@ __all__ = [
     "LoopPartition",
     "PostOrderVisit",
     "RemoveNoOp",
+    "RewriteForTensorCore",
     "RewriteUnsafeSelect",
     "Simplify",
     "SkipVectorize",
@@ -49,8 +50,6 @@ _HINTS = {
     "BindDeviceType": "tvm.build with a target",
     "CombineContextCall": "tvm.build, whose host code needs no such pass",
     "DecorateDeviceScope": "tvm.build with a target",
-    "RewriteForTensorCore": "the pragma tensor_core with tvm.driver."
-    "schedule_postproc_rewrite_for_tensor_core",
     "ConvertSSA": "nothing: every pass keeps bindings unique",
     "Inline": "te.Schedule's compute_inline",
     "LiftAttrScope": "nothing: no pass needs lifted attributes",
@@ -167,6 +166,11 @@ def RewriteUnsafeSelect(stmt: tir.Stmt) -> tir.Stmt:
 def HoistIfThenElse(stmt: tir.Stmt) -> tir.Stmt:
     """Tests outside of the loops that do not change them."""
     return _on_statement(stmt, tir.transform.HoistIfThenElse())
+
+
+def RewriteForTensorCore(stmt: tir.Stmt, schedule: te.Schedule, binds: Any = None) -> tir.Stmt:
+    """Products marked ``tensor_core``: :func:`tvm.te.SchedulePostProcRewriteForTensorCore`."""
+    return te.SchedulePostProcRewriteForTensorCore(stmt, schedule, binds)
 
 
 def InstrumentBoundCheckers(stmt: tir.Stmt) -> tir.Stmt:

@@ -53,6 +53,17 @@ int VectorBits() {
   return static_cast<int>(target->GetInt("vector_width", gpu ? kThreadBits : kDefaultBits));
 }
 
+/*! \brief Raises if the current target has warps of another size than fragments need. */
+void CheckWarpSize() {
+  constexpr int kWarp = 32;
+  Target target = Target::Current(true);
+  if (!target.defined()) return;
+  int64_t threads = target->GetInt("thread_warp_size", kWarp);
+  TVM_CHECK(threads == kWarp, ScheduleError)
+      << "pragma \"tensor_core\": fragments belong to warps of " << kWarp << " threads, but target "
+      << target->str() << " has thread_warp_size " << threads;
+}
+
 }  // namespace
 
 Array<Pass> LowerPasses(bool simple_mode) {
@@ -104,6 +115,9 @@ IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
                           const Map<te::Tensor, tir::Buffer>& binds) {
   te::Schedule normalized = sch.normalize();
   tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
+  tir::Stmt rewritten = te::SchedulePostProcRewriteForTensorCore(body, normalized, binds);
+  if (!rewritten.same_as(body)) CheckWarpSize();
+  body = rewritten;
   tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);
   func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
   func = WithAttr(std::move(func), tvm::attr::kNoAlias,

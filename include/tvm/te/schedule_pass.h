@@ -50,6 +50,23 @@ Stmt ScheduleOps(const Schedule& sch, const Map<IterVar, Range>& bounds,
                  bool keep_trivial_loop = false);
 
 /*!
+ * \brief Stages marked by the pragma `tensor_core` multiply on tensor cores.
+ *
+ * Expects the result of ScheduleOps for `schedule`, or the schedule that was normalized for it. A
+ * marked stage adds up products of two tensors in registers ("local"), which are copies of tiles
+ * in shared or global memory; its result is copied out again. What the 32 threads of a warp do
+ * together has to make up whole fragments of 16 x 16, 32 x 8 or 8 x 32 elements and steps of 16.
+ * Copies become tvm_load_matrix_sync and tvm_store_matrix_sync, start values tvm_fill_fragment and
+ * products tvm_mma_sync, on memory of the wmma scopes. No pragma is left.
+ *
+ * Returns `stmt` itself if nothing is marked; raises a ScheduleError for what does not fit.
+ * \param extern_buffer the buffers that tensors will be bound to, as for
+ *        SchedulePostProcToPrimFunc: their strides must suit fragments.
+ */
+Stmt SchedulePostProcRewriteForTensorCore(const Stmt& stmt, const Schedule& schedule,
+                                          const Map<Tensor, Buffer>& extern_buffer = {});
+
+/*!
  * \brief Wraps the result of ScheduleOps as a function.
  * \param args a Tensor, Buffer or Var per parameter; a tensor becomes a buffer parameter.
  * \param binds buffers to use for tensors of `args`.

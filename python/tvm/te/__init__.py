@@ -78,6 +78,7 @@ from .schedule import (
     Rebase,
     Schedule,
     ScheduleOps,
+    SchedulePostProcRewriteForTensorCore,
     SchedulePostProcToPrimFunc,
     Singleton,
     Split,

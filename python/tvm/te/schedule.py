@@ -24,6 +24,7 @@ __all__ = [
     "Rebase",
     "Schedule",
     "ScheduleOps",
+    "SchedulePostProcRewriteForTensorCore",
     "SchedulePostProcToPrimFunc",
     "Singleton",
     "Split",
@@ -316,6 +317,37 @@ def ScheduleOps(
 ) -> Stmt:
     """Loop nests of a normalized schedule; loops of one trip only with ``keep_trivial_loop``."""
     return _ffi_api.ScheduleOps(sch, bounds, keep_trivial_loop)
+
+
+def SchedulePostProcRewriteForTensorCore(
+    stmt: Stmt, schedule: Schedule, extern_buffer: Mapping[Tensor, Any] | None = None
+) -> Stmt:
+    """Products of stages with the pragma ``tensor_core`` on fragments; :func:`tvm.lower` calls it.
+
+    A marked stage adds up ``a[i, k] * b[k, j]`` of float16 for a sum of float32 or float16, or of
+    int8 or uint8 for one of int32; the operands may be transposed. Its loops are those of one
+    thread: the stage and both operands are "local" (``cache_write``, ``cache_read``), the operands
+    copies of tiles in shared or global memory, and the result is copied out as it is. What the 32
+    threads of a warp compute together must be a multiple of 16 x 16, 32 x 8 or 8 x 32 elements in
+    multiples of 16 steps.
+
+    Parameters
+    ----------
+    stmt : result of :func:`ScheduleOps`.
+    schedule : the schedule that `stmt` was made from.
+    extern_buffer : buffers that tensors will be bound to; their strides must suit fragments.
+
+    Returns
+    -------
+    `stmt` itself if no stage is marked, else the statement with ``tvm_load_matrix_sync``,
+    ``tvm_mma_sync``, ``tvm_store_matrix_sync`` and ``tvm_fill_fragment`` and without the pragma.
+
+    Raises
+    ------
+    ScheduleError : a marked stage, or what it reads or is read by, is not of this form.
+    ValueError : a marked loop belongs to no stage of `schedule`.
+    """
+    return _ffi_api.SchedulePostProcRewriteForTensorCore(stmt, schedule, dict(extern_buffer or {}))
 
 
 def SchedulePostProcToPrimFunc(
