@@ -17,7 +17,14 @@ const PackedFunc& Generator(const Target& target) {
   return *generator;
 }
 
-runtime::Module Build(IRModule mod, Target target) { return Generator(target)(mod, target); }
+runtime::Module Build(IRModule mod, Target target) {
+  Any result = Generator(target)(mod, target);
+  auto module = result.TryCast<runtime::Module>();
+  TVM_CHECK(module && module->defined(), TypeError)
+      << "target.build." << target->kind->name << " must return a runtime.Module, got "
+      << result.TypeName();
+  return *module;
+}
 
 TVM_REGISTER_GLOBAL("target.Build").set_body_typed(Build);
 

@@ -11,7 +11,7 @@ __all__ = ["deduce_bound", "detect_clip_bound", "detect_linear_equation", "domai
 
 
 def detect_linear_equation(expr, var_list: Sequence) -> list:
-    """Coefficients of ``c0 * v0 + c1 * v1 + ... + base``, then `base`.
+    """Coefficients of a sum of multiples of variables, then the rest, which has none of them.
 
     Returns
     -------

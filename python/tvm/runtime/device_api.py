@@ -10,6 +10,11 @@ from .device import Device
 
 __all__ = ["DeviceAPI", "register_device"]
 
+# What DLPack leaves to extensions, and numbers far above those it has given out; the table of C++
+# ends at 63.
+_EXTENSION_DEVICE = ("ext_dev", 12)
+_OWN_NUMBERS = range(32, 64)
+
 
 class DeviceAPI(ABC):
     """Memory of one kind of device. Derive from it and pass an instance to `register_device`.
@@ -47,8 +52,8 @@ def register_device(name: str, number: int, api: DeviceAPI | None = None) -> Non
     Parameters
     ----------
     name : one word.
-    number : DLPack device type, 1 to 63, that no other device has. 12 is DLPack's own number for
-        extension devices; numbers from 32 on are far from those DLPack gives out.
+    number : DLPack device type from 32 to 63, which DLPack gives to nobody; or 12, its own for
+        extension devices, under the name "ext_dev".
     api : its memory. Without it arrays cannot be made on the device until a library registers the
         C++ form for the number.
 
@@ -58,9 +63,15 @@ def register_device(name: str, number: int, api: DeviceAPI | None = None) -> Non
     """
     if not name.isidentifier():
         raise ValueError(f'register_device: "{name}" is no name; use letters, digits and "_"')
-    if name in Device.STR2MASK or number in Device.MASK2STR:
-        taken = Device.MASK2STR.get(number, name)
-        raise ValueError(f'register_device: {name} = {number} is taken by device "{taken}"')
+    if (name, number) != _EXTENSION_DEVICE:
+        if name in Device.STR2MASK or number in Device.MASK2STR:
+            taken = Device.MASK2STR.get(number, name)
+            raise ValueError(f'register_device: {name} = {number} is taken by device "{taken}"')
+        if number not in _OWN_NUMBERS:
+            raise ValueError(
+                f"register_device: {name} = {number}: the number belongs to DLPack; take one from "
+                f'{_OWN_NUMBERS[0]} to {_OWN_NUMBERS[-1]}, or 12 under the name "ext_dev"'
+            )
     functions = {}
     if api is not None:
         functions = {key: getattr(api, key) for key in ("alloc", "free", "copy", "sync", "attr")}

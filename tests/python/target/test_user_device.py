@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -108,8 +112,29 @@ def test_numbers_and_names_are_given_once(memory):
         register_device("dpu", testing_dpu.NUMBER)
     with pytest.raises(ValueError, match='is taken by device "cuda"'):
         register_device("other", 2)
+    # 13 is managed CUDA memory.
+    for number in (0, 13, 64):
+        with pytest.raises(ValueError, match="belongs to DLPack; take one from 32 to 63"):
+            register_device("other", number)
     with pytest.raises(ValueError, match="no name"):
         register_device("two words", 41)
+
+
+def test_the_extension_device_of_dlpack_can_be_had():
+    script = (
+        "import tvm, testing_dpu\n"
+        "tvm.runtime.register_device('ext_dev', 12, testing_dpu.DpuMemory())\n"
+        "print(tvm.nd.array([1.0, 2.0], tvm.device('ext_dev')).device)"
+    )
+    folder = os.path.dirname(testing_dpu.__file__)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "ext_dev(0)\n", done.stderr
 
 
 def test_a_kind_without_generator_names_the_missing_function():
@@ -117,3 +142,13 @@ def test_a_kind_without_generator_names_the_missing_function():
     s, tensors = vector_add()
     with pytest.raises(ValueError, match="target.build.dpu_without_generator is not enabled"):
         tvm.build(s, tensors, target=tvm.target.Target("dpu_without_generator", host="llvm"))
+
+
+@pytest.mark.parametrize("result", [None, 5])
+def test_a_generator_that_gives_no_module_is_named(result):
+    tvm.target.register_target_kind(f"dpu_giving_{result}", 1)
+    name = f"target.build.dpu_giving_{result}"
+    tvm.register_func(name, lambda mod, target: result)
+    with pytest.raises(TypeError, match=f"{name} must return a runtime.Module, got"):
+        tvm.target.build_module(tvm.IRModule(), f"dpu_giving_{result}")
+    tvm._ffi.remove_global_func(name)
