@@ -94,12 +94,16 @@ State ComputeDAG::InferBound(const State& state, const arith::VarContext* contex
 
   State result = state;
   StateNode* node = result.CopyOnWrite();
-  ICHECK_EQ(node->stages.size(), replay.stages().size());
+  TVM_CHECK(node->stages.size() == replay.stages().size(), ValueError)
+      << "InferBound: the state has " << node->stages.size() << " stages, its steps make "
+      << replay.stages().size();
   for (size_t i = 0; i < node->stages.size(); ++i) {
     Stage stage = node->stages[i];
     if (stage->compute_at == ComputeAtKind::kInlined) continue;
     const Array<te::IterVar>& axes = replay.axes(static_cast<int>(i));
-    ICHECK_EQ(stage->iters.size(), axes.size()) << "loops of " << stage->op->name;
+    TVM_CHECK(stage->iters.size() == axes.size(), ValueError)
+        << "InferBound: the stage " << stage->op->name << " has " << stage->iters.size()
+        << " loops, the steps of the state make " << axes.size();
     Array<Iterator> iters;
     for (size_t j = 0; j < axes.size(); ++j) {
       auto found = bounds.find(axes[j]);

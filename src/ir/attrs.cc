@@ -8,6 +8,10 @@ TVM_REGISTER_NODE(BaseAttrsNode);
 TVM_REGISTER_NODE(DictAttrsNode);
 TVM_REGISTER_NODE(BaseFuncNode);
 
+TVM_REGISTER_NODE_CHECK(DictAttrsNode, [](const DictAttrsNode* node) {
+  TVM_CHECK(node->dict.defined(), ValueError) << "DictAttrs: the table is missing";
+});
+
 DictAttrs::DictAttrs(Map<String, Any> dict) {
   auto node = make_object<DictAttrsNode>();
   node->dict = std::move(dict);

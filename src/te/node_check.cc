@@ -6,6 +6,10 @@
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
 
+#include <initializer_list>
+#include <string>
+#include <unordered_set>
+
 namespace tvm {
 namespace te {
 namespace {
@@ -17,12 +21,78 @@ void ExpectAllDefined(const char* what, const Array<T>& values) {
   }
 }
 
-void ExpectMember(const StageNode* stage, const IterVar& iv) {
-  TVM_CHECK(iv.defined(), ValueError) << "te.Stage: a loop is missing";
-  for (const IterVar& known : stage->all_iter_vars) {
-    if (known.same_as(iv)) return;
+/*! \brief The loops of a stage as its relations make them, in their order. */
+class LoopReplay {
+ public:
+  explicit LoopReplay(const StageNode* stage) : stage_(stage) {
+    for (const IterVar& iv : stage->all_iter_vars) known_.insert(iv);
+    for (const IterVar& root : stage->op->root_iter_vars()) Make(root);
   }
-  TVM_FATAL(ValueError) << "te.Stage: the loop " << iv << " is not among those of the stage";
+
+  void Run() {
+    for (const IterVarRelation& relation : stage_->relations) {
+      if (const auto* split = relation.as<SplitNode>()) {
+        TVM_CHECK(split->factor.defined() != split->nparts.defined(), ValueError)
+            << "te.Split: exactly one of factor and nparts must be given";
+        Replace({split->parent}, {split->outer, split->inner});
+      } else if (const auto* fuse = relation.as<FuseNode>()) {
+        Replace({fuse->outer, fuse->inner}, {fuse->fused});
+      } else if (const auto* rebase = relation.as<RebaseNode>()) {
+        Replace({rebase->parent}, {rebase->rebased});
+      } else if (const auto* singleton = relation.as<SingletonNode>()) {
+        Replace({}, {singleton->iter});
+      }
+    }
+    for (const IterVar& leaf : stage_->leaf_iter_vars) {
+      ExpectKnown(leaf);
+      // Threads that a scan launches are loops that stem from no axis.
+      bool launched = leaf->iter_type == tir::kThreadIndex && !made_.count(leaf);
+      TVM_CHECK(launched || loops_.erase(leaf) != 0, ValueError)
+          << Name() << leaf << " is no loop any more, or is listed twice";
+    }
+    TVM_CHECK(loops_.empty(), ValueError) << Name() << *loops_.begin() << " is not listed";
+  }
+
+ private:
+  using Loops = std::unordered_set<IterVar, ObjectPtrHash, ObjectPtrEqual>;
+
+  void Replace(std::initializer_list<IterVar> parents, std::initializer_list<IterVar> children) {
+    for (const IterVar& parent : parents) {
+      ExpectKnown(parent);
+      TVM_CHECK(loops_.erase(parent) != 0, ValueError)
+          << Name() << parent << " is split, fused or rebased where it is no loop";
+    }
+    for (const IterVar& child : children) Make(child);
+  }
+  void Make(const IterVar& loop) {
+    ExpectKnown(loop);
+    TVM_CHECK(made_.insert(loop).second, ValueError) << Name() << loop << " is made twice";
+    loops_.insert(loop);
+  }
+  void ExpectKnown(const IterVar& loop) {
+    TVM_CHECK(loop.defined(), ValueError) << "te.Stage: a loop is missing";
+    TVM_CHECK(known_.count(loop) != 0, ValueError)
+        << "te.Stage: the loop " << loop << " is not among those of the stage";
+  }
+  std::string Name() const { return "te.Stage " + stage_->op->name.str() + ": the loop "; }
+
+  const StageNode* stage_;
+  Loops known_, made_, loops_;
+};
+
+/*! \brief What a stage reads is computed by stages before it. */
+void ExpectProducersFirst(const ScheduleNode* schedule) {
+  std::unordered_set<Operation, ObjectPtrHash, ObjectPtrEqual> computed;
+  for (const Stage& stage : schedule->stages) {
+    // What is written into its readers keeps the operations it was written with.
+    bool inlined = stage->attach_type == kInline || stage->attach_type == kInlinedAlready;
+    for (const Tensor& input : inlined ? Array<Tensor>() : stage->op->InputTensors()) {
+      TVM_CHECK(computed.count(input->op) != 0, ValueError)
+          << "te.Schedule: the stage " << stage->op->name << " reads " << input->op->name
+          << ", which no stage before it computes";
+    }
+    computed.insert(stage->op);
+  }
 }
 
 }  // namespace
@@ -76,6 +146,7 @@ TVM_REGISTER_NODE_CHECK(TensorNode, [](const TensorNode* tensor) {
 TVM_REGISTER_NODE_CHECK(IterVarAttrNode, [](const IterVarAttrNode* attr) {
   ExpectAllDefined("te.IterVarAttr: a tensor", attr->prefetch_data);
   ExpectAllDefined("te.IterVarAttr: an offset", attr->prefetch_offset);
+  ExpectAllDefined("te.IterVarAttr: the value of a pragma", attr->pragma_values);
   for (const PrimExpr& key : attr->pragma_keys) {
     TVM_CHECK(key.as<tir::StringImmNode>() != nullptr, ValueError)
         << "te.IterVarAttr: the name of a pragma must be a text, got " << key;
@@ -88,16 +159,7 @@ TVM_REGISTER_NODE_CHECK(IterVarAttrNode, [](const IterVarAttrNode* attr) {
 TVM_REGISTER_NODE_CHECK(StageNode, [](const StageNode* stage) {
   ExpectAllDefined("te.Stage: a loop", stage->all_iter_vars);
   ExpectAllDefined("te.Stage: a relation", stage->relations);
-  for (const IterVar& iv : stage->leaf_iter_vars) ExpectMember(stage, iv);
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) {
-      for (const IterVar& iv : {split->parent, split->outer, split->inner}) ExpectMember(stage, iv);
-      TVM_CHECK(split->factor.defined() || split->nparts.defined(), ValueError)
-          << "te.Split: neither factor nor nparts is given";
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      for (const IterVar& iv : {fuse->outer, fuse->inner, fuse->fused}) ExpectMember(stage, iv);
-    }
-  }
+  if (stage->op.defined()) LoopReplay(stage).Run();
   for (const auto& [iv, attr] : stage->iter_var_attrs) {
     TVM_CHECK(iv.defined() && attr.defined(), ValueError) << "te.Stage: an attribute is missing";
   }
@@ -110,10 +172,29 @@ TVM_REGISTER_NODE_CHECK(ScheduleNode, [](const ScheduleNode* schedule) {
     TVM_CHECK(stage->op.defined() && stage->origin_op.defined(), ValueError)
         << "te.Schedule: a stage has no operation";
   }
+  std::unordered_set<const Object*> own;
+  for (const Array<Stage>& members : {schedule->stages, schedule->groups}) {
+    for (const Stage& stage : members) own.insert(stage.get());
+  }
+  auto expect_own = [&](const Stage& stage, const char* what) {
+    TVM_CHECK(own.count(stage.get()) != 0, ValueError)
+        << "te.Schedule: " << what << " is not among the stages and groups of the schedule";
+  };
+  for (const Array<Stage>& members : {schedule->stages, schedule->groups}) {
+    for (const Stage& stage : members) {
+      if (stage->group.defined()) expect_own(stage->group, "the group of a stage");
+      if (stage->attach_type != kScope) continue;
+      TVM_CHECK(stage->attach_stage.defined() && stage->attach_ivar.defined(), ValueError)
+          << "te.Schedule: a stage is attached to no loop";
+      expect_own(stage->attach_stage, "the place of a stage");
+    }
+  }
   for (const auto& [op, stage] : schedule->stage_map) {
     TVM_CHECK(op.defined() && stage.defined(), ValueError)
         << "te.Schedule: an entry of the stage map is missing";
+    expect_own(stage, "a stage of the stage map");
   }
+  ExpectProducersFirst(schedule);
 });
 
 }  // namespace te

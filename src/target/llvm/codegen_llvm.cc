@@ -155,8 +155,9 @@ void CodeGenLLVM::BindIndex(const Var& var, LinearIndex index) {
 
 Value CodeGenLLVM::ValueOf(const VarNode* var) {
   auto it = frame_->vars.find(var);
-  ICHECK(it != frame_->vars.end())
-      << "variable " << var->name_hint << " has no value in function " << function_name_;
+  TVM_CHECK(it != frame_->vars.end(), ValueError)
+      << "variable " << var->name_hint << " has no value in function " << function_name_
+      << "; make it a parameter, or bind it by a loop or a let";
   const Binding& binding = it->second;
   if (!binding.linear) return binding.value;
   if (binding.linear->is_constant()) return Constant(var->dtype, binding.linear->offset);

@@ -192,8 +192,9 @@ std::string CodeGenC::Helper(const std::string& name, const std::string& text) {
 
 std::string CodeGenC::NameOf(const VarNode* var) const {
   auto it = names_.find(var);
-  ICHECK(it != names_.end()) << "variable " << var->name_hint << " has no value in function "
-                             << function_name_;
+  TVM_CHECK(it != names_.end(), ValueError)
+      << "variable " << var->name_hint << " has no value in function " << function_name_
+      << "; make it a parameter, or bind it by a loop or a let";
   return it->second;
 }
 

@@ -15,8 +15,9 @@ using namespace tir;  // NOLINT(*)
 
 int CodeGenStackVM::VisitExpr_(const VarNode* op) {
   auto it = vars_.find(op);
-  ICHECK(it != vars_.end()) << "variable " << op->name_hint << " has no value in function "
-                            << function_->name;
+  TVM_CHECK(it != vars_.end(), ValueError)
+      << "variable " << op->name_hint << " has no value in function " << function_->name
+      << "; make it a parameter, or bind it by a loop or a let";
   return it->second;
 }
 

@@ -110,8 +110,9 @@ CodeGenStackVM::Place CodeGenStackVM::PlaceOf(const Buffer& buffer,
 void CodeGenStackVM::Access(Opcode contiguous, Opcode scattered, Slot value, DataType dtype,
                             const Buffer& buffer, const Place& place) {
   auto data = vars_.find(buffer->data.get());
-  ICHECK(data != vars_.end()) << "buffer " << buffer->name << " has no memory in function "
-                              << function_->name;
+  TVM_CHECK(data != vars_.end(), ValueError)
+      << "buffer " << buffer->name << " has no memory in function " << function_->name
+      << "; make it a parameter, or allocate it around its uses";
   const Limit limit = LimitOf(buffer);
   Instr& instr = Emit(place.per_lane ? scattered : contiguous, dtype, value, data->second,
                       place.index, limit.slot);

@@ -206,3 +206,53 @@ def test_damaged_text_is_refused_or_usable(name):
     for _ in range(40):
         with contextlib.suppress(tvm.TVMError):
             graphs_of.use(tvm.ir.load_json(graphs_of.damaged_text(text, rng)))
+
+
+def fields_of(document, kind):
+    """Fields of the first object of a type in a saved graph, to be changed in place."""
+    return next(node["fields"] for node in document["nodes"] if node["type"] == kind)
+
+
+def items_of(document, kind, field):
+    """Items of the first list that is not empty in that field of an object of the type."""
+    nodes = document["nodes"]
+    lists = (nodes[n["fields"][field]["node"]]["items"] for n in nodes if n["type"] == kind)
+    return next(items for items in lists if items)
+
+
+def drop_a_loop(document):
+    del items_of(document, "te.Stage", "leaf_iter_vars")[0]
+
+
+def drop_a_pragma_value(document):
+    items_of(document, "te.IterVarAttr", "pragma_values")[0] = None
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        (
+            "schedule",
+            lambda d: items_of(d, "te.Stage", "relations").reverse(),
+            "is split, fused or rebased where it is no loop",
+        ),
+        ("schedule", drop_a_loop, "is not among those of the stage"),
+        (
+            "schedule",
+            lambda d: items_of(d, "te.Schedule", "stages").reverse(),
+            "which no stage before it computes",
+        ),
+        ("schedule", drop_a_pragma_value, "the value of a pragma is missing"),
+        ("relax", lambda d: fields_of(d, "DictAttrs").update(dict=None), "the table is missing"),
+        (
+            "relax",
+            lambda d: fields_of(d, "relax.expr.Constant").update(data=None),
+            "relax.Constant: the tensor is missing",
+        ),
+    ],
+)
+def test_a_graph_that_contradicts_itself_is_refused_when_read(name, damage, message):
+    document = json.loads(tvm.ir.save_json(GRAPHS[name]))
+    damage(document)
+    with pytest.raises(ValueError, match=message):
+        tvm.ir.load_json(json.dumps(document))

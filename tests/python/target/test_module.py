@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te
+from tvm import te, tir
 from tvm.target import Target, llvm_build
 
 
@@ -120,3 +120,11 @@ def test_a_kind_without_generator_is_named():
     s, args = doubled()
     with pytest.raises(ValueError, match="target.build.metal is not enabled"):
         tvm.build(s, args, target="metal")
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_a_variable_that_nothing_binds_is_named(target):
+    buffer = tir.decl_buffer((4,), "float32", "A")
+    func = tir.PrimFunc([buffer], tir.BufferStore(buffer, 1.0, [tir.Var("lost", "int32")]))
+    with pytest.raises(ValueError, match="lost has no value"):
+        tvm.build(func, target=target, name="f")
