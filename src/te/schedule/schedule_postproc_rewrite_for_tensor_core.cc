@@ -308,6 +308,7 @@ class FragmentRewriter final : public KernelMutator {
     size_t leading = std::min(row_axis, column_axis);
     CheckRows(fragments, memory, leading);
     return ForFragments(fragments, region, [&](PrimExpr row, PrimExpr column) {
+      CheckStart(fragments, memory, box.min[last] + (last == row_axis ? row : column));
       Array<PrimExpr> corners, shape, strides;
       for (size_t i = 0; i <= last; ++i) {
         PrimExpr offset = i == row_axis ? row : i == column_axis ? column : PrimExpr(0);
@@ -363,6 +364,20 @@ class FragmentRewriter final : public KernelMutator {
         << fragments.where << "rows of " << memory->name << " are "
         << warp_.analyzer.Simplify(stride) << " elements apart; fragments need a multiple of "
         << unit << " (" << kRowBytes << " bytes), which storage_align or padding gives";
+  }
+
+  /*! \brief Raises where a row of `memory` is accessed from an unaligned element on. */
+  void CheckStart(const Fragments& fragments, const Buffer& memory, PrimExpr start) {
+    auto realized = realized_.find(memory.get());
+    if (realized != realized_.end()) {
+      start = start - realized->second[realized->second.size() - 1]->min;
+    }
+    int unit = kRowBytes / memory->dtype.bytes();
+    TVM_CHECK(warp_.analyzer.CanProveEqual(floormod(start, unit), 0), ScheduleError)
+        << fragments.where << "a fragment of " << fragments.rows << " x " << fragments.columns
+        << " starts at element " << warp_.analyzer.Simplify(start) << " of rows of " << memory->name
+        << "; that must be a multiple of " << unit << " (" << kRowBytes
+        << " bytes), so let a warp compute more elements along the rows";
   }
 
   /*! \brief `stride` of an axis after the alignment that was asked for. */

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tvm
 from tvm import te, tir
@@ -446,3 +448,46 @@ def test_a_target_with_wider_warps_is_refused():
         pytest.raises(ScheduleError, match="thread_warp_size 64"),
     ):
         tvm.lower(by_threads(*args), list(args))
+
+
+def test_fragments_that_start_at_unaligned_elements_are_refused():
+    args = product(32, 64, 32, dtype="int8")
+    s = by_threads(*args, grid=(32, 1, 2), align=16)
+    refuse("fragment of 16 x 8 starts at element .* of rows of B.shared.*multiple of 16", s, args)
+
+
+def test_shared_tiles_may_be_double_buffered_and_loops_unrolled():
+    args = product(32, 32, 64)
+    s = by_threads(*args)
+    for stage in s.stages:
+        if stage.op.name.endswith(".shared"):
+            stage.double_buffer()
+        if stage.op.name == "C.local":
+            stage.pragma(stage.leaf_iter_vars[1], "auto_unroll_max_step", 64)
+    check(args, s)
+
+
+def test_local_tiles_may_not_be_double_buffered():
+    args = product(32, 32, 64)
+    s = by_threads(*args)
+    next(x for x in s.stages if x.op.name == "A.shared.local").double_buffer()
+    refuse("fragments of A.shared.local cannot have the attribute double_buffer_scope", s, args)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    thread=st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([1, 4, 8, 16])),
+    grid=st.sampled_from([(32, 1, 1), (16, 2, 1), (8, 4, 2), (4, 8, 1), (32, 2, 1), (16, 1, 2)]),
+    steps=st.sampled_from([16, 32]),
+    memory=st.sampled_from(["shared", "global"]),
+    ta=st.booleans(),
+    tb=st.booleans(),
+)
+def test_a_marked_product_is_right_or_refused(thread, grid, steps, memory, ta, tb):
+    args = product(64, 64, 64, ta, tb)
+    s = by_threads(*args, thread=thread, grid=grid, steps=steps, memory=memory)
+    try:
+        tvm.lower(s, list(args))
+    except ScheduleError:
+        return
+    check(args, s, ta, tb)
