@@ -147,56 +147,66 @@ PackedFunc MakeAnalyzer() {
   auto self = std::make_shared<Analyzer>();
   return TypedPackedFunc<PackedFunc(String)>([self](String name) -> PackedFunc {
     std::string method = name;
+    // What messages about arguments of the wrong type begin with.
+    std::string title = "Analyzer." + method;
     if (method == "const_int_bound") {
       return TypedPackedFunc<ConstIntBound(PrimExpr)>(
-          [self](PrimExpr e) { return self->const_int_bound(e); });
+          [self](PrimExpr e) { return self->const_int_bound(e); }, title);
     }
     if (method == "modular_set") {
       return TypedPackedFunc<ModularSet(PrimExpr)>(
-          [self](PrimExpr e) { return self->modular_set(e); });
+          [self](PrimExpr e) { return self->modular_set(e); }, title);
     }
     if (method == "simplify") {
       return TypedPackedFunc<PrimExpr(PrimExpr, int)>(
-          [self](PrimExpr e, int steps) { return self->Simplify(e, steps); });
+          [self](PrimExpr e, int steps) { return self->Simplify(e, steps); }, title);
     }
     if (method == "int_set") {
       return TypedPackedFunc<IntSet(PrimExpr, Map<Var, IntSet>)>(
-          [self](PrimExpr e, Map<Var, IntSet> domains) { return self->int_set(e, domains); });
+          [self](PrimExpr e, Map<Var, IntSet> domains) { return self->int_set(e, domains); },
+          title);
     }
     if (method == "int_set_bound") {
-      return TypedPackedFunc<IntSet(PrimExpr)>([self](PrimExpr e) { return self->int_set(e); });
+      return TypedPackedFunc<IntSet(PrimExpr)>([self](PrimExpr e) { return self->int_set(e); },
+                                               title);
     }
     if (method == "can_prove") {
-      return TypedPackedFunc<bool(PrimExpr)>([self](PrimExpr e) { return self->CanProve(e); });
+      return TypedPackedFunc<bool(PrimExpr)>([self](PrimExpr e) { return self->CanProve(e); },
+                                             title);
     }
     if (method == "can_prove_equal") {
       return TypedPackedFunc<bool(PrimExpr, PrimExpr)>(
-          [self](PrimExpr a, PrimExpr b) { return self->CanProveEqual(a, b); });
+          [self](PrimExpr a, PrimExpr b) { return self->CanProveEqual(a, b); }, title);
     }
     if (method == "bind_range") {
       return TypedPackedFunc<void(Var, Range, bool)>(
-          [self](Var v, Range r, bool replace) { self->Bind(v, r, replace); });
+          [self](Var v, Range r, bool replace) { self->Bind(v, r, replace); }, title);
     }
     if (method == "bind_value") {
       return TypedPackedFunc<void(Var, PrimExpr, bool)>(
-          [self](Var v, PrimExpr e, bool replace) { self->Bind(v, e, replace); });
+          [self](Var v, PrimExpr e, bool replace) { self->Bind(v, e, replace); }, title);
     }
     if (method == "const_int_bound_update") {
       return TypedPackedFunc<void(Var, ConstIntBound, bool)>(
           [self](Var v, ConstIntBound bound, bool replace) {
             self->const_int_bound.Update(v, bound, replace);
-          });
+          },
+          title);
     }
     if (method == "modular_set_update") {
       return TypedPackedFunc<void(Var, ModularSet, bool)>(
           [self](Var v, ModularSet info, bool replace) {
             self->modular_set.Update(v, info, replace);
-          });
+          },
+          title);
     }
     if (method == "enter_constraint_context") {
-      return TypedPackedFunc<PackedFunc(PrimExpr)>([self](PrimExpr cond) -> PackedFunc {
-        return TypedPackedFunc<void()>([self, leave = self->EnterConstraint(cond)] { leave(); });
-      });
+      return TypedPackedFunc<PackedFunc(PrimExpr)>(
+          [self](PrimExpr cond) -> PackedFunc {
+            return TypedPackedFunc<void()>(
+                [self, leave = self->EnterConstraint(cond)] { leave(); });
+          },
+          title);
     }
     TVM_FATAL(ValueError) << "Analyzer has no method " << method;
     throw;  // unreachable

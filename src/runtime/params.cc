@@ -21,6 +21,8 @@ Bytes SaveParams(const Map<String, NDArray>& params) {
   writer.Raw(kMagic.data(), kMagic.size());
   writer.Word(static_cast<int64_t>(params.size()));
   for (const auto& [name, array] : params) {
+    TVM_CHECK(array.defined(), ValueError)
+        << "parameters: \"" << name << "\" is None; every parameter must be an array";
     writer.Text(name.str());
     SaveNDArray(array, &writer);
   }

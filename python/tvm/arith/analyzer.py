@@ -113,7 +113,10 @@ class Analyzer:
         Raises
         ------
         ValueError : something else was stated about `var` before, and `override` is False.
+        TypeError : `value` is None.
         """
+        if value is None:
+            raise TypeError(f"Analyzer.bind: expected a Range or an expression for {var}, got None")
         bind = self._bind_range if isinstance(value, tvm.ir.Range) else self._bind_value
         bind(var, value, override)
 

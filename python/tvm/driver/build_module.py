@@ -77,6 +77,8 @@ def schedule_to_module(
     ScheduleError : the schedule is not consistent. ValueError : a tensor that the program reads is
         missing from ``args``.
     """
+    if not isinstance(sch, te.Schedule):
+        raise TypeError(f"form_irmodule: expected a Schedule, got {type(sch).__name__}")
     return _ffi_api.ScheduleToModule(sch, list(args), name, dict(binds or {}))
 
 

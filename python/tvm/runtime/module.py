@@ -341,7 +341,8 @@ def system_lib() -> Module:
 
 def enabled(target: str) -> bool:
     """Whether code for a kind of target (options may follow) or of device can run here."""
-    return _ffi_api.RuntimeEnabled(target.split(maxsplit=1)[0] if target.strip() else target)
+    kind, _, _ = target.strip().partition(" ")
+    return _ffi_api.RuntimeEnabled(kind)
 
 
 def system_lib_path() -> Path:

@@ -156,3 +156,13 @@ def test_contradicting_bounds_are_refused():
 def test_update_refuses_other_kinds_of_facts():
     with pytest.raises(TypeError, match="use bind for ranges"):
         arith.Analyzer().update(X, 3)
+
+
+def test_an_argument_of_the_wrong_type_names_the_method():
+    analyzer = arith.Analyzer()
+    with pytest.raises(
+        TypeError, match=r"Analyzer\.simplify: argument 0: expected PrimExpr, got str"
+    ):
+        analyzer.simplify("x")
+    with pytest.raises(TypeError, match=r"Analyzer\.bind: expected a Range or an expression for x"):
+        analyzer.bind(tvm.tir.Var("x", "int32"), None)

@@ -243,3 +243,8 @@ def test_lower_takes_its_arguments_in_any_order():
     assert "add" in mod
     assert tvm.driver.build_module.lower is tvm.lower
     assert tvm.driver.build_module.build is tvm.build
+
+
+def test_a_schedule_is_needed_for_a_loop_nest():
+    with pytest.raises(TypeError, match="form_irmodule: expected a Schedule, got NoneType"):
+        tvm.driver.form_irmodule(None, [])

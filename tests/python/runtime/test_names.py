@@ -157,6 +157,8 @@ def test_params_round_trip_and_damaged_ones_are_refused(tmp_path):
         np.testing.assert_array_equal(loaded[name].numpy(), array.numpy())
     tvm.runtime.save_param_dict_to_file(params, tmp_path / "p")
     assert len(tvm.runtime.load_param_dict_from_file(tmp_path / "p")) == 3
+    with pytest.raises(ValueError, match='parameters: "bias" is None'):
+        tvm.runtime.save_param_dict({"bias": None})
     for size in range(0, len(data), 7):
         with pytest.raises(ValueError, match="parameters: .*damaged"):
             tvm.runtime.load_param_dict(data[:size])
