@@ -144,7 +144,12 @@ class AnalyzerCore {
   std::vector<Product> products_;
   std::vector<Poly> facts_;           // each known to be >= 0
   std::vector<PrimExpr> true_conds_;  // conditions that are no comparison of integers
-  std::unordered_map<const Object*, Poly> memo_;
+  // The expression is kept along: a temporary that is freed would leave its address to another one.
+  struct Remembered {
+    PrimExpr expr;
+    Poly poly;
+  };
+  std::unordered_map<const Object*, Remembered> memo_;
   int memo_depth_ = 0;
   int epoch_ = 0;  // changes with every fact, so that cached bounds are not kept too long
   int order_ = 0;

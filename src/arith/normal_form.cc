@@ -28,9 +28,9 @@ Poly AnalyzerCore::Normalize(const PrimExpr& e) {
   // Only shared nodes can be met twice in one call, so only they are worth remembering.
   if (e.use_count() <= 1 || e.as<IntImmNode>() || e.as<VarNode>()) return NormalizeUncached(e);
   auto it = memo_.find(e.get());
-  if (it != memo_.end()) return it->second;
+  if (it != memo_.end()) return it->second.poly;
   Poly p = NormalizeUncached(e);
-  if (memo_depth_ > 0) memo_.emplace(e.get(), p);
+  if (memo_depth_ > 0) memo_.emplace(e.get(), Remembered{e, p});
   return p;
 }
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tvm
@@ -18,6 +18,7 @@ from tvm.target import Target
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
+@example(seed=129)  # Its indices were mixed up by a memo that outlived the expressions in it.
 @settings(max_examples=15, deadline=None)
 def test_random_schedules_compute_what_numpy_computes(name, seed):
     rng = random.Random(seed)
