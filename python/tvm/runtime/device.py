@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from tvm._ffi.base import core
 
 from . import _ffi_api
@@ -67,6 +69,11 @@ class Device:
                 known = ", ".join(sorted(self.STR2MASK))
                 raise ValueError(f'device: unknown kind "{device_type}"; known kinds: {known}')
             device_type = self.STR2MASK[kind]
+        elif not isinstance(device_type, (int, np.integer)):
+            raise TypeError(
+                "device: expected the name or the number of a kind, got "
+                f"{type(device_type).__name__}; for a target write tvm.device(str(target))"
+            )
         object.__setattr__(self, "device_type", int(device_type))
         object.__setattr__(self, "device_id", int(device_id))
 
@@ -198,10 +205,4 @@ def rocm(index: int = 0) -> Device:
     return Device(10, index)
 
 
-def _bind_classes() -> None:
-    import numpy as np
-
-    core.set_classes(Device, DataType, np.generic, np.dtype)
-
-
-_bind_classes()
+core.set_classes(Device, DataType, np.generic, np.dtype)

@@ -181,7 +181,7 @@ def empty(
     if device is not None and not isinstance(device, Device):
         raise TypeError(
             f"empty: device must be a Device, got {type(device).__name__}; "
-            f'write tvm.device("cpu", 0) or tvm.cpu()'
+            'write tvm.device("cpu", 0) or tvm.cpu()'
         )
     extents = [shape] if isinstance(shape, int) else [int(extent) for extent in shape]
     return _ffi_api.NDArrayEmpty(extents, dtype, device or cpu(), mem_scope)

@@ -63,6 +63,10 @@ def test_device_names_and_numbers_map_back_and_forth():
         assert tvm.runtime.Device.STR2MASK[name] == number
         assert tvm.device(name, 1) == tvm.device(number, 1)
     assert tvm.device("llvm", 0) == tvm.device("cpu", 0) == tvm.cpu(0)
+    cuda = tvm.target.Target("cuda -arch=sm_80")
+    assert tvm.device(str(cuda), 1) == tvm.cuda(1)
+    with pytest.raises(TypeError, match=r"got Target; for a target write tvm\.device\(str"):
+        tvm.device(cuda)
     assert tvm.nd.cl(1) == tvm.opencl(1)
     assert tvm.nd.mtl(0) == tvm.metal(0)
     assert runtime_ctypes.Device is tvm.runtime.Device
