@@ -22,6 +22,8 @@ namespace {
 constexpr const char* kDynamicShared = "tvm_dynamic_shared";
 /*! \brief Widest access of the hardware, and alignment of everything wide accesses go to. */
 constexpr int kWidestBytes = 16;
+/*! \brief Where shared memory may start, so that tensor cores can load fragments from it. */
+constexpr int kFragmentBytes = 32;
 /*! \brief Pragma that lets copies to shared memory go on until the next barrier. */
 constexpr const char* kAsyncCopy = "pragma_async_copy";
 
@@ -175,15 +177,15 @@ void CodeGenCUDA::AllocateIn(const std::string& scope, const AllocateNode* op,
     }
     Line(Type(element) + "* " + name + " = (" + Type(element) + "*)(" + kDynamicShared + " + " +
          std::to_string(dynamic_shared_bytes_) + ");");
-    int64_t bytes = (count * element.bytes() + kWidestBytes - 1) / kWidestBytes * kWidestBytes;
+    int64_t bytes =
+        (count * element.bytes() + kFragmentBytes - 1) / kFragmentBytes * kFragmentBytes;
     dynamic_shared_bytes_ = count > 0 ? dynamic_shared_bytes_ + bytes : -1;
     return;
   }
   if (count <= 0)
     Unsupported("an allocation of variable size: " + what, "give it constant extents");
-  std::string aligned = "__align__(" + std::to_string(kWidestBytes) + ") ";
   if (scope == "shared") {
-    Line("__shared__ " + aligned + array);
+    Line("__shared__ __align__(" + std::to_string(kFragmentBytes) + ") " + array);
   } else if (scope == "local") {
     Line(array);
   } else if (scope.rfind("wmma.", 0) == 0) {

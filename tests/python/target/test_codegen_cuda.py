@@ -123,7 +123,7 @@ def test_shared_memory_and_barriers():
         return tir.Allocate(tile.data, "float32", [32], True, tir.SeqStmt(steps))
 
     source = build(kernel([a, b], body)).get_source()
-    assert "__shared__ __align__(16) float tile[32];" in source
+    assert "__shared__ __align__(32) float tile[32];" in source
     assert source.count("__syncthreads();") == 1
 
 
