@@ -14,6 +14,38 @@ namespace {
 
 bool IsPure(const PrimExpr& expr) { return SideEffect(expr) <= CallEffectKind::kReadState; }
 
+/*! \brief Whether a statement does with some memory anything else than store to it. */
+class ReadFinder final : public StmtExprVisitor {
+ public:
+  explicit ReadFinder(const Var& data) : data_(data.get()) {}
+  bool found = false;
+
+ private:
+  void VisitExpr_(const BufferLoadNode* op) final {
+    found = found || op->buffer->data.get() == data_;
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitExpr_(const VarNode* op) final { found = found || op == data_; }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    found = found || op->node.get() == data_;
+    StmtExprVisitor::VisitStmt_(op);
+  }
+
+  const VarNode* data_;
+};
+
+class StoreRemover final : public StmtMutator {
+ public:
+  explicit StoreRemover(const Var& data) : data_(data.get()) {}
+
+ private:
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    return op->buffer->data.get() == data_ ? Evaluate(op->value) : GetRef<Stmt>(op);
+  }
+
+  const VarNode* data_;
+};
+
 class NoOpRemover final : public StmtMutator {
  private:
   static Stmt Nothing() { return Evaluate(0); }
@@ -54,6 +86,9 @@ class NoOpRemover final : public StmtMutator {
     return stmt;
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
+    ReadFinder reads(op->buffer_var);
+    reads(op->body);
+    if (!reads.found) return VisitStmt(StoreRemover(op->buffer_var)(op->body));
     Stmt stmt = StmtMutator::VisitStmt_(op);
     op = stmt.as<AllocateNode>();
     return is_no_op(op->body) || !Uses(op->body, op->buffer_var) ? op->body : stmt;

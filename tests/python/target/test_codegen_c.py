@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tvm
@@ -34,6 +34,7 @@ def run(func, *arrays):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
+@example(seed=445)  # One outcome of a hoisted test does not read a cache.
 @settings(max_examples=4, deadline=None)
 def test_random_programs_equal_numpy_and_compile_without_warnings(name, seed):
     rng = random.Random(seed)

@@ -205,6 +205,26 @@ def test_no_ops_disappear():
     ]
 
 
+@pytest.mark.parametrize("read", [False, True])
+def test_memory_that_nobody_reads_is_not_written(read):
+    a, b = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+    t = tir.decl_buffer((8,), name="T")
+    store = loop(8, lambda i: tir.BufferStore(t, a[i] * 2.0, [i]))
+    use = loop(8, lambda i: tir.BufferStore(b, t[i] if read else a[i], [i]))
+    body = tir.Allocate(t.data, "float32", [8], True, tir.SeqStmt([store, use]))
+    text = str(apply(transform.RemoveNoOp(), tir.PrimFunc([a, b], body)))
+    assert ("T[i] = A[i]*2.0" in text) is read
+    assert ("T.allocate" in text) is read
+
+
+def test_memory_that_a_call_gets_is_written():
+    t = tir.decl_buffer((8,), name="T")
+    call = tir.Evaluate(tir.call_extern("int32", "use", t.data))
+    body = tir.SeqStmt([tir.BufferStore(t, 1.0, [0]), call])
+    func = tir.PrimFunc([], tir.Allocate(t.data, "float32", [8], True, body))
+    assert "T[0] = 1.0" in str(apply(transform.RemoveNoOp(), func))
+
+
 def test_call_with_effects_is_no_no_op():
     func = tir.PrimFunc([], tir.Evaluate(tir.call_extern("int32", "tick")))
     assert apply(transform.RemoveNoOp(), func).body.same_as(func.body)
