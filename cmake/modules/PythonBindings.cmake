@@ -14,7 +14,9 @@ if(TVM_BINDING_SOURCES)
   if(TVM_SANITIZE)
     # A package of its own, so that the sources' one keeps its module.
     add_custom_target(sanitized_package ALL COMMAND "${CMAKE_COMMAND}" -E copy_directory
-                      "${CMAKE_SOURCE_DIR}/python/tvm" "${CMAKE_BINARY_DIR}/python/tvm")
+                      "${CMAKE_SOURCE_DIR}/python/tvm" "${CMAKE_BINARY_DIR}/python/tvm"
+                      COMMAND "${CMAKE_COMMAND}" -E create_symlink
+                      "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
     add_dependencies(_core sanitized_package)
     set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY
                           "${CMAKE_BINARY_DIR}/python/tvm/_ffi")
