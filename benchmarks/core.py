@@ -90,7 +90,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=8, help="bursts per kernel")
+    parser.add_argument("--rounds", type=int, default=32, help="bursts per kernel")
     parser.add_argument("--only", default="", help="run cases whose name contains this")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)

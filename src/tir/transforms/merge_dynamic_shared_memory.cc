@@ -15,8 +15,8 @@ namespace tvm {
 namespace tir {
 namespace {
 
-/*! \brief Every part starts where vector loads of the widest kind may. */
-constexpr int kPartAlignment = 16;
+/*! \brief Every part starts where vector loads of the widest kind and loads of fragments may. */
+constexpr int kPartAlignment = 32;
 
 bool IsDynamic(const Var& data) { return StorageScopeOf(data) == "shared.dyn"; }
 

@@ -148,7 +148,7 @@ def test_blocks_of_dynamic_shared_memory_lie_one_after_the_other():
     source = build(kernel([a], body, dynamic=True)).get_source()
     assert source.count("extern __shared__") == 1
     assert re.search(r"half\* x = .*tvm_dynamic_shared \+ 0\)", source)
-    assert re.search(r"float\* y = .*tvm_dynamic_shared \+ 48\)", source)
+    assert re.search(r"float\* y = .*tvm_dynamic_shared \+ 64\)", source)
 
 
 def test_threads_of_a_warp_exchange_values():

@@ -173,9 +173,9 @@ def test_dynamic_shared_memory_becomes_one_allocation():
     k.b[tx] = second[tx]
     func = apply(transform.MergeDynamicSharedMemoryAllocations(), k.function())
     text = str(func)
-    # Five halves take ten bytes, rounded up to sixteen: element 4 of the floats that follow.
-    assert 'T.allocate([144], "uint8", "shared.dyn")' in text
-    assert "q[threadIdx_x + 4]" in text or "q[4 + threadIdx_x]" in text
+    # Five halves take ten bytes, rounded up to 32: element 8 of the floats that follow.
+    assert 'T.allocate([160], "uint8", "shared.dyn")' in text
+    assert "q[threadIdx_x + 8]" in text or "q[8 + threadIdx_x]" in text
 
 
 def test_a_launch_states_its_dynamic_shared_memory():
