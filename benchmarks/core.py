@@ -78,8 +78,8 @@ def run(threads: int, rounds: int, only: str) -> list[dict[str, Any]]:
         rows.append(row)
         size = "x".join(map(str, case.size))
         print(
-            f"{row['name']:<20}{size:<18}{threads:>3}{row['ours_seconds'] * 1e6:>10.1f}"
-            f"{row['theirs_seconds'] * 1e6:>10.1f}{row['ratio']:>7.2f}  {row['tile']:<22}"
+            f"{row['name']:<22}{size:<18}{threads:>3}{row['ours_seconds'] * 1e6:>10.1f}"
+            f"{row['theirs_seconds'] * 1e6:>10.1f}{row['ratio']:>7.2f}  {row['tile']:<28}"
             f"{row['torch_path']}",
             flush=True,
         )
@@ -99,7 +99,7 @@ def main() -> None:
         rows = run(options.threads[0], options.rounds, options.only)
         options.json.write_text(json.dumps(rows))
         return
-    print(f"{'case':<20}{'size':<18}{'thr':>3}{'ours us':>10}{'torch us':>10}{'ratio':>7}  tile")
+    print(f"{'case':<22}{'size':<18}{'thr':>3}{'ours us':>10}{'torch us':>10}{'ratio':>7}  tile")
     rows = []
     for threads in options.threads:
         # The size of the thread pool is fixed when a process starts, so each count has its own.

@@ -11,9 +11,10 @@ Functions = dict[str, Callable[[], Any]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A schedule of a kernel: its register tile, and the loop order of a convolution.
+    """A schedule of a kernel: its register tile, and algorithm and loop order of a convolution.
 
-    Of an elementwise kernel only the vectors count.
+    Of an elementwise kernel only the vectors count. `winograd` is the tile of Winograd's algorithm,
+    0 for the direct one; `chunk_rows` the rows of such tiles that stay in cache.
     """
 
     rows: int
@@ -21,9 +22,13 @@ class Candidate:
     vectors: int
     prefetch: int = 0
     rows_outside: bool = False
+    winograd: int = 0
+    chunk_rows: int | None = None
 
     def __str__(self) -> str:
-        text = f"{self.rows}x{self.columns}x{self.vectors}"
+        text = f"winograd {self.winograd} " if self.winograd else ""
+        text += f"{self.rows}x{self.columns}x{self.vectors}"
+        text += f" chunk {self.chunk_rows}" if self.chunk_rows else ""
         text += f" prefetch {self.prefetch}" if self.prefetch else ""
         return text + (" rows outside" if self.rows_outside else "")
 
@@ -55,9 +60,22 @@ class Case:
 
 _IN_TURN = (Candidate(1, 1, 2), Candidate(1, 1, 4))
 
+
+def _winograd(
+    *chunk_rows: int | None, tile_size: int = 4, prefetch: int = 0
+) -> tuple[Candidate, ...]:
+    """Winograd's algorithm with register tiles for 16 and for 32 vector registers."""
+    return tuple(
+        Candidate(rows, 1, 2, prefetch, winograd=tile_size, chunk_rows=chunk)
+        for chunk in chunk_rows
+        for rows in (4, 5, 6, 12)
+    )
+
+
 CASES = (
+    Case("conv3x3_64_56", "conv", (56, 64, 64, 3, 1), _winograd(1, None)),
     Case(
-        "conv3x3_64_56",
+        "conv3x3_64_56_direct",
         "conv",
         (56, 64, 64, 3, 1),
         (
@@ -68,8 +86,9 @@ CASES = (
             Candidate(2, 7, 2, rows_outside=True),
         ),
     ),
+    Case("conv3x3_128_28", "conv", (28, 128, 128, 3, 1), _winograd(None)),
     Case(
-        "conv3x3_128_28",
+        "conv3x3_128_28_direct",
         "conv",
         (28, 128, 128, 3, 1),
         (Candidate(3, 2, 2), Candidate(2, 3, 2), Candidate(2, 7, 2)),
@@ -78,10 +97,22 @@ CASES = (
         "conv3x3_256_14",
         "conv",
         (14, 256, 256, 3, 1),
+        _winograd(None, prefetch=16) + _winograd(None, tile_size=2),
+    ),
+    Case(
+        "conv3x3_256_14_direct",
+        "conv",
+        (14, 256, 256, 3, 1),
         (Candidate(3, 2, 2), Candidate(2, 3, 2, 16), Candidate(2, 7, 2, 16)),
     ),
     Case(
         "conv3x3_512_7",
+        "conv",
+        (7, 512, 512, 3, 1),
+        _winograd(None, tile_size=2) + _winograd(None, tile_size=2, prefetch=16),
+    ),
+    Case(
+        "conv3x3_512_7_direct",
         "conv",
         (7, 512, 512, 3, 1),
         (Candidate(1, 4, 2, 16), Candidate(2, 3, 2, 16), Candidate(2, 7, 2, 16)),
@@ -173,12 +204,21 @@ def convolution(case: Case, target: Any) -> tuple[Functions, Functions]:
             schedule = x86.schedule_depthwise_conv2d_nhwc_packed(C, tile, target=target)
         else:
             block = tile.vectors * target.vector_width // 32
-            packed_weight = x86.pack_conv2d_weight(weight, block)
-            W = te.placeholder(packed_weight.shape, name="W")
-            C = x86.conv2d_nhwc_packed(A, W, stride, pad)
-            schedule = x86.schedule_conv2d_nhwc_packed(
-                C, tile, target=target, rows_outside=candidate.rows_outside
-            )
+            if candidate.winograd:
+                packed_weight = x86.pack_winograd_weight(weight, candidate.winograd, block)
+                W = te.placeholder(packed_weight.shape, name="W")
+                stages = x86.conv2d_nhwc_winograd_packed(A, W, kernel, pad)
+                C = stages.output
+                schedule = x86.schedule_conv2d_nhwc_winograd_packed(
+                    stages, tile, candidate.chunk_rows, target=target
+                )
+            else:
+                packed_weight = x86.pack_conv2d_weight(weight, block)
+                W = te.placeholder(packed_weight.shape, name="W")
+                C = x86.conv2d_nhwc_packed(A, W, stride, pad)
+                schedule = x86.schedule_conv2d_nhwc_packed(
+                    C, tile, target=target, rows_outside=candidate.rows_outside
+                )
         kernel_function = tvm.build(schedule, [A, W, C], target, name="kernel")["kernel"]
         width = int(C.shape[-1])
         ours[str(candidate)] = checked(kernel_function, (data, packed_weight), expected, width)

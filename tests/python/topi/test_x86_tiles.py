@@ -64,6 +64,45 @@ def test_convolution_matches_torch_for_any_tile_and_order(
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    height=st.integers(5, 13),
+    width=st.integers(5, 13),
+    kernel=st.sampled_from([2, 3, 5]),
+    tile_size=st.sampled_from([2, 3, 4]),
+    channels=st.sampled_from([3, 8, 20]),
+    filters=st.sampled_from([LANES, 2 * LANES, LANES + 3]),
+    padding=st.sampled_from([0, 1, (0, 1, 2, 0)]),
+    tile=TILES,
+    chunk_rows=st.sampled_from([None, 1, 2]),
+    relu=st.booleans(),
+)
+def test_winograd_convolution_matches_torch_for_any_tile_and_chunk(
+    height, width, kernel, tile_size, channels, filters, padding, tile, chunk_rows, relu
+):
+    rng = np.random.default_rng(0)
+    data = random(rng, 2, height, width, channels)
+    weight = random(rng, kernel, kernel, channels, filters)
+    packed = x86.pack_winograd_weight(weight, tile_size, tile.vectors * LANES)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(packed.shape, name="W")
+    stages = x86.conv2d_nhwc_winograd_packed(A, W, kernel, padding)
+    output = topi.nn.relu(stages.output) if relu else stages.output
+    schedule = x86.schedule_conv2d_nhwc_winograd_packed(stages, tile, chunk_rows, output, TARGET)
+    got = run(schedule, [A, W, output], [data, packed])[..., :filters]
+    top, left, bottom, right = (padding,) * 4 if isinstance(padding, int) else padding
+    expected = F.conv2d(
+        F.pad(torch.tensor(data).permute(0, 3, 1, 2), (left, right, top, bottom)),
+        torch.tensor(weight).permute(3, 2, 0, 1),
+    )
+    expected = (expected.relu() if relu else expected).permute(0, 2, 3, 1).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-3)
+
+
+def test_winograd_refuses_a_kernel_that_is_not_square():
+    with pytest.raises(ValueError, match="must be square, got 3 x 5"):
+        x86.pack_winograd_weight(np.zeros((3, 5, 4, 8), "float32"), 4, 8)
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     height=st.integers(3, 9),

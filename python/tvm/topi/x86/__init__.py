@@ -8,6 +8,12 @@ from .conv2d import (
     schedule_conv2d_nhwc_packed,
     schedule_depthwise_conv2d_nhwc_packed,
 )
+from .conv2d_winograd import (
+    WinogradStages,
+    conv2d_nhwc_winograd_packed,
+    pack_winograd_weight,
+    schedule_conv2d_nhwc_winograd_packed,
+)
 from .dense import matmul_packed, pack_matmul_weight, schedule_matmul_packed
 from .injective import schedule_injective
 from .softmax import schedule_softmax
