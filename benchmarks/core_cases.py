@@ -207,10 +207,9 @@ def convolution(case: Case, target: Any) -> tuple[Functions, Functions]:
             if candidate.winograd:
                 packed_weight = x86.pack_winograd_weight(weight, candidate.winograd, block)
                 W = te.placeholder(packed_weight.shape, name="W")
-                stages = x86.conv2d_nhwc_winograd_packed(A, W, kernel, pad)
-                C = stages.output
+                C = x86.conv2d_nhwc_winograd_packed(A, W, candidate.winograd, kernel, pad)
                 schedule = x86.schedule_conv2d_nhwc_winograd_packed(
-                    stages, tile, candidate.chunk_rows, target=target
+                    C, tile, candidate.chunk_rows, target=target
                 )
             else:
                 packed_weight = x86.pack_conv2d_weight(weight, block)

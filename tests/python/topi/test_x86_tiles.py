@@ -85,9 +85,9 @@ def test_winograd_convolution_matches_torch_for_any_tile_and_chunk(
     weight = random(rng, kernel, kernel, channels, filters)
     packed = x86.pack_winograd_weight(weight, tile_size, tile.vectors * LANES)
     A, W = te.placeholder(data.shape, name="A"), te.placeholder(packed.shape, name="W")
-    stages = x86.conv2d_nhwc_winograd_packed(A, W, kernel, padding)
-    output = topi.nn.relu(stages.output) if relu else stages.output
-    schedule = x86.schedule_conv2d_nhwc_winograd_packed(stages, tile, chunk_rows, output, TARGET)
+    C = x86.conv2d_nhwc_winograd_packed(A, W, tile_size, kernel, padding)
+    output = topi.nn.relu(C) if relu else C
+    schedule = x86.schedule_conv2d_nhwc_winograd_packed(C, tile, chunk_rows, output, TARGET)
     got = run(schedule, [A, W, output], [data, packed])[..., :filters]
     top, left, bottom, right = (padding,) * 4 if isinstance(padding, int) else padding
     expected = F.conv2d(

@@ -24,4 +24,5 @@ from .pooling import *
 from .softmax import *
 from .spatial import *
 from .upsampling import *
+from .winograd_stages import *
 from .winograd_util import *

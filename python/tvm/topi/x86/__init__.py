@@ -9,10 +9,11 @@ from .conv2d import (
     schedule_depthwise_conv2d_nhwc_packed,
 )
 from .conv2d_winograd import (
-    WinogradStages,
     conv2d_nhwc_winograd_packed,
     pack_winograd_weight,
     schedule_conv2d_nhwc_winograd_packed,
+    schedule_winograd_input_transform,
+    schedule_winograd_output_transform,
 )
 from .dense import matmul_packed, pack_matmul_weight, schedule_matmul_packed
 from .injective import schedule_injective
