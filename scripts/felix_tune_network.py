@@ -39,6 +39,13 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         '"none" to learn from this run alone',
     )
     parser.add_argument(
+        "--winograd",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="compute 3x3 convolutions by Winograd's minimal filtering where that is less work; "
+        "results differ by rounding",
+    )
+    parser.add_argument(
         "--timing-rounds", type=int, default=21, help="samples of the closing comparison"
     )
     parser.add_argument(
@@ -97,6 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
                 threads=options.threads,
                 weights=options.weights,
                 cost_model=options.cost_model,
+                winograd=options.winograd,
                 timing_rounds=options.timing_rounds,
             )
         model, inputs = nn.load_network(

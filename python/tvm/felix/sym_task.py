@@ -148,6 +148,7 @@ def extract_tasks(
     example_inputs: Sequence[Any],
     target: Target | str = "llvm",
     save_to: str | Path | None = None,
+    winograd: bool = False,
 ) -> list[SymTaskAndInstances]:
     """The distinct computations of a network that are worth tuning, most work first.
 
@@ -157,6 +158,8 @@ def extract_tasks(
     example_inputs : tensors of the shapes and dtypes to compile for.
     target : what to tune for.
     save_to : JSON file for the tasks, readable by `load_tasks` without the model.
+    winograd : take 3x3 convolutions apart where that is less work, so that the product of the
+        transformed data is the task; `compile` must then be told the same.
 
     Raises
     ------
@@ -166,7 +169,7 @@ def extract_tasks(
     from tvm import relax
 
     target = target if isinstance(target, Target) else Target(target)
-    mod, _ = import_network(model, example_inputs)
+    mod, _ = import_network(model, example_inputs, winograd=winograd)
     merged: dict[str, SymTaskAndInstances] = {}
     for group in relax.extract_tasks(mod):
         task = group_task(group, target)

@@ -45,6 +45,8 @@ class TuneSettings:
     """State dict to load instead of random weights."""
     cost_model: str = "packaged"
     """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
+    winograd: bool = True
+    """Whether 3x3 convolutions may be computed by Winograd's minimal filtering."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
 
@@ -61,7 +63,8 @@ def read_settings(folder: Path) -> TuneSettings:
         raise FileNotFoundError(
             f"{folder} has no run.json, so there is nothing to resume; start with --out {folder}"
         )
-    return TuneSettings(**json.loads(path.read_text()))
+    # Runs from before there was a choice did without.
+    return TuneSettings(**{"winograd": False, **json.loads(path.read_text())})
 
 
 def tune_network(
@@ -90,11 +93,13 @@ def tune_network(
     torch.set_num_threads(threads)
 
     target = tvm.target.Target(settings.target)
-    tasks = extract_tasks(model, example_inputs, target=target)
+    tasks = extract_tasks(model, example_inputs, target=target, winograd=settings.winograd)
     save_tasks(tasks, folder / "tasks.json")
     report.print_tasks(tasks)
 
-    untuned_network = compile_network(model, example_inputs, target=target)
+    untuned_network = compile_network(
+        model, example_inputs, target=target, winograd=settings.winograd
+    )
     untuned = untuned_network.task_seconds()
 
     records = folder / "records.json"
@@ -120,7 +125,9 @@ def tune_network(
     if result.interrupted:
         print("Interrupted: what was measured is kept; continue with --resume")
 
-    tuned_network = compile_network(model, example_inputs, target=target, records=records)
+    tuned_network = compile_network(
+        model, example_inputs, target=target, records=records, winograd=settings.winograd
+    )
     latency = _compare(
         model, example_inputs, untuned_network, tuned_network, settings.timing_rounds
     )

@@ -7,10 +7,11 @@ import hashlib
 from dataclasses import dataclass
 
 from tvm.ir import GlobalVar, IRModule
-from tvm.te import Tensor
+from tvm.target import Target
+from tvm.te import Schedule, Tensor
 
 from .expr import Call, Constant, Function
-from .op import has_op
+from .op import has_op, op_spec
 from .struct_info import static_shape, tensor_fields
 from .te_lowering import TEFunction, function_to_te, tensors_flop
 from .transform import optimize_for_inference
@@ -46,6 +47,29 @@ class FusedGroup:
     def args(self) -> list[Tensor]:
         """Inputs, then outputs: what a ComputeDAG or a schedule takes."""
         return self.te.args
+
+    @property
+    def has_fixed_schedule(self) -> bool:
+        """Whether an operator of the kernel brings a schedule, so that there is none to search."""
+        return any(op_spec(name).schedule is not None for name, _ in self.te.calls)
+
+    def fixed_schedule(self, target: Target) -> Schedule:
+        """The schedule that an operator of the kernel brings.
+
+        Raises
+        ------
+        ValueError : the target is no processor; nobody wrote such schedules for others.
+        """
+        if "cpu" not in target.keys:
+            raise ValueError(
+                f"relax: kernel '{self.name}' has a schedule for processors only, the target is "
+                f"'{target}'; leave out the pass ConvertWinograd"
+            )
+        for name, result in self.te.calls:
+            rule = op_spec(name).schedule
+            if rule is not None:
+                return rule(result, self.te.outputs[0], target)
+        raise ValueError(f"relax: no operator of kernel '{self.name}' brings a schedule")
 
     @functools.cached_property
     def flop(self) -> int:
@@ -119,6 +143,8 @@ def extract_tasks(mod: IRModule) -> list[FusedGroup]:
     Returns
     -------
     Every distinct kernel that computes something, in order of the first call; kernels that only
-    move data are left out. Building the same module again gives kernels of the same ``key``.
+    move data, or that bring their schedule, are left out. Building the same module again gives
+    kernels of the same ``key``.
     """
-    return [group for group in fused_groups(optimize_for_inference(mod)) if group.flop > 0]
+    groups = fused_groups(optimize_for_inference(mod))
+    return [group for group in groups if group.flop > 0 and not group.has_fixed_schedule]

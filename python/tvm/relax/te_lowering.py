@@ -25,10 +25,12 @@ class TEFunction:
     ----------
     inputs : placeholders, one for each parameter of the graph function.
     outputs : results, in order.
+    calls : each operator by name, with its result.
     """
 
     inputs: tuple[te.Tensor, ...]
     outputs: tuple[te.Tensor, ...]
+    calls: tuple[tuple[str, Any], ...]
 
     @property
     def args(self) -> list[te.Tensor]:
@@ -65,12 +67,15 @@ def function_to_te(func: Function) -> TEFunction:
     """
     inputs = tuple(_placeholder(p.struct_info, str(p.name_hint)) for p in func.params)
     env: dict[Var, Any] = dict(zip(func.params, inputs))
+    calls = []
     for block in func.body.blocks:
         for binding in block.bindings:
             env[binding.var] = _compute(binding.value, env)
+            calls.append((str(binding.value.op.name), env[binding.var]))
     result = func.body.body
     outputs = env[result] if isinstance(result, Var) else [env[item] for item in result.fields]
-    return TEFunction(inputs, (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs))
+    results = (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs)
+    return TEFunction(inputs, results, tuple(calls))
 
 
 _FLOP_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)

@@ -84,7 +84,11 @@ def build(
     for group in fused_groups(mod):
         chosen = _schedule_for(group, schedules)
         if chosen is None:
-            chosen = GroupSchedule(default_schedule(group.te.outputs, target), group.args)
+            if group.has_fixed_schedule:
+                schedule = group.fixed_schedule(target)
+            else:
+                schedule = default_schedule(group.te.outputs, target)
+            chosen = GroupSchedule(schedule, group.args)
         else:
             _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)

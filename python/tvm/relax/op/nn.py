@@ -27,6 +27,9 @@ __all__ = [
     "relu6",
     "silu",
     "softmax",
+    "winograd_input_transform",
+    "winograd_output_transform",
+    "winograd_product",
 ]
 
 Size = int | Sequence[int]
@@ -203,3 +206,37 @@ def softmax(data: RelayExpr, axis: int = -1) -> Call:
 def log_softmax(data: RelayExpr, axis: int = -1) -> Call:
     """Logarithm of softmax."""
     return make_call("nn.log_softmax", data, axis=axis)
+
+
+def winograd_input_transform(
+    data: RelayExpr, tile_size: int, kernel_size: int = 3, padding: Size = 0
+) -> Call:
+    """Tiles of NHWC data in the domain of Winograd's filtering: (n * n, tiles, channels).
+
+    n is tile_size + kernel_size - 1; see ``topi.nn.winograd_input_transform``.
+    """
+    return make_call(
+        "nn.winograd_input_transform",
+        data,
+        tile_size=tile_size,
+        kernel_size=kernel_size,
+        padding=_sizes(padding),
+    )
+
+
+def winograd_product(data: RelayExpr, weight: RelayExpr) -> Call:
+    """Transformed data times (n * n, channels, filters) weights: (n * n, tiles, filters)."""
+    return make_call("nn.winograd_product", data, weight)
+
+
+def winograd_output_transform(
+    product: RelayExpr, out_size: Size, tile_size: int, kernel_size: int = 3
+) -> Call:
+    """The NHWC image, of height and width `out_size`, that transformed products stand for."""
+    return make_call(
+        "nn.winograd_output_transform",
+        product,
+        out_size=_sizes(out_size),
+        tile_size=tile_size,
+        kernel_size=kernel_size,
+    )

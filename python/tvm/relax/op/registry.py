@@ -13,11 +13,13 @@ from typing import Any
 
 from tvm import te
 from tvm.ir import Op, register_op
+from tvm.target import Target
 
-__all__ = ["OpPattern", "OpSpec", "get_op", "has_op", "op_spec", "register"]
+__all__ = ["FixedSchedule", "OpPattern", "OpSpec", "get_op", "has_op", "op_spec", "register"]
 
 Operand = te.Tensor | float | int
 Compute = Callable[..., te.Tensor | Sequence[te.Tensor]]
+FixedSchedule = Callable[[te.Tensor, te.Tensor, Target], te.Schedule]
 
 
 class OpPattern(IntEnum):
@@ -48,18 +50,27 @@ class OpSpec:
         or a list of them.
     pattern : how it fuses.
     is_view : the result holds the operand's elements in the same order, so it needs no kernel.
+    schedule : for an operator with one good program: from its result, and the elementwise function
+        of it that ends the kernel, to the schedule. It is not tuned then.
     """
 
     name: str
     compute: Compute
     pattern: OpPattern
     is_view: bool = False
+    schedule: FixedSchedule | None = None
 
 
 _TABLE: dict[str, OpSpec] = {}
 
 
-def register(name: str, compute: Compute, pattern: OpPattern, is_view: bool = False) -> None:
+def register(
+    name: str,
+    compute: Compute,
+    pattern: OpPattern,
+    is_view: bool = False,
+    schedule: FixedSchedule | None = None,
+) -> None:
     """Add an operator, ``name`` without the "relax." prefix.
 
     Raises
@@ -69,7 +80,7 @@ def register(name: str, compute: Compute, pattern: OpPattern, is_view: bool = Fa
     full = f"relax.{name}"
     if full in _TABLE:
         raise ValueError(f"relax.op.register: operator '{full}' exists already")
-    _TABLE[full] = OpSpec(full, compute, pattern, is_view)
+    _TABLE[full] = OpSpec(full, compute, pattern, is_view, schedule)
     register_op(full)
 
 

@@ -13,6 +13,7 @@ from tvm.transform import Pass, Sequential, module_pass
 from ..expr import Function
 from .bind_params import bind_params
 from .convert_layout import convert_layout
+from .convert_winograd import convert_winograd
 from .dead_code import dead_code_elimination
 from .fold_batchnorm import fold_batchnorm
 from .fold_constant import fold_constant
@@ -22,6 +23,7 @@ from .rewriter import FunctionRewriter, graph_functions
 __all__ = [
     "BindParams",
     "ConvertLayout",
+    "ConvertWinograd",
     "DeadCodeElimination",
     "FoldBatchnorm",
     "FoldConstant",
@@ -52,6 +54,11 @@ def ConvertLayout() -> Pass:
     return _as_pass(convert_layout, "relax.ConvertLayout")
 
 
+def ConvertWinograd() -> Pass:
+    """Takes convolutions apart into transforms and products; see ``convert_winograd``."""
+    return _as_pass(convert_winograd, "relax.ConvertWinograd")
+
+
 def FoldConstant() -> Pass:
     """Computes what depends on constants only; see ``fold_constant``."""
     return _as_pass(fold_constant, "relax.FoldConstant")
@@ -67,8 +74,13 @@ def FuseOps() -> Pass:
     return _as_pass(fuse_ops, "relax.FuseOps")
 
 
-def OptimizeForInference() -> Pass:
-    """What an imported network goes through before its kernels are tuned or built."""
+def OptimizeForInference(winograd: bool = False) -> Pass:
+    """What an imported network goes through before its kernels are tuned or built.
+
+    Parameters
+    ----------
+    winograd : whether ConvertWinograd is part of it; for processors only.
+    """
     return Sequential(
         [
             FoldBatchnorm(),
@@ -76,6 +88,7 @@ def OptimizeForInference() -> Pass:
             ConvertLayout(),
             DeadCodeElimination(),
             FoldConstant(),
+            *([ConvertWinograd()] if winograd else []),
             DeadCodeElimination(),
             FuseOps(),
         ],
@@ -89,6 +102,6 @@ def is_fused(mod: IRModule) -> bool:
     return len(graph_functions(mod)) < graphs
 
 
-def optimize_for_inference(mod: IRModule) -> IRModule:
+def optimize_for_inference(mod: IRModule, winograd: bool = False) -> IRModule:
     """The module after OptimizeForInference; one that is fused already comes back as it is."""
-    return mod if is_fused(mod) else OptimizeForInference()(mod)
+    return mod if is_fused(mod) else OptimizeForInference(winograd)(mod)
