@@ -80,6 +80,17 @@ def tiled_state(task):
     return state
 
 
+def test_winograd_networks_agree_with_torch_and_search_the_products_only():
+    layers = [nn.Conv2d(64, 80, 3, padding=1), nn.ReLU(), nn.Conv2d(80, 64, 3), nn.BatchNorm2d(64)]
+    model = nn.Sequential(*layers).eval()
+    x = torch.randn(2, 64, 28, 25)
+    tasks = felix.extract_tasks(model, (x,), winograd=True)
+    descriptions = [str(i.ansor_task.desc) for task in tasks for i in task.instances]
+    assert sorted(descriptions) == ["nn.winograd_product", "nn.winograd_product"]
+    network = felix.compile(model, (x,), winograd=True)
+    torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_recorded_schedules_give_the_same_results(tmp_path, batch_norm):
     layers = [nn.Linear(12, 32), *([nn.BatchNorm1d(32)] if batch_norm else []), nn.ReLU()]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tvm.felix.tune_network import TuneSettings, read_settings
+
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "scripts" / "felix_tune_network.py"
 
@@ -152,3 +154,9 @@ def test_unsupported_operators_are_reported_together_with_their_modules(tmp_path
     assert result.returncode == 1
     for name in ("sort", "cumsum", "sorter"):
         assert name in result.stderr
+
+
+def test_a_run_from_before_there_was_winograd_resumes_without_it(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"network": "mlp", "trials": 8}))
+    assert not read_settings(tmp_path).winograd
+    assert TuneSettings(network="mlp").winograd
