@@ -85,7 +85,7 @@ def compile(
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
-    winograd: bool = False,
+    winograd: bool | None = None,
 ) -> CompiledNetwork:
     """Compile a network as it behaves in eval mode.
 
@@ -98,7 +98,8 @@ def compile(
         target; kernels without a record get a default schedule.
     winograd : compute 3x3 convolutions by Winograd's minimal filtering where that is less work:
         two to four times fewer products, results that differ by rounding, about 1e-5 of the
-        largest. For processors. Records must come from tasks extracted in the same way.
+        largest. For processors. None for the way that more of the records belong to, and without
+        records for no.
 
     Raises
     ------
@@ -106,8 +107,11 @@ def compile(
     FileNotFoundError : there is no such record file.
     """
     target = target if isinstance(target, Target) else Target(target)
-    mod, program = import_network(model, example_inputs, example_kwargs, winograd)
     source = _RecordedSchedules(records, target) if records is not None else None
+    mod, program = import_network(model, example_inputs, example_kwargs, bool(winograd))
+    if winograd is None and source is not None and source.coverage(mod) < 1:
+        other, _ = import_network(model, example_inputs, example_kwargs, winograd=True)
+        mod = max(mod, other, key=source.coverage)
     executable = relax.build(mod, target, source)
     return CompiledNetwork(executable, program, mod, target)
 
@@ -123,21 +127,35 @@ class _RecordedSchedules:
             )
         self._records = os.fspath(records)
         self._target = target
+        self._schedules: dict[str, relax.GroupSchedule | None] = {}
+
+    def coverage(self, mod: IRModule) -> float:
+        """Share of the kernels to tune that have a record."""
+        groups = relax.extract_tasks(mod)
+        known = sum(self._best(group) is not None for group in groups)
+        return known / len(groups) if groups else 1.0
+
+    def _best(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
+        if group.key not in self._schedules:
+            task = group_task(group, self._target)
+            best, _ = auto_scheduler.load_best_record(
+                self._records, str(task.workload_key), self._target
+            )
+            # The record's state belongs to the tensors of its own task, which equal this one's.
+            self._schedules[group.key] = (
+                None
+                if best is None
+                else _recorded_schedule(
+                    best.task.compute_dag, best.state, int(task.layout_rewrite_option)
+                )
+            )
+        return self._schedules[group.key]
 
     def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
         if group.flop == 0 or group.has_fixed_schedule:
             # Kernels that only move data, or bring their schedule, are not tuned.
             return None
-        task = group_task(group, self._target)
-        best, _ = auto_scheduler.load_best_record(
-            self._records, str(task.workload_key), self._target
-        )
-        if best is None:
-            return None
-        # The record's state belongs to the tensors of its own task, which equal this one's.
-        return _recorded_schedule(
-            best.task.compute_dag, best.state, int(task.layout_rewrite_option)
-        )
+        return self._best(group)
 
 
 def _recorded_schedule(

@@ -91,6 +91,27 @@ def test_winograd_networks_agree_with_torch_and_search_the_products_only():
     torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-3, atol=1e-4)
 
 
+def test_compile_sees_from_the_records_whether_convolutions_were_taken_apart(tmp_path):
+    model = nn.Conv2d(64, 64, 3, padding=1).eval()
+    x = torch.randn(1, 64, 24, 24)
+    records = tmp_path / "records.json"
+    for winograd in (False, True):
+        (task,) = felix.extract_tasks(model, (x,), winograd=winograd)
+        (instance,) = task.instances
+        program = auto_scheduler.MeasureInput(
+            instance.ansor_task, instance.ansor_task.compute_dag.get_init_state()
+        )
+        result = auto_scheduler.MeasureResult([1.0], 0, "", 1.0, 0.0)
+        records.unlink(missing_ok=True)
+        auto_scheduler.save_records(str(records), [program], [result])
+        network = felix.compile(model, (x,), records=records)
+        names = [
+            str(call["Name"]) for call in network.machine.profile("main", tvm.nd.array(x)).calls
+        ]
+        assert ("winograd_product" in names) == winograd
+        torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_recorded_schedules_give_the_same_results(tmp_path, batch_norm):
     layers = [nn.Linear(12, 32), *([nn.BatchNorm1d(32)] if batch_norm else []), nn.ReLU()]
