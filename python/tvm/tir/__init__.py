@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import analysis, ir_builder, stmt_functor, transform, usmp
+from . import analysis, ir_builder, schedule, stmt_functor, transform, usmp
 from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
@@ -48,6 +48,7 @@ from .expr import (
 )
 from .function import PrimFunc
 from .op import *
+from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, Trace
 from .stmt import (
     Allocate,
     AssertStmt,

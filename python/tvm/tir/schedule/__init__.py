@@ -1,0 +1,10 @@
+"""Schedules of modules of blocks, with traces that can be replayed."""
+
+from __future__ import annotations
+
+from tvm.error import ScheduleError
+
+from .instruction import Instruction, InstructionKind
+from .random_variables import BlockRV, ExprRV, LoopRV
+from .schedule import Schedule
+from .trace import Trace

@@ -1,0 +1,128 @@
+"""What loops do for a block: which of its variables they feed, and whether instances repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
+from tvm.ir import PrimExpr
+
+from ..expr import IntImm, Var
+from ..op import all as all_of
+from ..stmt_functor import substitute
+from .access import vars_of
+from .tree import BlockNode, Loop, Node
+
+__all__ = ["Feeds", "analyzer_at", "as_int", "feeds", "find_given", "order_error", "runs_all"]
+
+
+def as_int(expr: PrimExpr) -> int | None:
+    """The value of an integer literal."""
+    return int(expr.value) if isinstance(expr, IntImm) else None
+
+
+def analyzer_at(node: Node, fold_unit_loops: bool = True) -> Analyzer:
+    """An analyzer that knows the ranges of the loops around `node` (and of `node` itself)."""
+    analyzer = Analyzer()
+    loops = node.loops_above() + ([node] if isinstance(node, Loop) else [])
+    for loop in loops:
+        if fold_unit_loops or not loop.is_unit():
+            analyzer.bind(loop.var, loop.range)
+    return analyzer
+
+
+@dataclass(frozen=True)
+class Feeds:
+    """Loop variables by what they feed; `mixed` if that cannot be told apart."""
+
+    spatial: frozenset[Var]
+    reducing: frozenset[Var]
+    mixed: bool
+
+
+def feeds(block: BlockNode) -> Feeds:
+    """Loops that the spatial and those that the reducing variables of a block depend on."""
+    loops = {loop.var for loop in block.loops_above() if not loop.is_unit()}
+    values = block.values
+
+    def users(iters: list) -> frozenset[Var]:
+        return frozenset(var for iv in iters for var in vars_of(values[iv.var]) if var in loops)
+
+    spatial, reducing = users(block.spatial()), users(block.reducing())
+    mixed = bool(spatial & reducing)
+    for condition in block.predicate:
+        used = vars_of(condition) & loops
+        mixed |= bool(used & reducing) and not used <= reducing
+        mixed |= not used <= spatial | reducing
+    return Feeds(spatial, reducing, mixed)
+
+
+def find_given(block: BlockNode) -> frozenset[Var]:
+    """Loops that must be fixed for no instance of `block` to run twice; all if nothing is known."""
+    loops = [loop for loop in block.loops_above() if not loop.is_unit()]
+    used = {var for value in block.iter_values for var in vars_of(value)}
+    idle = frozenset(loop.var for loop in loops if loop.var not in used)
+    busy = [loop for loop in loops if loop.var in used]
+    alone = {value for value in block.iter_values if isinstance(value, Var)}
+    if all(loop.var in alone for loop in busy):
+        return idle
+    ranges = {loop.var: loop.range for loop in busy}
+    if any(as_int(r.min) is None or as_int(r.extent) is None for r in ranges.values()):
+        return frozenset(loop.var for loop in loops)
+    values = [value for value in block.iter_values if vars_of(value)]
+    # Other variables, those of an outer loop that is a unit for example, are constants here.
+    result = detect_iter_map(values, ranges, IterMapLevel.Bijective)
+    return idle if not result.errors else frozenset(loop.var for loop in loops)
+
+
+def runs_all(block: BlockNode) -> bool:
+    """Whether it is plain that the loops run every instance of `block`."""
+    ranges = {loop.var: loop.range for loop in block.loops_above()}
+    seen: set[Var] = set()
+    analyzer = Analyzer()
+    for iv, value in zip(block.iter_vars, block.iter_values):
+        if not isinstance(value, Var) or value in seen or value not in ranges:
+            return False
+        seen.add(value)
+        dom, given = iv.dom, ranges[value]
+        if not (
+            analyzer.can_prove_equal(dom.min, given.min)
+            and analyzer.can_prove_equal(dom.extent, given.extent)
+        ):
+            return False
+    return not block.predicate
+
+
+def order_error(block: BlockNode) -> str | None:
+    """Why the loops do not run a reduction from its first values on, once; None if they do.
+
+    The init of a block runs where all reducing variables have their first values. That comes before
+    all other contributions to an element, and once, if no loop feeds spatial and reducing variables
+    alike, and below the first loop that feeds a reducing one no instance repeats.
+    """
+    fed = feeds(block)
+    if fed.mixed:
+        return "a loop around it feeds spatial and reducing variables alike"
+    below = False
+    inside: set[Var] = set()
+    for loop in block.loops_above():
+        below = below or loop.var in fed.reducing
+        if below:
+            inside.add(loop.var)
+    if inside & block.given:
+        names = ", ".join(var.name_hint for var in inside & block.given)
+        return f"inside of its reduction, loop {names} would add the same elements again"
+    return None
+
+
+def starts_at_first(block: BlockNode) -> bool:
+    """Whether the first iteration of the loops gives reducing variables their first values."""
+    first = {loop.var: loop.min for loop in block.loops_above()}
+    analyzer = Analyzer()
+    values = block.values
+    reducing = feeds(block).reducing
+    conditions = [c for c in block.predicate if vars_of(c) & reducing]
+    return all(
+        analyzer.can_prove_equal(substitute(values[iv.var], first), iv.dom.min)
+        for iv in block.reducing()
+    ) and (not conditions or analyzer.can_prove(substitute(all_of(*conditions), first)))

@@ -1,0 +1,198 @@
+"""The schedule as a whole: modules in and out, blocks found, copies, seeds, errors."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from testing_blocks import blur, chain, check, matmul
+from tvm import tir
+from tvm.ir import IRModule, structural_equal
+
+
+def names(sch, blocks):
+    return [str(sch.get(block).name_hint) for block in blocks]
+
+
+def test_a_schedule_that_did_nothing_has_an_equal_module():
+    func, _ = matmul()
+    mod = IRModule({"main": func})
+    assert structural_equal(tir.Schedule(mod).mod, mod)
+    assert structural_equal(tir.Schedule(func).mod, mod)
+
+
+def test_the_given_module_stays_as_it_is():
+    func, _ = matmul()
+    mod = IRModule({"main": func})
+    before = str(mod)
+    sch = tir.Schedule(mod)
+    sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+    assert str(mod) == before
+    assert "T.parallel" in str(sch.mod)
+
+
+def test_the_text_of_the_module_changes_with_every_primitive():
+    sch = tir.Schedule(matmul()[0])
+    seen = [str(sch.mod)]
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    j_0, j_1 = sch.split(j, [None, 4])
+    seen.append(str(sch.mod))
+    sch.reorder(i, j_0, k, j_1)
+    seen.append(str(sch.mod))
+    sch.vectorize(j_1)
+    seen.append(str(sch.mod))
+    assert len(set(seen)) == 4
+
+
+def test_an_unknown_block_is_refused_with_the_function():
+    sch = tir.Schedule(matmul()[0])
+    with pytest.raises(
+        tir.ScheduleError, match="no block is called 'X'; the blocks are root, C"
+    ) as e:
+        sch.get_block("X")
+    assert "for i, j, k in T.grid(12, 20, 18)" in str(e.value)
+    assert isinstance(e.value, tvm.error.TVMError)
+    with pytest.raises(tir.ScheduleError, match="no function other of blocks; it has main"):
+        sch.get_block("C", func_name="other")
+
+
+def test_functions_of_a_module_are_scheduled_by_name():
+    (one, _), (two, _) = matmul(), chain()
+    sch = tir.Schedule(IRModule({"one": one, "two": two}))
+    sch.parallel(sch.get_loops(sch.get_block("C", "one"))[0])
+    sch.work_on("two")
+    assert sch.func_working_on == "two"
+    i, j = sch.get_loops(sch.get_block("C"))
+    sch.vectorize(j)
+    assert 'func_name="two"' in str(sch.trace)
+    assert "parallel" in str(sch.mod["one"])
+    assert "vectorized" in str(sch.mod["two"])
+    with pytest.raises(tir.ScheduleError, match="different functions"):
+        sch.reorder(i, sch.get_loops(sch.get_block("C", "one"))[0])
+
+
+def test_producers_and_consumers_follow_the_buffers():
+    sch = tir.Schedule(blur()[0])
+    p = sch.get_block("P")
+    assert names(sch, sch.get_producers(p)) == ["B"]
+    assert names(sch, sch.get_consumers(p)) == ["S"]
+    root = sch.get_block("root")
+    assert names(sch, sch.get_child_blocks(root)) == ["B", "P", "S", "H"]
+    assert names(sch, sch.get_output_blocks(root)) == ["H"]
+    assert names(sch, sch.get_output_blocks("root")) == ["H"]
+    i, _ = sch.get_loops(sch.get_block("S"))
+    assert names(sch, sch.get_child_blocks(i)) == ["S"]
+
+
+def test_a_copy_goes_its_own_way():
+    func, answer = matmul()
+    sch = tir.Schedule(func, seed=1)
+    c = sch.get_block("C")
+    i, j, k = sch.get_loops(c)
+    sch.decompose_reduction(c, k)
+    other = sch.copy()
+    sch.parallel(i)
+    other.reorder(*other.split(i, [None, 3]))
+    assert "parallel" not in str(other.mod)
+    assert len(sch.trace) == 4
+    assert len(other.trace) == 5
+    check(sch, func, answer)
+    check(other, func, answer)
+
+
+def test_equal_seeds_give_equal_samples():
+    def tile(seed):
+        sch = tir.Schedule(matmul(64, 64, 64)[0], seed=seed)
+        loops = sch.get_loops(sch.get_block("C"))
+        tiles = [sch.sample_perfect_tile(loop, 3) for loop in loops]
+        return [[int(sch.get(size)) for size in sizes] for sizes in tiles]
+
+    assert tile(5) == tile(5)
+    assert len({str(tile(seed)) for seed in range(8)}) > 4
+    assert tir.Schedule(matmul()[0], seed=2).fork_seed() == (
+        tir.Schedule(matmul()[0], seed=2).fork_seed()
+    )
+
+
+def test_samples_are_variables_and_multiply_to_the_extent():
+    sch = tir.Schedule(matmul(12, 128, 18)[0], seed=0)
+    _, j, _ = sch.get_loops(sch.get_block("C"))
+    for _ in range(20):
+        sizes = sch.sample_perfect_tile(j, n=2, max_innermost_factor=16)
+        assert all(isinstance(size, tir.Var) for size in sizes)
+        outer, inner = (int(sch.get(size)) for size in sizes)
+        assert outer * inner == 128
+        assert inner <= 16
+        assert int(sch.get(sizes[0] * sizes[1])) == 128
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        ([3, 4], "not 2 factors of the extent 20"),
+        ([20], "not 2 factors"),
+        ([1, 20], "innermost factor of the decision .* is more than max_innermost_factor=16"),
+    ],
+)
+def test_a_decision_that_does_not_fit_is_refused(decision, message):
+    sch = tir.Schedule(matmul()[0])
+    _, j, _ = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(tir.ScheduleError, match=message):
+        sch.sample_perfect_tile(j, 2, decision=decision)
+
+
+def test_a_category_is_sampled_by_its_chance():
+    sch = tir.Schedule(matmul()[0], seed=0)
+    values = {int(sch.get(sch.sample_categorical([4, 8, 16], [0.5, 0.0, 0.5]))) for _ in range(30)}
+    assert values == {4, 16}
+    assert int(sch.get(sch.sample_categorical([4, 8], [1, 0], decision=1))) == 8
+    with pytest.raises(ValueError, match="2 candidates with 1 probabilities"):
+        sch.sample_categorical([1, 2], [1.0])
+    with pytest.raises(ValueError, match="at least 0 and not all 0"):
+        sch.sample_categorical([1, 2], [0.0, 0.0])
+
+
+def test_errors_show_as_much_as_asked_for():
+    def refusal(level):
+        sch = tir.Schedule(matmul()[0], error_render_level=level)
+        k = sch.get_loops(sch.get_block("C"))[2]
+        with pytest.raises(tir.ScheduleError) as error:
+            sch.parallel(k)
+        return str(error.value)
+
+    assert "T.grid" in refusal("detail")
+    assert "T.grid" not in refusal("fast")
+    assert "add to the same elements of block C" in refusal("fast")
+    assert refusal("none") == "parallel: not legal here"
+    with pytest.raises(ValueError, match="error_render_level is one of detail, fast, none"):
+        refusal("loud")
+
+
+def test_what_is_no_variable_of_the_schedule_is_refused():
+    sch = tir.Schedule(matmul()[0])
+    with pytest.raises(TypeError, match="expected a block of this schedule"):
+        sch.get_loops("C")
+    with pytest.raises(TypeError, match="expected a loop of this schedule"):
+        sch.parallel(sch.get_block("C"))
+    with pytest.raises(TypeError, match="expected a loop of this schedule"):
+        other = tir.Schedule(matmul()[0])
+        sch.parallel(other.get_loops(other.get_block("C"))[0])
+    with pytest.raises(TypeError, match="expected an IRModule or a PrimFunc"):
+        tir.Schedule(3)
+
+
+def test_a_scheduled_module_can_be_scheduled_again():
+    func, answer = matmul()
+    sch = tir.Schedule(func)
+    c = sch.get_block("C")
+    i, j, k = sch.get_loops(c)
+    j_0, j_1 = sch.split(j, [None, 4])
+    sch.reorder(i, j_0, k, j_1)
+    sch.decompose_reduction(c, k)
+    again = tir.Schedule(sch.mod)
+    update = again.get_block("C_update")
+    i, j_0, k, j_1 = again.get_loops(update)
+    again.parallel(i)
+    again.reorder(j_0, i)
+    again.reorder(j_1, k)
+    check(again, func, answer)

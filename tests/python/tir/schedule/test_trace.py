@@ -1,0 +1,157 @@
+"""Traces: what they print, replay through text, JSON and objects, and other decisions."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from testing_blocks import chain, matmul, replay
+from tvm import tir
+from tvm.ir import structural_equal
+
+TEXT = """\
+# from tvm import tir
+def apply_trace(sch: tir.Schedule) -> None:
+    b0 = sch.get_block(name="C", func_name="main")
+    l1, l2, l3 = sch.get_loops(block=b0)
+    v4, v5 = sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=[8, 16])
+    l6, l7 = sch.split(loop=l2, factors=[v4, v5], preserve_unit_iters=True, \
+disable_predication=False)
+    sch.reorder(l1, l6, l3, l7)
+    b8 = sch.decompose_reduction(block=b0, loop=l3)"""
+
+
+def stochastic(sch, decision=None):
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block=block)
+    factors = sch.sample_perfect_tile(loop=j, n=2, decision=decision)
+    j_0, j_1 = sch.split(loop=j, factors=factors)
+    sch.reorder(i, j_0, k, j_1)
+    sch.decompose_reduction(block, k)
+    return sch
+
+
+def square(n=128):
+    return matmul(n, n, n)[0]
+
+
+def test_a_trace_prints_as_a_python_function():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    assert str(sch.trace) == TEXT
+
+
+def test_a_trace_of_nothing_is_a_function_too():
+    assert replay(tir.Schedule(square()), square()).trace.insts == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_running_the_printed_trace_gives_the_same_module(seed):
+    sch = stochastic(tir.Schedule(square(), seed=seed))
+    again = replay(sch, square())
+    assert structural_equal(again.mod, sch.mod)
+    assert str(again.trace) == str(sch.trace)
+
+
+def test_a_trace_goes_through_json():
+    sch = stochastic(tir.Schedule(square(), seed=3))
+    sch.annotate(sch.get_block("C_init"), "note", {"a": [1, 2.5, "x"], "b": -1})
+    fresh = tir.Schedule(square())
+    tir.Trace.apply_json_to_schedule(sch.trace.as_json(), fresh)
+    assert structural_equal(fresh.mod, sch.mod)
+    assert str(fresh.trace) == str(sch.trace)
+    assert fresh.trace.as_json() == sch.trace.as_json()
+
+
+@pytest.mark.parametrize(
+    "json",
+    [
+        "[",
+        "3",
+        "[[], [[0, 1]]]",
+        '[[["NoSuch", {}, []]], []]',
+        '[[["GetBlock", {"name": "open(1)", "func_name": "2"}, ["b0"]]], []]',
+        '[[["GetLoops", {"block": "b7"}, []]], []]',
+        '[[["GetLoops", {"block": 7}, []]], []]',
+        '[[["GetBlock", {"name": "(1).real"}, ["b0"]]], []]',
+        '[[["GetBlock", {"name": "1"}, ["x"]]], []]',
+    ],
+)
+def test_json_that_is_no_trace_is_refused(json):
+    with pytest.raises((ValueError, KeyError)):
+        tir.Trace.from_json(json)
+
+
+def test_json_with_unknown_arguments_is_refused():
+    trace = tir.Trace.from_json('[[["GetBlock", {"nom": "\'C\'"}, ["b0"]]], []]')
+    with pytest.raises(ValueError, match="GetBlock of a trace"):
+        trace.apply_to_schedule(tir.Schedule(square()), remove_postproc=False)
+
+
+def test_sizes_computed_from_samples_are_in_the_trace():
+    sch = tir.Schedule(square(), seed=0)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    a, b = sch.sample_perfect_tile(i, 2)
+    sch.split(j, [None, tir.max(a * 2 - 1, b // 2) + 1])
+    assert "factors=[None, (tir.max(((v4 * 2) - 1), (v5 // 2)) + 1)]" in str(sch.trace)
+    assert structural_equal(replay(sch, square()).mod, sch.mod)
+    fresh = tir.Schedule(square())
+    tir.Trace.apply_json_to_schedule(sch.trace.as_json(), fresh)
+    assert structural_equal(fresh.mod, sch.mod)
+
+
+def test_another_decision_gives_another_module():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    sample = sch.trace.insts[2]
+    assert sch.trace.get_decision(sample) == [8, 16]
+    trace = sch.trace.with_decision(sample, [32, 4], remove_postproc=True)
+    other = tir.Schedule(square())
+    trace.apply_to_schedule(other, remove_postproc=True)
+    assert "j_0 in range(32)" in str(other.mod) or "128, 32" in str(other.mod)
+    assert sch.trace.get_decision(sample) == [8, 16]
+    with pytest.raises(ValueError, match="GetBlock is no sampling instruction"):
+        sch.trace.with_decision(sch.trace.insts[0], 1, remove_postproc=True)
+
+
+def test_a_decision_provider_chooses():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    other = tir.Schedule(square())
+    sch.trace.apply_to_schedule(other, False, lambda inst, inputs, attrs, decision: [64, 2])
+    assert "decision=[64, 2]" in str(other.trace)
+
+
+def test_postprocessing_can_be_left_out():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    before = sch.mod
+    sch.enter_postproc()
+    sch.unroll(sch.get_loops(sch.get_block("C_init"))[-1])
+    other = tir.Schedule(square())
+    sch.trace.apply_to_schedule(other, remove_postproc=True)
+    assert structural_equal(other.mod, before)
+    assert structural_equal(replay(sch, square()).mod, sch.mod)
+
+
+def test_a_simplified_trace_leaves_out_what_nothing_needs():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    sch.get_loops(sch.get_block("C_init"))
+    short = sch.trace.simplified(remove_postproc=True)
+    assert len(short) == len(sch.trace) - 2
+    again = tir.Schedule.from_trace(square(), short)
+    assert structural_equal(again.mod, sch.mod)
+
+
+def test_a_trace_of_another_module_is_refused():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    with pytest.raises(tir.ScheduleError, match="no block is called 'C_init'"):
+        tir.Schedule(chain()[0]).get_block("C_init")
+    with pytest.raises(tir.ScheduleError, match="it was recorded for another module"):
+        sch.trace.apply_to_schedule(tir.Schedule(chain()[0]), remove_postproc=False)
+
+
+def test_popping_takes_the_last_instruction():
+    sch = stochastic(tir.Schedule(square()), decision=[8, 16])
+    trace = tir.Trace(sch.trace.insts, sch.trace.decisions)
+    assert trace.pop().kind.name == "DecomposeReduction"
+    assert len(trace) == 5
+    assert tir.schedule.InstructionKind.get("SamplePerfectTile").is_sampling
+    with pytest.raises(tvm.error.KeyError, match="no instruction is called 'Nope'; there are"):
+        tir.schedule.InstructionKind.get("Nope")
