@@ -300,6 +300,9 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     out = negated ? PrimExpr(NE(a, b)) : PrimExpr(EQ(a, b));
   } else if (low.IsZero()) {
     out = LE(Emit(PolyRing::Const(-number), dtype), Emit(high, dtype));
+  } else if (number == 0 && !high.IsZero()) {
+    // A one added to either side could overflow where both are data and not indices.
+    out = LE(Emit(low, dtype), Emit(high, dtype));
   } else {
     // low <= high + number, written with < so that `i < n` stays as it is.
     int64_t above = number + 1;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -15,11 +16,28 @@ namespace tvm {
 namespace runtime {
 namespace {
 
+constexpr size_t kCacheLine = 64;
+
 // Writing a buffer larger than the last-level cache evicts what the function left there.
 void FlushCache(std::vector<char>* buffer) {
-  for (size_t i = 0; i < buffer->size(); i += 64) {
+  for (size_t i = 0; i < buffer->size(); i += kCacheLine) {
     static_cast<volatile char*>(buffer->data())[i] = static_cast<char>(i);
   }
+}
+
+void FlushLines(const char* begin, size_t bytes) {
+#if defined(__x86_64__) || defined(__i386__)
+  for (size_t i = 0; i < bytes; i += kCacheLine) __builtin_ia32_clflush(begin + i);
+  __builtin_ia32_mfence();
+#elif defined(__aarch64__)
+  for (size_t i = 0; i < bytes; i += kCacheLine) {
+    asm volatile("dc civac, %0" ::"r"(begin + i) : "memory");
+  }
+  asm volatile("dsb sy" ::: "memory");
+#else
+  TVM_FATAL(RuntimeError) << "cache_flush_cpu_non_first_arg: not known how this processor empties "
+                          << "caches; give time_evaluator a cache_flush_bytes instead";
+#endif
 }
 
 /*! \brief What a time evaluator was asked to do; see the registration below. */
@@ -111,6 +129,20 @@ TVM_REGISTER_GLOBAL("runtime.TimeEvaluator")
       return PackedFunc(
           [plan = std::move(plan)](Args args, RetValue* ret) { *ret = plan.Run(args); });
     });
+
+/*!
+ * \brief To be used as `preprocess`: puts all arrays but the first out of the caches. The first one
+ * is the input, which a network's layer finds there; the others are its weights and its result.
+ */
+TVM_REGISTER_GLOBAL("cache_flush_cpu_non_first_arg").set_body([](Args args, RetValue*) {
+  for (int i = 1; i < args.size(); ++i) {
+    const std::optional<DLTensor*> tensor = AnyTraits<DLTensor*>::TryConvert(args[i]);
+    if (!tensor || (*tensor)->device.device_type != kDLCPU) continue;
+    size_t bytes = ((*tensor)->dtype.bits * (*tensor)->dtype.lanes + 7) / 8;
+    for (int axis = 0; axis < (*tensor)->ndim; ++axis) bytes *= (*tensor)->shape[axis];
+    FlushLines(static_cast<const char*>((*tensor)->data) + (*tensor)->byte_offset, bytes);
+  }
+});
 
 }  // namespace runtime
 }  // namespace tvm

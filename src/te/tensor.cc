@@ -2,6 +2,7 @@
  * \file tensor.cc
  * \brief Tensors and the entry points common to all operations.
  */
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
 #include <tvm/te/tensor.h>
@@ -10,6 +11,13 @@ namespace tvm {
 namespace te {
 
 TVM_REGISTER_NODE(TensorNode);
+
+// By name: an operation would print its inputs, and they theirs.
+TVM_REGISTER_REPR(TensorNode, [](const TensorNode* node, ReprPrinter* p) {
+  p->stream << "Tensor(shape=" << node->shape << ", op.name=" << std::string(node->op->name);
+  if (node->op->num_outputs() > 1) p->stream << ", value_index=" << node->value_index;
+  p->stream << ')';
+});
 
 String TensorNode::GetNameHint() const {
   if (op->num_outputs() == 1) return op->name;
@@ -29,6 +37,11 @@ PrimExpr Tensor::operator()(const Array<PrimExpr>& indices) const {
   TVM_CHECK(indices.size() == ndim(), ValueError)
       << "tensor " << get()->GetNameHint() << " has " << ndim() << " axes, got " << indices.size()
       << " indices " << indices << "; give one index per axis of shape " << get()->shape;
+  for (const PrimExpr& index : indices) {
+    TVM_CHECK(index.dtype().is_int() || index.dtype().is_uint(), TypeError)
+        << "tensor " << get()->GetNameHint() << ": indices must be integers, got " << index
+        << " of dtype " << index.dtype();
+  }
   return tir::ProducerLoad(*this, indices);
 }
 

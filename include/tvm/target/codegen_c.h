@@ -209,6 +209,8 @@ class CodeGenC : protected tir::ExprFunctor<std::string(const PrimExpr&)>,
   std::unordered_map<std::string, std::string> symbols_;
   /*! \brief Finished definitions, and declarations that precede them. */
   std::string declarations_, definitions_;
+  /*! \brief Code that pragmas brought along, which is printed once. */
+  std::unordered_set<std::string> imported_;
 
  private:
   std::unordered_set<std::string> taken_;

@@ -127,7 +127,7 @@ def lower(
     if isinstance(sch, te.Schedule):
         if args is None:
             raise ValueError(
-                "lower: args are required for a schedule; pass its schut and output tensors"
+                "lower: args are required for a schedule; pass its input and output tensors"
             )
         return _ffi_api.LowerSchedule(sch, list(args), name, dict(binds or {}), simple_mode)
     if isinstance(sch, tir.PrimFunc):
@@ -288,17 +288,17 @@ def build(
     >>> float(b.numpy().sum())
     16.0
     """
-    parts = dict(inputs) if isinstance(inputs, Mapping) else {target: inputs}
+    parts = list(inputs.items()) if isinstance(inputs, Mapping) else [(target, inputs)]
     if not parts:
         raise ValueError("build: the dict of targets is empty; give at least one target")
     if isinstance(inputs, te.Schedule) and args is None:
         raise ValueError(
             "build: args are required for a schedule; pass its input and output tensors"
         )
-    targets = [_as_target(kind) for kind in parts]
+    targets = [_as_target(kind) for kind, _ in parts]
     lowered = [
         _lowered(part, args, kind, name, binds)
-        for kind, part in zip(targets, parts.values(), strict=True)
+        for kind, (_, part) in zip(targets, parts, strict=True)
     ]
     with targets[0]:
         return _ffi_api.BuildModules(targets, lowered, _as_host(target_host))

@@ -70,15 +70,16 @@ def register_op(name: str, description: str = "") -> Op:
 def register_op_attr(name: str, attr: str, value: Any = None, level: int = 10) -> Any:
     """Set an attribute of an operator; without a value, a decorator for functions.
 
-    A value set at a lower level than the present one changes nothing.
+    An operator there is none of yet is made by its first attribute. A value set at a lower level
+    than the present one changes nothing.
 
-    Raises
-    ------
-    ValueError : there is no such operator; the message suggests similar names.
+    >>> pure = tvm.tir.CallEffectKind.Pure
+    >>> _ = tvm.ir.register_op_attr("tir.my_log", "TCallEffectKind", pure)
     """
 
     def register(value: Any) -> Any:
-        Op.get(name).set_attr(attr, value, level)
+        op = Op.get(name) if Op.exists(name) else register_op(name)
+        op.set_attr(attr, value, level)
         return value
 
     return register if value is None else register(value)
@@ -97,8 +98,13 @@ def register_intrin_lowering(
         keeps the call.
     level : a rule of a lower level than the present one changes nothing.
 
+    Raises
+    ------
+    ValueError : there is no such intrinsic; the message suggests similar names.
+
     >>> @tvm.ir.register_intrin_lowering("tir.rsqrt", "my_device")
     ... def lower_rsqrt(call):
     ...     return tvm.tir.call_pure_extern(call.dtype, "fast_rsqrt", call.args[0])
     """
+    Op.get(op_name)
     return register_op_attr(op_name, f"{target}.FLowerIntrinsic", f, level)

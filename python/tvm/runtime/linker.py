@@ -11,7 +11,7 @@ from pathlib import Path
 from tvm import error
 from tvm._ffi.libinfo import find_include_path
 
-__all__ = ["create_shared", "embedding_source", "get_cc"]
+__all__ = ["create_executable", "create_object", "create_shared", "embedding_source", "get_cc"]
 
 
 def get_cc() -> str | None:
@@ -25,7 +25,7 @@ def get_cc() -> str | None:
 def create_shared(
     output: str | Path,
     objects: Sequence[str | Path],
-    options: Sequence[str] = (),
+    options: Sequence[str] | None = None,
     cc: str | None = None,
 ) -> None:
     """Compile and link C sources and object files into a shared library.
@@ -39,21 +39,53 @@ def create_shared(
     ------
     RuntimeError : there is no compiler, or it failed (with its output).
     """
+    # Calls into the runtime stay open: the process that loads the library provides them.
+    _link("create_shared", ["-shared", "-fPIC"], output, objects, options, cc)
+
+
+def create_object(
+    output: str | Path,
+    sources: Sequence[str | Path],
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+) -> None:
+    """The same, compiled but not linked, for use in a shared library."""
+    _link("create_object", ["-c", "-fPIC"], output, sources, options, cc)
+
+
+def create_executable(
+    output: str | Path,
+    objects: Sequence[str | Path],
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+) -> None:
+    """The same, into a program; what calls the runtime needs it among the options."""
+    _link("create_executable", [], output, objects, options, cc)
+
+
+def _link(
+    who: str,
+    kind: Sequence[str],
+    output: str | Path,
+    objects: Sequence[str | Path],
+    options: Sequence[str] | None,
+    cc: str | None,
+) -> None:
     compiler = cc or get_cc()
     if compiler is None:
         raise error.RuntimeError(
-            "create_shared: no C compiler (cc, gcc, clang) was found to link with; pass cc"
+            f"{who}: no C compiler (cc, gcc, clang) was found; install one, name one in the "
+            "environment variable CC, or pass cc"
         )
     includes = [f"-I{folder}" for folder in find_include_path()]
-    # Calls into the runtime stay open: the process that loads the library provides them.
-    command = [compiler, "-shared", "-fPIC", "-O2", *includes, "-o", str(output)]
-    command += [*map(str, objects), *options, "-lm"]
+    command = [compiler, *kind, "-O2", *includes, "-o", str(output)]
+    command += [*map(str, objects), *(options or ()), "-lm"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as reason:
-        raise error.RuntimeError(f"create_shared: cannot run {compiler}: {reason}") from reason
+        raise error.RuntimeError(f"{who}: cannot run {compiler}: {reason}") from reason
     if done.returncode != 0:
-        raise error.RuntimeError(f"create_shared: linking failed:\n{done.stderr}")
+        raise error.RuntimeError(f"{who}: {compiler} failed:\n{done.stderr}")
 
 
 def embedding_source(symbol: str, data: Path) -> str:

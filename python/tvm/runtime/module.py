@@ -16,7 +16,7 @@ from tvm._ffi.base import core
 
 from . import _ffi_api
 from .device import Device
-from .linker import create_shared, embedding_source
+from .linker import create_object, create_shared, embedding_source
 from .object import Object
 from .threading import config_threadpool
 
@@ -201,7 +201,8 @@ class Module(Object):
 
         Parameters
         ----------
-        file_name : ends in ".so", or in what `fcompile` writes.
+        file_name : ends in ".so"; in ".tar" for an archive of what would be linked, which
+            `load_module` links; or in what `fcompile` writes.
         fcompile : called as ``fcompile(file_name, files, **kwargs)`` instead of the system's C
             compiler, for instance to link for another machine.
         addons : C sources and objects to compile and link into the library.
@@ -215,11 +216,8 @@ class Module(Object):
             that of a shared library.
         RuntimeError : no linker was found, or it failed (with its output).
         """
-        if fcompile is None and Path(file_name).suffix not in (".so", ".dylib", ".dll"):
-            raise ValueError(
-                f'export_library: "{file_name}" must end in ".so"; to write something else than a '
-                "shared library, pass a function as fcompile"
-            )
+        if fcompile is None:
+            fcompile = _writer_of(Path(file_name))
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(workspace_dir or temporary)
             folder.mkdir(parents=True, exist_ok=True)
@@ -236,7 +234,11 @@ class Module(Object):
                 source = folder / "imports.c"
                 source.write_text(embedding_source(_IMPORTS_SYMBOL, data))
                 files.append(str(source))
-            (fcompile or create_shared)(str(file_name), [*files, *map(str, addons)], **kwargs)
+                if Path(file_name).suffix == ".tar":
+                    # The source names the file with the bytes, which will not be there then.
+                    files[-1] = str(folder / "imports.o")
+                    create_object(files[-1], [source], cc=kwargs.pop("cc", None))
+            fcompile(str(file_name), [*files, *map(str, addons)], **kwargs)
 
     def _import_tree(self) -> list[Module]:
         """This module and everything it imports, each once."""
@@ -317,6 +319,22 @@ class Module(Object):
         raise TypeError("a Module cannot be pickled; use export_library and load_module")
 
 
+_LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
+
+
+def _writer_of(file: Path) -> Callable[..., None]:
+    if file.suffix == ".tar":
+        from tvm.contrib.tar import tar
+
+        return tar
+    if file.suffix not in _LIBRARY_SUFFIXES:
+        raise ValueError(
+            f'export_library: "{file}" must end in ".so" or ".tar"; to write something else, pass '
+            "a function as fcompile"
+        )
+    return create_shared
+
+
 def _preprocess_function(given: str | Callable[..., Any]) -> Any:
     if not isinstance(given, str):
         return given
@@ -326,12 +344,33 @@ def _preprocess_function(given: str | Callable[..., Any]) -> Any:
 def load_module(path: str | Path, fmt: str = "") -> Module:
     """A module from a file; the extension tells the format unless `fmt` does.
 
+    Object files (".o") and archives of them (".tar") are linked with the system's C compiler first.
+
     Raises
     ------
     ValueError : no loader for the format.
-    RuntimeError : the file is missing or is not a library.
+    RuntimeError : the file is missing or is not a library, or an object file cannot be linked.
     """
-    return _ffi_api.ModuleLoadFromFile(str(path), fmt)
+    suffix = f".{fmt}" if fmt else Path(path).suffix
+    if suffix in (".o", ".tar"):
+        return _load_linked(Path(path), suffix)
+    # Whatever the extension of libraries is elsewhere, the system's loader reads them.
+    return _ffi_api.ModuleLoadFromFile(str(path), "so" if suffix in _LIBRARY_SUFFIXES else fmt)
+
+
+def _load_linked(path: Path, suffix: str) -> Module:
+    if not path.is_file():
+        raise error.RuntimeError(f'load_module: there is no file "{path}"')
+    with tempfile.TemporaryDirectory() as folder:
+        objects = [path]
+        if suffix == ".tar":
+            from tvm.contrib.tar import untar
+
+            objects = untar(path, folder)
+        library = Path(folder, f"{path.stem}.linked.so")
+        create_shared(library, objects)
+        # The library is mapped by now, so its file may go.
+        return _ffi_api.ModuleLoadFromFile(str(library), "so")
 
 
 def system_lib() -> Module:

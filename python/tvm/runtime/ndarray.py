@@ -150,6 +150,10 @@ class NDArray(Object):
             raise BufferError(f"NDArray: the array is on {self.device}; copy it with copyto first")
         return core.to_dlpack(_ffi_api.NDArrayCopyTo(self, self.device) if copy else self)
 
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule that shares the memory, for one call of a framework's `from_dlpack`."""
+        return core.to_dlpack(self)
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.device_type, self.device.device_id
 

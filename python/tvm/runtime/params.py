@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from . import _ffi_api
-from .ndarray import NDArray
+from .ndarray import NDArray, array
 
 __all__ = [
     "load_param_dict",
@@ -16,9 +18,13 @@ __all__ = [
 ]
 
 
-def save_param_dict(params: Mapping[str, NDArray]) -> bytes:
-    """Arrays by name as bytes."""
-    return _ffi_api.SaveParams(dict(params))
+def save_param_dict(params: Mapping[str, NDArray | np.ndarray]) -> bytes:
+    """Arrays by name, NumPy's among them, as bytes."""
+    arrays = {
+        name: array(value) if isinstance(value, np.ndarray) else value
+        for name, value in params.items()
+    }
+    return _ffi_api.SaveParams(arrays)
 
 
 def load_param_dict(data: bytes | bytearray) -> dict[str, NDArray]:
@@ -31,7 +37,7 @@ def load_param_dict(data: bytes | bytearray) -> dict[str, NDArray]:
     return dict(_ffi_api.LoadParams(data).items())
 
 
-def save_param_dict_to_file(params: Mapping[str, NDArray], path: str | Path) -> None:
+def save_param_dict_to_file(params: Mapping[str, NDArray | np.ndarray], path: str | Path) -> None:
     """Write `save_param_dict` to a file."""
     Path(path).write_bytes(save_param_dict(params))
 

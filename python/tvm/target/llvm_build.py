@@ -112,6 +112,36 @@ def _optimized(text: str, machine: Any) -> Any:
     return module
 
 
+def _optimized_module(mod: Any, target: Target) -> Any:
+    """Optimised LLVM IR of a lowered module, with what its pragmas import."""
+    module = optimize_ir(_ffi_api.EmitLLVM(mod, target), target)
+    imports = [str(code) for code in _ffi_api.ImportedLLVM(mod)]
+    if not imports:
+        return module
+    for code in imports:
+        module.link_in(_parse_import(code))
+    # Imported functions come as their compiler left them, and the calls of them can be inlined.
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(_machine_of(target), options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _parse_import(code: str) -> Any:
+    is_path = "\n" not in code and code.endswith((".ll", ".bc"))
+    try:
+        if is_path and code.endswith(".bc"):
+            return llvm.parse_bitcode(Path(code).read_bytes())
+        return llvm.parse_assembly(Path(code).read_text() if is_path else code)
+    except OSError as reason:
+        raise ValueError(f'pragma import_llvm: cannot read "{code}": {reason}') from reason
+    except RuntimeError as reason:
+        raise ValueError(
+            "pragma import_llvm: expected LLVM IR, or the path of a .ll or .bc file; LLVM "
+            f"{'.'.join(map(str, llvm.llvm_version_info))} says: {reason}"
+        ) from reason
+
+
 def compile_ir(text: str, target: Target) -> bytes:
     """Machine code of LLVM IR as the contents of an object file."""
     return _machine_of(target).emit_object(optimize_ir(text, target))
@@ -135,18 +165,45 @@ _library_names = itertools.count()
 _MODULE_CONTEXT = "__tvm_module_ctx"
 
 
-def _link(code: ObjectCode) -> tuple[dict[str, int], int, Any]:
+def _missing_hint(text: str | None) -> str:
+    """What to do about functions that the code calls and nobody has; empty when there are none."""
+    if text is None:
+        return ""
+    known = {str(name) for name in _ffi_api.LLVMRuntimeSymbols()}
+    missing = [
+        function.name
+        for function in llvm.parse_assembly(text).functions
+        if function.is_declaration
+        and not function.name.startswith("llvm.")
+        and function.name not in known
+        and llvm.address_of_symbol(function.name) is None
+    ]
+    if not missing:
+        return ""
+    return (
+        f"\nIt calls {', '.join(missing)}, which this process does not have. Load the library "
+        "first, with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL), or bring the code along with the "
+        "pragma import_llvm"
+    )
+
+
+def _link(code: ObjectCode, text: str | None) -> tuple[dict[str, int], int, Any]:
     """Load an object file into this process.
 
     Returns the addresses of the functions and of the module's context; they hold as long as the
-    third value lives.
+    third value lives. `text` is the LLVM IR, if it is at hand, to say what is missing.
     """
     linker = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
     for name, address in _ffi_api.LLVMRuntimeSymbols().items():
         linker.import_symbol(str(name), int(address))
     for name in (*code.functions, _MODULE_CONTEXT):
         linker.export_symbol(name)
-    tracker = linker.link(_jit(), f"tvm_{next(_library_names)}")
+    try:
+        tracker = linker.link(_jit(), f"tvm_{next(_library_names)}")
+    except RuntimeError as reason:
+        raise tvm.error.RuntimeError(
+            f"the machine code cannot be loaded here: {reason}{_missing_hint(text)}"
+        ) from reason
     return {name: tracker[name] for name in code.functions}, tracker[_MODULE_CONTEXT], tracker
 
 
@@ -186,15 +243,17 @@ class _CompiledModule:
             path.write_bytes(self._code.data)
         elif file_format in ("ll", "s"):
             path.write_text(self("ll" if file_format == "ll" else "asm") or "")
+        elif file_format == "bc":
+            path.write_bytes(llvm.parse_assembly(self("ll") or "").as_bitcode())
         else:
             raise ValueError(
-                f'Module.save("{path}"): cannot write format "{file_format}"; use "o", "ll" or '
-                '"s", or export_library for a shared library'
+                f'Module.save("{path}"): cannot write format "{file_format}"; use "o", "ll", "bc" '
+                'or "s", or export_library for a shared library'
             )
 
 
 def _runtime_module(code: ObjectCode, text: str | None, target: Target | None) -> Module:
-    addresses, context, tracker = _link(code)
+    addresses, context, tracker = _link(code, text)
     owner = _CompiledModule(code, text, target, tracker)
     return _ffi_api.LLVMModule(addresses, context, tvm._ffi.convert_to_tvm_func(owner))
 
@@ -236,7 +295,8 @@ def compile_object(mod: Any, target: Target) -> ObjectCode:
     mod : IRModule whose functions have the packed calling convention.
     target : of kind "llvm".
     """
-    return ObjectCode(compile_ir(_ffi_api.EmitLLVM(mod, target), target), exported_names(mod))
+    module = _optimized_module(mod, target)
+    return ObjectCode(_machine_of(target).emit_object(module), exported_names(mod))
 
 
 def load_object(code: ObjectCode) -> Module:
@@ -263,7 +323,7 @@ def build(mod: Any, target: Target) -> Module:
     Module; `get_source("ll")` is the optimised LLVM IR, `get_source("asm")` the assembly. Code for
     another machine can be saved and exported but not called.
     """
-    module = optimize_ir(_ffi_api.EmitLLVM(mod, target), target)
+    module = _optimized_module(mod, target)
     # Kept as text, since emission changes the module it is given.
     text = str(module)
     code = ObjectCode(_machine_of(target).emit_object(module), exported_names(mod))

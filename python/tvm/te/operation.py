@@ -33,7 +33,11 @@ Extent = int | PrimExpr
 def _as_shape(shape: Any) -> list[PrimExpr]:
     if isinstance(shape, PrimExpr) or hasattr(shape, "__index__"):
         shape = [shape]
-    return [tir.convert(extent) for extent in shape]
+    extents = [tir.convert(extent) for extent in shape]
+    for extent in extents:
+        if isinstance(extent, tir.IntImm) and extent.value < 0:
+            raise ValueError(f"extents must not be negative, got {extent} in shape {extents}")
+    return extents
 
 
 def _as_expr(value: Any, where: str) -> PrimExpr:
@@ -54,8 +58,9 @@ def _as_expr(value: Any, where: str) -> PrimExpr:
 def _as_range(dom: Any) -> Range:
     if isinstance(dom, Range):
         return dom
-    begin, end = dom
-    return Range(begin, end)
+    if not isinstance(dom, (tuple, list, Array)) or len(dom) != 2:
+        raise TypeError(f"the domain of an axis is a Range or (begin, end), got {dom!r}")
+    return Range(dom[0], dom[1])
 
 
 def _as_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -246,6 +251,10 @@ def extern(
     body = fcompute(ins, outs)
     if isinstance(body, PrimExpr):
         body = tir.Evaluate(body)
+    if not isinstance(body, tir.Stmt):
+        raise TypeError(
+            f"extern {name}: fcompute must return a statement or a call, got {type(body).__name__}"
+        )
     op = _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if is_joint else outputs[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -65,7 +65,7 @@ def create_schedule(ops: Operation | Sequence[Operation]) -> Schedule:
     ----------
     ops : an operation such as ``C.op``, or several.
     """
-    outputs = [ops] if isinstance(ops, (Operation, Tensor)) else list(ops)
+    outputs = list(ops) if isinstance(ops, Iterable) else [ops]
     for op in outputs:
         if not isinstance(op, Operation):
             hint = "; pass its .op" if isinstance(op, Tensor) else ""

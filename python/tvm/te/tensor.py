@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,11 +55,69 @@ class TensorSlice:
         return f"TensorSlice({self.tensor.name}, {self.indices})"
 
 
+class _TensorArithmetic:
+    """Python's operators on whole tensors, which make further tensors."""
+
+    # NumPy would take a tensor for a scalar and make an array of tensors.
+    __array_ufunc__ = None
+
+    def _apply(self, operator: str, left: Any, right: Any) -> Any:
+        other = right if left is self else left
+        if not isinstance(other, (Tensor, PrimExpr, numbers.Number)):
+            return NotImplemented
+        # The operators stand above this module, and are loaded when the first one is needed.
+        return getattr(importlib.import_module("tvm.topi"), operator)(left, right)
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._apply("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._apply("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._apply("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._apply("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._apply("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._apply("floor_mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._apply("floor_mod", other, self)
+
+    def __neg__(self) -> Any:
+        return importlib.import_module("tvm.topi").negative(self)
+
+    def astype(self, dtype: str) -> Any:
+        """The tensor with its elements converted to another type."""
+        return importlib.import_module("tvm.topi").cast(self, dtype)
+
+
 @tvm._ffi.register_object("te.Tensor")
-class Tensor(DataProducer):
+class Tensor(_TensorArithmetic, DataProducer):
     """A result of an operation.
 
-    ``A[i, j]`` and ``A[i][j]`` are the element at (i, j), for use in the body of a compute. Two
+    ``A[i, j]`` and ``A[i][j]`` are the element at (i, j), for use in the body of a compute.
+    ``A + B``, ``A * 2`` and the like are tensors again, with the broadcasting of `tvm.topi`. Two
     tensors are equal when they are the same output of the same operation.
     """
 

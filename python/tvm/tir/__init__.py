@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import analysis, ir_builder, schedule, stmt_functor, transform, usmp
+from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, usmp
+from .analysis import CallEffectKind
 from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
@@ -47,6 +48,7 @@ from .expr import (
     convert,
 )
 from .function import PrimFunc
+from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from .op import *
 from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, Trace
 from .stmt import (

@@ -8,8 +8,9 @@ from functools import reduce as _fold
 from typing import Any
 
 import tvm._ffi
-from tvm.ir import Op, PrimExpr
+from tvm.ir import IntImm, Op, PrimExpr
 from tvm.ir.base import with_span
+from tvm.runtime import DataType
 
 from . import _ffi_api
 from .buffer import Buffer
@@ -132,16 +133,42 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -
     return Call(dtype, "tir.call_pure_extern", [StringImm(func_name), *args])
 
 
+# Intrinsics whose short name is the whole one; those of others end in the type they are for.
+_LLVM_WITHOUT_TYPE = ("llvm.readcyclecounter", "llvm.readsteadycounter", "llvm.trap")
+
+
+def _llvm_arguments(dtype: str, name: str, args: Sequence[Any]) -> list[Any]:
+    """Full name and arguments of an LLVM intrinsic."""
+    first = args[0] if args else None
+    # Where TVM asks for the number of arguments that make the signature; LLVM knows it.
+    if isinstance(first, IntImm) and first.dtype == "uint32" and 0 < first.value < len(args):
+        args = args[1:]
+    result = DataType(dtype)
+    short = name.count(".") == 1 and name not in _LLVM_WITHOUT_TYPE
+    if short and result.kind in ("int", "uint", "bool", "float"):
+        element = f"f{result.bits}" if result.kind == "float" else f"i{result.bits}"
+        name += f".v{result.lanes}{element}" if result.lanes > 1 else f".{element}"
+    return [StringImm(name), *args]
+
+
 @with_span
 def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
-    """Call of an LLVM intrinsic without effects, by its full name "llvm...."."""
-    return Call(dtype, "tir.call_llvm_pure_intrin", [StringImm(name), *args])
+    """Call of an LLVM intrinsic without effects.
+
+    Parameters
+    ----------
+    dtype : of the result.
+    name : "llvm.fma", which is taken for the type of the result, or in full "llvm.fma.v8f32".
+    args : its arguments. A first one of type uint32 that counts others, as TVM asks for, is left
+        out.
+    """
+    return Call(dtype, "tir.call_llvm_pure_intrin", _llvm_arguments(dtype, name, args))
 
 
 @with_span
 def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
-    """Call of an LLVM intrinsic that may read or write memory, by its full name "llvm...."."""
-    return Call(dtype, "tir.call_llvm_intrin", [StringImm(name), *args])
+    """The same of an LLVM intrinsic that may read or write memory."""
+    return Call(dtype, "tir.call_llvm_intrin", _llvm_arguments(dtype, name, args))
 
 
 @with_span

@@ -7,9 +7,17 @@ from typing import Any
 
 from . import _ffi_api
 from .expr import Var, _number_like
+from .functor import StmtExprMutator, StmtExprVisitor
 from .stmt import Stmt
 
-__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "substitute"]
+__all__ = [
+    "StmtExprMutator",
+    "StmtExprVisitor",
+    "ir_transform",
+    "post_order_visit",
+    "pre_order_visit",
+    "substitute",
+]
 
 
 def post_order_visit(node: Any, fvisit: Callable[[Any], Any]) -> None:

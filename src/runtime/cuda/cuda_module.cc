@@ -30,6 +30,50 @@ union Slot {
   float single;
 };
 
+void WriteKernels(const std::vector<KernelInfo>& kernels, ByteWriter* writer) {
+  writer->Word(static_cast<int64_t>(kernels.size()));
+  for (const KernelInfo& kernel : kernels) {
+    writer->Text(kernel.name);
+    std::vector<std::string> types;
+    for (DataType type : kernel.param_types) types.push_back(type.ToString());
+    writer->Texts(types);
+    writer->Texts(kernel.thread_tags);
+    writer->Word(kernel.uses_dynamic_shared);
+  }
+}
+
+std::vector<KernelInfo> ReadKernels(ByteReader* reader) {
+  std::vector<KernelInfo> kernels(reader->Count());
+  for (KernelInfo& kernel : kernels) {
+    kernel.name = reader->Text();
+    for (const std::string& type : reader->Texts()) {
+      kernel.param_types.push_back(DataType::FromString(type));
+    }
+    kernel.thread_tags = reader->Texts();
+    kernel.uses_dynamic_shared = reader->Word() != 0;
+  }
+  return kernels;
+}
+
+/*! \brief File beside a binary that says how its kernels are called, which a binary does not. */
+std::string KernelsPath(const std::string& path) { return path + ".kernels"; }
+
+void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  TVM_CHECK(!file.fail(), RuntimeError) << "Module.save: cannot write \"" << path << '"';
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  TVM_CHECK(!file.fail(), RuntimeError)
+      << "load_module: cannot read \"" << path << "\"; saving a CUDA module writes two files, "
+      << "which stay together";
+  return bytes;
+}
+
 class CUDAModuleNode final : public ModuleNode {
  public:
   CUDAModuleNode(std::string binary, std::string source, std::vector<KernelInfo> kernels)
@@ -64,24 +108,17 @@ class CUDAModuleNode final : public ModuleNode {
     TVM_CHECK(text || format.empty() || format == BinaryFormat(), ValueError)
         << "Module.save(\"" << path << "\"): a CUDA module is written as \"" << BinaryFormat()
         << "\" or \"cu\", not \"" << format << '"';
-    std::ofstream file(path.str(), std::ios::binary);
-    file << (text ? source_ : binary_);
-    file.close();
-    TVM_CHECK(!file.fail(), RuntimeError) << "Module.save: cannot write \"" << path << '"';
+    WriteFile(path, text ? source_ : binary_);
+    if (text) return;
+    ByteWriter kernels;
+    WriteKernels(kernels_, &kernels);
+    WriteFile(KernelsPath(path), kernels.bytes);
   }
   void SaveToBinary(ByteWriter* writer) override {
     writer->Raw(kMagic, std::strlen(kMagic));
     writer->Text(binary_);
     writer->Text(source_);
-    writer->Word(static_cast<int64_t>(kernels_.size()));
-    for (const KernelInfo& kernel : kernels_) {
-      writer->Text(kernel.name);
-      std::vector<std::string> types;
-      for (DataType type : kernel.param_types) types.push_back(type.ToString());
-      writer->Texts(types);
-      writer->Texts(kernel.thread_tags);
-      writer->Word(kernel.uses_dynamic_shared);
-    }
+    WriteKernels(kernels_, writer);
   }
 
   /*! \brief The kernel on a device, which loads the binary when it is the first one there. */
@@ -254,17 +291,18 @@ TVM_REGISTER_GLOBAL("runtime.module.loadbinary_cuda").set_body_typed([](String b
   reader.Expect(kMagic);
   std::string binary = reader.Text();
   std::string source = reader.Text();
-  std::vector<KernelInfo> kernels(reader.Count());
-  for (KernelInfo& kernel : kernels) {
-    kernel.name = reader.Text();
-    for (const std::string& type : reader.Texts()) {
-      kernel.param_types.push_back(DataType::FromString(type));
-    }
-    kernel.thread_tags = reader.Texts();
-    kernel.uses_dynamic_shared = reader.Word() != 0;
-  }
+  std::vector<KernelInfo> kernels = ReadKernels(&reader);
   return CUDAModuleCreate(std::move(binary), std::move(source), std::move(kernels));
 });
+
+Module LoadBinaryFile(std::string path, std::string format) {
+  std::string kernels = ReadFile(KernelsPath(path));
+  ByteReader reader("kernels of a CUDA module", kernels);
+  return CUDAModuleCreate(ReadFile(path), "", ReadKernels(&reader));
+}
+
+TVM_REGISTER_GLOBAL("runtime.module.loadfile_cubin").set_body_typed(LoadBinaryFile);
+TVM_REGISTER_GLOBAL("runtime.module.loadfile_ptx").set_body_typed(LoadBinaryFile);
 
 /*!
  * \brief (module, kernel, device, threads per block, dynamic shared bytes) -> registers a thread,

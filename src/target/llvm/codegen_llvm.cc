@@ -10,8 +10,11 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+
+#include "target/import_pragmas.h"
 
 namespace tvm {
 namespace codegen {
@@ -174,6 +177,10 @@ void CodeGenLLVM::VisitStmt_(const AttrStmtNode* op) {
   TVM_CHECK(op->attr_key != tir::attr::thread_extent, ValueError)
       << "llvm code generator: function " << function_name_ << " binds a loop to GPU threads"
       << "; a processor runs loops marked parallel";
+  TVM_CHECK(op->attr_key != kImportC, ValueError)
+      << "llvm code generator: function " << function_name_ << " imports C with the pragma "
+      << "import_c; compile it with tvm.contrib.clang.create_llvm and pass the result to the "
+      << "pragma import_llvm, or build for the target c";
   Value* device = op->attr_key == tir::attr::device_type ? &frame_->device_type
                   : op->attr_key == tir::attr::device_id ? &frame_->device_id
                                                          : nullptr;
@@ -363,6 +370,24 @@ std::string EmitLLVM(const IRModule& mod, const Target& target) {
   for (const auto& [name, func] : functions) generator.AddFunction(name, func);
   return generator.Finish();
 }
+
+/*! \brief What pragmas import, each once, in order of first use; paths or LLVM IR. */
+TVM_REGISTER_GLOBAL("target.ImportedLLVM").set_body_typed([](IRModule mod) {
+  Array<String> imported;
+  for (const auto& [var, func] : mod->functions) {
+    const auto* prim_func = func.as<PrimFuncNode>();
+    if (prim_func == nullptr) continue;
+    tir::PostOrderVisit(prim_func->body, [&imported](const ObjectRef& node) {
+      const auto* attr = node.as<AttrStmtNode>();
+      if (attr == nullptr || attr->attr_key != kImportLLVM) return;
+      String code = ImportedCode(attr);
+      if (std::find(imported.begin(), imported.end(), code) == imported.end()) {
+        imported.push_back(code);
+      }
+    });
+  }
+  return imported;
+});
 
 TVM_REGISTER_GLOBAL("target.EmitLLVM").set_body_typed([](IRModule mod, Target target) {
   return String(EmitLLVM(mod, target));

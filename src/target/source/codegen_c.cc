@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "target/import_pragmas.h"
+
 namespace tvm {
 namespace codegen {
 
@@ -272,6 +274,11 @@ void CodeGenC::VisitStmt_(const AttrStmtNode* op) {
       names_[iv->var.get()] = ThreadIndex(iv->thread_tag);
       analyzer_.Bind(iv->var, Range::FromMinExtent(make_zero(op->value.dtype()), op->value), true);
     }
+  } else if (op->attr_key == kImportC) {
+    std::string code = ImportedCode(op);
+    if (imported_.insert(code).second) declarations_ = code + "\n" + declarations_;
+  } else if (op->attr_key == kImportLLVM) {
+    Unsupported("the pragma import_llvm", "import C with the pragma import_c");
   } else if (Attribute(op)) {
     return;
   }

@@ -28,7 +28,12 @@ std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr&
   PrimExpr size = cast(extent.dtype(), factor);
   if (tir::is_one(extent) && !no_tighten) return {extent, extent};
   PrimExpr trips = analyzer->Simplify(floordiv(extent + (size - 1), size));
-  return {trips, no_tighten ? size : analyzer->Simplify(min(extent, size))};
+  if (no_tighten) return {trips, size};
+  PrimExpr shorter = analyzer->Simplify(min(extent, size));
+  // A loop of constant length can be vectorised, unrolled and reduced over threads, which is worth
+  // more than the few idle trips of an extent that turns out to be shorter.
+  bool keep = tir::is_const_int(size) && shorter.as<tir::MinNode>() != nullptr;
+  return {trips, keep ? size : shorter};
 }
 
 /*! \brief Records `domain`; two loops that share a thread axis have to agree on its extent. */

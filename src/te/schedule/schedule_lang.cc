@@ -2,6 +2,7 @@
  * \file schedule_lang.cc
  * \brief Schedules, stages and the primitives that record what to do with a stage's loops.
  */
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
@@ -26,6 +27,15 @@ TVM_REGISTER_NODE(SingletonNode);
 TVM_REGISTER_NODE(IterVarAttrNode);
 TVM_REGISTER_NODE(StageNode);
 TVM_REGISTER_NODE(ScheduleNode);
+
+TVM_REGISTER_REPR(StageNode, [](const StageNode* node, ReprPrinter* p) {
+  String name = node->op.defined() ? node->op->name : String("group");
+  p->stream << "stage(" << std::string(name) << ", " << node->leaf_iter_vars << ')';
+});
+
+TVM_REGISTER_REPR(ScheduleNode, [](const ScheduleNode* node, ReprPrinter* p) {
+  p->stream << "schedule(" << node->stages << ')';
+});
 
 Split::Split(IterVar parent, IterVar outer, IterVar inner, PrimExpr factor, PrimExpr nparts) {
   auto node = make_object<SplitNode>();

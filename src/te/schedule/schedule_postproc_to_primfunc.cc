@@ -3,15 +3,18 @@
  * \brief Arguments bound to the buffers of a lowered schedule.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/arith/pattern.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace tvm {
 namespace te {
@@ -19,6 +22,77 @@ namespace te {
 namespace {
 
 using BufferSubst = std::unordered_map<const Object*, Buffer>;
+
+/*! \brief The loops around a stage, and what of an array it computes in all their trips. */
+class LoopsAround {
+ public:
+  void Enter(const Var& var, const Range& domain, bool concurrent) {
+    loops_.push_back({var, domain, concurrent});
+  }
+  void Leave() { loops_.pop_back(); }
+
+  /*!
+   * \brief Whether a region, which moves with the loops, visits all of an array.
+   *
+   * Where trips run at the same time the regions must also not overlap: one trip would start a sum
+   * over that another has begun.
+   */
+  bool Cover(const Array<Range>& region, const Array<PrimExpr>& shape) {
+    bool whole = true;
+    for (size_t axis = 0; axis < region.size() && whole; ++axis) {
+      whole = analyzer_.CanProveEqual(region[axis]->min, 0) &&
+              analyzer_.CanProve(region[axis]->extent >= shape[axis]);
+    }
+    if (whole) return true;
+    std::unordered_set<const VarNode*> moving;
+    for (size_t axis = 0; axis < region.size(); ++axis) {
+      if (!CoverAxis(region[axis], shape[axis], &moving)) return false;
+    }
+    return std::all_of(loops_.begin(), loops_.end(), [&moving](const Loop& loop) {
+      return !loop.concurrent || moving.count(loop.var.get());
+    });
+  }
+
+ private:
+  struct Loop {
+    Var var;
+    Range domain;
+    bool concurrent;
+  };
+
+  bool CoverAxis(const Range& part, const PrimExpr& extent,
+                 std::unordered_set<const VarNode*>* moving) {
+    const bool concurrent =
+        std::any_of(loops_.begin(), loops_.end(), [](const Loop& loop) { return loop.concurrent; });
+    Array<Var> vars;
+    for (const Loop& loop : loops_) vars.push_back(loop.var);
+    Array<PrimExpr> factors = arith::DetectLinearEquation(part->min, vars);
+    if (factors.empty()) return false;
+    PrimExpr start = factors.back();
+    std::vector<std::pair<int64_t, const Loop*>> steps;
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      const auto* step = factors[i].as<IntImmNode>();
+      if (step == nullptr || step->value < 0) return false;
+      if (step->value == 0) continue;
+      start = start + factors[i] * loops_[i].domain->min;
+      steps.emplace_back(step->value, &loops_[i]);
+      moving->insert(loops_[i].var.get());
+    }
+    if (!analyzer_.CanProve(start <= 0)) return false;
+    std::sort(steps.begin(), steps.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    PrimExpr reach = part->extent;
+    for (const auto& [step, loop] : steps) {
+      PrimExpr distance = tir::make_const(reach.dtype(), step);
+      if (!analyzer_.CanProve(concurrent ? distance == reach : distance <= reach)) return false;
+      reach = reach + distance * (loop->domain->extent - 1);
+    }
+    return analyzer_.CanProve(reach >= extent);
+  }
+
+  std::vector<Loop> loops_;
+  arith::Analyzer analyzer_;
+};
 
 /*! \brief Buffers of arguments put in; realizations of arguments dropped, they exist already. */
 class ArgumentBinder final : public tir::StmtExprMutator {
@@ -32,17 +106,21 @@ class ArgumentBinder final : public tir::StmtExprMutator {
       realized_.insert(op->buffer.get());
       return StmtExprMutator::VisitStmt_(op);
     }
-    for (size_t i = 0; i < op->bounds.size(); ++i) {
-      const Range& bound = op->bounds[i];
-      const PrimExpr& extent = op->buffer->shape[i];
-      TVM_CHECK(
-          analyzer_.CanProveEqual(bound->min, 0) && analyzer_.CanProve(bound->extent >= extent),
-          ValueError)
-          << "argument " << op->buffer->name << ": the schedule computes only " << op->bounds
-          << " of it at a time, so it cannot be a parameter; compute it at the root or leave it "
-          << "out of the arguments";
-    }
+    TVM_CHECK(loops_.Cover(op->bounds, op->buffer->shape), ValueError)
+        << "argument " << op->buffer->name << ": the schedule computes " << op->bounds
+        << " of it at a time, which leaves elements out or computes some in two trips that run at "
+        << "the same time, so it cannot be a parameter; compute it at the root or leave it out of "
+        << "the arguments";
     return VisitStmt(op->body);
+  }
+
+  Stmt VisitStmt_(const tir::ForNode* op) override {
+    loops_.Enter(op->loop_var, Range::FromMinExtent(op->min, op->extent),
+                 op->kind == tir::ForKind::kParallel || op->kind == tir::ForKind::kThreadBinding ||
+                     op->kind == tir::ForKind::kVectorized);
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    loops_.Leave();
+    return stmt;
   }
 
   Stmt VisitStmt_(const tir::AttrStmtNode* op) override {
@@ -56,7 +134,16 @@ class ArgumentBinder final : public tir::StmtExprMutator {
       pair.Set(1, Use(Downcast<Buffer>(pair[1])));
       return tir::AttrStmt(pair, op->attr_key, VisitExpr(op->value), VisitStmt(op->body));
     }
+    const auto* thread =
+        op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread
+            ? op->node.as<IterVarNode>()
+            : nullptr;
+    if (thread != nullptr) {
+      Range domain = Range::FromMinExtent(tir::make_zero(op->value.dtype()), op->value);
+      loops_.Enter(thread->var, domain, /*concurrent=*/true);
+    }
     Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    if (thread != nullptr) loops_.Leave();
     if (op->attr_key != tir::attr::prefetch_scope) return stmt;
     op = stmt.as<tir::AttrStmtNode>();
     return tir::AttrStmt(Use(Downcast<Buffer>(op->node)), op->attr_key, op->value, op->body);
@@ -104,7 +191,7 @@ class ArgumentBinder final : public tir::StmtExprMutator {
   std::unordered_set<const Object*> realized_;
   /*! \brief Pointers to memory that a hand-written body allocates for itself. */
   std::unordered_set<const VarNode*> allocated_;
-  arith::Analyzer analyzer_;
+  LoopsAround loops_;
 };
 
 }  // namespace

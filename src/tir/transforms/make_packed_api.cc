@@ -36,7 +36,7 @@ class ArgumentBinder {
     if (dtype.is_handle()) {
       Assert(Is(code, kTVMOpaqueHandle) || Is(code, kTVMNull) || Is(code, kTVMDLTensor),
              "TypeError: " + where + ": expected a handle, got <kind {}>", {code});
-      Bind(param, Get(DataType::Handle(), args_, position, builtin::kAnyValue));
+      BindPointer(param, code, position);
       return;
     }
     PrimExpr integer = Get(DataType::Int(64), args_, position, builtin::kAnyValue);
@@ -116,6 +116,34 @@ class ArgumentBinder {
 
   std::string Where(const std::string& argument, int position) const {
     return name_ + ": argument " + std::to_string(position) + " (" + argument + ")";
+  }
+
+  /*! \brief A pointer to elements takes the memory of a tensor, any other handle what is given. */
+  void BindPointer(const Var& param, const PrimExpr& code, int position) {
+    PrimExpr given = Get(DataType::Handle(), args_, position, builtin::kAnyValue);
+    const auto* pointer = param->type_annotation.as<PointerTypeNode>();
+    if (pointer == nullptr || pointer->element_type.as<PrimTypeNode>() == nullptr) {
+      Bind(param, given);
+      return;
+    }
+    Var tensor(param->name_hint + ".tensor", DataType::Handle());
+    Bind(tensor, given);
+    PrimExpr is_tensor = Is(code, kTVMDLTensor);
+    DataType element = pointer->element_type.as<PrimTypeNode>()->dtype;
+    PrimExpr type_code = Get(DataType::Int(32), tensor, 0, builtin::kArrDTypeCode);
+    PrimExpr bits = Get(DataType::Int(32), tensor, 0, builtin::kArrDTypeBits);
+    PrimExpr same = type_code == element.code() && bits == element.bits();
+    Assert(if_then_else(is_tensor, same, const_true()),
+           "TypeError: " + Where(param->name_hint, position) + ": expected memory of " +
+               element.ToString() + ", got a tensor of another dtype",
+           {});
+    DataType wide = DataType::Int(64);
+    PrimExpr data = Get(DataType::Handle(), tensor, 0, builtin::kArrData);
+    PrimExpr offset = Get(wide, tensor, 0, builtin::kArrByteOffset);
+    Var address(param->name_hint + ".address", wide);
+    Bind(address,
+         if_then_else(is_tensor, reinterpret(wide, data) + offset, reinterpret(wide, tensor)));
+    Bind(param, reinterpret(DataType::Handle(), address));
   }
 
   static PrimExpr Is(const PrimExpr& code, TVMTypeCode expected) {

@@ -112,6 +112,10 @@ def test_a_proof_is_never_wrong(left, right, samples):
         (lambda: tir.floordiv(X, 4) * 4 + tir.floormod(X, 4), lambda: X),
         (lambda: tir.min(A * B, B), lambda: B),
         (lambda: tir.max(X + 2, X - 1), lambda: X + 2),
+        # One more on a side could overflow, and the operands may be data.
+        (lambda: X >= A, lambda: A <= X),
+        (lambda: X + 1 > A, lambda: A <= X),
+        (lambda: X - A < 0, lambda: tir.LT(X, A)),
         (lambda: tir.floordiv(tir.floordiv(X, 3), 5), lambda: tir.floordiv(X, 15)),
     ],
 )

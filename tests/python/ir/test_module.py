@@ -154,6 +154,13 @@ def test_attribute_of_an_operator_is_replaced_by_one_of_no_lower_level():
     assert not op.has_attr("cost")
 
 
+def test_an_operator_is_made_by_its_first_attribute():
+    pure = tir.CallEffectKind.Pure
+    tvm.ir.register_op_attr("tir.test_first_attribute", "TCallEffectKind", pure)
+    call = tir.call_intrin("float32", "tir.test_first_attribute", 1.0)
+    assert tir.analysis.side_effect(call) == pure
+
+
 def test_intrinsic_is_lowered_by_the_rule_of_its_target():
     @tvm.ir.register_intrin_lowering("tir.rsqrt", "default")
     def lower(call):

@@ -152,6 +152,8 @@ def test_params_round_trip_and_damaged_ones_are_refused(tmp_path):
         "mask": tvm.nd.array(np.array([True, False])),
         "half": tvm.nd.empty((3,), "bfloat16"),
     }
+    as_numpy = {"mask": params["mask"].numpy()}
+    assert tvm.runtime.load_param_dict(tvm.runtime.save_param_dict(as_numpy))["mask"].size == 2
     data = tvm.runtime.save_param_dict(params)
     assert type(data) is bytes
     loaded = tvm.runtime.load_param_dict(bytearray(data))

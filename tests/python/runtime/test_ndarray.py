@@ -74,6 +74,13 @@ def test_torch_shares_memory_in_both_directions():
     assert tvm.nd.from_dlpack(torch.tensor([True, False])).dtype == "bool"
 
 
+def test_a_capsule_can_be_asked_for():
+    torch = pytest.importorskip("torch")
+    array = tvm.nd.array(np.zeros(3, "float32"))
+    torch.utils.dlpack.from_dlpack(array.to_dlpack()).add_(1)
+    np.testing.assert_array_equal(array.numpy(), np.ones(3))
+
+
 def test_capsules_that_nobody_consumes_are_released():
     array = tvm.nd.array(np.zeros(4))
     for _ in range(1000):

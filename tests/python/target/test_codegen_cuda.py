@@ -298,6 +298,18 @@ def test_a_module_is_written_as_machine_code_or_as_text(tmp_path):
     assert (tmp_path / "f.cu").read_text() == mod.get_source()
 
 
+def test_machine_code_is_read_back_with_its_kernels(tmp_path):
+    a = memory("A", "float32", 64)
+    mod = build(kernel([a], lambda tx, bx: store(a, tir.const(1.0), tx)))
+    mod.save(tmp_path / "f.cubin")
+    loaded = tvm.runtime.load_module(tmp_path / "f.cubin")
+    assert loaded.get_function_list() == mod.get_function_list()
+    assert loaded.get_source("cubin") == mod.get_source("cubin")
+    (tmp_path / "f.cubin.kernels").unlink()
+    with pytest.raises(RuntimeError, match="writes two files, which stay together"):
+        tvm.runtime.load_module(tmp_path / "f.cubin")
+
+
 @pytest.mark.parametrize("host", ["llvm", "c"])
 def test_kernels_travel_in_the_library_of_their_host(tmp_path, host):
     A = te.placeholder((64,), name="A")

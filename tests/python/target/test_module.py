@@ -106,7 +106,7 @@ def test_an_exported_library_runs_in_a_fresh_process(module, tmp_path):
 
 
 def test_a_file_of_an_unknown_format_is_refused(module, tmp_path):
-    with pytest.raises(ValueError, match='cannot write format "xyz"; use "o", "ll" or "s"'):
+    with pytest.raises(ValueError, match='cannot write format "xyz"; use "o", "ll", "bc" or'):
         module.save(str(tmp_path / "double.xyz"))
 
 
@@ -128,3 +128,41 @@ def test_a_variable_that_nothing_binds_is_named(target):
     func = tir.PrimFunc([buffer], tir.BufferStore(buffer, 1.0, [tir.Var("lost", "int32")]))
     with pytest.raises(ValueError, match="lost has no value"):
         tvm.build(func, target=target, name="f")
+
+
+@pytest.mark.parametrize("suffix", [".so", ".dylib", ".tar", ".o"])
+def test_a_module_comes_back_from_every_kind_of_file(module, tmp_path, suffix):
+    path = tmp_path / f"double{suffix}"
+    if suffix == ".o":
+        module.save(path)
+    else:
+        module.export_library(path)
+    result = tvm.nd.empty((16, 4))
+    tvm.runtime.load_module(path)["double"](array((16, 4)), result)
+    np.testing.assert_array_equal(result.numpy(), 2 * np.ones((16, 4)))
+
+
+def test_a_module_with_imports_travels_in_an_archive(tmp_path):
+    _, args = doubled()
+    B = args[1]
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    tvm.build(s, args, tvm.target.emulated("cuda"), name="double").export_library(
+        tmp_path / "double.tar"
+    )
+    result = tvm.nd.empty((16, 4))
+    tvm.runtime.load_module(tmp_path / "double.tar")["double"](array((16, 4)), result)
+    np.testing.assert_array_equal(result.numpy(), 2 * np.ones((16, 4)))
+
+
+def test_files_that_cannot_be_linked_are_refused(tmp_path):
+    with pytest.raises(RuntimeError, match=r'there is no file ".*nothing\.o"'):
+        tvm.runtime.load_module(tmp_path / "nothing.o")
+    (tmp_path / "text.o").write_text("no object file")
+    with pytest.raises(RuntimeError, match="failed"):
+        tvm.runtime.load_module(tmp_path / "text.o")
+
+
+def test_bitcode_is_written_on_request(module, tmp_path):
+    module.save(tmp_path / "double.bc")
+    assert (tmp_path / "double.bc").read_bytes()[:2] == b"BC"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
@@ -122,3 +123,65 @@ def test_reduction_beside_a_plain_output_is_refused():
     k = te.reduce_axis((0, 8), name="k")
     with pytest.raises(ValueError, match="output 1 is not a reduction"):
         te.compute((4,), lambda i: (te.sum(A[i, k], axis=k), A[i, 0]), name="B")
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        (lambda a, b: a + b, lambda a, b: a + b),
+        (lambda a, b: 1 - a * 2.0, lambda a, b: 1 - a * 2),
+        (lambda a, b: b / (a + 3), lambda a, b: b / (a + 3)),
+        (lambda a, b: a // 0.5 - b % 2, lambda a, b: a // 0.5 - b % 2),
+        (lambda a, b: -a, lambda a, b: -a),
+        (lambda a, b: a.astype("int32") % 3, lambda a, b: a.astype("int32") % 3),
+    ],
+)
+def test_operators_on_tensors_make_tensors(apply, expected):
+    A, B = te.placeholder((4, 3), name="A"), te.placeholder((3,), name="B")
+    C = apply(A, B)
+    assert isinstance(C, te.Tensor)
+    rng = np.random.default_rng(0)
+    a, b = 3 * rng.standard_normal((4, 3), "float32"), rng.standard_normal(3, "float32")
+    out = tvm.nd.empty((4, 3), C.dtype)
+    tvm.build(te.create_schedule(C.op), [A, B, C], "llvm")(tvm.nd.array(a), tvm.nd.array(b), out)
+    np.testing.assert_allclose(out.numpy(), expected(a, b), rtol=1e-5, atol=1e-5)
+
+
+def test_numpy_does_not_take_a_tensor_for_a_number():
+    A = te.placeholder((3,), name="A")
+    for mix in (lambda: A + np.ones(3), lambda: np.ones(3) * A, lambda: np.exp(A)):
+        with pytest.raises(TypeError, match="Tensor"):
+            mix()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda a: a["x"], TypeError, 'tensor A: indices must be integers, got "x"'),
+        (lambda a: a[a[0]], TypeError, "indices must be integers, got A.0. of dtype float32"),
+        (lambda a: te.reduce_axis(4), TypeError, r"is a Range or \(begin, end\), got 4"),
+        (lambda a: te.reduce_axis((0,)), TypeError, r"got \(0,\)"),
+        (lambda a: te.create_schedule(None), TypeError, "expected operations, got NoneType"),
+        (lambda a: te.create_schedule(a), TypeError, "got Tensor; pass its .op"),
+        (lambda a: te.placeholder((-1,)), ValueError, "must not be negative, got -1"),
+        (lambda a: te.compute((-2,), lambda i: a[i]), ValueError, "must not be negative, got -2"),
+        (
+            lambda a: te.extern((4,), [a], lambda ins, outs: None),
+            TypeError,
+            "fcompute must return a statement or a call, got NoneType",
+        ),
+    ],
+)
+def test_slips_are_refused_where_they_are_made(make, error, message):
+    with pytest.raises(error, match=message):
+        make(te.placeholder((4,), name="A"))
+
+
+def test_tensors_and_stages_print_their_names_and_not_the_graph():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((4,), lambda i: B[i] * 2.0, name="C")
+    assert str(C) == "Tensor(shape=[4], op.name=C)"
+    s = te.create_schedule(C.op)
+    assert str(s[B]) == "stage(B, [iter_var(i, [0, 4))])"
+    assert str(s).startswith("schedule([stage(A, []), stage(B, ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
@@ -271,14 +272,58 @@ def test_wrong_arguments_are_refused(args, error, message):
         tvm.lower(te.create_schedule(C.op), args and args(A, B, C))
 
 
-def test_argument_computed_piecewise_is_refused():
+def windows(step, count=7):
+    """C, which reads two neighbours of B in each trip; the trips are `step` apart."""
     A = te.placeholder((16,), name="A")
-    B = te.compute((16,), lambda i: A[i] * 2.0, name="B")
-    C = te.compute((16,), lambda i: B[i] + 1.0, name="C")
+    r = te.reduce_axis((0, 2), name="r")
+    k = te.reduce_axis((0, 1), name="k")
+    B = te.compute((16,), lambda i: te.sum(A[i + k] * 2.0, axis=k), name="B")
+    C = te.compute((count,), lambda i: te.sum(B[i * step + r], axis=r), name="C")
     s = te.create_schedule(C.op)
     s[B].compute_at(s[C], C.op.axis[0])
-    with pytest.raises(ValueError, match="argument B: the schedule computes only"):
-        tvm.lower(s, [A, B, C])
+    return s, (A, B, C)
+
+
+@pytest.mark.parametrize(("step", "count"), [(1, 15), (2, 8)])
+def test_an_argument_may_be_computed_piece_by_piece(step, count):
+    s, (A, B, C) = windows(step, count)
+    function = tvm.build(s, [A, B, C], "llvm")
+    a = np.random.default_rng(0).random(16, "float32")
+    b, c = tvm.nd.empty((16,)), tvm.nd.empty((count,))
+    function(tvm.nd.array(a), b, c)
+    np.testing.assert_array_equal(b.numpy(), a * 2)
+    starts = np.arange(count) * step
+    np.testing.assert_allclose(c.numpy(), 2 * (a[starts] + a[starts + 1]), rtol=1e-6)
+
+
+def test_an_argument_of_unknown_extent_may_be_computed_piece_by_piece():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((n,), lambda i: B[i] * 2.0, name="C")
+    s = te.create_schedule(C.op)
+    outer, _ = s[C].split(C.op.axis[0], factor=4)
+    s[C].parallel(outer)
+    s[B].compute_at(s[C], outer)
+    function = tvm.build(s, [A, B, C], "llvm")
+    a, b, c = np.arange(10, dtype="float32"), tvm.nd.empty((10,)), tvm.nd.empty((10,))
+    function(tvm.nd.array(a), b, c)
+    np.testing.assert_array_equal(b.numpy(), a + 1)
+    np.testing.assert_array_equal(c.numpy(), 2 * (a + 1))
+
+
+@pytest.mark.parametrize(("step", "count"), [(2, 7), (3, 5)])
+def test_an_argument_of_which_parts_are_never_computed_is_refused(step, count):
+    s, args = windows(step, count)
+    with pytest.raises(ValueError, match="argument B: .* leaves elements out"):
+        tvm.lower(s, args)
+
+
+def test_an_argument_that_parallel_trips_compute_twice_is_refused():
+    s, args = windows(1, 15)
+    s[args[2]].parallel(args[2].op.axis[0])
+    with pytest.raises(ValueError, match="two trips that run at the same time"):
+        tvm.lower(s, args)
 
 
 def test_lower_refuses_other_things():
@@ -318,3 +363,43 @@ def test_threads_past_the_end_of_fused_loops_of_one_trip_are_guarded():
     assert "if T.likely(threadIdx.x < 1):" in body
     assert "M[0]" in body
     assert "M[threadIdx.x" not in body
+
+
+def test_a_constant_factor_of_an_unknown_extent_stays_constant():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], factor=4)
+    s[B].parallel(outer)
+    s[B].vectorize(inner)
+    assert "A[T.Ramp(i.outer*4, 1, 4)]" in str(tvm.lower(s, [A, B]))
+    function = tvm.build(s, [A, B], "llvm")
+    # Shorter than the factor, a multiple of it, and neither.
+    for size in (1, 3, 8, 13):
+        a, b = np.arange(size, dtype="float32"), tvm.nd.empty((size,))
+        function(tvm.nd.array(a), b)
+        np.testing.assert_array_equal(b.numpy(), a + 1)
+
+
+def test_a_reduction_of_unknown_length_runs_across_a_fixed_number_of_threads():
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), "k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    _, inner = s[B].split(B.op.reduce_axis[0], factor=16)
+    partial = s.rfactor(B, inner)
+    row, lane = s[B].split(s[B].op.axis[0], factor=32)
+    s[B].bind(row, te.thread_axis("blockIdx.x"))
+    s[B].bind(lane, te.thread_axis("threadIdx.y"))
+    thread = te.thread_axis("threadIdx.x")
+    s[B].bind(s[B].op.reduce_axis[0], thread)
+    s[partial].compute_at(s[B], s[B].op.reduce_axis[0])
+    s[B].set_store_predicate(thread.var.equal(0))
+    total = tvm.build(s, [A, B], tvm.target.emulated("cuda"))
+    for rows, columns in ((40, 99), (3, 5)):
+        a = np.random.default_rng(0).random((rows, columns), "float32")
+        b = tvm.nd.empty((rows,))
+        total(tvm.nd.array(a), b)
+        np.testing.assert_allclose(b.numpy(), a.sum(axis=1), rtol=1e-5)

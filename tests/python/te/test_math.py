@@ -97,6 +97,24 @@ def test_an_intrinsic_of_llvm_is_called_by_name():
     np.testing.assert_array_equal(found, np.abs(x))
 
 
+def test_an_intrinsic_of_llvm_takes_the_type_of_its_result():
+    x = np.array([1.5, 2.0, -3.0], "float32")
+    signature = tir.const(3, "uint32")
+    for more in ((), (signature,)):  # as TVM spells it, with the number of arguments first
+        found = run(
+            (3,),
+            "float32",
+            lambda v: tir.call_llvm_pure_intrin("float32", "llvm.fma", *more, v, v, v),  # noqa: B023
+            x,
+        )
+        np.testing.assert_array_equal(found, x * x + x)
+    x = tir.Var("x", "int32x4")
+    call = tir.call_llvm_pure_intrin("int32x4", "llvm.ctpop", x)
+    assert call.args[0].value == "llvm.ctpop.v4i32"
+    call = tir.call_llvm_intrin("int64", "llvm.readcyclecounter")
+    assert call.args[0].value == "llvm.readcyclecounter"
+
+
 def test_address_of_takes_an_element():
     B = tir.decl_buffer((4,), name="B")
     assert str(tir.address_of(B[1])) == "T.address_of(B[1])"

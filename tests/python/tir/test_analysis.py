@@ -30,10 +30,10 @@ def test_undefined_variables_come_in_order_of_use():
 @pytest.mark.parametrize(
     ("expr", "effect"),
     [
-        (tir.Var("i") + 1, analysis.CallEffectKind.PURE),
-        (tir.exp(tir.Var("x", "float32")), analysis.CallEffectKind.PURE),
-        (tir.decl_buffer((4,))[0], analysis.CallEffectKind.READ_STATE),
-        (tir.call_extern("int32", "f", 1), analysis.CallEffectKind.UPDATE_STATE),
+        (tir.Var("i") + 1, analysis.CallEffectKind.Pure),
+        (tir.exp(tir.Var("x", "float32")), analysis.CallEffectKind.Pure),
+        (tir.decl_buffer((4,))[0], analysis.CallEffectKind.ReadState),
+        (tir.call_extern("int32", "f", 1), analysis.CallEffectKind.UpdateState),
     ],
 )
 def test_effects_are_the_strongest_inside(expr, effect):

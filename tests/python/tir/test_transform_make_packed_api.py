@@ -93,3 +93,20 @@ def test_declared_strides_are_taken_from_the_array():
     _, b = arrays()
     run(tvm.nd.from_dlpack(source.T[2:6]), b, 2)
     np.testing.assert_array_equal(b.numpy(), source.T[2:6].numpy() * 2)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_a_pointer_takes_the_memory_of_an_array(target):
+    ib = tir.ir_builder.create()
+    n = tir.SizeVar("n")
+    source, result = ib.pointer("float32", name="source"), ib.pointer("int32", name="result")
+    with ib.for_range(0, n) as i:
+        result[i] = source[i].astype("int32")
+    func = tir.PrimFunc([source, result, n], ib.get()).with_attr("global_symbol", "convert")
+    target = tvm.target.Target(target, host=target)
+    convert = tvm.build(tvm.IRModule({"convert": func}), target)["convert"]
+    numbers = tvm.nd.empty((9,), "int32")
+    convert(tvm.nd.array(np.arange(9, dtype="float32")), numbers, 9)
+    np.testing.assert_array_equal(numbers.numpy(), np.arange(9))
+    with pytest.raises(TypeError, match=r"argument 0 \(source\): expected memory of float32"):
+        convert(tvm.nd.array(np.arange(9, dtype="float64")), numbers, 9)

@@ -168,6 +168,27 @@ def test_winograd_with_a_stride_is_refused():
         cuda.conv2d_nhwc_winograd_direct(A, W, 2)
 
 
+@pytest.mark.parametrize(("stride", "padding"), [(1, 1), (2, 0)])
+def test_convolution_of_nchw_data(stride, padding):
+    torch = pytest.importorskip("torch")
+    A, W = te.placeholder((2, 5, 7, 6), name="A"), te.placeholder((6, 5, 3, 3), name="W")
+    B = topi.nn.relu(cuda.conv2d_nchw(A, W, stride, padding))
+
+    def expected(a, w):
+        found = torch.nn.functional.conv2d(
+            torch.from_numpy(a), torch.from_numpy(w), stride=stride, padding=padding
+        )
+        return found.relu().numpy()
+
+    check(lambda: cuda.schedule_conv2d_nchw([B]), [A, W, B], expected, rtol=1e-4)
+
+
+def test_a_schedule_of_convolutions_needs_one():
+    A = te.placeholder((2, 3, 4, 4), name="A")
+    with pytest.raises(ValueError, match=r"is no convolution.*schedule_injective"):
+        cuda.schedule_conv2d_nchw(topi.nn.relu(A))
+
+
 def test_transposed_convolution():
     A, W = te.placeholder((1, 5, 4, 6), name="A"), te.placeholder((5, 6, 4, 4), name="W")
     B = cuda.conv2d_transpose_nchw(A, W, 2, 1)

@@ -36,12 +36,17 @@ __all__ = [
 
 
 class CallEffectKind(IntEnum):
-    """What evaluating an expression may do."""
+    """What evaluating an expression may do, weakest first.
 
-    ANNOTATION = 0
-    PURE = 1
-    READ_STATE = 2
-    UPDATE_STATE = 3
+    As an operator's attribute "TCallEffectKind" it says what a call of the operator may do; an
+    operator without the attribute may do anything.
+    """
+
+    ExprAnnotation = 0
+    Pure = 1
+    ReadState = 2
+    UpdateState = 3
+    Opaque = 3
 
 
 def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:

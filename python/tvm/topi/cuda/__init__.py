@@ -1,5 +1,6 @@
 """Hand-written schedules for GPUs: the programs the searches are measured against."""
 
+from .conv2d_nchw import conv2d_nchw, schedule_conv2d_nchw
 from .conv2d_nhwc_tensorcore import conv2d_nhwc_tensorcore, schedule_conv2d_nhwc_tensorcore
 from .conv2d_nhwc_winograd import (
     conv2d_nhwc_winograd_direct,
@@ -10,7 +11,12 @@ from .conv2d_nhwc_winograd import (
 )
 from .conv2d_transpose import conv2d_transpose_nchw, schedule_conv2d_transpose_nchw
 from .gemm import GemmTile, matmul, schedule_matmul, schedule_matmul_tensorcore
-from .injective import schedule_injective, schedule_injective_from_existing
+from .injective import (
+    schedule_broadcast,
+    schedule_elemwise,
+    schedule_injective,
+    schedule_injective_from_existing,
+)
 from .reduction import schedule_reduce
 from .softmax import schedule_softmax
 from .tensor_intrin import (

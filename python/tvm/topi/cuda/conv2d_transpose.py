@@ -1,4 +1,4 @@
-"""Transposed convolution: tiles of the image and of the filters in registers and shared memory."""
+"""Transposed convolution, which is a convolution of data with zeros between its pixels."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from typing import Any
 from tvm import te
 
 from .. import nn
-from ..utils import as_int
-from ._common import as_outputs, inline_injective
+from .conv2d_nchw import schedule_conv2d_nchw
 
 __all__ = ["conv2d_transpose_nchw", "schedule_conv2d_transpose_nchw"]
-
-# A block computes 16 columns of 16 filters; a thread four filters of one column.
-_COLUMNS = 16
-_FILTER_THREADS = 4
-_FILTERS = 4
-_CHANNELS = 4
 
 
 def conv2d_transpose_nchw(
@@ -36,68 +29,6 @@ def conv2d_transpose_nchw(
     return nn.conv2d_transpose_nchw(data, weight, stride, padding, out_dtype, output_padding)
 
 
-def _convolution_of(output: te.Tensor) -> te.Tensor:
-    tensor = output
-    while len(tensor.op.reduce_axis) == 0:
-        computed = [t for t in tensor.op.input_tensors if isinstance(t.op, te.ComputeOp)]
-        if not computed:
-            raise ValueError(
-                f"topi.cuda.schedule_conv2d_transpose_nchw: {output.op.name} has no convolution"
-            )
-        tensor = computed[0]
-    return tensor
-
-
 def schedule_conv2d_transpose_nchw(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
-    """Schedule a transposed convolution, with elementwise functions behind it.
-
-    The zeros between and around the pixels are made when data goes to shared memory.
-    """
-    (output,) = as_outputs(outs)
-    s = te.create_schedule(output.op)
-    conv = _convolution_of(output)
-    data, weight = conv.op.input_tensors
-    inline_injective(s, [output], keep=[conv, data])
-    if isinstance(data.op, te.ComputeOp):
-        s[data].set_scope("shared")
-        data_shared = data
-    else:
-        data_shared = s.cache_read(data, "shared", [conv])
-    if isinstance(weight.op, te.ComputeOp):
-        s[weight].compute_inline()
-    weight_shared = s.cache_read(weight, "shared", [conv])
-    if output.op.same_as(conv.op):
-        accumulator = s.cache_write(output, "local")
-    else:
-        s[conv].set_scope("local")
-        accumulator = conv
-
-    n, f, y, x = s[output].op.axis
-    bx, tx = s[output].split(x, factor=_COLUMNS)
-    f, fi = s[output].split(f, factor=_FILTERS)
-    bf, tf = s[output].split(f, factor=_FILTER_THREADS)
-    s[output].reorder(n, bf, y, bx, tf, tx, fi)
-    bz = s[output].fuse(n, bf)
-    s[output].bind(bz, te.thread_axis("blockIdx.z"))
-    s[output].bind(y, te.thread_axis("blockIdx.y"))
-    s[output].bind(bx, te.thread_axis("blockIdx.x"))
-    s[output].bind(tf, te.thread_axis((0, _FILTER_THREADS), "threadIdx.y"))
-    s[output].bind(tx, te.thread_axis((0, _COLUMNS), "threadIdx.x"))
-    s[accumulator].compute_at(s[output], tx)
-    _, f, y, x = s[accumulator].op.axis
-    loops = list(s[accumulator].op.reduce_axis)
-    (channel,) = (loop for loop in loops if loop.var.name == "rc")
-    window = [loop for loop in loops if loop.var.name != "rc"]
-    channel, channel_in = s[accumulator].split(
-        channel, factor=min(_CHANNELS, as_int(channel.dom.extent))
-    )
-    s[accumulator].reorder(channel, channel_in, *window, f, y, x)
-    s[accumulator].unroll(f)
-    for shared in (data_shared, weight_shared):
-        s[shared].compute_at(s[accumulator], channel)
-        fused = s[shared].fuse(*s[shared].op.axis)
-        fused, tx = s[shared].split(fused, factor=_COLUMNS)
-        _, ty = s[shared].split(fused, factor=_FILTER_THREADS)
-        s[shared].bind(tx, te.thread_axis((0, _COLUMNS), "threadIdx.x"))
-        s[shared].bind(ty, te.thread_axis((0, _FILTER_THREADS), "threadIdx.y"))
-    return s
+    """Schedule a transposed convolution, with elementwise functions behind it."""
+    return schedule_conv2d_nchw(outs)

@@ -9,7 +9,12 @@ from tvm import te
 from ..utils import as_int, is_constant
 from ._common import as_outputs, inline_injective
 
-__all__ = ["schedule_injective", "schedule_injective_from_existing"]
+__all__ = [
+    "schedule_broadcast",
+    "schedule_elemwise",
+    "schedule_injective",
+    "schedule_injective_from_existing",
+]
 
 _THREADS = 256
 # Beyond this many blocks a thread takes several elements, as the grid is large enough then.
@@ -48,3 +53,6 @@ def schedule_injective(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     for out in outputs:
         schedule_injective_from_existing(s, out)
     return s
+
+
+schedule_elemwise = schedule_broadcast = schedule_injective

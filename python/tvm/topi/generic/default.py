@@ -70,8 +70,7 @@ def default_schedule(
 
 
 def _vector_lanes(target: Target, operation: te.Operation) -> int:
-    bits = int(target.attrs.get("vector_width", 128))
-    return max(1, bits // DataType(operation.output(0).dtype).bits)
+    return max(1, target.vector_width // DataType(operation.output(0).dtype).bits)
 
 
 def _shape_loops(stage: te.Stage, operation: te.Operation, lanes: int) -> None:

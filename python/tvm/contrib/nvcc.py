@@ -1,0 +1,54 @@
+"""What GPUs can do, and CUDA C to machine code under TVM's name; NVRTC compiles."""
+
+from __future__ import annotations
+
+from .nvrtc import compile_cuda, default_arch
+
+__all__ = [
+    "compile_cuda",
+    "get_target_compute_version",
+    "have_bf16",
+    "have_fp16",
+    "have_int8",
+    "have_tensorcore",
+    "parse_compute_version",
+]
+
+
+def parse_compute_version(compute_version: str) -> tuple[int, int]:
+    """(8, 6) for "8.6".
+
+    Raises
+    ------
+    ValueError : the text is no such version.
+    """
+    major, dot, minor = compute_version.partition(".")
+    if not (dot and major.isdigit() and minor.isdigit()):
+        raise ValueError(f'compute version: expected text such as "8.6", got "{compute_version}"')
+    return int(major), int(minor)
+
+
+def get_target_compute_version(target: object = None) -> str:
+    """Compute version that code for a target is compiled for: "8.0" for ``-arch=sm_80``."""
+    number = default_arch(target).removeprefix("sm_").rstrip("af")
+    return f"{number[:-1]}.{number[-1]}"
+
+
+def have_fp16(compute_version: str) -> bool:
+    """Whether there is arithmetic in half precision."""
+    return parse_compute_version(compute_version) >= (5, 3)
+
+
+def have_int8(compute_version: str) -> bool:
+    """Whether there are dot products of four int8."""
+    return parse_compute_version(compute_version) >= (6, 1)
+
+
+def have_tensorcore(compute_version: str) -> bool:
+    """Whether there are tensor cores."""
+    return parse_compute_version(compute_version) >= (7, 0)
+
+
+def have_bf16(compute_version: str) -> bool:
+    """Whether there is arithmetic in bfloat16."""
+    return parse_compute_version(compute_version) >= (8, 0)

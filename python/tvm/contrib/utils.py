@@ -1,0 +1,58 @@
+"""Temporary folders."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+__all__ = ["TempDirectory", "tempdir"]
+
+
+class TempDirectory:
+    """A folder that is removed with everything in it when nobody refers to this object any more.
+
+    Parameters
+    ----------
+    custom_path : the folder to make, instead of one with a new name; its parents must exist.
+    """
+
+    def __init__(self, custom_path: str | Path | None = None) -> None:
+        if custom_path is None:
+            self.temp_dir = tempfile.mkdtemp()
+        else:
+            Path(custom_path).mkdir()
+            self.temp_dir = str(custom_path)
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
+
+    @property
+    def path(self) -> str:
+        """The folder's path."""
+        return self.temp_dir
+
+    def relpath(self, name: str) -> str:
+        """Path of a file of that name in the folder; the file need not exist."""
+        return str(Path(self.temp_dir, name))
+
+    def listdir(self) -> list[str]:
+        """Names of the files in the folder, sorted."""
+        return sorted(entry.name for entry in Path(self.temp_dir).iterdir())
+
+    def remove(self) -> None:
+        """Remove the folder now."""
+        self._finalizer()
+
+    def __truediv__(self, name: str) -> Path:
+        return Path(self.temp_dir) / name
+
+    def __enter__(self) -> TempDirectory:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.remove()
+
+
+def tempdir(custom_path: str | Path | None = None) -> TempDirectory:
+    """A new temporary folder; see `TempDirectory`."""
+    return TempDirectory(custom_path)

@@ -1,0 +1,85 @@
+"""Temporary folders, archives, and the system's compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tvm.contrib import cc, nvcc, tar, utils
+
+needs_cc = pytest.mark.skipif(cc.get_cc() is None, reason="no C compiler")
+
+
+def test_a_temporary_folder_goes_with_its_owner():
+    folder = utils.tempdir()
+    path = Path(folder.relpath("a.txt"))
+    path.write_text("a")
+    assert folder.listdir() == ["a.txt"]
+    assert (folder / "a.txt") == path
+    del folder
+    assert not path.parent.exists()
+
+
+def test_a_temporary_folder_may_be_named_and_removed(tmp_path):
+    with utils.tempdir(tmp_path / "mine") as folder:
+        assert Path(folder.path).is_dir()
+    assert not (tmp_path / "mine").exists()
+
+
+def test_an_archive_gives_its_files_back(tmp_path):
+    for name in ("a.o", "b.o"):
+        (tmp_path / name).write_text(name)
+    tar.tar(tmp_path / "all.tar", [tmp_path / "a.o", tmp_path / "b.o"])
+    (tmp_path / "out").mkdir()
+    files = tar.untar(tmp_path / "all.tar", tmp_path / "out")
+    assert [file.read_text() for file in files] == ["a.o", "b.o"]
+
+
+def test_an_archive_with_one_name_twice_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"a\.o would be in .* twice"):
+        tar.tar(tmp_path / "all.tar", [tmp_path / "a.o", tmp_path / "x" / "a.o"])
+
+
+def test_an_archive_that_leaves_its_folder_is_refused(tmp_path):
+    (tmp_path / "a").write_text("a")
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.add(tmp_path / "a", arcname="../escaped")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(tarfile.TarError, match=r"\.\./escaped"):
+        tar.untar(tmp_path / "bad.tar", tmp_path / "out")
+    assert not (tmp_path / "escaped").exists()
+
+
+@needs_cc
+def test_a_program_is_compiled_and_runs(tmp_path):
+    (tmp_path / "main.c").write_text("int main(void) { return CODE; }")
+    link = cc.cross_compiler(cc.create_executable, options=["-DCODE=7"])
+    link(tmp_path / "main", [tmp_path / "main.c"])
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 7
+
+
+def test_a_compiler_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RuntimeError, match="create_shared: cannot run no-such-gcc"):
+        cc.cross_compiler("no-such-gcc")(tmp_path / "a.so", [])
+
+
+def test_a_machine_without_compiler_is_told_the_way_out(tmp_path, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(RuntimeError, match="install one, name one in the environment variable CC"):
+        cc.create_shared(tmp_path / "a.so", [])
+
+
+def test_features_of_a_gpu_follow_from_its_version():
+    assert nvcc.parse_compute_version("8.6") == (8, 6)
+    assert nvcc.have_tensorcore("7.0")
+    assert not nvcc.have_tensorcore("6.1")
+    assert nvcc.have_int8("6.1")
+    assert not nvcc.have_fp16("5.2")
+    assert nvcc.have_bf16("10.0")
+    with pytest.raises(ValueError, match='such as "8.6", got "sm_80"'):
+        nvcc.parse_compute_version("sm_80")
