@@ -64,7 +64,7 @@ def _of_stmt(stmt: Stmt) -> Access:
         ):
             found.opaque = True
         elif isinstance(node, Call):
-            found.opaque |= side_effect(node) >= CallEffectKind.UPDATE_STATE
+            found.opaque |= side_effect(node) >= CallEffectKind.UpdateState
         elif isinstance(node, Var) and str(node.dtype) == "handle":
             found.opaque = True
 
