@@ -1,14 +1,15 @@
-"""Where names of older TVM versions went: naming one raises an error that says what to use."""
+"""What names of other TVM versions are called here: naming one raises an error that says so."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-__all__ = ["MOVED", "moved", "watch_imports"]
+__all__ = ["MOVED", "hints_for", "moved", "watch_imports"]
 
 _IN_TE = (
     "compute",
@@ -97,6 +98,16 @@ MOVED: Mapping[str, str] = {
     "tvm.relay": "tvm.relax, the one graph IR",
     "tvm.save_json": "tvm.ir.save_json",
     "tvm.select": "tvm.tir.Select",
+    "tvm.register_intrin_rule": "tvm.ir.register_intrin_lowering",
+    "tvm.target.intrin": "tvm.ir.register_intrin_lowering",
+    "tvm.target.register_intrin_rule": "tvm.ir.register_intrin_lowering",
+    "tvm.topi.util": "tvm.topi.utils",
+    "tvm.tir.transform.BF16ComputeLegalize": "tvm.tir.transform.BF16Legalize",
+    "tvm.tir.transform.CommonSubexprElimTIR": "nothing: the compiler behind the generator does it",
+    "tvm.tir.transform.FlattenBuffer": "tvm.tir.transform.StorageFlatten",
+    "tvm.tir.transform.ForceNarrowIndexToInt32": "tvm.tir.transform.NarrowDataType",
+    "tvm.tir.transform.HoistExpression": "tvm.tir.transform.HoistIfThenElse",
+    "tvm.tir.transform.LowerCrossThreadReduction": "tvm.tir.transform.LowerThreadAllreduce",
     "tvm._api_internal": "tvm._ffi.get_global_func; _TargetCreate is tvm.target.Target",
     "tvm._ffi._ctypes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
     "tvm._ffi._cytpes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
@@ -110,7 +121,17 @@ MOVED: Mapping[str, str] = {
 def moved(name: str) -> str | None:
     """What to tell whoever names the older `name`; None for a name there never was."""
     target = MOVED.get(name)
-    return None if target is None else f"{name} is a name of an older TVM; use {target}"
+    return None if target is None else f"{name} is a name of another TVM version; use {target}"
+
+
+def hints_for(module: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` that says where the names of its other versions went."""
+
+    def find(name: str) -> Any:
+        hint = moved(f"{module}.{name}")
+        raise AttributeError(hint or f"module {module!r} has no attribute {name!r}")
+
+    return find
 
 
 class _OlderModules(MetaPathFinder):

@@ -100,13 +100,16 @@ TVM_REGISTER_TARGET_KIND("llvm", kDLCPU)
     .add_option("l2-cache-bytes", "int")
     .add_option("l3-cache-bytes", "int")
     .add_option("cache-line-bytes", "int")
-    .add_option("opt-level", "int");
+    .add_option("opt-level", "int")
+    // The functions join tvm.runtime.system_lib in the program they are linked into.
+    .add_option("system-lib", "bool");
 
 TVM_REGISTER_TARGET_KIND("c", kDLCPU)
     .set_default_keys({"cpu"})
     .add_option("mcpu", "str")
     .add_option("march", "str")
-    .add_option("num-cores", "int");
+    .add_option("num-cores", "int")
+    .add_option("system-lib", "bool");
 
 // Boards without an operating system, whose toolchains take C.
 TVM_REGISTER_TARGET_KIND("micro_dev", kDLCPU)

@@ -130,6 +130,13 @@ def lower(
                 "lower: args are required for a schedule; pass its input and output tensors"
             )
         return _ffi_api.LowerSchedule(sch, list(args), name, dict(binds or {}), simple_mode)
+    if args is not None and isinstance(sch, (tir.PrimFunc, IRModule)):
+        raise TypeError(
+            f"args are for a schedule, and a {type(sch).__name__} has its parameters already; a "
+            f"target is passed by name, as target={args!r}"
+            if isinstance(args, (str, Target))
+            else f"args are for a schedule, and a {type(sch).__name__} has its parameters already"
+        )
     if isinstance(sch, tir.PrimFunc):
         return _ffi_api.LowerPrimFunc(sch, name, simple_mode)
     if isinstance(sch, IRModule):

@@ -8,7 +8,7 @@ from typing import Any
 from . import _ffi_api, _ffi_node_api, container, ndarray, profiling
 from .container import ADT, ShapeTuple, String, tuple_object
 from .data_type import DataType
-from .device import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
+from .device import Device, cpu, cuda, device, ext_dev, metal, opencl, rocm, vulkan
 from .device_api import DeviceAPI, register_device
 from .function_module import module_from_functions
 from .module import (
@@ -71,6 +71,7 @@ __all__ = [
     "system_lib",
     "system_lib_path",
     "tuple_object",
+    "ext_dev",
     "vulkan",
 ]
 

@@ -16,6 +16,7 @@ __all__ = [
     "cpu",
     "cuda",
     "device",
+    "ext_dev",
     "metal",
     "opencl",
     "rocm",
@@ -203,6 +204,11 @@ def metal(index: int = 0) -> Device:
 def rocm(index: int = 0) -> Device:
     """A GPU programmed through ROCm."""
     return Device(10, index)
+
+
+def ext_dev(index: int = 0) -> Device:
+    """A device of one's own that registers under this kind; see `tvm.runtime.register_device`."""
+    return Device(12, index)
 
 
 core.set_classes(Device, DataType, np.generic, np.dtype)

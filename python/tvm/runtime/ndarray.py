@@ -12,7 +12,7 @@ from tvm._ffi.base import core
 
 from . import _ffi_api
 from .data_type import DataType
-from .device import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
+from .device import Device, cpu, cuda, device, ext_dev, metal, opencl, rocm, vulkan
 from .object import Object
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "cuda",
     "device",
     "empty",
+    "ext_dev",
     "from_dlpack",
     "metal",
     "mtl",

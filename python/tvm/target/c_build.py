@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Module, load_module
+from tvm.runtime.linker import create_object, create_shared
 
 from . import _ffi_api
 from .llvm_build import exported_names
 from .target import Target
 
-__all__ = ["build", "compile_c", "include_path"]
-
-
-def include_path() -> Path:
-    """Folder of the headers that generated C includes.
-
-    Raises
-    ------
-    RuntimeError : neither an installed package nor a source tree has them.
-    """
-    package = Path(tvm.__file__).resolve().parent
-    for folder in (package / "include", package.parents[1] / "include"):
-        if (folder / "tvm" / "runtime" / "c_backend_api.h").is_file():
-            return folder
-    raise tvm.error.RuntimeError(
-        f"the headers of the runtime are not at {package / 'include'}; install the package again"
-    )
+__all__ = ["build", "compile_c"]
 
 
 def compile_c(source: str, output: str | Path, shared: bool = False, cc: str | None = None) -> None:
@@ -41,26 +25,28 @@ def compile_c(source: str, output: str | Path, shared: bool = False, cc: str | N
     ----------
     source : C text.
     output : file to write.
-    cc : compiler; ``cc``, ``gcc`` or ``clang``, whichever is found first.
+    cc : the compiler; `tvm.contrib.cc.get_cc` if left out.
 
     Raises
     ------
     RuntimeError : there is no C compiler, or it failed (with its output).
     """
-    compiler = cc or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    if compiler is None:
-        raise tvm.error.RuntimeError(
-            'target "c": no C compiler (cc, gcc, clang) was found; install one, or build for "llvm"'
-        )
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "module.c"
         text.write_text(source)
-        command = [compiler, "-std=c11", "-O2", "-fPIC", f"-I{include_path()}", str(text)]
-        # A library's calls into the runtime stay open: the process that loads it provides them.
-        command += ["-shared", "-o", str(output), "-lm"] if shared else ["-c", "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise tvm.error.RuntimeError(f'target "c": {compiler} failed:\n{done.stderr}')
+        (create_shared if shared else create_object)(output, [text], ["-std=c11"], cc)
+
+
+def _registration(names: Sequence[str]) -> str:
+    """C that makes functions part of `tvm.runtime.system_lib` when the program starts."""
+    calls = "".join(
+        f'  TVMBackendRegisterSystemLibSymbol("{name}", (void*){name});\n' for name in names
+    )
+    return (
+        "\n__attribute__((constructor)) static void tvm_register_functions(void) {\n"
+        + calls
+        + "}\n"
+    )
 
 
 def _compiler(request: str, source: str, path: str = "") -> Module | None:
@@ -88,6 +74,8 @@ def build(mod: Any, target: Target) -> Module:
     -------
     Module of type "c"; `get_source("c")` is the text, which needs ``tvm/runtime/c_backend_api.h``.
     """
-    source = _ffi_api.EmitC(mod, target)
+    source, names = str(_ffi_api.EmitC(mod, target)), exported_names(mod)
+    if target.get_attr("system-lib", False):
+        source += _registration(names)
     compiler = tvm._ffi.convert_to_tvm_func(_compiler)
-    return _ffi_api.CSourceModule(source, list(exported_names(mod)), compiler)
+    return _ffi_api.CSourceModule(source, list(names), compiler)

@@ -114,7 +114,10 @@ def _optimized(text: str, machine: Any) -> Any:
 
 def _optimized_module(mod: Any, target: Target) -> Any:
     """Optimised LLVM IR of a lowered module, with what its pragmas import."""
-    module = optimize_ir(_ffi_api.EmitLLVM(mod, target), target)
+    text = str(_ffi_api.EmitLLVM(mod, target))
+    if target.get_attr("system-lib", False):
+        text += _registration(exported_names(mod))
+    module = optimize_ir(text, target)
     imports = [str(code) for code in _ffi_api.ImportedLLVM(mod)]
     if not imports:
         return module
@@ -125,6 +128,32 @@ def _optimized_module(mod: Any, target: Target) -> Any:
     builder = llvm.create_pass_builder(_machine_of(target), options)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+def _registration(names: tuple[str, ...]) -> str:
+    """LLVM IR that makes functions part of `tvm.runtime.system_lib` when the program starts."""
+    texts, calls = [], []
+    for i, name in enumerate(names):
+        text = f'c"{name}\\00"'
+        texts.append(f"@tvm_name_{i} = private constant [{len(name.encode()) + 1} x i8] {text}")
+        calls.append(
+            f"  call i32 @TVMBackendRegisterSystemLibSymbol(ptr @tvm_name_{i}, ptr @{name})"
+        )
+    entry = "{ i32, ptr, ptr }"
+    return "\n".join(
+        [
+            "",
+            *texts,
+            "declare i32 @TVMBackendRegisterSystemLibSymbol(ptr, ptr)",
+            "define internal void @tvm_register_functions() {",
+            *calls,
+            "  ret void",
+            "}",
+            f"@llvm.global_ctors = appending global [1 x {entry}] "
+            f"[{entry} {{ i32 65535, ptr @tvm_register_functions, ptr null }}]",
+            "",
+        ]
+    )
 
 
 def _parse_import(code: str) -> Any:

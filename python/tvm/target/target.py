@@ -10,10 +10,12 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
+from .tag import tagged
 
 __all__ = [
     "Target",
     "TargetKind",
+    "arm_cpu",
     "cuda",
     "create",
     "emulated",
@@ -73,8 +75,9 @@ class Target(Object):
 
     Parameters
     ----------
-    target : text (``"llvm -mcpu=skylake-avx512 -num-cores=4"``), JSON text or a dict with the entry
-        ``kind``, or another target.
+    target : text (``"llvm -mcpu=skylake-avx512 -num-cores=4"``), the tag of a machine
+        (``"nvidia/nvidia-a100"``, see `list_tags`), JSON text or a dict with the entry ``kind``, or
+        another target.
     host : target of the code that launches the kernels, in any of these forms.
 
     Raises
@@ -94,6 +97,8 @@ class Target(Object):
                 target = json.loads(target)
             except json.JSONDecodeError as error:
                 raise ValueError(f"Target: the JSON text does not parse: {error}") from error
+        elif isinstance(target, str):
+            target = tagged(target) or target
         if isinstance(target, Mapping):
             target = dict(target)
         elif not isinstance(target, (str, Target)):
@@ -241,6 +246,20 @@ def cuda(model: str = "unknown", options: str | Sequence[str] | None = None) -> 
     """
     own = [] if model == "unknown" else [f"-model={model}"]
     return Target(" ".join(["cuda", *_merge_options(own, options)]))
+
+
+def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for a 64-bit ARM processor under Linux.
+
+    Parameters
+    ----------
+    model : name of the board, kept as an option; `list_tags` has boards with all their options.
+    options : more options, as text or as a list of words; ``-mcpu=`` names the processor.
+    """
+    own = ["-keys=arm_cpu,cpu", "-device=arm_cpu", "-mtriple=aarch64-linux-gnu", "-mattr=+neon"]
+    if model != "unknown":
+        own.append(f"-model={model}")
+    return Target(" ".join(["llvm", *_merge_options(own, options)]))
 
 
 def emulated(target: Any = "cuda", check_races: bool = True) -> Target:

@@ -15,6 +15,15 @@ from .expr import BufferLoad, Call, Ramp, Var, convert
 __all__ = ["Buffer", "DataProducer", "decl_buffer"]
 
 
+class Scope(str):
+    """A memory scope, which calls may also ask for, as TVM's programs do."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
 @tvm._ffi.register_object("tir.Buffer")
 class Buffer(Object):
     """A strided view of memory; make one with :func:`decl_buffer`."""
@@ -43,9 +52,9 @@ class Buffer(Object):
         )
 
     @property
-    def scope(self) -> str:
-        """Memory scope of the data: "global", "local", "shared", ..."""
-        return _ffi_api.BufferScope(self)
+    def scope(self) -> Scope:
+        """Memory scope of the data: "global", "local", "shared", ...; ``scope()`` as well."""
+        return Scope(_ffi_api.BufferScope(self))
 
     def offset_of(self, indices: Sequence[Any]) -> PrimExpr:
         """Element offset from the data pointer of the element at `indices`."""

@@ -1,5 +1,7 @@
 """Operator library: each operator is a function from te tensors to a te tensor."""
 
+from tvm._older_names import hints_for
+
 from . import cuda, generic, image, nn, tag, utils, x86
 from .broadcast import *
 from .creation import *
@@ -12,3 +14,5 @@ from .scan import *
 from .scatter import *
 from .sort import *
 from .transform import *
+
+__getattr__ = hints_for(__name__)

@@ -146,3 +146,20 @@ def test_a_packed_call_finds_imports_before_globals():
     out = tvm.nd.array(np.zeros(1, "int32"))
     module["ask"](out)
     assert out.numpy()[0] == 1
+
+
+def test_a_target_is_not_taken_for_the_arguments_of_a_function():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    mod = tvm.lower(te.create_schedule(B.op), [A, B])
+    with pytest.raises(TypeError, match="a target is passed by name, as target='c'"):
+        tvm.build(mod, "c")
+    with pytest.raises(TypeError, match="a PrimFunc has its parameters already"):
+        tvm.lower(mod["main"], [A, B])
+
+
+def test_a_list_is_no_target():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    with pytest.raises(TypeError, match="expected text, a dict or a Target, got list"):
+        tvm.build(te.create_schedule(B.op), [A, B], target=["llvm"])

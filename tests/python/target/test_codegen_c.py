@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import tvm
 from testing_te import PROGRAMS, random_schedule
 from tvm import te, tir
-from tvm.target.c_build import include_path
+from tvm._ffi.libinfo import find_include_path
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 def assert_clean(source: str) -> None:
     """The text is C11 that a compiler has nothing to say about."""
-    command = ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", f"-I{include_path()}"]
+    command = ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", f"-I{find_include_path()[0]}"]
     done = subprocess.run([*command, "-xc", "-"], input=source, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stderr}\n{source}"
 

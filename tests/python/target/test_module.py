@@ -166,3 +166,22 @@ def test_files_that_cannot_be_linked_are_refused(tmp_path):
 def test_bitcode_is_written_on_request(module, tmp_path):
     module.save(tmp_path / "double.bc")
     assert (tmp_path / "double.bc").read_bytes()[:2] == b"BC"
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_functions_that_are_linked_in_are_the_system_library(tmp_path, kind):
+    s, args = doubled()
+    name = f"double_in_{kind}"
+    target = Target(f"{kind} -system-lib")
+    tvm.build(s, args, Target(target, target), name=name).export_library(tmp_path / "lib.so")
+    script = f"""
+import ctypes, numpy as np, tvm
+from tvm._ffi.libinfo import find_lib_path
+ctypes.CDLL(find_lib_path()[0], mode=ctypes.RTLD_GLOBAL)
+ctypes.CDLL({str(tmp_path / "lib.so")!r})
+function = tvm.runtime.system_lib()[{name!r}]
+result = tvm.nd.empty((16, 4))
+function(tvm.nd.array(np.ones((16, 4), "float32")), result)
+assert (result.numpy() == 2).all()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

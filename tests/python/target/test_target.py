@@ -171,3 +171,38 @@ def test_boards_without_an_operating_system_get_c():
     module = tvm.build(te.create_schedule(B.op), [A, B], target="micro_dev", name="twice")
     assert module.type_key == "c"
     assert "twice" in module.get_source()
+
+
+def test_a_tag_stands_for_the_options_of_a_machine():
+    board = Target("raspberry-pi/4b-aarch64")
+    assert (board.mcpu, board.num_cores, board.get_attr("mtriple")) == (
+        "cortex-a72",
+        4,
+        "aarch64-linux-gnu",
+    )
+    gpu = Target("nvidia/nvidia-a100", host="llvm")
+    assert gpu.arch == "sm_80"
+    assert str(gpu.host.kind.name) == "llvm"
+    assert Target(str(gpu)).get_attr("tag") == "nvidia/nvidia-a100"
+    for tag in tvm.target.list_tags():
+        Target(tag)
+
+
+def test_a_user_registers_a_tag():
+    config = {"kind": "llvm", "num-cores": 3}
+    tvm.target.register_tag("test/three-cores", config, override=True)
+    assert Target("test/three-cores").num_cores == 3
+    with pytest.raises(ValueError, match="is taken; choose another name"):
+        tvm.target.register_tag("test/three-cores", config)
+    with pytest.raises(ValueError, match='needs an entry "kind"'):
+        tvm.target.register_tag("test/nothing", {})
+    with pytest.raises(
+        ValueError, match=r'there is no tag "nvidia/a1"; the tags are .*register_tag'
+    ):
+        Target("nvidia/a1")
+
+
+def test_an_arm_board_is_a_target():
+    target = tvm.target.arm_cpu("rasp4b64", "-mcpu=cortex-a72")
+    assert [str(key) for key in target.keys] == ["arm_cpu", "cpu"]
+    assert (target.model, target.device_name, target.mcpu) == ("rasp4b64", "arm_cpu", "cortex-a72")

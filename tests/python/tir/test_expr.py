@@ -178,3 +178,8 @@ def test_size_variables_keep_their_kind():
     assert tir.SizeVar("n", kind=tir.SizeVar.KNOB).kind == 1
     with pytest.raises(ValueError, match=r"kind must be in \[0, 4\], got 9"):
         tir.SizeVar("n", kind=9)
+
+
+def test_the_scope_of_a_buffer_is_a_text_that_calls_give_too():
+    shared = tir.decl_buffer((4,), scope="shared")
+    assert shared.scope == shared.scope() == "shared"

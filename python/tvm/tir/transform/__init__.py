@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tvm._older_names import hints_for
+
 from .function_pass import prim_func_pass
 from .transform import (
     Apply,
@@ -89,3 +91,5 @@ __all__ = [
     "WidenIndex",
     "prim_func_pass",
 ]
+
+__getattr__ = hints_for(__name__)
