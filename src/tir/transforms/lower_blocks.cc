@@ -5,9 +5,12 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/bound.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "pass_common.h"
 
@@ -188,7 +191,49 @@ class BufferCompactor final : public StmtMutator {
   arith::Analyzer analyzer_;
 };
 
+/*! \brief Block annotation: rows of (index among the writes, axis, factor, offset). */
+constexpr const char* kBufferDimAlign = "buffer_dim_align";
+
+/*! \brief What blocks ask of the strides of buffers they write. */
+class AlignmentFinder final : public StmtVisitor {
+ public:
+  std::unordered_map<const BufferNode*, std::vector<PrimExpr>> found;
+
+ private:
+  void VisitStmt_(const BlockNode* op) final {
+    StmtVisitor::VisitStmt_(op);
+    auto it = op->annotations.find(kBufferDimAlign);
+    if (it == op->annotations.end()) return;
+    for (const Array<PrimExpr>& row : Downcast<Array<Array<PrimExpr>>>((*it).second)) {
+      const int64_t* index = row.size() == 4 ? as_const_int(row[0]) : nullptr;
+      TVM_CHECK(index != nullptr && *index >= 0 &&
+                    static_cast<size_t>(*index) < op->writes.size() && as_const_int(row[1]),
+                ValueError)
+          << "LowerOpaqueBlock: annotation " << kBufferDimAlign << " of block " << op->name_hint
+          << " holds rows of (index among its writes, axis, factor, offset), got " << row;
+      found[op->writes[*index]->buffer.get()].push_back(
+          Call(DataType::Handle(), builtin::tvm_tuple(), {row[1], row[2], row[3]}));
+    }
+  }
+};
+
 class OpaqueLowerer final : public StmtMutator {
+ public:
+  explicit OpaqueLowerer(const AlignmentFinder& aligned) : aligned_(aligned) {}
+
+ private:
+  Stmt Realize(const Buffer& buffer, const Array<Range>& bounds, Stmt body) const {
+    body = BufferRealize(buffer, bounds, const_true(), body);
+    auto it = aligned_.found.find(buffer.get());
+    if (it == aligned_.found.end()) return body;
+    for (const PrimExpr& alignment : it->second) {
+      body = AttrStmt(buffer, attr::storage_alignment, alignment, body);
+    }
+    return body;
+  }
+  Stmt VisitStmt_(const BufferRealizeNode* op) final {
+    return Realize(op->buffer, op->bounds, VisitStmt(op->body));
+  }
   Stmt VisitStmt_(const BlockRealizeNode* op) final {
     const Block& block = op->block;
     TVM_CHECK(block->iter_vars.empty() && block->match_buffers.empty() && !block->init.defined(),
@@ -198,7 +243,7 @@ class OpaqueLowerer final : public StmtMutator {
     Stmt body = VisitStmt(block->body);
     for (size_t i = block->alloc_buffers.size(); i != 0; --i) {
       const Buffer& buffer = block->alloc_buffers[i - 1];
-      body = BufferRealize(buffer, BufferRegion::FullRegion(buffer)->region, const_true(), body);
+      body = Realize(buffer, BufferRegion::FullRegion(buffer)->region, body);
     }
     for (const auto& [key, value] : block->annotations) {
       // What no pass reads stays behind with the block.
@@ -247,6 +292,8 @@ class OpaqueLowerer final : public StmtMutator {
     return AttrStmt(axis, is_virtual ? attr::virtual_thread : attr::thread_extent, op->extent,
                     body);
   }
+
+  const AlignmentFinder& aligned_;
 };
 
 class BlockFinder final : public StmtVisitor {
@@ -283,7 +330,9 @@ Pass CompactBufferAllocation() {
 }
 Pass LowerOpaqueBlock() {
   return BodyPass("tir.LowerOpaqueBlock", [](const PrimFunc& func, const PassContext&) {
-    return OpaqueLowerer()(func->body);
+    AlignmentFinder aligned;
+    aligned(func->body);
+    return OpaqueLowerer(aligned)(func->body);
   });
 }
 

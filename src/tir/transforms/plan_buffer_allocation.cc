@@ -7,6 +7,7 @@
 #include <tvm/tir/op.h>
 
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -109,7 +110,7 @@ class AllocationPlacer final : public StmtMutator {
     for (const Buffer& buffer : places.order) {
       auto it = places.around.find(buffer.get());
       if (it == places.around.end()) continue;
-      std::vector<const StmtNode*> path = it->second;
+      std::vector<const StmtNode*> path = OutsideOfSharingThreads(it->second, buffer);
       while (!path.empty() && !MayHold(path.back(), buffer)) path.pop_back();
       if (!path.empty()) at_[path.back()].push_back(buffer);
     }
@@ -121,7 +122,31 @@ class AllocationPlacer final : public StmtMutator {
     if (!stmt->IsInstance<ForNode>()) return true;
     const auto* loop = static_cast<const ForNode*>(stmt);
     if (loop->kind == ForKind::kSerial || loop->kind == ForKind::kParallel) return true;
-    return loop->kind == ForKind::kThreadBinding && buffer.scope() == "local";
+    if (loop->kind != ForKind::kThreadBinding) return false;
+    return buffer.scope() == "local" || (IsShared(buffer) && RunsBlocks(loop));
+  }
+  static bool IsShared(const Buffer& buffer) {
+    return std::string(buffer.scope()).rfind("shared", 0) == 0;
+  }
+  static bool RunsBlocks(const ForNode* loop) {
+    return std::string(loop->thread_binding.value()->thread_tag).rfind("blockIdx", 0) == 0;
+  }
+
+  /*!
+   * \brief The path up to the first loop whose threads have the buffer in common.
+   *
+   * Further in, the buffer would shrink to what one of the threads uses, and all would use that.
+   */
+  static std::vector<const StmtNode*> OutsideOfSharingThreads(std::vector<const StmtNode*> path,
+                                                              const Buffer& buffer) {
+    if (!IsShared(buffer)) return path;
+    auto end = std::find_if(path.begin(), path.end(), [](const StmtNode* stmt) {
+      if (!stmt->IsInstance<ForNode>()) return false;
+      const auto* loop = static_cast<const ForNode*>(stmt);
+      return loop->kind == ForKind::kThreadBinding && !RunsBlocks(loop);
+    });
+    path.erase(end, path.end());
+    return path;
   }
 
   Stmt VisitStmt_(const ForNode* op) final {

@@ -86,6 +86,11 @@ class HostDeviceSplitter final : public StmtMutator {
     launch(body);
     Array<Var> handles, scalars;
     for (const Var& var : UndefinedVars(body, {})) {
+      std::string scope = StorageScopeOf(var);
+      TVM_CHECK(scope == "global", ValueError)
+          << "SplitHostDevice: kernel " << kernel << " uses " << var << " of scope " << scope
+          << ", which is allocated outside of it; allocate it inside of the kernel, or give it the "
+             "scope \"global\"";
       (var->dtype.is_handle() ? handles : scalars).push_back(var);
     }
     Array<Var> params = handles;

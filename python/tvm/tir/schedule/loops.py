@@ -18,9 +18,10 @@ from .tree import BlockNode, FuncTree, Leaf, Loop, is_const, replace_vars, uniqu
 __all__ = ["constant_extent", "fuse", "nest", "new_loop", "reorder", "split", "tidy"]
 
 
-def new_loop(tree: FuncTree, name: str, like: PrimExpr, extent: PrimExpr | int) -> Loop:
-    """A serial loop from zero on, with nothing in it, of a name that no other loop has."""
-    var = Var(unique_name(name, tree.loop_names()), like.dtype)
+def new_loop(taken: set[str], name: str, like: PrimExpr, extent: PrimExpr | int) -> Loop:
+    """A serial loop from zero on, with nothing in it; its name is `taken` from now on."""
+    var = Var(unique_name(name, taken), like.dtype)
+    taken.add(str(var.name_hint))
     size = const(extent, var.dtype) if isinstance(extent, int) else extent
     return Loop(var, const(0, var.dtype), size, [])
 
@@ -57,9 +58,7 @@ def split(
     parts: list[Loop] = []
     taken = tree.loop_names()
     for i, extent in enumerate(extents):
-        var = Var(unique_name(f"{loop.name}_{i}", taken), loop.var.dtype)
-        taken.add(str(var.name_hint))
-        parts.append(Loop(var, const(0, var.dtype), extent, []))
+        parts.append(new_loop(taken, f"{loop.name}_{i}", loop.var, extent))
     value: PrimExpr = const(0, loop.var.dtype)
     for part in parts:
         skipped = part.is_unit() and not preserve_unit_iters
@@ -132,7 +131,9 @@ def tidy(block: BlockNode) -> None:
     analyzer = analyzer_at(block, fold_unit_loops=False)
     block.iter_values = [analyzer.simplify(value) for value in block.iter_values]
     conditions = [analyzer.simplify(condition) for condition in block.predicate]
-    block.predicate = [condition for condition in conditions if not is_const(condition, 1)]
+    # Several steps may have asked for the same.
+    by_text = {str(c): c for c in conditions if not is_const(c, 1)}
+    block.predicate = list(by_text.values())
 
 
 def units_below(node: Loop) -> list[BlockNode | Leaf]:
@@ -195,8 +196,8 @@ def fuse(tree: FuncTree, loops: Sequence[Loop], preserve_unit_iters: bool) -> Lo
             )
     analyzer = analyzer_at(loops[0])
     total = analyzer.simplify(math.prod((loop.extent for loop in loops[1:]), start=loops[0].extent))
-    name = unique_name("_".join(loop.name for loop in loops) + "_fused", tree.loop_names())
-    fused = Loop(Var(name, loops[0].var.dtype), loops[0].min, total, [])
+    name = "_".join(loop.name for loop in loops) + "_fused"
+    fused = new_loop(tree.loop_names(), name, loops[0].var, total)
     values: dict[Var, PrimExpr] = {}
     rest: PrimExpr = fused.var
     for index, loop in reversed(list(enumerate(loops))):

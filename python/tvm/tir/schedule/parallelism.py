@@ -96,7 +96,7 @@ def _shared_by_iterations(loop: Loop, block: BlockNode, flow: Flow, buffer: Buff
         return None
     if loop.thread_tag.startswith("blockIdx"):
         return None if scope.startswith("shared") else _GIVE_SCOPE
-    if scope.startswith("shared") and loop.thread_tag.startswith("threadIdx"):
+    if scope.startswith("shared"):
         if kind_of(block) is BlockKind.COMPLETE and block.init_block is None:
             # All threads write the same value.
             return None
@@ -178,18 +178,10 @@ def _check_sharing(kernel: Loop, axes: set[str], buffer: Buffer, flow: Flow) -> 
             if user is writer:
                 continue
             if not user.is_under(kernel):
-                if scope == "global":
-                    continue
-                raise ScheduleError(
-                    f"buffer {buffer.name} of scope {scope} ends with the kernel of loop "
-                    f"{kernel.name}, but is used behind it; compute the user inside of the loop, "
-                    'or give the buffer the scope "global"'
-                )
+                continue
+            # A writer that no other threads run than its user is run by all of them alike.
             apart = [
-                loop
-                for unit, other in ((writer, user), (user, writer))
-                for loop in unit.loops_above()
-                if loop.thread_tag and not other.is_under(loop)
+                loop for loop in writer.loops_above() if loop.thread_tag and not user.is_under(loop)
             ]
             if not apart:
                 continue

@@ -6,7 +6,10 @@ from typing import Any, TypeAlias
 
 from ..expr import Var
 
-__all__ = ["BlockRV", "ExprRV", "LoopRV", "RV", "prefix_of"]
+__all__ = ["INLINED", "STAY", "BlockRV", "ExprRV", "LoopRV", "RV", "prefix_of"]
+
+INLINED = "inlined"
+STAY = "stay"
 
 # A sampled number is an expression variable, so that other sizes can be computed from it.
 ExprRV: TypeAlias = Var
@@ -21,8 +24,8 @@ class BlockRV:
 class LoopRV:
     """A loop of a schedule, until a primitive takes it apart.
 
-    Two of them are no loops but places: where :meth:`Schedule.compute_at` leaves a block where it
-    is (`at_root`), and where it inlines it (`inlined`).
+    Two of them are no loops but places: `compute_at` leaves a block where it is for `STAY`, and
+    inlines it for `INLINED`.
     """
 
     __slots__ = ("place",)

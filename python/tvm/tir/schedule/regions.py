@@ -96,7 +96,9 @@ def exact_box(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Anal
     touches = _touches(block, buffer, write=True)
     if not touches:
         return None
-    place = touches[0].indices
+    # Loops of one iteration do not move.
+    fixed = {loop.var: loop.min for loop in free if loop.is_unit()}
+    place = [substitute(index, fixed) for index in touches[0].indices]
     free = [loop for loop in free if not loop.is_unit()]
     moving = {loop.var for loop in free}
     axes = [Var(f"x{d}", index.dtype) for d, index in enumerate(place)]
@@ -120,7 +122,7 @@ def exact_box(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Anal
         spans.append(span)
     box = Box(axes, spans)
     idle = moving & feeds(block).reducing
-    for condition in block.predicate:
+    for condition in (substitute(c, fixed) for c in block.predicate):
         used = vars_of(condition) & moving
         if not used:
             box.conditions.append(condition)

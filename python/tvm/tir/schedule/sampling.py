@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tvm.error import ScheduleError, TypeError, ValueError
 
-__all__ = ["check_tile", "choose", "perfect_tile"]
+from .access import access
+from .compute_at import compute_at
+from .dataflow import flow_of
+from .inline import compute_inline
+from .parallelism import check_parallelism
+from .random_variables import INLINED, STAY, LoopRV
+from .tree import BlockNode, FuncTree, Loop
+
+__all__ = ["check_tile", "choose", "compute_locations", "perfect_tile"]
 
 
 def _prime_factors(value: int) -> dict[int, int]:
@@ -92,3 +100,29 @@ def choose(
             f"sample_categorical: decision {decision} for {len(candidates)} candidates"
         )
     return decision
+
+
+def compute_locations(tree: FuncTree, block: BlockNode) -> dict[int, Loop | LoopRV]:
+    """Places where a block may be computed, by the decision that stands for them."""
+    places: dict[int, Loop | LoopRV] = {-1: LoopRV(STAY)}
+    if _is_legal(tree, lambda: compute_inline(tree, block)):
+        places[-2] = LoopRV(INLINED)
+    flows = flow_of(tree)
+    consumers = [user for buffer in access(block).written() for user in flows[buffer].readers]
+    for depth, loop in enumerate(consumers[0].loops_above() if consumers else []):
+        if _is_legal(tree, lambda to=loop: compute_at(tree, block, to, False, -1)):  # type: ignore[misc]
+            places[depth] = loop
+    return places
+
+
+def _is_legal(tree: FuncTree, step: Callable[[], None]) -> bool:
+    """Whether a step can be done; it is undone."""
+    restore = tree.save()
+    try:
+        step()
+        check_parallelism(tree)
+    except ScheduleError:
+        return False
+    finally:
+        restore()
+    return True

@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.error import ScheduleError
-from tvm.ir import IRModule, PrimExpr
+from tvm.ir import IRModule
 
-from ..expr import IterVar
 from ..function import PrimFunc
-from ..stmt import ForKind
-from . import loops as _loops
-from . import marks, queries, reduction, sampling
+from . import queries, sampling
+from .block_steps import BlockSteps
+from .loop_steps import LoopSteps
+from .loops import constant_extent
 from .random_variables import BlockRV, ExprRV, LoopRV
-from .state import State
 from .trace import Trace
-from .tree import FuncTree
+from .tree import FuncTree, Loop
 
 __all__ = ["Schedule"]
 
 
-class Schedule(State):
+class Schedule(LoopSteps, BlockSteps):
     """Changes how the blocks of a module run, not what they compute, and records every step.
 
     Parameters
@@ -110,9 +109,6 @@ class Schedule(State):
         arguments = {"scope_block": scope_block}
         return self._look("get_output_blocks", arguments, scope_block, queries.output_blocks)
 
-    def _node(self, rv: BlockRV | LoopRV) -> tuple[FuncTree, Any]:
-        return self._loop(rv) if isinstance(rv, LoopRV) else self._block(rv)
-
     def _look(
         self,
         method: str,
@@ -147,7 +143,7 @@ class Schedule(State):
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
 
         def draw() -> tuple[None, list[int]]:
-            extent = _loops.constant_extent(self._loop(loop)[1])
+            extent = constant_extent(self._loop(loop)[1])
             if n < 1:
                 raise ScheduleError(f"n={n} factors; take at least one")
             if decision is None:
@@ -180,165 +176,29 @@ class Schedule(State):
         index = self._step("sample_categorical", arguments, draw)
         return self._record("sample_categorical", arguments, [values[index]], index)[0]
 
-    # Loops
-
-    def split(
-        self,
-        loop: LoopRV,
-        factors: Sequence[int | ExprRV | PrimExpr | None],
-        preserve_unit_iters: bool = True,
-        disable_predication: bool = False,
-    ) -> list[LoopRV]:
-        """Nested loops in the place of one::
-
-            for i in range(128):          for i_0, i_1 in T.grid(32, 4):
-                ...                           ... i_0 * 4 + i_1
+    def sample_compute_location(self, block: BlockRV, decision: int | None = None) -> LoopRV:
+        """A place for :meth:`compute_at`: a loop of the consumers, or where to leave or inline it.
 
         Parameters
         ----------
-        factors : extents, outermost first; None, at most once, for what is left. Where they
-            multiply to more than the extent, blocks get a predicate.
-        preserve_unit_iters : keep parts of extent 1 in the values of the blocks.
-        disable_predication : promise that no predicate is needed.
-
-        Raises
-        ------
-        ScheduleError : the factors multiply to less than the extent, the loop is marked already,
-            or a predicate is needed against the promise.
+        decision : how many loops around the consumers are around the place, less one; -1 leaves
+            the block where it is, -2 inlines it. None draws one of those that are legal.
         """
-        arguments = {
-            "loop": loop,
-            "factors": list(factors),
-            "preserve_unit_iters": preserve_unit_iters,
-            "disable_predication": disable_predication,
-        }
+        arguments = {"block": block}
 
-        def act() -> tuple[FuncTree, Any]:
-            tree, node = self._loop(loop)
-            sizes = [None if f is None else self._number(f) for f in factors]
-            return tree, _loops.split(tree, node, sizes, preserve_unit_iters, disable_predication)
-
-        return self._record("split", arguments, self._step("split", arguments, act))
-
-    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
-        """One loop in the place of directly nested ones, given from outermost to innermost."""
-        arguments = {"loops": list(loops), "preserve_unit_iters": preserve_unit_iters}
-
-        def act() -> tuple[FuncTree, Any]:
-            tree, nodes = self._loops(loops)
-            return tree, _loops.fuse(tree, nodes, preserve_unit_iters)
-
-        return self._record("fuse", arguments, [self._step("fuse", arguments, act)])[0]
-
-    def reorder(self, *ordered_loops: LoopRV) -> None:
-        """Nested loops in the order given, at the places they have together.
-
-        Raises
-        ------
-        ScheduleError : something is beside the loops, or what is below depends on their order.
-        """
-
-        def act() -> FuncTree:
-            tree, nodes = self._loops(ordered_loops)
-            _loops.reorder(tree, nodes)
-            return tree
-
-        self._do("reorder", {"loops": list(ordered_loops)}, act)
-
-    def _do(self, method: str, arguments: dict[str, Any], act: Callable[[], FuncTree]) -> None:
-        self._step(method, arguments, lambda: (act(), None))
-        self._record(method, arguments, [])
-
-    # How loops run
-
-    def parallel(self, loop: LoopRV) -> None:
-        """Run the iterations of a loop on several cores."""
-        self._mark("parallel", loop, ForKind.PARALLEL)
-
-    def vectorize(self, loop: LoopRV) -> None:
-        """Run the iterations of a loop, whose extent is a constant, as lanes of vectors."""
-        self._mark("vectorize", loop, ForKind.VECTORIZED)
-
-    def unroll(self, loop: LoopRV) -> None:
-        """Write out the iterations of a loop, whose extent is a constant."""
-        self._mark("unroll", loop, ForKind.UNROLLED)
-
-    def _mark(self, method: str, loop: LoopRV, kind: ForKind) -> None:
-        def act() -> FuncTree:
-            tree, node = self._loop(loop)
-            marks.mark(tree, node, kind)
-            return tree
-
-        self._do(method, {"loop": loop}, act)
-
-    def bind(self, loop: LoopRV, thread_axis: str | IterVar) -> None:
-        """Let the threads of an axis, "blockIdx.x" or "threadIdx.y" for example, run a loop.
-
-        Raises
-        ------
-        ScheduleError : the iterations depend on each other, loops of one kernel with the same axis
-            have different extents, or values would pass between threads other than through shared
-            memory.
-        """
-        tag = thread_axis if isinstance(thread_axis, str) else str(thread_axis.thread_tag)
-
-        def act() -> FuncTree:
-            tree, node = self._loop(loop)
-            marks.bind(tree, node, tag)
-            return tree
-
-        self._do("bind", {"loop": loop, "thread_axis": tag}, act)
-
-    def annotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str, ann_val: Any) -> None:
-        """Attach a value to a block or loop. Lowering reads keys that begin with ``pragma_``."""
-        arguments = {"block_or_loop": block_or_loop, "ann_key": ann_key, "ann_val": ann_val}
-
-        def act() -> FuncTree:
-            tree, node = self._node(block_or_loop)
-            value = ann_val
-            if isinstance(value, PrimExpr) and not isinstance(value, str):
-                value = self._number(value)
-            marks.annotate(tree, node, ann_key, value)
-            return tree
-
-        self._do("annotate", arguments, act)
-
-    def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
-        """Remove what :meth:`annotate` attached."""
-
-        def act() -> FuncTree:
-            tree, node = self._node(block_or_loop)
-            marks.unannotate(tree, node, ann_key)
-            return tree
-
-        self._do("unannotate", {"block_or_loop": block_or_loop, "ann_key": ann_key}, act)
-
-    # Reductions
-
-    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
-        """Write the first values of a reduction in a block of their own, right before `loop`::
-
-            for i, k in T.grid(8, 8):          for i in range(8):
-                with T.block("C"):                 with T.block("C_init"): ...
-                    with T.init(): ...             for k in range(8):
-                    ...                                with T.block("C_update"): ...
-
-        Returns
-        -------
-        The block of the first values; `block` now is the update.
-
-        Raises
-        ------
-        ScheduleError : `block` is no reduction, or a loop around `loop` belongs to the reduction.
-        """
-        arguments = {"block": block, "loop": loop}
-
-        def act() -> tuple[FuncTree, Any]:
+        def draw() -> tuple[None, tuple[int, LoopRV | Loop]]:
             tree, node = self._block(block)
-            return tree, reduction.decompose_reduction(tree, node, self._loop(loop)[1])
+            places = sampling.compute_locations(tree, node)
+            chosen = self._random.choice(sorted(places)) if decision is None else int(decision)
+            if chosen not in places:
+                raise ScheduleError(
+                    f"block {node.name} cannot be computed at place {chosen}; places that are "
+                    f"legal: {sorted(places)}"
+                )
+            return None, (chosen, places[chosen])
 
-        made = self._step("decompose_reduction", arguments, act)
-        return self._record("decompose_reduction", arguments, [made])[0]
+        chosen, place = self._step("sample_compute_location", arguments, draw)
+        return self._record("sample_compute_location", arguments, [place], chosen)[0]
 
     # Traces
 

@@ -197,6 +197,9 @@ class State:
             raise ScheduleError("the loops are in different functions")
         return found[0][0], [loop for _, loop in found]
 
+    def _node(self, rv: BlockRV | LoopRV) -> tuple[FuncTree, Any]:
+        return self._loop(rv) if isinstance(rv, LoopRV) else self._block(rv)
+
     def _number(self, value: Any) -> int:
         """The value of a number, or of an expression of sampled ones."""
         if isinstance(value, bool) or not (
@@ -245,6 +248,10 @@ class State:
             self._undo(kept)
             raise
         return result
+
+    def _do(self, method: str, arguments: dict[str, Any], act: Callable[[], FuncTree]) -> None:
+        self._step(method, arguments, lambda: (act(), None))
+        self._record(method, arguments, [])
 
     @staticmethod
     def _undo(kept: list[Callable[[], None]]) -> None:

@@ -1,0 +1,157 @@
+"""Random schedules of functions of blocks."""
+
+from __future__ import annotations
+
+import random
+
+from tvm import tir
+
+SCOPES = ("global", "local", "shared")
+
+
+def blocks_of(sch):
+    return sch.get_child_blocks(sch.get_block("root"))
+
+
+def random_loop(sch, rng):
+    loops = [loop for block in blocks_of(sch) for loop in sch.get_loops(block)]
+    return rng.choice(loops)
+
+
+def split(sch, rng):
+    loop = random_loop(sch, rng)
+    if rng.random() < 0.4:
+        sch.split(loop, sch.sample_perfect_tile(loop, rng.choice([2, 3]), rng.choice([4, 16])))
+    else:
+        factors = [None, rng.choice([1, 2, 3, 4, 8])]
+        rng.shuffle(factors)
+        sch.split(loop, factors, preserve_unit_iters=rng.random() < 0.7)
+
+
+def fuse(sch, rng):
+    loops = sch.get_loops(rng.choice(blocks_of(sch)))
+    start = rng.randrange(len(loops))
+    sch.fuse(*loops[start : start + rng.choice([2, 2, 3])])
+
+
+def reorder(sch, rng):
+    loops = sch.get_loops(rng.choice(blocks_of(sch)))
+    start = rng.randrange(len(loops))
+    some = loops[start : start + 4]
+    rng.shuffle(some)
+    sch.reorder(*some)
+
+
+def mark(sch, rng):
+    getattr(sch, rng.choice(["parallel", "vectorize", "unroll"]))(random_loop(sch, rng))
+
+
+def decompose(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    sch.decompose_reduction(block, rng.choice(sch.get_loops(block)))
+
+
+def rfactor(sch, rng):
+    sch.rfactor(random_loop(sch, rng), rng.choice([0, -1, 1]))
+
+
+def compute_at(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    users = sch.get_consumers(block) or blocks_of(sch)
+    loop = rng.choice(sch.get_loops(rng.choice(users)))
+    sch.compute_at(block, loop, rng.random() < 0.3, rng.choice([-1, -1, -2]))
+
+
+def reverse_compute_at(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    makers = sch.get_producers(block) or blocks_of(sch)
+    loop = rng.choice(sch.get_loops(rng.choice(makers)))
+    sch.reverse_compute_at(block, loop, rng.random() < 0.3, rng.choice([-1, -1, -2]))
+
+
+def inline(sch, rng):
+    getattr(sch, rng.choice(["compute_inline", "reverse_compute_inline"]))(
+        rng.choice(blocks_of(sch))
+    )
+
+
+def sample_location(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    sch.compute_at(block, sch.sample_compute_location(block))
+
+
+def cache(sch, rng):
+    if rng.random() < 0.5:
+        sch.cache_read(rng.choice(blocks_of(sch)), rng.choice([0, 0, 1]), rng.choice(SCOPES))
+    else:
+        sch.cache_write(rng.choice(blocks_of(sch)), 0, rng.choice(SCOPES))
+
+
+def storage(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    if rng.random() < 0.5:
+        sch.set_scope(block, 0, rng.choice(SCOPES))
+    else:
+        sch.storage_align(block, 0, rng.choice([0, -1]), rng.choice([4, 8]), rng.choice([0, 1]))
+
+
+def bind(sch, rng):
+    axis = rng.choice(["blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread.x", "blockIdx.y"])
+    sch.bind(random_loop(sch, rng), axis)
+
+
+STEPS = [
+    *[split, reorder] * 3,
+    *[fuse, mark, decompose, compute_at, reverse_compute_at] * 2,
+    rfactor,
+    inline,
+    sample_location,
+    cache,
+    storage,
+]
+
+
+def random_schedule(func, seed, steps=8, table=STEPS):
+    """A schedule of `func` after random steps; those that are refused change nothing."""
+    rng = random.Random(seed)
+    sch = tir.Schedule(func, seed=seed % 1000, debug_mask="all", error_render_level="fast")
+    for _ in range(steps):
+        before = sch.mod["main"] if rng.random() < 0.1 else None
+        try:
+            rng.choice(table)(sch, rng)
+        except tir.ScheduleError:
+            if before is not None:
+                assert sch.mod["main"].script() == before.script()
+    return sch
+
+
+def bind_the_rest(sch, rng):
+    """Bind a loop around every block that no thread runs yet; whether that was possible."""
+    for block in blocks_of(sch):
+        loops = sch.get_loops(block)
+        if any(sch.get(loop).thread_binding is not None for loop in loops):
+            continue
+        for loop in loops:
+            try:
+                sch.bind(loop, rng.choice(["blockIdx.x", "threadIdx.x"]))
+                break
+            except tir.ScheduleError:
+                continue
+        else:
+            return False
+    return True
+
+
+def backwards(func):
+    """`func` with the iterations of its parallel loops one by one, the last one first."""
+
+    def turn(loop):
+        if loop.kind != tir.ForKind.PARALLEL:
+            return None
+        last = loop.min + loop.extent - 1
+        body = tir.stmt_functor.substitute(
+            loop.body, {loop.loop_var: loop.min + last - loop.loop_var}
+        )
+        return tir.For(loop.loop_var, loop.min, loop.extent, tir.ForKind.SERIAL, body)
+
+    return func.with_body(tir.stmt_functor.ir_transform(func.body, None, turn, ["tir.For"]))

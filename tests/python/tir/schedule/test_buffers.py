@@ -1,0 +1,145 @@
+"""cache_read, cache_write, set_scope and storage_align; and a matmul for a GPU of all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from testing_blocks import blur, check, matmul, row_sums
+from tvm import te, tir
+
+
+def scheduled(program):
+    func, answer = program
+    return tir.Schedule(func, debug_mask="all"), func, answer
+
+
+def test_a_copy_of_an_input_is_read_instead_of_it():
+    sch, func, answer = scheduled(matmul(12, 20, 18))
+    c = sch.get_block("C")
+    copy = sch.cache_read(c, 0, "local")
+    assert str(sch.get(copy).name_hint) == "A_local"
+    assert 'A_local = T.alloc_buffer((12, 18), scope="local")' in str(sch.mod)
+    i, _, _ = sch.get_loops(c)
+    sch.compute_at(copy, i)
+    check(sch, func, answer)
+
+
+def test_only_named_consumers_read_the_copy():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((4,), lambda i: A[i] * B[i], name="C")
+    func = te.create_prim_func([A, C])
+    for named, count in (([], 1), (["C"], 2), (None, 2)):
+        sch = tir.Schedule(func, debug_mask="all")
+        others = None if named is None else [sch.get_block(name) for name in named]
+        sch.cache_read(sch.get_block("B"), 0, "global", others)
+        assert str(sch.mod).count("A_global[v_i") == 2 * count
+        check(sch, func, lambda a: (a + 1) * a)
+
+
+def test_a_block_writes_to_a_copy_that_goes_back():
+    sch, func, answer = scheduled(matmul(12, 20, 18))
+    c = sch.get_block("C")
+    back = sch.cache_write(c, 0, "local")
+    i, j, k = sch.get_loops(c)
+    sch.reverse_compute_at(back, j)
+    sch.decompose_reduction(c, k)
+    check(sch, func, answer)
+
+
+def test_an_intermediate_result_is_cached_in_both_directions():
+    sch, func, answer = scheduled(blur())
+    sch.cache_write(sch.get_block("S"), 0, "global")
+    sch.cache_read(sch.get_block("S"), 0, "global")
+    check(sch, func, answer)
+
+
+def test_a_block_that_writes_a_part_of_a_result_keeps_the_rest():
+    A, B = tir.decl_buffer((4,), name="A"), tir.decl_buffer((8,), name="B")
+    vi = tir.IterVar((0, 4), tir.Var("vi", "int32"), tir.IterVar.DataPar)
+    i = tir.Var("i", "int32")
+    block = tir.Block([vi], [], [], "half", tir.BufferStore(B, A[vi.var], [vi.var]))
+    block = tir.Block([vi], *tir.analysis.get_block_access_region(block), "half", block.body)
+    nest = tir.For(i, 0, 4, 0, tir.BlockRealize([i], True, block))
+    root = tir.BlockRealize([], True, tir.Block([], [], [], "root", nest))
+    sch = tir.Schedule(tir.PrimFunc([A, B], root))
+    with pytest.raises(tir.ScheduleError, match="half does not write all of B"):
+        sch.cache_write(sch.get_block("half"), 0, "local")
+
+
+def test_buffers_are_named_by_their_place_among_the_regions():
+    sch, _, _ = scheduled(matmul())
+    with pytest.raises(tir.ScheduleError, match="C reads no buffer 2; it reads 0: A, 1: B"):
+        sch.cache_read(sch.get_block("C"), 2, "local")
+    with pytest.raises(tir.ScheduleError, match="'fast' is no memory scope; there are global"):
+        sch.cache_write(sch.get_block("C"), 0, "fast")
+
+
+def test_a_buffer_moves_to_another_scope():
+    sch, func, answer = scheduled(row_sums())
+    sch.set_scope(sch.get_block("S"), 0, "local")
+    assert 'S = T.alloc_buffer((9,), scope="local")' in str(sch.mod)
+    check(sch, func, answer)
+    with pytest.raises(tir.ScheduleError, match="given by the caller, who decides where it is"):
+        sch.set_scope(sch.get_block("D"), 0, "local")
+
+
+def test_aligned_rows_are_that_far_apart_in_memory():
+    sch, func, answer = scheduled(matmul(8, 16, 4, epilogue=True))
+    sch.storage_align(sch.get_block("C"), 0, 0, 8, 1)
+    assert "T.allocate([136]" in str(tvm.lower(sch.mod))
+    check(sch, func, answer)
+    sch.storage_align(sch.get_block("C"), 0, -2, 8, 2)
+    assert "T.allocate([144]" in str(tvm.lower(sch.mod))
+    with pytest.raises(tir.ScheduleError, match="the offset 8 from 0 to below it"):
+        sch.storage_align(sch.get_block("C"), 0, 0, 8, 8)
+
+
+def test_a_tiled_matmul_uses_shared_and_local_memory():
+    sch, func, answer = scheduled(matmul(32, 32, 16))
+    c = sch.get_block("C")
+    back = sch.cache_write(c, 0, "local")
+    copies = [sch.cache_read(c, index, "shared") for index in (0, 1)]
+    i, j, k = sch.get_loops(c)
+    (i_0, i_1, i_2), (j_0, j_1, j_2) = sch.split(i, [None, 4, 2]), sch.split(j, [None, 4, 4])
+    k_0, k_1 = sch.split(k, [None, 8])
+    sch.reorder(i_0, j_0, i_1, j_1, k_0, k_1, i_2, j_2)
+    for loop, tag in zip(
+        (i_0, j_0, i_1, j_1), ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
+    ):
+        sch.bind(loop, tag)
+    sch.reverse_compute_at(back, j_1)
+    for copy in copies:
+        sch.compute_at(copy, k_0)
+        fused = sch.fuse(*sch.get_loops(copy)[-2:])
+        _, y, x = sch.split(fused, [None, 4, 4])
+        sch.bind(y, "threadIdx.y")
+        sch.bind(x, "threadIdx.x")
+        sch.storage_align(copy, 0, 0, 8, 4)
+    sch.decompose_reduction(c, k_0)
+    check(sch, func, answer, target=tvm.target.emulated("cuda"))
+    assert "__syncthreads" in tvm.build(sch.mod, target="cuda").imported_modules[0].get_source()
+
+
+def test_threads_do_not_pass_values_through_their_own_memory():
+    sch, _, _ = scheduled(matmul(16, 16, 8))
+    c = sch.get_block("C")
+    copy = sch.cache_read(c, 0, "local")
+    i, j, k = sch.get_loops(c)
+    sch.bind(i, "blockIdx.x")
+    sch.compute_at(copy, i)
+    j_0, j_1 = sch.split(j, [None, 8])
+    sch.bind(j_1, "threadIdx.x")
+    with pytest.raises(tir.ScheduleError, match='give the buffer the scope "shared"'):
+        sch.bind(sch.get_loops(copy)[-1], "threadIdx.x")
+
+
+def test_blocks_of_threads_do_not_share_a_scratch_buffer_in_global_memory():
+    sch, _, _ = scheduled(blur())
+    i, r = sch.get_loops(sch.get_block("S"))
+    sch.compute_at(sch.get_block("P"), i)
+    with pytest.raises(tir.ScheduleError, match="threads share it; give it the scope"):
+        sch.bind(i, "blockIdx.x")
+    sch.set_scope(sch.get_block("P"), 0, "shared")
+    sch.bind(i, "blockIdx.x")

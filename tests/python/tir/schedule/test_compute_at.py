@@ -1,0 +1,164 @@
+"""compute_at and reverse_compute_at: regions, guards, refusals, and that results stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from testing_blocks import blur, body, chain, check, matmul, row_sums
+from tvm import te, tir
+
+
+def scheduled(program):
+    func, answer = program
+    return tir.Schedule(func, debug_mask="all"), func, answer
+
+
+def test_a_producer_is_computed_where_it_is_needed():
+    sch, func, answer = scheduled(chain())
+    i, j = sch.get_loops(sch.get_block("D"))
+    sch.compute_at(sch.get_block("C"), i)
+    lines = [line.strip() for line in body(sch)]
+    start = lines.index('with T.block("C"):')
+    assert lines[start - 1] == "for ax0 in range(14):"
+    assert len(sch.get_loops(sch.get_block("C"))) == 2
+    check(sch, func, answer)
+
+
+def test_neighbours_are_computed_again_with_a_guard_at_the_ends():
+    sch, func, answer = scheduled(blur(21))
+    i, r = sch.get_loops(sch.get_block("S"))
+    i_0, i_1 = sch.split(i, [None, 4])
+    sch.compute_at(sch.get_block("P"), i_0)
+    sch.compute_at(sch.get_block("B"), i_0)
+    text = str(sch.mod)
+    assert "for ax0 in range(6)" in text
+    assert text.count("T.where(") == 3
+    check(sch, func, answer)
+
+
+def test_a_whole_reduction_moves_with_its_loops():
+    sch, func, answer = scheduled(matmul(12, 20, 18, epilogue=True))
+    i, j = sch.get_loops(sch.get_block("D"))
+    j_0, j_1 = sch.split(j, [None, 4])
+    c = sch.get_block("C")
+    sch.compute_at(c, j_0)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(c)] == [12, 5, 4, 18]
+    sch.parallel(i)
+    sch.decompose_reduction(c, sch.get_loops(c)[-1])
+    check(sch, func, answer)
+
+
+def test_units_are_kept_when_asked_for():
+    sch, func, answer = scheduled(chain())
+    _, j = sch.get_loops(sch.get_block("D"))
+    c = sch.get_block("C")
+    sch.compute_at(c, j, preserve_unit_loops=True)
+    assert len(sch.get_loops(c)) == 4
+    check(sch, func, answer)
+
+
+def test_the_place_under_a_loop_can_be_chosen():
+    sch, func, answer = scheduled(chain())
+    i, _ = sch.get_loops(sch.get_block("D"))
+    sch.compute_at(sch.get_block("C"), i)
+    sch.compute_at(sch.get_block("B"), i, index=0)
+    with pytest.raises(tir.ScheduleError, match="is under loop i already"):
+        sch.compute_at(sch.get_block("B"), i)
+    check(sch, func, answer)
+    sch, func, answer = scheduled(chain())
+    i, _ = sch.get_loops(sch.get_block("D"))
+    with pytest.raises(tir.ScheduleError, match="places from 0 to 0 are behind"):
+        sch.compute_at(sch.get_block("C"), i, index=3)
+
+
+def test_a_result_of_the_function_is_not_computed_in_parts():
+    sch, _, _ = scheduled(row_sums())
+    loop = sch.get_loops(sch.get_block("S"))[0]
+    with pytest.raises(tir.ScheduleError, match="D, a result of the function"):
+        sch.compute_at(sch.get_block("D"), loop)
+
+
+def test_all_consumers_must_be_under_the_loop():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((8,), lambda i: B[i] * 2.0, name="C")
+    D = te.compute((8,), lambda i: B[i] + C[i], name="D")
+    sch = tir.Schedule(te.create_prim_func([A, D]))
+    (loop,) = sch.get_loops(sch.get_block("D"))
+    with pytest.raises(tir.ScheduleError, match="C reads B outside of loop"):
+        sch.compute_at(sch.get_block("B"), loop)
+
+
+def test_iterations_that_share_a_buffer_do_not_run_as_lanes():
+    sch, func, answer = scheduled(blur(20))
+    i, r = sch.get_loops(sch.get_block("S"))
+    sch.compute_at(sch.get_block("P"), i)
+    with pytest.raises(tir.ScheduleError, match="lanes of a vector share a buffer"):
+        sch.vectorize(i)
+    # Each core has its own.
+    sch.parallel(i)
+    check(sch, func, answer)
+
+
+def test_a_consumer_is_computed_as_soon_as_its_input_is_there():
+    sch, func, answer = scheduled(matmul(12, 20, 18, epilogue=True))
+    c = sch.get_block("C")
+    i, j, k = sch.get_loops(c)
+    j_0, j_1 = sch.split(j, [None, 8])
+    sch.reorder(i, j_0, k, j_1)
+    sch.reverse_compute_at(sch.get_block("D"), j_0)
+    assert len(sch.get_loops(sch.get_block("D"))) == 3
+    sch.decompose_reduction(c, k)
+    sch.parallel(i)
+    check(sch, func, answer)
+
+
+def test_a_consumer_does_not_move_into_a_reduction():
+    sch, _, _ = scheduled(matmul(12, 20, 18, epilogue=True))
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    d = sch.get_block("D")
+    with pytest.raises(tir.ScheduleError, match="loop k feeds the reduction of block C"):
+        sch.reverse_compute_at(d, k)
+    sch.reorder(k, i)
+    with pytest.raises(tir.ScheduleError, match="loop k feeds the reduction of block C"):
+        sch.reverse_compute_at(d, j)
+
+
+def test_a_consumer_of_scattered_elements_does_not_move():
+    sch, _, _ = scheduled(chain(12, 5))
+    i, j = sch.get_loops(sch.get_block("B"))
+    i_0, i_1 = sch.split(i, [None, 3])
+    sch.reorder(i_1, i_0)
+    with pytest.raises(tir.ScheduleError, match="is no box of elements"):
+        sch.reverse_compute_at(sch.get_block("C"), i_1)
+
+
+def test_a_consumer_of_neighbours_does_not_move():
+    sch, _, _ = scheduled(blur())
+    (i,) = sch.get_loops(sch.get_block("B"))
+    with pytest.raises(tir.ScheduleError, match="writes only a part of that axis"):
+        sch.reverse_compute_at(sch.get_block("P"), i)
+
+
+def test_partial_tiles_of_a_producer_limit_its_consumer():
+    sch, func, answer = scheduled(chain(23, 5))
+    i, j = sch.get_loops(sch.get_block("B"))
+    i_0, i_1 = sch.split(i, [None, 10])
+    a, b = sch.split(i_1, [None, 4])
+    c = sch.get_block("C")
+    sch.reverse_compute_at(c, i_0)
+    sch.reverse_compute_at(sch.get_block("D"), sch.get_loops(c)[1])
+    assert "ax0 < 10" in str(sch.mod)
+    check(sch, func, answer)
+
+
+def test_sampled_places_are_legal():
+    func, answer = blur()
+    for seed in range(6):
+        sch = tir.Schedule(func, seed=seed)
+        for name in ("S", "P", "B"):
+            block = sch.get_block(name)
+            sch.compute_at(block, sch.sample_compute_location(block))
+        check(sch, func, answer)
+    with pytest.raises(tir.ScheduleError, match="cannot be computed at place 7; places that are"):
+        sch.sample_compute_location(sch.get_block("H"), decision=7)

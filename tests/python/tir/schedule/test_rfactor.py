@@ -1,0 +1,87 @@
+"""rfactor: partial results, what may be factored, and that results stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from testing_blocks import check, matmul
+from tvm import te, tir
+
+
+def reduction(make, n=22):
+    A = te.placeholder((5, n), name="A")
+    r = te.reduce_axis((0, n), name="r")
+    return te.create_prim_func([A, te.compute((5,), lambda i: make(A[i, r], axis=r), name="B")])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_partial_sums_run_in_parallel(axis):
+    func = reduction(te.sum)
+    sch = tir.Schedule(func, debug_mask="all")
+    b = sch.get_block("B")
+    i, r = sch.get_loops(b)
+    r_0, r_1 = sch.split(r, [None, 4])
+    partial = sch.rfactor(r_1, axis)
+    assert str(sch.get(partial).name_hint) == "B_rf"
+    i, r_0, r_1 = sch.get_loops(partial)
+    sch.reorder(r_1, i, r_0)
+    sch.parallel(r_1)
+    check(sch, func, lambda a: a.sum(axis=1))
+
+
+@pytest.mark.parametrize(("make", "answer"), [(te.max, np.max), (te.min, np.min), (te.sum, np.sum)])
+@pytest.mark.parametrize("outer", [True, False])
+def test_sums_and_extremes_are_factored(make, answer, outer):
+    func = reduction(make)
+    sch = tir.Schedule(func, debug_mask="all")
+    b = sch.get_block("B")
+    # Two of the nine outer iterations have no elements at all.
+    r_0, r_1 = sch.split(sch.get_loops(b)[1], [9, 3])
+    sch.rfactor(r_0 if outer else r_1, 0)
+    check(sch, func, lambda a: answer(a, axis=1))
+
+
+def test_both_blocks_can_be_scheduled_on():
+    func, answer = matmul(6, 5, 12)
+    sch = tir.Schedule(func, debug_mask="all")
+    c = sch.get_block("C")
+    k_0, k_1 = sch.split(sch.get_loops(c)[2], [3, None])
+    partial = sch.rfactor(k_0, 0)
+    sch.decompose_reduction(partial, sch.get_loops(partial)[-1])
+    sch.decompose_reduction(c, sch.get_loops(c)[-1])
+    check(sch, func, answer)
+
+
+def test_a_loop_that_feeds_no_reduction_is_refused():
+    sch = tir.Schedule(matmul()[0])
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(tir.ScheduleError, match="loop i does not feed .* those that do are k"):
+        sch.rfactor(i, 0)
+    with pytest.raises(tir.ScheduleError, match="factor_axis is from -3 to 2, got 3"):
+        sch.rfactor(k, 3)
+
+
+def test_a_sum_that_starts_from_a_value_is_refused():
+    A = te.placeholder((5, 8), name="A")
+    r = te.reduce_axis((0, 8), name="r")
+    B = te.compute((5,), lambda i: te.sum(A[i, r], axis=r, init=1.0), name="B")
+    sch = tir.Schedule(te.create_prim_func([A, B]))
+    with pytest.raises(tir.ScheduleError, match="the first value of block B is not neutral"):
+        sch.rfactor(sch.get_loops(sch.get_block("B"))[1], 0)
+
+
+def test_several_results_are_refused():
+    X = te.placeholder((5, 9), name="X")
+    pair = te.comm_reducer(
+        lambda x, y: (
+            tir.Select(x[1] >= y[1], x[0], y[0]),
+            tir.Select(x[1] >= y[1], x[1], y[1]),
+        ),
+        lambda i, v: (tir.const(-1, i), te.min_value(v)),
+    )
+    k = te.reduce_axis((0, 9), name="k")
+    index, value = te.compute((5,), lambda i: pair((k, X[i, k]), axis=k), name="best")
+    sch = tir.Schedule(te.create_prim_func([X, index, value]))
+    with pytest.raises(tir.ScheduleError, match="has several results"):
+        sch.rfactor(sch.get_loops(sch.get_block("best"))[1], 0)
