@@ -301,6 +301,22 @@ void CodeGenLLVM::VisitStmt_(const ForNode* op) {
   frame_->vars.erase(op->loop_var.get());
 }
 
+namespace {
+
+/*! \brief Whether code of the statement runs straight through, unrolled loops apart. */
+bool IsInnermost(const Stmt& body) {
+  bool loops = false;
+  PostOrderVisit(body, [&](const ObjectRef& node) {
+    if (const auto* loop = node.as<ForNode>()) {
+      loops = loops || loop->kind != ForKind::kUnrolled;
+    }
+    loops = loops || node->IsInstance<WhileNode>();
+  });
+  return !loops;
+}
+
+}  // namespace
+
 void CodeGenLLVM::SerialLoop(const Var& var, const LinearIndex& begin, const Value& end, bool runs,
                              const Stmt& body) {
   FunctionText& t = text();
@@ -322,12 +338,17 @@ void CodeGenLLVM::SerialLoop(const Var& var, const LinearIndex& begin, const Val
   t.Line(index.ref + " = phi i64 [ " + start.ref + ", %" + before + " ], [ " + next.ref + ", %" +
          next_label + " ]");
   if (natural) frame_->non_negative.insert(index.ref);
+  if (IsInnermost(body)) {
+    t.CarryPointers(before, next_label);
+    frame_->first_trips.emplace(index.ref, begin);
+  }
   LinearIndex linear;
   linear.terms.emplace_back(index, 1);
   BindIndex(var, linear);
   VisitStmt(body);
   t.Branch(next_label);
   t.StartBlock(next_label);
+  t.AdvancePointers();
   t.Line(next.ref + " = add nsw i64 " + index.ref + ", 1");
   Value more = t.Here("i1", "icmp slt i64 " + next.ref + ", " + end.ref);
   t.Branch(more, body_label, end_label);

@@ -12,6 +12,7 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -68,6 +69,8 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
     VarMap vars;
     /*! \brief Names of i64 values known to be at least zero. */
     std::unordered_set<std::string> non_negative;
+    /*! \brief First value of the index of each innermost loop, by the index' name. */
+    std::unordered_map<std::string, LinearIndex> first_trips;
     /*! \brief Workspaces to give back when the function fails half-way. */
     struct Workspace {
       Value memory, device_type, device_id;
@@ -189,6 +192,11 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   Value Materialize(const LinearIndex& index);
   bool IsNonNegative(const LinearIndex& index) const;
   Value Address(const Value& base, DataType element, const LinearIndex& index);
+  /*!
+   * \brief `index` steps from `base` as a pointer that the innermost loop carries along, where that
+   *  saves a multiplication in each trip.
+   */
+  std::optional<Value> Advancing(const Value& base, DataType element, const LinearIndex& index);
   /*! \brief Position of the element at `offset`, counted in scalars. */
   LinearIndex ScalarIndex(const tir::Buffer& buffer, const PrimExpr& offset);
   Value LoadAt(const tir::Buffer& buffer, DataType element, int lanes, const LinearIndex& index);

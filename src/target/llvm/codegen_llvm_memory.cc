@@ -196,6 +196,22 @@ Value CodeGenLLVM::IndexAtom(const PrimExpr& expr) {
   return wide;
 }
 
+std::optional<Value> CodeGenLLVM::Advancing(const Value& base, DataType element,
+                                            const LinearIndex& index) {
+  if (index.terms.size() != 1) return std::nullopt;
+  const auto& [value, step] = index.terms.front();
+  auto first = frame_->first_trips.find(value.ref);
+  int64_t bytes = step * StoredType(element).bytes();
+  // Memory operands multiply by these themselves.
+  bool scaled = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+  if (scaled || first == frame_->first_trips.end()) return std::nullopt;
+  FunctionText& t = text();
+  std::string type = LLVMType(StoredType(element));
+  LinearIndex before;
+  before.Add(first->second, step);
+  return t.Advancing(type, t.GetElementPtr(type, base, Materialize(before)), step);
+}
+
 Value CodeGenLLVM::Address(const Value& base, DataType element, const LinearIndex& index) {
   FunctionText& t = text();
   std::string type = LLVMType(StoredType(element));
@@ -206,7 +222,10 @@ Value CodeGenLLVM::Address(const Value& base, DataType element, const LinearInde
     for (const auto& term : index.terms) {
       if (term.first.level == level) part.terms.push_back(term);
     }
-    if (!part.is_constant()) address = t.GetElementPtr(type, address, Materialize(part));
+    if (part.is_constant()) continue;
+    std::optional<Value> advancing;
+    if (level == t.level()) advancing = Advancing(address, element, part);
+    address = advancing ? *advancing : t.GetElementPtr(type, address, Materialize(part));
   }
   if (index.offset == 0) return address;
   // The constant stays where it is used, as the displacement of the memory operand.

@@ -132,6 +132,13 @@ std::string ModuleText::Finish(const std::string& header) const {
   return text + metadata_text_;
 }
 
+namespace {
+
+/*! \brief Pointers carried by one loop: about half of the general registers of x86-64. */
+constexpr int kMaxPointers = 8;
+
+}  // namespace
+
 FunctionText::FunctionText(ModuleText* module) : module_(module) { scopes_.emplace_back(); }
 
 std::string FunctionText::NewName(const std::string& hint) {
@@ -306,14 +313,46 @@ void FunctionText::ExitScope() {
 }
 
 void FunctionText::EnterLoop() {
-  loops_.push_back({"", "", scopes_.size() - 1});
+  loops_.emplace_back();
+  loops_.back().outer_scope = scopes_.size() - 1;
   EnterScope();
 }
+
+void FunctionText::CarryPointers(const std::string& entry, const std::string& latch) {
+  Loop& loop = loops_.back();
+  loop.entry = entry;
+  loop.latch = latch;
+  loop.end_of_phis = loop.body.size();
+}
+
+std::optional<Value> FunctionText::Advancing(const std::string& element, const Value& start,
+                                             int64_t step) {
+  Loop& loop = loops_.back();
+  if (loop.latch.empty() || start.level >= level()) return std::nullopt;
+  std::string move = "getelementptr " + element + ", " + start.type + " ";
+  std::string by = ", i64 " + std::to_string(step);
+  std::string key = "advancing " + start.ref + move + by;
+  auto it = numbered_.find(key);
+  if (it != numbered_.end()) return it->second;
+  if (loop.pointers == kMaxPointers) return std::nullopt;
+  ++loop.pointers;
+  Value value{start.type, NewName("at"), level()};
+  std::string next = NewName("next");
+  loop.phis += "  " + value.ref + " = phi " + start.type + " [ " + start.ref + ", %" + loop.entry +
+               " ], [ " + next + ", %" + loop.latch + " ]\n";
+  loop.steps += "  " + next + " = " + move + value.ref + by + "\n";
+  scopes_[loop.outer_scope + 1].push_back(key);
+  numbered_.emplace(std::move(key), value);
+  return value;
+}
+
+void FunctionText::AdvancePointers() { Text() += loops_.back().steps; }
 
 void FunctionText::ExitLoop(const std::string& entry) {
   ExitScope();
   Loop loop = std::move(loops_.back());
   loops_.pop_back();
+  loop.body.insert(loop.end_of_phis, loop.phis);
   Text() += loop.before + entry + loop.body;
 }
 

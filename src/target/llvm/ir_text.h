@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -122,6 +123,18 @@ class FunctionText {
   void ExitScope();
   /*! \brief Start a loop: what is written next belongs to its body, hoisted values go before it. */
   void EnterLoop();
+  /*!
+   * \brief Let the loop that has just been entered carry pointers. This is where its block of phis
+   *  ends; control comes from the block `entry` and, once again, from the block `latch`.
+   */
+  void CarryPointers(const std::string& entry, const std::string& latch);
+  /*!
+   * \brief A pointer that is `start` in the first trip of the innermost loop and moves by `step`
+   *  elements a trip; undefined where the loop carries no more.
+   */
+  std::optional<Value> Advancing(const std::string& element, const Value& start, int64_t step);
+  /*! \brief Write the steps of carried pointers; `latch` starts here. */
+  void AdvancePointers();
   /*! \brief End it. `entry` is the branch into the loop, written after the hoisted values. */
   void ExitLoop(const std::string& entry);
   int level() const { return static_cast<int>(loops_.size()); }
@@ -136,6 +149,10 @@ class FunctionText {
     std::string before;
     std::string body;
     size_t outer_scope;
+    std::string entry, latch;
+    size_t end_of_phis = 0;
+    std::string phis, steps;
+    int pointers = 0;
   };
   std::string& Text() { return loops_.empty() ? text_ : loops_.back().body; }
 
