@@ -1,25 +1,35 @@
-# The two commands of the README: `make tune` (the main job) and `make test` (all tests and linters).
-# Everything they need beyond a C++20 compiler, Python >= 3.10 and cargo goes into .venv.
+# `make` lists the targets. What they need beyond a C++20 compiler, Python >= 3.10 and cargo goes
+# into .venv.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?= resnet18 --target llvm
 JOBS ?= 2
+TESTS ?= tests/python docs/tutorials
 BUILD_DIR := build/core
 
 NATIVE_SOURCES := $(shell find src include cmake rust/egg_simpl/src -type f) CMakeLists.txt \
                   rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
-.PHONY: tune test build lint format test-rust test-cpp test-python test-sanitize docs bench clean check-tools
+.DEFAULT_GOAL := help
+.PHONY: help tune test build lint format test-rust test-cpp test-python test-sanitize docs bench \
+        clean check-tools
 
-tune: build
+help:  ## this list
+	@echo "Targets; the first use of most sets up .venv and builds, which takes some minutes:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
+	@echo
+	@echo "Variables: PYTHON=$(PYTHON) (makes .venv), JOBS=$(JOBS) (compilers at a time), ARGS (see tune)"
+
+tune: build  ## tune a network for this CPU; ARGS="mobilenet_v2 --trials 200", ARGS=--help lists all
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
 
-test: build lint test-rust test-cpp test-python docs
+test: build lint test-rust test-cpp test-python docs  ## all tests and linters, and the site
 
-build: $(VENV)/.installed
+build: $(VENV)/.installed  ## set up .venv and build the package into it
 
 check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -41,7 +51,7 @@ $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE_SOURCES)
 	  --no-deps --editable .
 	touch $@
 
-lint: build
+lint: build  ## ruff, mypy, clang-format, clippy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -50,26 +60,26 @@ lint: build
 	cargo clippy --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo \
 	  --all-targets -- -D warnings
 
-format: build
+format: build  ## put all sources into the house's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_FILES)
 	cargo fmt --manifest-path rust/egg_simpl/Cargo.toml
 
-test-rust:
+test-rust:  ## tests of the simplifier alone
 	cargo test --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo
 
 # The tests reuse the objects of the installed build; only the test programs are compiled here.
-test-cpp: build
+test-cpp: build  ## C++ tests alone
 	$(BIN)/cmake -DTVM_BUILD_TESTS=ON $(BUILD_DIR) >/dev/null
 	$(BIN)/cmake --build $(BUILD_DIR) --parallel $(JOBS)
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
-test-python: build
-	$(BIN)/python -m pytest --nbmake tests/python docs/tutorials
+test-python: build  ## Python tests and tutorials alone; TESTS=tests/python/te runs some
+	$(BIN)/python -m pytest --nbmake $(TESTS)
 
 # Building the site executes the tutorials; a warning is an error.
-docs: build
+docs: build  ## the documentation site, into build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 # AddressSanitizer and UndefinedBehaviorSanitizer over the C++ tests, and over the Python tests that
@@ -85,7 +95,7 @@ SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/arith tests/pyt
 SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
                     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
-test-sanitize: $(VENV)/.dependencies
+test-sanitize: $(VENV)/.dependencies  ## C++ and some Python tests under ASan and UBSan
 	$(BIN)/cmake -S . -B $(SANITIZE_DIR) -G Ninja -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON \
 	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python
 	$(BIN)/cmake --build $(SANITIZE_DIR) --parallel $(JOBS)
@@ -95,8 +105,8 @@ test-sanitize: $(VENV)/.dependencies
 	  LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 	  $(BIN)/python -S -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
-bench: build
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+bench: build  ## every benchmark, one after the other; takes an hour
+	for script in $(filter-out %_cases.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
-clean:
+clean:  ## remove the build and .venv
 	rm -rf build $(VENV)

@@ -9,11 +9,16 @@ import time
 from pathlib import Path
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows defaults, but not that there is none."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default is None else super()._get_help_string(action)
+
+
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Command line of this program."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Help)
     parser.add_argument(
         "network",
         nargs="?",

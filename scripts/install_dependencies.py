@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -22,11 +23,19 @@ def _load_project() -> dict:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--list", action="store_true", help="print the requirements and install nothing"
+    )
+    only_list = parser.parse_args().list
     project = _load_project()
     requirements = [*project["build-system"]["requires"], *BUILD_TOOLS]
     requirements += project["project"]["dependencies"]
     for extra in EXTRAS:
         requirements += project["project"]["optional-dependencies"][extra]
+    if only_list:
+        print("\n".join(requirements))
+        return
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *requirements], check=True)
 
 

@@ -29,5 +29,6 @@ if(TVM_BINDING_SOURCES)
   set_target_properties(tvm PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS _core LIBRARY DESTINATION tvm/_ffi)
   install(TARGETS tvm tvm_runtime LIBRARY DESTINATION tvm/lib)
-  install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/tvm/runtime" DESTINATION tvm/include/tvm)
+  # All of them: passes, devices and code generators may be written in C++ outside of this tree.
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/tvm" DESTINATION tvm/include)
 endif()

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 
 import tvm._ffi
 from tvm.runtime import Module
 
 from . import _ffi_api
-from .machine import host_cpu, host_triple, initialize_llvm, machine_features
+from .machine import host_cpu, host_triple, initialize_llvm, llvm, machine_features
 from .target import Target
 
 __all__ = [

@@ -10,15 +10,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 
 import tvm._ffi
+
+try:
+    import llvmlite.binding as llvm
+except ModuleNotFoundError as reason:
+    raise ModuleNotFoundError(
+        "tvm.target needs the package llvmlite, which is missing here; install it with "
+        "`pip install llvmlite`. A machine that only runs exported libraries does without: set "
+        "TVM_USE_RUNTIME_LIB=1",
+        name=reason.name,
+    ) from reason
 
 __all__ = [
     "host_cpu",
     "host_triple",
     "initialize_llvm",
     "known_cpus",
+    "llvm",
     "machine_features",
     "vector_unit",
 ]
