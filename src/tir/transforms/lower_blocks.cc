@@ -151,6 +151,14 @@ class MatchLowerer final : public StmtMutator {
 };
 
 class BufferCompactor final : public StmtMutator {
+  Stmt VisitStmt_(const ForNode* op) final {
+    bool threads = op->kind == ForKind::kThreadBinding &&
+                   std::string(op->thread_binding.value()->thread_tag).rfind("blockIdx", 0) != 0;
+    if (threads) threads_.push_back(op);
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    if (threads) threads_.pop_back();
+    return stmt;
+  }
   Stmt VisitStmt_(const BlockNode* op) final {
     Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
     if (block->alloc_buffers.empty()) return block;
@@ -166,7 +174,7 @@ class BufferCompactor final : public StmtMutator {
   }
 
   Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
-    Array<Range> touched = arith::DomainTouched(body, buffer, true, true);
+    Array<Range> touched = arith::DomainTouched(OfAllThatShare(body, buffer), buffer, true, true);
     Array<Range> bounds;
     for (size_t i = 0; i < touched.size(); ++i) {
       const PrimExpr& extent = buffer->shape[i];
@@ -181,6 +189,15 @@ class BufferCompactor final : public StmtMutator {
     return bounds;
   }
 
+  /*! \brief What the threads do that have the buffer in common, as far as it matters for bounds. */
+  Stmt OfAllThatShare(Stmt body, const Buffer& buffer) const {
+    if (std::string(buffer.scope()).rfind("shared", 0) != 0) return body;
+    for (auto it = threads_.rbegin(); it != threads_.rend(); ++it) {
+      body = For((*it)->loop_var, (*it)->min, (*it)->extent, ForKind::kSerial, body);
+    }
+    return body;
+  }
+
   static bool PassedOn(const Stmt& body, const Buffer& buffer) {
     bool found = false;
     PostOrderVisit(body,
@@ -189,6 +206,7 @@ class BufferCompactor final : public StmtMutator {
   }
 
   arith::Analyzer analyzer_;
+  std::vector<const ForNode*> threads_;
 };
 
 /*! \brief Block annotation: rows of (index among the writes, axis, factor, offset). */

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -40,14 +41,20 @@ class PlaceFinder final : public StmtExprVisitor {
     for (const Buffer& buffer : block->alloc_buffers) {
       if (allocated_.insert(buffer.get()).second) order.push_back(buffer);
     }
+    std::unordered_map<const BufferNode*, size_t> outer = carried_from_;
+    size_t from = CarriedFrom(op);
+    if (from != kNowhere) {
+      for (const BufferNode* buffer : Written(block)) {
+        auto [it, fresh] = carried_from_.try_emplace(buffer, from);
+        if (!fresh) it->second = std::min(it->second, from);
+      }
+    }
     path_.push_back(block.get());
-    size_t outer = carried_from_;
-    carried_from_ = std::min(CarriedFrom(op), outer);
     for (const MatchBufferRegion& match : block->match_buffers) Use(match->source->buffer);
     if (block->init.defined()) VisitStmt(block->init);
     VisitStmt(block->body);
-    carried_from_ = outer;
     path_.pop_back();
+    carried_from_ = outer;
   }
   void VisitStmt_(const BufferStoreNode* op) final {
     Use(op->buffer);
@@ -84,10 +91,26 @@ class PlaceFinder final : public StmtExprVisitor {
     return kNowhere;
   }
 
+  /*! \brief Buffers that a block may write, by whatever name. */
+  std::unordered_set<const BufferNode*> Written(const Block& block) const {
+    std::unordered_set<const BufferNode*> written;
+    for (const MatchBufferRegion& match : block->match_buffers) {
+      written.insert(match->source->buffer.get());
+    }
+    PostOrderVisit(block, [&](const ObjectRef& node) {
+      if (const auto* store = node.as<BufferStoreNode>()) written.insert(store->buffer.get());
+      for (const Buffer& buffer : order) {
+        if (buffer->data.same_as(node)) written.insert(buffer.get());
+      }
+    });
+    return written;
+  }
+
   void Use(const Buffer& buffer) {
     if (allocated_.count(buffer.get()) == 0) return;
-    std::vector<const StmtNode*> path(path_.begin(),
-                                      path_.begin() + std::min(carried_from_, path_.size()));
+    auto carried = carried_from_.find(buffer.get());
+    size_t limit = carried == carried_from_.end() ? kNowhere : carried->second;
+    std::vector<const StmtNode*> path(path_.begin(), path_.begin() + std::min(limit, path_.size()));
     auto [it, fresh] = around.try_emplace(buffer.get(), path);
     if (fresh) return;
     std::vector<const StmtNode*>& common = it->second;
@@ -99,7 +122,9 @@ class PlaceFinder final : public StmtExprVisitor {
   }
 
   std::vector<const StmtNode*> path_;
-  size_t carried_from_ = kNowhere;
+  /*! \brief Of buffers that blocks accumulate into: the place of the outermost loop that feeds it.
+   */
+  std::unordered_map<const BufferNode*, size_t> carried_from_;
   std::unordered_set<const BufferNode*> allocated_;
 };
 
@@ -110,7 +135,7 @@ class AllocationPlacer final : public StmtMutator {
     for (const Buffer& buffer : places.order) {
       auto it = places.around.find(buffer.get());
       if (it == places.around.end()) continue;
-      std::vector<const StmtNode*> path = OutsideOfSharingThreads(it->second, buffer);
+      std::vector<const StmtNode*> path = it->second;
       while (!path.empty() && !MayHold(path.back(), buffer)) path.pop_back();
       if (!path.empty()) at_[path.back()].push_back(buffer);
     }
@@ -130,23 +155,6 @@ class AllocationPlacer final : public StmtMutator {
   }
   static bool RunsBlocks(const ForNode* loop) {
     return std::string(loop->thread_binding.value()->thread_tag).rfind("blockIdx", 0) == 0;
-  }
-
-  /*!
-   * \brief The path up to the first loop whose threads have the buffer in common.
-   *
-   * Further in, the buffer would shrink to what one of the threads uses, and all would use that.
-   */
-  static std::vector<const StmtNode*> OutsideOfSharingThreads(std::vector<const StmtNode*> path,
-                                                              const Buffer& buffer) {
-    if (!IsShared(buffer)) return path;
-    auto end = std::find_if(path.begin(), path.end(), [](const StmtNode* stmt) {
-      if (!stmt->IsInstance<ForNode>()) return false;
-      const auto* loop = static_cast<const ForNode*>(stmt);
-      return loop->kind == ForKind::kThreadBinding && !RunsBlocks(loop);
-    });
-    path.erase(end, path.end());
-    return path;
   }
 
   Stmt VisitStmt_(const ForNode* op) final {

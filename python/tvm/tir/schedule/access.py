@@ -16,7 +16,16 @@ from ..stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, Stmt, While
 from ..stmt_functor import post_order_visit
 from .tree import BlockNode, Leaf, Node, is_const
 
-__all__ = ["Access", "BlockKind", "Touch", "access", "kind_of", "vars_of", "writes_every_element"]
+__all__ = [
+    "Access",
+    "BlockKind",
+    "Touch",
+    "access",
+    "kind_of",
+    "reads_memory",
+    "vars_of",
+    "writes_every_element",
+]
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ def access(node: Node) -> Access:
     if isinstance(node, BlockNode):
         if node.init is not None:
             _add(total, _of_stmt(node.init))
-        total.opaque = bool(node.match_buffers)
+        total.opaque = bool(node.match_buffers) or node.erratic
         for region in node.match_buffers:
             whole = Touch(region.source.buffer, ())
             total.reads.append(whole)
@@ -125,6 +134,8 @@ def kind_of(block: BlockNode) -> BlockKind:
     spatial, reducing = block.spatial(), block.reducing()
     own = {iv.var for iv in block.iter_vars}
     for touch in body.writes:
+        if any(reads_memory(index) for index in touch.indices):
+            return BlockKind.OPAQUE
         used = {var for index in touch.indices for var in vars_of(index)}
         if not used <= own or used & {iv.var for iv in reducing}:
             return BlockKind.OPAQUE
@@ -179,6 +190,18 @@ def _same(a: Touch, b: Touch) -> bool:
     return len(a.indices) == len(b.indices) and all(
         expr_deep_equal(x, y) for x, y in zip(a.indices, b.indices)
     )
+
+
+def reads_memory(expr: Any) -> bool:
+    """Whether an expression loads from a buffer."""
+    found = False
+
+    def visit(node: Any) -> None:
+        nonlocal found
+        found = found or isinstance(node, BufferLoad)
+
+    post_order_visit(expr, visit)
+    return found
 
 
 def vars_of(expr: Any) -> set[Var]:

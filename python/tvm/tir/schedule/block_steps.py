@@ -63,6 +63,7 @@ class BlockSteps(State):
         The block of the partial results, whose loop may run in parallel; the block the loop was
         around now combines them.
         """
+        factor_axis = self._number(factor_axis)
         arguments = {"loop": loop, "factor_axis": factor_axis}
 
         def act() -> tuple[FuncTree, Any]:
@@ -94,6 +95,7 @@ class BlockSteps(State):
         ScheduleError : a consumer is elsewhere, `block` writes a result of the function, or its
             values depend on where it runs.
         """
+        index = self._number(index)
         options = {"preserve_unit_loops": preserve_unit_loops, "index": index}
         arguments = {"block": block, "loop": loop, **options}
 
@@ -124,6 +126,7 @@ class BlockSteps(State):
         loop : around the producer and around its whole reduction, if it is one.
         preserve_unit_loops, index : as in :meth:`compute_at`.
         """
+        index = self._number(index)
         options = {"preserve_unit_loops": preserve_unit_loops, "index": index}
         arguments = {"block": block, "loop": loop, **options}
 
@@ -185,6 +188,7 @@ class BlockSteps(State):
         -------
         The block that copies.
         """
+        read_buffer_index = self._number(read_buffer_index)
         others = None if consumer_blocks is None else list(consumer_blocks)
         arguments: dict[str, Any] = {
             "block": block,
@@ -208,6 +212,7 @@ class BlockSteps(State):
         -------
         The block that copies.
         """
+        write_buffer_index = self._number(write_buffer_index)
         arguments = {
             "block": block,
             "write_buffer_index": write_buffer_index,
@@ -223,6 +228,7 @@ class BlockSteps(State):
 
     def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
         """Move a buffer of the function's own, which `block` writes, to another scope."""
+        buffer_index = self._number(buffer_index)
         arguments = {
             "block": block,
             "buffer_index": buffer_index,
@@ -243,6 +249,8 @@ class BlockSteps(State):
 
         Rows of shared memory then start in different banks.
         """
+        numbers = (buffer_index, axis, factor, offset)
+        buffer_index, axis, factor, offset = (self._number(number) for number in numbers)
         arguments = {
             "block": block,
             "buffer_index": buffer_index,

@@ -26,7 +26,14 @@ def _buffer_at(block: BlockNode, index: int, write: bool) -> Buffer:
         kind = "writes" if write else "reads"
         names = ", ".join(f"{i}: {region.buffer.name}" for i, region in enumerate(regions))
         raise ScheduleError(f"block {block.name} {kind} no buffer {index}; it {kind} {names}")
-    return regions[index].buffer
+    buffer = regions[index].buffer
+    touched = access(block).written() if write else access(block).read()
+    if buffer not in touched:
+        raise ScheduleError(
+            f"block {block.name} declares {buffer.name} but does not access it; declare what it "
+            "accesses"
+        )
+    return buffer
 
 
 def _twin_buffer(tree: FuncTree, buffer: Buffer, scope: str) -> Buffer:
@@ -92,7 +99,13 @@ def _require_known(blocks: Sequence[Node], buffer: Buffer) -> list[BlockNode]:
 
 
 def _check_scope(scope: str) -> None:
-    if scope.partition(".")[0] not in ("global", "shared", "local", "warp", "wmma"):
+    if not isinstance(scope, str) or scope.partition(".")[0] not in (
+        "global",
+        "shared",
+        "local",
+        "warp",
+        "wmma",
+    ):
         raise ScheduleError(
             f"{scope!r} is no memory scope; there are global, shared, shared.dyn, local, warp, "
             "wmma.matrix_a, wmma.matrix_b and wmma.accumulator"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..buffer import Buffer
-from .access import BlockKind, access, kind_of
+from .access import BlockKind, access, kind_of, reads_memory
 from .facts import analyzer_at, feeds, find_given, order_error, runs_all, starts_at_first
 from .regions import box_covers, exact_box, read_spans
 from .tree import BlockNode, FuncTree, Leaf, Loop, Node
@@ -94,11 +94,16 @@ def prepare(tree: FuncTree) -> None:
     which buffers are pinned.
     """
     for block in tree.root.blocks():
+        ranges = [bound for loop in block.loops_above() for bound in (loop.min, loop.extent)]
+        block.erratic = any(map(reads_memory, ranges + block.iter_values + block.predicate))
         block.given = find_given(block)
         block.covers = runs_all(block)
     order = position(tree)
-    for buffer, flow in flow_of(tree).items():
-        if flow.writers and not _is_function_of_place(buffer, flow, order):
+    flows = flow_of(tree)
+    for buffer, flow in flows.items():
+        # Buffers over the same memory are written by names that tell nothing about each other.
+        aliased = any(b.data.same_as(buffer.data) and b != buffer for b in flows)
+        if aliased or (flow.writers and not _is_function_of_place(buffer, flow, order)):
             tree.pinned.add(buffer)
     for block in tree.root.blocks():
         # An update is one of several results: all of them start in one block, or none is moved.

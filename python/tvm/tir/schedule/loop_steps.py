@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tvm.error
 from tvm.ir import PrimExpr
 
-from ..expr import IterVar
+from ..expr import FloatImm, IterVar, StringImm
 from ..stmt import ForKind
 from . import loops as _loops
 from . import marks
@@ -45,6 +46,8 @@ class LoopSteps(State):
         ScheduleError : the factors multiply to less than the extent, the loop is marked already,
             or a predicate is needed against the promise.
         """
+        if not isinstance(factors, Sequence) or isinstance(factors, str):
+            raise tvm.error.TypeError(f"split: factors are a list of extents, got {factors!r}")
         arguments = {
             "loop": loop,
             "factors": list(factors),
@@ -115,6 +118,10 @@ class LoopSteps(State):
             have different extents, or values would pass between threads other than through shared
             memory.
         """
+        if not isinstance(thread_axis, str | IterVar):
+            raise tvm.error.TypeError(
+                f"bind: a thread axis is a text or an IterVar, got {thread_axis!r}"
+            )
         tag = thread_axis if isinstance(thread_axis, str) else str(thread_axis.thread_tag)
 
         def act() -> FuncTree:
@@ -130,13 +137,25 @@ class LoopSteps(State):
 
         def act() -> FuncTree:
             tree, node = self._node(block_or_loop)
-            value = ann_val
-            if isinstance(value, PrimExpr) and not isinstance(value, str):
-                value = self._number(value)
+            value = self._annotation(ann_val)
             marks.annotate(tree, node, ann_key, value)
             return tree
 
         self._do("annotate", arguments, act)
+
+    def _annotation(self, value: Any) -> Any:
+        """A value that a node can hold, with the numbers that sampled variables stand for."""
+        if isinstance(value, list | tuple):
+            return [self._annotation(item) for item in value]
+        if isinstance(value, Mapping):
+            return {str(key): self._annotation(item) for key, item in value.items()}
+        if isinstance(value, PrimExpr) and not isinstance(value, StringImm | FloatImm):
+            return self._number(value)
+        if isinstance(value, bool | int | float | str | StringImm | FloatImm):
+            return value
+        raise tvm.error.TypeError(
+            f"annotate: values are numbers, texts, lists and dicts, got a {type(value).__name__}"
+        )
 
     def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
         """Remove what :meth:`annotate` attached."""

@@ -87,6 +87,7 @@ def _extents(
         raise ScheduleError(
             f"factors {list(factors)} for loop {loop.name}: at most one can be left to be inferred"
         )
+    _require_fit(loop, [size for size in sizes if size is not None])
     product = const(1, loop.var.dtype)
     for size in sizes:
         product = product if size is None else analyzer.simplify(product * size)
@@ -101,6 +102,17 @@ def _extents(
         )
     done = [size for size in sizes if size is not None]
     return done, analyzer.can_prove_equal(product, loop.extent)
+
+
+def _require_fit(loop: Loop, extents: Sequence[PrimExpr]) -> None:
+    """Refuse extents whose product is no number of the type of the loop's variable."""
+    bits = int(str(loop.var.dtype).removeprefix("u").removeprefix("int"))
+    product = math.prod(as_int(extent) or 1 for extent in extents)
+    if product >= 1 << (bits - 1):
+        raise ScheduleError(
+            f"the extents {list(extents)} multiply to {product}, which {loop.var.dtype} cannot "
+            "hold; declare sizes of int64"
+        )
 
 
 def _retarget(tree: FuncTree, parts: dict[Var, frozenset[Var]]) -> None:
@@ -194,6 +206,7 @@ def fuse(tree: FuncTree, loops: Sequence[Loop], preserve_unit_iters: bool) -> Lo
             raise ScheduleError(
                 f"loop {loop.name} starts at {loop.min}; only loops from zero on can be fused"
             )
+    _require_fit(loops[0], [loop.extent for loop in loops])
     analyzer = analyzer_at(loops[0])
     total = analyzer.simplify(math.prod((loop.extent for loop in loops[1:]), start=loops[0].extent))
     name = "_".join(loop.name for loop in loops) + "_fused"

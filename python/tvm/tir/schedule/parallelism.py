@@ -55,10 +55,10 @@ def _check_loop(tree: FuncTree, loop: Loop, flows: dict[Buffer, Flow]) -> None:
                     f"loop {loop.name} cannot be {mark}: what block {block.name} writes depends on "
                     "the order of its iterations"
                 )
-            _check_block(loop, block, flows)
+            _check_block(tree, loop, block, flows)
 
 
-def _check_block(loop: Loop, block: BlockNode, flows: dict[Buffer, Flow]) -> None:
+def _check_block(tree: FuncTree, loop: Loop, block: BlockNode, flows: dict[Buffer, Flow]) -> None:
     mark = _mark(loop)
     fed = feeds(block)
     if loop.var in fed.reducing or (fed.mixed and kind_of(block) is not BlockKind.COMPLETE):
@@ -72,7 +72,9 @@ def _check_block(loop: Loop, block: BlockNode, flows: dict[Buffer, Flow]) -> Non
         # Different iterations write different elements.
         return
     for buffer in access(block).written():
-        why = _shared_by_iterations(loop, block, flows[buffer], buffer)
+        why: str | None = "all cores see it; compute the block outside of the loop"
+        if not tree.is_param(buffer):
+            why = _shared_by_iterations(loop, block, flows[buffer], buffer)
         if why is not None:
             raise ScheduleError(
                 f"loop {loop.name} cannot be {mark}: several iterations of it write the same "
@@ -88,8 +90,15 @@ def _shared_by_iterations(loop: Loop, block: BlockNode, flow: Flow, buffer: Buff
     if loop.kind is ForKind.VECTORIZED:
         return "the lanes of a vector share a buffer; compute the block outside of the loop"
     if loop.kind is ForKind.PARALLEL:
+        # Allocated in the loop; a buffer that is accumulated into would be outside of the sum.
         above = {outer.var for outer in loop.loops_above()}
-        if any(isinstance(u, BlockNode) and above & feeds(u).reducing for u in flow.users()):
+        accumulated = (
+            vars_of(writer.values[iv.var])
+            for writer in flow.writers
+            if isinstance(writer, BlockNode)
+            for iv in writer.reducing()
+        )
+        if above & set().union(*accumulated):
             return "the buffer stays outside of a reduction around the loop"
         return None
     if scope == "local":

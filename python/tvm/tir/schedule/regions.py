@@ -12,7 +12,7 @@ from tvm.ir import PrimExpr
 from ..buffer import Buffer
 from ..expr import EQ, GE, GT, LE, LT, IterVar, Var, const
 from ..stmt_functor import substitute
-from .access import Touch, access, vars_of
+from .access import Touch, access, reads_memory, vars_of
 from .facts import as_int, feeds
 from .tree import BlockNode, Loop
 
@@ -74,7 +74,7 @@ def read_spans(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Ana
         spans = []
         for index, extent in zip(touch.indices, buffer.shape):
             span = Span(const(0, extent.dtype), extent, True)
-            known = vars_of(index) <= fixed | set(moving)
+            known = vars_of(index) <= fixed | set(moving) and not reads_memory(index)
             found = eval_set(index, moving) if known else IntervalSet.everything()
             if isinstance(found, IntervalSet):
                 ends = vars_of(found.min_value) | vars_of(found.max_value)

@@ -19,6 +19,30 @@ from .tree import FuncTree, Loop
 
 __all__ = ["Schedule"]
 
+# Primitives that are not here, and what does their job.
+_ELSEWHERE = {
+    "add_unit_loop": "split a loop with a factor 1",
+    "blockize": "schedule the computation with te and use te.Schedule's tensorize",
+    "cache_index": "let a block of its own compute the index, with te.compute",
+    "cache_inplace": "use cache_write, which copies back",
+    "decompose_padding": "write the padding as a te.compute of its own; compute_inline removes it",
+    "get_sref": "use get, which returns the block or the loop itself",
+    "loop_partition": "lowering partitions loops at their guards (pass LoopPartition)",
+    "merge": "compute_at or reverse_compute_at puts two nests under one loop",
+    "pad_einsum": "choose tiles that divide, or leave split to guard the last one",
+    "reindex": "use cache_read or cache_write",
+    "reindex_cache_read": "use cache_read",
+    "reindex_cache_write": "use cache_write",
+    "rolling_buffer": "use compute_at, which keeps only what an iteration needs",
+    "sample_partitioned_tile": "use sample_perfect_tile",
+    "set_axis_separator": "buffers are flattened to one axis; there is nothing to separate",
+    "state": "use mod, trace and get",
+    "tensorize": "schedule the computation with te and use te.Schedule's tensorize",
+    "transform_block_layout": "use split, fuse and reorder",
+    "transform_layout": "write the tensor in the other layout with te.compute",
+    "unsafe_set_dtype": "give the tensor its type in te.compute",
+}
+
 
 class Schedule(LoopSteps, BlockSteps):
     """Changes how the blocks of a module run, not what they compute, and records every step.
@@ -47,6 +71,11 @@ class Schedule(LoopSteps, BlockSteps):
     >>> i_0, i_1 = sch.split(i, factors=[None, 4])
     >>> sch.vectorize(i_1)
     """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ELSEWHERE:
+            raise AttributeError(f"Schedule has no {name}: {_ELSEWHERE[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(
         self,
@@ -189,7 +218,10 @@ class Schedule(LoopSteps, BlockSteps):
         def draw() -> tuple[None, tuple[int, LoopRV | Loop]]:
             tree, node = self._block(block)
             places = sampling.compute_locations(tree, node)
-            chosen = self._random.choice(sorted(places)) if decision is None else int(decision)
+            if decision is None:
+                chosen = self._random.choice(sorted(places))
+            else:
+                chosen = self._number(decision)
             if chosen not in places:
                 raise ScheduleError(
                     f"block {node.name} cannot be computed at place {chosen}; places that are "

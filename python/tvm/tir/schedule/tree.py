@@ -9,7 +9,7 @@ from typing import Any
 from tvm.error import ScheduleError
 from tvm.ir import PrimExpr, Range
 
-from ..analysis import get_block_access_region
+from ..analysis import get_block_access_region, undefined_vars
 from ..block import Block, BlockRealize, BufferRegion
 from ..buffer import Buffer
 from ..expr import And, IterVar, Var, const
@@ -182,8 +182,9 @@ class BlockNode(Parent):
     """A block and the values its variables take.
 
     Besides what the statement has, a block knows `given`: loops whose values have to be fixed so
-    that no instance of the block runs twice; `covers`: whether it runs all of its instances; and
-    `init_block`: for the update of a decomposed reduction, the block that writes the first values.
+    that no instance of the block runs twice; `covers`: whether it runs all of its instances;
+    `init_block`: for the update of a decomposed reduction, the block that writes the first values;
+    and `erratic`: whether memory decides which instances run.
     """
 
     def __init__(
@@ -209,6 +210,7 @@ class BlockNode(Parent):
         self.given: frozenset[Var] = frozenset()
         self.covers = True
         self.init_block: BlockNode | None = None
+        self.erratic = False
 
     @property
     def values(self) -> dict[Var, PrimExpr]:
@@ -233,6 +235,17 @@ class BlockNode(Parent):
         self.insert(0, Leaf(body))
         self.init = init
         self.find_regions()
+
+    def replace_inside(self, values: Mapping[Var, PrimExpr]) -> None:
+        """Put expressions in the place of variables that the body uses past the block's own."""
+        if not self.is_leaf() or not set(undefined_vars(self.to_block())) & set(values):
+            return
+        block = substitute(self.to_block(), values)
+        self.reads, self.writes = list(block.reads), list(block.writes)
+        self.match_buffers = list(block.match_buffers)
+        self.init = block.init
+        self.children = []
+        self.insert(0, Leaf(block.body))
 
     def find_regions(self) -> None:
         """Take the regions from what the body accesses."""
@@ -279,6 +292,15 @@ class FuncTree:
             self.root = root[0]
         else:
             self.root = BlockNode("root", [], [], root)
+        seen: set[Var] = set()
+        for node in self.root.preorder():
+            if isinstance(node, Loop) and node.var in seen:
+                # Loops beside each other may have one variable; here it tells them apart.
+                fresh = Var(node.name, node.var.dtype)
+                replace_vars(node, {node.var: fresh})
+                node.var = fresh
+            elif isinstance(node, Loop):
+                seen.add(node.var)
 
     def to_func(self) -> PrimFunc:
         """The function as it is now; the given one as long as nothing changed."""
@@ -425,11 +447,12 @@ def replace_vars(node: Node, values: Mapping[Var, PrimExpr]) -> None:
     def new(expr: Any) -> Any:
         return substitute(expr, values)
 
-    for item in node.preorder():
+    for item in list(node.preorder()):
         if isinstance(item, Loop):
             item.min, item.extent = new(item.min), new(item.extent)
         elif isinstance(item, BlockNode):
             item.iter_values = [new(value) for value in item.iter_values]
             item.predicate = [new(value) for value in item.predicate]
-        elif isinstance(item, Leaf):
+            item.replace_inside(values)
+        elif isinstance(item, Leaf) and not isinstance(item.parent, BlockNode):
             item.stmt = new(item.stmt)

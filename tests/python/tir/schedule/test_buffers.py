@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tvm
 from testing_blocks import blur, check, matmul, row_sums
@@ -96,30 +98,53 @@ def test_aligned_rows_are_that_far_apart_in_memory():
         sch.storage_align(sch.get_block("C"), 0, 0, 8, 8)
 
 
-def test_a_tiled_matmul_uses_shared_and_local_memory():
-    sch, func, answer = scheduled(matmul(32, 32, 16))
+def tile_for_threads(sch, tile, step, threads):
+    """The usual matmul for a GPU: a tile for each block of threads, in shared and local memory."""
     c = sch.get_block("C")
     back = sch.cache_write(c, 0, "local")
     copies = [sch.cache_read(c, index, "shared") for index in (0, 1)]
     i, j, k = sch.get_loops(c)
-    (i_0, i_1, i_2), (j_0, j_1, j_2) = sch.split(i, [None, 4, 2]), sch.split(j, [None, 4, 4])
-    k_0, k_1 = sch.split(k, [None, 8])
+    i_0, i_1, i_2 = sch.split(i, [None, threads, tile])
+    j_0, j_1, j_2 = sch.split(j, [None, threads, tile])
+    k_0, k_1 = sch.split(k, [None, step])
     sch.reorder(i_0, j_0, i_1, j_1, k_0, k_1, i_2, j_2)
-    for loop, tag in zip(
-        (i_0, j_0, i_1, j_1), ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
-    ):
+    for loop, tag in ((i_0, "blockIdx.y"), (j_0, "blockIdx.x"), (i_1, "threadIdx.y")):
         sch.bind(loop, tag)
+    sch.bind(j_1, "threadIdx.x")
     sch.reverse_compute_at(back, j_1)
     for copy in copies:
-        sch.compute_at(copy, k_0)
+        sch.compute_at(copy, k_0, preserve_unit_loops=True)
         fused = sch.fuse(*sch.get_loops(copy)[-2:])
-        _, y, x = sch.split(fused, [None, 4, 4])
+        _, y, x = sch.split(fused, [None, threads, threads])
         sch.bind(y, "threadIdx.y")
         sch.bind(x, "threadIdx.x")
         sch.storage_align(copy, 0, 0, 8, 4)
     sch.decompose_reduction(c, k_0)
+
+
+def test_a_tiled_matmul_uses_shared_and_local_memory():
+    sch, func, answer = scheduled(matmul(32, 32, 16))
+    tile_for_threads(sch, tile=2, step=8, threads=4)
     check(sch, func, answer, target=tvm.target.emulated("cuda"))
-    assert "__syncthreads" in tvm.build(sch.mod, target="cuda").imported_modules[0].get_source()
+    source = tvm.build(sch.mod, target="cuda").imported_modules[0].get_source()
+    assert "__syncthreads" in source
+    # Eight rows of eight elements, twelve apart: what one step of the reduction needs.
+    assert "A_shared[96]" in source
+    assert "float C_local[4]" in source
+
+
+@given(
+    sizes=st.tuples(*[st.integers(3, 24)] * 3),
+    tile=st.sampled_from([1, 2, 3]),
+    step=st.sampled_from([2, 4, 5]),
+    threads=st.sampled_from([2, 3, 4]),
+)
+@settings(max_examples=12, deadline=None)
+def test_a_tiled_matmul_of_any_size_equals_numpy(sizes, tile, step, threads):
+    func, answer = matmul(*sizes)
+    sch = tir.Schedule(func, debug_mask="all")
+    tile_for_threads(sch, tile, step, threads)
+    check(sch, func, answer, target=tvm.target.emulated("cuda"))
 
 
 def test_threads_do_not_pass_values_through_their_own_memory():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import tvm
@@ -63,7 +65,7 @@ def test_a_trace_goes_through_json():
 
 
 @pytest.mark.parametrize(
-    "json",
+    "text",
     [
         "[",
         "3",
@@ -76,9 +78,9 @@ def test_a_trace_goes_through_json():
         '[[["GetBlock", {"name": "1"}, ["x"]]], []]',
     ],
 )
-def test_json_that_is_no_trace_is_refused(json):
+def test_json_that_is_no_trace_is_refused(text):
     with pytest.raises((ValueError, KeyError)):
-        tir.Trace.from_json(json)
+        tir.Trace.from_json(text)
 
 
 def test_json_with_unknown_arguments_is_refused():
@@ -155,3 +157,12 @@ def test_popping_takes_the_last_instruction():
     assert tir.schedule.InstructionKind.get("SamplePerfectTile").is_sampling
     with pytest.raises(tvm.error.KeyError, match="no instruction is called 'Nope'; there are"):
         tir.schedule.InstructionKind.get("Nope")
+
+
+def test_other_languages_apply_traces_by_name():
+    sch = stochastic(tir.Schedule(square(), seed=4))
+    text = json.dumps(sch.trace.as_json())
+    apply_json = tvm.get_global_func("tir.schedule.ApplyJSON")
+    assert structural_equal(apply_json(tvm.IRModule({"main": square()}), text), sch.mod)
+    assert tir.schedule._ffi_api.AsPython(text) == str(sch.trace)
+    assert tir.schedule._ffi_api.Simplified(text) == text

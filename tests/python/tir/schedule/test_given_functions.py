@@ -1,0 +1,182 @@
+"""Functions that are not made of tensors: what a schedule finds out of them, or leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, tir
+from tvm.ir import Range
+
+
+def block(name, domains, body, kinds=None, init=None):
+    """A block over variables with the given extents; `body` and `init` get the variables."""
+    kinds = kinds or [tir.IterVar.DataPar] * len(domains)
+    iters = [
+        tir.IterVar(Range(0, extent), tir.Var(f"v{d}", "int32"), kind)
+        for d, (extent, kind) in enumerate(zip(domains, kinds))
+    ]
+    at = [iv.var for iv in iters]
+    first = None if init is None else init(*at)
+    made = tir.Block(iters, [], [], name, body(*at), first)
+    return tir.Block(iters, *tir.analysis.get_block_access_region(made), name, body(*at), first)
+
+
+def function(buffers, *stmts, own=()):
+    root = tir.Block([], [], [], "root", tir.stmt_seq(*stmts), alloc_buffers=list(own))
+    return tir.PrimFunc(list(buffers), tir.BlockRealize([], True, root))
+
+
+def run(func, *arrays):
+    given = [tvm.nd.array(a) for a in arrays]
+    tvm.build(func, target="llvm")(*given)
+    return given[-1].numpy()
+
+
+def test_buffers_over_the_same_memory_keep_their_order():
+    A = tir.decl_buffer((8,), name="A")
+    view = tir.decl_buffer((8,), name="V", data=A.data)
+    B = tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    fill = block("fill", [8], lambda v: tir.BufferStore(view, 1.0, [v]))
+    copy = block("copy", [8], lambda v: tir.BufferStore(B, A[7 - v], [v]))
+    nest = tir.For(
+        i,
+        0,
+        8,
+        0,
+        tir.stmt_seq(tir.BlockRealize([i], True, copy), tir.BlockRealize([i], True, fill)),
+    )
+    sch = tir.Schedule(function([A, B], nest))
+    (loop,) = sch.get_loops(sch.get_block("copy"))
+    with pytest.raises(tir.ScheduleError, match="what block fill writes depends on the order"):
+        sch.parallel(loop)
+
+
+def test_a_reader_ahead_of_its_writer_keeps_the_order_of_both():
+    """B[i] = T[7 - i] under the loop that writes T[i], which reads what the caller had there."""
+    T, B = tir.decl_buffer((8,), name="T"), tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    write = block("write", [8], lambda v: tir.BufferStore(T, 1.0, [v]))
+    read = block("read", [8], lambda v: tir.BufferStore(B, T[7 - v], [v]))
+    nest = tir.For(
+        i,
+        0,
+        8,
+        0,
+        tir.stmt_seq(tir.BlockRealize([i], True, write), tir.BlockRealize([i], True, read)),
+    )
+    func = function([T, B], nest)
+    sch = tir.Schedule(func)
+    (loop,) = sch.get_loops(sch.get_block("read"))
+    for refused in (sch.parallel, sch.vectorize):
+        with pytest.raises(tir.ScheduleError, match="what block write writes depends on the order"):
+            refused(loop)
+    # The order of iterations stays, so this is no change.
+    sch.split(loop, [None, 3])
+    before = np.full(8, 5, "float32")
+    zeros = np.zeros(8, "float32")
+    expected = run(func, before, zeros)
+    np.testing.assert_array_equal(run(sch.mod["main"], before, zeros), expected)
+    assert set(expected) == {1.0, 5.0}
+
+
+def test_a_block_whose_place_memory_decides_is_left_alone():
+    index, A = tir.decl_buffer((8,), "int32", name="I"), tir.decl_buffer((8,), name="A")
+    B = tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    scatter = block("scatter", [8], lambda v: tir.BufferStore(B, A[v], [v]))
+    nest = tir.For(i, 0, 8, 0, tir.BlockRealize([index[i]], True, scatter))
+    sch = tir.Schedule(function([index, A, B], nest))
+    (loop,) = sch.get_loops(sch.get_block("scatter"))
+    with pytest.raises(tir.ScheduleError, match="accesses are not all known"):
+        sch.parallel(loop)
+
+
+def test_a_consumer_of_elements_found_in_memory_needs_all_of_its_producer():
+    A, index = te.placeholder((8,), name="A"), te.placeholder((6,), "int32", name="I")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((6,), lambda i: B[index[i]] * 2.0, name="C")
+    func = te.create_prim_func([A, index, C])
+    sch = tir.Schedule(func, debug_mask="all")
+    (i,) = sch.get_loops(sch.get_block("C"))
+    sch.compute_at(sch.get_block("B"), i)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(sch.get_block("B"))] == [6, 8]
+    a = np.arange(8, dtype="float32")
+    at = np.array([7, 0, 3, 3, 2, 1], "int32")
+    np.testing.assert_array_equal(
+        run(sch.mod["main"], a, at, np.zeros(6, "float32")), (a + 1)[at] * 2
+    )
+
+
+def test_loops_beside_each_other_may_have_one_variable():
+    A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+    T = tir.decl_buffer((8,), name="T")
+    i = tir.Var("i", "int32")
+    one = block("one", [8], lambda v: tir.BufferStore(T, A[v] + 1.0, [v]))
+    two = block("two", [8], lambda v: tir.BufferStore(B, T[v] * 2.0, [v]))
+    nests = [tir.For(i, 0, 8, 0, tir.BlockRealize([i], True, b)) for b in (one, two)]
+    sch = tir.Schedule(function([A, B], *nests, own=[T]))
+    (loop,) = sch.get_loops(sch.get_block("two"))
+    i_0, i_1 = sch.split(loop, [None, 3])
+    sch.compute_at(sch.get_block("one"), i_0)
+    a = np.arange(8, dtype="float32")
+    np.testing.assert_array_equal(run(sch.mod["main"], a, np.zeros(8, "float32")), (a + 1) * 2)
+
+
+def test_a_body_may_use_the_loop_itself():
+    A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    store = tir.BufferStore(B, A[7 - i], [i])
+    copy = tir.Block([], [], [], "copy", store)
+    nest = tir.For(i, 0, 8, 0, tir.BlockRealize([], True, copy))
+    sch = tir.Schedule(function([A, B], nest))
+    (loop,) = sch.get_loops(sch.get_block("copy"))
+    sch.split(loop, [None, 3])
+    a = np.arange(8, dtype="float32")
+    np.testing.assert_array_equal(run(sch.mod["main"], a, np.zeros(8, "float32")), a[::-1])
+
+
+def test_an_extern_block_is_not_moved_but_what_is_around_it_is():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+
+    def body(ins, outs):
+        i = tir.Var("i", "int32")
+        return tir.For(i, 0, 8, 0, tir.BufferStore(outs[0], ins[0][i] * 3.0, [i]))
+
+    C = te.extern((8,), [B], body, name="triple", dtype="float32")
+    D = te.compute((8,), lambda i: C[i] - 1.0, name="D")
+    func = te.create_prim_func([A, D])
+    sch = tir.Schedule(func, debug_mask="all")
+    for name in ("B", "D"):
+        i_0, i_1 = sch.split(sch.get_loops(sch.get_block(name))[0], [None, 3])
+        sch.reorder(i_1, i_0)
+    with pytest.raises(tir.ScheduleError, match="triple reads B in ways that are not all known"):
+        sch.compute_inline(sch.get_block("B"))
+    with pytest.raises(tir.ScheduleError, match="triple is no computation of its"):
+        sch.compute_at(sch.get_block("triple"), sch.get_loops(sch.get_block("D"))[0])
+    a = np.arange(8, dtype="float32")
+    np.testing.assert_array_equal(run(sch.mod["main"], a, np.zeros(8, "float32")), (a + 1) * 3 - 1)
+
+
+def test_extents_that_do_not_fit_their_type_are_refused():
+    A = te.placeholder((65536, 65536), name="A")
+    B = te.compute((65536, 65536), lambda i, j: A[i, j] + 1.0, name="B")
+    sch = tir.Schedule(te.create_prim_func([A, B]))
+    i, j = sch.get_loops(sch.get_block("B"))
+    with pytest.raises(tir.ScheduleError, match="which int32 cannot hold; declare sizes of int64"):
+        sch.fuse(i, j)
+    with pytest.raises(tir.ScheduleError, match="which int32 cannot hold"):
+        sch.split(i, [1 << 20, 1 << 20])
+
+
+def test_primitives_that_are_elsewhere_say_where():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    sch = tir.Schedule(te.create_prim_func([A, B]))
+    with pytest.raises(AttributeError, match="no tensorize: .* use te.Schedule's tensorize"):
+        sch.tensorize(None, "x")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sch.nothing  # noqa: B018
