@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -81,10 +81,35 @@ def _of_stmt(stmt: Stmt) -> Access:
     return found
 
 
+def _computed(block: BlockNode) -> tuple[Any, ...] | None:
+    """What decides on the accesses and the kind of a leaf block; None for other blocks."""
+    if len(block.children) != 1 or not isinstance(block.children[0], Leaf):
+        return None
+    return (block.children[0].stmt, block.init, block.iter_vars, block.erratic)
+
+
+def _remembered(block: BlockNode, name: str, find: Callable[[], Any]) -> Any:
+    """The result of `find`, which is asked again only when the block computes something else."""
+    key = _computed(block)
+    if key is None:
+        return find()
+    known, value = block.memory.get(name, ((), None))
+    if len(known) != len(key) or any(a is not b for a, b in zip(known, key)):
+        value = find()
+        block.memory[name] = (key, value)
+    return value
+
+
 def access(node: Node) -> Access:
     """What a leaf block (or a statement) accesses; for other nodes all that is below."""
     if isinstance(node, Leaf):
         return _of_stmt(node.stmt)
+    if isinstance(node, BlockNode):
+        return _remembered(node, "access", lambda: _below(node))
+    return _below(node)
+
+
+def _below(node: Node) -> Access:
     total = Access()
     if isinstance(node, BlockNode):
         if node.init is not None:
@@ -126,6 +151,10 @@ class BlockKind(Enum):
 
 def kind_of(block: BlockNode) -> BlockKind:
     """The kind of a leaf block, judged by its body and not by what it declares."""
+    return _remembered(block, "kind", lambda: _find_kind(block))
+
+
+def _find_kind(block: BlockNode) -> BlockKind:
     if not block.is_leaf() or len(block.spatial()) + len(block.reducing()) != len(block.iter_vars):
         return BlockKind.OPAQUE
     body = access(block)

@@ -114,11 +114,7 @@ def _rebuild(
     block.iter_values, block.predicate = values, block.predicate + conditions
     loop.insert(slot, nest(loops, [block]) if loops else block)
     tidy(block)
-    block.given = find_given(block)
-    if block.given & {made.var for made in loops}:
-        # Every new loop feeds one variable, so nothing repeats while the others stand still.
-        outer = [*loop.loops_above(), loop]
-        block.given = frozenset(item.var for item in outer if not item.is_unit())
+    block.given = find_given(block, own={made.var for made in loops})
 
 
 def compute_at(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
-from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, detect_linear_equation
 from tvm.ir import PrimExpr
 
 from ..expr import IntImm, Var
@@ -57,22 +58,45 @@ def feeds(block: BlockNode) -> Feeds:
     return Feeds(spatial, reducing, mixed)
 
 
-def find_given(block: BlockNode) -> frozenset[Var]:
-    """Loops that must be fixed for no instance of `block` to run twice; all if nothing is known."""
+def find_given(block: BlockNode, own: Set[Var] = frozenset()) -> frozenset[Var]:
+    """Loops that must be fixed for no instance of `block` to run twice.
+
+    `own` are loops that feed one variable each, one by one, while all others are fixed.
+    """
     loops = [loop for loop in block.loops_above() if not loop.is_unit()]
-    used = {var for value in block.iter_values for var in vars_of(value)}
-    idle = frozenset(loop.var for loop in loops if loop.var not in used)
-    busy = [loop for loop in loops if loop.var in used]
-    alone = {value for value in block.iter_values if isinstance(value, Var)}
-    if all(loop.var in alone for loop in busy):
-        return idle
-    ranges = {loop.var: loop.range for loop in busy}
-    if any(as_int(r.min) is None or as_int(r.extent) is None for r in ranges.values()):
-        return frozenset(loop.var for loop in loops)
-    values = [value for value in block.iter_values if vars_of(value)]
-    # Other variables, those of an outer loop that is a unit for example, are constants here.
-    result = detect_iter_map(values, ranges, IterMapLevel.Bijective)
-    return idle if not result.errors else frozenset(loop.var for loop in loops)
+    names = {loop.var for loop in loops}
+    used = [vars_of(value) & names for value in block.iter_values]
+    idle = names.difference(*used)
+    left: list[PrimExpr] = []
+    busy: set[Var] = set()
+    for i, value in enumerate(block.iter_values):
+        alone = not any(used[i] & other for k, other in enumerate(used) if k != i)
+        if used[i] and not (alone and _is_injective(value, [x for x in loops if x.var in used[i]])):
+            left.append(value)
+            busy |= used[i]
+    ranges = {loop.var: loop.range for loop in loops if loop.var in busy}
+    if left and all(as_int(r.min) is not None and as_int(r.extent) for r in ranges.values()):
+        result = detect_iter_map(left, ranges, IterMapLevel.Bijective)
+        if not result.errors:
+            busy.clear()
+    return frozenset(idle | (busy - own))
+
+
+def _is_injective(value: PrimExpr, loops: list[Loop]) -> bool:
+    """Whether `value` is a sum of multiples of loops that reach further than those before."""
+    row = list(detect_linear_equation(value, [loop.var for loop in loops]))
+    scales = [as_int(scale) for scale in row[:-1]]
+    if not row or any(not scale for scale in scales):
+        return False
+    parts = sorted(zip([abs(s) for s in scales if s], loops), key=lambda part: part[0])
+    reach = 1
+    for k, (scale, loop) in enumerate(parts):
+        extent = as_int(loop.extent)
+        # Only the last may be of any length.
+        if scale < reach or (extent is None and k + 1 < len(parts)):
+            return False
+        reach += scale * ((extent or 1) - 1)
+    return True
 
 
 def runs_all(block: BlockNode) -> bool:

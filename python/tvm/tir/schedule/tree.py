@@ -211,6 +211,8 @@ class BlockNode(Parent):
         self.covers = True
         self.init_block: BlockNode | None = None
         self.erratic = False
+        # What was found out about the body, which is asked for often.
+        self.memory: dict[str, Any] = {}
 
     @property
     def values(self) -> dict[Var, PrimExpr]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tvm
 from testing_blocks import blur, body, chain, check, matmul, row_sums
 from tvm import te, tir
 
@@ -162,3 +164,27 @@ def test_sampled_places_are_legal():
         check(sch, func, answer)
     with pytest.raises(tir.ScheduleError, match="cannot be computed at place 7; places that are"):
         sch.sample_compute_location(sch.get_block("H"), decision=7)
+
+
+def test_symbolic_sizes_are_tiled_moved_and_run_in_parallel():
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    B = te.compute((n, m), lambda i, j: A[i, j] * 2.0, name="B")
+    C = te.compute((n,), lambda i: te.sum(B[i, k], axis=k), name="C")
+    D = te.compute((n,), lambda i: C[i] + 1.0, name="D")
+    sch = tir.Schedule(te.create_prim_func([A, D]), debug_mask="all")
+    c = sch.get_block("C")
+    i, k = sch.get_loops(c)
+    (i_0, i_1), (k_0, k_1) = sch.split(i, [None, 4]), sch.split(k, [None, 4])
+    sch.reorder(i_0, k_0, i_1, k_1)
+    sch.compute_at(sch.get_block("B"), k_0)
+    sch.decompose_reduction(c, k_0)
+    sch.reverse_compute_at(sch.get_block("D"), i_0)
+    sch.parallel(i_0)
+    function = tvm.build(sch.mod, target="llvm")
+    for shape in ((10, 13), (1, 1), (8, 4)):
+        a = np.random.default_rng(0).standard_normal(shape, "float32")
+        result = tvm.nd.array(np.zeros(shape[0], "float32"))
+        function(tvm.nd.array(a), result)
+        np.testing.assert_allclose(result.numpy(), (a * 2).sum(axis=1) + 1, rtol=1e-5, atol=1e-5)
