@@ -73,6 +73,7 @@ _LAZY_PACKAGES = frozenset(
         "felix",
         "ir_pass",
         "relax",
+        "script",
         "support",
         "target",
         "te",

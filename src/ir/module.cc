@@ -1,4 +1,5 @@
 #include <tvm/ir/module.h>
+#include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 
 namespace tvm {
@@ -89,22 +90,25 @@ void IRModuleNode::Remove(const GlobalVar& var) {
 }
 
 TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
+  ScriptScope scope;
   p->stream << "@I.ir_module\nclass Module:\n";
   if (node->attrs.defined()) {
     p->stream << "    I.module_attrs(";
-    p->Print(node->attrs);
-    p->stream << ")\n\n";
+    PrintScriptValue(p->stream, Any(node->attrs->dict), false);
+    p->stream << ")\n";
+    if (!node->functions.empty()) p->stream << '\n';
+  } else if (node->functions.empty()) {
+    p->stream << "    pass\n";
   }
-  if (node->functions.empty()) p->stream << "    pass\n";
   p->indent += 4;
   bool first = true;
   for (const auto& [var, func] : node->functions) {
     // Functions print themselves at the margin; their text is moved inside the class.
     std::ostringstream text;
+    scope.function_name() = var->name_hint;
     ReprPrinter(text).Print(func);
     if (!first) p->stream << '\n';
     first = false;
-    p->stream << "    # " << var->name_hint << '\n';
     std::istringstream lines(text.str());
     for (std::string line; std::getline(lines, line);) {
       if (!line.empty()) p->PrintIndent();
@@ -112,6 +116,7 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
     }
   }
   p->indent -= 4;
+  scope.PrintFooter(p->stream);
 });
 
 TVM_REGISTER_GLOBAL("ir.IRModule")

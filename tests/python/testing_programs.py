@@ -30,5 +30,5 @@ def apply(pass_, func):
 
 
 def lines(func):
-    """The body of a function as stripped lines, with indentation relative to it."""
-    return [line[4:] for line in str(func).split("\n")[3:]]
+    """The body of a function as lines, with indentation relative to it."""
+    return str(func.body).split("\n")

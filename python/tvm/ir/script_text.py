@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from . import _ffi_api
+
 __all__ = ["Scriptable"]
 
 
@@ -12,13 +14,19 @@ class Scriptable:
 
     __slots__ = ()
 
-    def script(self) -> str:
-        """The program as text."""
-        return repr(self)
+    def script(self, show_meta: bool = False) -> str:
+        """The program as text that `tvm.script.from_source` reads.
+
+        Parameters
+        ----------
+        show_meta : write the objects that are no text, such as the constants of networks, in front
+            of the program; otherwise a line at the end says that they are missing.
+        """
+        return _ffi_api.Script(self, show_meta)
 
     def astext(self) -> str:
-        """The program as text; another name for `script`."""
-        return self.script()
+        """The program as text with everything in it, which `tvm.parser.parse` reads."""
+        return self.script(show_meta=True)
 
     def show(self) -> None:
         """Print the program, in colour where the output is a terminal and pygments is there."""

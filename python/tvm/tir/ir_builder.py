@@ -246,7 +246,8 @@ class IRBuilder:
         """
         if axis_separators:
             raise ValueError("allocate: axis_separators is not supported, memory is flat")
-        buffer = decl_buffer(shape, dtype, name, scope=scope)
+        # The alignment of all memory that programs allocate.
+        buffer = decl_buffer(shape, dtype, name, scope=scope, data_alignment=64)
         self.emit(lambda body: Allocate(buffer.data, dtype, buffer.shape, const(True), body))
         return BufferVar(self, buffer)
 

@@ -1,16 +1,13 @@
 /*!
  * \file src/tir/ir/printer.cc
- * \brief Text of expressions, statements and functions.
+ * \brief Text of statements, and the names in all texts.
  */
 #include "printer.h"
 
+#include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
-#include <tvm/tir/builtin.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/tir/op.h>
-
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 namespace tvm {
 namespace tir {
@@ -18,16 +15,26 @@ namespace tir {
 std::string TIRPrinter::Fresh(const Object* key, const std::string& hint) {
   auto it = names_.find(key);
   if (it != names_.end()) return it->second;
-  std::string base = hint.empty() ? "v" : hint;
+  std::string base = script_ != nullptr ? PythonName(hint) : hint.empty() ? "v" : hint;
   std::string name = base;
   for (int i = 1; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
   names_.emplace(key, name);
   return name;
 }
 
-std::string TIRPrinter::NameOf(const VarNode* var) { return Fresh(var, var->name_hint); }
+std::string TIRPrinter::NameOf(const VarNode* var) {
+  if (script_ != nullptr) {
+    auto it = script_->owner.find(var);
+    if (it != script_->owner.end()) return NameOf(it->second) + ".data";
+  }
+  return Fresh(var, var->name_hint);
+}
 
 std::string TIRPrinter::NameOf(const BufferNode* buffer) {
+  if (script_ != nullptr) {
+    buffer = script_->Representative(buffer);
+    return Fresh(buffer, buffer->name);
+  }
   // The flat view of an allocation is read as the allocation itself.
   if (buffer->data.defined() && buffer->data->name_hint == buffer->name) {
     return Fresh(buffer->data.get(), buffer->name);
@@ -35,282 +42,17 @@ std::string TIRPrinter::NameOf(const BufferNode* buffer) {
   return Fresh(buffer, buffer->name);
 }
 
+void TIRPrinter::Show(const VarNode* var) {
+  if (script_ != nullptr) script_->visible.insert(var);
+}
+
+void TIRPrinter::ShowBuffer(const BufferNode* buffer) {
+  if (script_ != nullptr) script_->visible.insert(buffer);
+}
+
 void TIRPrinter::NewLine() {
   os_ << '\n';
   for (int i = 0; i < indent_; ++i) os_ << ' ';
-}
-
-// ---- expressions ----------------------------------------------------------------------------
-
-void TIRPrinter::PrintAt(const PrimExpr& expr, int level) {
-  if (!expr.defined()) {
-    os_ << "None";
-    return;
-  }
-  int outer = level_;
-  level_ = level;
-  VisitExpr(expr);
-  level_ = outer;
-}
-
-void TIRPrinter::PrintInfix(const PrimExpr& a, const char* op, const PrimExpr& b, int level) {
-  bool parens = level_ > level;
-  if (parens) os_ << '(';
-  PrintAt(a, level);
-  os_ << op;
-  // Operators group to the left, and comparisons do not group at all.
-  PrintAt(b, level + 1);
-  if (parens) os_ << ')';
-}
-
-void TIRPrinter::PrintList(const Array<PrimExpr>& values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i != 0) os_ << ", ";
-    PrintAt(values[i], 0);
-  }
-}
-
-void TIRPrinter::PrintCallLike(const char* name, std::initializer_list<PrimExpr> args) {
-  os_ << name << '(';
-  PrintList(Array<PrimExpr>(args));
-  os_ << ')';
-}
-
-void TIRPrinter::PrintIndices(const Array<PrimExpr>& indices) {
-  os_ << '[';
-  PrintList(indices);
-  // Python spells the index of a zero-dimensional buffer as an empty tuple.
-  if (indices.empty()) os_ << "()";
-  os_ << ']';
-}
-
-void TIRPrinter::PrintBounds(const Array<Range>& bounds) {
-  os_ << '[';
-  for (size_t i = 0; i < bounds.size(); ++i) {
-    if (i != 0) os_ << ", ";
-    PrintAt(bounds[i]->min, 0);
-    os_ << ':';
-    PrintAt(bounds[i]->min + bounds[i]->extent, 0);
-  }
-  os_ << ']';
-}
-
-namespace {
-template <typename T>
-std::string ShortestReal(T value) {
-  char text[64];
-  auto [end, error] = std::to_chars(text, text + sizeof(text), value);
-  std::string out(text, end);
-  if (out.find_first_of(".e") == std::string::npos) out += ".0";
-  return out;
-}
-}  // namespace
-
-void TIRPrinter::VisitExpr_(const IntImmNode* op) {
-  if (op->dtype.is_bool()) {
-    os_ << (op->value ? "True" : "False");
-  } else if (op->dtype == DataType::Int(32)) {
-    os_ << op->value;
-  } else {
-    os_ << "T." << op->dtype << '(' << op->value << ')';
-  }
-}
-
-void TIRPrinter::VisitExpr_(const FloatImmNode* op) {
-  if (!std::isfinite(op->value)) {
-    const char* text = std::isnan(op->value) ? "nan" : op->value > 0 ? "inf" : "-inf";
-    os_ << "T." << op->dtype << "(\"" << text << "\")";
-  } else if (op->dtype == DataType::Float(32)) {
-    os_ << ShortestReal(static_cast<float>(op->value));
-  } else {
-    os_ << "T." << op->dtype << '(' << ShortestReal(op->value) << ')';
-  }
-}
-
-void TIRPrinter::VisitExpr_(const StringImmNode* op) {
-  os_ << '"';
-  for (char c : op->value.str()) {
-    if (c == '\n') {
-      os_ << "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') os_ << '\\';
-    os_ << c;
-  }
-  os_ << '"';
-}
-
-void TIRPrinter::VisitExpr_(const VarNode* op) { os_ << NameOf(op); }
-void TIRPrinter::VisitExpr_(const SizeVarNode* op) { os_ << NameOf(op); }
-
-void TIRPrinter::VisitExpr_(const AddNode* op) { PrintInfix(op->a, " + ", op->b, kSum); }
-void TIRPrinter::VisitExpr_(const SubNode* op) { PrintInfix(op->a, " - ", op->b, kSum); }
-void TIRPrinter::VisitExpr_(const MulNode* op) { PrintInfix(op->a, "*", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorDivNode* op) { PrintInfix(op->a, "//", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorModNode* op) { PrintInfix(op->a, "%", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const DivNode* op) {
-  if (op->dtype.is_int() || op->dtype.is_uint()) {
-    PrintCallLike("T.truncdiv", {op->a, op->b});
-  } else {
-    PrintInfix(op->a, "/", op->b, kProduct);
-  }
-}
-void TIRPrinter::VisitExpr_(const ModNode* op) { PrintCallLike("T.truncmod", {op->a, op->b}); }
-void TIRPrinter::VisitExpr_(const MinNode* op) { PrintCallLike("T.min", {op->a, op->b}); }
-void TIRPrinter::VisitExpr_(const MaxNode* op) { PrintCallLike("T.max", {op->a, op->b}); }
-void TIRPrinter::VisitExpr_(const EQNode* op) { PrintInfix(op->a, " == ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const NENode* op) { PrintInfix(op->a, " != ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const LTNode* op) { PrintInfix(op->a, " < ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const LENode* op) { PrintInfix(op->a, " <= ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const GTNode* op) { PrintInfix(op->a, " > ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const GENode* op) { PrintInfix(op->a, " >= ", op->b, kCompare); }
-void TIRPrinter::VisitExpr_(const AndNode* op) { PrintInfix(op->a, " and ", op->b, kAnd); }
-void TIRPrinter::VisitExpr_(const OrNode* op) { PrintInfix(op->a, " or ", op->b, kOr); }
-void TIRPrinter::VisitExpr_(const NotNode* op) {
-  bool parens = level_ > kNot;
-  os_ << (parens ? "(not " : "not ");
-  PrintAt(op->a, kNot);
-  if (parens) os_ << ')';
-}
-
-void TIRPrinter::VisitExpr_(const CastNode* op) {
-  os_ << "T.cast(";
-  PrintAt(op->value, 0);
-  os_ << ", \"" << op->dtype << "\")";
-}
-void TIRPrinter::VisitExpr_(const SelectNode* op) {
-  PrintCallLike("T.Select", {op->condition, op->true_value, op->false_value});
-}
-void TIRPrinter::VisitExpr_(const BufferLoadNode* op) {
-  os_ << NameOf(op->buffer.get());
-  PrintIndices(op->indices);
-}
-void TIRPrinter::VisitExpr_(const ProducerLoadNode* op) {
-  os_ << op->producer->GetNameHint();
-  PrintIndices(op->indices);
-}
-void TIRPrinter::VisitExpr_(const RampNode* op) {
-  os_ << "T.Ramp(";
-  PrintAt(op->base, 0);
-  os_ << ", ";
-  PrintAt(op->stride, 0);
-  os_ << ", " << op->lanes << ')';
-}
-void TIRPrinter::VisitExpr_(const BroadcastNode* op) {
-  os_ << "T.Broadcast(";
-  PrintAt(op->value, 0);
-  os_ << ", " << op->lanes << ')';
-}
-void TIRPrinter::VisitExpr_(const LetNode* op) {
-  os_ << "T.Let(" << NameOf(op->var.get()) << ", ";
-  PrintAt(op->value, 0);
-  os_ << ", ";
-  PrintAt(op->body, 0);
-  os_ << ')';
-}
-void TIRPrinter::VisitExpr_(const CallNode* op) {
-  bool first = true;
-  if (const auto* intrinsic = op->op.as<OpNode>()) {
-    std::string_view name = intrinsic->name.str();
-    constexpr std::string_view kPrefix = "tir.";
-    if (name.substr(0, kPrefix.size()) == kPrefix) name.remove_prefix(kPrefix.size());
-    os_ << "T." << name << '(';
-    // The result type of these cannot be seen from the arguments.
-    if (name.substr(0, 5) == "call_" || name == "reinterpret" || name == "tvm_struct_get" ||
-        name == "tvm_call_packed" || name == "tvm_call_packed_lowered") {
-      os_ << '"' << op->dtype << '"';
-      first = false;
-    }
-  } else if (const auto* global = op->op.as<GlobalVarNode>()) {
-    os_ << global->name_hint << '(';
-  } else {
-    os_ << op->op << '(';
-  }
-  for (const PrimExpr& arg : op->args) {
-    if (!first) os_ << ", ";
-    PrintAt(arg, 0);
-    first = false;
-  }
-  os_ << ')';
-}
-void TIRPrinter::VisitExpr_(const ShuffleNode* op) {
-  os_ << "T.Shuffle([";
-  PrintList(op->vectors);
-  os_ << "], [";
-  PrintList(op->indices);
-  os_ << "])";
-}
-
-namespace {
-/*! \brief The name of a reduction by one of the four common operators, or null. */
-const char* CommonReduction(const CommReducerNode* combiner) {
-  if (combiner->result.size() != 1) return nullptr;
-  const PrimExpr& result = combiner->result[0];
-  auto is = [&](const auto* node) {
-    return node != nullptr && node->a.same_as(combiner->lhs[0]) &&
-           node->b.same_as(combiner->rhs[0]);
-  };
-  if (is(result.as<AddNode>())) return "T.sum(";
-  if (is(result.as<MulNode>())) return "T.prod(";
-  if (is(result.as<MaxNode>())) return "T.max(";
-  if (is(result.as<MinNode>())) return "T.min(";
-  return nullptr;
-}
-}  // namespace
-
-void TIRPrinter::VisitExpr_(const ReduceNode* op) {
-  if (const char* name = CommonReduction(op->combiner.get())) {
-    os_ << name;
-    PrintAt(op->source[0], 0);
-  } else {
-    os_ << "T.reduce(";
-    Print(op->combiner.get());
-    os_ << ", [";
-    PrintList(op->source);
-    os_ << "], value_index=" << op->value_index;
-  }
-  os_ << ", axis=[";
-  for (size_t i = 0; i < op->axis.size(); ++i) {
-    os_ << (i != 0 ? ", " : "") << NameOf(op->axis[i]->var.get());
-  }
-  os_ << ']';
-  if (!is_one(op->condition)) {
-    os_ << ", where=";
-    PrintAt(op->condition, 0);
-  }
-  if (!op->init.empty()) {
-    os_ << ", init=[";
-    PrintList(op->init);
-    os_ << ']';
-  }
-  os_ << ')';
-}
-
-void TIRPrinter::Print(const CommReducerNode* combiner) {
-  os_ << "comm_reducer(lambda ";
-  for (size_t i = 0; i < combiner->lhs.size(); ++i) os_ << NameOf(combiner->lhs[i].get()) << ", ";
-  for (size_t i = 0; i < combiner->rhs.size(); ++i) {
-    os_ << (i != 0 ? ", " : "") << NameOf(combiner->rhs[i].get());
-  }
-  os_ << ": [";
-  PrintList(combiner->result);
-  os_ << "], [";
-  PrintList(combiner->identity_element);
-  os_ << "])";
-}
-
-void TIRPrinter::Print(const IterVarNode* iv) {
-  os_ << "iter_var(" << NameOf(iv->var.get());
-  if (iv->dom.defined()) {
-    os_ << ", [";
-    PrintAt(iv->dom->min, 0);
-    os_ << ", ";
-    PrintAt(iv->dom->min + iv->dom->extent, 0);
-    os_ << ')';
-  }
-  if (iv->iter_type != kDataPar) os_ << ", " << IterVarTypeToString(iv->iter_type);
-  if (!iv->thread_tag.empty()) os_ << ", " << iv->thread_tag;
-  os_ << ')';
 }
 
 // ---- statements -----------------------------------------------------------------------------
@@ -328,6 +70,7 @@ void TIRPrinter::PrintBody(const Stmt& body) {
   tail_ = true;
   indent_ += 4;
   NewLine();
+  PrintReadyBuffers();
   VisitStmt(body);
   indent_ -= 4;
   tail_ = outer;
@@ -338,6 +81,7 @@ void TIRPrinter::PrintScope(FLine line, FWith with, const Stmt& body) {
   if (tail_) {
     line();
     NewLine();
+    PrintReadyBuffers();
     VisitStmt(body);
   } else {
     os_ << "with ";
@@ -347,71 +91,109 @@ void TIRPrinter::PrintScope(FLine line, FWith with, const Stmt& body) {
   }
 }
 
-void TIRPrinter::PrintAny(const Any& value) {
-  if (const auto* expr = value.as<PrimExprNode>()) {
-    PrintAt(GetRef<PrimExpr>(expr), 0);
+void TIRPrinter::PrintValue(const Any& value, bool objects) {
+  const auto* expr = value.as<PrimExprNode>();
+  bool literal = expr == nullptr || expr->IsInstance<IntImmNode>() ||
+                 expr->IsInstance<FloatImmNode>() || expr->IsInstance<StringImmNode>();
+  if (literal) {
+    PrintScriptValue(os_, value, objects);
   } else {
-    ReprPrinter(os_).Print(value);
+    PrintAt(GetRef<PrimExpr>(expr), 0);
   }
-}
-
-void TIRPrinter::PrintShape(const Array<PrimExpr>& shape) {
-  os_ << '(';
-  PrintList(shape);
-  os_ << (shape.size() == 1 ? ",)" : ")");
-}
-
-void TIRPrinter::PrintBufferType(const BufferNode* buffer) {
-  os_ << "T.Buffer(";
-  PrintShape(buffer->shape);
-  os_ << ", \"" << buffer->dtype << '"';
-  if (!buffer->strides.empty()) {
-    os_ << ", strides=";
-    PrintShape(buffer->strides);
-  }
-  if (buffer->elem_offset.defined() && !is_zero(buffer->elem_offset)) {
-    os_ << ", elem_offset=";
-    PrintAt(buffer->elem_offset, 0);
-  }
-  String scope = GetRef<Buffer>(buffer).scope();
-  if (scope != "global") os_ << ", scope=\"" << scope << '"';
-  os_ << ')';
-}
-
-void TIRPrinter::Print(const BufferNode* buffer) {
-  os_ << NameOf(buffer) << ": ";
-  PrintBufferType(buffer);
 }
 
 void TIRPrinter::VisitStmt_(const LetStmtNode* op) {
+  const VarNode* var = op->var.get();
   PrintScope(
       [&] {
-        os_ << NameOf(op->var.get()) << ": T." << op->var->dtype << " = ";
+        os_ << NameOf(var) << ": ";
+        PrintVarType(var, false);
+        os_ << " = ";
         PrintAt(op->value, 0);
+        Show(var);
       },
       [&] {
-        os_ << "T.let(" << NameOf(op->var.get()) << ", ";
+        os_ << "T.let(" << NameOf(var) << ", ";
         PrintAt(op->value, 0);
+        if (!IsPlainVar(var)) {
+          os_ << ", type=";
+          PrintVarType(var, true);
+        }
         os_ << ')';
+        Show(var);
       },
       op->body);
 }
 
+void TIRPrinter::PrintAttrNode(const ObjectRef& node) {
+  if (const auto* buffer = node.as<BufferNode>()) {
+    os_ << NameOf(buffer);
+  } else if (const auto* iv = node.as<IterVarNode>()) {
+    Print(iv);
+  } else if (const auto* combiner = node.as<CommReducerNode>()) {
+    Print(combiner);
+  } else if (const auto* expr = node.as<PrimExprNode>()) {
+    PrintAt(GetRef<PrimExpr>(expr), 0);
+  } else if (!node.defined()) {
+    os_ << "None";
+  } else if (const auto* items = node.as<ArrayNode>(); items != nullptr && script_ != nullptr) {
+    os_ << '[';
+    for (size_t i = 0; i < items->size(); ++i) {
+      os_ << (i == 0 ? "" : ", ");
+      PrintAttrNode(items->at(i).cast<ObjectRef>());
+    }
+    os_ << ']';
+  } else {
+    ReprPrinter(os_).Print(node);
+  }
+}
+
+bool TIRPrinter::IsLaunch(const AttrStmtNode* op) const {
+  const auto* iv = op->node.as<IterVarNode>();
+  if (script_ == nullptr || iv == nullptr || iv->dom.defined() || iv->iter_type != kThreadIndex ||
+      iv->var->dtype != op->value.dtype() || !IsPlainVar(iv->var.get())) {
+    return false;
+  }
+  bool is_virtual = iv->thread_tag.str().rfind("vthread", 0) == 0;
+  return op->attr_key == (is_virtual ? attr::virtual_thread : attr::thread_extent);
+}
+
+void TIRPrinter::PrintLaunch(const AttrStmtNode* op) {
+  const auto* iv = op->node.as<IterVarNode>();
+  os_ << "T.launch_thread(";
+  if (script_->shared_threads.count(iv->var.get()) != 0) {
+    os_ << NameOf(iv->var.get());
+  } else {
+    PrintScriptText(os_, iv->thread_tag);
+  }
+  os_ << ", ";
+  PrintAt(op->value, 0);
+  os_ << ')';
+  Show(iv->var.get());
+}
+
 void TIRPrinter::VisitStmt_(const AttrStmtNode* op) {
+  if (IsLaunch(op)) {
+    const VarNode* var = op->node.as<IterVarNode>()->var.get();
+    bool introduces = script_->shared_threads.count(var) == 0;
+    PrintScope(
+        [&] {
+          if (introduces) os_ << NameOf(var) << " = ";
+          PrintLaunch(op);
+        },
+        [&] {
+          PrintLaunch(op);
+          if (introduces) os_ << " as " << NameOf(var);
+        },
+        op->body);
+    return;
+  }
   auto line = [&] {
     os_ << "T.attr(";
-    if (const auto* buffer = op->node.as<BufferNode>()) {
-      os_ << NameOf(buffer);
-    } else if (const auto* iv = op->node.as<IterVarNode>()) {
-      Print(iv);
-    } else if (const auto* expr = op->node.as<PrimExprNode>()) {
-      PrintAt(GetRef<PrimExpr>(expr), 0);
-    } else if (!op->node.defined()) {
-      os_ << "None";
-    } else {
-      ReprPrinter(os_).Print(op->node);
-    }
-    os_ << ", \"" << op->attr_key << "\", ";
+    PrintAttrNode(op->node);
+    os_ << ", ";
+    PrintScriptText(os_, op->attr_key);
+    os_ << ", ";
     PrintAt(op->value, 0);
     os_ << ')';
   };
@@ -419,12 +201,21 @@ void TIRPrinter::VisitStmt_(const AttrStmtNode* op) {
 }
 
 void TIRPrinter::VisitStmt_(const AssertStmtNode* op) {
-  os_ << "assert ";
-  PrintAt(op->condition, 0);
-  os_ << ", ";
-  PrintAt(op->message, 0);
-  NewLine();
-  VisitStmt(op->body);
+  PrintScope(
+      [&] {
+        os_ << "assert ";
+        PrintAt(op->condition, 0);
+        os_ << ", ";
+        PrintAt(op->message, 0);
+      },
+      [&] {
+        os_ << "T.Assert(";
+        PrintAt(op->condition, 0);
+        os_ << ", ";
+        PrintAt(op->message, 0);
+        os_ << ')';
+      },
+      op->body);
 }
 
 void TIRPrinter::VisitStmt_(const BufferStoreNode* op) {
@@ -449,28 +240,35 @@ void TIRPrinter::VisitStmt_(const BufferRealizeNode* op) {
 }
 
 void TIRPrinter::VisitStmt_(const AllocateNode* op) {
+  const VarNode* data = op->buffer_var.get();
   auto call = [&] {
     os_ << "T.allocate([";
     PrintList(op->extents);
     os_ << "], \"" << op->dtype << '"';
-    const auto* pointer = op->buffer_var->type_annotation.as<PointerTypeNode>();
+    const auto* pointer = data->type_annotation.as<PointerTypeNode>();
     if (pointer != nullptr && !pointer->storage_scope.empty()) {
-      os_ << ", \"" << pointer->storage_scope << '"';
+      os_ << ", ";
+      PrintScriptText(os_, pointer->storage_scope);
     }
     if (!is_one(op->condition)) {
       os_ << ", condition=";
       PrintAt(op->condition, 0);
     }
+    if (script_ != nullptr && !op->annotations.empty()) {
+      os_ << ", annotations=";
+      PrintAnnotations(op->annotations);
+    }
+    if (script_ != nullptr) ShowAllocation(op);
     os_ << ')';
   };
   PrintScope(
       [&] {
-        os_ << NameOf(op->buffer_var.get()) << " = ";
+        os_ << NameOf(data) << " = ";
         call();
       },
       [&] {
         call();
-        os_ << " as " << NameOf(op->buffer_var.get());
+        os_ << " as " << NameOf(data);
       },
       op->body);
 }
@@ -514,8 +312,10 @@ void TIRPrinter::PrintAnnotations(const Map<String, ObjectRef>& annotations) {
   os_ << '{';
   bool first = true;
   for (const auto& [key, value] : annotations) {
-    os_ << (first ? "\"" : ", \"") << key << "\": ";
-    PrintAny(value);
+    os_ << (first ? "" : ", ");
+    PrintScriptText(os_, key);
+    os_ << ": ";
+    PrintValue(value, true);
     first = false;
   }
   os_ << '}';
@@ -529,15 +329,21 @@ void TIRPrinter::PrintForHeader(const ForNode* op) {
   } else {
     os_ << "T." << ForKindToString(op->kind) << '(';
   }
-  if (!is_zero(op->min)) {
-    PrintAt(op->min, 0);
-    os_ << ", ";
-    PrintAt(op->min + op->extent, 0);
-  } else {
+  if (is_zero(op->min)) {
     PrintAt(op->extent, 0);
+  } else {
+    PrintInterval(op->min, op->extent, ", ");
   }
   if (op->thread_binding.defined()) {
-    os_ << ", thread=\"" << op->thread_binding->thread_tag << '"';
+    const IterVar& thread = op->thread_binding.value();
+    bool usual = !thread->dom.defined() && thread->iter_type == kThreadIndex &&
+                 thread->var->dtype == op->loop_var->dtype && IsPlainVar(thread->var.get());
+    os_ << ", thread=";
+    if (usual || script_ == nullptr) {
+      PrintScriptText(os_, thread->thread_tag);
+    } else {
+      PrintThread(thread.get());
+    }
   }
   if (!op->annotations.empty()) {
     os_ << ", annotations=";
@@ -563,7 +369,10 @@ void TIRPrinter::VisitStmt_(const ForNode* op) {
     }
     os_ << "):";
   }
-  for (const ForNode* loop : nest) loops_[loop->loop_var.get()] = loop;
+  for (const ForNode* loop : nest) {
+    loops_[loop->loop_var.get()] = loop;
+    Show(loop->loop_var.get());
+  }
   PrintBody(nest.back()->body);
 }
 
@@ -578,37 +387,6 @@ void TIRPrinter::VisitStmt_(const PrefetchNode* op) {
   os_ << "T.prefetch(" << NameOf(op->buffer.get());
   PrintBounds(op->bounds);
   os_ << ')';
-}
-
-void TIRPrinter::Print(const PrimFuncNode* func) {
-  os_ << "@T.prim_func";
-  NewLine();
-  os_ << "def " << func->GetAttr<String>(attr::kGlobalSymbol, "main") << '(';
-  for (size_t i = 0; i < func->params.size(); ++i) {
-    if (i != 0) os_ << ", ";
-    const Var& param = func->params[i];
-    if (Optional<Buffer> buffer = func->buffer_map.Get(param)) {
-      Print(buffer.get());
-    } else {
-      os_ << NameOf(param.get()) << ": T." << param->dtype;
-    }
-  }
-  os_ << "):";
-  indent_ += 4;
-  if (func->attrs.defined() && !func->attrs->dict.empty()) {
-    NewLine();
-    os_ << "T.func_attr({";
-    bool first = true;
-    for (const auto& [key, value] : func->attrs->dict) {
-      os_ << (first ? "\"" : ", \"") << key << "\": ";
-      PrintAny(value);
-      first = false;
-    }
-    os_ << "})";
-  }
-  NewLine();
-  VisitStmt(func->body);
-  indent_ -= 4;
 }
 
 // ---- registration ---------------------------------------------------------------------------

@@ -5,13 +5,17 @@
 #ifndef TVM_SRC_TIR_IR_PRINTER_H_
 #define TVM_SRC_TIR_IR_PRINTER_H_
 
+#include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <memory>
 #include <ostream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "script_names.h"
 
 namespace tvm {
 namespace tir {
@@ -20,7 +24,9 @@ namespace tir {
  * \brief Prints one expression, statement or function.
  *
  * Different variables of one name get distinct names within one printer. Parentheses are written
- * only where the text would otherwise read as another tree.
+ * only where the text would otherwise read as another tree. The text of a function is complete: it
+ * declares every variable and buffer, so that tvm.script reads the same function from it. The text
+ * of an expression or statement by itself names what it uses and leaves the declarations out.
  */
 class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
                          private StmtFunctor<void(const Stmt&)> {
@@ -47,9 +53,31 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void PrintCallLike(const char* name, std::initializer_list<PrimExpr> args);
   void PrintIndices(const Array<PrimExpr>& indices);
   void PrintBounds(const Array<Range>& bounds);
-  void PrintAny(const Any& value);
+  void PrintValue(const Any& value, bool objects);
   void PrintShape(const Array<PrimExpr>& shape);
-  void PrintBufferType(const BufferNode* buffer);
+  /*! \brief What stands in the parentheses of T.Buffer. */
+  void PrintBufferArguments(const BufferNode* buffer, bool always_dtype);
+  void PrintType(const Type& type);
+  /*! \brief Type of a variable as an annotation, or the call that makes such a variable. */
+  void PrintVarType(const VarNode* var, bool call);
+  /*! \brief `min, end` or `min:end`, from which the extent can be read back as it is. */
+  void PrintInterval(const PrimExpr& min, const PrimExpr& extent, const char* separator);
+  void PrintThread(const IterVarNode* iv);
+  /*! \brief Whether the attribute is the extent of a thread, as T.launch_thread gives it. */
+  bool IsLaunch(const AttrStmtNode* op) const;
+  void PrintLaunch(const AttrStmtNode* op);
+  /*! \brief End of T.allocate: the view that goes by the name of the memory. */
+  void ShowAllocation(const AllocateNode* op);
+  void PrintAttrNode(const ObjectRef& node);
+  void PrintSignature(const PrimFuncNode* func, const std::string& name);
+  /*! \brief Decide whether the root block of a function goes without saying. */
+  void FindRoot(const PrimFuncNode* func);
+  /*! \brief The block around the whole function; undefined if it has none. */
+  static Block RootOf(const PrimFuncNode* func);
+  bool HasSugar(const PrimFuncNode* func, const Var& param, const Buffer& buffer) const;
+  /*! \brief Lines that declare what only the text of a function needs to say. */
+  void PrintFreeVariables();
+  void PrintReadyBuffers();
   void PrintBody(const Stmt& body);
   void PrintAnnotations(const Map<String, ObjectRef>& annotations);
   void PrintForHeader(const ForNode* op);
@@ -62,6 +90,9 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   template <typename FLine, typename FWith>
   void PrintScope(FLine line, FWith with, const Stmt& body);
   void NewLine();
+  /*! \brief The variable can be named from here on. */
+  void Show(const VarNode* var);
+  void ShowBuffer(const BufferNode* buffer);
   std::string NameOf(const VarNode* var);
   std::string NameOf(const BufferNode* buffer);
   std::string Fresh(const Object* key, const std::string& hint);
@@ -82,6 +113,12 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   std::unordered_set<std::string> taken_;
   /*! \brief Loops around the present statement. */
   std::unordered_map<const VarNode*, const ForNode*> loops_;
+  /*! \brief Of the function being printed; null while something smaller is. */
+  std::unique_ptr<ScriptNames> script_;
+  /*! \brief The root block of the function if a comment stands for it. */
+  const BlockNode* root_ = nullptr;
+  /*! \brief The function has blocks but none around all of them. */
+  bool lacks_root_ = false;
 };
 
 }  // namespace tir

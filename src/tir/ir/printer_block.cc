@@ -2,6 +2,7 @@
  * \file src/tir/ir/printer_block.cc
  * \brief Text of blocks and regions.
  */
+#include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/tir/op.h>
@@ -41,6 +42,11 @@ bool IsRoot(const BlockRealizeNode* op) {
 
 }  // namespace
 
+Block TIRPrinter::RootOf(const PrimFuncNode* func) {
+  const auto* realize = func->body.as<BlockRealizeNode>();
+  return realize != nullptr && IsRoot(realize) ? realize->block : Block();
+}
+
 std::vector<const ForNode*> TIRPrinter::LoopsOfBlock(const ForNode* op) const {
   std::vector<const ForNode*> nest;
   auto uses_nest = [&](const PrimExpr& extent) {
@@ -60,7 +66,8 @@ std::vector<const ForNode*> TIRPrinter::LoopsOfBlock(const ForNode* op) const {
 }
 
 void TIRPrinter::PrintRegions(const char* name, const Array<BufferRegion>& regions) {
-  if (regions.empty()) return;
+  // Regions that are not written are worked out by the reader, so none is written as none.
+  if (regions.empty() && script_ == nullptr) return;
   os_ << name << '(';
   for (size_t i = 0; i < regions.size(); ++i) {
     os_ << (i != 0 ? ", " : "");
@@ -75,10 +82,11 @@ void TIRPrinter::Print(const BufferRegionNode* region) {
   for (size_t i = 0; i < region->region.size(); ++i) {
     const Range& range = region->region[i];
     os_ << (i != 0 ? ", " : "");
-    PrintAt(range->min, 0);
-    if (is_one(range->extent)) continue;
-    os_ << ':';
-    PrintAt(range->min + range->extent, 0);
+    if (is_one(range->extent)) {
+      PrintAt(range->min, 0);
+    } else {
+      PrintInterval(range->min, range->extent, ":");
+    }
   }
   os_ << (region->region.empty() ? "()]" : "]");
 }
@@ -87,13 +95,9 @@ void TIRPrinter::Print(const MatchBufferRegionNode* match) {
   os_ << NameOf(match->buffer.get()) << " = T.match_buffer(";
   Print(match->source.get());
   os_ << ", ";
-  PrintShape(match->buffer->shape);
-  os_ << ", \"" << match->buffer->dtype << '"';
-  if (!match->buffer->strides.empty()) {
-    os_ << ", strides=";
-    PrintShape(match->buffer->strides);
-  }
+  PrintBufferArguments(match->buffer.get(), true);
   os_ << ')';
+  ShowBuffer(match->buffer.get());
 }
 
 void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
@@ -129,9 +133,7 @@ void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
         << (name != nullptr ? name : IterVarTypeToString(iv->iter_type)) << '(';
     if (!is_zero(iv->dom->min)) {
       os_ << '(';
-      PrintAt(iv->dom->min, 0);
-      os_ << ", ";
-      PrintAt(iv->dom->min + iv->dom->extent, 0);
+      PrintInterval(iv->dom->min, iv->dom->extent, ", ");
       os_ << ')';
     } else {
       PrintAt(iv->dom->extent, 0);
@@ -146,14 +148,17 @@ void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
 void TIRPrinter::PrintBlockContents(const BlockRealizeNode* op) {
   const Block& block = op->block;
   PrintBlockAxes(op);
+  for (const IterVar& iv : block->iter_vars) Show(iv->var.get());
   if (!is_one(op->predicate)) {
     os_ << "T.where(";
     PrintAt(op->predicate, 0);
     os_ << ')';
     NewLine();
   }
-  PrintRegions("T.reads", block->reads);
-  PrintRegions("T.writes", block->writes);
+  if (op->block.get() != root_) {
+    PrintRegions("T.reads", block->reads);
+    PrintRegions("T.writes", block->writes);
+  }
   if (!block->annotations.empty()) {
     os_ << "T.block_attr(";
     PrintAnnotations(block->annotations);
@@ -162,16 +167,16 @@ void TIRPrinter::PrintBlockContents(const BlockRealizeNode* op) {
   }
   for (const Buffer& buffer : block->alloc_buffers) {
     os_ << NameOf(buffer.get()) << " = T.alloc_buffer(";
-    PrintShape(buffer->shape);
-    if (buffer->dtype != DataType::Float(32)) os_ << ", \"" << buffer->dtype << '"';
-    if (buffer.scope() != "global") os_ << ", scope=\"" << buffer.scope() << '"';
+    PrintBufferArguments(buffer.get(), false);
     os_ << ')';
+    ShowBuffer(buffer.get());
     NewLine();
   }
   for (const MatchBufferRegion& match : block->match_buffers) {
     Print(match.get());
     NewLine();
   }
+  PrintReadyBuffers();
   if (block->init.defined()) {
     os_ << "with T.init():";
     PrintBody(block->init);
@@ -181,13 +186,15 @@ void TIRPrinter::PrintBlockContents(const BlockRealizeNode* op) {
 }
 
 void TIRPrinter::VisitStmt_(const BlockRealizeNode* op) {
-  if (IsRoot(op)) {
+  if (script_ == nullptr ? IsRoot(op) : op->block.get() == root_) {
     os_ << "# with T.block(\"root\"):";
     NewLine();
     PrintBlockContents(op);
     return;
   }
-  os_ << "with T.block(\"" << op->block->name_hint << "\"):";
+  os_ << "with T.block(";
+  PrintScriptText(os_, op->block->name_hint);
+  os_ << "):";
   bool outer = tail_;
   tail_ = true;
   indent_ += 4;

@@ -297,7 +297,8 @@ class AccumulatorPromoter final : public StmtExprMutator {
       String name = use.buffer->name + "_acc";
       Var data(name, PointerType(PrimType(dtype), "local"));
       PrimExpr size = make_const(origin.dtype(), count[lanes]);
-      reg.storage = Buffer(data, dtype, {size}, {}, PrimExpr(), name);
+      // Aligned as all allocations are, so that it reads like one of them.
+      reg.storage = Buffer(data, dtype, {size}, {}, PrimExpr(), name, kAllocationAlignment);
       tile.storages.push_back(reg.storage);
     }
     return tile;

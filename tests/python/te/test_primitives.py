@@ -72,8 +72,8 @@ def test_group_moves_its_members_together():
     outer, _ = s[D].split(D.op.axis[0], 4)
     group.compute_at(s[D], outer)
     body = text(s, [A, D])
-    assert body.index("for i.outer") < body.index("B[") < body.index("C[")
-    assert "T.realize(B[i.outer*4:i.outer*4 + 4, 0:16]" in body
+    assert body.index("for i_outer") < body.index("B[") < body.index("C[")
+    assert "T.realize(B[i_outer*4:i_outer*4 + 4, 0:16]" in body
     check(s, [A], D, chain_reference)
 
 

@@ -38,9 +38,9 @@ def test_lowered_scan_has_its_start_before_the_loop_of_its_steps():
     body = [line.strip() for line in text.splitlines() if "for " in line or " = " in line]
     assert body[-4:] == [
         "sums[0, i] = X[0, i]",
-        "for sums.idx in range(3):",
+        "for sums_idx in range(3):",
         "for i_1 in range(3):",
-        "sums[sums.idx + 1, i_1] = sums[sums.idx, i_1] + X[sums.idx + 1, i_1]",
+        "sums[sums_idx + 1, i_1] = sums[sums_idx, i_1] + X[sums_idx + 1, i_1]",
     ]
 
 
@@ -168,7 +168,7 @@ def test_env_threads_need_a_scan_and_extents():
     s[start].bind(start.op.axis[1], thread)
     text = str(tvm.lower(s, [X, out], simple_mode=True))
     assert text.count('"thread_extent"') == 1
-    assert text.index("thread_extent") < text.index("for sums.idx")
+    assert text.index("thread_extent") < text.index("for sums_idx")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_buffer_moves_to_the_loop_that_needs_it_and_shrinks():
         tir.transform.CompactBufferAllocation(),
         tir.transform.LowerOpaqueBlock(),
     ]
-    text = str(tvm.transform.Sequential(passes)(mod)["main"])
+    text = str(tvm.transform.Sequential(passes)(mod)["main"].body)
     assert text.index("for i in range(6)") < text.index("T.realize(T[i:i + 1, 0:8]")
     values = floats(6, 8)
     np.testing.assert_array_equal(
@@ -150,7 +150,7 @@ def test_a_buffer_moves_to_the_loop_that_needs_it_and_shrinks():
 
 def after(pass_, func):
     func = func.with_attr("global_symbol", "main")
-    return str(pass_(tvm.IRModule({"main": func}))["main"])
+    return str(pass_(tvm.IRModule({"main": func}))["main"].body)
 
 
 def test_an_init_becomes_a_test_for_the_first_trip_of_the_reduction():

@@ -15,11 +15,14 @@ def test_function_reads_as_script():
     func = tir.PrimFunc([a, b], body).with_attr("global_symbol", "scale")
     assert str(func) == (
         "@T.prim_func\n"
-        'def scale(A: T.Buffer((n, 8), "float32"), B: T.Buffer((n, 8), "float32")):\n'
+        "def scale(var_A: T.handle, var_B: T.handle):\n"
         '    T.func_attr({"global_symbol": "scale"})\n'
+        "    n = T.int32(is_size_var=True)\n"
+        "    A = T.match_buffer(var_A, (n, 8))\n"
+        "    B = T.match_buffer(var_B, (n, 8))\n"
         '    for i in T.parallel(1, 1 + (n - 1), annotations={"note": 3}):\n'
         "        for j in T.vectorized(8):\n"
-        "            B[i, j] = T.if_then_else(i < 2, A[i, j], 0.5)"
+        "            B[i, j] = T.if_then_else(i < 2, A[i, j], T.float32(0.5))"
     )
 
 

@@ -39,7 +39,7 @@ def injected(s, args, **options):
 def test_the_next_row_is_filled_before_this_one_is_read():
     text = str(injected(*staged_sums()))
     assert "T.allocate([16]" in text
-    assert text.count("A.global[") == 3
+    assert text.count("A_global[") == 3
     assert "if i < 5:" in text
     assert "double_buffer_scope" not in text
 

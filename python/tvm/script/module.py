@@ -1,0 +1,162 @@
+"""Modules, and what stands at the top of a text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm import ir
+
+from .reader import DIALECTS, Reader, Surroundings
+from .source import Source
+from .tir_function import read_prim_func
+
+__all__ = ["read_definition", "read_module", "read_text"]
+
+# Reads a function by the construct it is decorated with.
+_FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.BaseFunc]] = {
+    "T.prim_func": read_prim_func,
+}
+
+
+def read_text(source: Source, constants: Mapping[str, Any] | None = None) -> Any:
+    """The function or module of a text.
+
+    Parameters
+    ----------
+    constants : values by name that the text may use besides its own.
+    """
+    reader = _TopReader(source, Surroundings(constants))
+    return reader.text_of(source.tree())
+
+
+def read_definition(source: Source, around: Surroundings) -> Any:
+    """The function or module of the only definition in a text."""
+    return _TopReader(source, around).definition(source.tree().body[0])
+
+
+class _TopReader(Reader):
+    """Reads the lines outside of functions."""
+
+    def text_of(self, tree: ast.Module) -> Any:
+        found: list[ast.stmt] = []
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                self._import(node)
+            elif isinstance(node, ast.Assign):
+                self._metadata(node)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.append(node)
+            elif not _is_text(node):
+                raise self.error(
+                    node, "outside of functions there are only imports, metadata and definitions"
+                )
+        if len(found) != 1:
+            raise self.error(
+                found[1] if found else tree,
+                f"a text has one function or one module, this one has {len(found)}",
+                "put several functions into a class under @I.ir_module",
+            )
+        return self.definition(found[0])
+
+    def _import(self, node: ast.ImportFrom | ast.Import) -> None:
+        # Only which name stands for which dialect is of interest; nothing is imported.
+        if isinstance(node, ast.ImportFrom) and node.module == "tvm.script":
+            by_module = {path.rsplit(".", 1)[1]: name for name, path in DIALECTS.items()}
+            for alias in node.names:
+                if alias.name not in by_module:
+                    raise self.error(node, f"tvm.script has no dialect `{alias.name}`")
+                self.around.dialects[alias.asname or alias.name] = by_module[alias.name]
+
+    def _metadata(self, node: ast.Assign) -> None:
+        target, value = node.targets[0], node.value
+        is_metadata = isinstance(target, ast.Name) and target.id == "metadata"
+        loads = isinstance(value, ast.Call) and ast.unparse(value.func) == "tvm.ir.load_json"
+        if not is_metadata or not loads or not isinstance(value, ast.Call) or len(value.args) != 1:
+            raise self.error(
+                node, 'the only name a text defines is metadata = tvm.ir.load_json("...")'
+            )
+        with self.blaming(node):
+            kept = ir.load_json(self.text(value.args[0]))
+        try:
+            self.around.metadata = {str(key): list(items) for key, items in kept.items()}
+        except (AttributeError, TypeError):
+            raise self.error(node, "the metadata is not a table of lists of objects") from None
+
+    def definition(self, node: ast.stmt) -> Any:
+        """The function or module of a definition."""
+        if isinstance(node, ast.ClassDef):
+            return read_module(self.source, node, self.around)
+        if not isinstance(node, ast.FunctionDef):
+            raise self.error(node, "a function or a class is needed here")
+        return self.function(node)
+
+    def kind_of(self, node: ast.FunctionDef) -> str:
+        """The construct that a function is decorated with."""
+        for decorator in node.decorator_list:
+            call = decorator.func if isinstance(decorator, ast.Call) else decorator
+            what = self.construct(call)
+            if what is not None and what in _FUNCTIONS:
+                return what
+        raise self.error(
+            node,
+            f"nothing says what kind of function `{node.name}` is",
+            f"put @{' or @'.join(_FUNCTIONS)} before it",
+        )
+
+    def function(self, node: ast.FunctionDef) -> ir.BaseFunc:
+        """The function of a definition."""
+        read = _FUNCTIONS[self.kind_of(node)]
+        try:
+            return read(self.source, node, self.around)
+        except RecursionError:
+            raise self.error(node, f"`{node.name}` is nested too deeply") from None
+
+
+def read_module(source: Source, node: ast.ClassDef, around: Surroundings) -> ir.IRModule:
+    """The module that a class under ``@I.ir_module`` describes.
+
+    Raises
+    ------
+    DiagnosticError : the text is not a module; the message has its place.
+    """
+    reader = _TopReader(source, around)
+    definitions: list[ast.FunctionDef] = []
+    attrs: dict[str, Any] = {}
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef):
+            definitions.append(part)
+        elif isinstance(part, ast.Expr) and reader.called(part.value) == "I.module_attrs":
+            assert isinstance(part.value, ast.Call)
+            attrs |= reader.attributes(reader.arguments(part.value, ("attrs",), 1)["attrs"])
+        elif not isinstance(part, ast.Pass) and not _is_text(part):
+            raise reader.error(
+                part,
+                "a module has functions and I.module_attrs({...}), and nothing else",
+            )
+    names = [_name_of(reader, definition) for definition in definitions]
+    for definition, name in zip(definitions, names):
+        variable = ir.GlobalVar(name)
+        if definition.name in around.functions:
+            raise reader.error(definition, f"there are two functions `{definition.name}`")
+        around.functions[definition.name] = around.functions[name] = variable
+    functions = {
+        around.functions[name]: reader.function(definition)
+        for definition, name in zip(definitions, names)
+    }
+    with reader.blaming(node):
+        return ir.IRModule(functions, attrs)
+
+
+def _name_of(reader: Reader, node: ast.FunctionDef) -> str:
+    """The name of a function in its module, which need not be one of Python."""
+    for decorator in node.decorator_list:
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            if keyword.arg == "name":
+                return reader.text(keyword.value)
+    return node.name
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

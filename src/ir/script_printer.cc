@@ -1,0 +1,219 @@
+/*!
+ * \file src/ir/script_printer.cc
+ * \brief Attribute values, metadata and prelude of scripts.
+ */
+#include <tvm/ir/expr.h>
+#include <tvm/ir/script_printer.h>
+#include <tvm/node/serialization.h>
+#include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/registry.h>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace tvm {
+
+namespace {
+
+thread_local ScriptScope* current_scope = nullptr;
+
+void PrintReal(std::ostream& os, double value) {
+  if (!std::isfinite(value)) {
+    os << "float(\"" << (std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf") << "\")";
+    return;
+  }
+  char buffer[40];
+  auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  std::string text(buffer, end);
+  os << text << (text.find_first_of(".e") == std::string::npos ? ".0" : "");
+}
+
+/*! \brief Any node as its type and fields. */
+void PrintNode(std::ostream& os, const Object* node) {
+  const NodeReflection* reflection = node->type_info()->reflection;
+  if (reflection == nullptr || reflection->collect_fields == nullptr) {
+    // Functions, modules and the like have no text; reading this back says so.
+    os << AsRepr(Any(GetRef<ObjectRef>(node)));
+    return;
+  }
+  os << "I.node(\"" << node->GetTypeKey() << '"';
+  for (const FieldInfo& field : reflection->fields()) {
+    if (std::string(field.name) == "span") continue;
+    os << ", " << field.name << '=';
+    PrintScriptValue(os, field.Get(node), false);
+  }
+  os << ')';
+}
+
+void PrintObject(std::ostream& os, const Object* node, bool objects) {
+  if (const auto* text = node->IsInstance<runtime::StringObj>()
+                             ? static_cast<const runtime::StringObj*>(node)
+                             : nullptr) {
+    PrintScriptText(os, text->data);
+  } else if (node->IsInstance<ArrayNode>()) {
+    const auto* items = static_cast<const ArrayNode*>(node);
+    os << '[';
+    for (size_t i = 0; i < items->size(); ++i) {
+      os << (i == 0 ? "" : ", ");
+      PrintScriptValue(os, items->at(i), false);
+    }
+    os << ']';
+  } else if (node->IsInstance<MapNode>()) {
+    os << '{';
+    bool first = true;
+    for (const auto& [key, value] : static_cast<const MapNode*>(node)->entries()) {
+      os << (first ? "" : ", ");
+      first = false;
+      PrintScriptValue(os, key, false);
+      os << ": ";
+      PrintScriptValue(os, value, false);
+    }
+    os << '}';
+  } else if (node->IsInstance<IntImmNode>()) {
+    const auto* literal = static_cast<const IntImmNode*>(node);
+    bool plain = objects && (literal->dtype.is_bool() || literal->dtype == DataType::Int(32));
+    if (!plain) os << "T." << literal->dtype << '(';
+    if (literal->dtype.is_bool()) {
+      os << (literal->value != 0 ? "True" : "False");
+    } else {
+      os << literal->value;
+    }
+    if (!plain) os << ')';
+  } else if (node->IsInstance<FloatImmNode>()) {
+    const auto* literal = static_cast<const FloatImmNode*>(node);
+    if (objects && literal->dtype == DataType::Float(32)) {
+      PrintReal(os, literal->value);
+      return;
+    }
+    os << "T." << literal->dtype << '(';
+    PrintReal(os, literal->value);
+    os << ')';
+  } else if (node->GetTypeKey() == "tir.StringImm") {
+    os << "T.StringImm(" << AsRepr(Any(GetRef<ObjectRef>(node))) << ')';
+  } else if (node->IsInstance<PrimExprNode>() || node->IsInstance<GlobalVarNode>()) {
+    os << AsRepr(Any(GetRef<ObjectRef>(node)));
+  } else if (node->IsInstance<runtime::NDArrayObj>()) {
+    os << ScriptScope().Refer(GetRef<ObjectRef>(node));
+  } else if (node->GetTypeKey() == "Target") {
+    // The kinds of targets are registered above this layer, which only knows their text.
+    ObjectRef target = GetRef<ObjectRef>(node);
+    const runtime::PackedFunc* host_of = runtime::Registry::Get("target.TargetGetHost");
+    os << "T.target(";
+    PrintScriptText(os, AsRepr(Any(target)));
+    if (host_of != nullptr) {
+      Any host = (*host_of)(target);
+      if (!host.is_null()) {
+        os << ", host=";
+        PrintScriptText(os, AsRepr(host));
+      }
+    }
+    os << ')';
+  } else {
+    PrintNode(os, node);
+  }
+}
+
+}  // namespace
+
+ScriptScope::ScriptScope() : root_(current_scope == nullptr ? this : current_scope) {
+  current_scope = root_;
+}
+
+ScriptScope::~ScriptScope() {
+  if (root_ == this) current_scope = nullptr;
+}
+
+std::string ScriptScope::Refer(const ObjectRef& object) {
+  std::string key = object->GetTypeKey();
+  std::vector<ObjectRef>& kept = root_->metadata_[key];
+  size_t index = 0;
+  while (index < kept.size() && !kept[index].same_as(object)) ++index;
+  if (index == kept.size()) kept.push_back(object);
+  return "metadata[\"" + key + "\"][" + std::to_string(index) + "]";
+}
+
+void ScriptScope::PrintFooter(std::ostream& os) const {
+  if (root_ != this || show_metadata_ || metadata_.empty()) return;
+  os << "\n# Metadata omitted. Use show_meta=True in script() method to show it.";
+}
+
+void PrintScriptText(std::ostream& os, const std::string& text) {
+  static const char* digits = "0123456789abcdef";
+  os << '"';
+  for (unsigned char c : text) {
+    switch (c) {
+      case '"':
+      case '\\':
+        os << '\\' << c;
+        break;
+      case '\n':
+        os << "\\n";
+        break;
+      case '\t':
+        os << "\\t";
+        break;
+      case '\r':
+        os << "\\r";
+        break;
+      default:
+        if (c < 0x20 || c == 0x7f) {
+          os << "\\x" << digits[c >> 4] << digits[c & 15];
+        } else {
+          os << c;
+        }
+    }
+  }
+  os << '"';
+}
+
+void PrintScriptValue(std::ostream& os, const Any& value, bool objects) {
+  switch (value.type_code()) {
+    case kTVMNull:
+      os << "None";
+      return;
+    case kTVMBool:
+      os << (value.raw().v_int64 != 0 ? "True" : "False");
+      return;
+    case kTVMInt:
+      os << value.raw().v_int64;
+      return;
+    case kTVMFloat:
+      PrintReal(os, value.raw().v_float64);
+      return;
+    case kTVMDataType:
+      os << "T.dtype(\"" << DataType(value.raw().v_dtype) << "\")";
+      return;
+    case kTVMStr:
+      PrintScriptText(os, value.raw().v_str);
+      return;
+    case kTVMObject:
+      PrintObject(os, value.object(), objects);
+      return;
+    default:
+      os << AsRepr(value);
+  }
+}
+
+TVM_REGISTER_GLOBAL("ir.Script").set_body_typed([](ObjectRef program, bool show_meta) {
+  ScriptScope scope;
+  if (show_meta) scope.ShowMetadata();
+  std::string text = AsRepr(Any(program));
+  std::ostringstream os;
+  os << "# from tvm.script import ir as I\n"
+        "# from tvm.script import tir as T\n"
+        "# from tvm.script import relax as R\n\n";
+  if (show_meta && !scope.metadata().empty()) {
+    Map<String, Any> metadata;
+    for (const auto& [key, objects] : scope.metadata()) {
+      metadata.Set(key, Array<ObjectRef>(objects));
+    }
+    // Raw, so that the backslashes of JSON stay what they are.
+    os << "metadata = tvm.ir.load_json(r\"\"\"" << SaveJSON(Any(metadata)) << "\"\"\")\n\n";
+  }
+  os << text;
+  if (!show_meta) scope.PrintFooter(os);
+  return String(os.str());
+});
+
+}  // namespace tvm
