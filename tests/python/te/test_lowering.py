@@ -372,7 +372,7 @@ def test_a_constant_factor_of_an_unknown_extent_stays_constant():
     outer, inner = s[B].split(B.op.axis[0], factor=4)
     s[B].parallel(outer)
     s[B].vectorize(inner)
-    assert "A_1[T.Ramp(i_outer*4, 1, 4)]" in str(tvm.lower(s, [A, B]))
+    assert "A[T.Ramp(i_outer*4, 1, 4)]" in str(tvm.lower(s, [A, B]))
     function = tvm.build(s, [A, B], "llvm")
     # Shorter than the factor, a multiple of it, and neither.
     for size in (1, 3, 8, 13):
