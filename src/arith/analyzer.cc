@@ -73,8 +73,13 @@ IntSet IntSetAnalyzer::operator()(const PrimExpr& expr) const {
   for (AtomId id : core->ranged_atoms()) {
     Atom atom = core->atom(id);
     DataType dtype = atom.expr.dtype();
-    domains.Set(Downcast<Var>(atom.expr), IntSet::Interval(core->Emit(atom.range_lo, dtype),
-                                                           core->Emit(atom.range_hi, dtype)));
+    IntSet domain = IntSet::Everything();
+    try {
+      domain = IntSet::Interval(core->Emit(atom.range_lo, dtype), core->Emit(atom.range_hi, dtype));
+    } catch (const PolyOverflow&) {
+      // An end that its type does not hold.
+    }
+    domains.Set(Downcast<Var>(atom.expr), domain);
   }
   return EvalSet(expr, domains, parent_);
 }

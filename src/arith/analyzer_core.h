@@ -76,6 +76,8 @@ class AnalyzerCore {
 
   // ---- the normal form
   PrimExpr Simplify(const PrimExpr& e);
+  /*! \brief Simplify where `cond` holds. */
+  PrimExpr SimplifyUnder(const PrimExpr& cond, const PrimExpr& e);
   /*! \brief Polynomial of a scalar signed integer expression. */
   Poly Normalize(const PrimExpr& e);
   PrimExpr Emit(const Poly& p, DataType dtype);
@@ -109,6 +111,10 @@ class AnalyzerCore {
   PrimExpr SimplifyInt(const PrimExpr& e);
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
+  /*! \brief Whether an atom is read from memory. */
+  bool HoldsData(const Poly& p);
+  /*! \brief Whether no value of `sum` leaves the type. */
+  bool Fits(const Poly& sum, DataType dtype);
   PrimExpr SimplifyOther(const PrimExpr& e);
   PrimExpr SimplifyVector(const PrimExpr& e);
   /*! \brief The same operator on simplified operands. */

@@ -110,9 +110,11 @@ class SetEvaluator {
 
   Poly Normalize(const PrimExpr& e) { return core_->Reduce(core_->Normalize(e)); }
 
+  // What another tensor holds is not known where a region is: it may not even be computed by then.
   bool DependsOnDomains(const PrimExpr& e) {
     bool found = false;
     PostOrderVisit(e, [&](const ObjectRef& node) {
+      found = found || node->IsInstance<ProducerLoadNode>();
       if (const auto* var = node.as<VarNode>()) found = found || vars_.count(var);
     });
     return found;
@@ -203,21 +205,26 @@ class SetEvaluator {
       Poly low = core_->MinZero(PolyRing::Sub(*t, *f));
       return upper ? PolyRing::Sub(*t, low) : PolyRing::Add(*f, low);
     }
+    if (const auto* op = atom.expr.as<DivNode>()) {
+      const int64_t* divisor = as_const_int(op->b);
+      if (divisor != nullptr && *divisor > 0) {
+        std::optional<Poly> end = End(Normalize(op->a), upper, depth + 1);
+        if (!end) return std::nullopt;
+        // Rounding towards zero gives the floor, or one more for negative numbers.
+        int64_t more = upper && !core_->ProveNonNeg(*end) ? 1 : 0;
+        return PolyRing::AddConst(core_->FloorDiv(*end, PolyRing::Const(*divisor)), more);
+      }
+    }
     return NumberEnd(id, upper);
   }
 
-  // Only what holds whatever the variables are; a bound that is just the type's is no bound.
+  // Only what holds whatever the variables are. A bound this far out comes from the type of some
+  // operand, as in (n << 1) / 8: no bound of anything that is stored.
   std::optional<Poly> NumberEnd(AtomId id, bool upper) {
-    Atom atom = core_->atom(id);
+    constexpr int64_t kFar = int64_t{1} << 26;
     Interval bound = core_->BoundOfAtom(id);
-    Interval type;
-    if (atom.kind == Atom::kOpaque) type = IntervalOfType(atom.expr.dtype());
-    if (upper) {
-      if (!bound.HasUpper() || bound.hi >= type.hi) return std::nullopt;
-      return PolyRing::Const(bound.hi);
-    }
-    if (!bound.HasLower() || bound.lo <= type.lo) return std::nullopt;
-    return PolyRing::Const(bound.lo);
+    if (upper ? bound.hi >= kFar : bound.lo <= -kFar) return std::nullopt;
+    return PolyRing::Const(upper ? bound.hi : bound.lo);
   }
 
   std::optional<Poly> End(Poly p, bool upper, int depth) {

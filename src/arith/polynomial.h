@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +24,11 @@ using MonoId = int32_t;
 inline constexpr MonoId kUnitMono = 0;
 
 /*! \brief Thrown where a coefficient leaves int64 or a product grows out of hand. */
-struct PolyOverflow {};
+struct PolyOverflow final : std::exception {
+  const char* what() const noexcept override {
+    return "arith: numbers of an index exceed its type";
+  }
+};
 
 int64_t CheckedAdd(int64_t a, int64_t b);
 int64_t CheckedMul(int64_t a, int64_t b);

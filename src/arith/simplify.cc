@@ -6,6 +6,7 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/expr_functor.h>
 #include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <limits>
@@ -91,13 +92,8 @@ class OperandSimplifier : public ExprMutator {
   std::pair<PrimExpr, PrimExpr> Branches(const PrimExpr& cond, const PrimExpr& t,
                                          const PrimExpr& f) {
     if (!cond.dtype().is_scalar()) return {core_->Simplify(t), core_->Simplify(f)};
-    auto leave = core_->EnterConstraint(cond);
-    PrimExpr true_value = core_->Simplify(t);
-    leave();
-    leave = core_->EnterConstraint(Not(cond));
-    PrimExpr false_value = core_->Simplify(f);
-    leave();
-    return {true_value, false_value};
+    PrimExpr true_value = core_->SimplifyUnder(cond, t);
+    return {true_value, core_->SimplifyUnder(Not(cond), f)};
   }
 
   static PrimExpr FoldShift(const PrimExpr& e) {
@@ -177,6 +173,14 @@ PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {
   return ExprSize(other, size) < size ? other : normal;
 }
 
+PrimExpr AnalyzerCore::SimplifyUnder(const PrimExpr& cond, const PrimExpr& e) {
+  struct Scope {
+    std::function<void()> leave;
+    ~Scope() { leave(); }
+  } scope{EnterConstraint(cond)};
+  return Simplify(e);
+}
+
 PrimExpr AnalyzerCore::SimplifyOperands(const PrimExpr& e) {
   return OperandSimplifier(this, e.get())(e);
 }
@@ -190,9 +194,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (const auto* op = e.as<AndNode>()) {
     PrimExpr a = Simplify(op->a);
     if (is_zero(a)) return a;
-    auto leave = EnterConstraint(a);
-    PrimExpr b = Simplify(op->b);
-    leave();
+    PrimExpr b = SimplifyUnder(a, op->b);
     if (is_zero(b) || is_one(a)) return b;
     if (is_one(b) || SameExpr(a, b)) return a;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(And(a, b));
@@ -200,9 +202,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (const auto* op = e.as<OrNode>()) {
     PrimExpr a = Simplify(op->a);
     if (is_one(a)) return a;
-    auto leave = EnterConstraint(Not(a));
-    PrimExpr b = Simplify(op->b);
-    leave();
+    PrimExpr b = SimplifyUnder(Not(a), op->b);
     if (is_one(b) || is_zero(a)) return b;
     if (is_zero(b) || SameExpr(a, b)) return a;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(Or(a, b));
@@ -222,6 +222,33 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (!out.defined()) out = SimplifyOther(e);
   if (!true_conds_.empty() && KnownTrue(out)) return const_true();
   return out;
+}
+
+bool AnalyzerCore::HoldsData(const Poly& p) {
+  for (const Term& t : p.terms) {
+    for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+      const Atom& atom = atoms_[id];
+      if (atom.kind == Atom::kVar) continue;
+      if (atom.kind != Atom::kOpaque) {
+        if (HoldsData(Poly(atom.a)) || HoldsData(Poly(atom.b))) return true;
+        continue;
+      }
+      bool loads = false;
+      PostOrderVisit(atom.expr, [&loads](const ObjectRef& node) {
+        loads = loads || node->IsInstance<BufferLoadNode>() || node->IsInstance<ProducerLoadNode>();
+      });
+      if (loads) return true;
+    }
+  }
+  return false;
+}
+
+bool AnalyzerCore::Fits(const Poly& sum, DataType dtype) {
+  bool single =
+      sum.terms.size() == 1 && sum.terms[0].coef == 1 && ring_.Atoms(sum.terms[0].mono).size() == 1;
+  if (single || sum.IsConst()) return true;
+  Interval values = Bound(sum), type = IntervalOfType(dtype);
+  return values.HasLower() && values.HasUpper() && values.lo >= type.lo && values.hi <= type.hi;
 }
 
 PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
@@ -270,7 +297,8 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
       p = PolyRing::AddConst(p, FloorDivInt(number, g));
     }
   }
-  // Terms go to the side where they are positive.
+  // Terms go to the side where they are positive. Indices leave room for that in their type, but
+  // what memory holds may be anything: the least number is where a maximum starts.
   Poly high, low;
   for (const Term& t : p.terms) {
     if (t.mono == kUnitMono) continue;
@@ -283,6 +311,15 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   int64_t number = p.ConstTerm();
   // Its neighbours and its negative are needed below.
   if (number <= -kLargestNumber || number >= kLargestNumber) throw PolyOverflow();
+  const bool data = HoldsData(p);
+  if (data) {
+    // low < high needs no number.
+    int64_t added = !equality && number == -1 ? 0 : number;
+    if (!Fits(PolyRing::AddConst(high, std::max<int64_t>(added, 0)), dtype) ||
+        !Fits(PolyRing::AddConst(low, std::max<int64_t>(-added, 0)), dtype)) {
+      return PrimExpr();
+    }
+  }
   PrimExpr out;
   if (equality) {
     // The term met first stays on the left; equality has no direction.
@@ -300,8 +337,10 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     out = negated ? PrimExpr(NE(a, b)) : PrimExpr(EQ(a, b));
   } else if (low.IsZero()) {
     out = LE(Emit(PolyRing::Const(-number), dtype), Emit(high, dtype));
-  } else if (number == 0 && !high.IsZero()) {
+  } else if ((number == 0 && !high.IsZero()) || (data && number != -1)) {
     // A one added to either side could overflow where both are data and not indices.
+    high = PolyRing::AddConst(high, std::max<int64_t>(number, 0));
+    low = PolyRing::AddConst(low, std::max<int64_t>(-number, 0));
     out = LE(Emit(low, dtype), Emit(high, dtype));
   } else {
     // low <= high + number, written with < so that `i < n` stays as it is.

@@ -103,6 +103,8 @@ void* TVMBackendAllocWorkspace(int32_t device_type, int32_t device_id, uint64_t 
   void* data = nullptr;
   tvm::runtime::GuardedCall([&] {
     DLDevice device{device_type, device_id};
+    // The region of reads that are never made may have an end before its start.
+    if (static_cast<int64_t>(num_bytes) < 0) num_bytes = 0;
     data = tvm::runtime::DeviceAPI::Get(device)->AllocWorkspace(device, num_bytes);
   });
   return data;

@@ -44,8 +44,8 @@ Pass InjectPrefetch();
  * has one index, in elements of the access's scalar type. Honours storage_alignment.
  *
  * \param cache_line_bytes Alignment claimed for allocations.
- * \param create_bound_attributes Say in `buffer_bound` attributes how many elements parameters and
- * allocations have, for InstrumentBoundCheckers.
+ * \param create_bound_attributes Say in `buffer_bound` attributes how many elements parameters
+ * have, for InstrumentBoundCheckers.
  */
 Pass StorageFlatten(int cache_line_bytes = 64, bool create_bound_attributes = false);
 
@@ -161,7 +161,7 @@ Pass RemoveNoOp();
 Pass RewriteUnsafeSelect();
 
 /*!
- * \brief Accesses of buffers that have a `buffer_bound` become assertions that name the buffer.
+ * \brief Accesses of allocations, and of buffers with a `buffer_bound`, become assertions.
  *
  * Needs: flat accesses and the attributes StorageFlatten makes when asked. Guarantees: no attribute
  * is left. Accesses that are provably inside cost nothing; kernels of a launch are not checked.

@@ -13,7 +13,7 @@ from tvm.tir import IterVar, PrimExpr, Var
 
 from . import _ffi_api
 from .tag import current_tag
-from .tensor import Tensor
+from .tensor import Operation, Tensor
 from .tensor_intrin import TensorIntrinCall
 
 __all__ = [
@@ -38,6 +38,12 @@ def _as_shape(shape: Any) -> list[PrimExpr]:
         if isinstance(extent, tir.IntImm) and extent.value < 0:
             raise ValueError(f"extents must not be negative, got {extent} in shape {extents}")
     return extents
+
+
+def _outputs_of(op: Operation) -> Any:
+    """The tensor of an operation; a tuple when it has several."""
+    outputs = tuple(op.output(i) for i in range(op.num_outputs))
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def _as_expr(value: Any, where: str) -> PrimExpr:
@@ -134,7 +140,7 @@ def compute(
 
     Returns
     -------
-    Tensor, or a tuple of tensors when ``fcompute`` returns a tuple or a list.
+    Tensor, or a tuple of tensors when ``fcompute`` returns several values.
 
     Raises
     ------
@@ -166,15 +172,12 @@ def compute(
             for i, extent in enumerate(extents[len(axes) :], len(axes))
         ]
         op = _ffi_api.TensorComputeOp(name, tag, _as_attrs(attrs), axes + inner, len(axes), result)
-        blocks = tuple(op.output(i) for i in range(op.num_outputs))
-        return blocks if len(blocks) > 1 else blocks[0]
+        return _outputs_of(op)
     if len(axes) != len(extents):
         raise _index_count_error(name, len(extents), len(axes))
-    is_joint = isinstance(result, (tuple, list))
-    body = [_as_expr(value, f"compute {name}") for value in (result if is_joint else [result])]
-    op = _ffi_api.ComputeOp(name, tag, _as_attrs(attrs), axes, body)
-    outputs = tuple(op.output(i) for i in range(op.num_outputs))
-    return outputs if is_joint else outputs[0]
+    values = result if isinstance(result, (tuple, list)) else [result]
+    body = [_as_expr(value, f"compute {name}") for value in values]
+    return _outputs_of(_ffi_api.ComputeOp(name, tag, _as_attrs(attrs), axes, body))
 
 
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
@@ -235,7 +238,7 @@ def extern(
 
     Returns
     -------
-    Tensor, or a tuple of tensors when several shapes are given.
+    Tensor, or a tuple of tensors when there are several shapes.
     """
     tag = current_tag(tag, f"extern {name}")
     is_joint = bool(shape) and isinstance(shape[0], (tuple, list, Array))
@@ -255,9 +258,9 @@ def extern(
         raise TypeError(
             f"extern {name}: fcompute must return a statement or a call, got {type(body).__name__}"
         )
-    op = _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
-    outputs = tuple(op.output(i) for i in range(op.num_outputs))
-    return outputs if is_joint else outputs[0]
+    return _outputs_of(
+        _ffi_api.ExternOp(name, tag, _as_attrs(attrs), list(inputs), ins, outs, body)
+    )
 
 
 def extern_primfunc(
@@ -313,7 +316,7 @@ def extern_primfunc(
         out_buffers=outputs,
         tag=tag,
         attrs=attrs,
-    )[slice(None) if len(outputs) > 1 else 0]
+    )
 
 
 def scan(
@@ -368,4 +371,4 @@ def scan(
         as_list(state_placeholder),
         list(inputs or []),
     )
-    return outputs[0] if isinstance(init, Tensor) else tuple(outputs)
+    return tuple(outputs) if len(outputs) > 1 else outputs[0]

@@ -54,7 +54,7 @@ def scanop(
 
         return loop_nest(shape, step, serial=[at])
 
-    return te.extern([shape], [data], body, name=op_name, dtype=[out_dtype], tag="scan")[0]
+    return te.extern([shape], [data], body, name=op_name, dtype=[out_dtype], tag="scan")
 
 
 def cumsum(

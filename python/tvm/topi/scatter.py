@@ -64,7 +64,7 @@ def _scatter(
         fill = loop_nest(shape, lambda *i: tir.BufferStore(result, start(ins, *i), i), name="j")
         return tir.stmt_seq(fill, loop_nest(updates, update, serial=serial))
 
-    return te.extern([tuple(shape)], list(inputs), body, name=name, dtype=[dtype], tag=name)[0]
+    return te.extern([tuple(shape)], list(inputs), body, name=name, dtype=[dtype], tag=name)
 
 
 def _count_from_front(index: Any, extent: Extent) -> Any:

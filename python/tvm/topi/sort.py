@@ -49,7 +49,7 @@ def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
         name="T_sort",
         dtype=[data.dtype],
         tag="sort",
-    )[0]
+    )
 
 
 def argsort(
@@ -77,7 +77,7 @@ def argsort(
         name="T_argsort",
         dtype=[dtype],
         tag="argsort",
-    )[0]
+    )
 
 
 def topk(
@@ -132,7 +132,7 @@ def topk(
     outputs = te.extern(
         [out_shape] * len(dtypes), [data], body, name="T_topk", dtype=dtypes, tag="topk"
     )
-    return list(outputs) if ret_type == "both" else outputs[0]
+    return list(outputs) if ret_type == "both" else outputs
 
 
 def searchsorted(

@@ -2,6 +2,7 @@
  * \file handlers_memory.cc
  * \brief Memory of the stackvm: every access is checked against the size of its buffer.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/stackvm/machine.h"
@@ -192,13 +193,13 @@ const Instr* AtomicAdd(Machine& m, const Instr* i) {
 }
 
 const Instr* Allocate(Machine& m, const Instr* i) {
-  const int64_t size = m.At<int64_t>(i->b, m.mask.begin);
+  // The region of reads that are never made may have an end before its start.
+  const int64_t size = std::max<int64_t>(m.At<int64_t>(i->b, m.mask.begin), 0);
   const Scope scope = static_cast<Scope>(i->imm);
   const std::string& name = m.program.buffers[i->index].name;
   constexpr int64_t kMaxBytes = int64_t{1} << 40;
-  TVM_CHECK(size >= 0 && size < kMaxBytes, ValueError)
-      << "stackvm: " << m.Where(m.mask.begin) << ": buffer " << name << " asks for " << size
-      << " bytes";
+  TVM_CHECK(size < kMaxBytes, ValueError) << "stackvm: " << m.Where(m.mask.begin) << ": buffer "
+                                          << name << " asks for " << size << " bytes";
   // Vector accesses of a thread are aligned relative to the start of its own part.
   const size_t part = (static_cast<size_t>(size) + 63) / 64 * 64;
   const int warps = (m.threads + m.warp_size - 1) / m.warp_size;

@@ -139,8 +139,9 @@ void ComputeOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* an
       PrimExpr zero = tir::make_zero(last.dtype());
       // A padded read goes over the edge in form, not in fact. Only an edge that is certain is
       // cut: a minimum with the shape in it would spoil the extents of inner loops.
-      PrimExpr low = read.HasLowerBound() ? read.min() : zero;
-      PrimExpr high = read.HasUpperBound() ? read.max() : last;
+      // Loops count in the type of the shape, whatever the type of the index.
+      PrimExpr low = read.HasLowerBound() ? cast(last.dtype(), read.min()) : zero;
+      PrimExpr high = read.HasUpperBound() ? cast(last.dtype(), read.max()) : last;
       if (analyzer->CanProve(low < zero)) low = zero;
       if (analyzer->CanProve(high > last)) high = last;
       it->second[i].push_back(IntSet::Interval(low, high));

@@ -22,6 +22,11 @@ IterVar BoundThread(const Stage& stage, const IterVar& loop) {
   return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
 }
 
+/*! \brief What an index is divided by for a loop of `extent` trips; a loop of none has no index. */
+PrimExpr Divisor(const PrimExpr& extent) {
+  return tir::is_zero(extent) ? tir::make_const(extent.dtype(), 1) : extent;
+}
+
 /*! \brief Extents of (ceil(extent / factor), factor), where the factor may exceed the extent. */
 std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr& factor,
                                          bool no_tighten, arith::Analyzer* analyzer) {
@@ -170,7 +175,7 @@ void PassUpIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExp
     } else if (const auto* fuse = relation.as<FuseNode>()) {
       if (!values->count(fuse->fused)) continue;
       PrimExpr value = values->at(fuse->fused);
-      PrimExpr factor = domains.at(fuse->inner)->extent;
+      PrimExpr factor = Divisor(domains.at(fuse->inner)->extent);
       PrimExpr trips = domains.at(fuse->outer)->extent;
       PrimExpr zero = tir::make_zero(value.dtype());
       PrimExpr outer = tir::is_one(trips) ? zero : floordiv(value, factor);
@@ -197,7 +202,7 @@ void PassDownIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimE
     if (const auto* split = relation.as<SplitNode>()) {
       if (!values->count(split->parent)) continue;
       PrimExpr value = from_zero(split->parent);
-      PrimExpr factor = domains.at(split->inner)->extent;
+      PrimExpr factor = Divisor(domains.at(split->inner)->extent);
       (*values)[split->outer] = floordiv(value, factor);
       (*values)[split->inner] = floormod(value, factor);
     } else if (const auto* fuse = relation.as<FuseNode>()) {
@@ -219,7 +224,7 @@ namespace {
 std::pair<IntSet, IntSet> UnfuseSet(const IntSet& fused, const Range& fused_dom,
                                     const Range& outer_dom, const Range& inner_dom,
                                     arith::Analyzer* analyzer) {
-  PrimExpr factor = inner_dom->extent;
+  PrimExpr factor = Divisor(inner_dom->extent);
   if (fused.MatchRange(fused_dom)) {
     return {IntSet::FromRange(outer_dom), IntSet::FromRange(inner_dom)};
   }

@@ -31,7 +31,11 @@ class DefinitionInliner final : public tir::ExprMutator {
     const auto* tensor = load->producer.as<TensorNode>();
     if (tensor == nullptr || !tensor->op.same_as(op_)) return expr;
     Map<Var, PrimExpr> vmap;
-    for (size_t i = 0; i < axes_.size(); ++i) vmap.Set(axes_[i]->var, load->indices[i]);
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      // Any integer may index a tensor; the definition counts in the type of its axis.
+      const tir::Var& axis = axes_[i]->var;
+      vmap.Set(axis, cast(axis.dtype(), load->indices[i]));
+    }
     return tir::Substitute(definitions_[tensor->value_index], vmap);
   }
 

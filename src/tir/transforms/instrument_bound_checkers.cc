@@ -67,6 +67,15 @@ class BoundChecker final : public StmtMutator {
     if (op->attr_key == attr::thread_extent) return GetRef<Stmt>(op);
     return StmtMutator::VisitStmt_(op);
   }
+  // The memory there is, not what its first owner asked for: allocations may have been joined,
+  // and copied for virtual threads or double buffers.
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    DataType dtype = op->extents.empty() ? DataType::Int(32) : op->extents[0].dtype();
+    PrimExpr size = make_const(dtype, op->dtype.lanes());
+    for (const PrimExpr& extent : op->extents) size = size * cast(dtype, extent);
+    bounds_[op->buffer_var.get()] = analyzer_.Simplify(size);
+    return StmtMutator::VisitStmt_(op);
+  }
   Stmt VisitStmt_(const ForNode* op) final {
     if (op->kind == ForKind::kThreadBinding) return GetRef<Stmt>(op);
     analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);

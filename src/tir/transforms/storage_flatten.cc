@@ -101,7 +101,6 @@ class Flattener final : public StmtExprMutator {
                          cache_line_bytes_);
     layouts_[buffer.get()] = layout;
     Stmt body = VisitStmt(op->body);
-    if (create_bound_attributes_) body = WithBound(buffer->data, size, body);
     return Allocate(buffer->data, buffer->dtype, {size}, VisitExpr(op->condition), body);
   }
 

@@ -170,3 +170,20 @@ def test_an_argument_of_the_wrong_type_names_the_method():
         analyzer.simplify("x")
     with pytest.raises(TypeError, match=r"Analyzer\.bind: expected a Range or an expression for x"):
         analyzer.bind(tvm.tir.Var("x", "int32"), None)
+
+
+def test_a_range_whose_end_its_type_does_not_hold_bounds_nothing():
+    i, n = tir.Var("i", "int32"), tir.Var("n", "int32")
+    analyzer = arith.Analyzer()
+    analyzer.bind(i, tvm.ir.Range(0, n * (1 << 20) * (1 << 12) * 5 + 1))
+    assert analyzer.int_set(i).max_value.same_as(arith.pos_inf())
+
+
+def test_terms_of_data_cancel_in_comparisons_but_do_not_change_sides():
+    data = tir.decl_buffer((3,), "int32", name="data")
+    a, b, c = (data[i] for i in range(3))
+    simplify = arith.Analyzer().simplify
+    assert tvm.ir.structural_equal(simplify(a + b < b + c), a < c)
+    assert tvm.ir.structural_equal(simplify(a <= b), a <= b)
+    # With c the least number, a < c + b would be another question.
+    assert tvm.ir.structural_equal(simplify(a - b < c), a - b < c)

@@ -185,3 +185,50 @@ def test_tensors_and_stages_print_their_names_and_not_the_graph():
     s = te.create_schedule(C.op)
     assert str(s[B]) == "stage(B, [iter_var(i, [0, 4))])"
     assert str(s).startswith("schedule([stage(A, []), stage(B, ")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_integers_at_the_edge_of_their_type_compare_as_in_numpy(dtype):
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    values = np.array([low, low + 1, -1, 0, 1, high - 1, high], dtype)
+    left, right = (x.ravel() for x in np.meshgrid(values, values))
+    A, B = (te.placeholder(left.shape, dtype, name=name) for name in "AB")
+    for compare, expected in [
+        (lambda a, b: a <= b, left <= right),
+        (lambda a, b: tir.Not(a > b), left <= right),
+        (lambda a, b: a >= b, left >= right),
+        (lambda a, b: tir.all(a < b, a != b), left < right),
+    ]:
+        C = te.compute(left.shape, lambda i: compare(A[i], B[i]), name="C")  # noqa: B023
+        result = tvm.nd.empty(left.shape, "bool")
+        build = tvm.build(te.create_schedule(C.op), [A, B, C])
+        build(tvm.nd.array(left), tvm.nd.array(right), result)
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_position_of_the_largest_difference_starts_from_the_least_number(dtype):
+    A, B = (te.placeholder((3, 8), dtype, name=name) for name in "AB")
+    k = te.reduce_axis((0, 8), name="k")
+    larger = te.comm_reducer(
+        lambda x, y: (tir.Select(x[1] >= y[1], x[0], y[0]), tir.Select(x[1] >= y[1], x[1], y[1])),
+        lambda index, value: (tir.const(-1, index), tir.min_value(value)),
+    )
+    I, V = te.compute((3,), lambda i: larger((k.var, A[i, k] - B[i, k]), axis=k), name="L")
+    a, b = np.random.default_rng(0).integers(-9, 9, (2, 3, 8)).astype(dtype)
+    index, value = tvm.nd.empty((3,), "int32"), tvm.nd.empty((3,), dtype)
+    build = tvm.build(te.create_schedule(I.op), [A, B, I, V])
+    build(tvm.nd.array(a), tvm.nd.array(b), index, value)
+    np.testing.assert_array_equal(index.numpy(), (a - b).argmax(1))
+    np.testing.assert_array_equal(value.numpy(), (a - b).max(1))
+
+
+def test_one_result_is_a_tensor_however_it_was_asked_for():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: (A[i] + 1.0,), name="B")
+    C = te.extern([(4,)], [B], lambda ins, outs: outs[0].vstore([0], ins[0].vload([0])), name="C")
+    state = te.placeholder((4, 4), name="state")
+    start = te.compute((1, 4), lambda _, i: C[i], name="start")
+    step = te.compute((4, 4), lambda t, i: state[t - 1, i], name="step")
+    D = te.scan([start], [step], [state], name="D")
+    assert all(isinstance(tensor, te.Tensor) for tensor in (B, C, D))

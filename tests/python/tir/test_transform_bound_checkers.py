@@ -63,3 +63,24 @@ def test_stores_and_vectors_are_checked():
     module(8, tvm.nd.empty((16,)))
     with pytest.raises(tvm.TVMError, match="out of bounds: B has 16 elements"):
         module(9, tvm.nd.empty((16,)))
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_allocations_that_share_memory_or_are_copied_have_their_own_bounds(double):
+    # A small and a large temporary take turns in one place; a double buffer has two halves.
+    A = te.placeholder((4, 16), name="A")
+    small = te.compute((4, 2), lambda i, j: A[i, j] + 1.0, name="small")
+    large = te.compute((4, 16), lambda i, j: small[i, j % 2] * A[i, j], name="large")
+    last = te.compute((4, 16), lambda i, j: large[i, 15 - j], name="last")
+    s = te.create_schedule(last.op)
+    s[large].compute_at(s[last], last.op.axis[0])
+    s[small].compute_at(s[last], last.op.axis[0])
+    if double:
+        s[small].double_buffer()
+        s[large].bind(s[large].op.axis[1], te.thread_axis("vthread"))
+    with tvm.transform.PassContext(config=CHECKED):
+        module = tvm.build(s, [A, last], target="llvm")
+    values, out = np.random.default_rng(0).random((4, 16), "float32"), tvm.nd.empty((4, 16))
+    module(tvm.nd.array(values), out)
+    expected = (np.tile(values[:, :2] + 1, 8) * values)[:, ::-1]
+    np.testing.assert_array_equal(out.numpy(), expected)
