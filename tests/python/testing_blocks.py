@@ -55,6 +55,63 @@ def row_sums(m=9, n=16):
     return te.create_prim_func([A, D]), lambda a: a + a.sum(axis=1, keepdims=True)
 
 
+def pairs(m=6, n=8):
+    """A block with two results, one of which is read backwards."""
+    A = te.placeholder((m, n), name="A")
+    P, Q = te.compute((m, n), lambda i, j: (A[i, j] + 1.0, A[i, j] * 2.0), name="P")
+    C = te.compute((m, n), lambda i, j: P[i, j] * Q[i, n - 1 - j], name="C")
+    return te.create_prim_func([A, C]), lambda a: (a + 1) * (a * 2)[:, ::-1]
+
+
+def best(m=5, n=9):
+    """Places of the maxima plus the maxima: a reduction with two results."""
+    X = te.placeholder((m, n), name="X")
+    pair = te.comm_reducer(
+        lambda x, y: (
+            tir.Select(x[1] >= y[1], x[0], y[0]),
+            tir.Select(x[1] >= y[1], x[1], y[1]),
+        ),
+        lambda i, v: (tir.const(-1, i), te.min_value(v)),
+    )
+    k = te.reduce_axis((0, n), name="k")
+    at, value = te.compute((m,), lambda i: pair((k, X[i, k]), axis=k), name="best")
+    D = te.compute((m,), lambda i: value[i] + at[i].astype("float32"), name="D")
+    return te.create_prim_func([X, D]), lambda x: x.max(axis=1) + x.argmax(axis=1)
+
+
+def guarded(n=9):
+    """Running sums by a condition, of which some elements are never used."""
+    A = te.placeholder((n,), name="A")
+    k = te.reduce_axis((0, n), name="k")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    C = te.compute((n,), lambda i: te.sum(B[k], axis=k, where=k <= i), name="C")
+    D = te.compute((n,), lambda i: tir.if_then_else(i < 4, C[i], B[n - 1 - i]), name="D")
+
+    def answer(a):
+        return np.where(np.arange(n) < 4, np.cumsum(a * 2), (a * 2)[::-1])
+
+    return te.create_prim_func([A, D]), answer
+
+
+def reshaped(m=6, n=5, k=4):
+    """Transposed, flattened and reversed."""
+    A = te.placeholder((m, n, k), name="A")
+    B = te.compute((k, m, n), lambda i, j, l: A[j, l, i] + 1.0, name="B")
+    C = te.compute((m * n, k), lambda i, j: B[j, i // n, i % n] * 2.0, name="C")
+    D = te.compute((k, m * n), lambda i, j: C[m * n - 1 - j, i] - 1.0, name="D")
+    return te.create_prim_func([A, D]), lambda a: ((a + 1) * 2 - 1).reshape(m * n, k)[::-1].T
+
+
+def offset(n=12, dtype="int64"):
+    """A reduction that does not start at zero, with wide indices."""
+    m = tir.const(7, dtype)
+    A = te.placeholder((m, tir.const(n, dtype)), name="A")
+    k = te.reduce_axis((tir.const(2, dtype), tir.const(n - 1, dtype)), name="k")
+    B = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((m,), lambda i: B[m - 1 - i] * 2.0, name="C")
+    return te.create_prim_func([A, C]), lambda a: (a[:, 2 : n - 1].sum(axis=1) * 2)[::-1]
+
+
 def arrays_for(func):
     """Random arguments of a function, the last of which is the result: full of NaN."""
     rng = np.random.default_rng(3)

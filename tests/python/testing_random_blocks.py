@@ -13,9 +13,16 @@ def blocks_of(sch):
     return sch.get_child_blocks(sch.get_block("root"))
 
 
-def random_loop(sch, rng):
-    loops = [loop for block in blocks_of(sch) for loop in sch.get_loops(block)]
+def loop_of(sch, rng, block):
+    """One of the loops around a block, which may have none."""
+    loops = sch.get_loops(block)
+    if not loops:
+        raise tir.ScheduleError("no loops")
     return rng.choice(loops)
+
+
+def random_loop(sch, rng):
+    return loop_of(sch, rng, rng.choice(blocks_of(sch)))
 
 
 def split(sch, rng):
@@ -30,13 +37,13 @@ def split(sch, rng):
 
 def fuse(sch, rng):
     loops = sch.get_loops(rng.choice(blocks_of(sch)))
-    start = rng.randrange(len(loops))
+    start = rng.randrange(len(loops) or 1)
     sch.fuse(*loops[start : start + rng.choice([2, 2, 3])])
 
 
 def reorder(sch, rng):
     loops = sch.get_loops(rng.choice(blocks_of(sch)))
-    start = rng.randrange(len(loops))
+    start = rng.randrange(len(loops) or 1)
     some = loops[start : start + 4]
     rng.shuffle(some)
     sch.reorder(*some)
@@ -48,7 +55,7 @@ def mark(sch, rng):
 
 def decompose(sch, rng):
     block = rng.choice(blocks_of(sch))
-    sch.decompose_reduction(block, rng.choice(sch.get_loops(block)))
+    sch.decompose_reduction(block, loop_of(sch, rng, block))
 
 
 def rfactor(sch, rng):
@@ -58,14 +65,14 @@ def rfactor(sch, rng):
 def compute_at(sch, rng):
     block = rng.choice(blocks_of(sch))
     users = sch.get_consumers(block) or blocks_of(sch)
-    loop = rng.choice(sch.get_loops(rng.choice(users)))
+    loop = loop_of(sch, rng, rng.choice(users))
     sch.compute_at(block, loop, rng.random() < 0.3, rng.choice([-1, -1, -2]))
 
 
 def reverse_compute_at(sch, rng):
     block = rng.choice(blocks_of(sch))
     makers = sch.get_producers(block) or blocks_of(sch)
-    loop = rng.choice(sch.get_loops(rng.choice(makers)))
+    loop = loop_of(sch, rng, rng.choice(makers))
     sch.reverse_compute_at(block, loop, rng.random() < 0.3, rng.choice([-1, -1, -2]))
 
 

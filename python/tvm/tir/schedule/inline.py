@@ -16,7 +16,7 @@ from ..stmt_functor import ir_transform, substitute
 from .access import BlockKind, access, kind_of
 from .compute_at import chooses, detach, require_sole_writer
 from .dataflow import flow_of, position, sees_finished
-from .tree import BlockNode, FuncTree, Leaf, is_const
+from .tree import BlockNode, FuncTree, is_const
 
 __all__ = ["compute_inline", "map_loads", "reverse_compute_inline"]
 
@@ -31,7 +31,7 @@ def map_loads(stmt: Stmt, buffer: Buffer, new: Callable[[list[PrimExpr]], Any]) 
 
 
 def _only_store(block: BlockNode) -> BufferStore:
-    stmt = block.children[0].stmt if isinstance(block.children[0], Leaf) else None
+    stmt = block.body()
     if kind_of(block) is not BlockKind.COMPLETE or not isinstance(stmt, BufferStore):
         raise ScheduleError(
             f"block {block.name} is not a single store whose value is computed from others; only "

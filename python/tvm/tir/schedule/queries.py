@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.error import ScheduleError
 
+from ..block import Block
+from ..stmt_functor import post_order_visit
 from .access import access
-from .tree import BlockNode, FuncTree, Loop
+from .tree import BlockNode, FuncTree, Leaf, Loop
 
 __all__ = ["block_named", "child_blocks", "consumers", "output_blocks", "producers"]
 
@@ -15,9 +19,26 @@ def block_named(tree: FuncTree, name: str) -> BlockNode:
     found = [block for block in tree.root.blocks() if block.name == name]
     if len(found) == 1:
         return found[0]
+    for node in tree.root.preorder():
+        if isinstance(node, Leaf) and not found and name in _hidden(node):
+            raise ScheduleError(
+                f"block {name!r} is under an if, a while or a let, of which it would have to stay "
+                "inside; use T.where or a select in the block instead"
+            )
     names = ", ".join(dict.fromkeys(block.name for block in tree.root.blocks()))
     what = "several blocks are" if found else "no block is"
     raise ScheduleError(f"{what} called {name!r}; the blocks are {names}")
+
+
+def _hidden(leaf: Leaf) -> set[str]:
+    names: set[str] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, Block):
+            names.add(str(node.name_hint))
+
+    post_order_visit(leaf.stmt, visit)
+    return names
 
 
 def child_blocks(tree: FuncTree, node: BlockNode | Loop) -> list[BlockNode]:

@@ -157,6 +157,10 @@ class State:
             )
         tree = FuncTree(func_name, self._mod[func_name])
         prepare(tree)
+        try:
+            check_parallelism(tree)
+        except ScheduleError as error:
+            tree.doubt = str(error)
         self._trees[func_name] = tree
         return tree
 
@@ -238,7 +242,7 @@ class State:
             tree, result = action()
             if tree is not None:
                 tree.changed = True
-                check_parallelism(tree)
+                _check_parallelism(tree)
                 if self._checks:
                     verify_well_formed(tree.to_func())
         except ScheduleError as error:
@@ -311,6 +315,17 @@ class State:
 
     def _outputs(self) -> int:
         return sum(len(inst.outputs) for inst in self._trace.insts)
+
+
+def _check_parallelism(tree: FuncTree) -> None:
+    try:
+        check_parallelism(tree)
+    except ScheduleError as error:
+        if str(error) != tree.doubt:
+            raise
+        raise ScheduleError(
+            f"{error}. The loop was given so; make it serial before the function is scheduled"
+        ) from None
 
 
 def _show(value: Any) -> str:

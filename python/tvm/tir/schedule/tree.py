@@ -284,6 +284,8 @@ class FuncTree:
         self.func = func
         self.changed = False
         self.pinned: set[Buffer] = set()
+        # Why loops that were given as running at once cannot be shown to be independent.
+        self.doubt: str | None = None
         root = _import(func.body)
         if (
             len(root) == 1
@@ -410,7 +412,8 @@ def _import_block(realize: BlockRealize) -> BlockNode:
         str(block.name_hint),
         list(block.iter_vars),
         list(realize.iter_values),
-        _import(block.body),
+        # What computes is one statement; only what holds other blocks is taken apart.
+        _import(block.body) if _holds_blocks(block.body) else [Leaf(block.body)],
         block.init,
         conjuncts(realize.predicate),
     )

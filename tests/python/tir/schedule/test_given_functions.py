@@ -161,6 +161,38 @@ def test_an_extern_block_is_not_moved_but_what_is_around_it_is():
     np.testing.assert_array_equal(run(sch.mod["main"], a, np.zeros(8, "float32")), (a + 1) * 3 - 1)
 
 
+def test_blocks_under_a_condition_are_named():
+    A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+    i = tir.Var("i", "int32")
+    copy = block("copy", [8], lambda v: tir.BufferStore(B, A[v], [v]))
+    nest = tir.For(i, 0, 8, 0, tir.IfThenElse(i < 5, tir.BlockRealize([i], True, copy)))
+    sch = tir.Schedule(function([A, B], nest))
+    with pytest.raises(tir.ScheduleError, match="'copy' is under an if, a while or a let"):
+        sch.get_block("copy")
+
+
+def test_loops_given_as_parallel_are_doubted():
+    A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((1,), name="B")
+    i = tir.Var("i", "int32")
+    last = block("last", [8], lambda v: tir.BufferStore(B, A[v], [0]))
+    nest = tir.For(i, 0, 8, tir.ForKind.PARALLEL, tir.BlockRealize([i], True, last))
+    sch = tir.Schedule(function([A, B], nest))
+    with pytest.raises(tir.ScheduleError, match="The loop was given so; make it serial before"):
+        sch.annotate(sch.get_block("last"), "note", 1)
+
+
+def test_a_producer_of_two_buffers_is_not_merged_into_its_own():
+    A = te.placeholder((6, 8), name="A")
+    B = te.compute((6, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    P, Q = te.compute((6, 8), lambda i, j: (B[i, j] + 1.0, B[i, j] * 2.0), name="P")
+    C = te.compute((6, 8), lambda i, j: P[i, j] * Q[i, 7 - j], name="C")
+    sch = tir.Schedule(te.create_prim_func([A, C]))
+    with pytest.raises(tir.ScheduleError, match="P is not a single store"):
+        sch.reverse_compute_inline(sch.get_block("P"))
+    with pytest.raises(tir.ScheduleError, match="P is not a single store"):
+        sch.compute_inline(sch.get_block("P"))
+
+
 def test_extents_that_do_not_fit_their_type_are_refused():
     A = te.placeholder((65536, 65536), name="A")
     B = te.compute((65536, 65536), lambda i, j: A[i, j] + 1.0, name="B")

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 
 import testing_random_blocks as steps
 import tvm
-from testing_blocks import blur, chain, check, matmul, replay, row_sums
+from testing_blocks import (
+    best,
+    blur,
+    chain,
+    check,
+    guarded,
+    matmul,
+    offset,
+    pairs,
+    replay,
+    reshaped,
+    row_sums,
+)
 from testing_random_blocks import backwards, bind_the_rest, random_schedule
 from tvm import tir
 from tvm.ir import structural_equal
@@ -21,6 +33,11 @@ PROGRAMS = {
     "chain": lambda m, n, k: chain(m, n),
     "blur": lambda m, n, k: blur(n + 2),
     "row_sums": lambda m, n, k: row_sums(m, n),
+    "pairs": lambda m, n, k: pairs(m, n),
+    "best": lambda m, n, k: best(m, n),
+    "guarded": lambda m, n, k: guarded(n + 3),
+    "reshaped": lambda m, n, k: reshaped(m, n, k % 5 + 1),
+    "offset": lambda m, n, k: offset(n + 3),
 }
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(2, 20)] * 3)
@@ -28,12 +45,14 @@ SIZES = st.tuples(*[st.integers(2, 20)] * 3)
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=SEEDS, sizes=SIZES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_machine_code_of_any_schedule_equals_numpy(name, seed, sizes):
     func, answer = PROGRAMS[name](*sizes)
     sch = random_schedule(func, seed, steps=10)
     check(sch, func, answer)
     assert structural_equal(replay(sch, func).mod, sch.mod)
+    # The module can be scheduled again by one who does not know how it came about.
+    check(random_schedule(sch.mod["main"], seed + 1, steps=5), func, answer)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -72,7 +91,7 @@ REFUSED = ("VerifyMemory", "SplitHostDevice", "stackvm", "ThreadSync", "UnifyThr
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=SEEDS, sizes=SIZES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_kernels_of_any_schedule_equal_numpy(name, seed, sizes):
     func, answer = PROGRAMS[name](*sizes)
     sch = random_schedule(func, seed, steps=14, table=GPU_STEPS)
