@@ -52,13 +52,13 @@ class PrimFuncCreator {
     for (const Operation& op : OperationsInOrder(outputs)) Add(op);
     Array<Var> params;
     Map<Var, Buffer> buffer_map;
-    Array<Integer> layout_free;
+    Array<Any> layout_free;
     for (size_t i = 0; i < args.size(); ++i) {
       const Buffer& buffer = buffers_.at(args[i]);
       Var param("var_" + std::string(buffer->name), DataType::Handle());
       params.push_back(param);
       buffer_map.Set(param, buffer);
-      if (layout_free_.count(args[i])) layout_free.push_back(Integer(static_cast<int64_t>(i)));
+      if (layout_free_.count(args[i])) layout_free.push_back(static_cast<int64_t>(i));
     }
     tir::Block root({}, {}, {}, "root", tir::SeqStmt::Flatten(stmts_), Stmt(), allocated_);
     Map<String, Any> attrs{{tvm::attr::kGlobalSymbol, String("main")}, {tvm::attr::kNoAlias, true}};
