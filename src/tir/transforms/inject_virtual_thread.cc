@@ -6,6 +6,7 @@
 #include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <vector>
 
@@ -61,7 +62,9 @@ class DependenceFinder final : public StmtExprVisitor {
 
   void VisitStmt_(const AllocateNode* op) final {
     allocated_.insert(op->buffer_var.get());
-    StmtExprVisitor::VisitStmt_(op);
+    bool depends = std::any_of(op->extents.begin(), op->extents.end(),
+                               [this](const PrimExpr& extent) { return Depends(extent); });
+    Under(depends, [&] { StmtExprVisitor::VisitStmt_(op); });
   }
   void VisitStmt_(const LetStmtNode* op) final {
     if (control_ || Depends(op->value)) vars.insert(op->var.get());
@@ -188,6 +191,11 @@ class ThreadInjector final : public StmtExprMutator {
         op, [this](const AssertStmtNode* check) { return StmtExprMutator::VisitStmt_(check); });
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
+    auto differs = [this](const PrimExpr& extent) { return found_.Depends(extent); };
+    if (!inside_ && std::any_of(op->extents.begin(), op->extents.end(), differs)) {
+      return Whole(
+          op, [this](const AllocateNode* memory) { return StmtExprMutator::VisitStmt_(memory); });
+    }
     // One that a trip makes anew needs no part per virtual thread.
     if (found_.buffers.count(op->buffer_var.get()) == 0 || inside_) {
       return StmtExprMutator::VisitStmt_(op);

@@ -91,6 +91,17 @@ class CandidateFinder final : public StmtExprVisitor {
     loops_.erase(op->loop_var.get());
   }
 
+  void VisitStmt_(const AttrStmtNode* op) final {
+    if (op->attr_key != attr::thread_extent && op->attr_key != attr::virtual_thread) {
+      return StmtExprVisitor::VisitStmt_(op);
+    }
+    const VarNode* thread = Downcast<IterVar>(op->node)->var.get();
+    Range range = Range::FromMinExtent(make_zero(op->value.dtype()), op->value);
+    bool is_new = loops_.emplace(thread, arith::IntSet::FromRange(range)).second;
+    StmtExprVisitor::VisitStmt_(op);
+    if (is_new) loops_.erase(thread);
+  }
+
   // A value bound inside is not known where the loop is split.
   void VisitStmt_(const LetStmtNode* op) final {
     loops_.emplace(op->var.get(), arith::IntSet::Everything());

@@ -124,6 +124,22 @@ def test_partition_with_symbolic_extent_computes_the_same():
         np.testing.assert_allclose(out, values + 1)
 
 
+@pytest.mark.parametrize("key", ["virtual_thread", "thread_extent"])
+def test_threads_inside_of_a_loop_are_not_mentioned_where_it_is_split(key):
+    a, b = (tir.decl_buffer((21,), name=name) for name in "AB")
+    thread = tir.IterVar((0, 4), tir.Var("t", "int32"), 4, "vthread")
+
+    def body(o):
+        index = o * 4 + thread.var
+        store = tir.BufferStore(b, a[index] + 1.0, [index])
+        return tir.AttrStmt(thread, key, 4, tir.IfThenElse(tir.likely(index < 21), store))
+
+    func = partition(tir.PrimFunc([a, b], loop(6, body, name="o")))
+    free = tir.analysis.undefined_vars(func.body, list(func.params))
+    assert thread.var not in list(free)
+    assert "for o in range(5)" in str(func)
+
+
 def padded_row(hinted, n=8):
     """P = A with a zero on either side, its loop with or without the pragma."""
     A = te.placeholder((n,), name="A")
@@ -249,7 +265,9 @@ def test_empty_branch_is_turned_round():
 def test_select_with_a_load_becomes_a_branch_unless_disabled():
     a, b, n = tir.decl_buffer((4,), name="A"), tir.decl_buffer((4,), name="B"), tir.Var("n")
     func = tir.PrimFunc([a, b, n], tir.BufferStore(b, tir.Select(n < 3, a[n], 0.0), [0]))
-    assert "T.if_then_else(n < 3, A[n], 0.0)" in str(apply(transform.RewriteUnsafeSelect(), func).body)
+    assert "T.if_then_else(n < 3, A[n], 0.0)" in str(
+        apply(transform.RewriteUnsafeSelect(), func).body
+    )
     kept = with_config({"tir.disable_select_rewriting": True}, transform.RewriteUnsafeSelect, func)
     assert kept.body.same_as(func.body)
 

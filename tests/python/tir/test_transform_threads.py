@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
 from testing_programs import apply
+from testing_tir import run_prim_func
 from tvm import tir
 from tvm.tir import transform
 
@@ -247,6 +249,22 @@ def test_many_or_a_symbolic_number_of_virtual_threads_run_in_a_loop(extent):
         func = tir.PrimFunc([*func.params, extent], func.body, buffer_map=func.buffer_map)
     text = str(apply(transform.InjectVirtualThread(), func))
     assert f"in range({extent})" in text or f"T.serial({extent})" in text
+
+
+def test_memory_whose_size_depends_on_the_virtual_thread_belongs_to_its_trip():
+    k = Kernel(threads=())
+    thread = axis("vthread")
+    k.ib.scope_attr(thread, "virtual_thread", 2)
+    local = k.ib.allocate("float32", thread.var * 4 + 4, name="l", scope="local")
+    with k.ib.for_range(0, 4, name="i") as i:
+        local[i] = k.a[thread.var]
+        k.b[i * 2 + thread.var] = local[i]
+    func = apply(transform.InjectVirtualThread(), k.function(target=None))
+    free = tir.analysis.undefined_vars(func.body, list(func.params))
+    assert {var.name for var in free} <= {"A", "B"}
+    values, out = np.arange(64, dtype="float32"), np.zeros(64, "float32")
+    run_prim_func(func, values, out)
+    np.testing.assert_array_equal(out[:8], [0, 1] * 4)
 
 
 def test_packed_calls_write_their_arguments_to_the_stack():
