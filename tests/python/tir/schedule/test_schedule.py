@@ -8,6 +8,7 @@ import tvm
 from testing_blocks import blur, chain, check, matmul
 from tvm import tir
 from tvm.ir import IRModule, structural_equal
+from tvm.script import tir as T
 
 
 def names(sch, blocks):
@@ -196,3 +197,31 @@ def test_a_scheduled_module_can_be_scheduled_again():
     again.reorder(j_0, i)
     again.reorder(j_1, k)
     check(again, func, answer)
+
+
+@tvm.script.ir_module
+class MatmulModule:
+    @T.prim_func
+    def main(
+        A: T.Buffer((128, 128), "float32"),
+        B: T.Buffer((128, 128), "float32"),
+        C: T.Buffer((128, 128), "float32"),
+    ):
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        for i, j, k in T.grid(128, 128, 128):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0.0
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+def test_a_module_written_as_script_is_scheduled_built_and_written_again():
+    sch = tir.Schedule(MatmulModule, seed=3)
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block=block)
+    j_0, j_1 = sch.split(loop=j, factors=sch.sample_perfect_tile(loop=j, n=2))
+    sch.reorder(i, j_0, k, j_1)
+    sch.decompose_reduction(block, k)
+    assert structural_equal(tvm.script.from_source(sch.mod.script()), sch.mod)
+    check(sch, MatmulModule["main"], lambda a, b: a @ b)
