@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 import tvm._ffi
 from tvm.runtime import Module
 

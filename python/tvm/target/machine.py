@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
 import tvm._ffi
 
 try:
