@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import tvm
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "tvm"
 author = "the tvm developers"
@@ -12,8 +17,12 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "reference",
     "sphinx.ext.viewcode",
 ]
+autodoc_typehints = "none"  # the text says more: shapes, units, what a callable gets
+# Short names in annotations, such as Schedule, are those of several classes.
+suppress_warnings = ["ref.python"]
 exclude_patterns = ["examples", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
