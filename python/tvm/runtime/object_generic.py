@@ -28,7 +28,11 @@ def convert_to_object(value: Any) -> Any:
     ------
     TypeError : values of this type cannot cross.
     """
-    return core.convert_to_object(value)
+    found = core.convert_to_object(value)
+    if found is value and callable(value) and not isinstance(value, ObjectTypes):
+        # On its way back a Python function would be itself again.
+        return core.convert_to_func(value)
+    return found
 
 
 convert = convert_to_object

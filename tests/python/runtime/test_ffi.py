@@ -205,3 +205,9 @@ def test_init_api_binds_only_its_own_namespace(registered):
     assert module.f() == 1
     assert not hasattr(module, "g")
     del sys.modules["tvm_test_api"]
+
+
+def test_a_converted_function_is_a_packed_one():
+    function = tvm.runtime.convert(lambda x: x + 1)
+    assert isinstance(function, tvm.runtime.PackedFunc)
+    assert function(2) == 3
