@@ -21,7 +21,14 @@ from .loops import nest, new_loop, tidy
 from .regions import Span, exact_box, read_spans
 from .tree import BlockNode, FuncTree, Loop, Node
 
-__all__ = ["chooses", "compute_at", "detach", "require_sole_writer", "reverse_compute_at"]
+__all__ = [
+    "chooses",
+    "compute_at",
+    "detach",
+    "require_all_instances",
+    "require_sole_writer",
+    "reverse_compute_at",
+]
 
 
 def detach(node: Node) -> None:
@@ -48,6 +55,16 @@ def require_sole_writer(tree: FuncTree, block: BlockNode, flows: dict[Buffer, Fl
                 f"{buffer.name} is also written by block {others[0]}; move a reduction first and "
                 "decompose it then"
             )
+
+
+def require_all_instances(tree: FuncTree, block: BlockNode) -> None:
+    """Refuse a block of which other instances than those that run must not run."""
+    partial = [b.name for b in access(block).written() if tree.is_param(b)]
+    if not block.total or (partial and not block.covers):
+        raise ScheduleError(
+            f"it cannot be shown that the loops run every instance of block {block.name}, and "
+            "those that do not run must stay so"
+        )
 
 
 def _check_place(block: BlockNode, loop: Loop) -> None:
@@ -129,6 +146,7 @@ def compute_at(
             "and reductions with an init, can be computed elsewhere"
         )
     require_sole_writer(tree, block, flows)
+    require_all_instances(tree, block)
     _check_inputs(tree, block, flows, order)
     consumers: list[Node] = []
     for buffer in access(block).written():
@@ -224,6 +242,7 @@ def reverse_compute_at(
             "move its producers instead"
         )
     require_sole_writer(tree, block, flows)
+    require_all_instances(tree, block)
     _check_inputs(tree, block, flows, order)
     sources: list[tuple[Buffer, BlockNode]] = []
     for buffer in access(block).read():

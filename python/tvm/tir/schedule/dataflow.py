@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ..buffer import Buffer
 from .access import BlockKind, access, kind_of, reads_memory
-from .facts import analyzer_at, feeds, find_given, order_error, runs_all, starts_at_first
+from .facts import analyzer_at, feeds, find_given, order_error, starts_at_first
+from .instances import runs_all, stays_inside
 from .regions import box_covers, exact_box, read_spans
 from .tree import BlockNode, FuncTree, Leaf, Loop, Node
 
@@ -97,7 +98,8 @@ def prepare(tree: FuncTree) -> None:
         ranges = [bound for loop in block.loops_above() for bound in (loop.min, loop.extent)]
         block.erratic = any(map(reads_memory, ranges + block.iter_values + block.predicate))
         block.given = find_given(block)
-        block.covers = runs_all(block)
+        block.covers = block.total = runs_all(block)
+        block.erratic |= not stays_inside(block)
     order = position(tree)
     flows = flow_of(tree)
     for buffer, flow in flows.items():

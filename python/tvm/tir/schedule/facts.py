@@ -14,7 +14,15 @@ from ..stmt_functor import substitute
 from .access import vars_of
 from .tree import BlockNode, Loop, Node
 
-__all__ = ["Feeds", "analyzer_at", "as_int", "feeds", "find_given", "order_error", "runs_all"]
+__all__ = [
+    "Feeds",
+    "analyzer_at",
+    "as_int",
+    "feeds",
+    "find_given",
+    "order_error",
+    "starts_at_first",
+]
 
 
 def as_int(expr: PrimExpr) -> int | None:
@@ -97,24 +105,6 @@ def _is_injective(value: PrimExpr, loops: list[Loop]) -> bool:
             return False
         reach += scale * ((extent or 1) - 1)
     return True
-
-
-def runs_all(block: BlockNode) -> bool:
-    """Whether it is plain that the loops run every instance of `block`."""
-    ranges = {loop.var: loop.range for loop in block.loops_above()}
-    seen: set[Var] = set()
-    analyzer = Analyzer()
-    for iv, value in zip(block.iter_vars, block.iter_values):
-        if not isinstance(value, Var) or value in seen or value not in ranges:
-            return False
-        seen.add(value)
-        dom, given = iv.dom, ranges[value]
-        if not (
-            analyzer.can_prove_equal(dom.min, given.min)
-            and analyzer.can_prove_equal(dom.extent, given.extent)
-        ):
-            return False
-    return not block.predicate
 
 
 def order_error(block: BlockNode) -> str | None:

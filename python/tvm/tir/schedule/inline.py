@@ -14,7 +14,7 @@ from ..expr import IterVar, Var
 from ..stmt import BufferStore, Stmt
 from ..stmt_functor import ir_transform, substitute
 from .access import BlockKind, access, kind_of
-from .compute_at import chooses, detach, require_sole_writer
+from .compute_at import chooses, detach, require_all_instances, require_sole_writer
 from .dataflow import flow_of, position, sees_finished
 from .tree import BlockNode, FuncTree, is_const
 
@@ -92,6 +92,7 @@ def compute_inline(tree: FuncTree, block: BlockNode) -> None:
     _require_own(tree, block, buffer)
     flows = flow_of(tree)
     require_sole_writer(tree, block, flows)
+    require_all_instances(tree, block)
     _require_final(tree, block)
     place = _at_own_place(block, list(store.indices), buffer)
     consumers = [c for c in flows[buffer].readers if isinstance(c, BlockNode)]
@@ -121,6 +122,7 @@ def reverse_compute_inline(tree: FuncTree, block: BlockNode) -> None:
     store = _only_store(block)
     flows, order = flow_of(tree), position(tree)
     require_sole_writer(tree, block, flows)
+    require_all_instances(tree, block)
     _require_final(tree, block)
     sources = [b for b in access(block).read() if flows[b].writers and not tree.is_param(b)]
     sources = [b for b in sources if flows[b].readers == [block]]

@@ -87,7 +87,7 @@ def decompose_reduction(tree: FuncTree, block: BlockNode, loop: Loop) -> BlockNo
         None,
         [substitute(c, values) for c in block.predicate if not vars_of(c) & fed.reducing],
     )
-    first.given, first.covers = block.given, block.covers
+    first.given, first.covers, first.total = block.given, block.covers, block.total
     first.find_regions()
     for item in [*twins]:
         item.extent = substitute(item.extent, values)

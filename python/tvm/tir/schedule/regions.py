@@ -16,7 +16,7 @@ from .access import Touch, access, reads_memory, vars_of
 from .facts import as_int, feeds
 from .tree import BlockNode, Loop
 
-__all__ = ["Box", "Span", "exact_box", "read_spans", "box_covers"]
+__all__ = ["Box", "Span", "box_covers", "contiguous", "exact_box", "linear", "read_spans"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def exact_box(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Anal
     free = [loop for loop in free if not loop.is_unit()]
     moving = {loop.var for loop in free}
     axes = [Var(f"x{d}", index.dtype) for d, index in enumerate(place)]
-    rows = [_linear(index, free) for index in place]
+    rows = [linear(index, free) for index in place]
     by_axis = [vars_of(index) & moving for index in place]
     mingled = [
         any(mine & other for e, other in enumerate(by_axis) if e != d)
@@ -112,7 +112,7 @@ def exact_box(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Anal
     full: set[Var] = set()
     for d, index in enumerate(place):
         row = rows[d]
-        span = None if row is None or mingled[d] else _contiguous(row, free, analyzer)
+        span = None if row is None or mingled[d] else contiguous(row, free, analyzer)
         if span is None:
             dom = _full_domain(block, buffer, d, moving)
             if dom is None:
@@ -137,13 +137,13 @@ def exact_box(block: BlockNode, buffer: Buffer, free: list[Loop], analyzer: Anal
     return box
 
 
-def _linear(expr: PrimExpr, loops: list[Loop]) -> list[PrimExpr] | None:
+def linear(expr: PrimExpr, loops: list[Loop]) -> list[PrimExpr] | None:
     """Coefficients of the loops, and the rest; None if there are none."""
     row = list(detect_linear_equation(expr, [loop.var for loop in loops])) if loops else [expr]
     return row or None
 
 
-def _contiguous(row: list[PrimExpr], loops: list[Loop], analyzer: Analyzer) -> Span | None:
+def contiguous(row: list[PrimExpr], loops: list[Loop], analyzer: Analyzer) -> Span | None:
     """The values of a linear expression, if these are all the integers of an interval."""
     low: Any = row[-1]
     parts: list[tuple[int, Loop]] = []
@@ -155,14 +155,19 @@ def _contiguous(row: list[PrimExpr], loops: list[Loop], analyzer: Analyzer) -> S
             parts.append((scale, loop))
             low = low + loop.min * scale
     low = analyzer.simplify(low)
-    if len(parts) == 1 and parts[0][0] == 1:
-        return Span(low, parts[0][1].extent)
+    parts.sort(key=lambda part: part[0])
     reach = 1
-    for scale, loop in sorted(parts, key=lambda part: part[0]):
+    for k, (scale, loop) in enumerate(parts):
         extent = as_int(loop.extent)
-        if extent is None or extent < 1 or scale > reach:
+        if scale > reach or (extent is not None and extent < 1):
             return None
-        reach += scale * (extent - 1)
+        if extent is not None:
+            reach += scale * (extent - 1)
+        elif k + 1 == len(parts):
+            # Only the last may be of any length.
+            return Span(low, analyzer.simplify(loop.extent * scale + (reach - scale)))
+        else:
+            return None
     return Span(low, const(reach, low.dtype))
 
 
@@ -192,7 +197,7 @@ def _on_axis(
     """A condition on loops as one on the index of an axis; None if it is none."""
     if not isinstance(condition, LT | LE | GT | GE | EQ):
         return None
-    wanted = _linear(condition.a - condition.b, loops)
+    wanted = linear(condition.a - condition.b, loops)
     if wanted is None:
         return None
     numbers = _integers(wanted[:-1])

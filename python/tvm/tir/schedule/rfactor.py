@@ -164,7 +164,7 @@ def rfactor(tree: FuncTree, loop: Loop, factor_axis: int) -> BlockNode:
         BufferStore(partial, _identity(operator, str(partial.dtype)), place),
         outer,
     )
-    first.given, first.covers = block.given, block.covers
+    first.given, first.covers, first.total = block.given, block.covers, block.total
     first.find_regions()
 
     # Their combination: the block itself, with loops of its own behind the nest.

@@ -183,8 +183,9 @@ class BlockNode(Parent):
 
     Besides what the statement has, a block knows `given`: loops whose values have to be fixed so
     that no instance of the block runs twice; `covers`: whether it runs all of its instances;
+    `total`: whether each of them may run, if only because it once did;
     `init_block`: for the update of a decomposed reduction, the block that writes the first values;
-    and `erratic`: whether memory decides which instances run.
+    and `erratic`: whether memory decides which instances run, or more than there are may run.
     """
 
     def __init__(
@@ -209,6 +210,7 @@ class BlockNode(Parent):
         self.annotations: dict[str, Any] = {}
         self.given: frozenset[Var] = frozenset()
         self.covers = True
+        self.total = True
         self.init_block: BlockNode | None = None
         self.erratic = False
         # What was found out about the body, which is asked for often.

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import tvm
+from testing_blocks import blur, chain, check, matmul, row_sums
 from tvm import te, tir
 from tvm.ir import Range
+from tvm.script import tir as T
 
 
 def block(name, domains, body, kinds=None, init=None):
@@ -212,3 +214,75 @@ def test_primitives_that_are_elsewhere_say_where():
         sch.tensorize(None, "x")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sch.nothing  # noqa: B018
+
+
+@T.prim_func
+def partly(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.where(i < 5)
+            B[vi] = A[vi + 3] * 2.0
+    for i in range(5):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+
+
+def test_instances_that_do_not_run_stay_so():
+    """B reads beyond A where its predicate does not hold, and C leaves elements as they are."""
+    sch = tir.Schedule(partly)
+    b, c = sch.get_block("B"), sch.get_block("C")
+    refused = [
+        lambda: sch.compute_inline(b),
+        lambda: sch.compute_at(b, sch.get_loops(c)[0]),
+        lambda: sch.reverse_compute_at(c, sch.get_loops(b)[0]),
+        lambda: sch.reverse_compute_inline(c),
+    ]
+    for step in refused:
+        with pytest.raises(tir.ScheduleError, match="cannot be shown that the loops run every"):
+            step()
+    with pytest.raises(tir.ScheduleError, match="C does not write all of C"):
+        sch.cache_write(c, 0, "local")
+    for loop in (*sch.get_loops(b), *sch.get_loops(c)):
+        outer, inner = sch.split(loop, [None, 2])
+        sch.reorder(inner, outer)
+        sch.parallel(inner)
+    a = np.arange(8, dtype="float32")
+    result = run(sch.mod["main"], a, np.full(8, -1, "float32"))
+    np.testing.assert_array_equal(result, [7, 9, 11, 13, 15, -1, -1, -1])
+
+
+@T.prim_func
+def beyond(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+
+
+def test_values_beyond_their_domain_are_left_alone():
+    sch = tir.Schedule(beyond)
+    with pytest.raises(tir.ScheduleError, match="accesses are not all known"):
+        sch.parallel(sch.get_loops(sch.get_block("B"))[0])
+
+
+@pytest.mark.parametrize("program", [matmul, chain, blur, row_sums])
+def test_tiles_of_a_given_function_are_understood(program):
+    """Splitting, fusing and moving leave a text from which all can be found out again."""
+    func, answer = program()
+    sch = tir.Schedule(func)
+    for made in sch.get_child_blocks(sch.get_block("root")):
+        parts = [sch.split(loop, [None, 4]) for loop in sch.get_loops(made)]
+        sch.reorder(*[outer for outer, _ in parts], *[inner for _, inner in parts])
+    again = tir.Schedule(sch.mod)
+    blocks = again.get_child_blocks(again.get_block("root"))
+    for producer, consumer in reversed(list(zip(blocks, blocks[1:]))):
+        again.compute_at(producer, again.get_loops(consumer)[0])
+    again.parallel(again.get_loops(blocks[-1])[0])
+    check(again, func, answer)
+    third = tir.Schedule(again.mod)
+    last = third.get_block(str(again.get(blocks[-1]).name_hint))
+    third.split(third.get_loops(last)[-1], [None, 2])
+    check(third, func, answer)
