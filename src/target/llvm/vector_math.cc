@@ -88,7 +88,8 @@ Value TanhFloat(FunctionText* text, const Value& x) {
   // From 9.1 on the result rounds to 1.
   Value doubled = m.AtMost(m.Add(magnitude, magnitude), 20.0);
   Value far = m.Sub(m.F(1.0), m.Div(m.F(2.0), m.Add(ExpFloat(text, doubled), m.F(1.0))));
-  return m.Pick(m.Is("olt", magnitude, m.F(0.625)), near, m.CopySign(far, x));
+  // The polynomial makes +0 of -0.
+  return m.CopySign(m.Pick(m.Is("olt", magnitude, m.F(0.625)), near, far), x);
 }
 
 Value SigmoidFloat(FunctionText* text, const Value& x) {

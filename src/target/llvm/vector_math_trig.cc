@@ -30,8 +30,10 @@ Value Reduced(FunctionText* text, const Value& x, int quarter) {
   Value r = m.Sub(m.Sub(wide, m.Mul(n, m.F(kHalfPiHigh))), m.Mul(n, m.F(kHalfPiLow)));
   Value square = m.Mul(r, r);
   // Taylor series on |r| <= pi/4; the terms left out are below 2^-28 of the result.
-  Value sine = m.Fma(m.Mul(r, square),
-                     m.Polynomial(square, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880}), r);
+  // As a product, which keeps the sign of zero.
+  Value sine =
+      m.Mul(r, m.Fma(square, m.Polynomial(square, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880}),
+                     m.F(1.0)));
   Value cosine =
       m.Fma(square, m.Polynomial(square, {-0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800}),
             m.F(1.0));

@@ -35,8 +35,6 @@ const std::unordered_map<std::string, Rule>& Rules() {
        [](const Array<PrimExpr>& a) -> PrimExpr {
          return (exp(a[0]) + exp(neg(a[0]))) * Like(a[0], 0.5);
        }},
-      {"tir.fmod",
-       [](const Array<PrimExpr>& a) -> PrimExpr { return a[0] - trunc(div(a[0], a[1])) * a[1]; }},
   };
   return rules;
 }

@@ -101,3 +101,31 @@ def test_float64_agrees_with_numpy(name):
     values = np.random.default_rng(1).uniform(0.1, 5, 32)
     got, _ = apply(name, values, dtype="float64")
     np.testing.assert_allclose(got, reference(values), rtol=1e-14)
+
+
+@pytest.mark.parametrize("vectorize", [True, False])
+@pytest.mark.parametrize("name", ["tanh", "sin", "tan", "erf", "sqrt", "floor", "ceil", "trunc"])
+def test_minus_zero_stays_minus_zero(name, vectorize):
+    got, _ = apply(name, np.array([-0.0, 0.0] * 8, "float32"), vectorize)
+    np.testing.assert_array_equal(np.signbit(got), [True, False] * 8)
+    assert not got.any()
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_are_exact_whatever_the_quotient(dtype, target):
+    values = np.array([0.0, -0.0, 1.5, -3, 7.25, 1e20, -3e38, 1e-40, np.inf, np.nan], dtype)
+    x, y = (part.ravel() for part in np.meshgrid(values, values))
+    A, B = (te.placeholder(x.shape, dtype, name=name) for name in "AB")
+    C = te.compute(x.shape, lambda i: tir.fmod(A[i], B[i]), name="C")
+    s = te.create_schedule(C.op)
+    _, lane = s[C].split(C.op.axis[0], factor=4)
+    s[C].vectorize(lane)
+    got = tvm.nd.empty(x.shape, dtype)
+    tvm.build(s, [A, B, C], target=target)(tvm.nd.array(x), tvm.nd.array(y), got)
+    with np.errstate(invalid="ignore"):
+        expected = np.fmod(x, y)
+    np.testing.assert_array_equal(got.numpy(), expected)
+    np.testing.assert_array_equal(
+        np.signbit(got.numpy())[expected == 0], np.signbit(expected[expected == 0])
+    )
