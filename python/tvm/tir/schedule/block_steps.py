@@ -55,7 +55,7 @@ class BlockSteps(State):
 
         Parameters
         ----------
-        loop : a loop around one block, a reduction of one result by +, *, max or min.
+        loop : around one block, which computes one sum, product, maximum or minimum per element.
         factor_axis : which axis of the partial results is the loop; negative from the end.
 
         Returns

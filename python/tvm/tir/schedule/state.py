@@ -143,6 +143,8 @@ class State:
     # Resolving variables
 
     def _tree(self, func_name: str) -> FuncTree:
+        if not isinstance(func_name, str):
+            raise tvm.error.TypeError(f"expected the name of a function, got {func_name!r}")
         tree = self._trees.get(func_name)
         if tree is not None:
             return tree

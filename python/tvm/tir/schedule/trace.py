@@ -219,10 +219,12 @@ class Trace:
 def call(sch: Schedule, kind: InstructionKind, arguments: Mapping[str, Any]) -> list[Any]:
     """Results of a primitive as a list."""
     named = dict(arguments)
-    loops = named.pop(kind.variadic) if kind.variadic else []
+    loops = named.pop(kind.variadic, None) if kind.variadic else []
+    if not isinstance(loops, list):
+        raise tvm.error.ValueError(f"{kind.name} of a trace: {kind.variadic} is a list of loops")
     try:
         result = getattr(sch, kind.method)(*loops, **named)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         if isinstance(error, tvm.error.TVMError):
             raise
         raise tvm.error.ValueError(f"{kind.name} of a trace: {error}") from None

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tvm
-from testing_blocks import chain, matmul, replay
+from testing_blocks import chain, check, matmul, replay
+from testing_random_blocks import random_schedule
 from tvm import tir
 from tvm.ir import structural_equal
 
@@ -81,6 +84,27 @@ def test_a_trace_goes_through_json():
 def test_json_that_is_no_trace_is_refused(text):
     with pytest.raises((ValueError, KeyError)):
         tir.Trace.from_json(text)
+
+
+VALUES = ["3", "-1", '"x"', "None", "[]", "{}", "1.5", "b0", "l1", "v4", "[l1, l1]", "(1 // 0)"]
+
+
+@given(seed=st.integers(0, 2**32 - 1), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_json_of_other_values_is_refused_or_does_no_harm(seed, data):
+    func, answer = matmul(4, 6, 8, epilogue=True)
+    rows, decisions = random_schedule(func, seed, steps=6).trace.as_json()
+    for row in data.draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []:
+        if row[1]:
+            row[1][data.draw(st.sampled_from(sorted(row[1])))] = data.draw(st.sampled_from(VALUES))
+        else:
+            rows.remove(row)
+    sch = tir.Schedule(func, debug_mask="all")
+    try:
+        tir.Trace.apply_json_to_schedule([rows, decisions], sch)
+    except tvm.error.TVMError:
+        return
+    check(sch, func, answer)
 
 
 def test_json_with_unknown_arguments_is_refused():
