@@ -72,6 +72,7 @@ _LAZY_PACKAGES = frozenset(
         "driver",
         "felix",
         "ir_pass",
+        "parser",
         "relax",
         "script",
         "support",

@@ -94,7 +94,6 @@ MOVED: Mapping[str, str] = {
     "tvm.module": "tvm.runtime, which has Module and load_module",
     "tvm.ndarray": "tvm.nd or tvm.runtime.ndarray",
     "tvm.node": "tvm.runtime.object",
-    "tvm.parser": "tvm.relax",
     "tvm.relay": "tvm.relax, the one graph IR",
     "tvm.save_json": "tvm.ir.save_json",
     "tvm.select": "tvm.tir.Select",

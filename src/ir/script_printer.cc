@@ -8,9 +8,11 @@
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <sstream>
+#include <unordered_set>
 
 namespace tvm {
 
@@ -136,6 +138,22 @@ std::string ScriptScope::Refer(const ObjectRef& object) {
 void ScriptScope::PrintFooter(std::ostream& os) const {
   if (root_ != this || show_metadata_ || metadata_.empty()) return;
   os << "\n# Metadata omitted. Use show_meta=True in script() method to show it.";
+}
+
+std::string PythonName(const std::string& hint) {
+  static const std::unordered_set<std::string> reserved = {
+      "False",    "None",  "True",     "and",  "as",     "assert", "async",  "await",  "break",
+      "class",    "cls",   "continue", "def",  "del",    "elif",   "else",   "except", "finally",
+      "for",      "from",  "global",   "if",   "import", "in",     "is",     "lambda", "metadata",
+      "nonlocal", "not",   "or",       "pass", "raise",  "range",  "return", "try",    "while",
+      "with",     "yield", "I",        "R",    "T"};
+  std::string name;
+  for (unsigned char c : hint) {
+    name += std::isalnum(c) != 0 || c == '_' ? static_cast<char>(c) : '_';
+  }
+  if (name.empty()) return "v";
+  if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "v");
+  return reserved.count(name) != 0 ? name + "_" : name;
 }
 
 void PrintScriptText(std::ostream& os, const std::string& text) {

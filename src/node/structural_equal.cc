@@ -71,7 +71,8 @@ class EqualFinder {
     if (!binding && !map_free_vars_) {
       return lhs == rhs || Differ("free variable " + Name(lhs) + " vs. " + Name(rhs));
     }
-    if (!EqualFields(lhs, rhs, false)) return false;
+    // A parameter also binds the symbolic extents of its type.
+    if (!EqualFields(lhs, rhs, binding)) return false;
     to_rhs_.emplace(lhs, rhs);
     to_lhs_.emplace(rhs, lhs);
     return true;

@@ -73,7 +73,7 @@ class Hasher {
     if (reflection->is_variable) {
       if (!binding && !map_free_vars_) return HashCombine(hash, reinterpret_cast<uint64_t>(node));
       // A bound variable is known by the order in which it was bound.
-      hash = HashFields(hash, node, *reflection, false);
+      hash = HashFields(hash, node, *reflection, binding);
       return HashCombine(hash, ++num_bound_);
     }
     return HashFields(hash, node, *reflection, binding);

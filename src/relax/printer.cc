@@ -1,190 +1,346 @@
 /*!
- * Text of graph functions, in the manner of a Python function whose block of bindings is a `with`
- * statement. Constants print as their shape and type.
+ * \file src/relax/printer.cc
+ * \brief Text of graph functions, from which tvm.script reads the same functions.
  */
-#include <tvm/ir/op.h>
-#include <tvm/node/repr_printer.h>
-#include <tvm/relax/expr.h>
+#include "printer.h"
 
-#include <string>
+#include <tvm/ir/op.h>
+#include <tvm/ir/script_printer.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <charconv>
+#include <cmath>
 
 namespace tvm {
 namespace relax {
+
 namespace {
 
-template <typename T>
-void PrintList(const Array<T>& items, ReprPrinter* p) {
-  bool first = true;
-  for (const T& item : items) {
-    if (!first) p->stream << ", ";
-    first = false;
-    p->Print(item);
+/*! \brief Write the value of a constant of one number, if the text has all of it. */
+bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
+  DataType dtype = data.dtype();
+  bool on_host = data->tensor.device.device_type == kDLCPU;
+  if (!on_host || !data.Shape().empty() || dtype.lanes() != 1) return false;
+  const void* at = data.data();
+  char text[64];
+  auto write = [&](auto value) {
+    char* end = std::to_chars(text, text + sizeof(text), value).ptr;
+    std::string digits(text, end);
+    bool real = std::is_floating_point_v<decltype(value)>;
+    if (real && digits.find_first_of(".e") == std::string::npos) digits += ".0";
+    os << "R.const(" << digits << ", \"" << dtype << "\")";
+    return true;
+  };
+  if (dtype == DataType::Float(32)) {
+    float value = *static_cast<const float*>(at);
+    return std::isfinite(value) && write(value);
   }
-}
-
-/*! \brief Python writes the tuple of one element with a comma. */
-template <typename T>
-void PrintTuple(const Array<T>& items, ReprPrinter* p) {
-  p->stream << "(";
-  PrintList(items, p);
-  p->stream << (items.size() == 1 ? ",)" : ")");
-}
-
-void PrintAnnotation(const RelayExpr& expr, ReprPrinter* p) {
-  if (StructInfo info = GetStructInfo(expr); info.defined()) {
-    p->stream << ": ";
-    p->Print(info);
+  if (dtype == DataType::Float(64)) {
+    double value = *static_cast<const double*>(at);
+    return std::isfinite(value) && write(value);
   }
-}
-
-void PrintCallee(const RelayExpr& op, ReprPrinter* p) {
-  if (const auto* known = op.as<OpNode>()) {
-    const std::string& name = known->name.str();
-    const std::string prefix = "relax.";
-    p->stream << (name.rfind(prefix, 0) == 0 ? "R." + name.substr(prefix.size()) : name);
-  } else {
-    p->Print(op);
+  if (dtype == DataType::Int(32)) return write(*static_cast<const int32_t*>(at));
+  if (dtype == DataType::Int(64)) return write(*static_cast<const int64_t*>(at));
+  if (dtype.is_bool()) {
+    os << "R.const(" << (*static_cast<const uint8_t*>(at) != 0 ? "True" : "False") << ", \"bool\")";
+    return true;
   }
-}
-
-void PrintBlock(const BindingBlock& block, ReprPrinter* p) {
-  const bool is_dataflow = block->IsInstance<DataflowBlockNode>();
-  if (is_dataflow) {
-    p->PrintIndent();
-    p->stream << "with R.dataflow():\n";
-    p->indent += 4;
-  }
-  Array<RelayExpr> outputs;
-  for (const VarBinding& binding : block->bindings) {
-    p->PrintIndent();
-    p->Print(binding->var);
-    PrintAnnotation(binding->var, p);
-    p->stream << " = ";
-    p->Print(binding->value);
-    p->stream << "\n";
-    if (!binding->var->IsInstance<DataflowVarNode>()) outputs.push_back(binding->var);
-  }
-  if (is_dataflow) {
-    p->PrintIndent();
-    p->stream << "R.output(";
-    PrintList(outputs, p);
-    p->stream << ")\n";
-    p->indent -= 4;
-  }
-}
-
-void PrintBody(const RelayExpr& body, ReprPrinter* p) {
-  RelayExpr result = body;
-  if (const auto* sequence = body.as<SeqExprNode>()) {
-    for (const BindingBlock& block : sequence->blocks) PrintBlock(block, p);
-    result = sequence->body;
-  }
-  p->PrintIndent();
-  p->stream << "return ";
-  p->Print(result);
+  return false;
 }
 
 }  // namespace
 
-TVM_REGISTER_REPR(ObjectStructInfoNode,
-                  [](const ObjectStructInfoNode*, ReprPrinter* p) { p->stream << "R.Object"; });
-TVM_REGISTER_REPR(PrimStructInfoNode, [](const PrimStructInfoNode* n, ReprPrinter* p) {
-  p->stream << "R.Prim(\"" << n->dtype << "\")";
-});
-TVM_REGISTER_REPR(ShapeStructInfoNode, [](const ShapeStructInfoNode* n, ReprPrinter* p) {
-  p->stream << "R.Shape(";
-  if (n->values) {
-    p->stream << "[";
-    PrintList(n->values.value(), p);
-    p->stream << "]";
-  } else {
-    p->stream << "ndim=" << n->ndim;
+std::string RelaxPrinter::Fresh(const Object* key, const std::string& hint) {
+  auto it = names_.find(key);
+  if (it != names_.end()) return it->second;
+  std::string base = in_function_ ? PythonName(hint) : hint;
+  std::string name = base;
+  for (int i = 1; in_function_ && !taken_.insert(name).second; ++i) {
+    name = base + "_" + std::to_string(i);
   }
-  p->stream << ")";
-});
-TVM_REGISTER_REPR(TensorStructInfoNode, [](const TensorStructInfoNode* n, ReprPrinter* p) {
-  p->stream << "R.Tensor(";
-  if (n->shape) {
-    PrintTuple(Downcast<ShapeExpr>(n->shape.value())->values, p);
-  } else {
-    p->stream << "ndim=" << n->ndim;
-  }
-  p->stream << ", dtype=\"" << n->dtype << "\")";
-});
-TVM_REGISTER_REPR(TupleStructInfoNode, [](const TupleStructInfoNode* n, ReprPrinter* p) {
-  p->stream << "R.Tuple(";
-  PrintList(n->fields, p);
-  p->stream << ")";
-});
+  names_.emplace(key, name);
+  return name;
+}
 
-TVM_REGISTER_REPR(VarNode, [](const VarNode* n, ReprPrinter* p) { p->stream << n->name_hint; });
-TVM_REGISTER_REPR(ConstantNode, [](const ConstantNode* n, ReprPrinter* p) {
-  p->stream << "R.const(";
-  p->Print(n->struct_info_);
-  p->stream << ")";
-});
-TVM_REGISTER_REPR(ShapeExprNode, [](const ShapeExprNode* n, ReprPrinter* p) {
-  p->stream << "R.shape([";
-  PrintList(n->values, p);
-  p->stream << "])";
-});
-TVM_REGISTER_REPR(ExternFuncNode, [](const ExternFuncNode* n, ReprPrinter* p) {
-  p->stream << "\"" << n->global_symbol << "\"";
-});
-TVM_REGISTER_REPR(TupleNode, [](const TupleNode* n, ReprPrinter* p) { PrintTuple(n->fields, p); });
-TVM_REGISTER_REPR(TupleGetItemNode, [](const TupleGetItemNode* n, ReprPrinter* p) {
-  p->Print(n->tuple_value);
-  p->stream << "[" << n->index << "]";
-});
-TVM_REGISTER_REPR(CallNode, [](const CallNode* n, ReprPrinter* p) {
-  PrintCallee(n->op, p);
-  p->stream << "(";
-  PrintList(n->args, p);
-  bool first = n->args.empty();
-  for (const auto& [key, value] : n->attrs->dict) {
-    if (!first) p->stream << ", ";
-    first = false;
-    p->stream << key << "=";
-    p->Print(value);
+void RelaxPrinter::NewLine() {
+  os_ << '\n';
+  for (int i = 0; i < indent_; ++i) os_ << ' ';
+}
+
+void RelaxPrinter::PrintExtent(const PrimExpr& extent) {
+  bool symbolic = false;
+  PrimExpr named = tir::Substitute(extent, [&](const tir::Var& var) -> PrimExpr {
+    symbolic = true;
+    std::string name = Fresh(var.get(), var->name_hint);
+    return name == var->name_hint.str() ? PrimExpr(var) : tir::Var(name, var->dtype);
+  });
+  bool quoted = symbolic && in_signature_;
+  os_ << (quoted ? "\"" : "") << AsRepr(Any(named)) << (quoted ? "\"" : "");
+}
+
+void RelaxPrinter::PrintExtents(const Array<PrimExpr>& extents) {
+  for (size_t i = 0; i < extents.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    PrintExtent(extents[i]);
   }
-  if (!n->sinfo_args.empty()) {
-    p->stream << (first ? "" : ", ") << "out_sinfo=";
-    PrintTuple(n->sinfo_args, p);
+}
+
+void RelaxPrinter::Print(const StructInfo& info) {
+  if (!info.defined()) {
+    os_ << "None";
+  } else if (const auto* scalar = info.as<PrimStructInfoNode>()) {
+    os_ << "R.Prim(\"" << scalar->dtype << "\")";
+  } else if (const auto* shape = info.as<ShapeStructInfoNode>()) {
+    os_ << "R.Shape(";
+    if (shape->values) {
+      os_ << '[';
+      PrintExtents(shape->values.value());
+      os_ << "])";
+    } else {
+      os_ << "ndim=" << shape->ndim << ')';
+    }
+  } else if (const auto* tensor = info.as<TensorStructInfoNode>()) {
+    os_ << "R.Tensor(";
+    if (tensor->shape) {
+      const Array<PrimExpr>& extents = Downcast<ShapeExpr>(tensor->shape.value())->values;
+      os_ << '(';
+      PrintExtents(extents);
+      os_ << (extents.size() == 1 ? ",)" : ")");
+    } else {
+      os_ << "ndim=" << tensor->ndim;
+    }
+    os_ << ", dtype=\"" << tensor->dtype << "\")";
+  } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
+    os_ << "R.Tuple(";
+    PrintInfos(tuple->fields);
+    os_ << ')';
+  } else {
+    os_ << "R.Object";
   }
-  p->stream << ")";
-});
-TVM_REGISTER_REPR(VarBindingNode, [](const VarBindingNode* n, ReprPrinter* p) {
-  p->Print(n->var);
-  PrintAnnotation(n->var, p);
-  p->stream << " = ";
-  p->Print(n->value);
-});
-TVM_REGISTER_REPR(BindingBlockNode, [](const BindingBlockNode* n, ReprPrinter* p) {
-  PrintBlock(GetRef<BindingBlock>(n), p);
-});
-TVM_REGISTER_REPR(SeqExprNode,
-                  [](const SeqExprNode* n, ReprPrinter* p) { PrintBody(GetRef<SeqExpr>(n), p); });
-TVM_REGISTER_REPR(FunctionNode, [](const FunctionNode* n, ReprPrinter* p) {
-  p->stream << "@R.function\n";
-  p->PrintIndent();
-  p->stream << "def " << n->attrs.GetAttr<String>(attr::kGlobalSymbol, "main") << "(";
+}
+
+void RelaxPrinter::PrintInfos(const Array<StructInfo>& infos) {
+  for (size_t i = 0; i < infos.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    Print(infos[i]);
+  }
+}
+
+void RelaxPrinter::Print(const RelayExpr& expr) {
+  if (const auto* var = expr.as<VarNode>()) {
+    os_ << Fresh(var, var->name_hint);
+  } else if (const auto* constant = expr.as<ConstantNode>()) {
+    if (!PrintNumber(os_, constant->data)) os_ << ScriptScope().Refer(expr);
+  } else if (const auto* shape = expr.as<ShapeExprNode>()) {
+    os_ << "R.shape([";
+    PrintExtents(shape->values);
+    os_ << "])";
+  } else if (const auto* external = expr.as<ExternFuncNode>()) {
+    os_ << "R.ExternFunc(";
+    PrintScriptText(os_, external->global_symbol);
+    os_ << ')';
+  } else if (const auto* tuple = expr.as<TupleNode>()) {
+    os_ << '(';
+    PrintList(tuple->fields);
+    os_ << (tuple->fields.size() == 1 ? ",)" : ")");
+  } else if (const auto* field = expr.as<TupleGetItemNode>()) {
+    Print(field->tuple_value);
+    os_ << '[' << field->index << ']';
+  } else if (const auto* call = expr.as<CallNode>()) {
+    PrintCall(call);
+  } else if (const auto* global = expr.as<GlobalVarNode>()) {
+    bool usual = in_function_ && PythonName(global->name_hint) == global->name_hint.str();
+    os_ << (usual ? "cls." + global->name_hint.str() : AsRepr(Any(expr)));
+  } else if (const auto* sequence = expr.as<SeqExprNode>()) {
+    PrintBody(GetRef<RelayExpr>(sequence));
+  } else {
+    os_ << AsRepr(Any(expr));
+  }
+}
+
+void RelaxPrinter::PrintList(const Array<RelayExpr>& items) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    Print(items[i]);
+  }
+}
+
+void RelaxPrinter::PrintCall(const CallNode* call) {
+  bool destination = false;
   bool first = true;
-  for (const Var& param : n->params) {
-    if (!first) p->stream << ", ";
+  if (const auto* op = call->op.as<OpNode>()) {
+    const std::string& name = op->name.str();
+    const std::string prefix = "relax.";
+    if (name.rfind(prefix, 0) == 0) {
+      os_ << "R." << name.substr(prefix.size()) << '(';
+    } else {
+      os_ << "R.call_op(\"" << name << '"';
+      first = false;
+    }
+    destination = name == "relax.call_tir" || name == "relax.call_dps_packed";
+  } else if (const auto* external = call->op.as<ExternFuncNode>()) {
+    os_ << "R.call_packed(";
+    PrintScriptText(os_, external->global_symbol);
     first = false;
-    p->Print(param);
-    PrintAnnotation(param, p);
+  } else {
+    Print(call->op);
+    os_ << '(';
   }
-  p->stream << ")";
-  if (n->ret_struct_info.defined()) {
-    p->stream << " -> ";
-    p->Print(n->ret_struct_info);
+  for (size_t i = 0; i < call->args.size(); ++i) {
+    os_ << (first ? "" : ", ");
+    first = false;
+    const auto* callee = call->args[i].as<ExternFuncNode>();
+    if (destination && i == 0 && callee != nullptr) {
+      PrintScriptText(os_, callee->global_symbol);
+    } else {
+      Print(call->args[i]);
+    }
   }
-  p->stream << ":\n";
-  p->indent += 4;
-  PrintBody(n->body, p);
-  p->indent -= 4;
-});
+  for (const auto& [key, value] : call->attrs->dict) {
+    os_ << (first ? "" : ", ") << key << '=';
+    first = false;
+    PrintScriptValue(os_, value, false);
+  }
+  if (!call->sinfo_args.empty()) {
+    bool single = destination && call->sinfo_args.size() == 1;
+    os_ << (first ? "" : ", ") << (destination ? "out_sinfo=" : "sinfo_args=");
+    os_ << (single ? "" : "[");
+    PrintInfos(call->sinfo_args);
+    os_ << (single ? "" : "]");
+  }
+  os_ << ')';
+}
+
+void RelaxPrinter::PrintAnnotation(const RelayExpr& expr) {
+  if (StructInfo info = GetStructInfo(expr); info.defined()) {
+    os_ << ": ";
+    Print(info);
+  }
+}
+
+void RelaxPrinter::Print(const VarBindingNode* binding) {
+  Print(binding->var);
+  PrintAnnotation(binding->var);
+  os_ << " = ";
+  Print(binding->value);
+}
+
+void RelaxPrinter::PrintBlock(const BindingBlock& block, bool scoped) {
+  bool is_dataflow = block->IsInstance<DataflowBlockNode>();
+  if (is_dataflow || scoped) {
+    os_ << (is_dataflow ? "with R.dataflow():" : "with R.block():");
+    indent_ += 4;
+    NewLine();
+    if (!is_dataflow && block->bindings.empty()) {
+      os_ << "pass";
+      NewLine();
+    }
+  }
+  Array<RelayExpr> outputs;
+  for (size_t i = 0; i < block->bindings.size(); ++i) {
+    const VarBinding& binding = block->bindings[i];
+    Print(binding.get());
+    if (!binding->var->IsInstance<DataflowVarNode>()) outputs.push_back(binding->var);
+    if (is_dataflow || i + 1 != block->bindings.size()) NewLine();
+  }
+  if (is_dataflow) {
+    os_ << "R.output(";
+    PrintList(outputs);
+    os_ << ')';
+  }
+  if (is_dataflow || scoped) indent_ -= 4;
+}
+
+void RelaxPrinter::PrintBody(const RelayExpr& body) {
+  RelayExpr result = body;
+  if (const auto* sequence = body.as<SeqExprNode>()) {
+    bool after_plain = false;
+    for (const BindingBlock& block : sequence->blocks) {
+      // Lines that follow each other are one block, so a second one says that it is another.
+      PrintBlock(block, after_plain || block->bindings.empty());
+      after_plain = !block->IsInstance<DataflowBlockNode>();
+      NewLine();
+    }
+    result = sequence->body;
+  }
+  os_ << "return ";
+  Print(result);
+}
+
+void RelaxPrinter::Print(const FunctionNode* func) {
+  ScriptScope scope;
+  in_function_ = true;
+  auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
+  std::string name = scope.function_name();
+  bool in_module = !name.empty();
+  if (!in_module) name = symbol ? std::string(symbol.value()) : "main";
+  scope.function_name().clear();
+  std::string options;
+  if (!symbol) options += ", private=True";
+  if (!func->is_pure) options += ", pure=False";
+  if (PythonName(name) != name) options += ", name=\"" + name + "\"";
+  os_ << "@R.function";
+  if (!options.empty()) os_ << '(' << options.substr(2) << ')';
+  NewLine();
+  os_ << "def " << PythonName(name) << '(';
+  in_signature_ = true;
+  for (size_t i = 0; i < func->params.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    Print(func->params[i]);
+    PrintAnnotation(func->params[i]);
+  }
+  os_ << ')';
+  if (func->ret_struct_info.defined()) {
+    os_ << " -> ";
+    Print(func->ret_struct_info);
+  }
+  in_signature_ = false;
+  os_ << ':';
+  indent_ += 4;
+  NewLine();
+  PrintAttrs(func, symbol && std::string(symbol.value()) == name);
+  PrintHead(func, in_module);
+  PrintBody(func->body);
+  indent_ -= 4;
+  scope.PrintFooter(os_);
+}
+
+void RelaxPrinter::PrintAttrs(const FunctionNode* func, bool symbol_is_name) {
+  bool first = true;
+  for (const auto& [key, value] : func->attrs->dict) {
+    if (key == attr::kGlobalSymbol && symbol_is_name) continue;
+    os_ << (first ? "R.func_attr({" : ", ");
+    first = false;
+    PrintScriptText(os_, key);
+    os_ << ": ";
+    PrintScriptValue(os_, value, false);
+  }
+  if (first) return;
+  os_ << "})";
+  NewLine();
+}
+
+void RelaxPrinter::PrintHead(const FunctionNode* func, bool in_module) {
+  std::vector<tir::Var> extents;
+  bool calls_module = false;
+  CollectNames(func, &extents, &calls_module);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ") << Fresh(extents[i].get(), extents[i]->name_hint);
+  }
+  for (size_t i = 0; i < extents.size(); ++i) {
+    os_ << (i == 0 ? " = " : ", ") << "T." << extents[i]->dtype;
+    const auto* size = extents[i].as<tir::SizeVarNode>();
+    os_ << (size == nullptr ? "()" : "(is_size_var=True");
+    if (size == nullptr) continue;
+    if (size->kind != tir::SizeVarKind::kOther) os_ << ", kind=" << static_cast<int>(size->kind);
+    os_ << ')';
+  }
+  if (!extents.empty()) NewLine();
+  if (calls_module && in_module) {
+    os_ << "cls = Module";
+    NewLine();
+  }
+}
 
 }  // namespace relax
 }  // namespace tvm

@@ -46,6 +46,9 @@ class ScriptScope {
   std::map<std::string, std::vector<ObjectRef>> metadata_;
 };
 
+/*! \brief `hint` with what Python does not allow in a name replaced. */
+std::string PythonName(const std::string& hint);
+
 /*! \brief Text as a Python literal. */
 void PrintScriptText(std::ostream& os, const std::string& text);
 

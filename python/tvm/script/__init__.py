@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import ir, tir
+from . import ir, relax, tir
 from .ir import ir_module
 from .module import read_text
 from .source import Source
 
-__all__ = ["from_source", "ir", "ir_module", "parse", "tir"]
+__all__ = ["from_source", "ir", "ir_module", "parse", "relax", "tir"]
 
 
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, name: str = "<str>") -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from tvm import ir
 
 from .reader import DIALECTS, Reader, Surroundings
+from .relax_function import read_relax_function
 from .source import Source
 from .tir_function import read_prim_func
 
@@ -17,6 +18,7 @@ __all__ = ["read_definition", "read_module", "read_text"]
 # Reads a function by the construct it is decorated with.
 _FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.BaseFunc]] = {
     "T.prim_func": read_prim_func,
+    "R.function": read_relax_function,
 }
 
 

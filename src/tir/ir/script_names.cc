@@ -8,7 +8,6 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace tvm {
 namespace tir {
@@ -244,22 +243,6 @@ bool HasUsualPointer(const BufferNode* buffer) {
 
 bool IsPlainVar(const VarNode* var) {
   return !var->IsInstance<SizeVarNode>() && var->type_annotation->IsInstance<PrimTypeNode>();
-}
-
-std::string PythonName(const std::string& hint) {
-  static const std::unordered_set<std::string> reserved = {
-      "False",    "None",  "True",     "and",  "as",     "assert", "async",  "await",  "break",
-      "class",    "cls",   "continue", "def",  "del",    "elif",   "else",   "except", "finally",
-      "for",      "from",  "global",   "if",   "import", "in",     "is",     "lambda", "metadata",
-      "nonlocal", "not",   "or",       "pass", "raise",  "range",  "return", "try",    "while",
-      "with",     "yield", "I",        "R",    "T"};
-  std::string name;
-  for (unsigned char c : hint) {
-    name += std::isalnum(c) != 0 || c == '_' ? static_cast<char>(c) : '_';
-  }
-  if (name.empty()) return "v";
-  if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "v");
-  return reserved.count(name) != 0 ? name + "_" : name;
 }
 
 }  // namespace tir

@@ -5,6 +5,7 @@
 #ifndef TVM_SRC_TIR_IR_SCRIPT_NAMES_H_
 #define TVM_SRC_TIR_IR_SCRIPT_NAMES_H_
 
+#include <tvm/ir/script_printer.h>
 #include <tvm/tir/function.h>
 
 #include <string>
@@ -53,9 +54,6 @@ bool HasUsualPointer(const BufferNode* buffer);
 
 /*! \brief A variable whose type is no more than its dtype. */
 bool IsPlainVar(const VarNode* var);
-
-/*! \brief `hint` with what Python does not allow in a name replaced. */
-std::string PythonName(const std::string& hint);
 
 }  // namespace tir
 }  // namespace tvm

@@ -2,7 +2,14 @@
 
 from . import basic, nn
 from . import computations as computations
-from .base import attrs_of, call_tir, infer_struct_info, make_call, number_operands
+from .base import (
+    attrs_of,
+    call_dps_packed,
+    call_tir,
+    infer_struct_info,
+    make_call,
+    number_operands,
+)
 from .basic import *
 from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
 
@@ -10,6 +17,7 @@ __all__ = [
     "OpPattern",
     "OpSpec",
     "attrs_of",
+    "call_dps_packed",
     "call_tir",
     "get_op",
     "has_op",

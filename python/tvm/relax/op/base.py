@@ -9,7 +9,7 @@ from typing import Any
 from tvm import te
 from tvm.ir import GlobalVar, Op, RelayExpr, register_op
 
-from ..expr import Call, Constant, ShapeExpr, Tuple, const, dict_attrs
+from ..expr import Call, Constant, ExternFunc, ShapeExpr, Tuple, const, dict_attrs
 from ..struct_info import (
     StructInfo,
     TensorStructInfo,
@@ -18,7 +18,14 @@ from ..struct_info import (
 )
 from .registry import get_op, op_spec
 
-__all__ = ["attrs_of", "call_tir", "infer_struct_info", "make_call", "number_operands"]
+__all__ = [
+    "attrs_of",
+    "call_dps_packed",
+    "call_tir",
+    "infer_struct_info",
+    "make_call",
+    "number_operands",
+]
 
 
 def attrs_of(call: Call) -> dict[str, Any]:
@@ -143,10 +150,43 @@ def call_tir(
     ------
     TypeError : ``out_sinfo`` is not struct info of tensors.
     """
+    return _call_with_outputs("relax.call_tir", gvar, args, out_sinfo)
+
+
+register_op("relax.call_dps_packed")
+
+
+def call_dps_packed(
+    func: str | ExternFunc,
+    args: Sequence[RelayExpr] | Tuple,
+    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
+) -> Call:
+    """Call of a function by name, which writes into outputs allocated for it.
+
+    Parameters
+    ----------
+    func : name of a ``PrimFunc`` of the module or else of a function of the runtime's registry;
+        it takes the arguments, then the outputs.
+    out_sinfo : the output, or several, which makes the result a tuple.
+
+    Raises
+    ------
+    TypeError : ``out_sinfo`` is not struct info of tensors.
+    """
+    callee = ExternFunc(func) if isinstance(func, str) else func
+    return _call_with_outputs("relax.call_dps_packed", callee, args, out_sinfo)
+
+
+def _call_with_outputs(
+    op: str,
+    callee: RelayExpr,
+    args: Sequence[RelayExpr] | Tuple,
+    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
+) -> Call:
     outputs = [out_sinfo] if isinstance(out_sinfo, StructInfo) else list(out_sinfo)
     for info in outputs:
         if not isinstance(info, TensorStructInfo):
-            raise TypeError(f"relax.call_tir: out_sinfo must describe tensors, got {info}")
+            raise TypeError(f"{op}: out_sinfo must describe tensors, got {info}")
     fields = args if isinstance(args, Tuple) else Tuple(list(args))
     result = outputs[0] if len(outputs) == 1 else TupleStructInfo(outputs)
-    return Call(Op.get("relax.call_tir"), [gvar, fields], None, outputs, result)
+    return Call(Op.get(op), [callee, fields], None, outputs, result)

@@ -1,0 +1,93 @@
+/*!
+ * \file src/relax/printer_names.cc
+ * \brief What the text of a graph function has to introduce, and the registered printers.
+ */
+#include <tvm/node/repr_printer.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include "printer.h"
+
+namespace tvm {
+namespace relax {
+
+namespace {
+
+class Collector {
+ public:
+  Collector(std::vector<tir::Var>* extents, bool* calls_module)
+      : extents_(extents), calls_module_(calls_module) {}
+
+  void Visit(const PrimExpr& extent) {
+    tir::PostOrderVisit(extent, [this](const ObjectRef& node) {
+      const auto* var = node.as<tir::VarNode>();
+      if (var != nullptr && seen_.insert(var).second) extents_->push_back(GetRef<tir::Var>(var));
+    });
+  }
+  void Visit(const StructInfo& info) {
+    if (const auto* tensor = info.as<TensorStructInfoNode>()) {
+      if (tensor->shape) VisitAll(Downcast<ShapeExpr>(tensor->shape.value())->values);
+    } else if (const auto* shape = info.as<ShapeStructInfoNode>()) {
+      if (shape->values) VisitAll(shape->values.value());
+    } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
+      VisitAll(tuple->fields);
+    }
+  }
+  void Visit(const RelayExpr& expr) {
+    if (expr.as<GlobalVarNode>() != nullptr) *calls_module_ = true;
+    if (const auto* shape = expr.as<ShapeExprNode>()) VisitAll(shape->values);
+    if (const auto* tuple = expr.as<TupleNode>()) VisitAll(tuple->fields);
+    if (const auto* field = expr.as<TupleGetItemNode>()) Visit(field->tuple_value);
+    if (const auto* call = expr.as<CallNode>()) {
+      Visit(call->op);
+      VisitAll(call->args);
+      VisitAll(call->sinfo_args);
+    }
+    if (const auto* sequence = expr.as<SeqExprNode>()) {
+      for (const BindingBlock& block : sequence->blocks) {
+        for (const VarBinding& binding : block->bindings) {
+          Visit(GetStructInfo(binding->var));
+          Visit(binding->value);
+        }
+      }
+      Visit(sequence->body);
+    }
+  }
+
+ private:
+  template <typename T>
+  void VisitAll(const Array<T>& items) {
+    for (const T& item : items) Visit(item);
+  }
+
+  std::vector<tir::Var>* extents_;
+  bool* calls_module_;
+  std::unordered_set<const Object*> seen_;
+};
+
+}  // namespace
+
+void CollectNames(const FunctionNode* func, std::vector<tir::Var>* extents, bool* calls_module) {
+  Collector collector(extents, calls_module);
+  for (const Var& param : func->params) collector.Visit(GetStructInfo(param));
+  collector.Visit(func->ret_struct_info);
+  collector.Visit(func->body);
+}
+
+TVM_REGISTER_REPR(StructInfoNode, [](const StructInfoNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream).Print(GetRef<StructInfo>(node));
+});
+TVM_REGISTER_REPR(ExprNode, [](const ExprNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream, p->indent).Print(GetRef<RelayExpr>(node));
+});
+TVM_REGISTER_REPR(VarBindingNode, [](const VarBindingNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream).Print(node);
+});
+TVM_REGISTER_REPR(BindingBlockNode, [](const BindingBlockNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream, p->indent).PrintBlock(GetRef<BindingBlock>(node), false);
+});
+TVM_REGISTER_REPR(FunctionNode, [](const FunctionNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream, p->indent).Print(node);
+});
+
+}  // namespace relax
+}  // namespace tvm
