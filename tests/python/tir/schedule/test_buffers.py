@@ -168,3 +168,44 @@ def test_blocks_of_threads_do_not_share_a_scratch_buffer_in_global_memory():
         sch.bind(i, "blockIdx.x")
     sch.set_scope(sch.get_block("P"), 0, "shared")
     sch.bind(i, "blockIdx.x")
+
+
+def test_neighbours_are_loaded_together_by_the_threads_of_a_block():
+    n, threads = 64, 16
+    A = te.placeholder((n + 2,), name="A")
+    B = te.compute((n,), lambda i: A[i] + A[i + 1] + A[i + 2], name="B")
+    func = te.create_prim_func([A, B])
+    sch = tir.Schedule(func, debug_mask="all")
+    block = sch.get_block("B")
+    i_0, i_1 = sch.split(sch.get_loops(block)[0], [None, threads])
+    sch.bind(i_0, "blockIdx.x")
+    sch.bind(i_1, "threadIdx.x")
+    copy = sch.cache_read(block, 0, "shared")
+    sch.compute_at(copy, i_1)
+    _, inner = sch.split(sch.get_loops(copy)[-1], [None, threads])
+    sch.bind(inner, "threadIdx.x")
+    check(sch, func, lambda a: a[:-2] + a[1:-1] + a[2:], target=tvm.target.emulated("cuda"))
+
+
+def test_threads_load_vectors_into_shared_memory():
+    sch, func, answer = scheduled(matmul(32, 32, 32))
+    c = sch.get_block("C")
+    back = sch.cache_write(c, 0, "local")
+    i, j, k = sch.get_loops(c)
+    (i_0, i_1, i_2), (j_0, j_1, j_2) = (sch.split(loop, [None, 4, 4]) for loop in (i, j))
+    k_0, k_1 = sch.split(k, [None, 8])
+    sch.unroll(k_1)
+    sch.reorder(i_0, j_0, i_1, j_1, k_0, k_1, i_2, j_2)
+    sch.reverse_compute_at(back, j_1)
+    sch.bind(i_0, "blockIdx.y")
+    sch.bind(j_0, "blockIdx.x")
+    sch.bind(sch.fuse(i_1, j_1), "threadIdx.x")
+    for index in (0, 1):
+        copy = sch.cache_read(c, index, "shared")
+        sch.compute_at(copy, k_0)
+        _, thread, lane = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 16, 4])
+        sch.vectorize(lane)
+        sch.bind(thread, "threadIdx.x")
+    sch.decompose_reduction(c, k_0)
+    check(sch, func, answer, target=tvm.target.emulated("cuda"))
+    assert "float4" in tvm.build(sch.mod, target="cuda").imported_modules[0].get_source()
