@@ -82,12 +82,18 @@ def LowerMatchBuffer() -> Pass:
 
 
 def CompactBufferAllocation() -> Pass:
-    """Realize the buffers of opaque blocks, no larger than what is touched."""
+    """Realize the buffers of opaque blocks, no larger than what is touched.
+
+    What counts for shared memory is what all threads of a block touch.
+    """
     return _ffi_api.CompactBufferAllocation()
 
 
 def LowerOpaqueBlock() -> Pass:
-    """Replace opaque blocks by their bodies, and loops over threads by launch attributes."""
+    """Replace opaque blocks by their bodies, and loops over threads by launch attributes.
+
+    The block annotation ``buffer_dim_align`` becomes the alignment of strides.
+    """
     return _ffi_api.LowerOpaqueBlock()
 
 
