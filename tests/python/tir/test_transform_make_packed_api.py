@@ -104,7 +104,7 @@ def test_a_pointer_takes_the_memory_of_an_array(target):
         result[i] = source[i].astype("int32")
     func = tir.PrimFunc([source, result, n], ib.get()).with_attr("global_symbol", "convert")
     target = tvm.target.Target(target, host=target)
-    convert = tvm.build(tvm.IRModule({"convert": func}), target)["convert"]
+    convert = tvm.build(tvm.IRModule({"convert": func}), target=target)["convert"]
     numbers = tvm.nd.empty((9,), "int32")
     convert(tvm.nd.array(np.arange(9, dtype="float32")), numbers, 9)
     np.testing.assert_array_equal(numbers.numpy(), np.arange(9))
