@@ -9,6 +9,7 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -251,6 +252,36 @@ bool AnalyzerCore::Fits(const Poly& sum, DataType dtype) {
   return values.HasLower() && values.HasUpper() && values.lo >= type.lo && values.hi <= type.hi;
 }
 
+namespace {
+
+/*!
+ * \brief `floor(x / c) < n` as `x < n * c`, and its kin: the division goes to the number.
+ * \param lesser, greater The operands of `<` (strict) or `<=`; one of them is the division.
+ */
+void DropDivisions(PrimExpr* lesser, PrimExpr* greater, bool strict) {
+  for (;;) {
+    const bool on_left = lesser->as<FloorDivNode>() != nullptr;
+    const auto* division = (on_left ? *lesser : *greater).as<FloorDivNode>();
+    const auto* number = (on_left ? *greater : *lesser).as<IntImmNode>();
+    if (division == nullptr || number == nullptr) return;
+    const auto* divisor = division->b.as<IntImmNode>();
+    if (divisor == nullptr || divisor->value <= 0) return;
+    const int64_t largest = int64_t{1} << (std::min(number->dtype.bits(), 32) - 1);
+    if (std::abs(number->value) >= largest || divisor->value >= largest) return;
+    // q < n is x < n c, and n <= q is n c <= x;
+    // q <= n is x <= (n + 1) c - 1, and n < q is (n + 1) c - 1 < x.
+    const int64_t one = on_left == strict ? 0 : 1;
+    const int64_t bound = (number->value + one) * divisor->value - one;
+    if (std::abs(bound) >= largest) return;
+    PrimExpr limit = make_const(number->dtype, bound);
+    PrimExpr dividend = division->a;
+    (on_left ? *lesser : *greater) = dividend;
+    (on_left ? *greater : *lesser) = limit;
+  }
+}
+
+}  // namespace
+
 PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   PrimExpr left, right;
   bool strict = false, equality = false, negated = false;
@@ -270,6 +301,7 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     return PrimExpr();
   }
   if (!IsIndex(left)) return PrimExpr();
+  if (!equality) DropDivisions(&left, &right, strict);
   DataType dtype = left.dtype();
   // left < right is p >= 0 with p = right - left - 1.
   Poly lesser = Normalize(left);

@@ -132,10 +132,7 @@ def lower(
         return _ffi_api.LowerSchedule(sch, list(args), name, dict(binds or {}), simple_mode)
     if args is not None and isinstance(sch, (tir.PrimFunc, IRModule)):
         raise TypeError(
-            f"args are for a schedule, and a {type(sch).__name__} has its parameters already; a "
-            f"target is passed by name, as target={args!r}"
-            if isinstance(args, (str, Target))
-            else f"args are for a schedule, and a {type(sch).__name__} has its parameters already"
+            f"args are for a schedule, and a {type(sch).__name__} has its parameters already"
         )
     if isinstance(sch, tir.PrimFunc):
         return _ffi_api.LowerPrimFunc(sch, name, simple_mode)
@@ -264,7 +261,8 @@ def build(
     ----------
     inputs : a schedule, a PrimFunc, an IRModule, a list of functions and modules, or a dict from
         target to any of these.
-    args : for a schedule: a Tensor, Buffer or Var per parameter, in order.
+    args : for a schedule: a Tensor, Buffer or Var per parameter, in order. Of other inputs the
+        target may stand here.
     target : Target or anything it accepts; by default the current target, else "llvm".
     target_host : target of the code that launches kernels; by default the host that a target
         names, else the first target of a dict that is a processor, else this machine's.
@@ -295,6 +293,8 @@ def build(
     >>> float(b.numpy().sum())
     16.0
     """
+    if isinstance(args, (str, Target)) and target is None and not isinstance(inputs, te.Schedule):
+        args, target = None, args  # as in tvm.build(module, "llvm")
     parts = list(inputs.items()) if isinstance(inputs, Mapping) else [(target, inputs)]
     if not parts:
         raise ValueError("build: the dict of targets is empty; give at least one target")

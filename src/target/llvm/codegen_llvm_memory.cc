@@ -391,7 +391,14 @@ void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {
   int64_t count = op->ConstantAllocationSize();
   int64_t bytes = count * element_bytes;
   // Host code that launches kernels allocates what they work on where they run.
-  bool on_device = frame_->device_type.ref != "" && StorageScopeOf(op->buffer_var) == "global";
+  const std::string scope = StorageScopeOf(op->buffer_var);
+  // What follows the first point is a user's tag; a processor has one memory for all of these.
+  const std::string rank = scope.substr(0, scope.find('.'));
+  TVM_CHECK(rank == "global" || rank == "local" || rank == "shared" || rank == "warp", ValueError)
+      << "llvm code generator: function " << function_name_ << " allocates "
+      << op->buffer_var->name_hint << " in scope \"" << scope
+      << "\", which processors do not have; they have global, local, shared and warp";
+  bool on_device = frame_->device_type.ref != "" && scope == "global";
   bool in_frame = !on_device && count > 0 && bytes <= kMaxFrameBuffer &&
                   frame_->frame_bytes + bytes <= kMaxFrameBytes;
   alignment_[data] = kWorkspaceAlignment;

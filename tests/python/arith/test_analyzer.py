@@ -116,6 +116,11 @@ def test_a_proof_is_never_wrong(left, right, samples):
         (lambda: X >= A, lambda: A <= X),
         (lambda: X + 1 > A, lambda: A <= X),
         (lambda: X - A < 0, lambda: tir.LT(X, A)),
+        # The division goes to the number, whichever side it is on.
+        (lambda: (X * 256 + Y) // 10 // 10 < 100, lambda: X * 256 + Y < 10000),
+        (lambda: X // 3 <= 4, lambda: X < 15),
+        (lambda: X // 3 > -2, lambda: tir.LE(-3, X)),
+        (lambda: X // 3 >= 2, lambda: tir.LE(6, X)),
         (lambda: tir.floordiv(tir.floordiv(X, 3), 5), lambda: tir.floordiv(X, 15)),
     ],
 )

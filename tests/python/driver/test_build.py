@@ -148,12 +148,12 @@ def test_a_packed_call_finds_imports_before_globals():
     assert out.numpy()[0] == 1
 
 
-def test_a_target_is_not_taken_for_the_arguments_of_a_function():
+def test_the_target_of_a_module_may_stand_second():
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
     mod = tvm.lower(te.create_schedule(B.op), [A, B])
-    with pytest.raises(TypeError, match="a target is passed by name, as target='c'"):
-        tvm.build(mod, "c")
+    assert tvm.build(mod, "c").type_key == "c"
+    assert tvm.build(mod["main"], tvm.target.Target("c")).type_key == "c"
     with pytest.raises(TypeError, match="a PrimFunc has its parameters already"):
         tvm.lower(mod["main"], [A, B])
 

@@ -225,3 +225,13 @@ def test_the_same_program_gives_the_same_text():
         return tvm.get_global_func("target.EmitLLVM")(mod, Target("llvm"))
 
     assert text() == text()
+
+
+@pytest.mark.parametrize("scope", ["nope", "wmma.matrix_a"])
+def test_memory_that_processors_do_not_have_is_refused(scope):
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B.op)
+    s.cache_read(A, scope, [B])
+    with pytest.raises(ValueError, match=f'in scope "{scope}", which processors do not have'):
+        tvm.build(s, [A, B], "llvm")
