@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tvm
-from tvm import te, tir
+from tvm import te, tir, topi
 
 
 def matmul(m=12, n=20, k=18, epilogue=False):
@@ -110,6 +110,33 @@ def offset(n=12, dtype="int64"):
     B = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="B")
     C = te.compute((m,), lambda i: B[m - 1 - i] * 2.0, name="C")
     return te.create_prim_func([A, C]), lambda a: (a[:, 2 : n - 1].sum(axis=1) * 2)[::-1]
+
+
+def convolution(h=6, c=3, o=5):
+    """A padded convolution and what follows it in a network."""
+    X, W = te.placeholder((1, h, 7, c), name="X"), te.placeholder((3, 3, c, o), name="W")
+    Y = topi.nn.relu(topi.nn.conv2d_nhwc(X, W, 1, 1, 1))
+
+    def answer(x, w):
+        p = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        windows = [(r, s) for r in range(3) for s in range(3)]
+        parts = [
+            np.einsum("nhwc,co->nhwo", p[:, r : r + h, s : s + 7], w[r, s]) for r, s in windows
+        ]
+        return np.maximum(sum(parts), 0)
+
+    return te.create_prim_func([X, W, Y]), answer
+
+
+def softmax(m=6, n=10):
+    """Exponentials over their sums, with the maximum taken off."""
+    X = te.placeholder((m, n), name="X")
+
+    def answer(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    return te.create_prim_func([X, topi.nn.softmax(X)]), answer
 
 
 def arrays_for(func):

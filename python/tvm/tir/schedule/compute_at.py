@@ -339,6 +339,7 @@ def _all_equal(places: set[tuple[PrimExpr, ...]]) -> bool:
 
 
 def chooses(stmt: Stmt) -> bool:
+    """Whether a statement may leave out some of the reads it holds."""
     found = False
 
     def visit(node: object) -> None:

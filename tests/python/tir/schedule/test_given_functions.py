@@ -7,7 +7,7 @@ import pytest
 
 import tvm
 from testing_blocks import blur, chain, check, matmul, row_sums
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.ir import Range
 from tvm.script import tir as T
 
@@ -214,6 +214,30 @@ def test_primitives_that_are_elsewhere_say_where():
         sch.tensorize(None, "x")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sch.nothing  # noqa: B018
+
+
+X = te.placeholder((1, 8, 14, 14), name="X")
+A = te.placeholder((4, 8), name="A")
+W, V = te.placeholder((16, 8, 3, 3), name="W"), te.placeholder((8,), name="V")
+I = te.placeholder((5,), "int32", name="I")
+OPERATORS = {
+    "convolution": ([X, W], topi.nn.conv2d_nchw(X, W, 1, 1, 1)),
+    "pooling": ([X], topi.nn.pool2d(X, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "avg")),
+    "softmax": ([A], topi.nn.softmax(A)),
+    "layer norm": ([A, V], topi.nn.layer_norm(A, V, V, [1])),
+    "gather": ([A, I], topi.take(A, I, 0)),
+    "argmax": ([A], topi.argmax(A, 1)),
+    "concatenation": ([A], topi.concatenate([A, A], 0)),
+    "resize": ([X], topi.image.resize2d(X, (0, 0, 14, 14), (28, 28), "NCHW", "linear")),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_all_blocks_of_operators_run_in_parallel(name):
+    inputs, output = OPERATORS[name]
+    sch = tir.Schedule(te.create_prim_func([*inputs, output]), debug_mask="all")
+    for made in sch.get_child_blocks(sch.get_block("root")):
+        sch.parallel(sch.get_loops(made)[0])
 
 
 @T.prim_func

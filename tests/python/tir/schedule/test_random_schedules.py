@@ -15,6 +15,7 @@ from testing_blocks import (
     blur,
     chain,
     check,
+    convolution,
     guarded,
     matmul,
     offset,
@@ -22,6 +23,7 @@ from testing_blocks import (
     replay,
     reshaped,
     row_sums,
+    softmax,
 )
 from testing_random_blocks import backwards, bind_the_rest, random_schedule
 from tvm import tir
@@ -37,6 +39,8 @@ PROGRAMS = {
     "best": lambda m, n, k: best(m, n),
     "guarded": lambda m, n, k: guarded(n + 3),
     "reshaped": lambda m, n, k: reshaped(m, n, k % 5 + 1),
+    "convolution": lambda m, n, k: convolution(m % 6 + 1, n % 4 + 1, k % 8 + 1),
+    "softmax": lambda m, n, k: softmax(m, n),
     "offset": lambda m, n, k: offset(n + 3),
 }
 SEEDS = st.integers(0, 2**32 - 1)
