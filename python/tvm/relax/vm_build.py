@@ -20,6 +20,7 @@ from tvm.topi.generic import default_schedule
 
 from . import op
 from .analysis import check_well_formed
+from .dps_packed import lower_dps_packed
 from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from .extract import FusedGroup, fused_groups
 from .memory_plan import Lifetime, plan_memory
@@ -78,7 +79,7 @@ def build(
     """
     target = target if isinstance(target, Target) else Target(target)
     check_well_formed(mod)
-    mod = optimize_for_inference(mod)
+    mod = optimize_for_inference(lower_dps_packed(mod))
     kernels: dict[str, tir.PrimFunc] = {}
     relayouts: dict[str, Mapping[int, Relayout]] = {}
     for group in fused_groups(mod):

@@ -252,3 +252,21 @@ def test_fuse_ops_chains_injective_operators(make_module):
 def test_fuse_ops_does_not_repeat_work_for_a_larger_result(make_module):
     mod = make_module(lambda bb, x, y: op.add(op.exp(x), y), (1, 3), (4, 3))
     assert [names for names, _ in groups_of(mod)] == [["exp"], ["add"]]
+
+
+def test_bind_params_makes_symbolic_extents_numbers():
+    n, m = tvm.tir.Var("n", "int64"), tvm.tir.Var("m", "int64")
+    x, y = (relax.Var(name, relax.TensorStructInfo((n, m), "float32")) for name in "xy")
+    info = relax.TensorStructInfo((n, m * 2), "float32")
+    call = op.call_dps_packed("join", [x, y], info)
+    body = relax.SeqExpr(
+        [relax.BindingBlock([relax.VarBinding(relax.Var("z", info), call)])], relax.Tuple([])
+    )
+    mod = tvm.IRModule({"main": relax.Function([x, y], body)})
+    bound = transform.BindParams("main", {"y": data(2, 3)})(mod)["main"]
+    assert [str(p.struct_info) for p in bound.params] == ['R.Tensor((2, 3), dtype="float32")']
+    binding = bound.body.blocks[0].bindings[0]
+    assert str(binding.var.struct_info) == 'R.Tensor((2, 6), dtype="float32")'
+    assert str(binding.value.sinfo_args[0]) == 'R.Tensor((2, 6), dtype="float32")'
+    with pytest.raises(ValueError, match="'x' makes the extent n 5, another parameter makes it 2"):
+        transform.BindParams("main", {"y": data(2, 3), "x": data(5, 3)})(mod)

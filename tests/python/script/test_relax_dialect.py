@@ -223,3 +223,19 @@ def test_operators_written_by_hand_take_their_defaults():
     assert str(f.ret_struct_info) == 'R.Tensor((4,), dtype="float32")'
     assert "keepdims=False" in str(f)
     check_round_trip(f)
+
+
+def test_a_module_of_tensor_and_registered_functions_runs():
+    @tvm.register_func("script.relu", override=True)
+    def relu(source, out):
+        out.copyfrom(np.maximum(source.numpy(), 0))
+
+    rng = np.random.default_rng(0)
+    w, b, x = (rng.standard_normal(s).astype("float32") for s in ((5, 8), (5,), (1, 8)))
+    bound = relax.transform.BindParams("main", {"w": w, "b": b})(Mixed)
+    text = str(bound["main"])
+    assert 'def main(x: R.Tensor((1, 8), dtype="float32")) -> R.Tensor((1, 5)' in text
+    check_round_trip_with_metadata(bound)
+    vm = relax.VirtualMachine(relax.build(bound, "llvm"), tvm.cpu())
+    result = vm["main"](tvm.nd.array(x)).numpy()
+    np.testing.assert_allclose(result, np.maximum(x @ w.T + b, 0), rtol=1e-5)

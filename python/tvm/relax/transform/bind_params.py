@@ -6,19 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tvm.ir import IRModule, RelayExpr
+from tvm import tir
+from tvm.ir import IRModule
 from tvm.runtime import NDArray
 
-from ..expr import Function, Var, const
-from .rewriter import FunctionRewriter
+from ..expr import Function, const
+from .bind_extents import ExtentBinder, extents_of
 
 __all__ = ["bind_params"]
-
-
-class _ParamBinder(FunctionRewriter):
-    def __init__(self, func: Function, constants: Mapping[Var, RelayExpr]) -> None:
-        super().__init__(func)
-        self._replaced.update(constants)
 
 
 def bind_params(
@@ -28,11 +23,13 @@ def bind_params(
 
     Parameters
     ----------
-    params : values by parameter name; the rest stay parameters.
+    params : values by parameter name; the rest stay parameters. Symbolic extents of the
+        parameters that get a value become numbers in the whole function.
 
     Raises
     ------
-    ValueError : the function has no such parameter, or it has another shape.
+    ValueError : the function has no such parameter, it has another shape, or one symbolic extent
+        would get two values.
     """
     func = mod[func_name]
     by_name = {str(param.name_hint): param for param in func.params}
@@ -42,12 +39,23 @@ def bind_params(
             f"BindParams: '{func_name}' has no parameter {', '.join(unknown)}; it has "
             f"{', '.join(by_name)}"
         )
+    extents: dict[tir.Var, int] = {}
+    for name, value in params.items():
+        found = extents_of(name, by_name[name].struct_info, value.shape)
+        for var, extent in found.items():
+            if extents.setdefault(var, extent) != extent:
+                raise ValueError(
+                    f"BindParams: '{name}' makes the extent {var} {extent}, another parameter "
+                    f"makes it {extents[var]}"
+                )
+    known = ExtentBinder(func, extents, {})
     constants = {
-        by_name[name]: const(value, by_name[name].struct_info) for name, value in params.items()
+        by_name[name]: const(value, known.struct_info(by_name[name].struct_info))
+        for name, value in params.items()
     }
-    bound = _ParamBinder(func, constants).run()
-    kept = [param for param in func.params if param not in constants]
-    result = Function(kept, bound.body, is_pure=bound.is_pure, attrs=bound.attrs)
+    binder = ExtentBinder(func, extents, constants)
+    bound = binder.run()
+    result = Function(binder.params, bound.body, is_pure=bound.is_pure, attrs=bound.attrs)
     functions = dict(mod.functions.items())
     functions[mod.get_global_var(func_name)] = result
     return IRModule(functions)
