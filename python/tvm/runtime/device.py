@@ -68,7 +68,10 @@ class Device:
             kind = device_type.split()[0] if device_type.strip() else device_type
             if kind not in self.STR2MASK:
                 known = ", ".join(sorted(self.STR2MASK))
-                raise ValueError(f'device: unknown kind "{device_type}"; known kinds: {known}')
+                raise ValueError(
+                    f'device: unknown kind "{device_type}"; known kinds: {known}. '
+                    "tvm.runtime.register_device adds one of your own"
+                )
             device_type = self.STR2MASK[kind]
         elif not isinstance(device_type, (int, np.integer)):
             raise TypeError(
