@@ -78,6 +78,11 @@ class AnalyzerCore {
   PrimExpr Simplify(const PrimExpr& e);
   /*! \brief Simplify where `cond` holds. */
   PrimExpr SimplifyUnder(const PrimExpr& cond, const PrimExpr& e);
+  /*!
+   * \brief Simplify what matters only where `cond` holds but may be computed anyway, as in
+   *        `cond && e`. Guards of reads inside of it stay, even those that `cond` implies.
+   */
+  PrimExpr SimplifyBesides(const PrimExpr& cond, const PrimExpr& e);
   /*! \brief Polynomial of a scalar signed integer expression. */
   Poly Normalize(const PrimExpr& e);
   PrimExpr Emit(const Poly& p, DataType dtype);

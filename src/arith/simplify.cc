@@ -54,7 +54,7 @@ class OperandSimplifier : public ExprMutator {
     PrimExpr cond = core_->Simplify(op->condition);
     if (is_one(cond)) return core_->Simplify(op->true_value);
     if (is_zero(cond)) return core_->Simplify(op->false_value);
-    auto [t, f] = Branches(cond, op->true_value, op->false_value);
+    auto [t, f] = EagerBranches(cond, op);
     if (SameExpr(t, f)) return t;
     if (cond.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
       return GetRef<PrimExpr>(op);
@@ -95,6 +95,12 @@ class OperandSimplifier : public ExprMutator {
     if (!cond.dtype().is_scalar()) return {core_->Simplify(t), core_->Simplify(f)};
     PrimExpr true_value = core_->SimplifyUnder(cond, t);
     return {true_value, core_->SimplifyUnder(Not(cond), f)};
+  }
+
+  std::pair<PrimExpr, PrimExpr> EagerBranches(const PrimExpr& cond, const SelectNode* op) {
+    if (!cond.dtype().is_scalar()) return Branches(cond, op->true_value, op->false_value);
+    return {core_->SimplifyBesides(cond, op->true_value),
+            core_->SimplifyBesides(Not(cond), op->false_value)};
   }
 
   static PrimExpr FoldShift(const PrimExpr& e) {
@@ -182,6 +188,15 @@ PrimExpr AnalyzerCore::SimplifyUnder(const PrimExpr& cond, const PrimExpr& e) {
   return Simplify(e);
 }
 
+PrimExpr AnalyzerCore::SimplifyBesides(const PrimExpr& cond, const PrimExpr& e) {
+  bool guarded = false;
+  PostOrderVisit(e, [&guarded](const ObjectRef& node) {
+    const auto* call = node.as<CallNode>();
+    guarded = guarded || (call != nullptr && call->op.same_as(builtin::if_then_else()));
+  });
+  return guarded ? Simplify(e) : SimplifyUnder(cond, e);
+}
+
 PrimExpr AnalyzerCore::SimplifyOperands(const PrimExpr& e) {
   return OperandSimplifier(this, e.get())(e);
 }
@@ -195,7 +210,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (const auto* op = e.as<AndNode>()) {
     PrimExpr a = Simplify(op->a);
     if (is_zero(a)) return a;
-    PrimExpr b = SimplifyUnder(a, op->b);
+    PrimExpr b = SimplifyBesides(a, op->b);
     if (is_zero(b) || is_one(a)) return b;
     if (is_one(b) || SameExpr(a, b)) return a;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(And(a, b));
@@ -203,7 +218,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (const auto* op = e.as<OrNode>()) {
     PrimExpr a = Simplify(op->a);
     if (is_one(a)) return a;
-    PrimExpr b = SimplifyUnder(Not(a), op->b);
+    PrimExpr b = SimplifyBesides(Not(a), op->b);
     if (is_one(b) || is_zero(a)) return b;
     if (is_zero(b) || SameExpr(a, b)) return a;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(Or(a, b));

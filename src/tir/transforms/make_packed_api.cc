@@ -43,6 +43,13 @@ class ArgumentBinder {
     if (dtype.is_int() || dtype.is_uint()) {
       Assert(Is(code, kTVMInt) || Is(code, kTVMBool),
              "TypeError: " + where + ": expected an integer, got <kind {}>", {code});
+      if (dtype.bits() < 64 && !dtype.is_bool()) {
+        DataType wide = DataType::Int(64);
+        PrimExpr last = make_const(wide, (int64_t{1} << (dtype.bits() - dtype.is_int())) - 1);
+        PrimExpr first = dtype.is_int() ? -last - 1 : make_zero(wide);
+        Assert(first <= integer && integer <= last,
+               "ValueError: " + where + ": {} does not fit " + dtype.ToString(), {integer});
+      }
       Bind(param, cast(dtype, integer));
       return;
     }

@@ -88,3 +88,20 @@ def test_a_region_that_ends_before_its_start_is_empty(target):
         a, c = np.arange(size, dtype="float32"), tvm.nd.empty((size,))
         func(tvm.nd.array(a), c)
         np.testing.assert_array_equal(c.numpy(), np.pad(a + 1, (5000, 0))[:size])
+
+
+@pytest.mark.parametrize("target", ["llvm", "stackvm"])
+def test_a_read_stays_guarded_inside_of_a_choice_that_computes_both_sides(target):
+    A = te.placeholder((4,), name="A")
+
+    def body(i):
+        guarded = te.if_then_else(te.all(i >= 2, i < 6), A[i - 2], 1.0)
+        return tir.Select(i >= 2, guarded, 3.0)
+
+    C = te.compute((8,), body, name="C")
+    s = te.create_schedule(C.op)
+    text = str(tvm.lower(s, [A, C]))
+    assert "2 <= i and i < 6" in text or "Select" not in text, text
+    a = np.arange(4, dtype="float32")
+    result = run(s, [A], C, a, target=target)
+    np.testing.assert_array_equal(result, [3, 3, 0, 1, 2, 3, 1, 1])

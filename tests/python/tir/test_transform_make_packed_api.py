@@ -63,6 +63,8 @@ def refusals():
     yield (arrays(dtype="bool")[0], b, 1), TypeError, "expected dtype float32, got bool"
     yield ("text", b, 1), TypeError, "expected a tensor, got str"
     yield (a, b, None), TypeError, "expected an integer, got None"
+    yield (a, b, 2**31), ValueError, r"argument 2 \(factor\): 2147483648 does not fit int32"
+    yield (a, b, -(2**40)), ValueError, "-1099511627776 does not fit int32"
     flat = tvm.nd.array(np.ones(32, "float32"))
     yield (flat, b, 1), ValueError, r"argument 0 \(A\): expected 2 axes, got 1"
 
