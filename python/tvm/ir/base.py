@@ -174,6 +174,10 @@ def make_node(type_key: str, **fields: Any) -> Any:
 
     >>> tvm.ir.make_node("IntImm", dtype="int32", value=3)
     3
+
+    Of "DictAttrs" the fields are the attributes.
     """
+    if type_key == "DictAttrs" and set(fields) != {"dict"}:
+        fields = {"dict": fields}
     pairs = [part for item in fields.items() for part in item]
     return _ffi_node_api.MakeNode(type_key, *pairs)

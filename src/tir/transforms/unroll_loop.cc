@@ -94,6 +94,10 @@ class LoopUnroller final : public StmtExprMutator {
                *trips * std::max<int64_t>(steps_, 1) <= options_.auto_max_step;
     }
     if (wanted && options_.explicit_unroll) {
+      TVM_CHECK(*trips * std::max<int64_t>(steps_, 1) <= kMostSteps, ScheduleError)
+          << "UnrollLoop: loop " << op->loop_var << " of " << *trips << " trips is to be unrolled, "
+          << "which is more code than can be compiled in reasonable time; split it and unroll the "
+          << "inner loop";
       steps_ = outer_steps + *trips * steps_;
       unrolled_depth_ = std::max(outer_depth, unrolled_depth_ + 1);
       has_normal_loop_ = outer_normal || has_normal_loop_;
@@ -129,6 +133,8 @@ class LoopUnroller final : public StmtExprMutator {
     return SeqStmt::Flatten(copies);
   }
 
+  // Minutes of compilation; useful programs stay below a hundredth of it.
+  static constexpr int64_t kMostSteps = 1 << 17;
   UnrollOptions options_;
   /*! \brief Stores and calls of the statements visited so far in the present loop, all trips. */
   int64_t steps_ = 0;

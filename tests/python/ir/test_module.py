@@ -174,3 +174,9 @@ def test_intrinsic_is_lowered_by_the_rule_of_its_target():
         tvm.ir.Op.get("tir.rsqrt").reset_attr("default.FLowerIntrinsic")
     with pytest.raises(ValueError, match="no operator"):
         tvm.ir.register_intrin_lowering("tir.no_such", "default", f=lower)
+
+
+def test_attributes_are_made_by_name():
+    attrs = tvm.ir.make_node("DictAttrs", axis=1, layout="NCHW")
+    assert (attrs["axis"], attrs["layout"]) == (1, "NCHW")
+    assert tvm.ir.structural_equal(attrs, tvm.ir.DictAttrs({"axis": 1, "layout": "NCHW"}))

@@ -70,6 +70,17 @@ def test_unrolling_a_loop_of_unknown_extent_is_refused():
         apply(transform.UnrollLoop(), func)
 
 
+def test_unrolling_into_more_code_than_can_be_compiled_is_refused():
+    b = tir.decl_buffer((1 << 20,), name="B")
+
+    def row(i):
+        return loop(1 << 10, lambda j: tir.BufferStore(b, 1.0, [i * (1 << 10) + j]), UNROLLED)
+
+    func = tir.PrimFunc([b], loop(1 << 10, row, UNROLLED))
+    with pytest.raises(ScheduleError, match="of 1024 trips is to be unrolled.*split it"):
+        apply(transform.UnrollLoop(), func)
+
+
 def guarded_copy(n, factor, kind=SERIAL):
     """B[i] = A[i] for i < n in blocks of `factor`, with the guard of an inexact split."""
     a, b = tir.decl_buffer((n,), name="A"), tir.decl_buffer((n,), name="B")
