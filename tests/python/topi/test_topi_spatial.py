@@ -144,3 +144,9 @@ def test_space_to_batch_and_back():
 def test_spatial_operator_refuses_arguments_that_do_not_fit(fn, message):
     with pytest.raises(ValueError, match=message):
         fn(te.placeholder((2, 8, 6, 4), name="x"))
+
+
+def test_flatten_keeps_the_batch():
+    A = te.placeholder((2, 3, 4))
+    for flatten in (topi.nn.flatten, topi.nn.batch_flatten):
+        assert [int(n) for n in flatten(A).shape] == [2, 12]

@@ -16,6 +16,7 @@ from .pad import pad
 
 __all__ = [
     "batch_flatten",
+    "flatten",
     "batch_to_space_nd",
     "depth_to_space",
     "space_to_batch_nd",
