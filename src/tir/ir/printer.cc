@@ -337,7 +337,8 @@ void TIRPrinter::PrintForHeader(const ForNode* op) {
   if (op->thread_binding.defined()) {
     const IterVar& thread = op->thread_binding.value();
     bool usual = !thread->dom.defined() && thread->iter_type == kThreadIndex &&
-                 thread->var->dtype == op->loop_var->dtype && IsPlainVar(thread->var.get());
+                 thread->var->dtype == op->loop_var->dtype && IsPlainVar(thread->var.get()) &&
+                 (script_ == nullptr || script_->shared_threads.count(thread->var.get()) == 0);
     os_ << ", thread=";
     if (usual || script_ == nullptr) {
       PrintScriptText(os_, thread->thread_tag);

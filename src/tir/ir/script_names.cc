@@ -112,7 +112,7 @@ class NameCollector final : public StmtExprVisitor {
   }
   void VisitStmt_(const ForNode* op) final {
     names_->introduced.insert(op->loop_var.get());
-    if (op->thread_binding) Introduce(op->thread_binding.value());
+    if (op->thread_binding) VisitNode(op->thread_binding.value());
     StmtExprVisitor::VisitStmt_(op);
   }
   void VisitStmt_(const AllocateNode* op) final {

@@ -136,6 +136,11 @@ class UseCollector final : public StmtExprVisitor {
     StmtExprVisitor::VisitStmt_(op);
     guards_ -= runs ? 0 : 1;
   }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    // The threads of a launch inside of the loop are not there outside of it.
+    if (op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread) opaque = true;
+    StmtExprVisitor::VisitStmt_(op);
+  }
   void VisitStmt_(const LetStmtNode* op) final {
     bound_.insert(op->var.get());
     StmtExprVisitor::VisitStmt_(op);

@@ -168,6 +168,17 @@ def test_limit_of_registers_is_respected():
     assert "acc" in str(apply(Promote(max_elements=8), func))
 
 
+def test_launches_inside_of_the_loop_keep_their_sums_in_memory():
+    a, c = tir.decl_buffer((8,), name="A"), tir.decl_buffer((4,), name="C")
+    thread = tir.IterVar((0, 4), "tx", tir.IterVar.ThreadIndex, "threadIdx.x")
+
+    def launch(k):
+        return tir.AttrStmt(thread, "thread_extent", 4, accumulate(c, thread.var, a[k]))
+
+    func = tir.PrimFunc([a, c], loop(8, launch, name="k"))
+    assert "acc" not in str(apply(Promote(), func))
+
+
 def test_pass_is_named_for_dumps():
     assert Promote().info.name == "tir.PromoteAccumulators"
     assert isinstance(Promote(), tvm.transform.Pass)
