@@ -11,6 +11,7 @@
 #include <tvm/tir/op.h>
 
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,47 @@
 namespace tvm {
 namespace tir {
 namespace {
+
+/*!
+ * \brief A kernel's body with variables of its own.
+ *
+ * The host keeps those that it launches with, and other kernels may have the same threads; each
+ * variable is then bound by one function only.
+ */
+class OwnVariables final : public StmtMutator {
+ public:
+  Stmt Rewrite(const Stmt& body, Array<Var>* params) {
+    *params = params->Map([this](const Var& param) { return Renew(param); });
+    PostOrderVisit(body, [this](const ObjectRef& node) {
+      const auto* fact = node.as<AttrStmtNode>();
+      bool launch = fact != nullptr && fact->attr_key == attr::thread_extent;
+      const auto* axis = launch ? fact->node.as<IterVarNode>() : nullptr;
+      if (axis != nullptr && fresh_.count(axis->var.get()) == 0) Renew(axis->var);
+    });
+    return VisitStmt(Substitute(body, fresh_));
+  }
+
+ private:
+  Var Renew(const Var& var) {
+    Var fresh = var.copy_with_suffix("");
+    fresh_[var.get()] = fresh;
+    return fresh;
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    Stmt body = VisitStmt(op->body);
+    ObjectRef node = op->node;
+    // Other attributes speak of loops, which keep their variables.
+    const auto* axis = node.as<IterVarNode>();
+    if (axis != nullptr && op->attr_key == attr::thread_extent) {
+      Var var = Downcast<Var>(fresh_.at(axis->var.get()));
+      node = IterVar(axis->dom, var, axis->iter_type, axis->thread_tag);
+    }
+    if (node.same_as(op->node) && body.same_as(op->body)) return GetRef<Stmt>(op);
+    return AttrStmt(node, op->attr_key, op->value, body);
+  }
+
+  std::unordered_map<const VarNode*, PrimExpr> fresh_;
+};
 
 /*! \brief Launch parameters of a kernel in the order in which its body mentions them. */
 class LaunchCollector final : public StmtExprVisitor {
@@ -106,7 +148,8 @@ class HostDeviceSplitter final : public StmtMutator {
       launch.tags.push_back(attr::kUseDynSharedMemory);
       args.push_back(launch.dynamic_bytes);
     }
-    PrimFunc device(params, body);
+    Stmt own_body = OwnVariables().Rewrite(body, &params);
+    PrimFunc device(params, own_body);
     device = WithAttr(std::move(device), attr::kGlobalSymbol, String(kernel));
     device = WithAttr(std::move(device), attr::kCallingConv,
                       static_cast<int>(CallingConv::kDeviceKernelLaunch));
