@@ -6,7 +6,7 @@ from typing import Any
 
 from .annotations import Annotation, ScalarType, construct
 from .decorate import function_decorator
-from .tir_expr import is_dtype
+from .tir_types import is_dtype
 
 __all__ = ["Buffer", "handle", "prim_func"]
 

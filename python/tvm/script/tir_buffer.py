@@ -7,7 +7,8 @@ from typing import Any
 
 from tvm import ir, tir
 
-from .tir_expr import ExprReader, is_dtype
+from .tir_expr import ExprReader
+from .tir_types import is_dtype
 
 __all__ = ["DeclarationReader"]
 

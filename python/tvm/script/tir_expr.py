@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,12 +11,12 @@ from typing import Any
 from tvm import arith, ir, tir
 from tvm.tir import _ffi_api
 
-from .reader import Reader, Surroundings, is_number
+from .reader import Surroundings, is_number
 from .source import Source
+from .tir_constants import constant, fit, number
+from .tir_types import TypeReader, is_dtype
 
-__all__ = ["ExprReader", "Memory", "is_dtype"]
-
-_DTYPE = re.compile(r"(bool|handle|void|bfloat16|(int|uint)\d+|float(16|32|64))(x\d+)?")
+__all__ = ["ExprReader", "Memory"]
 
 # How an operator is written when both operands have one type, and how it brings types together.
 _BINARY: Mapping[type[ast.AST], tuple[type[tir.PrimExpr], str]] = {
@@ -50,6 +49,8 @@ _NAMED: Mapping[str, tuple[type[tir.PrimExpr], str]] = {
     "floordiv": (tir.FloorDiv, "_OpFloorDiv"),
     "floormod": (tir.FloorMod, "_OpFloorMod"),
 }
+# Functions of tir that make expressions of others, under the same names.
+_HELPERS = ("abs", "all", "any", "call_packed", "infinity", "max_value", "min_value")
 # Calls whose first argument is their type, which nothing else in them tells.
 _TYPE_FIRST = ("reinterpret", "tvm_struct_get", "type_annotation")
 _TYPE_FIRST_PREFIXES = ("call_", "tvm_call_packed")
@@ -63,11 +64,6 @@ class Memory:
     buffer: tir.Buffer
 
 
-def is_dtype(name: str) -> bool:
-    """Whether a name is that of an element type."""
-    return _DTYPE.fullmatch(name) is not None
-
-
 @cache
 def _intrinsics() -> frozenset[str]:
     prefix = "tir."
@@ -76,7 +72,7 @@ def _intrinsics() -> frozenset[str]:
     )
 
 
-class ExprReader(Reader):
+class ExprReader(TypeReader):
     """Reads expressions."""
 
     def __init__(self, source: Source, around: Surroundings) -> None:
@@ -92,7 +88,7 @@ class ExprReader(Reader):
         value = self.value(node)
         if like is not None and is_number(value):
             with self.blaming(node):
-                return _fit(value, like)
+                return fit(value, like)
         return self._literal(node, value)
 
     def _literal(self, node: ast.AST, value: Any) -> tir.PrimExpr:
@@ -100,7 +96,7 @@ class ExprReader(Reader):
             return value
         if is_number(value):
             with self.blaming(node):
-                return _number(value)
+                return number(value)
         if isinstance(value, str):
             return tir.StringImm(value)
         if isinstance(value, Memory):
@@ -112,16 +108,6 @@ class ExprReader(Reader):
                 f"index it for an element, or use `{ast.unparse(node)}.data` for its pointer",
             )
         raise self.error(node, f"`{ast.unparse(node)}` is not an expression")
-
-    def dtype(self, node: ast.AST) -> str:
-        """The name of an element type, as a text or as ``T.float32``."""
-        name = self.construct(node)
-        if name is not None and name.startswith("T.") and is_dtype(name[2:]):
-            return name[2:]
-        text = self.text(node)
-        if not is_dtype(text):
-            raise self.error(node, f"there is no element type {text!r}", 'for example "float32"')
-        return text
 
     # ---- forms ----
 
@@ -202,9 +188,9 @@ class ExprReader(Reader):
         """Both operands; a plain number takes the type of the other one."""
         with self.blaming(node):
             if is_number(left) and isinstance(right, tir.PrimExpr):
-                return _fit(left, right), right
+                return fit(left, right), right
             if is_number(right) and isinstance(left, tir.PrimExpr):
-                return left, _fit(right, left)
+                return left, fit(right, left)
         return self._literal(node, left), self._literal(node, right)
 
     def _combine(self, node: ast.AST, intrinsic: str, left: Any, right: Any) -> tir.PrimExpr:
@@ -344,6 +330,9 @@ class ExprReader(Reader):
                 return _CALLS[name](self, node)
             if name in _intrinsics():
                 return self._intrinsic(node, name)
+            if name in _HELPERS:
+                values = [self.value(item) for item in node.args]
+                return getattr(tir, name)(*values)
             if name == "call_intrin":
                 dtype, op = self.dtype(node.args[0]), self.text(node.args[1])
                 return tir.Call(dtype, op, [self.expr(arg) for arg in node.args[2:]])
@@ -353,7 +342,7 @@ class ExprReader(Reader):
         """The complaint about a construct that there is not."""
         import difflib
 
-        known = {*_intrinsics(), *_NAMED, *_CALLS, "call_intrin", "grid", "block", "allocate"}
+        known = {*_intrinsics(), *_NAMED, *_CALLS, *_HELPERS, "call_intrin"}
         close = difflib.get_close_matches(what.split(".", 1)[1], sorted(known), 1)
         way_out = f"did you mean `T.{close[0]}`?" if close else ""
         return self.error(node, f"there is no construct `{what}`", way_out)
@@ -373,7 +362,7 @@ class ExprReader(Reader):
                 raise self.error(node, f'T.{dtype} takes a number, "nan", "inf" or "-inf"')
             return _ffi_api._const_float(float(value), dtype)
         if is_number(value):
-            return _constant(value, dtype)
+            return constant(value, dtype)
         return tir.Cast(dtype, self._literal(node, value))
 
     def _named(self, node: ast.Call, name: str) -> tir.PrimExpr:
@@ -459,52 +448,6 @@ class ExprReader(Reader):
                 self.define(var.name, var)
             return tir.Let(var, value, self.expr(found["body"]))
 
-    def new_var(self, name: ast.AST, kind: ast.AST | None, dtype: str) -> tir.Var:
-        """A variable that is defined here, of the type that `kind` says or else of `dtype`."""
-        if not isinstance(name, ast.Name):
-            raise self.error(name, f"the name of a variable is needed, not `{ast.unparse(name)}`")
-        var = tir.Var(name.id, dtype) if kind is None else self.make_var(name.id, kind)
-        self.define(name.id, var)
-        return var
-
-    def make_var(self, name: str, kind: ast.AST) -> tir.Var:
-        """A variable of a type such as ``T.int32`` or ``T.handle("float32", "shared")``."""
-        if isinstance(kind, ast.Call):
-            what = self.construct(kind.func) or ""
-            if what == "T.handle" and (kind.args or kind.keywords):
-                return tir.Var(name, self._pointer(kind))
-            if what.startswith("T.") and is_dtype(what[2:]):
-                found = self.arguments(kind, ("is_size_var", "kind"), 0)
-                if "is_size_var" in found and self.flag(found["is_size_var"]):
-                    role = self.integer(found["kind"]) if "kind" in found else tir.SizeVar.OTHER
-                    with self.blaming(kind):
-                        return tir.SizeVar(name, what[2:], role)
-                return tir.Var(name, what[2:])
-        what = self.construct(kind) or ""
-        if what.startswith("T.") and is_dtype(what[2:]):
-            return tir.Var(name, what[2:])
-        raise self.error(
-            kind,
-            f"`{ast.unparse(kind)}` is not a type of variables",
-            'there are T.int32 and the like, T.handle, and T.handle("float32", "shared")',
-        )
-
-    def _pointer(self, node: ast.Call) -> ir.PointerType:
-        found = self.arguments(node, ("dtype", "storage_scope"), 1)
-        scope = self.text(found["storage_scope"]) if "storage_scope" in found else ""
-        return ir.PointerType(self.type(found["dtype"]), scope)
-
-    def type(self, node: ast.AST) -> ir.Type:
-        """A type: ``T.int32``, ``"int32"``, ``T.handle("float32")``."""
-        if isinstance(node, ast.Call) and self.called(node) == "T.handle":
-            return self._pointer(node)
-        if isinstance(node, ast.Call):
-            made = self.attribute(node)
-            if isinstance(made, ir.Type):
-                return made
-            raise self.error(node, f"`{ast.unparse(node)}` is not a type")
-        return ir.PrimType(self.dtype(node))
-
     def comm_reducer(self, node: ast.Call) -> tir.CommReducer:
         """``T.comm_reducer(lambda x, y: [x + y], [T.float32(0)])``."""
         found = self.arguments(node, ("combiner", "identity"), 2)
@@ -524,29 +467,6 @@ class ExprReader(Reader):
             result = self.expr_list(body) if isinstance(body, ast.List) else [self.expr(body)]
         half = len(identity)
         return tir.CommReducer(operands[:half], operands[half:], result, identity)
-
-
-def _number(value: bool | int | float) -> tir.PrimExpr:
-    if isinstance(value, bool | float):
-        return tir.const(value)
-    return tir.const(value, "int32" if -(2**31) <= value < 2**31 else "int64")
-
-
-def _constant(value: bool | int | float, dtype: str) -> tir.PrimExpr:
-    if isinstance(value, float):
-        return _ffi_api._const_float(value, dtype)
-    return _ffi_api._const_int(int(value), dtype)
-
-
-def _fit(value: bool | int | float, like: tir.PrimExpr) -> tir.PrimExpr:
-    """A plain number next to an expression: it takes that type unless it would lose its value."""
-    dtype = str(like.dtype)
-    if isinstance(value, bool) or dtype.startswith(("bool", "handle")):
-        return _number(value)
-    if isinstance(value, float) and not dtype.startswith(("float", "bfloat", "custom")):
-        return _number(value)
-    # A vector next to a number brings the number to its lanes by itself.
-    return _constant(value, dtype.split("x")[0])
 
 
 _CALLS: Mapping[str, Callable[[ExprReader, ast.Call], tir.PrimExpr]] = {

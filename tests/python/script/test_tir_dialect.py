@@ -369,3 +369,19 @@ def test_the_text_of_te_programs_is_that_of_tvm():
         "            T.writes(B[v_i, v_j])",
         "            B[v_i, v_j] = T.max(A[v_i, v_j], T.float32(0.0))",
     ]
+
+
+def test_functions_of_tir_help_to_write_expressions():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), n: T.int32):
+        A[0] = T.min_value("float32")
+        A[1] = T.abs(A[2])
+        if T.all(n < 3, n > 1):
+            T.call_packed("report", n)
+
+    text = str(f)
+    assert 'T.float32("-inf")' in text or "T.float32(-3.4028235e+38)" in text
+    assert "T.fabs(A[2])" in text
+    assert "if n < 3 and 1 < n:" in text or "if n < 3 and n > 1:" in text
+    assert 'T.tvm_call_packed("int32", "report", n)' in text
+    check_round_trip(f)
