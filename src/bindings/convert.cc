@@ -1,5 +1,7 @@
+#include <cxxabi.h>
 #include <tvm/runtime/container.h>
 #include <tvm/runtime/container/bytes.h>
+#include <unistd.h>
 
 #include "bindings.h"
 #include "runtime/backtrace.h"
@@ -7,6 +9,31 @@
 namespace tvm {
 namespace bindings {
 namespace {
+
+/*!
+ * \brief Wait for the process to end: the interpreter shuts down and wants to end this thread,
+ * which would unwind through C++. Nothing that needs Python may run here any more.
+ */
+[[noreturn]] void WaitForExit() {
+  for (;;) pause();
+}
+
+/*! \brief Holds the interpreter's lock, on any thread. */
+class GilHeld {
+ public:
+  GilHeld() {
+    try {
+      state_ = PyGILState_Ensure();
+    } catch (abi::__forced_unwind&) {
+      WaitForExit();
+    }
+  }
+  GilHeld(const GilHeld&) = delete;
+  ~GilHeld() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
 
 /*! \brief Owning reference to a Python object. */
 class PyRef {
@@ -28,9 +55,8 @@ class PyHolderObj final : public Object {
   ~PyHolderObj() override {
     // At exit the interpreter may be gone, and its objects with it.
     if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
+    GilHeld gil;
     Py_DECREF(value_);
-    PyGILState_Release(state);
   }
   TVM_DECLARE_OBJECT(PyHolderObj, Object, "ffi.PyObject");
 
@@ -44,19 +70,15 @@ class PyCallableObj final : public runtime::PackedFuncObj {
   explicit PyCallableObj(PyObject* callable) : callable_(callable) { Py_INCREF(callable); }
   ~PyCallableObj() override {
     if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
+    GilHeld gil;
     Py_DECREF(callable_);
-    PyGILState_Release(state);
   }
   PyObject* callable() const { return callable_; }
 
   void CallPacked(Args args, RetValue* ret) const override {
     TVM_CHECK(Py_IsInitialized(), RuntimeError)
         << "a Python function was called after the interpreter shut down";
-    struct Gil {
-      PyGILState_STATE state = PyGILState_Ensure();
-      ~Gil() { PyGILState_Release(state); }
-    } gil;
+    GilHeld gil;
     constexpr int kOnStack = 12;
     // One slot before the arguments is free for the callee, as vectorcall allows.
     PyObject* on_stack[kOnStack + 1];
@@ -98,9 +120,8 @@ struct PythonOrigin {
   explicit PythonOrigin(PyObject* e) : exception(e) {}
   ~PythonOrigin() {
     if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
+    GilHeld gil;
     Py_DECREF(exception);
-    PyGILState_Release(state);
   }
 };
 
@@ -383,7 +404,13 @@ Any CallReleased(const runtime::PackedFuncObj* func, PyObject* const* args, size
   Any result;
   struct Release {
     PyThreadState* state = PyEval_SaveThread();
-    ~Release() { PyEval_RestoreThread(state); }
+    ~Release() {
+      try {
+        PyEval_RestoreThread(state);
+      } catch (abi::__forced_unwind&) {
+        WaitForExit();
+      }
+    }
   };
   {
     Release other_threads_run;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "target/large_uint.h"
 #include "target/llvm/codegen_llvm.h"
 #include "target/llvm/vector_math.h"
 #include "target/llvm/vector_math_double.h"
@@ -419,9 +420,7 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     return t.Compare("icmp eq", VisitExpr(op->args[0]), {"ptr", "null", 0});
   }
   if (name == "large_uint_imm") {
-    uint64_t low = static_cast<uint64_t>(*as_const_int(op->args[0]));
-    uint64_t high = static_cast<uint64_t>(*as_const_int(op->args[1]));
-    return t.Int(LLVMType(op->dtype), static_cast<int64_t>(high << 32 | (low & 0xFFFFFFFFu)));
+    return t.Int(LLVMType(op->dtype), static_cast<int64_t>(LargeUIntValue(op)));
   }
   if (name == "address_of") {
     const auto* load = op->args[0].as<BufferLoadNode>();

@@ -6,6 +6,8 @@
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
 
+#include "target/large_uint.h"
+
 namespace tvm {
 namespace codegen {
 
@@ -116,10 +118,7 @@ std::string CodeGenC::VisitExpr_(const CallNode* op) {
   if (name == "null_handle") return "((void*)0)";
   if (name == "isnullptr") return "(" + Print(op->args[0]) + " == ((void*)0))";
   if (name == "large_uint_imm") {
-    uint64_t low = static_cast<uint64_t>(*as_const_int(op->args[0]));
-    uint64_t high = static_cast<uint64_t>(*as_const_int(op->args[1]));
-    return "((" + Type(dtype.element_of()) + ")" +
-           std::to_string(high << 32 | (low & 0xFFFFFFFFu)) + "ULL)";
+    return "((" + Type(dtype.element_of()) + ")" + std::to_string(LargeUIntValue(op)) + "ULL)";
   }
   if (name == "reinterpret") {
     DataType from = op->args[0].dtype().element_of();

@@ -6,6 +6,7 @@
 #include <tvm/tir/launch.h>
 #include <tvm/tir/op.h>
 
+#include "target/large_uint.h"
 #include "target/stackvm/codegen_stackvm.h"
 
 namespace tvm {
@@ -111,6 +112,18 @@ int CodeGenStackVM::CallFunction(const GlobalVarNode* callee, const CallNode* op
   return result;
 }
 
+namespace {
+
+int64_t FieldOf(const CallNode* op) {
+  const int64_t* field = as_const_int(op->args[2]);
+  TVM_CHECK(field != nullptr && *field >= builtin::kAnyTypeCode && *field <= builtin::kInt64Element,
+            ValueError)
+      << "stackvm generator: " << op->op << " takes a constant field, got " << op->args[2];
+  return *field;
+}
+
+}  // namespace
+
 int CodeGenStackVM::CallStructGet(const CallNode* op) {
   const Slot result = Allocate(op->dtype);
   Temporaries scope(this);
@@ -118,7 +131,7 @@ int CodeGenStackVM::CallStructGet(const CallNode* op) {
   const Slot index = EvalAs(op->args[1], DataType::Int(64));
   Instr& instr = Emit(Opcode::kStructGet, op->dtype, result, handle, index);
   instr.type2 = ScalarType::kInt64;
-  instr.imm = *as_const_int(op->args[2]);
+  instr.imm = FieldOf(op);
   return result;
 }
 
@@ -129,7 +142,7 @@ int CodeGenStackVM::CallStructSet(const CallNode* op) {
   const Slot value = VisitExpr(op->args[3]);
   Instr& instr = Emit(Opcode::kStructSet, op->args[3].dtype(), value, handle, index);
   instr.type2 = ScalarType::kInt64;
-  instr.imm = *as_const_int(op->args[2]);
+  instr.imm = FieldOf(op);
   return Nothing();
 }
 
@@ -315,9 +328,7 @@ int CodeGenStackVM::VisitExpr_(const CallNode* op) {
     return result;
   }
   if (name == "large_uint_imm") {
-    const uint64_t low = static_cast<uint64_t>(*as_const_int(op->args[0]));
-    const uint64_t high = static_cast<uint64_t>(*as_const_int(op->args[1]));
-    return Constant(TypeOf(op->dtype), static_cast<int64_t>(high << 32 | (low & 0xFFFFFFFFu)));
+    return Constant(TypeOf(op->dtype), static_cast<int64_t>(LargeUIntValue(op)));
   }
   if (name == "address_of") return AddressOf(op);
   if (name == "prefetch") return Nothing();

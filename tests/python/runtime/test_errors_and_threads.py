@@ -364,6 +364,19 @@ def test_a_forked_child_runs_parallel_loops():
     assert fresh(script) == "0"
 
 
+def test_a_thread_that_still_computes_does_not_disturb_the_exit():
+    script = (
+        "import threading, time, tvm\n"
+        "run = tvm.get_global_func('runtime.ParallelFor')\n"
+        "def work():\n"
+        "    while True: run(2, lambda i: None)\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.2)\n"
+        "print('done')\n"
+    )
+    assert fresh(script) == "done"
+
+
 def test_parallel_loops_inside_parallel_loops_run_serially():
     inner = []
     in_cpp(4, lambda i: in_cpp(3, lambda j: inner.append((i, j))))

@@ -151,3 +151,24 @@ def test_half_types_round_after_each_operation(dtype):
         results.append(arrays[2].numpy().view("uint16").astype(int))
     # LLVM may fuse the two operations and so round once.
     assert np.abs(results[0] - results[1]).max() <= 1
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+@pytest.mark.parametrize(
+    ("name", "dtype", "args"),
+    [
+        ("tir.large_uint_imm", "uint64", lambda n: [n, tir.const(1, "int64")]),
+        ("tir.large_uint_imm", "uint64", lambda n: [tir.const(1, "int64")]),
+        (
+            "tir.tvm_struct_get",
+            "int64",
+            lambda n: [tir.call_intrin("handle", "tir.null_handle"), 0, n],
+        ),
+    ],
+)
+def test_calls_that_take_constants_are_refused_without_them(target, name, dtype, args):
+    n, b = tir.SizeVar("n", "int64"), tir.decl_buffer((1,), dtype, name="B")
+    store = tir.BufferStore(b, tir.call_intrin(dtype, name, *args(n)), [0])
+    func = tir.PrimFunc([b, n], store).with_attr("global_symbol", "main")
+    with pytest.raises(tvm.TVMError, match="constant"):
+        tvm.build(tvm.IRModule({"main": func}), target=target)
