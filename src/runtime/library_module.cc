@@ -3,10 +3,18 @@
  * \brief Modules in shared libraries of the operating system.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <unordered_map>
 
 namespace tvm {
 namespace runtime {
@@ -22,50 +30,79 @@ class OpenLibraries {
   }
   void* Open(const std::string& path, ModuleNode* module) {
     std::lock_guard lock(mutex_);
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::string name = path;
+    Stamp stamp = StampOf(path);
+    void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    auto known = libraries_.find(handle);
+    if (handle != nullptr && known != libraries_.end() && known->second.stamp != stamp) {
+      // The system knows libraries by their names, and would go on using the file that was there.
+      dlclose(handle);
+      name = Copy(path);
+      handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+      std::filesystem::remove(name);
+    }
     TVM_CHECK(handle != nullptr, RuntimeError) << "load_module: " << dlerror();
-    auto& context = contexts_[handle];
-    if (context == nullptr) context = std::make_unique<ModuleContext>();
-    context->Attach(module);
-    SetContext(handle, context.get());
+    Library& library = libraries_[handle];
+    if (library.context == nullptr) library = {name, stamp, std::make_unique<ModuleContext>()};
+    library.context->Attach(module);
+    SetContext(handle, library.context.get());
     return handle;
   }
-  void Close(void* handle, const std::string& path, ModuleNode* module) {
+  void Close(void* handle, ModuleNode* module) {
     std::lock_guard lock(mutex_);
-    auto& context = contexts_[handle];
-    context->Detach(module);
+    Library& library = libraries_.at(handle);
+    library.context->Detach(module);
     dlclose(handle);
     // Someone else may have the library open; its code then still holds functions of the context.
-    void* still_open = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (still_open != nullptr) {
-      dlclose(still_open);
-    } else if (context->empty()) {
-      contexts_.erase(handle);
-    }
+    void* still_open = dlopen(library.name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (still_open != nullptr) dlclose(still_open);
+    if (still_open != handle && library.context->empty()) libraries_.erase(handle);
   }
 
  private:
+  /*! \brief What tells a file from another one that takes its name. */
+  using Stamp = std::tuple<dev_t, ino_t, off_t, time_t, int64_t>;
+  struct Library {
+    std::string name;  // under which the system knows it
+    Stamp stamp;
+    std::unique_ptr<ModuleContext> context;
+  };
+
+  static Stamp StampOf(const std::string& path) {
+    struct stat file{};
+    if (stat(path.c_str(), &file) != 0) return {};
+    return {file.st_dev, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+  }
+  static std::string Copy(const std::string& path) {
+    std::string name = (std::filesystem::temp_directory_path() / "tvm-library-XXXXXX").string();
+    int file = mkstemp(name.data());
+    TVM_CHECK(file >= 0, RuntimeError)
+        << "load_module: no temporary file to copy " << path << " to";
+    close(file);
+    std::filesystem::copy_file(path, name, std::filesystem::copy_options::overwrite_existing);
+    return name;
+  }
   static void SetContext(void* handle, ModuleContext* context) {
     auto** variable = static_cast<ModuleContext**>(dlsym(handle, kModuleContext));
     if (variable != nullptr) *variable = context;
   }
 
   std::mutex mutex_;
-  std::unordered_map<void*, std::unique_ptr<ModuleContext>> contexts_;
+  std::unordered_map<void*, Library> libraries_;
 };
 
 class LibraryModuleNode final : public ModuleNode {
  public:
-  explicit LibraryModuleNode(std::string path) : path_(std::move(path)) {
+  explicit LibraryModuleNode(const std::string& path) {
     // The library calls back into the runtime without being linked to it, so the runtime's symbols
     // must be visible to it.
     Dl_info info;
     if (dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0) {
       dlopen(info.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    handle_ = OpenLibraries::Global().Open(path_, this);
+    handle_ = OpenLibraries::Global().Open(path, this);
   }
-  ~LibraryModuleNode() override { OpenLibraries::Global().Close(handle_, path_, this); }
+  ~LibraryModuleNode() override { OpenLibraries::Global().Close(handle_, this); }
 
   const char* type_key() const override { return "library"; }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
@@ -85,7 +122,6 @@ class LibraryModuleNode final : public ModuleNode {
   TVM_DECLARE_OBJECT(LibraryModuleNode, ModuleNode, "runtime.LibraryModule");
 
  private:
-  std::string path_;
   void* handle_ = nullptr;
 };
 

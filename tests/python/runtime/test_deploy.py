@@ -259,3 +259,19 @@ def test_another_linker_may_be_given(tmp_path):
 def test_a_failing_linker_shows_its_output(tmp_path):
     with pytest.raises(RuntimeError, match="failed:\n.*no-such-option"):
         kernel("k", 2.0).export_library(tmp_path / "x.so", options=["--no-such-option"])
+
+
+@needs_cc
+def test_a_library_written_anew_is_loaded_anew(tmp_path):
+    path = str(tmp_path / "add.so")
+    loaded = []
+    for amount in range(3):
+        A = te.placeholder((4,), name="A")
+        B = te.compute((4,), lambda i: A[i] + float(amount), name="B")  # noqa: B023
+        tvm.build(te.create_schedule(B.op), [A, B], name="add").export_library(path)
+        loaded.append(tvm.runtime.load_module(path)["add"])
+    loaded.append(tvm.runtime.load_module(path)["add"])
+    for amount, add in zip([0, 1, 2, 2], loaded, strict=True):
+        result = tvm.nd.empty((4,))
+        add(tvm.nd.array(np.zeros(4, "float32")), result)
+        np.testing.assert_array_equal(result.numpy(), np.full(4, amount))
