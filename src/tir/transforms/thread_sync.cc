@@ -136,10 +136,12 @@ class BarrierPlanner final {
       threads_.pop_back();
       return result;
     }
-    bool outer = other_half_;
-    other_half_ = other_half_ || op->attr_key == attr::double_buffer_write;
+    if (op->attr_key != attr::double_buffer_write) {
+      return Through(GetRef<Stmt>(op), op, op->body, {}, before);
+    }
+    size_t outer = std::exchange(loops_of_halves_, loops_.size());
     Planned result = Through(GetRef<Stmt>(op), op, op->body, {}, before);
-    other_half_ = outer;
+    loops_of_halves_ = outer;
     return result;
   }
 
@@ -259,7 +261,8 @@ class BarrierPlanner final {
     Accesses found;
     auto add = [&](const Var& data, bool write, const PrimExpr& index, DataType dtype) {
       if (InScope(data)) {
-        found.push_back({data.get(), write, index, dtype.lanes(), other_half_ && write, false});
+        found.push_back(
+            {data.get(), write, index, dtype.lanes(), write && IsOtherHalf(index), false});
       }
     };
     std::function<void(const ObjectRef&)> visit = [&](const ObjectRef& root) {
@@ -311,6 +314,20 @@ class BarrierPlanner final {
       }
     }
     return false;
+  }
+
+  /*!
+   * \brief Whether a store of the present statement goes to the half that is read in the next trip.
+   *
+   * It changes with a loop then. Where the loop was written out, the next trip may be the next
+   * statement.
+   */
+  bool IsOtherHalf(const PrimExpr& index) const {
+    if (!index.defined()) return false;
+    return UsesVar(index, [this](const VarNode* var) {
+      return std::any_of(loops_.begin(), loops_.begin() + loops_of_halves_,
+                         [var](const auto& loop) { return loop.first.get() == var; });
+    });
   }
 
   bool Conflict(const Accesses& earlier, const Accesses& later) {
@@ -376,7 +393,9 @@ class BarrierPlanner final {
 
   std::string scope_;
   StorageRank rank_;
-  bool other_half_ = false;
+  /*! \brief How many of the loops are around a filling of half a double buffer; 0 outside of one.
+   */
+  size_t loops_of_halves_ = 0;
   /*! \brief Axes of threadIdx along which the launch has several threads. */
   std::set<std::string> tags_;
   std::vector<std::pair<Var, PrimExpr>> threads_;

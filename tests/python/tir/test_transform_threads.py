@@ -94,6 +94,20 @@ def test_one_write_to_half_of_a_double_buffer_needs_one_barrier_a_trip():
     assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 1
 
 
+def test_halves_of_a_double_buffer_whose_loop_is_gone_are_waited_for():
+    # What was the next trip reads the half that the last one wrote: after both stores is one more.
+    k = Kernel()
+    tx = k.axes[1].var
+    shared = k.ib.allocate("float32", 64, name="s", scope="shared")
+    shared[tx] = k.a[tx]
+    with k.ib.new_scope():
+        k.ib.scope_attr(shared.asobject(), "double_buffer_write", 1)
+        shared[tx + 32] = k.a[tx + 1]
+    k.b[tx] = shared[31 - tx]
+    k.b[tx] = k.b[tx] + shared[63 - tx]
+    assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 2
+
+
 def test_a_barrier_that_only_some_threads_would_reach_is_refused():
     k = Kernel()
     tx = k.axes[1].var
