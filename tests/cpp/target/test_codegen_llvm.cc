@@ -43,9 +43,22 @@ TEST(CodeGenLLVM, AddressesThatDifferByAConstantShareARegister) {
   Var i("i");
   PrimExpr sum = BufferLoad(m.a, {i * 4 + 1}) + BufferLoad(m.a, {i * 4 + 2});
   std::string text = Emit(m.Func(For(i, 0, 8, ForKind::kSerial, BufferStore(m.b, sum, {i}))));
-  EXPECT_EQ(Count(text, "mul nsw i64"), 1u) << text;
+  EXPECT_EQ(Count(text, "phi ptr"), 1u) << text;
   EXPECT_NE(text.find("i64 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("i64 2\n"), std::string::npos) << text;
+}
+
+TEST(CodeGenLLVM, AnInnerLoopCarriesAPointerInsteadOfMultiplying) {
+  Buffers m;
+  Var i("i"), j("j");
+  Stmt store = BufferStore(m.b, BufferLoad(m.a, {i * 8 + j * 3}), {i * 8 + j});
+  std::string text =
+      Emit(m.Func(For(i, 0, 2, ForKind::kSerial, For(j, 1, 4, ForKind::kSerial, store))));
+  // The outer loop multiplies once a trip. Steps of one element are part of a memory operand.
+  EXPECT_EQ(Count(text, "phi ptr"), 1u) << text;
+  EXPECT_EQ(Count(text, "mul nsw i64"), 1u) << text;
+  // The first trip of j is 1: the pointer begins three elements on, and moves by three.
+  EXPECT_EQ(Count(text, ", i64 3\n"), 2u) << text;
 }
 
 TEST(CodeGenLLVM, AnInvariantValueIsComputedBeforeTheLoop) {
