@@ -30,13 +30,16 @@ def untar(tar_file: str | Path, directory: str | Path) -> list[Path]:
 
     Raises
     ------
-    tarfile.TarError : the file is no archive, or would write outside of the folder.
+    ValueError : the file is no archive, or would write outside of the folder.
     """
-    with tarfile.open(tar_file) as archive:
-        members = archive.getmembers()
-        for member in members:
-            target = Path(directory, member.name).resolve()
-            if not member.isfile() or Path(directory).resolve() not in target.parents:
-                raise tarfile.TarError(f"untar: {tar_file} has the entry {member.name}; not a file")
-        archive.extractall(directory)
+    try:
+        with tarfile.open(tar_file) as archive:
+            members = archive.getmembers()
+            for member in members:
+                target = Path(directory, member.name).resolve()
+                if not member.isfile() or Path(directory).resolve() not in target.parents:
+                    raise ValueError(f"untar: {tar_file} has the entry {member.name}; not a file")
+            archive.extractall(directory)
+    except tarfile.TarError as error:
+        raise ValueError(f"untar: {tar_file} is no archive: {error}") from error
     return sorted(Path(directory, member.name) for member in members)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import tvm
 from tvm.contrib import cc, nvcc, tar, utils
 
 needs_cc = pytest.mark.skipif(cc.get_cc() is None, reason="no C compiler")
@@ -49,9 +50,15 @@ def test_an_archive_that_leaves_its_folder_is_refused(tmp_path):
     with tarfile.open(tmp_path / "bad.tar", "w") as archive:
         archive.add(tmp_path / "a", arcname="../escaped")
     (tmp_path / "out").mkdir()
-    with pytest.raises(tarfile.TarError, match=r"\.\./escaped"):
+    with pytest.raises(ValueError, match=r"\.\./escaped"):
         tar.untar(tmp_path / "bad.tar", tmp_path / "out")
     assert not (tmp_path / "escaped").exists()
+
+
+def test_a_file_that_is_no_archive_is_named(tmp_path):
+    (tmp_path / "text.tar").write_text("not an archive")
+    with pytest.raises(ValueError, match="text.tar is no archive"):
+        tvm.runtime.load_module(tmp_path / "text.tar")
 
 
 @needs_cc
