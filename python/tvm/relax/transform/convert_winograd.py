@@ -19,8 +19,8 @@ _TILE_SIZES = (2, 4)
 # of a transform. Measured: a core does about 100 GFLOP/s and loads about 10 GB/s.
 _FLOP_PER_BYTE = 10
 _FLOP_PER_TRANSFORMED = 16
-# Three kernels in place of one must be worth the trouble.
-_LEAST_GAIN = 1.15
+# Where the estimate sees less gain, three kernels are not worth the trouble.
+_LEAST_GAIN = 1.05
 
 
 class _Converter(FunctionRewriter):
