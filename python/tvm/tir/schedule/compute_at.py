@@ -8,6 +8,7 @@ from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir import PrimExpr
 
+from ..analysis import undefined_vars
 from ..buffer import Buffer
 from ..expr import Call, IterVar, Select, Var, const
 from ..op import max as max_of
@@ -26,6 +27,7 @@ __all__ = [
     "compute_at",
     "detach",
     "require_all_instances",
+    "require_own_variables",
     "require_sole_writer",
     "reverse_compute_at",
 ]
@@ -67,11 +69,23 @@ def require_all_instances(tree: FuncTree, block: BlockNode) -> None:
         )
 
 
+def require_own_variables(block: BlockNode, kept: Sequence[Loop] = ()) -> None:
+    """Refuse a block that uses variables of loops, other than `kept`, past its own variables."""
+    used = set(undefined_vars(block.to_block()))
+    for left in block.loops_above():
+        if left not in kept and left.var in used:
+            raise ScheduleError(
+                f"block {block.name} uses the variable of loop {left.name} itself, not only "
+                "through variables of its own, so it stays under that loop"
+            )
+
+
 def _check_place(block: BlockNode, loop: Loop) -> None:
     if block.parent is None or loop.scope() is not block.scope():
         raise ScheduleError(f"loop {loop.name} and block {block.name} are in different blocks")
     if block.is_under(loop):
         raise ScheduleError(f"block {block.name} is under loop {loop.name} already")
+    require_own_variables(block, [loop, *loop.loops_above()])
 
 
 def _check_inputs(

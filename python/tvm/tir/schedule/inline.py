@@ -14,7 +14,13 @@ from ..expr import IterVar, Var
 from ..stmt import BufferStore, Stmt
 from ..stmt_functor import ir_transform, substitute
 from .access import BlockKind, access, kind_of
-from .compute_at import chooses, detach, require_all_instances, require_sole_writer
+from .compute_at import (
+    chooses,
+    detach,
+    require_all_instances,
+    require_own_variables,
+    require_sole_writer,
+)
 from .dataflow import flow_of, position, sees_finished
 from .tree import BlockNode, FuncTree, is_const
 
@@ -31,6 +37,7 @@ def map_loads(stmt: Stmt, buffer: Buffer, new: Callable[[list[PrimExpr]], Any]) 
 
 
 def _only_store(block: BlockNode) -> BufferStore:
+    require_own_variables(block)
     stmt = block.body()
     if kind_of(block) is not BlockKind.COMPLETE or not isinstance(stmt, BufferStore):
         raise ScheduleError(

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from testing_blocks import blur, body, chain, check, matmul, row_sums
 from tvm import te, tir
+from tvm.script import tir as T
 
 
 def scheduled(program):
@@ -188,3 +189,27 @@ def test_symbolic_sizes_are_tiled_moved_and_run_in_parallel():
         result = tvm.nd.array(np.zeros(shape[0], "float32"))
         function(tvm.nd.array(a), result)
         np.testing.assert_allclose(result.numpy(), (a * 2).sum(axis=1) + 1, rtol=1e-5, atol=1e-5)
+
+
+@T.prim_func
+def shifted(a: T.Buffer((4, 4), "float32"), c: T.Buffer((4, 4), "float32")):
+    b = T.alloc_buffer((4, 4))
+    for i, j in T.grid(4, 4):
+        with T.block("B"):
+            v_i, v_j = T.axis.remap("SS", [i, j])
+            b[v_i, v_j] = a[v_i, v_j] * T.Select(i < 2, T.float32(1), T.float32(3))
+    for i, j in T.grid(4, 4):
+        with T.block("C"):
+            v_i, v_j = T.axis.remap("SS", [i, j])
+            c[v_i, v_j] = b[v_i, v_j] * T.float32(2)
+
+
+def test_a_block_that_uses_a_loops_variable_itself_stays_under_it():
+    sch = tir.Schedule(shifted)
+    block = sch.get_block("B")
+    before = sch.mod.script()
+    consumer = sch.get_loops(sch.get_block("C"))[0]
+    for move in (lambda: sch.compute_at(block, consumer), lambda: sch.compute_inline(block)):
+        with pytest.raises(tir.ScheduleError, match="uses the variable of loop i itself"):
+            move()
+    assert sch.mod.script() == before
