@@ -1,0 +1,13 @@
+"""Settings that hold for every test."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# The same examples in every run, so that a failure belongs to the change under test. New ones are
+# looked for with HYPOTHESIS_PROFILE=explore.
+settings.register_profile("suite", derandomize=True)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
