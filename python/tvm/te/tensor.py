@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -55,6 +54,24 @@ class TensorSlice:
         return f"TensorSlice({self.tensor.name}, {self.indices})"
 
 
+# What Python's operators on tensors do, by the name of the operator in the library above.
+_operators: dict[str, Callable[..., Any]] = {}
+
+
+def define_operators(operators: Mapping[str, Callable[..., Any]]) -> None:
+    """Say what Python's operators on tensors do; an operator library does when it is imported."""
+    _operators.update(operators)
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    if name not in _operators:
+        raise TypeError(
+            f"te.Tensor: whole tensors have no '{name}' until an operator library is imported; "
+            "import tvm.topi, or write the elements in a te.compute"
+        )
+    return _operators[name]
+
+
 class _TensorArithmetic:
     """Python's operators on whole tensors, which make further tensors."""
 
@@ -65,8 +82,7 @@ class _TensorArithmetic:
         other = right if left is self else left
         if not isinstance(other, (Tensor, PrimExpr, numbers.Number)):
             return NotImplemented
-        # The operators stand above this module, and are loaded when the first one is needed.
-        return getattr(importlib.import_module("tvm.topi"), operator)(left, right)
+        return _operator(operator)(left, right)
 
     def __add__(self, other: Any) -> Any:
         return self._apply("add", self, other)
@@ -105,11 +121,11 @@ class _TensorArithmetic:
         return self._apply("floor_mod", other, self)
 
     def __neg__(self) -> Any:
-        return importlib.import_module("tvm.topi").negative(self)
+        return _operator("negative")(self)
 
     def astype(self, dtype: str) -> Any:
         """The tensor with its elements converted to another type."""
-        return importlib.import_module("tvm.topi").cast(self, dtype)
+        return _operator("cast")(self, dtype)
 
 
 @tvm._ffi.register_object("te.Tensor")
@@ -117,7 +133,8 @@ class Tensor(_TensorArithmetic, DataProducer):
     """A result of an operation.
 
     ``A[i, j]`` and ``A[i][j]`` are the element at (i, j), for use in the body of a compute.
-    ``A + B``, ``A * 2`` and the like are tensors again, with the broadcasting of `tvm.topi`. Two
+    ``A + B``, ``A * 2`` and the like are tensors again, with the
+    broadcasting of `tvm.topi`, once that is imported. Two
     tensors are equal when they are the same output of the same operation.
     """
 

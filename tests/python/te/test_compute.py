@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te, tir
+from tvm import te, tir, topi
 
 
 def axis_names(tensor):
@@ -145,6 +145,14 @@ def test_operators_on_tensors_make_tensors(apply, expected):
     out = tvm.nd.empty((4, 3), C.dtype)
     tvm.build(te.create_schedule(C.op), [A, B, C], "llvm")(tvm.nd.array(a), tvm.nd.array(b), out)
     np.testing.assert_allclose(out.numpy(), expected(a, b), rtol=1e-5, atol=1e-5)
+
+
+def test_operators_need_a_library_that_says_what_they_do(monkeypatch):
+    A = te.placeholder((3,), name="A")
+    assert (A + A).op.tag == topi.add(A, A).op.tag
+    monkeypatch.setattr("tvm.te.tensor._operators", {})
+    with pytest.raises(TypeError, match="import tvm.topi"):
+        A + A
 
 
 def test_numpy_does_not_take_a_tensor_for_a_number():
