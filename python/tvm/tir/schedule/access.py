@@ -14,7 +14,7 @@ from ..buffer import Buffer
 from ..expr import BufferLoad, Call, IterVar, Var
 from ..stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, Stmt, While
 from ..stmt_functor import post_order_visit
-from .tree import BlockNode, Leaf, Node, is_const
+from .tree import BlockNode, Leaf, Node, holds, is_const
 
 __all__ = [
     "Access",
@@ -223,14 +223,7 @@ def _same(a: Touch, b: Touch) -> bool:
 
 def reads_memory(expr: Any) -> bool:
     """Whether an expression loads from a buffer."""
-    found = False
-
-    def visit(node: Any) -> None:
-        nonlocal found
-        found = found or isinstance(node, BufferLoad)
-
-    post_order_visit(expr, visit)
-    return found
+    return holds(expr, BufferLoad)
 
 
 def vars_of(expr: Any) -> set[Var]:

@@ -12,7 +12,7 @@ from ..expr import BufferLoad, IterVar, Var, const
 from ..stmt import BufferStore, Stmt
 from ..stmt_functor import ir_transform
 from .access import access, writes_every_element
-from .dataflow import flow_of
+from .dataflow import Flow, flow_of
 from .inline import map_loads
 from .loops import nest, new_loop
 from .tree import BlockNode, FuncTree, Leaf, Node, unique_name
@@ -112,6 +112,29 @@ def _check_scope(scope: str) -> None:
         )
 
 
+def _final_flow(tree: FuncTree, buffer: Buffer) -> Flow:
+    if buffer in tree.pinned:
+        raise ScheduleError(f"{buffer.name} does not have one final value, which a copy could hold")
+    return flow_of(tree)[buffer]
+
+
+def _insert_copy(
+    tree: FuncTree,
+    slot: int,
+    users: Sequence[BlockNode],
+    twin: Buffer,
+    source: Buffer,
+    target: Buffer,
+) -> BlockNode:
+    """Copy `source` to `target`, one of which is the new `twin`; `users` then use the twin."""
+    copy = _copy_block(tree, source, target, str(twin.name))
+    for user in users:
+        _redirect(user, target if twin is source else source, twin)
+    tree.root.insert(slot, _nest_of(copy))
+    tree.allocate(twin)
+    return copy
+
+
 def cache_read(
     tree: FuncTree,
     block: BlockNode,
@@ -122,9 +145,7 @@ def cache_read(
     """Copy a buffer that `block` reads to another scope, where its readers then read it."""
     _check_scope(scope)
     buffer = _buffer_at(block, index, write=False)
-    flow = flow_of(tree)[buffer]
-    if buffer in tree.pinned:
-        raise ScheduleError(f"{buffer.name} does not have one final value, which a copy could hold")
+    flow = _final_flow(tree, buffer)
     readers = [r for r in flow.readers if consumers is None or r in consumers or r is block]
     known = _require_known(readers, buffer)
     if block not in known:
@@ -139,21 +160,14 @@ def cache_read(
                 "cache_read before compute_at"
             )
     twin = _twin_buffer(tree, buffer, scope)
-    copy = _copy_block(tree, buffer, twin, str(twin.name))
-    for reader in known:
-        _redirect(reader, buffer, twin)
-    tree.root.insert(slot, _nest_of(copy))
-    tree.allocate(twin)
-    return copy
+    return _insert_copy(tree, slot, known, twin, source=buffer, target=twin)
 
 
 def cache_write(tree: FuncTree, block: BlockNode, index: int, scope: str) -> BlockNode:
     """Let `block` write to another scope, and copy from there when it is done."""
     _check_scope(scope)
     buffer = _buffer_at(block, index, write=True)
-    flow = flow_of(tree)[buffer]
-    if buffer in tree.pinned:
-        raise ScheduleError(f"{buffer.name} does not have one final value, which a copy could hold")
+    flow = _final_flow(tree, buffer)
     writers = _require_known(flow.writers, buffer)
     if tree.is_param(buffer) and not all(writes_every_element(w, buffer) for w in writers):
         raise ScheduleError(
@@ -167,12 +181,7 @@ def cache_write(tree: FuncTree, block: BlockNode, index: int, scope: str) -> Blo
             "before compute_at"
         )
     twin = _twin_buffer(tree, buffer, scope)
-    copy = _copy_block(tree, twin, buffer, str(twin.name))
-    for writer in writers:
-        _redirect(writer, buffer, twin)
-    tree.root.insert(slot, _nest_of(copy))
-    tree.allocate(twin)
-    return copy
+    return _insert_copy(tree, slot, writers, twin, source=twin, target=buffer)
 
 
 def set_scope(tree: FuncTree, block: BlockNode, index: int, scope: str) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "Node",
     "Parent",
     "conjuncts",
+    "holds",
     "is_const",
     "replace_vars",
     "unique_name",
@@ -375,21 +376,22 @@ def _copy(node: Any, twin: dict[Node, Node]) -> Any:
     return other
 
 
-def _holds_blocks(stmt: Stmt) -> bool:
+def holds(code: Any, kind: type) -> bool:
+    """Whether a node of a class is part of a statement or expression."""
     found = False
 
     def visit(node: Any) -> None:
         nonlocal found
-        found = found or isinstance(node, BlockRealize)
+        found = found or isinstance(node, kind)
 
-    post_order_visit(stmt, visit)
+    post_order_visit(code, visit)
     return found
 
 
 def _import(stmt: Stmt) -> list[Node]:
     nodes: list[Node] = []
     for item in stmt_list(stmt):
-        if isinstance(item, For) and _holds_blocks(item):
+        if isinstance(item, For) and holds(item, BlockRealize):
             nodes.append(
                 Loop(
                     item.loop_var,
@@ -415,7 +417,7 @@ def _import_block(realize: BlockRealize) -> BlockNode:
         list(block.iter_vars),
         list(realize.iter_values),
         # What computes is one statement; only what holds other blocks is taken apart.
-        _import(block.body) if _holds_blocks(block.body) else [Leaf(block.body)],
+        _import(block.body) if holds(block.body, BlockRealize) else [Leaf(block.body)],
         block.init,
         conjuncts(realize.predicate),
     )
