@@ -48,7 +48,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="compute 3x3 convolutions by Winograd's minimal filtering where that is less work; "
-        "results differ by rounding",
+        "results differ by rounding (processors only)",
     )
     parser.add_argument(
         "--timing-rounds", type=int, default=21, help="samples of the closing comparison"

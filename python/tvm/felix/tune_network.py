@@ -46,7 +46,7 @@ class TuneSettings:
     cost_model: str = "packaged"
     """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
     winograd: bool = True
-    """Whether 3x3 convolutions may be computed by Winograd's minimal filtering."""
+    """Whether 3x3 convolutions may be computed by Winograd's minimal filtering, on processors."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
 
@@ -93,13 +93,13 @@ def tune_network(
     torch.set_num_threads(threads)
 
     target = tvm.target.Target(settings.target)
-    tasks = extract_tasks(model, example_inputs, target=target, winograd=settings.winograd)
+    # The transforms have schedules for processors only.
+    winograd = settings.winograd and "cpu" in target.keys
+    tasks = extract_tasks(model, example_inputs, target=target, winograd=winograd)
     save_tasks(tasks, folder / "tasks.json")
     report.print_tasks(tasks)
 
-    untuned_network = compile_network(
-        model, example_inputs, target=target, winograd=settings.winograd
-    )
+    untuned_network = compile_network(model, example_inputs, target=target, winograd=winograd)
     untuned = untuned_network.task_seconds()
 
     records = folder / "records.json"
@@ -126,7 +126,7 @@ def tune_network(
         print("Interrupted: what was measured is kept; continue with --resume")
 
     tuned_network = compile_network(
-        model, example_inputs, target=target, records=records, winograd=settings.winograd
+        model, example_inputs, target=target, records=records, winograd=winograd
     )
     latency = _compare(
         model, example_inputs, untuned_network, tuned_network, settings.timing_rounds
