@@ -74,9 +74,34 @@ Error TakePythonError();
 /*! \brief Set the Python error for a C++ error; the original exception if it came from Python. */
 void SetPythonError(const Error& error);
 
+/*!
+ * \brief Stops the unwinding of a thread that the interpreter ends because it shuts down.
+ *
+ * That happens wherever code of Python runs, or the lock is taken, on another thread than the main
+ * one. What would run on the way up (references dropped, the lock released) needs the interpreter,
+ * so the thread waits here for the process to end. A destructor, because the C++ runtime ends the
+ * process when such an unwinding is caught inside the handler of another exception. It does the
+ * same when the unwinding reaches a function that is noexcept, destructors included, so this has to
+ * stand in a function that is not and is not inlined into one.
+ */
+struct StopsUnwinding {
+  StopsUnwinding() = default;
+  StopsUnwinding(const StopsUnwinding&) = delete;
+  ~StopsUnwinding() { WaitIfEnded(); }
+
+  static void WaitIfEnded() {
+    // A thread that is not being ended holds the lock here.
+    if (!PyGILState_Check()) WaitForExit();
+  }
+
+ private:
+  [[noreturn]] static void WaitForExit();
+};
+
 /*! \brief Run `f`; on a C++ exception set the Python error and return `failed`. */
 template <typename R, typename F>
-R Guard(R failed, F&& f) noexcept {
+R Guard(R failed, F&& f) {
+  StopsUnwinding here;
   try {
     return f();
   } catch (const PythonErrorSet&) {

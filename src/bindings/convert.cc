@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <tvm/runtime/container.h>
 #include <tvm/runtime/container/bytes.h>
 #include <unistd.h>
@@ -10,26 +9,31 @@ namespace tvm {
 namespace bindings {
 namespace {
 
-/*!
- * \brief Wait for the process to end: the interpreter shuts down and wants to end this thread,
- * which would unwind through C++. Nothing that needs Python may run here any more.
- */
-[[noreturn]] void WaitForExit() {
-  for (;;) pause();
+/*! \brief Drop a reference, held with the interpreter's lock; null is fine. */
+__attribute__((noinline)) void Drop(PyObject* value) {
+  StopsUnwinding here;
+  Py_XDECREF(value);
+}
+
+__attribute__((noinline)) PyGILState_STATE TakeLock() {
+  StopsUnwinding here;
+  return PyGILState_Ensure();
+}
+
+__attribute__((noinline)) void TakeLockBack(PyThreadState* state) {
+  StopsUnwinding here;
+  PyEval_RestoreThread(state);
 }
 
 /*! \brief Holds the interpreter's lock, on any thread. */
 class GilHeld {
  public:
-  GilHeld() {
-    try {
-      state_ = PyGILState_Ensure();
-    } catch (abi::__forced_unwind&) {
-      WaitForExit();
-    }
-  }
+  GilHeld() : state_(TakeLock()) {}
   GilHeld(const GilHeld&) = delete;
-  ~GilHeld() { PyGILState_Release(state_); }
+  ~GilHeld() {
+    StopsUnwinding::WaitIfEnded();
+    PyGILState_Release(state_);
+  }
 
  private:
   PyGILState_STATE state_;
@@ -40,7 +44,10 @@ class PyRef {
  public:
   explicit PyRef(PyObject* ptr) : ptr_(ptr) {}
   PyRef(const PyRef&) = delete;
-  ~PyRef() { Py_XDECREF(ptr_); }
+  ~PyRef() {
+    StopsUnwinding::WaitIfEnded();
+    Drop(ptr_);
+  }
   PyObject* get() const { return ptr_; }
   explicit operator bool() const { return ptr_ != nullptr; }
 
@@ -56,7 +63,7 @@ class PyHolderObj final : public Object {
     // At exit the interpreter may be gone, and its objects with it.
     if (!Py_IsInitialized()) return;
     GilHeld gil;
-    Py_DECREF(value_);
+    Drop(value_);
   }
   TVM_DECLARE_OBJECT(PyHolderObj, Object, "ffi.PyObject");
 
@@ -71,7 +78,7 @@ class PyCallableObj final : public runtime::PackedFuncObj {
   ~PyCallableObj() override {
     if (!Py_IsInitialized()) return;
     GilHeld gil;
-    Py_DECREF(callable_);
+    Drop(callable_);
   }
   PyObject* callable() const { return callable_; }
 
@@ -121,7 +128,7 @@ struct PythonOrigin {
   ~PythonOrigin() {
     if (!Py_IsInitialized()) return;
     GilHeld gil;
-    Py_DECREF(exception);
+    Drop(exception);
   }
 };
 
@@ -247,6 +254,10 @@ Any FromOther(PyObject* value) {
 }
 
 }  // namespace
+
+void StopsUnwinding::WaitForExit() {
+  for (;;) pause();
+}
 
 PackedFunc WrapCallable(PyObject* callable) {
   return PackedFunc(ObjectPtr<Object>(make_object<PyCallableObj>(callable)));
@@ -404,13 +415,7 @@ Any CallReleased(const runtime::PackedFuncObj* func, PyObject* const* args, size
   Any result;
   struct Release {
     PyThreadState* state = PyEval_SaveThread();
-    ~Release() {
-      try {
-        PyEval_RestoreThread(state);
-      } catch (abi::__forced_unwind&) {
-        WaitForExit();
-      }
-    }
+    ~Release() { TakeLockBack(state); }
   };
   {
     Release other_threads_run;

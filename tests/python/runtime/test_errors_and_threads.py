@@ -364,17 +364,81 @@ def test_a_forked_child_runs_parallel_loops():
     assert fresh(script) == "0"
 
 
-def test_a_thread_that_still_computes_does_not_disturb_the_exit():
-    script = (
-        "import threading, time, tvm\n"
-        "run = tvm.get_global_func('runtime.ParallelFor')\n"
-        "def work():\n"
-        "    while True: run(2, lambda i: None)\n"
-        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
-        "time.sleep(0.2)\n"
-        "print('done')\n"
-    )
-    assert fresh(script) == "done"
+# Threads that compute while the interpreter shuts down, which takes long enough for each of them to
+# come back to Python, and to be ended there: in a callback, in an exception's text, in a destructor.
+EXIT_SCRIPT = """
+import sys, threading, time, tvm
+
+run = tvm.get_global_func("runtime.ParallelFor")
+
+
+def busy():
+    for _ in range(20000):
+        pass
+
+
+class Late:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)
+
+
+class SlowError(ValueError):
+    def __str__(self):
+        busy()
+        return "slow"
+
+
+class Task:
+    def __init__(self, fails):
+        self.fails = fails
+
+    def __call__(self, i):
+        busy()
+        if self.fails:
+            raise SlowError()
+
+    def __del__(self, busy=busy):
+        busy()
+
+
+class Converted:
+    def asobject(self):
+        busy()
+        return tvm.tir.const(1)
+
+
+def quick(i):
+    pass
+
+
+def work():
+    while True:
+        try:
+            {call}
+        except Exception:
+            pass
+
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+sys.late = Late()
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "run(2, quick)",
+        "run(2, Task(fails=False))",
+        "run(2, Task(fails=True))",
+        "run(Converted(), quick)",
+    ],
+)
+def test_a_thread_that_still_computes_does_not_disturb_the_exit(call):
+    for _ in range(3):
+        assert fresh(EXIT_SCRIPT.format(call=call)) == "done"
 
 
 def test_parallel_loops_inside_parallel_loops_run_serially():
