@@ -364,8 +364,8 @@ def test_a_forked_child_runs_parallel_loops():
     assert fresh(script) == "0"
 
 
-# Threads that compute while the interpreter shuts down, which takes long enough for each of them to
-# come back to Python, and to be ended there: in a callback, in an exception's text, in a destructor.
+# Threads that compute while the interpreter shuts down, which takes long enough for each to come
+# back to Python, and to be ended there: in a callback, in an exception's text, in a destructor.
 EXIT_SCRIPT = """
 import sys, threading, time, tvm
 
