@@ -171,8 +171,17 @@ bool AnalyzerCore::ProveNonNeg(const Poly& p) {
   if (values.lo >= 0) return true;
   if (values.hi < 0) return false;
   // Proofs start proofs, for the sign of a coefficient or to decide a minimum; all of them draw
-  // from the budget of the outermost.
-  if (proof_nesting_ == 0) budget_ = kProofBudget;
+  // from the budget of the outermost, whose outcome does not depend on what was asked before.
+  bool outermost = proof_nesting_ == 0;
+  if (outermost) {
+    if (proofs_epoch_ != epoch_) {
+      proofs_.clear();
+      proofs_epoch_ = epoch_;
+    }
+    auto known = proofs_.find(p);
+    if (known != proofs_.end()) return known->second;
+    budget_ = kProofBudget;
+  }
   ++proof_nesting_;
   size_t num_facts = facts_.size();
   int fact_depth = fact_depth_;
@@ -184,6 +193,7 @@ bool AnalyzerCore::ProveNonNeg(const Poly& p) {
     fact_depth_ = fact_depth;
   }
   --proof_nesting_;
+  if (outermost) proofs_.emplace(p, proved);
   return proved;
 }
 
