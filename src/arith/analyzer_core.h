@@ -163,7 +163,7 @@ class AnalyzerCore {
   std::unordered_map<const Object*, Remembered> memo_;
   int memo_depth_ = 0;
   int epoch_ = 0;  // changes with every fact, so that cached bounds are not kept too long
-  // Outcomes of the outermost proofs since the last fact: nested minima ask for the same ones often.
+  // Outcomes of the outermost proofs since the last fact: nested minima ask for the same ones.
   std::unordered_map<Poly, bool, PolyHash> proofs_;
   int proofs_epoch_ = -1;
   int order_ = 0;
