@@ -232,6 +232,23 @@ def test_exception_on_a_pool_thread_reaches_the_caller():
     in_cpp(8, lambda i: None)
 
 
+def test_interrupt_during_a_parallel_loop_reaches_the_caller():
+    script = (
+        "import os, signal, threading, tvm\n"
+        "run = tvm.get_global_func('runtime.ParallelFor')\n"
+        "main = threading.get_ident()\n"
+        "def task(i):\n"
+        "    if threading.get_ident() == main: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    for _ in range(100000): pass\n"
+        "try:\n    run(64, task)\n"
+        "except KeyboardInterrupt:\n    print('interrupted')\n"
+        "seen = []\n"
+        "run(4, seen.append)\n"
+        "print(sorted(seen))\n"
+    )
+    assert fresh(script).splitlines() == ["interrupted", "[0, 1, 2, 3]"]
+
+
 def test_concurrent_calls_do_not_mix():
     a = te.placeholder((64,), name="a")
     b = te.compute((64,), lambda i: a[i] * 3.0, name="b")
