@@ -101,7 +101,7 @@ def test_program_of_another_computation_is_a_wrong_answer(task, measurer):
 
 
 def test_hopeless_program_is_run_only_briefly(task, measurer):
-    runner = LocalRunner(min_repeat_ms=3000, timeout=60)
+    runner = LocalRunner(min_repeat_ms=30_000, timeout=60)
     measure_input = MeasureInput(task, task.compute_dag.init_state)
     [program] = measurer.builder.build([measure_input])
     try:
@@ -109,7 +109,8 @@ def test_hopeless_program_is_run_only_briefly(task, measurer):
     finally:
         runner.pool.close()
     assert int(result.error_no) == MeasureErrorNo.NO_ERROR
-    assert result.all_cost - program.time_cost < 2
+    # One whole repeat takes 30 s.
+    assert result.all_cost - program.time_cost < 30
 
 
 def test_state_that_does_not_replay_is_an_instantiation_error(task, measurer, monkeypatch):
