@@ -7,6 +7,7 @@
 #include <tvm/tir/op.h>
 
 #include "pass_common.h"
+#include "tir/ir/buffer_mutator.h"
 
 namespace tvm {
 namespace tir {
@@ -95,7 +96,7 @@ class ArithmeticWidener final : public StmtExprMutator {
 };
 
 /*! \brief bfloat16 values held as the 16 bits that represent them. */
-class StorageLowerer final : public StmtExprMutator {
+class StorageLowerer final : public BufferMutator {
  public:
   PrimFunc Run(PrimFunc func) {
     // Parameters stay bfloat16, which is what callers pass and what is checked.
@@ -142,21 +143,6 @@ class StorageLowerer final : public StmtExprMutator {
     }
     return Let(var, value, body);
   }
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return GetRef<PrimExpr>(op);
-    return BufferLoad(buffer, indices);
-  }
-  Stmt VisitStmt_(const BufferStoreNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    PrimExpr value = VisitExpr(op->value);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && value.same_as(op->value) && buffer.same_as(op->buffer)) {
-      return GetRef<Stmt>(op);
-    }
-    return BufferStore(buffer, value, indices);
-  }
   Stmt VisitStmt_(const LetStmtNode* op) final {
     PrimExpr value = VisitExpr(op->value);
     Var var = Renewed(op->var);
@@ -167,7 +153,7 @@ class StorageLowerer final : public StmtExprMutator {
     return LetStmt(var, value, body);
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
-    if (!op->dtype.is_bfloat16()) return StmtExprMutator::VisitStmt_(op);
+    if (!op->dtype.is_bfloat16()) return BufferMutator::VisitStmt_(op);
     DataType bits = BitsOf(op->dtype);
     const auto* pointer = op->buffer_var->type_annotation.as<PointerTypeNode>();
     Var data(op->buffer_var->name_hint, PointerType(PrimType(bits), pointer->storage_scope));
@@ -176,7 +162,7 @@ class StorageLowerer final : public StmtExprMutator {
                     VisitStmt(op->body), op->annotations);
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    Stmt stmt = BufferMutator::VisitStmt_(op);
     auto it = vars_.find(op->node.as<VarNode>());
     if (it == vars_.end()) return stmt;
     op = stmt.as<AttrStmtNode>();
@@ -189,7 +175,7 @@ class StorageLowerer final : public StmtExprMutator {
     vars_[var.get()] = bits;
     return bits;
   }
-  Buffer VisitBuffer(const Buffer& buffer) {
+  Buffer VisitBuffer(const Buffer& buffer) final {
     auto [it, fresh] = buffers_.try_emplace(buffer.get(), buffer);
     if (!fresh) return it->second;
     auto data = vars_.find(buffer->data.get());

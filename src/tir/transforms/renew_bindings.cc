@@ -3,12 +3,13 @@
  * \brief Copies of statements, so that every variable stays bound once.
  */
 #include "pass_common.h"
+#include "tir/ir/buffer_mutator.h"
 
 namespace tvm {
 namespace tir {
 namespace {
 
-class BindingRenewer final : public StmtExprMutator {
+class BindingRenewer final : public BufferMutator {
  private:
   Var Renew(const Var& var) {
     Var fresh = var.copy_with_suffix("");
@@ -24,21 +25,6 @@ class BindingRenewer final : public StmtExprMutator {
     PrimExpr value = VisitExpr(op->value);
     Var var = Renew(op->var);
     return Let(var, value, VisitExpr(op->body));
-  }
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return GetRef<PrimExpr>(op);
-    return BufferLoad(buffer, indices);
-  }
-  Stmt VisitStmt_(const BufferStoreNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    PrimExpr value = VisitExpr(op->value);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && value.same_as(op->value) && buffer.same_as(op->buffer)) {
-      return GetRef<Stmt>(op);
-    }
-    return BufferStore(buffer, value, indices);
   }
   Stmt VisitStmt_(const ForNode* op) final {
     PrimExpr min = VisitExpr(op->min);
@@ -69,7 +55,7 @@ class BindingRenewer final : public StmtExprMutator {
     return AttrStmt(node, op->attr_key, value, body);
   }
 
-  Buffer VisitBuffer(const Buffer& buffer) {
+  Buffer VisitBuffer(const Buffer& buffer) final {
     auto known = buffers_.find(buffer.get());
     if (known != buffers_.end()) return known->second;
     Buffer result = buffer;

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "pass_common.h"
+#include "tir/ir/buffer_mutator.h"
 
 namespace tvm {
 namespace tir {
@@ -171,7 +172,7 @@ class LifetimeFinder final : public StmtExprVisitor {
 };
 
 /*! \brief Moves the planned allocations to the top of their threads. */
-class AllocationMover final : public StmtExprMutator {
+class AllocationMover final : public BufferMutator {
  public:
   explicit AllocationMover(const std::unordered_map<const Object*, Thread>& threads) {
     for (const auto& [key, thread] : threads) Plan(key, thread);
@@ -242,10 +243,10 @@ class AllocationMover final : public StmtExprMutator {
 
   Stmt VisitStmt_(const AllocateNode* op) final {
     if (moved_.count(op) != 0) return VisitStmt(op->body);
-    return StmtExprMutator::VisitStmt_(op);
+    return BufferMutator::VisitStmt_(op);
   }
   Stmt VisitStmt_(const ForNode* op) final {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    Stmt stmt = BufferMutator::VisitStmt_(op);
     auto it = slots_.find(op);
     if (it == slots_.end() || it->second.empty()) return stmt;
     For loop = Downcast<For>(stmt);
@@ -253,7 +254,7 @@ class AllocationMover final : public StmtExprMutator {
     return loop;
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    Stmt stmt = BufferMutator::VisitStmt_(op);
     auto it = slots_.find(op);
     if (it == slots_.end() || it->second.empty()) return stmt;
     AttrStmt launch = Downcast<AttrStmt>(stmt);
@@ -264,22 +265,7 @@ class AllocationMover final : public StmtExprMutator {
     auto it = shared_.find(op);
     return it == shared_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
   }
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return GetRef<PrimExpr>(op);
-    return BufferLoad(buffer, indices);
-  }
-  Stmt VisitStmt_(const BufferStoreNode* op) final {
-    Array<PrimExpr> indices = VisitExprs(op->indices);
-    PrimExpr value = VisitExpr(op->value);
-    Buffer buffer = VisitBuffer(op->buffer);
-    if (indices.same_as(op->indices) && value.same_as(op->value) && buffer.same_as(op->buffer)) {
-      return GetRef<Stmt>(op);
-    }
-    return BufferStore(buffer, value, indices);
-  }
-  Buffer VisitBuffer(const Buffer& buffer) {
+  Buffer VisitBuffer(const Buffer& buffer) final {
     auto it = shared_.find(buffer->data.get());
     if (it == shared_.end()) return buffer;
     auto [at, fresh] = buffers_.try_emplace(buffer.get(), buffer);

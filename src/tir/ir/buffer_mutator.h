@@ -1,0 +1,37 @@
+/*!
+ * \file src/tir/ir/buffer_mutator.h
+ * \brief Mutators that put other buffers in the place of those a program uses.
+ */
+#ifndef TVM_SRC_TIR_IR_BUFFER_MUTATOR_H_
+#define TVM_SRC_TIR_IR_BUFFER_MUTATOR_H_
+
+#include <tvm/tir/stmt_functor.h>
+
+namespace tvm {
+namespace tir {
+
+/*!
+ * \brief Mutates statements and expressions, and asks `VisitBuffer` for every buffer in them.
+ *
+ * `VisitBuffer` has to give the same buffer at all uses of one: it keeps what it made. Buffers that
+ * an attribute speaks of are not asked for.
+ */
+class BufferMutator : public StmtExprMutator {
+ protected:
+  using StmtExprMutator::VisitExpr_;
+  using StmtExprMutator::VisitStmt_;
+  virtual Buffer VisitBuffer(const Buffer& buffer) = 0;
+
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final;
+  Stmt VisitStmt_(const BufferStoreNode* op) final;
+  Stmt VisitStmt_(const BufferRealizeNode* op) final;
+  Stmt VisitStmt_(const PrefetchNode* op) final;
+  Stmt VisitStmt_(const BlockNode* op) final;
+
+ private:
+  Array<BufferRegion> ReplaceBuffers(const Array<BufferRegion>& regions);
+};
+
+}  // namespace tir
+}  // namespace tvm
+#endif  // TVM_SRC_TIR_IR_BUFFER_MUTATOR_H_
