@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <pybind11/pybind11.h>
+#include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/container.h>
 #include <tvm/runtime/registry.h>
 
@@ -92,6 +93,12 @@ PyObject* FromCapsule(py::handle capsule) {
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "Objects, packed functions and the registry of libtvm.";
+  // Python loads the runtime for this module alone, but compiled libraries call it without being
+  // linked to it, also those that a program loads by itself, such as system libraries.
+  Dl_info runtime;
+  if (dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &runtime) != 0) {
+    dlopen(runtime.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
+  }
   try {
     InitTypes(m.ptr());
   } catch (const PythonErrorSet&) {

@@ -190,7 +190,7 @@ class Module(Object):
         self,
         file_name: str | Path,
         fcompile: Callable[..., None] | None = None,
-        addons: Sequence[str | Path] = (),
+        addons: Sequence[str | Path] | None = None,
         workspace_dir: str | Path | None = None,
         **kwargs: Any,
     ) -> None:
@@ -238,7 +238,7 @@ class Module(Object):
                     # The source names the file with the bytes, which will not be there then.
                     files[-1] = str(folder / "imports.o")
                     create_object(files[-1], [source], cc=kwargs.pop("cc", None))
-            fcompile(str(file_name), [*files, *map(str, addons)], **kwargs)
+            fcompile(str(file_name), [*files, *map(str, addons or ())], **kwargs)
 
     def _import_tree(self) -> list[Module]:
         """This module and everything it imports, each once."""

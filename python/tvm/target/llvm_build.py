@@ -253,8 +253,11 @@ class _CompiledModule:
             path, file_format = args
             self._save(Path(path), file_format)
             return None
+        request = "asm" if request == "s" else request
         if request not in ("ll", "asm"):
-            raise ValueError(f'Module.get_source: format "{request}" is not one of "ll" and "asm"')
+            raise ValueError(
+                f'Module.get_source: format "{request}" is not one of "ll", "asm" and "s"'
+            )
         if self._text is None or self._target is None:
             raise ValueError(
                 f'Module.get_source("{request}"): the module was loaded from machine code, which '

@@ -77,8 +77,10 @@ void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
 }
 
 std::string CodeGenLLVM::Finish() {
-  // Weak, so that modules linked into one library share their context.
-  module_.AddGlobal("@" + std::string(runtime::kModuleContext) + " = weak global ptr null");
+  // Weak, so that modules linked into one library share their context; protected, so that they use
+  // that of their own library whatever libraries the process has loaded before.
+  module_.AddGlobal("@" + std::string(runtime::kModuleContext) +
+                    " = weak protected global ptr null");
   if (entry_points_.size() == 1) {
     // Weak, so that several such modules can be linked into one library.
     module_.AddGlobal("@" + std::string(runtime::kModuleMain) + " = weak constant " +

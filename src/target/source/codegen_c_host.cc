@@ -84,8 +84,12 @@ std::string CodeGenCHost::Prelude() const {
 
 std::string CodeGenCHost::Finish() {
   // Weak, so that several such modules can be linked into one library, which has one context.
-  declarations_ = "TVM_DLL __attribute__((weak)) void* " + std::string(runtime::kModuleContext) +
-                  ";\n" + declarations_;
+  // Protected where there is such a thing, so that code uses the context of its own library
+  // whatever libraries the process has loaded before.
+  declarations_ =
+      "#if defined(__ELF__)\n__attribute__((weak, visibility(\"protected\")))\n"
+      "#else\nTVM_DLL __attribute__((weak))\n#endif\nvoid* " +
+      std::string(runtime::kModuleContext) + ";\n" + declarations_;
   if (entry_points_.size() == 1) {
     definitions_ += "\nTVM_DLL __attribute__((weak)) const char " +
                     std::string(runtime::kModuleMain) + "[] = \"" + entry_points_[0] + "\";\n";

@@ -59,7 +59,7 @@ def test_sources_are_kept(module):
     assert "define i32 @double(" in module.get_source("ll")
     assert "double:" in module.get_source("asm")
     assert module.get_source() == module.get_source("ll")
-    with pytest.raises(ValueError, match='format "cu" is not one of "ll" and "asm"'):
+    with pytest.raises(ValueError, match='format "cu" is not one of "ll", "asm" and "s"'):
         module.get_source("cu")
 
 
@@ -176,8 +176,6 @@ def test_functions_that_are_linked_in_are_the_system_library(tmp_path, kind):
     tvm.build(s, args, Target(target, target), name=name).export_library(tmp_path / "lib.so")
     script = f"""
 import ctypes, numpy as np, tvm
-from tvm._ffi.libinfo import find_lib_path
-ctypes.CDLL(find_lib_path()[0], mode=ctypes.RTLD_GLOBAL)
 ctypes.CDLL({str(tmp_path / "lib.so")!r})
 function = tvm.runtime.system_lib()[{name!r}]
 result = tvm.nd.empty((16, 4))
@@ -185,3 +183,32 @@ function(tvm.nd.array(np.ones((16, 4), "float32")), result)
 assert (result.numpy() == 2).all()
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_a_library_finds_its_imports_after_another_was_loaded_for_everybody(tmp_path, kind):
+    s, args = doubled()
+    system = Target("llvm -system-lib")
+    tvm.build(s, args, Target(system, system)).export_library(tmp_path / "system.so")
+    s = te.create_schedule(args[1].op)
+    s[args[1]].bind(s[args[1]].op.axis[0], te.thread_axis("blockIdx.x"))
+    gpu = Target(tvm.target.emulated("cuda"), kind)
+    tvm.build(s, args, gpu, name="twice").export_library(tmp_path / "gpu.so")
+    script = f"""
+import ctypes, numpy as np, tvm
+ctypes.CDLL({str(tmp_path / "system.so")!r}, mode=ctypes.RTLD_GLOBAL)
+result = tvm.nd.empty((16, 4))
+module = tvm.runtime.load_module({str(tmp_path / "gpu.so")!r})
+module["twice"](tvm.nd.array(np.ones((16, 4), "float32")), result)
+assert (result.numpy() == 2).all()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_library_may_be_exported_without_addons(module, tmp_path):
+    module.export_library(tmp_path / "lib.so", addons=None)
+    assert tvm.runtime.load_module(tmp_path / "lib.so")["double"] is not None
+
+
+def test_assembly_goes_by_its_extension_too(module):
+    assert module.get_source("s") == module.get_source("asm")
