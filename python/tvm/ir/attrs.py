@@ -45,6 +45,12 @@ class DictAttrs(Attrs):
     def __getitem__(self, name: str) -> Any:
         return self.dict[name]
 
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what the class does not have.
+        if not name.startswith("_") and name in self.dict:
+            return self.dict[name]
+        raise AttributeError(f"DictAttrs: there is no attribute {name!r}; there are {self.keys()}")
+
     def __contains__(self, name: str) -> bool:
         return name in self.dict
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm._ffi
-from tvm.ir import PointerType, PrimExpr, PrimType
+from tvm.ir import IntImm, PointerType, PrimExpr, PrimType, Range
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -101,21 +101,25 @@ class Buffer(Object):
         arguments = [kind, self.data, start, convert(extent) * content_lanes, access_mask]
         return Call(ptr_type, "tir.tvm_access_ptr", arguments)
 
-    def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
-        """The elements from ``begin`` on along the last axis, as many as ``dtype`` has lanes."""
+    def vload(self, begin: Any, dtype: str | None = None) -> BufferLoad:
+        """The elements from ``begin`` on along the last axis, as many as ``dtype`` has lanes.
+
+        ``begin`` is a sequence of indices, or a single one.
+        """
         load = BufferLoad(self, self._vector_indices(begin, dtype))
         if dtype is not None and str(load.dtype) != dtype:
-            raise TypeError(f"{self.name}{list(begin)} has type {load.dtype}, expected {dtype}")
+            raise TypeError(f"{load} has type {load.dtype}, expected {dtype}")
         return load
 
-    def vstore(self, begin: Sequence[Any], value: PrimExpr) -> Any:
+    def vstore(self, begin: Any, value: PrimExpr) -> Any:
         """Statement that stores the lanes of ``value`` from ``begin`` on along the last axis."""
         return _ffi_api.BufferStore(
             self, convert(value), self._vector_indices(begin, str(convert(value).dtype))
         )
 
-    def _vector_indices(self, begin: Sequence[Any], dtype: str | None) -> list[Any]:
-        indices = [convert(i) for i in begin]
+    def _vector_indices(self, begin: Any, dtype: str | None) -> list[Any]:
+        single = not hasattr(begin, "__iter__")
+        indices = [convert(i) for i in ([begin] if single else begin)]
         lanes = int((dtype or "").partition("x")[2] or 1)
         if lanes > 1:
             if not indices:
@@ -123,8 +127,47 @@ class Buffer(Object):
             indices[-1] = Ramp(indices[-1], 1, lanes)
         return indices
 
-    def __getitem__(self, indices: Any) -> BufferLoad:
-        return BufferLoad(self, indices if isinstance(indices, tuple | list) else (indices,))
+    def __getitem__(self, indices: Any) -> Any:
+        """An element; with slices a region of the buffer.
+
+        Slices of which one has a step are a vector of elements instead, as in ``A[i, 0:8:2]``.
+        Ends that are left out are those of the buffer.
+        """
+        items = list(indices) if isinstance(indices, tuple | list) else [indices]
+        slices = [item for item in items if isinstance(item, slice)]
+        if not slices:
+            return BufferLoad(self, items)
+        ranges = [self._range(axis, item) for axis, item in enumerate(items)]
+        if all(item.step is None for item in slices):
+            from .block import BufferRegion
+
+            return BufferRegion(self, ranges)
+        return BufferLoad(
+            self, [_vector_index(item, range_) for item, range_ in zip(items, ranges)]
+        )
+
+    def _range(self, axis: int, item: Any) -> Range:
+        if not isinstance(item, slice):
+            return Range.from_min_extent(convert(item), 1)
+        if axis >= len(self.shape):
+            raise ValueError(f"buffer {self.name} has {len(self.shape)} axes, got more indices")
+        begin = 0 if item.start is None else item.start
+        return Range(begin, self.shape[axis] if item.stop is None else item.stop)
+
+
+def _vector_index(item: Any, covered: Range) -> Any:
+    """One index, or as many as the slice `item` over the range has steps."""
+    if not isinstance(item, slice):
+        return item
+    step = 1 if item.step is None else item.step
+    extent = covered.extent
+    if not isinstance(extent, IntImm) or not isinstance(step, int) or step < 1:
+        raise ValueError(
+            f"a vector needs a known length and a positive step, got {covered.min}:"
+            f"{covered.min + extent}:{step}"
+        )
+    lanes = -(-int(extent) // step)
+    return Ramp(covered.min, step, lanes) if lanes > 1 else covered.min
 
 
 @tvm._ffi.register_object("tir.DataProducer")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 import tvm._ffi
 from tvm.ir import FloatImm, IntImm, PrimExpr, Range
@@ -53,9 +56,14 @@ __all__ = [
     "convert",
 ]
 
+_LARGEST_FLOAT32 = float(np.finfo("float32").max)
+
 
 def const(value: bool | int | float, dtype: str | None = None) -> PrimExpr:
     """A constant; without `dtype` an int is int32, a float float32 and a bool bool.
+
+    A scalar of NumPy keeps its type, and an int or a finite float beyond 32 bits gets 64. From
+    2**63 on a constant of uint64 is written as the int64 with the same bits.
 
     Raises
     ------
@@ -63,10 +71,22 @@ def const(value: bool | int | float, dtype: str | None = None) -> PrimExpr:
     TypeError : the value has no counterpart in the type, such as 0.5 in int32.
     """
     if dtype is None:
-        dtype = "bool" if isinstance(value, bool) else "int32" if _is_int(value) else "float32"
+        dtype = str(value.dtype) if isinstance(value, np.generic) else _default_dtype(value)
     if _is_int(value):
+        if dtype == "uint64" and 2**63 <= int(value) < 2**64:
+            bits = _ffi_api._const_int(int(value) - 2**64, "int64")
+            return Call(dtype, "tir.reinterpret", [bits])
         return _ffi_api._const_int(int(value), dtype)
     return _ffi_api._const_float(float(value), dtype)
+
+
+def _default_dtype(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    if _is_int(value):
+        return "int32" if -(2**31) <= int(value) < 2**31 else "int64"
+    finite = math.isfinite(value)
+    return "float64" if finite and abs(float(value)) > _LARGEST_FLOAT32 else "float32"
 
 
 def _is_int(value: Any) -> bool:
@@ -90,7 +110,8 @@ def convert(value: Any) -> Any:
         # For example a slice of a tensor.
         return value.asobject()
     if _is_number(value):
-        return const(value)
+        # Other than `const`: an extent given by NumPy does not make indices 64 bits wide.
+        return const(value, _default_dtype(value))
     if isinstance(value, list | tuple):
         return [convert(item) for item in value]
     return value

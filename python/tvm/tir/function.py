@@ -10,8 +10,9 @@ from tvm.ir import BaseFunc
 
 from . import _ffi_api
 from .buffer import Buffer
-from .expr import Var
-from .stmt import Stmt
+from .expr import Var, convert
+from .stmt import AttrStmt, Stmt
+from .stmt_functor import substitute
 
 __all__ = ["PrimFunc"]
 
@@ -52,6 +53,76 @@ class PrimFunc(BaseFunc):
             _ffi_api.PrimFunc, variables, body, ret_type, buffers, attrs
         )
 
+    def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
+        """The function for known values of parameters.
+
+        Parameters
+        ----------
+        param_map : a value for a scalar parameter, which the result no longer has; or, for the
+            parameter of a buffer, a buffer whose extents, strides and offset are the values of the
+            variables that stand there.
+
+        Raises
+        ------
+        ValueError : a key is no parameter, or a buffer contradicts the function or another value.
+
+        Examples
+        --------
+        >>> import tvm
+        >>> n = tvm.tir.Var("n", "int32")
+        >>> A = tvm.tir.decl_buffer((n,), "float32", "A")
+        >>> func = tvm.tir.PrimFunc([A], A.vstore([n - 1], 0.0))
+        >>> func.specialize({func.params[0]: tvm.tir.decl_buffer((4,))}).body
+        A[3] = 0.0
+        """
+        values: dict[Var, Any] = {}
+        for param, given in param_map.items():
+            if not any(param.same_as(own) for own in self.params):
+                raise ValueError(f"specialize: {param} is no parameter; there are {self.params}")
+            if isinstance(given, Buffer):
+                if param not in self.buffer_map:
+                    raise ValueError(f"specialize: parameter {param} is not that of a buffer")
+                _match_buffer(values, self.buffer_map[param], given)
+            else:
+                _match(values, param, convert(given), str(param))
+        body = self.body
+        # Attributes take the buffers along, so that they are replaced as those in the body are.
+        for buffer in reversed(list(self.buffer_map.values())):
+            body = AttrStmt(buffer, "specialize", 0, body)
+        body = substitute(body, values)
+        buffers = {}
+        for param in self.buffer_map.keys():  # noqa: SIM118 - a Map, not a dict
+            buffers[param] = body.node
+            body = body.body
+        params = [param for param in self.params if param not in values]
+        return PrimFunc(params, body, self.ret_type, buffers, self.attrs)
+
     def with_body(self, body: Stmt) -> PrimFunc:
         """The same function with another body."""
         return PrimFunc(self.params, body, self.ret_type, dict(self.buffer_map), self.attrs)
+
+
+def _match_buffer(values: dict[Var, Any], own: Buffer, given: Buffer) -> None:
+    """Take the variables of a buffer to have the values that another one has there."""
+    if own.dtype != given.dtype or len(own.shape) != len(given.shape):
+        raise ValueError(f"specialize: {given} does not fit {own}: dtype or axes differ")
+    for axis, (mine, theirs) in enumerate(zip(own.shape, given.shape)):
+        _match(values, mine, theirs, f"{own.name}.shape[{axis}]")
+    if len(own.strides) == 0 and len(given.strides) == 0:
+        strides: Any = []
+    elif len(own.strides) != 0 and len(given.strides) != 0:
+        strides = zip(own.strides, given.strides)
+    else:
+        raise ValueError(f"specialize: only one of {own} and {given} has strides")
+    for axis, (mine, theirs) in enumerate(strides):
+        _match(values, mine, theirs, f"{own.name}.strides[{axis}]")
+    _match(values, own.elem_offset, given.elem_offset, f"{own.name}.elem_offset")
+
+
+def _match(values: dict[Var, Any], own: Any, given: Any, what: str) -> None:
+    if isinstance(own, Var) and own not in values:
+        values[own] = given.astype(own.dtype)
+        return
+    expected = values.get(own, own)
+    if not tvm.ir.structural_equal(expected, given.astype(expected.dtype)):
+        raise ValueError(f"specialize: {what} is {expected}, got {given}")

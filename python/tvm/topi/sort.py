@@ -136,7 +136,7 @@ def topk(
 
 
 def searchsorted(
-    sorted_sequence: te.Tensor, values: te.Tensor, right: bool = False, dtype: str = "int64"
+    sorted_sequence: te.Tensor, values: te.Tensor, right: bool = False, out_dtype: str = "int64"
 ) -> te.Tensor:
     """Where to insert values so that a rising sequence stays in order.
 
@@ -144,7 +144,7 @@ def searchsorted(
     ----------
     sorted_sequence : (n,), or (..., n) with the leading dimensions of values.
     right : behind equal elements rather than in front of them.
-    dtype : of the positions.
+    out_dtype : of the positions.
     """
     sequence, shape = get_const_tuple(sorted_sequence.shape), get_const_tuple(values.shape)
     extent = sequence[-1]
@@ -162,7 +162,7 @@ def searchsorted(
         position = _advanced(sorted_sequence, values, position, step, right)
         step //= 2
     return te.compute(
-        shape, lambda *i: position(*i).astype(dtype), name="T_searchsorted", tag=tag.ELEMWISE
+        shape, lambda *i: position(*i).astype(out_dtype), name="T_searchsorted", tag=tag.ELEMWISE
     )
 
 

@@ -203,7 +203,7 @@ def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
     """Axes counted from the front, sorted, without repetition; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
     return tuple(sorted({normalize_axis(as_int(a), ndim) for a in axes}))
 
 

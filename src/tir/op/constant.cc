@@ -116,6 +116,10 @@ PrimExpr max_value(const DataType& dtype) {
   if (dtype.is_uint() && dtype.bits() < 64) {
     return make_const(dtype, (int64_t{1} << dtype.bits()) - 1);
   }
+  if (dtype.is_uint() && dtype.lanes() == 1) {
+    // Constants hold 64 bits with a sign, so the largest of them has all bits of -1.
+    return reinterpret(dtype, make_const(DataType::Int(64), -1));
+  }
   TVM_FATAL(TypeError) << "max_value: no largest constant of type " << dtype;
   throw;  // unreachable
 }

@@ -180,3 +180,10 @@ def test_attributes_are_made_by_name():
     attrs = tvm.ir.make_node("DictAttrs", axis=1, layout="NCHW")
     assert (attrs["axis"], attrs["layout"]) == (1, "NCHW")
     assert tvm.ir.structural_equal(attrs, tvm.ir.DictAttrs({"axis": 1, "layout": "NCHW"}))
+
+
+def test_attributes_by_name_are_members_too():
+    attrs = tvm.ir.make_node("DictAttrs", axis=1, layout="NCHW")
+    assert (attrs.axis, attrs.layout) == (1, "NCHW")
+    with pytest.raises(AttributeError, match=r"no attribute 'axes'; there are .*'axis'"):
+        _ = attrs.axes

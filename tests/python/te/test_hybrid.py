@@ -371,3 +371,43 @@ def test_schedule_without_words_is_refused():
     B = te.compute((4,), lambda i: te.truncdiv(A[i], 3), name="B")
     with pytest.raises(ValueError, match="no words for the expression"):
         te.hybrid.build(te.create_schedule(B.op), [A], [B])
+
+
+def test_a_program_calls_functions_that_make_tensors():
+    def doubled(x):
+        return te.compute(x.shape, lambda i: x[i] * 2) if isinstance(x, te.Tensor) else x * 2
+
+    @te.hybrid.script
+    def products(a, b):
+        c = outer_product(a, b)
+        d = doubled(a)
+        e = output_tensor(c.shape, c.dtype)
+        for i in const_range(len(a)):
+            for j in range(len(b)):
+                e[i, j] = c[i, j] + d[i]
+        return e
+
+    check(products, random(3), random(5))
+
+
+def test_a_call_with_memory_of_the_program_is_refused():
+    @te.hybrid.script
+    def program(a):
+        b = output_tensor(a.shape, a.dtype)
+        c = outer_product(a, b)
+        b[0] = c[0, 0]
+        return b
+
+    with pytest.raises(ValueError, match="outer_product takes inputs .* but b is memory"):
+        program(te.placeholder((3,)))
+
+
+def test_values_are_converted_to_every_width():
+    @te.hybrid.script
+    def widths(a):
+        b = output_tensor(a.shape, "uint64")
+        for i in range(a.shape[0]):
+            b[i] = uint64(uint16(a[i])) + uint64(uint32(i))
+        return b
+
+    check(widths, np.arange(5, dtype="int32"))

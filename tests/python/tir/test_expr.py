@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tvm import tir
+import tvm
+from tvm import te, tir
 
 I = tir.Var("i")
 J = tir.Var("j")
@@ -183,3 +185,62 @@ def test_size_variables_keep_their_kind():
 def test_the_scope_of_a_buffer_is_a_text_that_calls_give_too():
     shared = tir.decl_buffer((4,), scope="shared")
     assert shared.scope == shared.scope() == "shared"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (2**31 - 1, "int32"),
+        (2**31, "int64"),
+        (-(2**31) - 1, "int64"),
+        (1e300, "float64"),
+        (float("inf"), "float32"),
+        (np.int64(3), "int64"),
+        (np.uint8(3), "uint8"),
+        (np.float16(0.5), "float16"),
+        (np.bool_(True), "bool"),
+    ],
+)
+def test_a_constant_without_a_type_has_one_that_holds_it(value, dtype):
+    constant = tir.const(value)
+    assert constant.dtype == dtype
+    assert constant.value == value
+
+
+def test_an_extent_of_numpy_is_an_ordinary_index():
+    assert tir.decl_buffer((np.int64(4),)).shape[0].dtype == "int32"
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_the_upper_half_of_uint64_is_computed_with(target):
+    values = np.random.default_rng(0).integers(0, 2**64, (3, 7), dtype="uint64")
+    A = te.placeholder(values.shape, "uint64")
+    k = te.reduce_axis((0, 7))
+    low = te.compute((3,), lambda i: te.min(A[i, k], axis=k))
+    high = te.compute((3, 7), lambda i, j: A[i, j] ^ tir.const(2**64 - 5, "uint64"))
+    large = te.compute((3, 7), lambda i, j: A[i, j] > 2**63)
+    func = tvm.build(
+        te.create_schedule([t.op for t in (low, high, large)]), [A, low, high, large], target
+    )
+    expected = [values.min(1), values ^ np.uint64(2**64 - 5), values > np.uint64(2**63)]
+    results = [tvm.nd.array(np.zeros_like(e)) for e in expected]
+    func(tvm.nd.array(values), *results)
+    for result, wanted in zip(results, expected):
+        np.testing.assert_array_equal(result.numpy(), wanted)
+
+
+def test_slices_of_a_buffer_are_a_region_or_a_vector():
+    A = tir.decl_buffer((8, 9), name="A")
+    assert str(A[0:2, :]) == "A[0:2, 0:9]"
+    assert str(A[I, 3:]) == "A[i, 3:9]"
+    assert str(A[I, 0:8:2]) == "A[i, T.Ramp(0, 2, 4)]"
+    assert str(A[I, 2:7:1]) == "A[i, T.Ramp(2, 1, 5)]"
+    with pytest.raises(ValueError, match="known length and a positive step, got 0:i:2"):
+        A[0, 0:I:2]
+
+
+def test_buffers_of_one_axis_are_accessed_by_a_single_index():
+    A = tir.decl_buffer((8,), name="A")
+    assert str(A.vload(0)) == "A[0]"
+    assert str(A.vload(I, "float32x2")) == "A[T.Ramp(i, 1, 2)]"
+    assert str(A.vstore(I + 1, 1.0)) == "A[i + 1] = 1.0"

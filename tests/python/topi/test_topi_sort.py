@@ -179,7 +179,7 @@ def test_searchsorted_equals_numpy(right, symbolic):
     )
     rows = np.sort(random_array(RNG, 3, 6), 1)
     wanted = random_array(RNG, 3, 4)
-    out = evaluate(lambda s, v: topi.searchsorted(s, v, right, "int32"), rows, wanted)
+    out = evaluate(lambda s, v: topi.searchsorted(s, v, right, out_dtype="int32"), rows, wanted)
     expected = torch.searchsorted(torch.from_numpy(rows), torch.from_numpy(wanted), right=right)
     np.testing.assert_array_equal(out, expected)
 

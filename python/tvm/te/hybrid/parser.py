@@ -18,7 +18,7 @@ from tvm.te.tensor import Tensor
 from tvm.tir import IntImm, IterVar, PrimExpr
 from tvm.tir.ir_builder import BufferVar
 
-from .runtime import LOOP_KINDS, MATH
+from .runtime import DTYPES, LOOP_KINDS, MATH
 
 __all__ = ["parse"]
 
@@ -50,10 +50,7 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Invert: operator.invert,
     ast.Not: lambda x: tir.Not(x) if _is_expr(x) else not x,
 }
-_DTYPES = {
-    name: name
-    for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
-} | {"int": "int32", "float": "float32"}
+_DTYPES = {name: name for name in DTYPES} | {"int": "int32", "float": "float32"}
 
 
 def _is_expr(*values: Any) -> bool:
@@ -474,7 +471,7 @@ class _Parser:
             return value.astype(dtype) if _is_expr(value) else tir.const(value, dtype)
         if name == "len" and len(arguments) == 1:
             (value,) = arguments
-            return value.buffer.shape[0] if isinstance(value, BufferVar) else len(value)
+            return _plain(value.buffer.shape[0]) if isinstance(value, BufferVar) else len(value)
         if name in ("min", "max") and len(arguments) > 1:
             if not _is_expr(*arguments):
                 return (min if name == "min" else max)(arguments)
@@ -487,7 +484,28 @@ class _Parser:
             if not _is_expr(*arguments) and not any(isinstance(a, float) for a in arguments):
                 return _plain(MATH[name][0](*arguments))
             return getattr(tir, MATH[name][1])(*arguments)
+        if isinstance(node.func, ast.Name) and callable(self.outside.get(name)):
+            return self._call(name, arguments)
         raise self.error(f"function {name} is not a part of the language")
+
+    def _call(self, name: str, arguments: list[Any]) -> Any:
+        """What a function around the program makes of inputs: tensors, which are inputs as well."""
+        if len(self.scopes) != 1:
+            raise self.error(f"{name} is called at the top of the program, outside of loops")
+        return self._argument(self.outside[name](*[self._tensor(name, a) for a in arguments]))
+
+    def _tensor(self, callee: str, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._tensor(callee, item) for item in value]
+        if not isinstance(value, BufferVar):
+            return value
+        for tensor, buffer in zip(self.inputs, self.input_buffers):
+            if value is buffer:
+                return tensor
+        raise self.error(
+            f"{callee} takes inputs of the program and what other calls give, but "
+            f"{value.buffer.name} is memory of the program"
+        )
 
 
 def _as_load(target: ast.expr) -> ast.expr:

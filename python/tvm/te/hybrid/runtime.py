@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LOOP_KINDS", "MATH", "emulated"]
+__all__ = ["DTYPES", "LOOP_KINDS", "MATH", "emulated"]
 
 # Loops of the language and what they become in tir.
 LOOP_KINDS = {
@@ -20,6 +20,13 @@ LOOP_KINDS = {
     "unroll": "unroll",
     "const_range": "unroll",
 }
+
+# Types by which values are converted, as in ``float32(x)``.
+DTYPES = (
+    *("float16", "float32", "float64"),
+    *("int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+)
 
 # Functions on numbers: what numpy computes, and the name of the function in tir.
 MATH: dict[str, tuple[Callable[..., Any], str]] = {
@@ -61,7 +68,7 @@ def _names() -> dict[str, Any]:
         output_tensor=_memory,
         bind=lambda tag, extent: range(extent),
     )
-    for dtype in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"):
+    for dtype in DTYPES:
         names[dtype] = getattr(np, dtype)
     return names
 

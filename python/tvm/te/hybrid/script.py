@@ -32,7 +32,8 @@ def script(func: Callable[..., Any]) -> Callable[..., Any]:
     (written out while the program is read) and ``bind(thread_tag, extent)`` loops, ``if`` and
     ``else``, assignments to elements and scalar variables, ``output_tensor(shape, dtype)``,
     ``allocate(shape, dtype, scope)``, arithmetic, comparisons, math such as ``exp``, ``sqrt`` and
-    ``tanh``, conversions such as ``float32(x)``, and one ``return`` of output tensors at its end.
+    ``tanh``, conversions such as ``float32(x)``, calls of functions that make tensors of the inputs
+    (other loop programs for instance), and one ``return`` of output tensors at its end.
     A scalar variable lives in the block that assigns it first.
 
     Raises
