@@ -72,6 +72,7 @@ IntSet IntSetAnalyzer::operator()(const PrimExpr& expr) const {
   AnalyzerCore* core = parent_->core();
   for (AtomId id : core->ranged_atoms()) {
     Atom atom = core->atom(id);
+    if (!atom.has_range) continue;
     DataType dtype = atom.expr.dtype();
     IntSet domain = IntSet::Everything();
     try {
@@ -152,36 +153,49 @@ PackedFunc MakeAnalyzer() {
   auto self = std::make_shared<Analyzer>();
   return TypedPackedFunc<PackedFunc(String)>([self](String name) -> PackedFunc {
     std::string method = name;
-    // What messages about arguments of the wrong type begin with.
-    std::string title = "Analyzer." + method;
+    // What messages about arguments of the wrong type begin with: the method's name in Python.
+    const std::string title =
+        "Analyzer." + (method == "bind_range" || method == "bind_value" ? "bind"
+                       : method == "const_int_bound_update" || method == "modular_set_update"
+                           ? "update"
+                       : method == "enter_constraint_context" ? "constraint_scope"
+                       : method == "int_set_bound"            ? "int_set"
+                                                              : method);
+    auto given = [title](const PrimExpr& e) {
+      TVM_CHECK(e.defined(), TypeError) << title << ": expected an expression, got None";
+      return e;
+    };
     if (method == "const_int_bound") {
       return TypedPackedFunc<ConstIntBound(PrimExpr)>(
-          [self](PrimExpr e) { return self->const_int_bound(e); }, title);
+          [self, given](PrimExpr e) { return self->const_int_bound(given(e)); }, title);
     }
     if (method == "modular_set") {
       return TypedPackedFunc<ModularSet(PrimExpr)>(
-          [self](PrimExpr e) { return self->modular_set(e); }, title);
+          [self, given](PrimExpr e) { return self->modular_set(given(e)); }, title);
     }
     if (method == "simplify") {
       return TypedPackedFunc<PrimExpr(PrimExpr, int)>(
-          [self](PrimExpr e, int steps) { return self->Simplify(e, steps); }, title);
+          [self, given](PrimExpr e, int steps) { return self->Simplify(given(e), steps); }, title);
     }
     if (method == "int_set") {
       return TypedPackedFunc<IntSet(PrimExpr, Map<Var, IntSet>)>(
-          [self](PrimExpr e, Map<Var, IntSet> domains) { return self->int_set(e, domains); },
+          [self, given](PrimExpr e, Map<Var, IntSet> domains) {
+            return self->int_set(given(e), domains);
+          },
           title);
     }
     if (method == "int_set_bound") {
-      return TypedPackedFunc<IntSet(PrimExpr)>([self](PrimExpr e) { return self->int_set(e); },
-                                               title);
+      return TypedPackedFunc<IntSet(PrimExpr)>(
+          [self, given](PrimExpr e) { return self->int_set(given(e)); }, title);
     }
     if (method == "can_prove") {
-      return TypedPackedFunc<bool(PrimExpr)>([self](PrimExpr e) { return self->CanProve(e); },
-                                             title);
+      return TypedPackedFunc<bool(PrimExpr)>(
+          [self, given](PrimExpr e) { return self->CanProve(given(e)); }, title);
     }
     if (method == "can_prove_equal") {
       return TypedPackedFunc<bool(PrimExpr, PrimExpr)>(
-          [self](PrimExpr a, PrimExpr b) { return self->CanProveEqual(a, b); }, title);
+          [self, given](PrimExpr a, PrimExpr b) { return self->CanProveEqual(given(a), given(b)); },
+          title);
     }
     if (method == "bind_range") {
       return TypedPackedFunc<void(Var, Range, bool)>(
@@ -207,9 +221,9 @@ PackedFunc MakeAnalyzer() {
     }
     if (method == "enter_constraint_context") {
       return TypedPackedFunc<PackedFunc(PrimExpr)>(
-          [self](PrimExpr cond) -> PackedFunc {
+          [self, given](PrimExpr cond) -> PackedFunc {
             return TypedPackedFunc<void()>(
-                [self, leave = self->EnterConstraint(cond)] { leave(); });
+                [self, leave = self->EnterConstraint(given(cond))] { leave(); });
           },
           title);
     }

@@ -50,9 +50,10 @@ struct Atom {
   PrimExpr expr;
   Poly a, b;
 
-  Interval bound;  // as stated, or of the type
-  // Symbolic bounds of a variable that runs over a range, both included.
+  Interval bound;  // as stated, or of the type, and tightened by the conditions that hold now
+  // Symbolic bounds of a variable that runs over `range`, both included.
   bool has_range = false;
+  Range range;
   Poly range_lo, range_hi;
   int range_order = 0;  // later ranges may mention the variables of earlier ones
   int64_t mod_coeff = 1, mod_base = 0;
@@ -71,7 +72,7 @@ class AnalyzerCore {
   void StateModular(const tir::Var& var, int64_t coeff, int64_t base, bool allow_override);
   /*! \brief State that a product of variables equals `value`; the product is replaced by it. */
   void StateProduct(const std::vector<tir::Var>& vars, const PrimExpr& value);
-  /*! \brief State a condition; returns what undoes it. */
+  /*! \brief State a condition; returns what ends it, in any order with the ends of others. */
   std::function<void()> EnterConstraint(const PrimExpr& cond);
 
   // ---- the normal form
@@ -132,12 +133,31 @@ class AnalyzerCore {
   bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
   Interval BoundOfOpaque(const PrimExpr& e);
   bool Prove(const Poly& p, int depth);
+  bool ProveFromFact(const Poly& p, const Poly& fact, int depth);
   bool ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest, int depth);
   bool ProveByDomination(const Poly& p);
   bool ProveByShift(const Poly& p);
   int SignOf(const Poly& p, int depth);
-  void AddFacts(const PrimExpr& cond, bool negate, std::vector<std::function<void()>>* undo);
-  void AddFact(Poly nonneg, std::vector<std::function<void()>>* undo);
+  /*! \brief Read `range` of a variable with what holds now; it has none if that is of no use. */
+  void DeriveRange(AtomId id);
+  /*! \brief Bound of a variable without the conditions that hold now. */
+  Interval StatedBound(AtomId id) const;
+  /*!
+   * \brief Change what is stated.
+   * \param replaces Whether something stated before is no longer so; then all that may have built
+   *        on it is derived again.
+   */
+  template <typename F>
+  void Restate(bool replaces, F change);
+  /*! \brief Whether `value` needs the value of `var`, itself or through other stated values. */
+  bool LeadsTo(const PrimExpr& value, const tir::VarNode* var) const;
+  void LeaveScope(int id);
+  void ApplyConditions();
+  /*! \brief Forget the conditions of the scopes from `first` on, innermost first. */
+  void DropConditionsFrom(size_t first);
+  void AddCondition(const PrimExpr& cond);
+  void AddFacts(const PrimExpr& cond, bool negate);
+  void AddFact(Poly nonneg);
   bool KnownTrue(const PrimExpr& cond) const;
 
   PolyRing ring_;
@@ -146,6 +166,11 @@ class AnalyzerCore {
   std::unordered_map<Poly, std::vector<AtomId>, PolyHash> compound_atoms_;  // by operand a
   std::unordered_map<size_t, std::vector<AtomId>> opaque_atoms_;            // by structural hash
   std::vector<AtomId> ranged_;
+  struct RangeInScope {
+    AtomId atom;
+    size_t num_scopes;
+  };
+  std::vector<RangeInScope> ranged_in_scopes_;  // those derived while conditions held
   std::unordered_map<const Object*, PrimExpr> values_;
   std::vector<tir::Var> value_owners_;
   struct Product {
@@ -153,8 +178,23 @@ class AnalyzerCore {
     Poly value;
   };
   std::vector<Product> products_;
+  /*! \brief A condition that holds now, and how much there was of its kinds of facts before. */
+  struct ConditionScope {
+    int id;
+    PrimExpr cond;
+    size_t num_facts, num_true, num_tightened;
+  };
+  std::vector<ConditionScope> scopes_;
+  int num_scopes_made_ = 0;
   std::vector<Poly> facts_;           // each known to be >= 0
   std::vector<PrimExpr> true_conds_;  // conditions that are no comparison of integers
+  struct Tightened {
+    AtomId atom;
+    Interval before;
+  };
+  std::vector<Tightened> tightened_;
+  // Each >= 0 in the case that a proof looks into. Nothing derived from them outlives the case.
+  std::vector<Poly> assumed_;
   // The expression is kept along: a temporary that is freed would leave its address to another one.
   struct Remembered {
     PrimExpr expr;

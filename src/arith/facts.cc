@@ -5,6 +5,7 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/builtin.h>
 #include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <numeric>
@@ -23,14 +24,24 @@ AtomId AnalyzerCore::NewAtom(Atom atom) {
   return static_cast<AtomId>(atoms_.size() - 1);
 }
 
+namespace {
+
+/*! \brief What a variable is bounded by before anything is stated. */
+Interval TypeBound(const Var& var) {
+  Interval bound = IntervalOfType(var.dtype());
+  if (var.as<SizeVarNode>()) bound.lo = std::max<int64_t>(bound.lo, 1);
+  return bound;
+}
+
+}  // namespace
+
 AtomId AnalyzerCore::AtomOfVar(const Var& var) {
   auto it = var_atoms_.find(var.get());
   if (it != var_atoms_.end()) return it->second;
   Atom atom;
   atom.kind = Atom::kVar;
   atom.expr = var;
-  atom.bound = IntervalOfType(var.dtype());
-  if (var.as<SizeVarNode>()) atom.bound.lo = 1;
+  atom.bound = TypeBound(var);
   AtomId id = NewAtom(std::move(atom));
   var_atoms_.emplace(var.get(), id);
   return id;
@@ -63,69 +74,150 @@ Poly AnalyzerCore::CompoundAtom(Atom::Kind kind, const Poly& a, const Poly& b) {
   return ring_.FromAtom(id);
 }
 
+Interval AnalyzerCore::StatedBound(AtomId id) const {
+  auto first = std::find_if(tightened_.begin(), tightened_.end(),
+                            [id](const Tightened& t) { return t.atom == id; });
+  return first == tightened_.end() ? atoms_[id].bound : first->before;
+}
+
+template <typename F>
+void AnalyzerCore::Restate(bool replaces, F change) {
+  // Ranges and conditions are kept as polynomials in which known variables were replaced.
+  if (replaces) DropConditionsFrom(0);
+  change();
+  ++epoch_;
+  memo_.clear();
+  if (!replaces) return;
+  ranged_in_scopes_.clear();
+  for (AtomId id : ranged_) {
+    if (atoms_[id].range.defined()) DeriveRange(id);
+  }
+  ApplyConditions();
+}
+
 void AnalyzerCore::StateBound(const Var& var, Interval bound, bool allow_override) {
-  Atom& atom = atoms_[AtomOfVar(var)];
   TVM_CHECK(bound.lo <= bound.hi, ValueError)
       << "Analyzer: the bounds of " << var->name_hint << " are empty: [" << bound.lo << ", "
       << bound.hi << "]";
-  Interval before = IntervalOfType(var.dtype());
-  bool stated = atom.bound.lo > before.lo || atom.bound.hi < before.hi;
+  const AtomId id = AtomOfVar(var);
+  const Interval type = TypeBound(var);
+  Interval before = StatedBound(id);
+  if (atoms_[id].has_range) {
+    before = IntersectIntervals(
+        before, {Bound(Poly(atoms_[id].range_lo)).lo, Bound(Poly(atoms_[id].range_hi)).hi});
+  }
+  const bool has_value = ValueOf(var.get()) != nullptr;
+  const bool stated = before.lo > type.lo || before.hi < type.hi;
   TVM_CHECK(allow_override || !stated || var.as<SizeVarNode>() ||
-                (atom.bound.lo == bound.lo && atom.bound.hi == bound.hi),
+                (before.lo == bound.lo && before.hi == bound.hi),
             ValueError)
-      << "Analyzer: " << var->name_hint << " already has the bounds [" << atom.bound.lo << ", "
-      << atom.bound.hi << "], new are [" << bound.lo << ", " << bound.hi
+      << "Analyzer: " << var->name_hint << " already has the bounds [" << before.lo << ", "
+      << before.hi << "], new are [" << bound.lo << ", " << bound.hi
       << "]; pass override=True to replace them";
-  atom.bound = var.as<SizeVarNode>() ? IntersectIntervals(bound, {1, bound.hi}) : bound;
-  atom.has_range = false;
+  if (atoms_[id].has_range && !allow_override && !var.as<SizeVarNode>()) return;
+  const bool tightened = atoms_[id].bound.lo > type.lo || atoms_[id].bound.hi < type.hi;
+  Restate(stated || tightened || has_value, [&] {
+    Atom& atom = atoms_[id];
+    atom.bound = var.as<SizeVarNode>() ? IntersectIntervals(bound, {1, bound.hi}) : bound;
+    atom.has_range = false;
+    atom.range = Range();
+    if (allow_override) values_.erase(var.get());
+  });
+}
+
+void AnalyzerCore::DeriveRange(AtomId id) {
+  const Range range = atoms_[id].range;
+  Poly lo, hi;
+  bool usable = false;
+  try {
+    lo = Reduce(Normalize(range->min));
+    hi = PolyRing::AddConst(Reduce(PolyRing::Add(lo, Normalize(range->extent))), -1);
+    // A range that mentions its own variable says nothing that could be used, and in an empty loop
+    // everything holds.
+    usable = !ring_.Mentions(lo, id) && !ring_.Mentions(hi, id) && Bound(lo).lo <= Bound(hi).hi;
+  } catch (const PolyOverflow&) {
+    // An end that no number here can hold.
+  }
+  Atom& atom = atoms_[id];
+  atom.has_range = usable;
+  atom.range_lo = std::move(lo);
+  atom.range_hi = std::move(hi);
+  if (!scopes_.empty()) ranged_in_scopes_.push_back({id, scopes_.size()});
   ++epoch_;
+  memo_.clear();
 }
 
 void AnalyzerCore::StateRange(const Var& var, const Range& range, bool allow_override) {
+  for (const PrimExpr& number : {PrimExpr(var), range->min, range->extent}) {
+    TVM_CHECK(number.dtype().is_int() || number.dtype().is_uint(), ValueError)
+        << "Analyzer: a variable that runs over a range and the ends of the range must be "
+        << "integers, got " << number << " of type " << number.dtype() << " in " << var << " in "
+        << range;
+  }
   if (tir::is_one(range->extent)) {
     StateValue(var, range->min, allow_override);
     return;
   }
-  AtomId id = AtomOfVar(var);
-  Poly lo, hi;
-  try {
-    lo = Reduce(Normalize(range->min));
-    hi = PolyRing::AddConst(Reduce(PolyRing::Add(lo, Normalize(range->extent))), -1);
-  } catch (const PolyOverflow&) {
-    return;
-  }
-  // A range that mentions its own variable says nothing that could be used.
-  if (ring_.Mentions(lo, id) || ring_.Mentions(hi, id)) return;
-  Interval number{Bound(lo).lo, Bound(hi).hi};
-  if (number.lo > number.hi) return;  // an empty loop: whatever is proved inside is vacuous
-  Atom& atom = atoms_[id];
-  TVM_CHECK(allow_override || !atom.has_range || (atom.range_lo == lo && atom.range_hi == hi),
-            ValueError)
+  const AtomId id = AtomOfVar(var);
+  const Range before = atoms_[id].range;
+  const bool same = before.defined() && SameExpr(before->min, range->min) &&
+                    SameExpr(before->extent, range->extent);
+  const bool has_value = ValueOf(var.get()) != nullptr;
+  TVM_CHECK(allow_override || !before.defined() || same, ValueError)
       << "Analyzer: " << var->name_hint << " already has a range; pass override=True to replace it";
-  atom.bound = IntersectIntervals(number, IntervalOfType(var.dtype()));
-  if (var.as<SizeVarNode>()) atom.bound.lo = std::max<int64_t>(atom.bound.lo, 1);
-  if (!atom.has_range) ranged_.push_back(id);
-  atom.has_range = true;
-  atom.range_lo = std::move(lo);
-  atom.range_hi = std::move(hi);
-  atom.range_order = ++order_;
-  ++epoch_;
-  memo_.clear();
+  TVM_CHECK(allow_override || !has_value, ValueError)
+      << "Analyzer: " << var->name_hint << " already has a value; pass override=True to replace it";
+  if (same && !has_value) return;
+  const Interval type = TypeBound(var);
+  const Interval now = atoms_[id].bound;
+  const bool replaces = before.defined() || has_value || now.lo > type.lo || now.hi < type.hi;
+  Restate(replaces, [&] {
+    atoms_[id].bound = type;
+    atoms_[id].range = range;
+    atoms_[id].range_order = ++order_;
+    values_.erase(var.get());
+    auto at = std::find(ranged_.begin(), ranged_.end(), id);
+    if (at != ranged_.end()) ranged_.erase(at);
+    ranged_.push_back(id);
+  });
+  if (!replaces) DeriveRange(id);
+}
+
+bool AnalyzerCore::LeadsTo(const PrimExpr& value, const VarNode* var) const {
+  bool found = false;
+  tir::PostOrderVisit(value, [&](const ObjectRef& node) {
+    const auto* used = node.as<VarNode>();
+    if (found || used == nullptr) return;
+    const PrimExpr* next = ValueOf(used);
+    found = used == var || (next != nullptr && LeadsTo(*next, var));
+  });
+  return found;
 }
 
 void AnalyzerCore::StateValue(const Var& var, const PrimExpr& value, bool allow_override) {
-  auto it = values_.find(var.get());
-  if (it != values_.end()) {
-    TVM_CHECK(allow_override || SameExpr(it->second, value), ValueError)
-        << "Analyzer: " << var->name_hint << " already has a value; pass override=True to "
-        << "replace it";
-    it->second = value;
-  } else {
-    values_.emplace(var.get(), value);
-    value_owners_.push_back(var);
-  }
-  ++epoch_;
-  memo_.clear();
+  TVM_CHECK(value.dtype().code() == var.dtype().code() || !value.dtype().is_float(), ValueError)
+      << "Analyzer: the value of " << var->name_hint << " must be of type " << var.dtype()
+      << ", got " << value << " of type " << value.dtype();
+  const PrimExpr* before = ValueOf(var.get());
+  TVM_CHECK(allow_override || before == nullptr || SameExpr(*before, value), ValueError)
+      << "Analyzer: " << var->name_hint << " already has a value; pass override=True to "
+      << "replace it";
+  if (before != nullptr && SameExpr(*before, value)) return;
+  if (value.same_as(var)) return;
+  TVM_CHECK(!LeadsTo(value, var.get()), ValueError)
+      << "Analyzer: the value of " << var->name_hint << " cannot depend on " << var->name_hint
+      << ", itself or through values stated before, got " << value;
+  value_owners_.push_back(var);
+  const AtomId id = AtomOfVar(var);
+  const Interval type = TypeBound(var), now = atoms_[id].bound;
+  const bool bounded = atoms_[id].range.defined() || now.lo > type.lo || now.hi < type.hi;
+  Restate(before != nullptr || (allow_override && bounded), [&] {
+    values_[var.get()] = value;
+    if (!allow_override) return;
+    atoms_[id].bound = type;
+    atoms_[id].has_range = false;
+    atoms_[id].range = Range();
+  });
 }
 
 const PrimExpr* AnalyzerCore::ValueOf(const VarNode* var) const {
@@ -134,16 +226,18 @@ const PrimExpr* AnalyzerCore::ValueOf(const VarNode* var) const {
 }
 
 void AnalyzerCore::StateModular(const Var& var, int64_t coeff, int64_t base, bool allow_override) {
+  TVM_CHECK(coeff != ConstIntBoundNode::kNegInf, ValueError)
+      << "Analyzer: no congruence has the coefficient " << coeff;
   Atom& atom = atoms_[AtomOfVar(var)];
   TVM_CHECK(
       allow_override || atom.mod_coeff == 1 || (atom.mod_coeff == coeff && atom.mod_base == base),
       ValueError)
       << "Analyzer: " << var->name_hint << " already has a congruence; pass override=True to "
       << "replace it";
-  atom.mod_coeff = coeff < 0 ? -coeff : coeff;
-  atom.mod_base = atom.mod_coeff == 0 ? base : FloorModInt(base, atom.mod_coeff);
-  ++epoch_;
-  memo_.clear();
+  Restate(atom.mod_coeff != 1, [&] {
+    atom.mod_coeff = coeff < 0 ? -coeff : coeff;
+    atom.mod_base = atom.mod_coeff == 0 ? base : FloorModInt(base, atom.mod_coeff);
+  });
 }
 
 void AnalyzerCore::StateProduct(const std::vector<Var>& vars, const PrimExpr& value) {
@@ -154,7 +248,7 @@ void AnalyzerCore::StateProduct(const std::vector<Var>& vars, const PrimExpr& va
   memo_.clear();
 }
 
-void AnalyzerCore::AddFact(Poly nonneg, std::vector<std::function<void()>>* undo) {
+void AnalyzerCore::AddFact(Poly nonneg) {
   int64_t g = PolyRing::Content(nonneg, /*with_const=*/false);
   if (g > 1) {
     int64_t constant = nonneg.ConstTerm();
@@ -167,54 +261,44 @@ void AnalyzerCore::AddFact(Poly nonneg, std::vector<std::function<void()>>* undo
     // One atom against a number: tighten its range.
     const Term& t = nonneg.terms.back();
     AtomId id = ring_.Atoms(t.mono)[0];
-    Interval before = BoundOfAtom(id);
-    Interval now = before;
+    Interval now = BoundOfAtom(id);
     int64_t constant = nonneg.ConstTerm();  // t.coef is 1 or -1 after the division
     if (t.coef == 1) {
-      now.lo = std::max(now.lo, -constant);
+      now.lo = std::max(now.lo, CheckedMul(constant, -1));
     } else {
       now.hi = std::min(now.hi, constant);
     }
     if (now.lo > now.hi) return;  // code under a condition that never holds
-    Interval stated = atoms_[id].bound;
-    atoms_[id].bound = IntersectIntervals(stated, now);
+    tightened_.push_back({id, atoms_[id].bound});
+    atoms_[id].bound = IntersectIntervals(atoms_[id].bound, now);
     ++epoch_;
-    undo->push_back([this, id, stated] {
-      atoms_[id].bound = stated;
-      ++epoch_;
-    });
     return;
   }
   if (nonneg.IsConst()) return;
   facts_.push_back(std::move(nonneg));
   ++epoch_;
-  undo->push_back([this] {
-    facts_.pop_back();
-    ++epoch_;
-  });
 }
 
-void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate,
-                            std::vector<std::function<void()>>* undo) {
-  if (const auto* op = cond.as<tir::NotNode>()) return AddFacts(op->a, !negate, undo);
+void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
+  if (const auto* op = cond.as<tir::NotNode>()) return AddFacts(op->a, !negate);
   const auto* conj = cond.as<tir::AndNode>();
   const auto* disj = cond.as<tir::OrNode>();
   if (conj && !negate) {
-    AddFacts(conj->a, negate, undo);
-    return AddFacts(conj->b, negate, undo);
+    AddFacts(conj->a, negate);
+    return AddFacts(conj->b, negate);
   }
   if (disj && negate) {
-    AddFacts(disj->a, negate, undo);
-    return AddFacts(disj->b, negate, undo);
+    AddFacts(disj->a, negate);
+    return AddFacts(disj->b, negate);
   }
   if (const auto* call = cond.as<tir::CallNode>()) {
-    if (call->op.same_as(tir::builtin::likely())) return AddFacts(call->args[0], negate, undo);
+    if (call->op.same_as(tir::builtin::likely())) return AddFacts(call->args[0], negate);
   }
   auto compare = [&](const PrimExpr& a, const PrimExpr& b, bool strict) {
     // a < b or a <= b; its negation is b <= a or b < a.
     Poly diff = negate ? PolyRing::Sub(Normalize(a), Normalize(b))
                        : PolyRing::Sub(Normalize(b), Normalize(a));
-    AddFact(Reduce(PolyRing::AddConst(diff, (strict != negate) ? -1 : 0)), undo);
+    AddFact(Reduce(PolyRing::AddConst(diff, (strict != negate) ? -1 : 0)));
   };
   auto is_index = [](const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); };
   if (const auto* op = cond.as<tir::LTNode>(); op && is_index(op->a)) {
@@ -234,22 +318,67 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate,
     compare(op->b, op->a, false);
   } else if (!negate) {
     true_conds_.push_back(cond);
-    undo->push_back([this] { true_conds_.pop_back(); });
+    ++epoch_;
   }
 }
 
-std::function<void()> AnalyzerCore::EnterConstraint(const PrimExpr& cond) {
-  std::vector<std::function<void()>> undo;
+void AnalyzerCore::AddCondition(const PrimExpr& cond) {
   try {
-    AddFacts(cond, /*negate=*/false, &undo);
+    AddFacts(cond, /*negate=*/false);
   } catch (const PolyOverflow&) {
     // What was understood before the overflow still holds.
   }
   memo_.clear();
-  return [this, undo = std::move(undo)] {
-    for (auto it = undo.rbegin(); it != undo.rend(); ++it) (*it)();
-    memo_.clear();
-  };
+}
+
+void AnalyzerCore::DropConditionsFrom(size_t first) {
+  if (first >= scopes_.size()) return;
+  const ConditionScope& scope = scopes_[first];
+  for (; tightened_.size() > scope.num_tightened; tightened_.pop_back()) {
+    atoms_[tightened_.back().atom].bound = tightened_.back().before;
+  }
+  facts_.resize(scope.num_facts);
+  true_conds_.resize(scope.num_true);
+  ++epoch_;
+  memo_.clear();
+}
+
+void AnalyzerCore::ApplyConditions() {
+  for (size_t i = 0; i < scopes_.size(); ++i) {
+    scopes_[i].num_facts = facts_.size();
+    scopes_[i].num_true = true_conds_.size();
+    scopes_[i].num_tightened = tightened_.size();
+    AddCondition(PrimExpr(scopes_[i].cond));
+  }
+}
+
+std::function<void()> AnalyzerCore::EnterConstraint(const PrimExpr& cond) {
+  TVM_CHECK(cond.dtype().is_bool(), ValueError)
+      << "Analyzer: a condition must be boolean, got " << cond << " of type " << cond.dtype();
+  const int id = ++num_scopes_made_;
+  scopes_.push_back({id, cond, facts_.size(), true_conds_.size(), tightened_.size()});
+  AddCondition(cond);
+  return [this, id] { LeaveScope(id); };
+}
+
+void AnalyzerCore::LeaveScope(int id) {
+  auto at = std::find_if(scopes_.rbegin(), scopes_.rend(),
+                         [id](const ConditionScope& scope) { return scope.id == id; });
+  if (at == scopes_.rend()) return;
+  const bool innermost = at == scopes_.rbegin();
+  DropConditionsFrom(innermost ? scopes_.size() - 1 : 0);
+  scopes_.erase(std::next(at).base());
+  if (!innermost) ApplyConditions();
+  // The ranges of loops inside of the condition were read with its help.
+  std::vector<RangeInScope> before;
+  before.swap(ranged_in_scopes_);
+  for (const RangeInScope& known : before) {
+    if (innermost && known.num_scopes <= scopes_.size()) {
+      ranged_in_scopes_.push_back(known);
+    } else if (atoms_[known.atom].range.defined()) {
+      DeriveRange(known.atom);
+    }
+  }
 }
 
 bool AnalyzerCore::KnownTrue(const PrimExpr& cond) const {

@@ -39,7 +39,7 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
   if (const auto* op = e.as<VarNode>()) {
     if (const PrimExpr* value = ValueOf(op)) return Normalize(*value);
     AtomId id = AtomOfVar(GetRef<Var>(op));
-    const Interval& bound = atoms_[id].bound;
+    const Interval bound = BoundOfAtom(id);
     if (bound.lo == bound.hi) return PolyRing::Const(bound.lo);
     return ring_.FromAtom(id);
   }

@@ -27,7 +27,7 @@ constexpr int kMaxShiftTerms = 512;
 
 Interval AnalyzerCore::BoundOfAtom(AtomId id) {
   const Atom& atom = atoms_[id];
-  if (atom.kind == Atom::kVar) return atom.bound;
+  if (atom.kind == Atom::kVar && !atom.has_range) return atom.bound;
   if (atom.cached_epoch == epoch_) return atom.cached;
   Interval out;
   switch (atom.kind) {
@@ -49,11 +49,24 @@ Interval AnalyzerCore::BoundOfAtom(AtomId id) {
       out = {std::min<int64_t>(d.lo, 0), std::min<int64_t>(d.hi, 0)};
       break;
     }
-    case Atom::kOpaque:
+    case Atom::kOpaque: {
+      struct Apart {
+        explicit Apart(std::vector<Poly>* assumed) : assumed(assumed) { assumed->swap(hidden); }
+        ~Apart() { assumed->swap(hidden); }
+        std::vector<Poly>* assumed;
+        std::vector<Poly> hidden;
+      } apart(&assumed_);
       out = BoundOfOpaque(PrimExpr(atom.expr));
       break;
-    case Atom::kVar:
+    }
+    case Atom::kVar: {
+      const Poly lo = atom.range_lo, hi = atom.range_hi;
+      // For ranges that lead back here through each other.
+      atoms_[id].cached = atom.bound;
+      atoms_[id].cached_epoch = epoch_;
+      out = {Bound(lo).lo, Bound(hi).hi};
       break;
+    }
   }
   Atom& result = atoms_[id];
   out = IntersectIntervals(out, result.bound);
@@ -182,18 +195,28 @@ bool AnalyzerCore::ProveNonNeg(const Poly& p) {
     if (known != proofs_.end()) return known->second;
     budget_ = kProofBudget;
   }
-  ++proof_nesting_;
-  size_t num_facts = facts_.size();
-  int fact_depth = fact_depth_;
+  struct Frame {
+    explicit Frame(AnalyzerCore* core)
+        : core(core), num_assumed(core->assumed_.size()), fact_depth(core->fact_depth_) {
+      ++core->proof_nesting_;
+    }
+    ~Frame() {
+      --core->proof_nesting_;
+      core->assumed_.resize(num_assumed);
+      core->fact_depth_ = fact_depth;
+    }
+    AnalyzerCore* core;
+    size_t num_assumed;
+    int fact_depth;
+  };
   bool proved = false;
   try {
+    Frame frame(this);
     proved = Prove(p, 0);
   } catch (const PolyOverflow&) {
-    facts_.resize(num_facts);
-    fact_depth_ = fact_depth;
+    // Not provable with numbers of this size.
   }
-  --proof_nesting_;
-  if (outermost) proofs_.emplace(p, proved);
+  if (outermost && proofs_epoch_ == epoch_) proofs_.emplace(p, proved);
   return proved;
 }
 
@@ -250,7 +273,7 @@ bool AnalyzerCore::Prove(const Poly& unreduced, int depth) {
       // A condition may have tightened the range by a number.
       bool tighter = low ? bound.lo > first.lo : bound.hi < last.hi;
       if (tighter && with_end(PolyRing::Const(low ? bound.lo : bound.hi))) return true;
-      if (facts_.empty()) return false;
+      if (facts_.empty() && assumed_.empty()) return false;
       break;
     }
     // A lower end >= 0 that only helps is left to the methods below, which keep the correlation
@@ -262,20 +285,25 @@ bool AnalyzerCore::Prove(const Poly& unreduced, int depth) {
 
   if (fact_depth_ < 2) {
     for (size_t i = 0; i < facts_.size(); ++i) {
-      const Poly fact = facts_[i];
-      bool related = false;
-      for (const Term& t : fact.terms) {
-        if (t.mono == kUnitMono) continue;
-        for (const Term& s : p.terms) related = related || s.mono == t.mono;
-      }
-      if (!related) continue;
-      ++fact_depth_;
-      bool proved = Prove(PolyRing::Sub(p, fact), depth + 1);
-      --fact_depth_;
-      if (proved) return true;
+      if (ProveFromFact(p, Poly(facts_[i]), depth)) return true;
+    }
+    for (size_t i = 0; i < assumed_.size(); ++i) {
+      if (ProveFromFact(p, Poly(assumed_[i]), depth)) return true;
     }
   }
   return false;
+}
+
+bool AnalyzerCore::ProveFromFact(const Poly& p, const Poly& fact, int depth) {
+  const bool related = std::any_of(fact.terms.begin(), fact.terms.end(), [&](const Term& t) {
+    return t.mono != kUnitMono && std::any_of(p.terms.begin(), p.terms.end(),
+                                              [&t](const Term& s) { return s.mono == t.mono; });
+  });
+  if (!related) return false;
+  ++fact_depth_;
+  const bool proved = Prove(PolyRing::Sub(p, fact), depth + 1);
+  --fact_depth_;
+  return proved;
 }
 
 bool AnalyzerCore::ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest,
@@ -290,9 +318,9 @@ bool AnalyzerCore::ProveCompound(const Poly& p, AtomId id, const Poly& coef, con
       return Prove(rest, depth + 1) || Prove(at_d, depth + 1);
     }
     auto under = [&](const Poly& fact, const Poly& goal) {
-      facts_.push_back(fact);
+      assumed_.push_back(fact);
       bool proved = Prove(goal, depth + 1);
-      facts_.pop_back();
+      assumed_.pop_back();
       return proved;
     };
     return under(atom.a, rest) && under(PolyRing::Negate(atom.a), at_d);

@@ -171,7 +171,7 @@ class Analyzer {
   bool CanProveGreaterEqual(const PrimExpr& expr, int64_t lower_bound);
   bool CanProveLess(const PrimExpr& expr, int64_t upper_bound);
 
-  /*! \brief State that `cond` holds until the returned function is called. Calls must nest. */
+  /*! \brief State that `cond` holds until the returned function is called. */
   std::function<void()> EnterConstraint(const PrimExpr& cond);
 
   AnalyzerCore* core() const { return core_.get(); }

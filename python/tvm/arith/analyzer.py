@@ -37,10 +37,10 @@ class ConstraintScope:
 
     def __init__(self, enter: Callable[[], Callable[[], None]]) -> None:
         self._enter = enter
-        self._exit: Callable[[], None] = lambda: None
+        self._exits: list[Callable[[], None]] = []
 
     def __enter__(self) -> None:
-        self._exit = self._enter()
+        self._exits.append(self._enter())
 
     def __exit__(
         self,
@@ -48,7 +48,7 @@ class ConstraintScope:
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._exit()
+        self._exits.pop()()
 
 
 class Analyzer:
@@ -112,8 +112,9 @@ class Analyzer:
 
         Raises
         ------
-        ValueError : something else was stated about `var` before, and `override` is False.
-        TypeError : `value` is None.
+        ValueError : something else was stated about `var` before, and `override` is False; or the
+            value needs `var` itself, or is a float where `var` is an integer.
+        TypeError : `value` is neither.
         """
         if value is None:
             raise TypeError(f"Analyzer.bind: expected a Range or an expression for {var}, got None")
@@ -121,7 +122,14 @@ class Analyzer:
         bind(var, value, override)
 
     def constraint_scope(self, constraint) -> ConstraintScope:
-        """State that a condition holds inside a ``with`` block."""
+        """State that a condition holds inside a ``with`` block.
+
+        What is stated inside of the block stays when it ends.
+
+        Raises
+        ------
+        TypeError, ValueError : `constraint` is no expression, or not boolean.
+        """
         return ConstraintScope(lambda: self._enter_constraint(constraint))
 
     def update(self, var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
