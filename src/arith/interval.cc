@@ -13,44 +13,57 @@ namespace {
 constexpr int64_t kPos = ConstIntBoundNode::kPosInf;
 constexpr int64_t kNeg = ConstIntBoundNode::kNegInf;
 
-int64_t Saturate(__int128 v) {
-  if (v >= kPos) return kPos;
-  if (v <= kNeg) return kNeg;
-  return static_cast<int64_t>(v);
+// Ends are computed with room to spare. An extreme int64 is infinite only on its own side: a value
+// may well be at least the greatest int64, and its third is then far from infinite.
+using Wide = __int128;
+constexpr Wide kInfinite = Wide{1} << 126;
+
+Wide Low(const Interval& v) { return v.lo == kNeg ? -kInfinite : Wide{v.lo}; }
+Wide High(const Interval& v) { return v.hi == kPos ? kInfinite : Wide{v.hi}; }
+bool IsInfinite(Wide v) { return v >= kInfinite || v <= -kInfinite; }
+
+Interval Narrow(Wide lo, Wide hi) {
+  auto clamp = [](Wide v) {
+    return static_cast<int64_t>(std::clamp(v, static_cast<Wide>(kNeg), static_cast<Wide>(kPos)));
+  };
+  return {clamp(lo), clamp(hi)};
 }
 
-// Sum of two lower ends, or of two upper ends: an infinity of the wrong sign never occurs.
-int64_t AddEnd(int64_t a, int64_t b, int64_t inf) {
-  if (a == inf || b == inf) return inf;
-  return Saturate(static_cast<__int128>(a) + b);
+// Sum of two lower ends, or of two upper ends: infinities of both signs never meet.
+Wide AddEnd(Wide a, Wide b) {
+  if (IsInfinite(a)) return a;
+  return IsInfinite(b) ? b : a + b;
 }
 
-int64_t MulEnd(int64_t a, int64_t b) {
+Wide MulEnd(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
-  bool negative = (a < 0) != (b < 0);
-  if (a == kPos || a == kNeg || b == kPos || b == kNeg) return negative ? kNeg : kPos;
-  return Saturate(static_cast<__int128>(a) * b);
+  if (IsInfinite(a) || IsInfinite(b)) return (a < 0) != (b < 0) ? -kInfinite : kInfinite;
+  return a * b;
 }
 
-int64_t DivEnd(int64_t a, int64_t b) {
-  bool infinite = a == kPos || a == kNeg;
-  if (infinite) return (a < 0) != (b < 0) ? kNeg : kPos;
-  if (b == kPos) return a < 0 ? -1 : 0;
-  if (b == kNeg) return a > 0 ? -1 : 0;
-  return FloorDivInt(a, b);
+Wide DivEnd(Wide a, Wide b) {
+  const bool negative = (a < 0) != (b < 0);
+  if (IsInfinite(a)) return negative ? -kInfinite : kInfinite;
+  if (IsInfinite(b)) return negative && a != 0 ? -1 : 0;
+  Wide q = a / b;
+  return negative && a % b != 0 ? q - 1 : q;
+}
+
+/*! \brief From the least to the greatest result of `op` on the ends of two ranges. */
+template <typename F>
+Interval OfCorners(const Interval& a, const Interval& b, F op) {
+  auto [lo, hi] = std::minmax(
+      {op(Low(a), Low(b)), op(Low(a), High(b)), op(High(a), Low(b)), op(High(a), High(b))});
+  return Narrow(lo, hi);
 }
 
 }  // namespace
 
 Interval operator+(const Interval& a, const Interval& b) {
-  return {AddEnd(a.lo, b.lo, kNeg), AddEnd(a.hi, b.hi, kPos)};
+  return Narrow(AddEnd(Low(a), Low(b)), AddEnd(High(a), High(b)));
 }
 
-Interval operator*(const Interval& a, const Interval& b) {
-  auto [lo, hi] =
-      std::minmax({MulEnd(a.lo, b.lo), MulEnd(a.lo, b.hi), MulEnd(a.hi, b.lo), MulEnd(a.hi, b.hi)});
-  return {lo, hi};
-}
+Interval operator*(const Interval& a, const Interval& b) { return OfCorners(a, b, MulEnd); }
 
 Interval IntersectIntervals(const Interval& a, const Interval& b) {
   return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
@@ -62,9 +75,7 @@ Interval UniteIntervals(const Interval& a, const Interval& b) {
 
 Interval FloorDivInterval(const Interval& a, const Interval& b) {
   if (b.lo <= 0 && b.hi >= 0) return Interval();
-  auto [lo, hi] =
-      std::minmax({DivEnd(a.lo, b.lo), DivEnd(a.lo, b.hi), DivEnd(a.hi, b.lo), DivEnd(a.hi, b.hi)});
-  return {lo, hi};
+  return OfCorners(a, b, DivEnd);
 }
 
 Interval IntervalOfType(DataType dtype) {

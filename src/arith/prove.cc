@@ -102,6 +102,8 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
     if (!op->value.dtype().is_int() && !op->value.dtype().is_uint()) return type;
     Interval inner = BoundOfExpr(op->value);
     bool fits = inner.lo >= type.lo && inner.hi <= type.hi;
+    // No upper end may stand for the numbers that only an unsigned 64 bit type holds.
+    if (op->value.dtype().is_uint() && e.dtype().is_int()) fits = fits && inner.HasUpper();
     return fits ? inner : type;
   }
   if (const auto* op = e.as<SelectNode>()) {
