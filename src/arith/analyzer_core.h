@@ -12,6 +12,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "polynomial.h"
@@ -119,6 +120,15 @@ class AnalyzerCore {
   PrimExpr SimplifyCompare(const PrimExpr& e);
   /*! \brief Whether an atom is read from memory. */
   bool HoldsData(const Poly& p);
+  /*!
+   * \brief Whether `after` computes what `before` does although its type wraps around.
+   *
+   * Sums and products come out right whatever happens on the way. Minima and quotients do not:
+   * where data is in their operands, those must be operands in `before` too, or fit the type.
+   */
+  bool KeepsData(const PrimExpr& before, const PrimExpr& after);
+  /*! \brief Operands of minima and quotients that are computed from data. */
+  std::vector<std::pair<Poly, DataType>> OperandsWithData(const PrimExpr& e);
   /*! \brief Whether no value of `sum` leaves the type. */
   bool Fits(const Poly& sum, DataType dtype);
   PrimExpr SimplifyOther(const PrimExpr& e);

@@ -44,7 +44,7 @@ class OperandSimplifier : public ExprMutator {
 
   PrimExpr VisitExpr_(const VarNode* op) override {
     const PrimExpr* value = core_->ValueOf(op);
-    return value ? core_->Simplify(*value) : GetRef<PrimExpr>(op);
+    return value ? core_->Simplify(cast(op->dtype, *value)) : GetRef<PrimExpr>(op);
   }
   PrimExpr VisitExpr_(const SizeVarNode* op) override {
     return VisitExpr_(static_cast<const VarNode*>(op));
@@ -122,13 +122,16 @@ class OperandSimplifier : public ExprMutator {
 PrimExpr FoldBinary(const PrimExpr& e) {
 #define TVM_FOLD(Node, fold) \
   if (const auto* op = e.as<Node>()) return fold(op->a, op->b);
+  // Code that never runs may divide by zero; it stays as it is.
+#define TVM_FOLD_DIVISION(Node, fold) \
+  if (const auto* op = e.as<Node>()) return is_zero(op->b) ? e : fold(op->a, op->b);
   TVM_FOLD(AddNode, add)
   TVM_FOLD(SubNode, sub)
   TVM_FOLD(MulNode, mul)
-  TVM_FOLD(DivNode, div)
-  TVM_FOLD(ModNode, truncmod)
-  TVM_FOLD(FloorDivNode, floordiv)
-  TVM_FOLD(FloorModNode, floormod)
+  TVM_FOLD_DIVISION(DivNode, div)
+  TVM_FOLD_DIVISION(ModNode, truncmod)
+  TVM_FOLD_DIVISION(FloorDivNode, floordiv)
+  TVM_FOLD_DIVISION(FloorModNode, floormod)
   TVM_FOLD(MinNode, min)
   TVM_FOLD(MaxNode, max)
   TVM_FOLD(LTNode, less)
@@ -137,6 +140,7 @@ PrimExpr FoldBinary(const PrimExpr& e) {
   TVM_FOLD(GENode, greater_equal)
   TVM_FOLD(EQNode, equal)
   TVM_FOLD(NENode, not_equal)
+#undef TVM_FOLD_DIVISION
 #undef TVM_FOLD
   if (const auto* op = e.as<CastNode>()) return cast(op->dtype, op->value);
   return e;
@@ -173,6 +177,13 @@ PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {
   Poly p = Reduce(Normalize(e));
   PrimExpr normal = Emit(p, e.dtype());
   if (SameExpr(normal, e)) return e;
+  const bool compound = std::any_of(p.terms.begin(), p.terms.end(), [this](const Term& t) {
+    const std::vector<AtomId>& ids = ring_.Atoms(t.mono);
+    return std::any_of(ids.begin(), ids.end(), [this](AtomId id) {
+      return atoms_[id].kind != Atom::kVar && atoms_[id].kind != Atom::kOpaque;
+    });
+  });
+  if (compound && HoldsData(p) && !KeepsData(e, normal)) return SimplifyOther(e);
   int size = ExprSize(normal);
   if (size <= ExprSize(e, size)) return normal;
   // Multiplying out made it longer. What is inside may still get simpler.
@@ -238,33 +249,6 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
   if (!out.defined()) out = SimplifyOther(e);
   if (!true_conds_.empty() && KnownTrue(out)) return const_true();
   return out;
-}
-
-bool AnalyzerCore::HoldsData(const Poly& p) {
-  for (const Term& t : p.terms) {
-    for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
-      const Atom& atom = atoms_[id];
-      if (atom.kind == Atom::kVar) continue;
-      if (atom.kind != Atom::kOpaque) {
-        if (HoldsData(Poly(atom.a)) || HoldsData(Poly(atom.b))) return true;
-        continue;
-      }
-      bool loads = false;
-      PostOrderVisit(atom.expr, [&loads](const ObjectRef& node) {
-        loads = loads || node->IsInstance<BufferLoadNode>() || node->IsInstance<ProducerLoadNode>();
-      });
-      if (loads) return true;
-    }
-  }
-  return false;
-}
-
-bool AnalyzerCore::Fits(const Poly& sum, DataType dtype) {
-  bool single =
-      sum.terms.size() == 1 && sum.terms[0].coef == 1 && ring_.Atoms(sum.terms[0].mono).size() == 1;
-  if (single || sum.IsConst()) return true;
-  Interval values = Bound(sum), type = IntervalOfType(dtype);
-  return values.HasLower() && values.HasUpper() && values.lo >= type.lo && values.hi <= type.hi;
 }
 
 namespace {
@@ -399,6 +383,7 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     }
     out = LT(Emit(low, dtype), Emit(high, dtype));
   }
+  if (data && !KeepsData(e, out)) return PrimExpr();
   return KeepIfSame(e, out);
 }
 
@@ -426,6 +411,8 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
   const auto* bb = b.as<BroadcastNode>();
   int lanes = simple.dtype().lanes();
   if (ba && bb) {
+    const bool division = simple.as<FloorDivNode>() || simple.as<FloorModNode>();
+    if (division && is_zero(bb->value)) return simple;
     PrimExpr scalar;
 #define TVM_SCALAR(Node, build) \
   if (simple.as<Node>()) scalar = build(ba->value, bb->value);
