@@ -4,8 +4,10 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/bound.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include "analyzer_core.h"
 
@@ -34,6 +36,8 @@ class Solver {
       for (const auto& [var, set] : *map) {
         const int64_t* lo = set.HasLowerBound() ? as_const_int(set.min()) : nullptr;
         const int64_t* hi = set.HasUpperBound() ? as_const_int(set.max()) : nullptr;
+        // A relaxed variable takes all values of that set, whatever else is known of it.
+        if (map == &hint_map && relax_map.count(var) != 0) continue;
         if (var == target || (!lo && !hi) || (lo && hi && *lo > *hi)) continue;
         Interval bound = IntervalOfType(var->dtype);
         if (lo) bound.lo = *lo;
@@ -68,7 +72,14 @@ class Solver {
   bool Holds(AtomId id) {
     if (id == target_) return true;
     Atom atom = core_->atom(id);
-    if (atom.kind == Atom::kVar || atom.kind == Atom::kOpaque) return false;
+    if (atom.kind == Atom::kVar) return false;
+    if (atom.kind == Atom::kOpaque) {
+      const Object* target = core_->atom(target_).expr.get();
+      bool found = false;
+      PostOrderVisit(atom.expr,
+                     [&](const ObjectRef& node) { found = found || node.get() == target; });
+      return found;
+    }
     return Holds(atom.a) || Holds(atom.b);
   }
 
@@ -81,15 +92,50 @@ class Solver {
     return false;
   }
 
+  /*!
+   * \brief Take the target out of one quotient beside which it occurs as well, as it does once
+   *        floor(3 x / 2) has become x + floor(x / 2): with b >= 1, floor(a / b) + r >= 0 is
+   *        a + r b >= 0, and r - floor(a / b) >= 0 is r b + b - 1 - a >= 0.
+   * \return Whether there was one.
+   */
+  bool OpenQuotient(const Poly& p, AtomId id, Poly* opened) {
+    const Atom atom = core_->atom(id);
+    Poly coef, rest;
+    if (atom.kind != Atom::kFloorDiv || Holds(atom.b) || !core_->ProvePositive(atom.b) ||
+        !core_->ring().SplitLinear(p, id, &coef, &rest) || !coef.IsConst()) {
+      return false;
+    }
+    const int64_t scale = coef.ConstTerm();
+    if (scale != 1 && scale != -1) return false;
+    Poly product = core_->ring().Mul(rest, atom.b);
+    if (scale < 0) product = PolyRing::AddConst(PolyRing::Add(product, atom.b), -1);
+    *opened = core_->Reduce(PolyRing::AddScaled(product, atom.a, scale));
+    return true;
+  }
+
   // The values of the target for which p >= 0.
   IntSet NonNegative(const Poly& p) {
     AtomId id = -1;
+    bool several = false;
+    std::vector<AtomId> holding;
     for (const Term& t : p.terms) {
       for (AtomId other : std::vector<AtomId>(core_->ring().Atoms(t.mono))) {
         if (!Holds(other)) continue;
-        if (id >= 0 && id != other) return IntSet::Nothing();
+        several = several || (id >= 0 && id != other);
         id = other;
+        holding.push_back(other);
       }
+    }
+    if (several) {
+      const int64_t g = PolyRing::Content(p, /*with_const=*/false);
+      const int64_t number = p.ConstTerm();
+      Poly least = PolyRing::AddConst(p, -number), opened;
+      for (Term& t : least.terms) t.coef /= g;
+      least = PolyRing::AddConst(least, FloorDivInt(number, g));
+      for (AtomId quotient : holding) {
+        if (OpenQuotient(least, quotient, &opened)) return NonNegative(opened);
+      }
+      return IntSet::Nothing();
     }
     if (id < 0) return core_->ProveNonNeg(p) ? IntSet::Everything() : IntSet::Nothing();
     Poly coef, rest;
@@ -106,10 +152,24 @@ class Solver {
     return Bounded(id, core_->FloorDiv(rest, coef), /*lower=*/false);
   }
 
+  // What the target is compared with may be of a wider type, which its own would cut off.
+  DataType TypeOfEnd(const Poly& end) {
+    DataType widest = dtype_;
+    for (const Term& t : end.terms) {
+      for (AtomId id : std::vector<AtomId>(core_->ring().Atoms(t.mono))) {
+        const Atom atom = core_->atom(id);
+        const bool leaf = atom.kind == Atom::kVar || atom.kind == Atom::kOpaque;
+        DataType other = leaf ? atom.expr.dtype() : TypeOfEnd(atom.a);
+        if (other.bits() > widest.bits()) widest = other;
+      }
+    }
+    return widest;
+  }
+
   // The values of the target for which atom `id` is at least, or at most, `end`.
   IntSet Bounded(AtomId id, const Poly& end, bool lower) {
     if (id == target_) {
-      PrimExpr value = core_->Emit(end, dtype_);
+      PrimExpr value = core_->Emit(end, TypeOfEnd(end));
       // The condition has to hold for every value of the relaxed variables.
       IntSet values = EvalSet(value, relax_, &analyzer_);
       PrimExpr strict = lower ? values.max() : values.min();
@@ -141,6 +201,9 @@ IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
                    const std::unordered_map<const VarNode*, IntSet>& relax_map) {
   const auto* target = v.as<VarNode>();
   TVM_CHECK(target, ValueError) << "DeduceBound: can only solve for a variable, got " << v;
+  TVM_CHECK(cond.defined() && cond.dtype().is_bool(), ValueError)
+      << "DeduceBound: the condition must be a boolean expression, got "
+      << (cond.defined() ? AsRepr(cond) : "None");
   return Solver(target, hint_map, relax_map).Solve(cond);
 }
 

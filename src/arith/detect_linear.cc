@@ -49,6 +49,7 @@ std::optional<std::vector<Poly>> SplitLinear(AnalyzerCore* core, Poly p,
 }  // namespace
 
 Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<Var>& vars) {
+  TVM_CHECK(expr.defined(), ValueError) << "DetectLinearEquation: expected an expression, got None";
   std::vector<const VarNode*> targets;
   for (const Var& var : vars) targets.push_back(var.get());
   if (!MentionsAny(expr, targets)) {
@@ -72,6 +73,7 @@ Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<Var>& var
 }
 
 Array<PrimExpr> DetectClipBound(const PrimExpr& expr, const Array<Var>& vars) {
+  TVM_CHECK(expr.defined(), ValueError) << "DetectClipBound: expected an expression, got None";
   std::vector<const VarNode*> targets;
   for (const Var& var : vars) targets.push_back(var.get());
   std::vector<PrimExpr> lower(vars.size()), upper(vars.size());

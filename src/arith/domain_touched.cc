@@ -5,9 +5,12 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/bound.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/block.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt.h>
 #include <tvm/tir/stmt_functor.h>
+
+#include <unordered_set>
 
 namespace tvm {
 namespace arith {
@@ -22,6 +25,11 @@ class TouchCollector : public StmtExprVisitor {
       : buffer_(buffer), loads_(loads), stores_(stores), touched_(buffer->shape.size()) {}
 
   Array<Range> Run(const Stmt& body) {
+    PostOrderVisit(body, [this](const ObjectRef& node) {
+      if (const auto* store = node.as<BufferStoreNode>()) {
+        written_.insert(store->buffer->data.get());
+      }
+    });
     VisitStmt(body);
     Array<Range> out;
     for (size_t i = 0; i < touched_.size(); ++i) {
@@ -52,6 +60,23 @@ class TouchCollector : public StmtExprVisitor {
     domains_.erase(var);
   }
 
+  void VisitExpr_(const LetNode* op) override {
+    VisitExpr(op->value);
+    const VarNode* var = op->var.get();
+    domains_[var] = EvalSet(op->value, domains_, &analyzer_);
+    VisitExpr(op->body);
+    domains_.erase(var);
+  }
+
+  void VisitStmt_(const BlockRealizeNode* op) override {
+    const Array<IterVar>& iters = op->block->iter_vars;
+    for (size_t i = 0; i < iters.size(); ++i) {
+      domains_[iters[i]->var.get()] = EvalSet(op->iter_values[i], domains_, &analyzer_);
+    }
+    StmtExprVisitor::VisitStmt_(op);
+    for (const IterVar& iter : iters) domains_.erase(iter->var.get());
+  }
+
   void VisitStmt_(const AttrStmtNode* op) override {
     const auto* thread = op->node.as<IterVarNode>();
     if (thread && (op->attr_key == "thread_extent" || op->attr_key == "virtual_thread")) {
@@ -78,14 +103,26 @@ class TouchCollector : public StmtExprVisitor {
 
   void Touch(const Array<PrimExpr>& indices) {
     for (size_t i = 0; i < touched_.size(); ++i) {
-      touched_[i].push_back(EvalSet(indices[i], domains_, &analyzer_));
+      touched_[i].push_back(ReadsWritten(indices[i]) ? IntSet::Everything()
+                                                     : EvalSet(indices[i], domains_, &analyzer_));
     }
+  }
+
+  /*! \brief Whether an index is read from where the body writes: it has no one value. */
+  bool ReadsWritten(const PrimExpr& index) const {
+    bool found = false;
+    PostOrderVisit(index, [&](const ObjectRef& node) {
+      const auto* load = node.as<BufferLoadNode>();
+      found = found || (load != nullptr && written_.count(load->buffer->data.get()) != 0);
+    });
+    return found;
   }
 
   Buffer buffer_;
   bool loads_, stores_;
   std::vector<Array<IntSet>> touched_;
   std::unordered_map<const VarNode*, IntSet> domains_;
+  std::unordered_set<const VarNode*> written_;
   Analyzer analyzer_;
 };
 
@@ -93,6 +130,8 @@ class TouchCollector : public StmtExprVisitor {
 
 Array<Range> DomainTouched(const Stmt& body, const Buffer& buffer, bool consider_loads,
                            bool consider_stores) {
+  TVM_CHECK(body.defined() && buffer.defined(), ValueError)
+      << "DomainTouched: needs a statement and a buffer, got None";
   return TouchCollector(buffer, consider_loads, consider_stores).Run(body);
 }
 

@@ -79,7 +79,12 @@ class SetEvaluator {
       return arith::Union({Eval(op->base), Eval(last)});
     }
     if (const auto* op = e.as<BroadcastNode>()) return Eval(op->value);
-    if (!e.dtype().is_int() || !e.dtype().is_scalar()) {
+    if (!e.dtype().is_scalar()) {
+      PrimExpr simple = core_->Simplify(e);
+      bool lanes_known = simple.as<RampNode>() || simple.as<BroadcastNode>();
+      return lanes_known ? Eval(simple) : IntSet::Everything();
+    }
+    if (!e.dtype().is_int()) {
       return DependsOnDomains(e) ? IntSet::Everything() : IntSet::SinglePoint(e);
     }
     return EvalRange(e, e);
@@ -227,6 +232,9 @@ class SetEvaluator {
     return PolyRing::Const(upper ? bound.hi : bound.lo);
   }
 
+  // Minima inside of each other that are taken apart: their cases multiply.
+  static constexpr int kMaxCases = 4;
+
   std::optional<Poly> End(Poly p, bool upper, int depth) {
     // Ends that mention each other in a circle would replace variables for ever.
     constexpr int kMaxSteps = 64;
@@ -238,11 +246,25 @@ class SetEvaluator {
       if (!ring_.SplitLinear(p, id, &coef, &rest)) return std::nullopt;
       int sign = Sign(coef, depth);
       if (sign == 0) return std::nullopt;
+      if (depth < kMaxCases && core_->atom(id).kind == Atom::kMinZero && Depends(rest)) {
+        return EndOfMin(rest, PolyRing::Add(rest, ring_.Mul(coef, core_->atom(id).a)), sign > 0,
+                        upper, depth);
+      }
       std::optional<Poly> end = AtomEnd(id, upper == (sign > 0), depth);
       if (!end) return std::nullopt;
       p = core_->Reduce(PolyRing::Add(rest, ring_.Mul(coef, *end)));
     }
     return std::nullopt;
+  }
+
+  // End of the minimum or maximum of x and y. What surrounds a minimum went into both, so that a
+  // variable inside and outside of it, as in max(i, n) = i - min(i - n, 0), has one value.
+  std::optional<Poly> EndOfMin(const Poly& x, const Poly& y, bool minimum, bool upper, int depth) {
+    std::optional<Poly> a = End(x, upper, depth + 1), b = End(y, upper, depth + 1);
+    // Either of the two bounds their minimum from above and their maximum from below.
+    if (!a || !b) return minimum == upper ? (a ? a : b) : std::nullopt;
+    Poly low = core_->MinZero(PolyRing::Sub(*a, *b));
+    return core_->Reduce(minimum ? PolyRing::Add(*b, low) : PolyRing::Sub(*a, low));
   }
 
   int Sign(const Poly& p, int depth) {
@@ -436,7 +458,27 @@ IntSet Intersect(const Array<IntSet>& sets, Analyzer* analyzer) {
   });
 }
 
+namespace {
+
+void CheckEnd(const PrimExpr& end) {
+  TVM_CHECK(end.defined(), TypeError)
+      << "IntervalSet: an end is None; use neg_inf() or pos_inf() where there is none";
+  const DataType dtype = end.dtype();
+  TVM_CHECK(Unbounded(end) || dtype.is_int() || dtype.is_uint() || dtype.is_bool(), TypeError)
+      << "IntervalSet: the ends must be integers, got " << end << " of type " << dtype;
+}
+
+void CheckSets(const Array<IntSet>& sets, const char* title) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    TVM_CHECK(sets[i].defined(), TypeError) << title << ": set " << i << " is None";
+  }
+}
+
+}  // namespace
+
 TVM_REGISTER_GLOBAL("arith.IntervalSet").set_body_typed([](PrimExpr min, PrimExpr max) {
+  CheckEnd(min);
+  CheckEnd(max);
   return IntervalSet(min, max);
 });
 TVM_REGISTER_GLOBAL("arith.IntervalSet_everything").set_body_typed([] {
@@ -451,12 +493,15 @@ TVM_REGISTER_GLOBAL("arith.IntSetIsEverything").set_body_typed([](IntSet set) {
   return set.IsEverything();
 });
 TVM_REGISTER_GLOBAL("arith.EvalSet").set_body_typed([](PrimExpr expr, Map<Var, IntSet> dom_map) {
+  TVM_CHECK(expr.defined(), TypeError) << "eval_set: expected an expression, got None";
   return EvalSet(expr, dom_map);
 });
 TVM_REGISTER_GLOBAL("arith.IntSetUnion").set_body_typed([](Array<IntSet> sets) {
+  CheckSets(sets, "union_sets");
   return Union(sets);
 });
 TVM_REGISTER_GLOBAL("arith.IntSetIntersect").set_body_typed([](Array<IntSet> sets) {
+  CheckSets(sets, "intersect_sets");
   return Intersect(sets);
 });
 

@@ -21,8 +21,8 @@ namespace arith {
 /*!
  * \brief Values of `v` for which `cond` holds for sure.
  *
- * `cond` must be one comparison that mentions `v` once, under + - * and floor division by
- * constants.
+ * `cond` must be one comparison, in which `v` occurs under + - *, and in floor quotients by what
+ * does not depend on it.
  *
  * \param hint_map Sets of the other variables.
  * \param relax_map Variables for whose every value the condition must hold.

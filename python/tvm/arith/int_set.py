@@ -63,12 +63,12 @@ def eval_set(expr, dom_map) -> IntSet:
 
 def union_sets(sets: Sequence[IntSet]) -> IntSet:
     """The smallest interval that holds all of `sets`."""
-    return _ffi_api.IntSetUnion(list(sets))
+    return _ffi_api.IntSetUnion(sets)
 
 
 def intersect_sets(sets: Sequence[IntSet]) -> IntSet:
     """What all of `sets` share."""
-    return _ffi_api.IntSetIntersect(list(sets))
+    return _ffi_api.IntSetIntersect(sets)
 
 
 def pos_inf():

@@ -17,7 +17,7 @@ def detect_linear_equation(expr, var_list: Sequence) -> list:
     -------
     A list one longer than `var_list`; empty if `expr` is not linear in the variables.
     """
-    return _ffi_api.DetectLinearEquation(expr, list(var_list))
+    return _ffi_api.DetectLinearEquation(expr, var_list)
 
 
 def detect_clip_bound(expr, var_list: Sequence) -> list:
@@ -27,7 +27,7 @@ def detect_clip_bound(expr, var_list: Sequence) -> list:
     -------
     Missing bounds are None. The list is empty if some part of `expr` is no such bound.
     """
-    return _ffi_api.DetectClipBound(expr, list(var_list))
+    return _ffi_api.DetectClipBound(expr, var_list)
 
 
 def deduce_bound(var, cond, hint_map: Mapping, relax_map: Mapping) -> IntSet:
@@ -37,8 +37,12 @@ def deduce_bound(var, cond, hint_map: Mapping, relax_map: Mapping) -> IntSet:
     ----------
     hint_map : sets of the other variables.
     relax_map : sets of variables for whose every value the condition must hold.
+
+    Raises
+    ------
+    ValueError : `var` is no variable, or `cond` is not boolean.
     """
-    return _ffi_api.DeduceBound(var, cond, dict(hint_map), dict(relax_map))
+    return _ffi_api.DeduceBound(var, cond, hint_map, relax_map)
 
 
 def domain_touched(stmt, buffer, consider_loads: bool = True, consider_stores: bool = True) -> list:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tvm
 from tvm import arith, te, tir
+from tvm.testing.index_exprs import evaluate
 
 X, Y, N = (tir.Var(name, "int32") for name in "xyn")
 S = tir.SizeVar("s", "int32")
@@ -31,6 +35,9 @@ def assert_interval(found, low, high):
         (tir.floormod(X, 4), 0, 3),
         (X * S, N * S, (N + 10) * S),
         (tir.min(X, N), N, N),
+        # One variable inside and outside of a maximum has one value.
+        (tir.max(N, Y), tir.max(N, 0), tir.max(N, 5)),
+        (tir.max(tir.min(Y, N - 1), 0), 0, tir.max(tir.min(N, 6) - 1, 0)),
     ],
 )
 def test_values_of_an_expression_over_intervals(expr, low, high):
@@ -109,3 +116,140 @@ def test_split_sizes_divide_exactly_inside_a_group():
 def test_a_split_group_needs_an_extent_without_loop_variables():
     with pytest.raises(ValueError, match="shape variables only"):
         arith.VarContext().define_split_group(X + 1, 2)
+
+
+@pytest.mark.parametrize(
+    "cond",
+    [
+        X + tir.Select(X > 3, 1, 0) <= 5,
+        tir.truncdiv(X, 2) < N - X,
+        X.astype("int8").astype("int32") > X,
+    ],
+)
+def test_a_variable_inside_of_what_is_not_arithmetic_is_not_solved_for(cond):
+    assert arith.deduce_bound(X, cond, {}, {}).is_nothing()
+
+
+def test_deduced_bounds_keep_the_type_of_a_wider_operand():
+    wide = tir.Var("wide", "int64")
+    found = arith.deduce_bound(X, X.astype("int64") < wide, {}, {})
+    assert found.max_value.dtype == "int64"
+    assert arith.Analyzer().can_prove_equal(found.max_value, wide - 1)
+
+
+def test_a_narrow_hint_does_not_narrow_what_a_condition_is_relaxed_over():
+    found = arith.deduce_bound(X, X + tir.max(Y, 3) < 20, {Y: interval(0, 2)}, {Y: interval(0, 5)})
+    assert int(found.max_value) == 14
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    scale=st.integers(-4, 4).filter(bool),
+    offset=st.integers(-9, 9),
+    divisor=st.integers(1, 5),
+    limit=st.integers(-9, 9),
+    compare=st.sampled_from([tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ]),
+    last=st.integers(0, 3),
+)
+def test_deduced_bounds_of_affine_conditions_are_tight(
+    scale, offset, divisor, limit, compare, last
+):
+    cond = compare(tir.floordiv(X * scale + Y + offset, divisor), tir.IntImm("int32", limit))
+    relaxed = {Y: interval(0, last)}
+    found = arith.deduce_bound(X, cond, relaxed, relaxed)
+    points = {X: np.arange(-90, 91)[:, None], Y: np.arange(last + 1)[None]}
+    holds = np.flatnonzero(np.all(evaluate(cond, points) != 0, axis=1)) - 90
+    if found.is_nothing():
+        assert len(holds) == 0, cond
+        return
+    low = -90 if found.min_value.same_as(arith.neg_inf()) else int(found.min_value)
+    high = 90 if found.max_value.same_as(arith.pos_inf()) else int(found.max_value)
+    assert holds.tolist() == list(range(low, high + 1)), f"{cond}: {found}"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    parts=st.lists(
+        st.tuples(
+            st.sampled_from([tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ]),
+            st.sampled_from([X, Y, X + N, N - Y, X - 3, 2 - Y]),
+            st.sampled_from([N, N * 2, N // 2, tir.IntImm("int32", 4)]),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_clip_bounds_are_equivalent_to_the_condition(parts):
+    cond = tir.all(*[compare(a, b) for compare, a, b in parts])
+    found = arith.detect_clip_bound(cond, [X, Y])
+    assert len(found) == 4
+    axis = np.arange(-9, 10)
+    grid = np.meshgrid(axis, axis, axis, indexing="ij")
+    points = dict(zip((X, Y, N), grid))
+    inside = np.ones_like(grid[0], bool)
+    for var, low, high in ((X, *found[:2]), (Y, *found[2:])):
+        if low is not None:
+            inside &= points[var] >= evaluate(low, points)
+        if high is not None:
+            inside &= points[var] <= evaluate(high, points)
+    assert np.array_equal(inside, evaluate(cond, points) != 0), f"{cond}: {found}"
+
+
+def test_the_set_of_a_vector_holds_all_lanes():
+    lanes = tir.Ramp(X, 2, 4) + tir.Broadcast(N, 4)
+    assert_interval(arith.IntSet.vector(lanes), X + N, X + N + 6)
+    assert_interval(arith.eval_set(lanes, {X: interval(0, 3)}), N, N + 9)
+    assert arith.IntSet.vector(tir.Ramp(X, 2, 4) * tir.Ramp(X, 2, 4)).is_everything()
+
+
+def touched(body, buffer):
+    return [(r.min, r.extent) for r in arith.domain_touched(body, buffer)]
+
+
+def test_touched_domain_does_not_mention_variables_of_the_statement():
+    data = tir.decl_buffer((64,), "int32", name="data")
+    load = tir.BufferLoad(data, [Y])
+    inside = tir.Let(Y, X + 1, load)
+    loop = tir.For(X, 0, 8, tir.ForKind.SERIAL, tir.Evaluate(inside))
+    assert touched(loop, data) == [(1, 8)]
+    axis = tir.IterVar(tvm.ir.Range(0, 64), Y, tir.IterVar.DataPar)
+    block = tir.Block([axis], [], [], "block", tir.Evaluate(load))
+    realize = tir.BlockRealize([X * 2], True, block)
+    loop = tir.For(X, 0, 8, tir.ForKind.SERIAL, realize)
+    assert touched(loop, data) == [(0, 15)]
+
+
+def test_touched_domain_is_all_where_the_index_is_read_from_what_is_written():
+    data = tir.decl_buffer((64,), "int32", name="data")
+    index = tir.decl_buffer((1,), "int32", name="index")
+    body = tir.SeqStmt(
+        [
+            tir.BufferStore(index, X, [0]),
+            tir.BufferStore(data, 0, [tir.BufferLoad(index, [0])]),
+        ]
+    )
+    assert touched(tir.For(X, 0, 8, tir.ForKind.SERIAL, body), data) == [(0, 64)]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: arith.IntervalSet(0.5, 1), TypeError, "must be integers, got .* of type float32"),
+        (lambda: arith.IntervalSet(None, 1), TypeError, "use neg_inf"),
+        (lambda: arith.union_sets([interval(0, 1), None]), TypeError, "union_sets: set 1 is None"),
+        (lambda: arith.union_sets(interval(0, 1)), TypeError, "expected Array"),
+        (lambda: arith.eval_set(None, {}), TypeError, "eval_set: .* got None"),
+        (lambda: arith.deduce_bound(X, X + 3, {}, {}), ValueError, "must be a boolean .* x \\+ 3"),
+        (lambda: arith.detect_linear_equation(X, X), TypeError, "argument 1: expected Array"),
+        (lambda: arith.detect_linear_equation(None, [X]), ValueError, "got None"),
+        (lambda: arith.detect_clip_bound(None, [X]), ValueError, "got None"),
+        (
+            lambda: arith.domain_touched(None, tir.decl_buffer((1,))),
+            ValueError,
+            "needs a statement and a buffer",
+        ),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
