@@ -87,6 +87,12 @@ class Detector {
       TVM_CHECK(extent != nullptr && *extent >= 1, ValueError)
           << "DetectIterMap: the extent of " << var << " must be a positive constant, got "
           << range->extent;
+      PostOrderVisit(range->min, [&](const ObjectRef& node) {
+        const auto* other = node.as<VarNode>();
+        TVM_CHECK(other == nullptr || iters.count(GetRef<Var>(other)) == 0, ValueError)
+            << "DetectIterMap: the range of " << var << " must not depend on other iterators, got "
+            << range;
+      });
       vars_[var.get()] = marks_.size();
       PrimExpr from_zero = is_zero(range->min) ? PrimExpr(var) : var - range->min;
       marks_.push_back({IterMark(from_zero, *extent), {}, range->min});
@@ -95,6 +101,9 @@ class Detector {
   }
 
   Sum Parse(const PrimExpr& e) {
+    if (!e.dtype().is_scalar() || !(e.dtype().is_int() || e.dtype().is_uint())) {
+      throw NotAffine{Text("not a scalar integer", e)};
+    }
     if (const auto* var = e.as<VarNode>()) {
       auto it = vars_.find(var);
       if (it == vars_.end()) return {{}, e};
@@ -210,13 +219,15 @@ class Detector {
 
   Sum Add(Sum a, const Sum& b, int64_t sign, const PrimExpr& e) {
     for (Split split : b.splits) {
-      split.scale *= sign;
+      split.scale = Product(split.scale, sign);
       auto same = std::find_if(a.splits.begin(), a.splits.end(),
                                [&](const Split& s) { return s.SameDigits(split); });
       if (same == a.splits.end()) {
         a.splits.push_back(split);
       } else {
-        same->scale += split.scale;
+        if (__builtin_add_overflow(same->scale, split.scale, &same->scale)) {
+          throw NotAffine{Text("a number is too large", e)};
+        }
         if (same->scale == 0) a.splits.erase(same);
       }
     }

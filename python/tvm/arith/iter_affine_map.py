@@ -69,12 +69,16 @@ def detect_iter_map(
     A result with one sum of at most one split for each index, or with errors. Divisors must divide
     the extents they cut; a partial tile is an error.
 
+    Raises
+    ------
+    ValueError : the extent of a loop is no positive constant, or a range depends on another loop.
+
     >>> i, j = tvm.tir.Var("i", "int32"), tvm.tir.Var("j", "int32")
     >>> ranges = {i: tvm.ir.Range(0, 8), j: tvm.ir.Range(0, 16)}
     >>> tvm.arith.detect_iter_map([i * 4 + j // 4, j % 4], ranges).errors
     []
     """
-    return _ffi_api.DetectIterMap(list(indices), dict(input_iters), int(check_level))
+    return _ffi_api.DetectIterMap(indices, input_iters, int(check_level))
 
 
 def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:

@@ -123,3 +123,20 @@ def test_bijections_of_reshapes_are_found():
     for order in itertools.permutations([I, J // 4, J % 4, K]):
         result = detect(*order, level=IterMapLevel.Bijective)
         assert len(result.indices) == 4
+
+
+def test_loops_must_not_depend_on_each_other():
+    with pytest.raises(ValueError, match="range of j must not depend on other iterators"):
+        arith.detect_iter_map([I, J], {I: RANGES[I], J: tvm.ir.Range.from_min_extent(I, 4)})
+
+
+@pytest.mark.parametrize("index", [I.astype("float32"), tir.Var("f", "float32"), tir.Ramp(I, 1, 4)])
+def test_an_index_is_a_scalar_integer(index):
+    assert "not a scalar integer" in str(detect(index).errors[0])
+
+
+def test_iterators_and_ranges_of_the_wrong_type_are_named():
+    with pytest.raises(TypeError, match="argument 1: expected Map"):
+        arith.detect_iter_map([I], [I])
+    with pytest.raises(TypeError, match="argument 0: expected Array"):
+        arith.detect_iter_map(I, RANGES)
