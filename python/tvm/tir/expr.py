@@ -63,7 +63,7 @@ def const(value: bool | int | float, dtype: str | None = None) -> PrimExpr:
     """A constant; without `dtype` an int is int32, a float float32 and a bool bool.
 
     A scalar of NumPy keeps its type, and an int or a finite float beyond 32 bits gets 64. From
-    2**63 on a constant of uint64 is written as the int64 with the same bits.
+    2**63 on a constant of uint64 is a call of `tir.large_uint_imm`, no IntImm.
 
     Raises
     ------
@@ -74,8 +74,9 @@ def const(value: bool | int | float, dtype: str | None = None) -> PrimExpr:
         dtype = str(value.dtype) if isinstance(value, np.generic) else _default_dtype(value)
     if _is_int(value):
         if dtype == "uint64" and 2**63 <= int(value) < 2**64:
-            bits = _ffi_api._const_int(int(value) - 2**64, "int64")
-            return Call(dtype, "tir.reinterpret", [bits])
+            high, low = divmod(int(value), 2**32)
+            halves = [_ffi_api._const_int(half, "uint32") for half in (low, high)]
+            return Call(dtype, "tir.large_uint_imm", halves)
         return _ffi_api._const_int(int(value), dtype)
     return _ffi_api._const_float(float(value), dtype)
 

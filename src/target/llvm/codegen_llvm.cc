@@ -202,10 +202,14 @@ void CodeGenLLVM::FreeWorkspace(const Frame::Workspace& workspace) {
               workspace.device_id.str() + ", " + workspace.memory.str() + ")");
 }
 
-void CodeGenLLVM::ReturnFailure() {
+void CodeGenLLVM::FreeWorkspaces() {
   for (auto it = frame_->workspaces.rbegin(); it != frame_->workspaces.rend(); ++it) {
     FreeWorkspace(*it);
   }
+}
+
+void CodeGenLLVM::ReturnFailure() {
+  FreeWorkspaces();
   text().Line("ret i32 -1");
 }
 

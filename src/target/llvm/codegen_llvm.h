@@ -71,7 +71,7 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
     std::unordered_set<std::string> non_negative;
     /*! \brief First value of the index of each innermost loop, by the index' name. */
     std::unordered_map<std::string, LinearIndex> first_trips;
-    /*! \brief Workspaces to give back when the function fails half-way. */
+    /*! \brief Workspaces to give back when the function is left half-way. */
     struct Workspace {
       Value memory, device_type, device_id;
     };
@@ -123,6 +123,8 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   /*! \brief Give workspaces back and return -1; the error is set already. */
   void ReturnFailure();
   void FreeWorkspace(const Frame::Workspace& workspace);
+  /*! \brief Give back what the function has taken, before it is left half-way. */
+  void FreeWorkspaces();
   void CheckStatus(const Value& status, const std::string& hint);
 
   // Expressions (codegen_llvm_expr.cc).

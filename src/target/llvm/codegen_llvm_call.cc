@@ -441,6 +441,7 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
   }
   if (name == "ret") {
     Value value = VisitExpr(op->args[0]);
+    FreeWorkspaces();
     t.Line("ret " + value.str());
     // What follows cannot be reached, but text needs a block to stand in.
     t.StartBlock(t.NewLabel("after_return"));

@@ -143,10 +143,14 @@ void CodeGenCHost::NeedsStatus(const std::string& what) const {
   }
 }
 
-void CodeGenCHost::ReturnFailure() {
+void CodeGenCHost::FreeWorkspaces() {
   for (auto it = workspaces_.rbegin(); it != workspaces_.rend(); ++it) {
     Line(FreeCall(*it));
   }
+}
+
+void CodeGenCHost::ReturnFailure() {
+  FreeWorkspaces();
   Line("return -1;");
 }
 
@@ -403,6 +407,10 @@ bool CodeGenCHost::CallIntrinsic(const std::string& name, const CallNode* op, st
     DataType dtype = op->args[3].dtype();
     std::string place = StructField(op, "", dtype, &stored);
     Line(place + " = " + CastText(Print(op->args[3]), dtype, stored) + ";");
+  } else if (name == "ret") {
+    std::string value = Print(op->args[0]);
+    FreeWorkspaces();
+    Line("return " + value + ";");
   } else if (name == "tvm_stack_alloca") {
     const int64_t* count = as_const_int(op->args[1]);
     const auto* kind = op->args[0].as<StringImmNode>();

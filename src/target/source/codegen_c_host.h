@@ -47,6 +47,8 @@ class CodeGenCHost final : public CodeGenC {
   void ParallelLoop(const tir::ForNode* op);
   /*! \brief Lines that give scratch memory back and leave with the status of failure. */
   void ReturnFailure();
+  /*! \brief Give back what the function has taken, before it is left half-way. */
+  void FreeWorkspaces();
   /*! \brief Stops when a runtime function, given as a call, fails. */
   void CheckStatus(const std::string& call);
   /*! \brief Scratch memory: its device, as two arguments of a call, and its name. */

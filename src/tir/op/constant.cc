@@ -117,8 +117,9 @@ PrimExpr max_value(const DataType& dtype) {
     return make_const(dtype, (int64_t{1} << dtype.bits()) - 1);
   }
   if (dtype.is_uint() && dtype.lanes() == 1) {
-    // Constants hold 64 bits with a sign, so the largest of them has all bits of -1.
-    return reinterpret(dtype, make_const(DataType::Int(64), -1));
+    // A literal holds an int64; this is the call for those beyond, by their two halves.
+    PrimExpr half = make_const(DataType::UInt(32), int64_t{0xFFFFFFFF});
+    return tir::Call(dtype, tir::builtin::large_uint_imm(), {half, half});
   }
   TVM_FATAL(TypeError) << "max_value: no largest constant of type " << dtype;
   throw;  // unreachable

@@ -29,7 +29,12 @@ const std::unordered_map<std::string, Rule>& Rules() {
       {"tir.rsqrt",
        [](const Array<PrimExpr>& a) -> PrimExpr { return div(Like(a[0], 1), sqrt(a[0])); }},
       {"tir.exp10",
-       [](const Array<PrimExpr>& a) -> PrimExpr { return exp(a[0] * Like(a[0], std::log(10.0))); }},
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         // The exponent's rounding error is the result's relative error, too much for 16 bits.
+         DataType dtype = a[0].dtype();
+         PrimExpr x = dtype.bits() < 32 ? cast(DataType::Float(32, dtype.lanes()), a[0]) : a[0];
+         return cast(dtype, exp(x * Like(x, std::log(10.0))));
+       }},
       {"tir.tan", [](const Array<PrimExpr>& a) -> PrimExpr { return div(sin(a[0]), cos(a[0])); }},
       {"tir.cosh",
        [](const Array<PrimExpr>& a) -> PrimExpr {

@@ -314,6 +314,69 @@ class ArgumentBinder {
   std::vector<std::function<void()>> deferred_;
 };
 
+/*! \brief Turns returns of a value into writes to the packed result and returns of success. */
+class ReturnLowerer final : public StmtExprMutator {
+ public:
+  ReturnLowerer(std::string name, Var result)
+      : name_(std::move(name)), result_(std::move(result)) {}
+
+ private:
+  Stmt VisitStmt_(const EvaluateNode* op) final {
+    const auto* call = op->value.as<CallNode>();
+    if (call == nullptr || !call->op.same_as(builtin::ret()))
+      return StmtExprMutator::VisitStmt_(op);
+    TVM_CHECK(concurrent_ == 0, ValueError)
+        << name_ << ": " << op->value << " is inside of a loop that runs in parallel, which one "
+        << "iteration cannot end for the others; write the value to a buffer and return it after";
+    PrimExpr value = VisitExpr(call->args[0]);
+    DataType dtype = value.dtype();
+    TVM_CHECK(dtype.lanes() == 1 && !value.as<StringImmNode>(), TypeError)
+        << name_ << ": " << value << " of " << dtype
+        << " cannot be returned; numbers and handles can";
+    int code = kTVMOpaqueHandle;
+    if (dtype.is_float() || dtype.is_bfloat16()) {
+      code = kTVMFloat;
+      value = cast(DataType::Float(64), value);
+    } else if (!dtype.is_handle()) {
+      code = dtype.is_bool() ? kTVMBool : kTVMInt;
+      value = cast(DataType::Int(64), value);
+    }
+    auto set = [this](StructField field, const PrimExpr& content) -> Stmt {
+      return Evaluate(Call(DataType::Int(32), builtin::tvm_struct_set(),
+                           {result_, PrimExpr(0), PrimExpr(static_cast<int>(field)), content}));
+    };
+    return SeqStmt({set(builtin::kAnyTypeCode, PrimExpr(code)), set(builtin::kAnyValue, value),
+                    Evaluate(Call(DataType::Int(32), builtin::ret(), {PrimExpr(0)}))});
+  }
+
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    TVM_CHECK(!op->op.same_as(builtin::ret()), ValueError)
+        << name_ << ": " << GetRef<PrimExpr>(op)
+        << " is a part of an expression; a return is a statement of its own";
+    return StmtExprMutator::VisitExpr_(op);
+  }
+
+  Stmt VisitStmt_(const ForNode* op) final {
+    bool concurrent = op->kind == ForKind::kParallel || op->kind == ForKind::kThreadBinding;
+    concurrent_ += concurrent;
+    Stmt result = StmtExprMutator::VisitStmt_(op);
+    concurrent_ -= concurrent;
+    return result;
+  }
+  Stmt VisitStmt_(const AttrStmtNode* op) final {
+    bool concurrent = op->attr_key == attr::thread_extent;
+    concurrent_ += concurrent;
+    Stmt result = StmtExprMutator::VisitStmt_(op);
+    concurrent_ -= concurrent;
+    return result;
+  }
+
+  std::string name_;
+  Var result_;
+  /*! \brief Loops around that run at once. */
+  int concurrent_ = 0;
+};
+
 PrimFunc WrapFunction(PrimFunc func) {
   auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
   // A function without a name is called inside of the module only; one with a convention is done.
@@ -338,7 +401,7 @@ PrimFunc WrapFunction(PrimFunc func) {
     }
   }
   PrimFuncNode* node = func.CopyOnWrite();
-  node->body = binder.Wrap(node->body);
+  node->body = binder.Wrap(ReturnLowerer(*symbol, ret)(node->body));
   node->params = {args, num_args, ret};
   node->buffer_map = {};
   node->ret_type = PrimType(DataType::Int(32));

@@ -121,3 +121,14 @@ def test_address_of_takes_an_element():
     with pytest.raises(TypeError, match="expected a BufferLoad"):
         tir.address_of(B)
     assert str(tir.isnullptr(B.data)) == "T.isnullptr(B)"
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_exp10_of_half_precision_is_as_exact_as_its_type(target):
+    values = np.linspace(-4, 4.5, 40).astype("float16")
+    A = te.placeholder(values.shape, "float16")
+    B = te.compute(values.shape, lambda i: tir.exp10(A[i]))
+    result = tvm.nd.empty(values.shape, "float16")
+    tvm.build(te.create_schedule(B.op), [A, B], target)(tvm.nd.array(values), result)
+    expected = np.power(10, values.astype("float64")).astype("float16")
+    np.testing.assert_allclose(result.numpy(), expected, rtol=2e-3, atol=1e-7)

@@ -112,3 +112,71 @@ def test_a_pointer_takes_the_memory_of_an_array(target):
     np.testing.assert_array_equal(numbers.numpy(), np.arange(9))
     with pytest.raises(TypeError, match=r"argument 0 \(source\): expected memory of float32"):
         convert(tvm.nd.array(np.arange(9, dtype="float64")), numbers, 9)
+
+
+def returning(value, *params):
+    return tir.PrimFunc(params, tir.Evaluate(tir.ret(value)))
+
+
+def typed(dtype):
+    return tir.Var("x", dtype)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_a_value_is_returned_with_its_kind(target):
+    n, x, flag = typed("int32"), typed("float32"), typed("bool")
+    assert tvm.build(returning(n * 2 + 1, n), target=target)(5) == 11
+    assert tvm.build(returning(x * 2.5, x), target=target)(3) == 7.5
+    assert tvm.build(returning(n > 2, n), target=target)(3) is True
+    assert tvm.build(returning(tir.Select(flag, 1, 2), flag), target=target)(False) == 2
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_a_return_leaves_loops_and_gives_memory_back(target):
+    A = tir.decl_buffer((64,), name="A")
+    ib = tir.ir_builder.create()
+    values = ib.buffer_ptr(A)
+    doubled = ib.allocate("float32", 100_000, "doubled")
+    with ib.for_range(0, 64) as i:
+        doubled[i] = values[i] * 2.0
+        values[0] = values[0] + 1.0
+        with ib.if_scope(doubled[i] > 10.0):
+            ib.emit(tir.ret(i))
+    ib.emit(tir.ret(-1.5))
+    func = tvm.build(tir.PrimFunc([A], ib.get()), target=target)
+    array = np.zeros(64, "float32")
+    assert func(tvm.nd.array(array)) == -1.5
+    array[7] = 6
+    given = tvm.nd.array(array)
+    assert func(given) == 7
+    assert given.numpy()[0] == 8
+
+
+def test_one_function_returns_to_another():
+    n, m = typed("int32"), typed("int32")
+    twice = returning(tir.call_packed("increment", m) * 2, m)
+    functions = {"increment": returning(n + 1, n), "twice": twice}
+    mod = tvm.IRModule({k: f.with_attr("global_symbol", k) for k, f in functions.items()})
+    assert tvm.build(mod, target="llvm")["twice"](4) == 10
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_memory_is_freed_before_a_return(kind):
+    ib = tir.ir_builder.create()
+    memory = ib.allocate("float32", 100_000, "memory")
+    memory[0] = 1.0
+    with ib.if_scope(memory[0] > 0.0):
+        ib.emit(tir.ret(1))
+    mod = tvm.build(tir.PrimFunc([], ib.get()), target=kind)
+    assert mod.get_source().count("TVMBackendFreeWorkspace(") >= 2
+
+
+def test_a_return_that_has_no_meaning_is_refused():
+    with pytest.raises(ValueError, match="one iteration cannot end for the others"):
+        tvm.build(
+            tir.PrimFunc([], loop(4, lambda i: tir.Evaluate(tir.ret(i)), tir.ForKind.PARALLEL))
+        )
+    with pytest.raises(TypeError, match="float32x4 cannot be returned"):
+        tvm.build(returning(tir.const(1, "float32x4")))
+    with pytest.raises(ValueError, match="is a part of an expression"):
+        tvm.build(tir.PrimFunc([], tir.Evaluate(tir.ret(1) + 1)))
