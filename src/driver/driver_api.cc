@@ -53,6 +53,13 @@ int VectorBits() {
   return static_cast<int>(target->GetInt("vector_width", gpu ? kThreadBits : kDefaultBits));
 }
 
+/*! \brief Vectors of elementary functions in one piece: LLVM splits what is wider than a register.
+ */
+int InterleavedVectors() {
+  Target target = Target::Current(true);
+  return target.defined() && target->kind->name == "llvm" ? 2 : 1;
+}
+
 /*! \brief Raises if the current target has warps of another size than fragments need. */
 void CheckWarpSize() {
   constexpr int kWarp = 32;
@@ -83,7 +90,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   AddUserPasses(ctx, 1, &passes);
   // Phase 2
   if (!simple_mode) passes.push_back(pass::LoopPartition());
-  passes.push_back(pass::VectorizeLoop(vectorize, VectorBits()));
+  passes.push_back(pass::VectorizeLoop(vectorize, VectorBits(), InterleavedVectors()));
   passes.push_back(pass::InjectVirtualThread());
   passes.push_back(pass::InjectDoubleBuffer());
   passes.push_back(pass::StorageRewrite());

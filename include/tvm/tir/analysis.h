@@ -41,6 +41,9 @@ enum class CallEffectKind : int {
 /*! \brief Op attribute with the effect of a call of that Op, an Integer. */
 constexpr const char* kTCallEffectKind = "TCallEffectKind";
 
+/*! \brief Op attribute, a bool: its code is a long chain of operations that wait on each other. */
+constexpr const char* kTElementary = "TElementary";
+
 CallEffectKind SideEffect(const PrimExpr& expr);
 
 /*! \brief Whether any variable accepted by the predicate occurs. */

@@ -90,8 +90,11 @@ Pass LoopPartition();
  *
  * \param enable False makes the loops serial.
  * \param vector_bits Width of a vector register in bits.
+ * \param interleaved Vectors that a piece with elementary functions takes at once. Their chains of
+ *        operations overlap when the code generator writes every operation for all of the vectors
+ *        before the next one.
  */
-Pass VectorizeLoop(bool enable = true, int vector_bits = 256);
+Pass VectorizeLoop(bool enable = true, int vector_bits = 256, int interleaved = 1);
 
 /*!
  * \brief Virtual threads become repetitions of each statement that differs between them.

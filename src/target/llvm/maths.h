@@ -81,6 +81,18 @@ class Maths {
     return Fma(high, Mul(square, square), low);
   }
 
+  /*!
+   * \brief The same by Horner's scheme, which takes fewest operations.
+   *
+   * For what does not stand on the longest chain, and for functions with so many operations that
+   * two of them at once wait on throughput.
+   */
+  Value Horner(const Value& x, const std::vector<double>& coefficients) const {
+    Value sum = F(coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;) sum = Fma(sum, x, F(coefficients[i]));
+    return sum;
+  }
+
  private:
   FunctionText* text_;
   std::string type_, integer_;

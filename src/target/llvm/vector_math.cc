@@ -82,8 +82,8 @@ Value TanhFloat(FunctionText* text, const Value& x) {
   // Near zero 1 - 2 / (exp(2x) + 1) cancels, so an odd polynomial x + x^3 P(x^2) serves |x| <
   // 0.625.
   Value square = m.Mul(x, x);
-  Value p = m.Polynomial(square, {-0.3333328068256378, 0.13331441581249237, -0.05373971164226532,
-                                  0.020639078691601753, -0.005704978480935097});
+  Value p = m.Horner(square, {-0.3333328068256378, 0.13331441581249237, -0.05373971164226532,
+                              0.020639078691601753, -0.005704978480935097});
   Value near = m.Fma(m.Mul(square, x), p, x);
   // From 9.1 on the result rounds to 1.
   Value doubled = m.AtMost(m.Add(magnitude, magnitude), 20.0);
@@ -105,10 +105,9 @@ Value ErfFloat(FunctionText* text, const Value& x) {
   // 1 - exp(-z(|x|)) with z = |x| (1.125 + Q(|x|)), which rounds to 1 from 3.93 on. With
   // exp(-z) = s exp(r), the form (1 - s) - s (exp(r) - 1) stays exact where s is 1, near zero.
   Value bounded = m.AtMost(m.Abs(x), 4.0);
-  Value q =
-      m.Polynomial(bounded, {-0.003379212459549308, -0.6366166472434998, -0.10281173884868622,
-                             0.019311336800456047, -0.0001890323037514463, -0.0012646132381632924,
-                             0.0003857064584735781, -4.136093411943875e-05});
+  Value q = m.Horner(bounded, {-0.003379212459549308, -0.6366166472434998, -0.10281173884868622,
+                               0.019311336800456047, -0.0001890323037514463, -0.0012646132381632924,
+                               0.0003857064584735781, -4.136093411943875e-05});
   Value z = m.Fma(bounded, m.F(-1.125), m.Mul(bounded, q));
   // No bounds are needed: the integer n is between -27 and 0, so one constant for ln 2 serves.
   Value shifted = m.Fma(z, m.F(kLog2E), m.F(kRoundToInteger));

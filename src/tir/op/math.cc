@@ -63,40 +63,47 @@ double Rsqrt(double x) { return 1.0 / std::sqrt(x); }
       .set_num_inputs(Inputs)               \
       .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
 
-#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold)  \
-  TVM_TIR_REGISTER_PURE(#Func, 1);              \
-  PrimExpr Func(PrimExpr x) {                   \
-    static const Op op = Op::Get("tir." #Func); \
-    return Make(#Func, op, std::move(x), Fold); \
-  }                                             \
+#define TVM_TIR_DEFINE_FUNCTION(Func, Make, Fold) \
+  PrimExpr Func(PrimExpr x) {                     \
+    static const Op op = Op::Get("tir." #Func);   \
+    return Make(#Func, op, std::move(x), Fold);   \
+  }                                               \
   TVM_REGISTER_GLOBAL("tir." #Func).set_body_typed([](PrimExpr x) { return Func(x); })
 
-TVM_TIR_DEFINE_UNARY(exp, UnaryCall, std::exp);
-TVM_TIR_DEFINE_UNARY(exp2, UnaryCall, std::exp2);
-TVM_TIR_DEFINE_UNARY(exp10, UnaryCall, Exp10);
-TVM_TIR_DEFINE_UNARY(erf, UnaryCall, std::erf);
-TVM_TIR_DEFINE_UNARY(tanh, UnaryCall, std::tanh);
-TVM_TIR_DEFINE_UNARY(sigmoid, UnaryCall, Sigmoid);
+#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold) \
+  TVM_TIR_REGISTER_PURE(#Func, 1);             \
+  TVM_TIR_DEFINE_FUNCTION(Func, Make, Fold)
+
+#define TVM_TIR_DEFINE_ELEMENTARY(Func, Fold)                         \
+  TVM_TIR_REGISTER_PURE(#Func, 1).set_attr<bool>(kTElementary, true); \
+  TVM_TIR_DEFINE_FUNCTION(Func, UnaryCall, Fold)
+
+TVM_TIR_DEFINE_ELEMENTARY(exp, std::exp);
+TVM_TIR_DEFINE_ELEMENTARY(exp2, std::exp2);
+TVM_TIR_DEFINE_ELEMENTARY(exp10, Exp10);
+TVM_TIR_DEFINE_ELEMENTARY(erf, std::erf);
+TVM_TIR_DEFINE_ELEMENTARY(tanh, std::tanh);
+TVM_TIR_DEFINE_ELEMENTARY(sigmoid, Sigmoid);
 TVM_TIR_DEFINE_UNARY(sqrt, UnaryCall, std::sqrt);
 TVM_TIR_DEFINE_UNARY(rsqrt, UnaryCall, Rsqrt);
-TVM_TIR_DEFINE_UNARY(log, UnaryCall, std::log);
-TVM_TIR_DEFINE_UNARY(log2, UnaryCall, std::log2);
-TVM_TIR_DEFINE_UNARY(log10, UnaryCall, std::log10);
-TVM_TIR_DEFINE_UNARY(log1p, UnaryCall, std::log1p);
-TVM_TIR_DEFINE_UNARY(cos, UnaryCall, std::cos);
-TVM_TIR_DEFINE_UNARY(sin, UnaryCall, std::sin);
-TVM_TIR_DEFINE_UNARY(tan, UnaryCall, std::tan);
-TVM_TIR_DEFINE_UNARY(acos, UnaryCall, std::acos);
-TVM_TIR_DEFINE_UNARY(asin, UnaryCall, std::asin);
-TVM_TIR_DEFINE_UNARY(atan, UnaryCall, std::atan);
-TVM_TIR_DEFINE_UNARY(cosh, UnaryCall, std::cosh);
-TVM_TIR_DEFINE_UNARY(sinh, UnaryCall, std::sinh);
+TVM_TIR_DEFINE_ELEMENTARY(log, std::log);
+TVM_TIR_DEFINE_ELEMENTARY(log2, std::log2);
+TVM_TIR_DEFINE_ELEMENTARY(log10, std::log10);
+TVM_TIR_DEFINE_ELEMENTARY(log1p, std::log1p);
+TVM_TIR_DEFINE_ELEMENTARY(cos, std::cos);
+TVM_TIR_DEFINE_ELEMENTARY(sin, std::sin);
+TVM_TIR_DEFINE_ELEMENTARY(tan, std::tan);
+TVM_TIR_DEFINE_ELEMENTARY(acos, std::acos);
+TVM_TIR_DEFINE_ELEMENTARY(asin, std::asin);
+TVM_TIR_DEFINE_ELEMENTARY(atan, std::atan);
+TVM_TIR_DEFINE_ELEMENTARY(cosh, std::cosh);
+TVM_TIR_DEFINE_ELEMENTARY(sinh, std::sinh);
 
 namespace {
 // Reached from Python only.
-TVM_TIR_DEFINE_UNARY(acosh, UnaryCall, std::acosh);
-TVM_TIR_DEFINE_UNARY(asinh, UnaryCall, std::asinh);
-TVM_TIR_DEFINE_UNARY(atanh, UnaryCall, std::atanh);
+TVM_TIR_DEFINE_ELEMENTARY(acosh, std::acosh);
+TVM_TIR_DEFINE_ELEMENTARY(asinh, std::asinh);
+TVM_TIR_DEFINE_ELEMENTARY(atanh, std::atanh);
 }  // namespace
 
 TVM_TIR_DEFINE_UNARY(floor, RoundingCall, std::floor);
@@ -105,9 +112,9 @@ TVM_TIR_DEFINE_UNARY(round, RoundingCall, std::round);
 TVM_TIR_DEFINE_UNARY(nearbyint, RoundingCall, std::nearbyint);
 TVM_TIR_DEFINE_UNARY(trunc, RoundingCall, std::trunc);
 
-TVM_TIR_REGISTER_PURE("pow", 2);
+TVM_TIR_REGISTER_PURE("pow", 2).set_attr<bool>(kTElementary, true);
 TVM_TIR_REGISTER_PURE("fmod", 2);
-TVM_TIR_REGISTER_PURE("atan2", 2);
+TVM_TIR_REGISTER_PURE("atan2", 2).set_attr<bool>(kTElementary, true);
 TVM_TIR_REGISTER_PURE("fabs", 1);
 TVM_TIR_REGISTER_PURE("popcount", 1);
 
@@ -173,7 +180,9 @@ TVM_REGISTER_GLOBAL("tir.fma").set_body_typed([](PrimExpr x, PrimExpr y, PrimExp
 });
 TVM_REGISTER_GLOBAL("tir.popcount").set_body_typed([](PrimExpr x) { return popcount(x); });
 
+#undef TVM_TIR_DEFINE_ELEMENTARY
 #undef TVM_TIR_DEFINE_UNARY
+#undef TVM_TIR_DEFINE_FUNCTION
 #undef TVM_TIR_REGISTER_PURE
 
 }  // namespace tvm

@@ -357,6 +357,7 @@ struct BodyTraits {
   /*! \brief Bits of the widest element read or written; 0 if none is. */
   int widest_element = 0;
   bool has_vectors = false;
+  bool has_elementary_functions = false;
 
   explicit BodyTraits(const Stmt& body) {
     PostOrderVisit(body, [this](const ObjectRef& node) {
@@ -366,6 +367,11 @@ struct BodyTraits {
         has_vectors = has_vectors || expr->dtype.is_vector();
         if (const auto* load = node.as<BufferLoadNode>()) {
           widest_element = std::max(widest_element, load->buffer->dtype.bits());
+        } else if (const auto* call = node.as<CallNode>()) {
+          const auto* op = call->op.as<OpNode>();
+          has_elementary_functions =
+              has_elementary_functions ||
+              (op != nullptr && GetRef<Op>(op).GetAttr<bool>(kTElementary, false));
         }
       }
     });
@@ -374,7 +380,8 @@ struct BodyTraits {
 
 class LoopVectorizer final : public StmtMutator {
  public:
-  explicit LoopVectorizer(int vector_bits) : vector_bits_(vector_bits) {}
+  LoopVectorizer(int vector_bits, int interleaved)
+      : vector_bits_(vector_bits), interleaved_(interleaved) {}
 
  private:
   // More whole pieces than this are a loop: written out they would only add code.
@@ -391,7 +398,12 @@ class LoopVectorizer final : public StmtMutator {
     }
     // A boolean takes a byte.
     int bits = std::max(traits.widest_element, 8);
-    int lanes = traits.widest_element == 0 ? 1 : std::max(1, vector_bits_ / bits);
+    int lanes = std::max(1, vector_bits_ / bits);
+    if (traits.has_elementary_functions) {
+      // Functions of half types are computed in float32, so that one vector of them becomes two.
+      lanes = std::max(lanes, interleaved_ * vector_bits_ / std::max(bits, 32));
+    }
+    if (traits.widest_element == 0) lanes = 1;
     DataType index = op->loop_var->dtype;
     const int64_t* extent = as_const_int(op->extent);
     if (extent == nullptr) {
@@ -447,6 +459,7 @@ class LoopVectorizer final : public StmtMutator {
   }
 
   int vector_bits_;
+  int interleaved_;
 };
 
 class VectorizeSkipper final : public StmtMutator {
@@ -463,13 +476,16 @@ class VectorizeSkipper final : public StmtMutator {
 
 namespace transform {
 
-Pass VectorizeLoop(bool enable, int vector_bits) {
+Pass VectorizeLoop(bool enable, int vector_bits, int interleaved) {
   TVM_CHECK(vector_bits >= 8, ValueError)
       << "VectorizeLoop: vector_bits must be at least 8, got " << vector_bits;
-  return BodyPass(
-      "tir.VectorizeLoop", [enable, vector_bits](const PrimFunc& func, const PassContext&) {
-        return enable ? LoopVectorizer(vector_bits)(func->body) : VectorizeSkipper()(func->body);
-      });
+  TVM_CHECK(interleaved >= 1, ValueError)
+      << "VectorizeLoop: interleaved must be at least 1, got " << interleaved;
+  return BodyPass("tir.VectorizeLoop",
+                  [enable, vector_bits, interleaved](const PrimFunc& func, const PassContext&) {
+                    if (!enable) return VectorizeSkipper()(func->body);
+                    return LoopVectorizer(vector_bits, interleaved)(func->body);
+                  });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.VectorizeLoop").set_body_typed(VectorizeLoop);

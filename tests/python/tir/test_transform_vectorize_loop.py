@@ -47,6 +47,30 @@ def test_lanes_follow_the_widest_element_and_the_register():
     assert "T.Ramp(0, 1, 32)" in str(apply(VectorizeLoop(), copy_plus_one(32, "int8")))
 
 
+def exp_of(extent, dtype="float32"):
+    a, b = tir.decl_buffer((extent,), dtype, name="A"), tir.decl_buffer((extent,), dtype, name="B")
+    body = loop(extent, lambda i: tir.BufferStore(b, tir.exp(a[i]), [i]), VECTORIZED)
+    return tir.PrimFunc([a, b], body)
+
+
+def test_elementary_functions_take_several_vectors_at_once():
+    two_at_once = VectorizeLoop(interleaved=2)
+    assert lines(apply(two_at_once, exp_of(24))) == [
+        "B[T.Ramp(0, 1, 16)] = T.exp(A[T.Ramp(0, 1, 16)])",
+        "B[T.Ramp(16, 1, 8)] = T.exp(A[T.Ramp(16, 1, 8)])",
+    ]
+    # In float32 a vector of a half type is two already.
+    assert "T.Ramp(0, 1, 16)" in str(apply(two_at_once, exp_of(16, "float16")))
+    assert "T.Ramp(0, 1, 32)" not in str(apply(two_at_once, exp_of(32, "float16")))
+    assert "T.Ramp(8, 1, 8)" in str(apply(two_at_once, copy_plus_one(16)))
+    assert "T.Ramp(8, 1, 8)" in str(apply(VectorizeLoop(), exp_of(16)))
+
+
+def test_fewer_than_one_vector_at_once_is_refused():
+    with pytest.raises(ValueError, match="interleaved must be at least 1, got 0"):
+        VectorizeLoop(interleaved=0)
+
+
 def test_disabled_vectorisation_leaves_serial_loops():
     after = apply(VectorizeLoop(enable=False), copy_plus_one(8))
     assert after.body.kind == SERIAL

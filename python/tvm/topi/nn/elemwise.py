@@ -160,7 +160,8 @@ def gelu(x: te.Tensor, approximate: str = "none") -> te.Tensor:
     half, one = tir.const(0.5, dtype), tir.const(1.0, dtype)
 
     def exact(v: Any) -> Any:
-        return v * half * (one + tir.erf(v * tir.const(math.sqrt(0.5), dtype)))
+        halved = v * half
+        return halved * tir.erf(v * tir.const(math.sqrt(0.5), dtype)) + halved
 
     def by_tanh(v: Any) -> Any:
         inner = (v + v * v * v * tir.const(0.044715, dtype)) * tir.const(
