@@ -55,3 +55,17 @@ def test_softmax_that_cannot_be_scheduled_says_what_to_change():
         x86.schedule_softmax(topi.nn.softmax(te.placeholder((64,), name="A")))
     with pytest.raises(ValueError, match="rows of 20 are no multiple.*pass fewer vectors"):
         x86.schedule_softmax(B)
+
+
+def test_stages_that_many_ways_lead_to_are_visited_once():
+    a = te.placeholder((16,), name="a")
+    b = a
+    # 2^24 ways lead from the last stage to the first.
+    for _ in range(24):
+        left, right = topi.add(b, 1.0), topi.multiply(b, 0.25)
+        b = topi.minimum(left, right)
+    schedule = x86.schedule_injective(topi.nn.relu(b), 1)
+    stages = [stage for stage in schedule.stages if isinstance(stage.op, te.ComputeOp)]
+    assert len(stages) == 3 * 24 + 1
+    inlined = 2
+    assert {stage.attach_type for stage in stages[:-1]} == {inlined}

@@ -17,6 +17,7 @@ from ..nn.winograd_stages import (
 )
 from ..utils import as_int, const_shape
 from .conv2d import RegisterTile, vector_lanes
+from .injective import inline_producers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,7 +186,7 @@ def _output_loops(
     s: te.Schedule, image: te.Tensor, output: te.Tensor, lanes: int
 ) -> Sequence[tir.IterVar]:
     """Tiles outside, then vectors of filters; returns image, tile row, tile column, vector."""
-    _inline_between(s, image, output)
+    inline_producers(s, output, first=image)
     half = image.op.input_tensors[0]
     size = as_int(half.shape[1])
     i, y, x, f = s[output].op.axis
@@ -199,21 +200,6 @@ def _output_loops(
     s[half].compute_at(s[output], vector)
     _write_out_half(s, half, lanes)
     return i, ty, tx, vector
-
-
-def _inline_between(s: te.Schedule, image: te.Tensor, output: te.Tensor) -> None:
-    """Substitute the image, and what is computed from it, into the output."""
-    pending, seen = [output], {output.op}
-    while pending:
-        tensor = pending.pop()
-        if tensor is not output:
-            s[tensor].compute_inline()
-        if tensor.op.same_as(image.op):
-            continue
-        for operand in tensor.op.input_tensors:
-            if isinstance(operand.op, te.ComputeOp) and operand.op not in seen:
-                seen.add(operand.op)
-                pending.append(operand)
 
 
 def _write_out_half(s: te.Schedule, half: te.Tensor, lanes: int) -> None:

@@ -33,10 +33,22 @@ def schedule_injective(
     return s
 
 
-def inline_producers(s: te.Schedule, output: te.Tensor) -> None:
-    """Compute every elementwise stage before `output` in the place that reads it."""
-    for tensor in output.op.input_tensors:
-        if isinstance(tensor.op, te.ComputeOp):
-            if not tensor.op.reduce_axis and len(const_shape(tensor.shape)):
-                s[tensor].compute_inline()
-            inline_producers(s, tensor)
+def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None = None) -> None:
+    """Compute every elementwise stage before `output` in the place that reads it.
+
+    Parameters
+    ----------
+    first : the stage where this ends, computed in place as well; what it reads stays.
+    """
+    pending, seen = [output], {output.op}
+    while pending:
+        tensor = pending.pop()
+        if first is not None and tensor.op.same_as(first.op):
+            continue
+        for operand in tensor.op.input_tensors:
+            if not isinstance(operand.op, te.ComputeOp) or operand.op in seen:
+                continue
+            seen.add(operand.op)
+            pending.append(operand)
+            if not operand.op.reduce_axis and len(const_shape(operand.shape)):
+                s[operand].compute_inline()
