@@ -34,6 +34,7 @@ __all__ = [
     "ravel_index",
     "same_extent",
     "simplify",
+    "single_output",
     "smallest",
     "traverse_inline",
     "unravel_index",
@@ -205,6 +206,20 @@ def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
         return tuple(range(ndim))
     axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
     return tuple(sorted({normalize_axis(as_int(a), ndim) for a in axes}))
+
+
+def single_output(outs: te.Tensor | Sequence[te.Tensor], what: str) -> te.Tensor:
+    """The tensor that a schedule of one result is for, which may come in a list.
+
+    Raises
+    ------
+    ValueError : there are several, or none.
+    """
+    if isinstance(outs, te.Tensor):
+        return outs
+    if len(outs) != 1:
+        raise ValueError(f"topi: {what} schedules one tensor, got {len(outs)}")
+    return outs[0]
 
 
 def ravel_index(indices: Sequence[Any], shape: Sequence[Extent]) -> Any:

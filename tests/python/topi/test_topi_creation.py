@@ -155,6 +155,15 @@ def test_products_take_symbolic_sizes():
     )
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_batches_that_turn_out_to_be_one_broadcast(swap):
+    a, b = random_array(RNG, 2, 4, 6), random_array(RNG, 1, 4, 6)
+    a, b = (b, a) if swap else (a, b)
+    np.testing.assert_allclose(
+        evaluate(topi.nn.batch_matmul, a, b, symbolic=(1, 2)), a @ b.swapaxes(1, 2), **TOLERANCE
+    )
+
+
 EINSUMS = [
     ("ij,jk->ik", (3, 4), (4, 5)),
     ("bij,bkj->bik", (2, 3, 4), (2, 5, 4)),

@@ -69,3 +69,15 @@ def test_stages_that_many_ways_lead_to_are_visited_once():
     assert len(stages) == 3 * 24 + 1
     inlined = 2
     assert {stage.attach_type for stage in stages[:-1]} == {inlined}
+
+
+def test_results_may_come_in_a_list_and_extents_be_symbolic():
+    n = te.var("n")
+    A = te.placeholder((n, 5), name="A")
+    B = topi.exp(topi.negative(A))
+    a = np.linspace(-1, 1, 35, dtype="float32").reshape(7, 5)
+    got = tvm.nd.empty(a.shape)
+    tvm.build(x86.schedule_injective([B]), [A, B], "llvm")(tvm.nd.array(a), got)
+    np.testing.assert_allclose(got.numpy(), np.exp(-a), rtol=1e-6)
+    with pytest.raises(ValueError, match="schedule_injective schedules one tensor, got 2"):
+        x86.schedule_injective([B, B])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 
 from .. import tag
 from ..broadcast import broadcast_shape
-from ..utils import Extent, equal_const_int, get_const_tuple
+from ..utils import Extent, equal_const_int, get_const_tuple, is_constant, same_extent
 from .dense import check_inner
 
 __all__ = ["batch_matmul"]
@@ -49,11 +49,20 @@ def batch_matmul(
 
     def body(*indices: Any) -> Any:
         *lead, i, j = indices
-        at_a = [0 if equal_const_int(extent, 1) else v for v, extent in zip(lead, shape_a)]
-        at_b = [0 if equal_const_int(extent, 1) else v for v, extent in zip(lead, shape_b)]
+        at_a = [_batch_index(*each) for each in zip(lead, shape_a, out)]
+        at_b = [_batch_index(*each) for each in zip(lead, shape_b, out)]
         left = a(*at_a, k, i) if transpose_a else a(*at_a, i, k)
         right = b(*at_b, j, k) if transpose_b else b(*at_b, k, j)
         return te.sum(left.astype(dtype) * right.astype(dtype), axis=[k])
 
     form = "".join("T" if transposed else "N" for transposed in (transpose_a, transpose_b))
     return te.compute(out, body, name=f"T_batch_matmul_{form}", tag=tag.BATCH_MATMUL)
+
+
+def _batch_index(index: Any, extent: Extent, total: Extent) -> Any:
+    """Where an operand has the batch of the result: at 0 if it has only one, known now or not."""
+    if equal_const_int(extent, 1):
+        return 0
+    if is_constant(extent) or same_extent(extent, total):
+        return index
+    return tir.Select(extent == 1, tir.const(0, extent.dtype), index)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import te
 from tvm.target import Target
 
-from ..utils import const_shape
+from ..utils import single_output
 from .conv2d import vector_lanes
 
 __all__ = ["schedule_injective"]
 
 
 def schedule_injective(
-    output: te.Tensor, vectors: int = 4, target: Target | None = None
+    output: te.Tensor | Sequence[te.Tensor], vectors: int = 4, target: Target | None = None
 ) -> te.Schedule:
     """One parallel loop over chunks of `vectors` vectors of the flattened result.
 
     Parameters
     ----------
     output : each element depends on single elements of the inputs, by way of stages that are
-        computed in place.
+        computed in place. A list of one tensor is that tensor.
     vectors : vectors that one trip computes; their independent chains of operations overlap.
     """
     target = target or Target.current() or Target("llvm")
+    output = single_output(output, "schedule_injective")
     s = te.create_schedule(output.op)
     inline_producers(s, output)
     chunk = vectors * vector_lanes(target, output.dtype)
@@ -50,5 +53,5 @@ def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None 
                 continue
             seen.add(operand.op)
             pending.append(operand)
-            if not operand.op.reduce_axis and len(const_shape(operand.shape)):
+            if not operand.op.reduce_axis and len(operand.shape):
                 s[operand].compute_inline()

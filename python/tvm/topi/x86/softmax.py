@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import te
 from tvm.target import Target
 
-from ..utils import const_shape
+from ..utils import const_shape, single_output
 from .conv2d import vector_lanes
 
 __all__ = ["schedule_softmax"]
 
 
 def schedule_softmax(
-    output: te.Tensor, vectors: int = 4, target: Target | None = None
+    output: te.Tensor | Sequence[te.Tensor], vectors: int = 4, target: Target | None = None
 ) -> te.Schedule:
     """Rows in parallel; a row's maximum, powers and sum stay in the first-level cache.
 
     Parameters
     ----------
-    output : result of :func:`tvm.topi.nn.softmax` over the last of two or more axes.
+    output : result of :func:`tvm.topi.nn.softmax` over the last of two or more axes, or
+        a list of that tensor alone.
     vectors : vectors of partial maxima and sums; a single chain would wait for its latency.
     """
     target = target or Target.current() or Target("llvm")
+    output = single_output(output, "schedule_softmax")
     lanes = vector_lanes(target, output.dtype)
     if len(output.shape) < 2:
         raise ValueError(
