@@ -150,6 +150,7 @@ class AnalyzerCore {
   int SignOf(const Poly& p, int depth);
   /*! \brief Read `range` of a variable with what holds now; it has none if that is of no use. */
   void DeriveRange(AtomId id);
+  void DeriveRanges(const std::vector<AtomId>& ids);
   /*! \brief Bound of a variable without the conditions that hold now. */
   Interval StatedBound(AtomId id) const;
   /*!

@@ -89,9 +89,7 @@ void AnalyzerCore::Restate(bool replaces, F change) {
   memo_.clear();
   if (!replaces) return;
   ranged_in_scopes_.clear();
-  for (AtomId id : ranged_) {
-    if (atoms_[id].range.defined()) DeriveRange(id);
-  }
+  DeriveRanges(ranged_);
   ApplyConditions();
 }
 
@@ -115,6 +113,10 @@ void AnalyzerCore::StateBound(const Var& var, Interval bound, bool allow_overrid
       << before.hi << "], new are [" << bound.lo << ", " << bound.hi
       << "]; pass override=True to replace them";
   if (atoms_[id].has_range && !allow_override && !var.as<SizeVarNode>()) return;
+  TVM_CHECK(bound.hi >= 1 || !var.as<SizeVarNode>(), ValueError)
+      << "Analyzer: " << var->name_hint
+      << " is a SizeVar, which is at least 1; its bounds cannot be [" << bound.lo << ", "
+      << bound.hi << "]";
   const bool tightened = atoms_[id].bound.lo > type.lo || atoms_[id].bound.hi < type.hi;
   Restate(stated || tightened || has_value, [&] {
     Atom& atom = atoms_[id];
@@ -123,6 +125,15 @@ void AnalyzerCore::StateBound(const Var& var, Interval bound, bool allow_overrid
     atom.range = Range();
     if (allow_override) values_.erase(var.get());
   });
+}
+
+void AnalyzerCore::DeriveRanges(const std::vector<AtomId>& ids) {
+  // None may be read with the help of what another one was before.
+  for (AtomId id : ids) atoms_[id].has_range = false;
+  ++epoch_;
+  for (AtomId id : std::vector<AtomId>(ids)) {
+    if (atoms_[id].range.defined()) DeriveRange(id);
+  }
 }
 
 void AnalyzerCore::DeriveRange(AtomId id) {
@@ -372,13 +383,15 @@ void AnalyzerCore::LeaveScope(int id) {
   // The ranges of loops inside of the condition were read with its help.
   std::vector<RangeInScope> before;
   before.swap(ranged_in_scopes_);
+  std::vector<AtomId> again;
   for (const RangeInScope& known : before) {
     if (innermost && known.num_scopes <= scopes_.size()) {
       ranged_in_scopes_.push_back(known);
-    } else if (atoms_[known.atom].range.defined()) {
-      DeriveRange(known.atom);
+    } else {
+      again.push_back(known.atom);
     }
   }
+  if (!again.empty()) DeriveRanges(again);
 }
 
 bool AnalyzerCore::KnownTrue(const PrimExpr& cond) const {

@@ -49,6 +49,20 @@ def test_an_override_replaces_every_kind_of_fact(before, replace):
     assert bounds(analyzer, Y) == (0, 19)
 
 
+def test_an_override_reaches_ranges_that_were_simplified_with_what_it_replaces():
+    analyzer = arith.Analyzer()
+    analyzer.bind(X, Range(0, 8))
+    analyzer.bind(Y, Range(0, X // 8 + 4))
+    assert bounds(analyzer, Y) == (0, 3)
+    analyzer.bind(X, Range(0, 64), override=True)
+    assert bounds(analyzer, Y) == (0, 10)
+
+
+def test_a_size_is_never_below_one():
+    with pytest.raises(ValueError, match=r"n is a SizeVar, which is at least 1"):
+        arith.Analyzer().update(N, arith.ConstIntBound(-3, 0))
+
+
 def test_a_range_without_use_still_replaces_the_one_before():
     analyzer = arith.Analyzer()
     analyzer.bind(X, Range(0, 4))
