@@ -86,9 +86,11 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
     }
     if (const auto* op = e.as<CastNode>()) {
-      // Widening keeps the value.
-      if (IsIndex(op->value) && op->value.dtype().bits() <= e.dtype().bits()) {
-        return Normalize(op->value);
+      // Widening keeps the value, but for narrow data whose sums may have wrapped around before.
+      const DataType narrow = op->value.dtype();
+      if (IsIndex(op->value) && narrow.bits() <= e.dtype().bits()) {
+        Poly value = Normalize(op->value);
+        if (narrow.bits() >= 32 || Fits(value, narrow) || !HoldsData(value)) return value;
       }
     }
   }

@@ -121,7 +121,10 @@ Value CodeGenLLVM::Arithmetic(const std::string& op, const PrimExpr& a, const Pr
   }
   Value x = VisitExpr(a);
   Value y = VisitExpr(b);
-  return text().Binary(dtype.is_int() ? op + " nsw" : op, x, y);
+  // Indices are taken not to overflow. Numbers of narrow types are data and wrap around, as they do
+  // in C, where their sums are computed in int.
+  const bool index = dtype.is_int() && dtype.bits() >= 32;
+  return text().Binary(index ? op + " nsw" : op, x, y);
 }
 
 Value CodeGenLLVM::VisitExpr_(const AddNode* op) { return Arithmetic("add", op->a, op->b); }

@@ -98,7 +98,8 @@ LinearIndex CodeGenLLVM::Index(const PrimExpr& expr) {
       result.terms.emplace_back(product, 1);
     }
   } else if (const auto* cast = expr.as<CastNode>();
-             cast && cast->value.dtype().is_int() &&
+             // The sums of narrower types wrap around, so they are computed as they are.
+             cast && cast->value.dtype().is_int() && cast->value.dtype().bits() >= 32 &&
              cast->dtype.bits() >= cast->value.dtype().bits()) {
     return Index(cast->value);
   } else if (const auto* broadcast = expr.as<BroadcastNode>()) {

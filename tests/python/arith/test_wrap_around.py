@@ -98,6 +98,20 @@ def test_a_program_over_int8_runs_right_at_the_least_number():
     assert result.numpy().tolist() == [-119, -5]
 
 
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_sums_of_narrow_data_wrap_around_as_in_numpy(target):
+    x = te.placeholder((4,), "int8", name="x")
+    wide = te.compute((4,), lambda i: (x[i] + x[i]).astype("int32"))
+    small = te.compute((4,), lambda i: ((x[i] + x[i]).astype("int32") < 5).astype("int32"))
+    run = tvm.build(te.create_schedule([wide.op, small.op]), [x, wide, small], target)
+    values = np.array([100, -100, 5, 127], "int8")
+    results = [tvm.nd.array(np.zeros(4, "int32")) for _ in range(2)]
+    run(tvm.nd.array(values), *results)
+    expected = (values + values).astype("int32")
+    assert np.array_equal(results[0].numpy(), expected)
+    assert np.array_equal(results[1].numpy(), expected < 5)
+
+
 @settings(max_examples=50, deadline=None)
 @given(
     kind=st.sampled_from([tir.Add, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod]),
