@@ -99,27 +99,27 @@ class Analyzer:
         """
         return self._int_set_bound(expr) if dom_map is None else self._int_set(expr, dom_map)
 
-    def can_prove(self, cond) -> bool:
-        """Whether `cond` holds for all values of its variables; False also means unknown."""
-        return self._can_prove(cond)
+    def can_prove(self, expr) -> bool:
+        """Whether `expr` holds for all values of its variables; False also means unknown."""
+        return self._can_prove(expr)
 
     def can_prove_equal(self, lhs, rhs) -> bool:
         """Whether two integer expressions have the same value everywhere."""
         return self._can_prove_equal(lhs, rhs)
 
-    def bind(self, var, value, override: bool = False) -> None:
+    def bind(self, var, expr, override: bool = False) -> None:
         """State that `var` lies in a Range, or equals an expression.
 
         Raises
         ------
         ValueError : something else was stated about `var` before, and `override` is False; or the
-            value needs `var` itself, or is a float where `var` is an integer.
-        TypeError : `value` is neither.
+            expression needs `var` itself, or is a float where `var` is an integer.
+        TypeError : `expr` is neither.
         """
-        if value is None:
+        if expr is None:
             raise TypeError(f"Analyzer.bind: expected a Range or an expression for {var}, got None")
-        bind = self._bind_range if isinstance(value, tvm.ir.Range) else self._bind_value
-        bind(var, value, override)
+        bind = self._bind_range if isinstance(expr, tvm.ir.Range) else self._bind_value
+        bind(var, expr, override)
 
     def constraint_scope(self, constraint) -> ConstraintScope:
         """State that a condition holds inside a ``with`` block.

@@ -159,14 +159,14 @@ def save_json(node: Any) -> str:
     return _ffi_node_api.SaveJSON(node)
 
 
-def load_json(text: str) -> Any:
+def load_json(json_str: str) -> Any:
     """The graph a JSON text describes.
 
     Raises
     ------
     ValueError : the text is not JSON or does not describe objects this build knows.
     """
-    return _ffi_node_api.LoadJSON(text)
+    return _ffi_node_api.LoadJSON(json_str)
 
 
 def make_node(type_key: str, **fields: Any) -> Any:

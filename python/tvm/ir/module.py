@@ -39,9 +39,9 @@ class IRModule(Object, Scriptable):
         self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record)
 
     @staticmethod
-    def from_expr(func: BaseFunc, name: str = "main") -> IRModule:
+    def from_expr(expr: BaseFunc, name: str = "main") -> IRModule:
         """A module with one function, named by its ``global_symbol`` or else `name`."""
-        return _ffi_api.Module_FromExpr(func, name)
+        return _ffi_api.Module_FromExpr(expr, name)
 
     def __getitem__(self, var: str | GlobalVar) -> BaseFunc:
         """The function of a name or variable.
@@ -92,9 +92,9 @@ class IRModule(Object, Scriptable):
         for var, func in functions.items():
             self[var if isinstance(var, str) else var.name_hint] = func
 
-    def with_attr(self, key: str, value: Any) -> IRModule:
+    def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
         """A copy with one attribute set."""
-        return _ffi_api.Module_WithAttr(self, key, value)
+        return _ffi_api.Module_WithAttr(self, attr_key, attr_value)
 
     def without_attr(self, key: str) -> IRModule:
         """A copy without an attribute."""

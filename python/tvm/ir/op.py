@@ -67,7 +67,7 @@ def register_op(name: str, description: str = "") -> Op:
     return _ffi_api.RegisterOp(name, description)
 
 
-def register_op_attr(name: str, attr: str, value: Any = None, level: int = 10) -> Any:
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Set an attribute of an operator; without a value, a decorator for functions.
 
     An operator there is none of yet is made by its first attribute. A value set at a lower level
@@ -78,8 +78,8 @@ def register_op_attr(name: str, attr: str, value: Any = None, level: int = 10) -
     """
 
     def register(value: Any) -> Any:
-        op = Op.get(name) if Op.exists(name) else register_op(name)
-        op.set_attr(attr, value, level)
+        op = Op.get(op_name) if Op.exists(op_name) else register_op(op_name)
+        op.set_attr(attr_key, value, level)
         return value
 
     return register if value is None else register(value)

@@ -169,49 +169,49 @@ class Device:
         return Device, (self.device_type, self.device_id)
 
 
-def device(kind: str | int, index: int = 0) -> Device:
+def device(dev_type: str | int, dev_id: int = 0) -> Device:
     """The device a kind of target or device names, such as ``"llvm"`` or ``"cuda"``.
 
     Raises
     ------
     ValueError : unknown kind; the message lists the known ones.
     """
-    return Device(kind, index)
+    return Device(dev_type, dev_id)
 
 
-def cpu(index: int = 0) -> Device:
+def cpu(dev_id: int = 0) -> Device:
     """The processor this program runs on."""
-    return Device(1, index)
+    return Device(1, dev_id)
 
 
-def cuda(index: int = 0) -> Device:
+def cuda(dev_id: int = 0) -> Device:
     """A GPU programmed through CUDA."""
-    return Device(2, index)
+    return Device(2, dev_id)
 
 
-def opencl(index: int = 0) -> Device:
+def opencl(dev_id: int = 0) -> Device:
     """A device programmed through OpenCL."""
-    return Device(4, index)
+    return Device(4, dev_id)
 
 
-def vulkan(index: int = 0) -> Device:
+def vulkan(dev_id: int = 0) -> Device:
     """A device programmed through Vulkan."""
-    return Device(7, index)
+    return Device(7, dev_id)
 
 
-def metal(index: int = 0) -> Device:
+def metal(dev_id: int = 0) -> Device:
     """A GPU programmed through Metal."""
-    return Device(8, index)
+    return Device(8, dev_id)
 
 
-def rocm(index: int = 0) -> Device:
+def rocm(dev_id: int = 0) -> Device:
     """A GPU programmed through ROCm."""
-    return Device(10, index)
+    return Device(10, dev_id)
 
 
-def ext_dev(index: int = 0) -> Device:
+def ext_dev(dev_id: int = 0) -> Device:
     """A device of one's own that registers under this kind; see `tvm.runtime.register_device`."""
-    return Device(12, index)
+    return Device(12, dev_id)
 
 
 core.set_classes(Device, DataType, np.generic, np.dtype)

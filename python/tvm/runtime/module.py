@@ -177,14 +177,16 @@ class Module(Object):
             f'tvm.target.Target("cuda {options}")'
         )
 
-    def save(self, path: str | Path, fmt: str = "") -> None:
+    def save(self, file_name: str | Path, fmt: str = "") -> None:
         """Write the module to a file in its own format.
 
         Raises
         ------
         ValueError : modules of this kind cannot be saved.
         """
-        _ffi_api.ModuleSaveToFile(self, str(path), fmt or Path(path).suffix.removeprefix("."))
+        _ffi_api.ModuleSaveToFile(
+            self, str(file_name), fmt or Path(file_name).suffix.removeprefix(".")
+        )
 
     def export_library(
         self,

@@ -97,17 +97,17 @@ class NDArray(Object):
             raise ValueError("NDArray: NumPy gets a copy; numpy.from_dlpack shares the memory")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
-    def copyfrom(self, source: Any) -> NDArray:
+    def copyfrom(self, source_array: Any) -> NDArray:
         """Overwrite the elements with those of an array of the same shape.
 
         Raises
         ------
         ValueError : the shapes differ.
         """
-        if isinstance(source, NDArray):
-            _ffi_api.NDArrayCopyFrom(self, source)
+        if isinstance(source_array, NDArray):
+            _ffi_api.NDArrayCopyFrom(self, source_array)
             return self
-        values = np.asarray(source)
+        values = np.asarray(source_array)
         if values.shape != self.shape:
             raise ValueError(
                 f"NDArray.copyfrom: the array has shape {self.shape}, the source {values.shape}"
@@ -192,22 +192,22 @@ def empty(
     return _ffi_api.NDArrayEmpty(extents, dtype, device or cpu(), mem_scope)
 
 
-def array(values: Any, device: Device | None = None, dtype: Any = None) -> NDArray:
+def array(arr: Any, device: Device | None = None, dtype: Any = None) -> NDArray:
     """A copy of array-like values on a device (the cpu if left out)."""
-    if isinstance(values, NDArray):
-        return values.copyto(device or cpu())
-    values = np.asarray(values, dtype=dtype)
+    if isinstance(arr, NDArray):
+        return arr.copyto(device or cpu())
+    values = np.asarray(arr, dtype=dtype)
     return empty(values.shape, values.dtype.name, device).copyfrom(values)
 
 
-def from_dlpack(source: Any) -> NDArray:
+def from_dlpack(dltensor: Any) -> NDArray:
     """Share the memory of a tensor that speaks DLPack (torch, numpy, ...), or of a capsule.
 
     Raises
     ------
     ValueError : a capsule that was consumed before.
     """
-    return core.from_dlpack(source.__dlpack__() if hasattr(source, "__dlpack__") else source)
+    return core.from_dlpack(dltensor.__dlpack__() if hasattr(dltensor, "__dlpack__") else dltensor)
 
 
 def to_dlpack(array: NDArray) -> Any:

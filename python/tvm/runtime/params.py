@@ -27,14 +27,14 @@ def save_param_dict(params: Mapping[str, NDArray | np.ndarray]) -> bytes:
     return _ffi_api.SaveParams(arrays)
 
 
-def load_param_dict(data: bytes | bytearray) -> dict[str, NDArray]:
+def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
     """Inverse of `save_param_dict`; the arrays are on the cpu.
 
     Raises
     ------
     ValueError : the data is cut short or something else.
     """
-    return dict(_ffi_api.LoadParams(data).items())
+    return dict(_ffi_api.LoadParams(param_bytes).items())
 
 
 def save_param_dict_to_file(params: Mapping[str, NDArray | np.ndarray], path: str | Path) -> None:

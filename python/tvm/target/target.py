@@ -236,15 +236,23 @@ def llvm(options: str | Sequence[str] | None = None) -> Target:
     return Target(" ".join(["llvm", *_merge_options([], options)]))
 
 
-def cuda(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+def cuda(
+    model: str = "unknown",
+    options: str | Sequence[str] | None = None,
+    *,
+    arch: str | None = None,
+) -> Target:
     """Target for an NVIDIA GPU.
 
     Parameters
     ----------
     model : name of the board, kept as an option.
     options : more options, as text or as a list of words.
+    arch : architecture, such as "sm_80".
     """
     own = [] if model == "unknown" else [f"-model={model}"]
+    if arch is not None:
+        own.append(f"-arch={arch}")
     return Target(" ".join(["cuda", *_merge_options(own, options)]))
 
 

@@ -237,36 +237,38 @@ class Stage(Object):
         )
         return x_outer, y_outer, x_inner, y_inner
 
-    def vectorize(self, loop: IterVar) -> None:
+    def vectorize(self, var: IterVar) -> None:
         """Trips of the loop become lanes."""
-        _ffi_api.StageVectorize(self, loop)
+        _ffi_api.StageVectorize(self, var)
 
-    def unroll(self, loop: IterVar) -> None:
+    def unroll(self, var: IterVar) -> None:
         """The loop's body is written out for every trip."""
-        _ffi_api.StageUnroll(self, loop)
+        _ffi_api.StageUnroll(self, var)
 
-    def parallel(self, loop: IterVar) -> None:
+    def parallel(self, var: IterVar) -> None:
         """Trips of the loop are shared among the threads of the pool."""
-        _ffi_api.StageParallel(self, loop)
+        _ffi_api.StageParallel(self, var)
 
-    def bind(self, loop: IterVar, thread: IterVar) -> None:
+    def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """Map the loop to a thread axis made by :func:`tvm.te.thread_axis`."""
-        _ffi_api.StageBind(self, loop, thread)
+        _ffi_api.StageBind(self, ivar, thread_ivar)
 
-    def tensorize(self, loop: IterVar, intrin: TensorIntrin) -> None:
-        """Have ``intrin`` compute the loop and all loops inside of it, one call per block.
+    def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin) -> None:
+        """Have ``tensor_intrin`` compute the loop and all loops inside of it, one call per block.
 
         Whether the block computes what the intrinsic does is checked when the schedule is lowered.
         """
-        _ffi_api.StageTensorize(self, loop, intrin)
+        _ffi_api.StageTensorize(self, var, tensor_intrin)
 
-    def pragma(self, loop: IterVar, key: str, value: Any = None) -> None:
-        """Attach the attribute ``pragma_<key>`` to the loop; ``value`` defaults to 1."""
-        _ffi_api.StagePragma(self, loop, key, convert(1 if value is None else value))
+    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
+        """Attach the attribute ``pragma_<pragma_type>`` to the loop; its value defaults to 1."""
+        _ffi_api.StagePragma(
+            self, var, pragma_type, convert(1 if pragma_value is None else pragma_value)
+        )
 
-    def prefetch(self, tensor: Tensor, loop: IterVar, offset: int | PrimExpr) -> None:
-        """Read what ``tensor`` will need ``offset`` trips of ``loop`` later into the caches."""
-        _ffi_api.StagePrefetch(self, tensor, loop, offset)
+    def prefetch(self, tensor: Tensor, var: IterVar, offset: int | PrimExpr) -> None:
+        """Read what ``tensor`` will need ``offset`` trips of a loop later into the caches."""
+        _ffi_api.StagePrefetch(self, tensor, var, offset)
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Pad the stride of ``axis`` to ``k * factor + offset`` elements."""

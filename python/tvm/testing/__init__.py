@@ -9,8 +9,14 @@ import numpy as np
 __all__ = ["assert_allclose"]
 
 
-def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
+def assert_allclose(
+    actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True
+) -> None:
     """Check that two arrays agree in shape and, element by element, in value.
+
+    Parameters
+    ----------
+    verbose : whether the message has the values that differ.
 
     Raises
     ------
@@ -21,4 +27,4 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
     )
     actual, desired = np.asarray(actual), np.asarray(desired)
     np.testing.assert_equal(actual.shape, desired.shape)
-    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=True)
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=verbose)

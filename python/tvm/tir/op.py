@@ -194,10 +194,10 @@ def _as_array(buffer: Buffer) -> Call:
     return Call("handle", "tir.tvm_stack_make_array", arguments)
 
 
-def ret(value: Any) -> Call:
-    """Leave the function with `value`."""
-    value = convert(value)
-    return Call(value.dtype, "tir.ret", [value])
+def ret(val: Any) -> Call:
+    """Leave the function with `val`."""
+    val = convert(val)
+    return Call(val.dtype, "tir.ret", [val])
 
 
 def exp(x: Any) -> PrimExpr:
@@ -516,9 +516,9 @@ def floormod(a: Any, b: Any, span: Any = None) -> PrimExpr:
 
 
 @with_span
-def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+def ceildiv(lhs: Any, rhs: Any, span: Any = None) -> PrimExpr:
     """Integer division toward plus infinity."""
-    return _ffi_api._OpCeilDiv(*_operands(a, b))
+    return _ffi_api._OpCeilDiv(*_operands(lhs, rhs))
 
 
 @with_span

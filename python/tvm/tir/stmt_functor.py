@@ -20,13 +20,13 @@ __all__ = [
 ]
 
 
-def post_order_visit(node: Any, fvisit: Callable[[Any], Any]) -> None:
+def post_order_visit(stmt: Any, fvisit: Callable[[Any], Any]) -> None:
     """Call `fvisit` once on every node below an expression, statement or PrimFunc, leaves first."""
 
     def visit(item: Any) -> None:
         fvisit(item)
 
-    _ffi_api.PostOrderVisit(node, visit)
+    _ffi_api.PostOrderVisit(stmt, visit)
 
 
 def pre_order_visit(node: Any, fvisit: Callable[[Any], bool]) -> None:

@@ -136,14 +136,14 @@ def verify_ssa(func: PrimFunc) -> bool:
     return _ffi_api.verify_ssa(func)
 
 
-def verify_well_formed(func: PrimFunc, assert_mode: bool = True) -> bool:
+def verify_well_formed(obj: PrimFunc, assert_mode: bool = True) -> bool:
     """Whether variables are bound before use and accesses fit their buffers.
 
     Raises
     ------
     ValueError : with `assert_mode`, names the first violation.
     """
-    return _ffi_api.verify_well_formed(func, assert_mode)
+    return _ffi_api.verify_well_formed(obj, assert_mode)
 
 
 def verify_memory(func: PrimFunc) -> bool:

@@ -110,13 +110,13 @@ def InjectPrefetch() -> Pass:
     return _ffi_api.InjectPrefetch()
 
 
-def StorageFlatten(cache_line_bytes: int = 64, create_bound_attributes: bool = False) -> Pass:
+def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = False) -> Pass:
     """Multi-dimensional accesses become one-dimensional, realizes become allocations.
 
-    With `create_bound_attributes` the sizes of buffers are kept for
+    With `create_bound_attribute` the sizes of buffers are kept for
     :func:`InstrumentBoundCheckers`.
     """
-    return _ffi_api.StorageFlatten(cache_line_bytes, create_bound_attributes)
+    return _ffi_api.StorageFlatten(cache_line_size, create_bound_attribute)
 
 
 def BF16Legalize() -> Pass:
