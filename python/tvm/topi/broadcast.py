@@ -273,13 +273,13 @@ def bitwise_not(a: te.Tensor) -> te.Tensor:
     return elementwise(a, tir.bitwise_not, "bitwise_not")
 
 
-def broadcast_to(x: te.Tensor, shape: Sequence[Extent]) -> te.Tensor:
-    """x repeated along new dimensions and along those of size 1."""
+def broadcast_to(data: te.Tensor, shape: Sequence[Extent]) -> te.Tensor:
+    """data repeated along new dimensions and along those of size 1."""
     target = get_const_tuple(shape)
-    own = get_const_tuple(x.shape)
+    own = get_const_tuple(data.shape)
     result = broadcast_shape(own, target)
     if len(result) != len(target) or not all(map(same_extent, result, target)):
         raise ValueError(f"topi.broadcast_to: {own} does not broadcast to {target}")
     return te.compute(
-        target, lambda *i: read_broadcast(x, i, target), name="T_broadcast_to", tag=tag.BROADCAST
+        target, lambda *i: read_broadcast(data, i, target), name="T_broadcast_to", tag=tag.BROADCAST
     )

@@ -140,9 +140,9 @@ def elemwise_sum(xs: Sequence[te.Tensor]) -> te.Tensor:
     return te.compute(xs[0].shape, body, name="T_elemwise_sum", tag=tag.ELEMWISE)
 
 
-def shape(x: te.Tensor, dtype: str = "int32") -> te.Tensor:
-    """The extents of x as a vector."""
-    extents = [tir.convert(extent) for extent in x.shape]
+def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
+    """The extents of array as a vector."""
+    extents = [tir.convert(extent) for extent in array.shape]
 
     def body(i: Any) -> Any:
         value: Any = tir.const(0, dtype)
@@ -153,9 +153,9 @@ def shape(x: te.Tensor, dtype: str = "int32") -> te.Tensor:
     return te.compute((len(extents),), body, name="T_shape", tag=tag.INJECTIVE)
 
 
-def ndarray_size(x: te.Tensor, dtype: str = "int32") -> te.Tensor:
-    """The number of elements of x, as a tensor without dimensions."""
-    count = tir.convert(simplify(prod(get_const_tuple(x.shape))))
+def ndarray_size(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
+    """The number of elements of array, as a tensor without dimensions."""
+    count = tir.convert(simplify(prod(get_const_tuple(array.shape))))
     return te.compute((), lambda: count.astype(dtype), name="T_ndarray_size", tag=tag.INJECTIVE)
 
 

@@ -86,14 +86,14 @@ def _ranges(
 
 
 def strided_slice(
-    x: te.Tensor,
+    a: te.Tensor,
     begin: Sequence[Any],
     end: Sequence[Any],
     strides: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> te.Tensor:
-    """x[begin:end:strides] for each leading dimension given, or for those of ``axes``.
+    """a[begin:end:strides] for each leading dimension given, or for those of ``axes``.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def strided_slice(
     strides : not 0; by default 1.
     slice_mode : with "size", end holds sizes instead, -1 for all that is left, and strides are 1.
     """
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(a.shape)
     ranges = _ranges("strided_slice", shape, begin, end, strides, axes, slice_mode)
 
     def read(*indices: Any) -> Any:
-        return x(
+        return a(
             *(
                 i if is_constant(start) and (as_int(start), step) == (0, 1) else i * step + start
                 for i, (start, step, _) in zip(indices, ranges)
@@ -118,14 +118,14 @@ def strided_slice(
 
 
 def strided_set(
-    x: te.Tensor,
+    a: te.Tensor,
     v: te.Tensor,
     begin: Sequence[Any],
     end: Sequence[Any],
     strides: Sequence[int] | None = None,
 ) -> te.Tensor:
-    """x with x[begin:end:strides] replaced by v, which broadcasts to it."""
-    shape = get_const_tuple(x.shape)
+    """a with a[begin:end:strides] replaced by v, which broadcasts to it."""
+    shape = get_const_tuple(a.shape)
     ranges = _ranges("strided_set", shape, begin, end, strides, None, "end")
     region = [count for _, _, count in ranges]
     broadcast_shape(get_const_tuple(v.shape), region)
@@ -143,7 +143,7 @@ def strided_set(
                 inside.append((offset % size).equal(0))
             position.append(offset // size if size != 1 else offset)
         value = read_broadcast(v, position, region)
-        return tir.if_then_else(tir.all(*inside), value, x(*indices)) if inside else value
+        return tir.if_then_else(tir.all(*inside), value, a(*indices)) if inside else value
 
     return te.compute(shape, read, name="T_strided_set", tag=tag.INJECTIVE)
 
@@ -160,27 +160,27 @@ _TAKE_MODES = {"clip": _clipped, "wrap": _wrapped, "fast": lambda index, extent:
 
 
 def take(
-    x: te.Tensor,
+    a: te.Tensor,
     indices: te.Tensor,
     axis: int | None = None,
     batch_dims: int = 0,
     mode: str = "clip",
 ) -> te.Tensor:
-    """Elements of x along one dimension, those that an index tensor names.
+    """Elements of a along one dimension, those that an index tensor names.
 
     Parameters
     ----------
     indices : integers; their dimensions take the place of ``axis``.
-    axis : None takes from x as one long row.
-    batch_dims : leading dimensions that x and indices share.
+    axis : None takes from a as one long row.
+    batch_dims : leading dimensions that a and indices share.
     mode : what an index out of range means: "clip" the nearest one, "wrap" modulo the extent;
         "fast" assumes there is none.
     """
     if mode not in _TAKE_MODES:
         raise ValueError(f"topi.take: mode is one of {sorted(_TAKE_MODES)}, got {mode!r}")
     if axis is None:
-        x, axis = reshape(x, (-1,)), 0
-    shape, own = get_const_tuple(x.shape), get_const_tuple(indices.shape)
+        a, axis = reshape(a, (-1,)), 0
+    shape, own = get_const_tuple(a.shape), get_const_tuple(indices.shape)
     at = normalize_axis(axis, len(shape))
     batch = batch_dims + len(own) if batch_dims < 0 else batch_dims
     if not 0 <= batch <= min(at, len(own)):
@@ -189,7 +189,7 @@ def take(
     def read(*i: Any) -> Any:
         where = indices(*i[:batch], *i[at : at + len(own) - batch]).astype("int32")
         index = _TAKE_MODES[mode](where, shape[at])
-        return x(*i[:at], index, *i[at + len(own) - batch :])
+        return a(*i[:at], index, *i[at + len(own) - batch :])
 
     return te.compute(
         (*shape[:at], *own[batch:], *shape[at + 1 :]), read, name="T_take", tag=tag.INJECTIVE
@@ -223,16 +223,16 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
     )
 
 
-def gather_nd(data: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
-    """Slices of data at index tuples.
+def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
+    """Slices of a at index tuples.
 
     Parameters
     ----------
     indices : integers (depth, ...): the first dimension holds the tuple, one number for each of
-        the dimensions of data behind ``batch_dims``; negative ones count from the end.
-    batch_dims : leading dimensions that data shares with those of indices behind the first.
+        the dimensions of a behind ``batch_dims``; negative ones count from the end.
+    batch_dims : leading dimensions that a shares with those of indices behind the first.
     """
-    shape, own = get_const_tuple(data.shape), get_const_tuple(indices.shape)
+    shape, own = get_const_tuple(a.shape), get_const_tuple(indices.shape)
     depth = as_int(own[0])
     if batch_dims + depth > len(shape):
         raise ValueError(
@@ -242,7 +242,7 @@ def gather_nd(data: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Te
 
     def read(*i: Any) -> Any:
         position = [_from_front(indices(k, *i[:rest]), shape[batch_dims + k]) for k in range(depth)]
-        return data(*i[:batch_dims], *position, *i[rest:])
+        return a(*i[:batch_dims], *position, *i[rest:])
 
     return te.compute(
         (*own[1:], *shape[batch_dims + depth :]), read, name="T_gather_nd", tag=tag.INJECTIVE

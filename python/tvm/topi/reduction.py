@@ -63,41 +63,41 @@ def _reduce(
     )
 
 
-def sum(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def sum(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Sum over the given dimensions, or over all for None."""
-    return _reduce(x, axis, keepdims, te.sum, "sum")
+    return _reduce(data, axis, keepdims, te.sum, "sum")
 
 
-def prod(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def prod(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Product over the given dimensions, or over all for None."""
-    return _reduce(x, axis, keepdims, te.prod, "prod")
+    return _reduce(data, axis, keepdims, te.prod, "prod")
 
 
-def max(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def max(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Largest element over the given dimensions, or over all for None."""
-    return _reduce(x, axis, keepdims, te.max, "max")
+    return _reduce(data, axis, keepdims, te.max, "max")
 
 
-def min(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def min(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Smallest element over the given dimensions, or over all for None."""
-    return _reduce(x, axis, keepdims, te.min, "min")
+    return _reduce(data, axis, keepdims, te.min, "min")
 
 
-def all(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def all(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Whether every element of a bool tensor holds, over the given dimensions."""
-    return _reduce(x, axis, keepdims, _reduce_all, "all")
+    return _reduce(data, axis, keepdims, _reduce_all, "all")
 
 
-def any(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def any(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Whether at least one element of a bool tensor holds, over the given dimensions."""
-    return _reduce(x, axis, keepdims, _reduce_any, "any")
+    return _reduce(data, axis, keepdims, _reduce_any, "any")
 
 
-def mean(x: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
+def mean(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
     """Arithmetic mean over the given dimensions, or over all for None."""
-    plan = _Plan(x, axis, keepdims)
+    plan = _Plan(data, axis, keepdims)
     count = _product(plan.shape[k] for k in plan.axes)
-    return divide(sum(x, axis, keepdims), float(count) if is_constant(count) else count)
+    return divide(sum(data, axis, keepdims), float(count) if is_constant(count) else count)
 
 
 def _arg_reduce(
@@ -133,7 +133,7 @@ def _arg_reduce(
 
 
 def argmax(
-    x: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+    data: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
     """Position of the largest element over the given dimensions, or over all for None; int32.
 
@@ -142,14 +142,14 @@ def argmax(
     axis : of several, the position is row-major over them.
     select_last_index : of equal elements, take the last instead of the first.
     """
-    return _arg_reduce(x, axis, keepdims, select_last_index, True, "argmax")
+    return _arg_reduce(data, axis, keepdims, select_last_index, True, "argmax")
 
 
 def argmin(
-    x: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+    data: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
     """Position of the smallest element; arguments as in :func:`argmax`."""
-    return _arg_reduce(x, axis, keepdims, select_last_index, False, "argmin")
+    return _arg_reduce(data, axis, keepdims, select_last_index, False, "argmin")
 
 
 def collapse_sum(x: te.Tensor, target_shape: Sequence[Extent]) -> te.Tensor:

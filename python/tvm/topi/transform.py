@@ -73,11 +73,11 @@ def infer_reshape(shape: Sequence[Extent], newshape: Sequence[Extent]) -> tuple[
     return tuple(target)
 
 
-def reshape(x: te.Tensor, newshape: Sequence[Extent]) -> te.Tensor:
-    """The elements of x in row-major order under another shape; one extent may be -1."""
-    shape = get_const_tuple(x.shape)
+def reshape(a: te.Tensor, newshape: Sequence[Extent]) -> te.Tensor:
+    """The elements of a in row-major order under another shape; one extent may be -1."""
+    shape = get_const_tuple(a.shape)
     target = infer_reshape(shape, newshape)
-    return _move(x, target, lambda *i: unravel_index(ravel_index(i, target), shape), "reshape")
+    return _move(a, target, lambda *i: unravel_index(ravel_index(i, target), shape), "reshape")
 
 
 def flatten(x: te.Tensor) -> te.Tensor:
@@ -86,37 +86,37 @@ def flatten(x: te.Tensor) -> te.Tensor:
     return reshape(x, (shape[0], prod(shape[1:])))
 
 
-def transpose(x: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
-    """Dimension k of the result is dimension axes[k] of x; None reverses the order."""
-    shape = get_const_tuple(x.shape)
+def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
+    """Dimension k of the result is dimension axes[k] of a; None reverses the order."""
+    shape = get_const_tuple(a.shape)
     order = (
         tuple(reversed(range(len(shape))))
         if axes is None
-        else tuple(normalize_axis(as_int(a), len(shape)) for a in axes)
+        else tuple(normalize_axis(as_int(k), len(shape)) for k in axes)
     )
     if sorted(order) != list(range(len(shape))):
         raise ValueError(f"topi.transpose: axes {axes} do not permute {len(shape)} dimensions")
     inverse = [order.index(axis) for axis in range(len(shape))]
     return _move(
-        x, [shape[axis] for axis in order], lambda *i: [i[k] for k in inverse], "transpose"
+        a, [shape[axis] for axis in order], lambda *i: [i[k] for k in inverse], "transpose"
     )
 
 
-def expand_dims(x: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
+def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
     """New dimensions of size 1, the first of them at position axis of the result."""
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(a.shape)
     at = normalize_axis(axis, len(shape) + 1)
     return _move(
-        x,
+        a,
         shape[:at] + (1,) * num_newaxis + shape[at:],
         lambda *i: i[:at] + i[at + num_newaxis :],
         "expand_dims",
     )
 
 
-def squeeze(x: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
-    """x without the given dimensions of size 1; None drops all of size 1."""
-    shape = get_const_tuple(x.shape)
+def squeeze(a: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
+    """a without the given dimensions of size 1; None drops all of size 1."""
+    shape = get_const_tuple(a.shape)
     if axis is None:
         dropped = tuple(k for k, extent in enumerate(shape) if equal_const_int(extent, 1))
     else:
@@ -131,14 +131,14 @@ def squeeze(x: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
         own = iter(indices)
         return [next(own) if k in kept else zero for k in range(len(shape))]
 
-    return _move(x, [shape[k] for k in kept], place, "squeeze")
+    return _move(a, [shape[k] for k in kept], place, "squeeze")
 
 
-def flip(x: te.Tensor, axis: int = 0) -> te.Tensor:
-    """x with the order along one dimension reversed."""
-    shape = get_const_tuple(x.shape)
+def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
+    """a with the order along one dimension reversed."""
+    shape = get_const_tuple(a.shape)
     at = normalize_axis(axis, len(shape))
-    return _move(x, shape, lambda *i: (*i[:at], shape[at] - 1 - i[at], *i[at + 1 :]), "flip")
+    return _move(a, shape, lambda *i: (*i[:at], shape[at] - 1 - i[at], *i[at + 1 :]), "flip")
 
 
 def reverse_sequence(
@@ -198,15 +198,17 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     return te.compute(out, read, name="T_concat", tag=tag.INJECTIVE)
 
 
-def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
+def stack(a: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors of one shape joined along a new dimension."""
-    if not tensors:
+    if not a:
         raise ValueError("topi.stack: needs at least one tensor")
-    at = normalize_axis(axis, len(tensors[0].shape) + 1)
-    return concatenate([expand_dims(t, at) for t in tensors], at)
+    at = normalize_axis(axis, len(a[0].shape) + 1)
+    return concatenate([expand_dims(t, at) for t in a], at)
 
 
-def split(x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[te.Tensor]:
+def split(
+    ary: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0
+) -> list[te.Tensor]:
     """Consecutive pieces along one dimension, as NumPy's split.
 
     Parameters
@@ -217,7 +219,7 @@ def split(x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0)
     ------
     ValueError : equal pieces do not divide the extent, or the positions do not rise within it.
     """
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(ary.shape)
     at = normalize_axis(axis, len(shape))
     extent = shape[at]
     if isinstance(indices_or_sections, int):
@@ -238,7 +240,7 @@ def split(x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0)
     def piece(low: Extent, high: Extent) -> te.Tensor:
         size = simplify(high - low)
         return _move(
-            x,
+            ary,
             (*shape[:at], size, *shape[at + 1 :]),
             lambda *i: (*i[:at], i[at] + low, *i[at + 1 :]),
             "split",
@@ -247,26 +249,26 @@ def split(x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0)
     return [piece(low, high) for low, high in zip(cuts, cuts[1:])]
 
 
-def repeat(x: te.Tensor, repeats: int, axis: int) -> te.Tensor:
+def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     """Each element along one dimension several times in a row."""
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(a.shape)
     at = normalize_axis(axis, len(shape))
     return _move(
-        x,
+        a,
         (*shape[:at], simplify(shape[at] * repeats), *shape[at + 1 :]),
         lambda *i: (*i[:at], i[at] // repeats, *i[at + 1 :]),
         "repeat",
     )
 
 
-def tile(x: te.Tensor, reps: Sequence[Extent]) -> te.Tensor:
-    """x several times along each dimension, as NumPy's tile."""
-    shape, times = get_const_tuple(x.shape), get_const_tuple(reps)
+def tile(a: te.Tensor, reps: Sequence[Extent]) -> te.Tensor:
+    """a several times along each dimension, as NumPy's tile."""
+    shape, times = get_const_tuple(a.shape), get_const_tuple(reps)
     rank = max(len(shape), len(times))
     padded = (1,) * (rank - len(shape)) + shape
     times = (1,) * (rank - len(times)) + times
     return _move(
-        x,
+        a,
         [simplify(n * t) for n, t in zip(padded, times)],
         lambda *i: [
             index % n if not equal_const_int(t, 1) else index
@@ -277,7 +279,7 @@ def tile(x: te.Tensor, reps: Sequence[Extent]) -> te.Tensor:
 
 
 def sliding_window(
-    x: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
+    data: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
 ) -> te.Tensor:
     """Windows over the dimensions from ``axis`` on.
 
@@ -288,7 +290,7 @@ def sliding_window(
     ------
     ValueError : not one window extent and stride for each dimension, or a window that does not fit.
     """
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(data.shape)
     at = normalize_axis(axis, len(shape))
     window, steps = get_const_tuple(window_shape), get_const_tuple(strides)
     rest = shape[at:]
@@ -305,7 +307,7 @@ def sliding_window(
         position, inside = i[at : at + len(rest)], i[at + len(rest) :]
         return [*i[:at], *(p * s + k for p, s, k in zip(position, steps, inside))]
 
-    return _move(x, (*shape[:at], *counts, *window), place, "sliding_window")
+    return _move(data, (*shape[:at], *counts, *window), place, "sliding_window")
 
 
 def _parse_layout(layout: str) -> list[tuple[str, int]]:
@@ -332,18 +334,18 @@ def _parse_layout(layout: str) -> list[tuple[str, int]]:
     return result
 
 
-def layout_transform(x: te.Tensor, src_layout: str, dst_layout: str) -> te.Tensor:
-    """x with its dimensions in another order, or divided in blocks: NCHW to NHWC or NCHW16c.
+def layout_transform(array: te.Tensor, src_layout: str, dst_layout: str) -> te.Tensor:
+    """array with its dimensions in another order, or divided in blocks: NCHW to NHWC or NCHW16c.
 
     A block of ``16c`` holds 16 neighbours of dimension C, whose own extent becomes the number of
     blocks; the last one is filled with zeros where C is no multiple.
 
     Raises
     ------
-    ValueError : the layouts do not have the same dimensions, or do not fit x.
+    ValueError : the layouts do not have the same dimensions, or do not fit array.
     """
     source, target = _parse_layout(src_layout), _parse_layout(dst_layout)
-    shape = get_const_tuple(x.shape)
+    shape = get_const_tuple(array.shape)
     outer = {letter for letter, _ in source if letter.isupper()}
     if len(shape) != len(source) or outer != {c for c, _ in target if c.isupper()}:
         raise ValueError(
@@ -381,9 +383,9 @@ def layout_transform(x: te.Tensor, src_layout: str, dst_layout: str) -> te.Tenso
             if block_out.get(c.lower())
             and not equal_const_int(simplify(full[c] % block_out[c.lower()]), 0)
         ]
-        value = x(*position)
+        value = array(*position)
         if not inside:
             return value
-        return tir.if_then_else(tir.all(*inside), value, tir.const(0, x.dtype))
+        return tir.if_then_else(tir.all(*inside), value, tir.const(0, array.dtype))
 
     return te.compute(out, read, name="T_layout_trans", tag=tag.INJECTIVE)
