@@ -118,7 +118,7 @@ class AnalyzerCore {
   PrimExpr SimplifyInt(const PrimExpr& e);
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
-  /*! \brief Whether an atom is read from memory. */
+  /*! \brief Whether an atom is read from memory, or of a type too narrow for an index. */
   bool HoldsData(const Poly& p);
   /*!
    * \brief Whether `after` computes what `before` does although its type wraps around.

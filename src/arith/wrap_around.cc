@@ -18,7 +18,11 @@ bool AnalyzerCore::HoldsData(const Poly& p) {
   for (const Term& t : p.terms) {
     for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
       const Atom& atom = atoms_[id];
-      if (atom.kind == Atom::kVar) continue;
+      if (atom.kind == Atom::kVar) {
+        // No index is that narrow: it is what a load was bound to, or an argument.
+        if (atom.expr.dtype().bits() < 32) return true;
+        continue;
+      }
       if (atom.kind != Atom::kOpaque) {
         if (HoldsData(Poly(atom.a)) || HoldsData(Poly(atom.b))) return true;
         continue;

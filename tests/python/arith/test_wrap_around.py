@@ -87,6 +87,16 @@ def test_operands_of_minima_and_quotients_of_data_do_not_change(expr):
     assert tvm.ir.structural_equal(short, expr), short
 
 
+def test_a_variable_of_a_narrow_type_is_data_as_far_as_its_bounds_allow():
+    x = tir.Var("x", "int8")
+    expr = tir.FloorMod(x - int8(8), int8(7))
+    analyzer = arith.Analyzer()
+    assert tvm.ir.structural_equal(analyzer.simplify(expr), expr)
+    analyzer.update(x, arith.ConstIntBound(0, 9))
+    near = tir.FloorMod(x + int8(6), int8(7))
+    assert tvm.ir.structural_equal(analyzer.simplify(expr), near)
+
+
 def test_a_program_over_int8_runs_right_at_the_least_number():
     x = te.placeholder((2,), "int8", name="x")
     y = te.placeholder((2,), "int8", name="y")
