@@ -222,8 +222,8 @@ def extern(
     fcompute: Callable[[Sequence[Any], Sequence[Any]], Any],
     name: str = "extern",
     dtype: str | Sequence[str] | None = None,
-    in_buffers: Sequence[Any] | None = None,
-    out_buffers: Sequence[Any] | None = None,
+    in_buffers: tir.Buffer | Sequence[tir.Buffer] | None = None,
+    out_buffers: tir.Buffer | Sequence[tir.Buffer] | None = None,
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -249,8 +249,14 @@ def extern(
             raise ValueError(f"extern {name}: cannot infer the dtype of the outputs; give dtype=")
         dtype = dtypes.pop()
     out_dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
+    in_buffers = [in_buffers] if isinstance(in_buffers, tir.Buffer) else in_buffers
+    out_buffers = [out_buffers] if isinstance(out_buffers, tir.Buffer) else out_buffers
     ins = list(in_buffers or [tir.decl_buffer(t.shape, t.dtype, t.name) for t in inputs])
     outs = list(out_buffers or [tir.decl_buffer(s, t, name) for s, t in zip(shapes, out_dtypes)])
+    if len(outs) != len(shapes):
+        raise ValueError(
+            f"extern {name}: {len(shapes)} shapes but {len(outs)} buffers of outputs; give one each"
+        )
     body = fcompute(ins, outs)
     if isinstance(body, PrimExpr):
         body = tir.Evaluate(body)

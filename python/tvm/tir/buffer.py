@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -118,7 +118,7 @@ class Buffer(Object):
         )
 
     def _vector_indices(self, begin: Any, dtype: str | None) -> list[Any]:
-        single = not hasattr(begin, "__iter__")
+        single = not isinstance(begin, Iterable)
         indices = [convert(i) for i in ([begin] if single else begin)]
         lanes = int((dtype or "").partition("x")[2] or 1)
         if lanes > 1:
@@ -145,6 +145,9 @@ class Buffer(Object):
         return BufferLoad(
             self, [_vector_index(item, range_) for item, range_ in zip(items, ranges)]
         )
+
+    # Indexing never runs out, so iteration by index would not end.
+    __iter__ = None
 
     def _range(self, axis: int, item: Any) -> Range:
         if not isinstance(item, slice):

@@ -250,3 +250,27 @@ def test_strides_that_the_tensor_does_not_have_are_refused():
     )
     with pytest.raises(ScheduleError, match="declares stride 6, the region has 5"):
         tvm.lower(te.create_schedule(C.op), [A, C])
+
+
+def test_a_single_buffer_needs_no_list():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    given = tir.decl_buffer((n,), name="A"), tir.decl_buffer((n,), name="B")
+
+    def copy(ins, outs):
+        assert (ins[0], outs[0]) == given
+        i = te.var("i")
+        return tir.For(i, 0, n, tir.ForKind.SERIAL, outs[0].vstore(i, ins[0].vload(i)))
+
+    B = te.extern((n,), [A], copy, in_buffers=given[0], out_buffers=given[1])
+    values, result = np.arange(5, dtype="float32"), tvm.nd.empty((5,))
+    tvm.build(te.create_schedule(B.op), [A, B], "llvm")(tvm.nd.array(values), result)
+    np.testing.assert_array_equal(result.numpy(), values)
+
+
+def test_outputs_without_a_buffer_are_refused():
+    A = te.placeholder((4,), name="A")
+    with pytest.raises(ValueError, match="2 shapes but 1 buffers of outputs"):
+        te.extern(
+            [(4,), (4,)], [A], lambda ins, outs: tir.Evaluate(0), out_buffers=tir.decl_buffer((4,))
+        )

@@ -244,3 +244,8 @@ def test_buffers_of_one_axis_are_accessed_by_a_single_index():
     assert str(A.vload(0)) == "A[0]"
     assert str(A.vload(I, "float32x2")) == "A[T.Ramp(i, 1, 2)]"
     assert str(A.vstore(I + 1, 1.0)) == "A[i + 1] = 1.0"
+
+
+def test_a_buffer_is_not_iterated_over():
+    with pytest.raises(TypeError, match="not iterable"):
+        list(tir.decl_buffer((4,)))
