@@ -7,9 +7,10 @@ from typing import Any
 from tvm.runtime import Module
 
 from . import _ffi_api
+from .machine import llvm
 from .target import Target
 
-__all__ = ["build_module"]
+__all__ = ["build_module", "llvm_version_major"]
 
 
 def build_module(mod: Any, target: Any) -> Module:
@@ -31,3 +32,8 @@ def build_module(mod: Any, target: Any) -> Module:
     if not isinstance(target, Target):
         target = Target(target)
     return _ffi_api.Build(mod, target)
+
+
+def llvm_version_major() -> int:
+    """First number of the version of LLVM that compiles for processors."""
+    return int(llvm.llvm_version_info[0])

@@ -154,6 +154,10 @@ class Target(Object):
             table["host"] = self.host.export()
         return table
 
+    def get_target_device_type(self) -> int:
+        """DLPack's number of the device the code runs on: 1 for processors, 2 for CUDA."""
+        return int(self.kind.device_type)
+
     @property
     def device_name(self) -> str:
         """Value of option ``device``, empty when not given."""

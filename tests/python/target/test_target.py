@@ -206,3 +206,12 @@ def test_an_arm_board_is_a_target():
     target = tvm.target.arm_cpu("rasp4b64", "-mcpu=cortex-a72")
     assert [str(key) for key in target.keys] == ["arm_cpu", "cpu"]
     assert (target.model, target.device_name, target.mcpu) == ("rasp4b64", "arm_cpu", "cortex-a72")
+
+
+def test_a_target_knows_the_number_of_its_device():
+    assert Target("llvm").get_target_device_type() == tvm.cpu().device_type
+    assert Target("cuda").get_target_device_type() == tvm.cuda().device_type
+
+
+def test_the_version_of_llvm_is_known():
+    assert tvm.target.codegen.llvm_version_major() >= 11
