@@ -46,10 +46,14 @@ class DictAttrs(Attrs):
         return self.dict[name]
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what the class does not have.
-        if not name.startswith("_") and name in self.dict:
-            return self.dict[name]
-        raise AttributeError(f"DictAttrs: there is no attribute {name!r}; there are {self.keys()}")
+        # Only asked for what the class does not have, and for the field of an empty object.
+        if name == "dict" or name.startswith("_"):
+            raise AttributeError(f"DictAttrs: there is no attribute {name!r}")
+        if name not in self.dict:
+            raise AttributeError(
+                f"DictAttrs: there is no attribute {name!r}; there are {self.keys()}"
+            )
+        return self.dict[name]
 
     def __contains__(self, name: str) -> bool:
         return name in self.dict

@@ -187,3 +187,5 @@ def test_attributes_by_name_are_members_too():
     assert (attrs.axis, attrs.layout) == (1, "NCHW")
     with pytest.raises(AttributeError, match=r"no attribute 'axes'; there are .*'axis'"):
         _ = attrs.axes
+    with pytest.raises(AttributeError):
+        _ = tvm.ir.DictAttrs.__new__(tvm.ir.DictAttrs).axis
