@@ -236,9 +236,14 @@ def test_interrupt_during_a_parallel_loop_reaches_the_caller():
     script = (
         "import os, signal, threading, tvm\n"
         "run = tvm.get_global_func('runtime.ParallelFor')\n"
-        "main = threading.get_ident()\n"
+        "main, begun = threading.get_ident(), threading.Event()\n"
+        # The other threads wait for this one, so that it is in the loop for certain.
         "def task(i):\n"
-        "    if threading.get_ident() == main: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    if threading.get_ident() != main:\n"
+        "        begun.wait(60)\n"
+        "        return\n"
+        "    begun.set()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    for _ in range(100000): pass\n"
         "try:\n    run(64, task)\n"
         "except KeyboardInterrupt:\n    print('interrupted')\n"
