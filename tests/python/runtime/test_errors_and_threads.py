@@ -236,6 +236,8 @@ def test_interrupt_during_a_parallel_loop_reaches_the_caller():
     script = (
         "import os, signal, threading, tvm\n"
         "run = tvm.get_global_func('runtime.ParallelFor')\n"
+        # A shell has its background processes ignore the signal, and they hand that on.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "main, begun = threading.get_ident(), threading.Event()\n"
         # The other threads wait for this one, so that it is in the loop for certain.
         "def task(i):\n"
