@@ -439,7 +439,7 @@ def work():
     while True:
         try:
             {call}
-        except Exception:
+        except (TypeError, ValueError):
             pass
 
 
