@@ -15,6 +15,13 @@
 namespace tvm {
 namespace auto_scheduler {
 
+/*! \brief Loop order at the outermost level of a tiled nest. */
+enum class OuterOrder : int {
+  kNatural = 0,
+  /*! \brief The last axis, the channels of a channels-last tensor, outside the others. */
+  kLastAxisFirst = 1,
+};
+
 /*! \brief The DAG whose operations the stages of `state` are. */
 ComputeDAG CurrentDAG(const SearchTask& task, const State& state);
 

@@ -2,6 +2,7 @@
  * \file sketch.cc
  * \brief Symbolic sketches: generation, lowering, and the way to and from concrete states.
  */
+#include <tvm/auto_scheduler/search_space.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/felix/sketch.h>
 #include <tvm/runtime/registry.h>
@@ -12,11 +13,11 @@
 #include <string>
 #include <unordered_set>
 
-#include "sketch_rules.h"
-
 namespace tvm {
 namespace felix {
 
+using auto_scheduler::SearchSpace;
+using auto_scheduler::SpaceOptions;
 using auto_scheduler::SplitStep;
 using auto_scheduler::SplitStepNode;
 using auto_scheduler::Step;
@@ -60,21 +61,22 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
 
 namespace {
 
-/*! \brief The sketches of one breadth that can be lowered. */
-SymSketches Generate(const SearchTask& task, const SketchBreadth& breadth) {
+/*! \brief The sketches that can be lowered, with the alternatives that `options` leave. */
+SymSketches Generate(const SearchTask& task, const SearchSpace& space,
+                     const SpaceOptions& options) {
   SymSketches result;
   std::unordered_set<std::string> seen;
-  for (const State& structure :
-       auto_scheduler::DeriveSketches(task, StructureRules(task, breadth))) {
+  for (const State& structure : space.Sketches(task, options)) {
     try {
       State with_knobs = FillKnobs(task, structure, arith::VarContext::Make());
-      for (const State& completed : CompleteSketch(task, with_knobs, breadth)) {
+      for (const State& completed : space.Complete(task, with_knobs, options)) {
         arith::VarContext context = arith::VarContext::Make();
         State state = FillKnobs(task, completed, context);
         state = task->compute_dag.InferBound(state, &context);
         if (seen.insert(state.ToStr()).second) result.states.push_back(state);
       }
-    } catch (const runtime::Error& error) {
+    } catch (const Error& error) {
+      if (error.kind() != "ScheduleError") throw;
       // A structure that cannot be lowered costs one sketch, not the task; the caller reports it.
       result.failures.push_back(structure.ToStr() + error.what());
     }
@@ -84,16 +86,15 @@ SymSketches Generate(const SearchTask& task, const SketchBreadth& breadth) {
 
 }  // namespace
 
-SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches) {
-  SketchBreadth breadth;
-  SymSketches result = Generate(task, breadth);
-  // Fewer alternatives, the least valuable ones first, until the sketches are few enough.
-  for (bool SketchBreadth::* choice :
-       {&SketchBreadth::both_outer_orders, &SketchBreadth::rfactor,
-        &SketchBreadth::producer_locations, &SketchBreadth::both_fusion_levels}) {
-    if (static_cast<int>(result.states.size()) <= max_sketches) return result;
-    breadth.*choice = false;
-    result = Generate(task, breadth);
+SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
+                                   const std::string& space_name) {
+  const SearchSpace& space = SearchSpace::Get(task->target, space_name);
+  SpaceOptions options;
+  SymSketches result = Generate(task, space, options);
+  while (static_cast<int>(result.states.size()) > max_sketches &&
+         options.narrowing < space.MaxNarrowing()) {
+    ++options.narrowing;
+    result = Generate(task, space, options);
   }
   if (static_cast<int>(result.states.size()) > max_sketches) result.states.resize(max_sketches);
   return result;
@@ -175,8 +176,8 @@ State StateFromConfig(const SearchTask& task, const State& sketch, const Map<Str
 }
 
 TVM_REGISTER_GLOBAL("felix.GenerateAllSymSketches")
-    .set_body_typed([](SearchTask task, int max_sketches) {
-      SymSketches sketches = GenerateAllSymSketches(task, max_sketches);
+    .set_body_typed([](SearchTask task, int max_sketches, String space) {
+      SymSketches sketches = GenerateAllSymSketches(task, max_sketches, space);
       return Array<Any>{sketches.states, sketches.failures};
     });
 TVM_REGISTER_GLOBAL("felix.GenerateCodeForState")

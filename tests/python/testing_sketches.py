@@ -92,7 +92,7 @@ def make_task(name):
 
 
 def sketches_of(task):
-    states, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES)
+    states, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES, "felix")
     return list(states), [str(failure) for failure in failures]
 
 

@@ -13,6 +13,7 @@
 #include <tvm/auto_scheduler/search_task.h>
 #include <tvm/tir/function.h>
 
+#include <string>
 #include <utility>
 
 namespace tvm {
@@ -29,12 +30,13 @@ struct SymSketches {
 };
 
 /*!
- * \brief At most `max_sketches` symbolic states for a CPU task, in a fixed order.
+ * \brief At most `max_sketches` symbolic states of a task, in a fixed order.
  *
- * Where all combinations of fusion level, loop order and compute location would be more, the ones
- * that matter least are left out first.
+ * Where all alternatives of the search space would be more, those that matter least are left out
+ * first.
  */
-SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches = 8);
+SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
+                                   const std::string& space = "felix");
 
 /*!
  * \brief `state` with new knobs sp_{g}_{j} of `context` for the lengths of its g-th split.

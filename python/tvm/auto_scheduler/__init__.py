@@ -16,6 +16,7 @@ from .measure_record import (
     save_records,
 )
 from .search_policy import PreloadCustomSketchRule, SketchPolicy
+from .search_space import search_spaces
 from .search_task import HardwareParams, SearchTask, create_task
 from .workload_registry import (
     make_workload_key,
@@ -58,6 +59,7 @@ __all__ = [
     "register_workload_tensors",
     "save_records",
     "search_policy",
+    "search_spaces",
     "utils",
     "workload_key_to_tensors",
     "workload_registry",

@@ -55,5 +55,7 @@ class SketchPolicy:
     def generate_sketches(self) -> list[State]:
         """All sketches: states whose tile sizes are open."""
         rules = [[rule.meet_condition_func, rule.apply_func] for rule in self.custom_rules]
-        states = _ffi_api.SketchPolicyGenerateSketches(self.task, self.tiling_structure, rules)
+        states = _ffi_api.SketchPolicyGenerateSketches(
+            self.task, "ansor", self.tiling_structure, rules
+        )
         return [State(state, self.task.compute_dag) for state in states]

@@ -25,10 +25,15 @@ __all__ = [
 
 
 def generate_all_sym_sketches(
-    task: auto_scheduler.SearchTask, max_sketches: int = 8
+    task: auto_scheduler.SearchTask, max_sketches: int = 8, search_space: str = "felix"
 ) -> tuple[list[StateObject], list[str]]:
-    """Symbolic sketches of a task, at most `max_sketches`, and why other structures failed."""
-    states, failures = _ffi_api.GenerateAllSymSketches(task, max_sketches)
+    """Symbolic sketches of a task, at most `max_sketches`, and why other structures failed.
+
+    Raises
+    ------
+    ValueError : the task's target has no space `search_space`.
+    """
+    states, failures = _ffi_api.GenerateAllSymSketches(task, max_sketches, search_space)
     return list(states), [str(failure) for failure in failures]
 
 

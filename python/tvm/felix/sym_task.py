@@ -71,11 +71,18 @@ class SymTask:
     Attributes
     ----------
     ansor_task : the search task that the sketches belong to.
+    search_space : the name of the space that they are from, see auto_scheduler.search_spaces.
     failures : why other loop structures gave no sketch.
     """
 
-    def __init__(self, ansor_task: auto_scheduler.SearchTask, max_sketches: int = 8) -> None:
+    def __init__(
+        self,
+        ansor_task: auto_scheduler.SearchTask,
+        max_sketches: int = 8,
+        search_space: str = "felix",
+    ) -> None:
         self.ansor_task = ansor_task
+        self.search_space = search_space
         self._max_sketches = max_sketches
         self.failures: list[str] = []
 
@@ -87,7 +94,9 @@ class SymTask:
         ------
         ValueError : no loop structure of the computation could be lowered.
         """
-        states, self.failures = ffi.generate_all_sym_sketches(self.ansor_task, self._max_sketches)
+        states, self.failures = ffi.generate_all_sym_sketches(
+            self.ansor_task, self._max_sketches, self.search_space
+        )
         for failure in self.failures:
             logger.warning(
                 "%s: a loop structure gives no sketch: %s", self.ansor_task.desc, failure

@@ -79,7 +79,7 @@ def test_family_has_sketches_that_compute_the_same(name):
         target="llvm",
         layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
     )
-    sketches, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES)
+    sketches, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES, "felix")
     assert [str(failure) for failure in failures] == []
     assert len(sketches) >= 1
     values = np.random.default_rng(0)

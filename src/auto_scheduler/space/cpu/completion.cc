@@ -1,46 +1,25 @@
 /*!
- * \file sketch_rules.cc
+ * \file completion.cc
  * \brief Rules that complete a structural sketch for a CPU.
  */
-#include "sketch_rules.h"
+#include "completion.h"
 
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
-#include <functional>
-#include <memory>
 #include <unordered_set>
 #include <utility>
 
-#include "auto_scheduler/sketch_utils.h"
+#include "../../sketch_utils.h"
 
 namespace tvm {
-namespace felix {
-
-using namespace auto_scheduler;  // NOLINT(build/namespaces): the vocabulary of this whole file
+namespace auto_scheduler {
 
 namespace {
 
 using OpenLengths = Array<Optional<PrimExpr>>;
-
-/*! \brief Rfactor only where space is too small to keep the cores busy with whole reductions. */
-class SmallSpaceRfactor final : public SketchRule {
- public:
-  const char* Name() const final { return "add rfactor to small space"; }
-  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    int64_t space = CumulativeExtents(state->stages[stage_id]).first;
-    if (space > 16 * task->hardware_params->num_cores) return Condition::kSkip;
-    return base_->MeetCondition(task, state, stage_id);
-  }
-  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
-    return base_->Apply(task, state, stage_id);
-  }
-
- private:
-  std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
-};
 
 /*! \brief All index lists with which `op` reads `producer`. */
 std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer) {
@@ -299,7 +278,8 @@ std::vector<State> Locations(const SearchTask& task, const State& state, int sta
   return states;
 }
 
-/*! \brief Whether some tiled stage reads its padded input through a window only. */
+}  // namespace
+
 bool HasWindowStage(const SearchTask& task) {
   const State& init = task->compute_dag->init_state;
   const AccessAnalyzer& access = task->compute_dag->access();
@@ -314,27 +294,8 @@ bool HasWindowStage(const SearchTask& task) {
   return false;
 }
 
-}  // namespace
-
-SketchRules StructureRules(const SearchTask& task, const SketchBreadth& breadth) {
-  SketchOptions options;
-  options.always_fuse = true;
-  if (!breadth.both_fusion_levels) options.fusion_levels = {2};
-  // Weights of a window stage are tiny, so it gains nothing from keeping channels outside.
-  if (breadth.both_outer_orders && !HasWindowStage(task)) {
-    options.outer_orders = {OuterOrder::kNatural, OuterOrder::kLastAxisFirst};
-  }
-  SketchRules rules = {RuleAlwaysInline(), RuleSimplifyConstTensor()};
-  if (breadth.rfactor) rules.push_back(std::make_shared<SmallSpaceRfactor>());
-  rules.push_back(RuleAddCacheWrite(options));
-  rules.push_back(RuleMultiLevelTilingWithFusion(options));
-  rules.push_back(RuleMultiLevelTiling(options));
-  rules.push_back(RuleSkipStage());
-  return rules;
-}
-
 std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
-                                  const SketchBreadth& breadth) {
+                                  bool producer_locations) {
   std::vector<State> placed = {sketch};
   for (int i = static_cast<int>(sketch->stages.size()) - 1; i >= 0; --i) {
     std::vector<State> next;
@@ -343,7 +304,7 @@ std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
         next.push_back(state);
         continue;
       }
-      for (const State& location : Locations(task, state, i, breadth.producer_locations)) {
+      for (const State& location : Locations(task, state, i, producer_locations)) {
         next.push_back(location);
       }
     }
@@ -354,5 +315,5 @@ std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
   return completed;
 }
 
-}  // namespace felix
+}  // namespace auto_scheduler
 }  // namespace tvm

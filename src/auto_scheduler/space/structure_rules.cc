@@ -1,0 +1,224 @@
+/*!
+ * \file structure_rules.cc
+ * \brief Ansor's rules for loop structures.
+ */
+#include "structure_rules.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+/*! \brief Always applies last, so that every stage is passed sooner or later. */
+class SkipStage final : public SketchRule {
+ public:
+  const char* Name() const final { return "skip stage"; }
+  Condition MeetCondition(const SearchTask&, const State&, int) const final {
+    return Condition::kApply;
+  }
+  Result Apply(const SearchTask&, const State& state, int stage_id) const final {
+    return {{state, stage_id - 1}};
+  }
+};
+
+class AlwaysInline final : public SketchRule {
+ public:
+  const char* Name() const final { return "always inline"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    bool inlines = stage->op_type == StageKind::kCompute && !IsOutputStage(task, state, stage_id) &&
+                   !HasReduceIter(stage) &&
+                   CurrentDAG(task, state)->access().IsStrictlyInlineable(stage->op);
+    return inlines ? Condition::kApplyAndSkipRest : Condition::kSkip;
+  }
+  Result Apply(const SearchTask&, const State& state, int stage_id) const final {
+    State result = state;
+    result.compute_inline(stage_id);
+    return {{result, stage_id - 1}};
+  }
+};
+
+constexpr const char* kConstTensorIndices = "auto_scheduler_simplify_const_tensor_indices";
+
+/*!
+ * \brief Unrolls the loops that index small constant matrices, such as those of a winograd
+ *        transform, so that the constants fold away.
+ */
+class SimplifyConstTensor final : public SketchRule {
+ public:
+  const char* Name() const final { return "simplify constant tensor"; }
+  Condition MeetCondition(const SearchTask&, const State& state, int stage_id) const final {
+    return state->stages[stage_id]->op->attrs.count(kConstTensorIndices)
+               ? Condition::kApplyAndSkipRest
+               : Condition::kSkip;
+  }
+  Result Apply(const SearchTask&, const State& state, int stage_id) const final {
+    State result = state;
+    const Stage stage = state->stages[stage_id];
+    const std::vector<std::string> names = AttrNames(stage, kConstTensorIndices);
+    Array<Iterator> outer, inner, unrolled;
+    for (const Iterator& iter : stage->iters) {
+      if (std::find(names.begin(), names.end(), std::string(iter->name)) != names.end()) {
+        unrolled.push_back(result.unroll(stage_id, iter));
+      } else {
+        Array<Iterator> parts = result.split(stage_id, iter, {Optional<PrimExpr>(NullOpt)});
+        outer.push_back(parts[0]);
+        inner.push_back(parts[1]);
+      }
+    }
+    for (const Iterator& iter : inner) outer.push_back(iter);
+    for (const Iterator& iter : unrolled) outer.push_back(iter);
+    result.reorder(stage_id, outer);
+    return {{result, stage_id - 1}};
+  }
+};
+
+/*! \brief Splits a long reduction over cores or lanes where space alone cannot fill them. */
+class AddRfactor final : public SketchRule {
+ public:
+  const char* Name() const final { return "add rfactor"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    if (!HasReduceIter(stage) || IsCacheWriteStage(state, stage_id) ||
+        IsRfactorStage(state, stage_id)) {
+      return Condition::kSkip;
+    }
+    auto [space, reduction] = CumulativeExtents(stage);
+    if (space == -1 || reduction == -1) return Condition::kSkip;
+    int64_t cores = task->hardware_params->num_cores;
+    bool needed = NeedsMultiLevelTiling(task, state, stage_id)
+                      ? space <= reduction && space <= 16 * cores
+                      : reduction > 1 && reduction > cores;
+    return needed ? Condition::kApply : Condition::kSkip;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    Iterator fused;
+    Array<Iterator> space_iters;
+    State base = FuseAllReductionIters(state, stage_id, &fused, &space_iters);
+    const int n_space = static_cast<int>(space_iters.size());
+    // The DAG needs a length to be built; DeriveSketches opens it afterwards.
+    Array<Iterator> parts = base.split(stage_id, fused, {Optional<PrimExpr>(Integer(1))});
+    Result results;
+    for (int part = 0; part < 2; ++part) {
+      State result = base;
+      int rfactor_stage = result.rfactor(stage_id, parts[part], n_space, task->compute_dag);
+      if (part == 1) {
+        // Neighbouring elements of the reduction become lanes of a vector.
+        const Array<Iterator> iters = result->stages[rfactor_stage]->iters;
+        Array<Iterator> order;
+        for (int i = 0; i < static_cast<int>(iters.size()); ++i) {
+          if (i != n_space) order.push_back(iters[i]);
+        }
+        order.push_back(iters[n_space]);
+        result.reorder(rfactor_stage, order);
+      }
+      results.emplace_back(result, rfactor_stage - 1);
+    }
+    return results;
+  }
+};
+
+/*! \brief Gives a tiled stage without elementwise consumer one, to be held in its tiles. */
+class AddCacheWrite final : public SketchRule {
+ public:
+  explicit AddCacheWrite(bool always_fuse) : always_fuse_(always_fuse) {}
+  const char* Name() const final { return "add cache write"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    int consumer;
+    if (!NeedsMultiLevelTiling(task, state, stage_id) ||
+        HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer)) {
+      return Condition::kSkip;
+    }
+    return always_fuse_ ? Condition::kApplyAndSkipRest : Condition::kApply;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    State result = state;
+    int cache_stage = result.cache_write(stage_id, "local", task->compute_dag);
+    return {{result, cache_stage}};
+  }
+
+ private:
+  bool always_fuse_;
+};
+
+class MultiLevelTiling final : public SketchRule {
+ public:
+  explicit MultiLevelTiling(SketchOptions options) : options_(std::move(options)) {}
+  const char* Name() const final { return "multi-level tiling"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    return NeedsMultiLevelTiling(task, state, stage_id) ? Condition::kApplyAndSkipRest
+                                                        : Condition::kSkip;
+  }
+  Result Apply(const SearchTask&, const State& state, int stage_id) const final {
+    std::vector<int> split_steps;
+    return {{DoMultiLevelTiling(state, stage_id, options_.tiling_structure, OuterOrder::kNatural,
+                                &split_steps),
+             stage_id - 1}};
+  }
+
+ private:
+  SketchOptions options_;
+};
+
+/*! \brief Tiles a stage and computes it inside the tiles of its elementwise consumer. */
+class MultiLevelTilingWithFusion final : public SketchRule {
+ public:
+  explicit MultiLevelTilingWithFusion(SketchOptions options) : options_(std::move(options)) {}
+  const char* Name() const final { return "multi-level tiling with fusion"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    int consumer;
+    if (!NeedsMultiLevelTiling(task, state, stage_id) ||
+        !HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer)) {
+      return Condition::kSkip;
+    }
+    // The copy made by a cache write serves nothing but fusion.
+    bool skip_rest = options_.always_fuse || IsCacheWriteStage(state, stage_id);
+    return skip_rest ? Condition::kApplyAndSkipRest : Condition::kApply;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    int consumer = -1;
+    ICHECK(HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer));
+    std::vector<int> split_steps;
+    State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
+                                     OuterOrder::kNatural, &split_steps);
+    const int n_axes = static_cast<int>(split_steps.size());
+    Result results;
+    for (int level : options_.fusion_levels) {
+      if (options_.tiling_structure[level - 1] != 'S') continue;
+      for (OuterOrder order : options_.outer_orders) {
+        State result = FollowTiling(tiled, consumer, split_steps, level, order);
+        Iterator target = result->stages[consumer]->iters[level * n_axes - 1];
+        result.compute_at(stage_id, consumer, target);
+        results.emplace_back(result, stage_id - 1);
+      }
+    }
+    return results;
+  }
+
+ private:
+  SketchOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SketchRule> RuleSkipStage() { return std::make_shared<SkipStage>(); }
+std::shared_ptr<const SketchRule> RuleAlwaysInline() { return std::make_shared<AlwaysInline>(); }
+std::shared_ptr<const SketchRule> RuleSimplifyConstTensor() {
+  return std::make_shared<SimplifyConstTensor>();
+}
+std::shared_ptr<const SketchRule> RuleAddRfactor() { return std::make_shared<AddRfactor>(); }
+std::shared_ptr<const SketchRule> RuleAddCacheWrite(const SketchOptions& options) {
+  return std::make_shared<AddCacheWrite>(options.always_fuse);
+}
+std::shared_ptr<const SketchRule> RuleMultiLevelTiling(const SketchOptions& options) {
+  return std::make_shared<MultiLevelTiling>(options);
+}
+std::shared_ptr<const SketchRule> RuleMultiLevelTilingWithFusion(const SketchOptions& options) {
+  return std::make_shared<MultiLevelTilingWithFusion>(options);
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

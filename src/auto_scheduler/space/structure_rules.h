@@ -1,0 +1,40 @@
+/*!
+ * \file structure_rules.h
+ * \brief Ansor's rules for loop structures, which spaces put together (OSDI 2020, table 1).
+ */
+#ifndef TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
+#define TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../sketch_utils.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+/*! \brief Choices of a derivation, with the defaults of Ansor. */
+struct SketchOptions {
+  /*! \brief Levels of a tiled stage, outermost first: S for space axes, R for reduction axes. */
+  std::string tiling_structure = "SSRSRS";
+  /*! \brief Counts of outer levels after which a fused consumer may hold the tiled stage. */
+  std::vector<int> fusion_levels = {1, 2};
+  /*! \brief One fused state for each of these; a lone tiled stage is in natural order. */
+  std::vector<OuterOrder> outer_orders = {OuterOrder::kNatural};
+  /*! \brief Leave out a tiled stage that is not held by a consumer or a copy-out stage. */
+  bool always_fuse = false;
+};
+
+std::shared_ptr<const SketchRule> RuleSkipStage();
+std::shared_ptr<const SketchRule> RuleAlwaysInline();
+std::shared_ptr<const SketchRule> RuleSimplifyConstTensor();
+std::shared_ptr<const SketchRule> RuleAddRfactor();
+std::shared_ptr<const SketchRule> RuleAddCacheWrite(const SketchOptions& options);
+std::shared_ptr<const SketchRule> RuleMultiLevelTiling(const SketchOptions& options);
+std::shared_ptr<const SketchRule> RuleMultiLevelTilingWithFusion(const SketchOptions& options);
+
+}  // namespace auto_scheduler
+}  // namespace tvm
+
+#endif  // TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
