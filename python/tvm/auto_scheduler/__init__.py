@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import measure_record, search_policy, utils, workload_registry
+from . import cost_model, measure_record, search_policy, utils, workload_registry
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
+from .cost_model import CostModel, PythonBasedModel, RandomModel
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
 from .measure import BuiltProgram, LocalBuilder, LocalRunner, ProgramMeasurer
 from .measure_node import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
@@ -29,6 +30,7 @@ __all__ = [
     "BuildResult",
     "BuiltProgram",
     "ComputeDAG",
+    "CostModel",
     "HardwareParams",
     "Iterator",
     "LayoutRewriteOption",
@@ -41,6 +43,8 @@ __all__ = [
     "MeasureResult",
     "PreloadCustomSketchRule",
     "ProgramMeasurer",
+    "PythonBasedModel",
+    "RandomModel",
     "RecordReader",
     "RecordToFile",
     "SearchTask",
@@ -48,6 +52,7 @@ __all__ = [
     "Stage",
     "State",
     "StateObject",
+    "cost_model",
     "create_task",
     "load_best_record",
     "load_record_from_string",
