@@ -2,8 +2,8 @@
  * \file arith/analyzer.cc
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include "analyzer_core.h"
 

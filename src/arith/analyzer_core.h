@@ -6,7 +6,7 @@
 #define TVM_SRC_ARITH_ANALYZER_CORE_H_
 
 #include <tvm/arith/analyzer.h>
-#include <tvm/tir/expr.h>
+#include <tvm/expr/expr.h>
 
 #include <string>
 #include <tuple>

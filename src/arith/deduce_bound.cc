@@ -4,10 +4,10 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/bound.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
 
 #include "analyzer_core.h"
 

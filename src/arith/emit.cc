@@ -2,8 +2,8 @@
  * \file arith/emit.cc
  * \brief From polynomials back to expressions.
  */
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 

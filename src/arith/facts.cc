@@ -2,10 +2,10 @@
  * \file arith/facts.cc
  * \brief How an Analyzer learns: atoms for variables, ranges, values, products, conditions.
  */
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 
 #include <algorithm>
 #include <numeric>

@@ -4,8 +4,8 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,11 +2,11 @@
  * \file arith/iter_affine_map.cc
  */
 #include <tvm/arith/iter_affine_map.h>
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
  * \file arith/normal_form.cc
  * \brief From expressions to polynomials: quotients, remainders and minima over them.
  */
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 #include <numeric>

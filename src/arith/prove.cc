@@ -2,8 +2,8 @@
  * \file arith/prove.cc
  * \brief Bounds of polynomials and proofs that they are not negative.
  */
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 #include <numeric>

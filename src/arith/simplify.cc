@@ -3,10 +3,10 @@
  * \brief Simplification of whole expressions: integers through the normal form, conditions by
  *        proof, vectors lane-wise, everything else by its operands.
  */
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/expr_functor.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/expr_functor.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,9 +3,9 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/var_context.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
 
 #include <string>
 

@@ -2,8 +2,8 @@
  * \file arith/wrap_around.cc
  * \brief What simplification may do to data, which may be any number of its type.
  */
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
  * \brief Who reads whom and how, in a ComputeDAG.
  */
 #include <tvm/auto_scheduler/compute_dag.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

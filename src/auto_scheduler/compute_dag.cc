@@ -5,9 +5,9 @@
 #include <tvm/arith/var_context.h>
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 
 #include <sstream>
 

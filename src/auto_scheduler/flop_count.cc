@@ -4,8 +4,8 @@
  */
 #include "flop_count.h"
 
-#include <tvm/tir/expr_functor.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/expr_functor.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 

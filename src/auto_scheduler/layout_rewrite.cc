@@ -8,8 +8,8 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/loop_state.h>
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 #include <tvm/node/structural_hash.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <sstream>
 

@@ -4,7 +4,7 @@
  */
 #include "sketch_utils.h"
 
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 

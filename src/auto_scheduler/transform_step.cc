@@ -3,8 +3,8 @@
  * \brief Steps to and from records.
  */
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <functional>
 #include <optional>

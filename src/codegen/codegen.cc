@@ -2,8 +2,8 @@
  * \file codegen.cc
  * \brief Finds the code generator of a target.
  */
+#include <tvm/codegen/codegen.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen.h>
 
 namespace tvm {
 namespace codegen {

@@ -2,8 +2,8 @@
  * \file import_pragmas.h
  * \brief Pragmas that bring code along which the functions of a module call.
  */
-#ifndef TVM_TARGET_IMPORT_PRAGMAS_H_
-#define TVM_TARGET_IMPORT_PRAGMAS_H_
+#ifndef TVM_CODEGEN_IMPORT_PRAGMAS_H_
+#define TVM_CODEGEN_IMPORT_PRAGMAS_H_
 
 #include <tvm/tir/stmt.h>
 
@@ -26,4 +26,4 @@ inline String ImportedCode(const tir::AttrStmtNode* op) {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_IMPORT_PRAGMAS_H_
+#endif  // TVM_CODEGEN_IMPORT_PRAGMAS_H_

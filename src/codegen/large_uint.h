@@ -1,12 +1,12 @@
 /*!
- * \file target/large_uint.h
+ * \file codegen/large_uint.h
  * \brief Unsigned literals beyond int64, which are calls in the IR.
  */
-#ifndef TVM_TARGET_LARGE_UINT_H_
-#define TVM_TARGET_LARGE_UINT_H_
+#ifndef TVM_CODEGEN_LARGE_UINT_H_
+#define TVM_CODEGEN_LARGE_UINT_H_
 
+#include <tvm/expr/op.h>
 #include <tvm/runtime/logging.h>
-#include <tvm/tir/op.h>
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ inline uint64_t LargeUIntValue(const tir::CallNode* op) {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LARGE_UINT_H_
+#endif  // TVM_CODEGEN_LARGE_UINT_H_

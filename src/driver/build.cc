@@ -2,9 +2,9 @@
  * \file build.cc
  * \brief The pass pipeline between lowering and code generation.
  */
+#include <tvm/codegen/codegen.h>
 #include <tvm/driver/build.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen.h>
 #include <tvm/tir/launch.h>
 #include <tvm/tir/transform.h>
 

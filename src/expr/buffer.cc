@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/ir/buffer.cc
+ * \file src/expr/buffer.cc
  * \brief Buffers and the address arithmetic of their elements.
  */
+#include <tvm/expr/buffer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/buffer.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 namespace tir {

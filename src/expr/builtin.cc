@@ -1,9 +1,9 @@
 /*!
- * \file src/tir/op/builtin.cc
+ * \file src/expr/builtin.cc
  * \brief Registration of the intrinsics that passes create.
  */
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/builtin.h>
 
 namespace tvm {
 namespace tir {

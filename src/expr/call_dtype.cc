@@ -1,12 +1,12 @@
 /*!
- * \file src/tir/ir/call_dtype.cc
+ * \file src/expr/call_dtype.cc
  * \brief Result types of calls that need not be written.
  */
 #include "call_dtype.h"
 
+#include <tvm/expr/builtin.h>
 #include <tvm/ir/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
 
 #include <unordered_map>
 

@@ -1,11 +1,11 @@
 /*!
- * \file src/tir/ir/call_dtype.h
+ * \file src/expr/call_dtype.h
  * \brief Result types of calls that need not be written.
  */
-#ifndef TVM_SRC_TIR_IR_CALL_DTYPE_H_
-#define TVM_SRC_TIR_IR_CALL_DTYPE_H_
+#ifndef TVM_SRC_EXPR_CALL_DTYPE_H_
+#define TVM_SRC_EXPR_CALL_DTYPE_H_
 
-#include <tvm/tir/expr.h>
+#include <tvm/expr/expr.h>
 
 namespace tvm {
 namespace tir {
@@ -19,4 +19,4 @@ DataType CallDType(const RelayExpr& op, const Array<PrimExpr>& args);
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_SRC_TIR_IR_CALL_DTYPE_H_
+#endif  // TVM_SRC_EXPR_CALL_DTYPE_H_

@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/op/const_fold.cc
+ * \file src/expr/const_fold.cc
  * \brief Folding of operators on constants.
  */
 #include "const_fold.h"
 
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
 /*!
- * \file src/tir/op/const_fold.h
+ * \file src/expr/const_fold.h
  * \brief Folding of operators on constants, and of identities such as x + 0.
  */
-#ifndef TVM_SRC_TIR_OP_CONST_FOLD_H_
-#define TVM_SRC_TIR_OP_CONST_FOLD_H_
+#ifndef TVM_SRC_EXPR_CONST_FOLD_H_
+#define TVM_SRC_EXPR_CONST_FOLD_H_
 
-#include <tvm/tir/expr.h>
+#include <tvm/expr/expr.h>
 
 namespace tvm {
 namespace tir {
@@ -24,4 +24,4 @@ PrimExpr FoldCast(DataType t, const PrimExpr& value);
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_SRC_TIR_OP_CONST_FOLD_H_
+#endif  // TVM_SRC_EXPR_CONST_FOLD_H_

@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/op/constant.cc
+ * \file src/expr/constant.cc
  * \brief Making and recognising constants.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <cmath>
 #include <limits>

@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/analysis/deep_equal.cc
+ * \file src/expr/deep_equal.cc
  * \brief Equality and hash of expressions whose variables are already known to be the same.
  */
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/expr_functor.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/expr_functor.h>
 
 #include <cstring>
 

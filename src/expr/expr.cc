@@ -1,12 +1,12 @@
 /*!
- * \file src/tir/ir/expr.cc
+ * \file src/expr/expr.cc
  * \brief Constructors of expressions, which check operand types.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/expr.h>
+#include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/expr.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt_functor.h>
 
 namespace tvm {
 namespace tir {

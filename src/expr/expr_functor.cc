@@ -1,8 +1,8 @@
 /*!
- * \file src/tir/ir/expr_functor.cc
+ * \file src/expr/expr_functor.cc
  * \brief Default traversal and rebuilding of expressions.
  */
-#include <tvm/tir/expr_functor.h>
+#include <tvm/expr/expr_functor.h>
 
 namespace tvm {
 namespace tir {

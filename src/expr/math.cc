@@ -1,11 +1,11 @@
 /*!
- * \file src/tir/op/math.cc
+ * \file src/expr/math.cc
  * \brief Math functions: one Op each, folded on constants the host can compute exactly alike.
  */
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <cmath>
 

@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/op/op.cc
+ * \file src/expr/op.cc
  * \brief Operators on expressions: type promotion, constant folding, reductions.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include "const_fold.h"
 

@@ -2,9 +2,9 @@
  * \file range.cc
  * \brief Ranges from a begin and an end, which need the arithmetic of tir.
  */
+#include <tvm/expr/op.h>
 #include <tvm/ir/expr.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 

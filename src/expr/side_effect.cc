@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/analysis/side_effect.cc
+ * \file src/expr/side_effect.cc
  * \brief What evaluating an expression may do to memory.
  */
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/expr_functor.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/expr_functor.h>
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 /*!
- * \file src/tir/ir/var.cc
+ * \file src/expr/var.cc
  * \brief Constructors of variables and axes.
  */
+#include <tvm/expr/op.h>
+#include <tvm/expr/var.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/var.h>
 
 namespace tvm {
 namespace tir {

@@ -2,7 +2,7 @@
  * \file constraints.cc
  * \brief What a schedule for processors must respect, as inequalities in its knobs.
  */
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 

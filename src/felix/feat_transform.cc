@@ -2,9 +2,9 @@
  * \file feat_transform.cc
  * \brief From the features and constraints of a symbolic program to a pack the search evaluates.
  */
+#include <tvm/expr/op.h>
 #include <tvm/felix/feature_pack.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
  */
 #include "loop_program.h"
 
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -4,10 +4,10 @@
  */
 #include <tvm/auto_scheduler/search_space.h>
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 #include <tvm/felix/sketch.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 
 #include <sstream>
 #include <string>

@@ -3,8 +3,8 @@
  */
 #include "smooth.h"
 
+#include <tvm/expr/op.h>
 #include <tvm/runtime/logging.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <bit>

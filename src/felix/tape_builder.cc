@@ -3,9 +3,9 @@
  */
 #include "tape_builder.h"
 
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/logging.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <bit>
 #include <cmath>

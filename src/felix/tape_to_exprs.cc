@@ -2,9 +2,9 @@
  * \file tape_to_exprs.cc
  * \brief The entries of a tape as expressions again, for reading and for passes over expressions.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <bit>
 

@@ -5,8 +5,8 @@
 #ifndef TVM_SRC_RELAX_PRINTER_H_
 #define TVM_SRC_RELAX_PRINTER_H_
 
+#include <tvm/expr/var.h>
 #include <tvm/relax/expr.h>
-#include <tvm/tir/var.h>
 
 #include <ostream>
 #include <string>

@@ -9,10 +9,10 @@
  *
  *     c++ -std=c++20 -shared -fPIC -I include npu.cc -o libnpu.so -L lib -ltvm -ltvm_runtime
  */
+#include <tvm/codegen/codegen_c.h>
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen_c.h>
 #include <tvm/target/target_kind.h>
 
 #include <cstdlib>

@@ -14,9 +14,9 @@
 #define TVM_ARITH_ANALYZER_H_
 
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/var.h>
 #include <tvm/ir/expr.h>
 #include <tvm/node/node.h>
-#include <tvm/tir/var.h>
 
 #include <functional>
 #include <limits>

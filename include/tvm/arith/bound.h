@@ -1,21 +1,17 @@
 /*!
  * \file tvm/arith/bound.h
- * \brief Solve a condition for a variable, and find the part of a buffer that code touches.
+ * \brief Solve a condition for a variable.
  */
 #ifndef TVM_ARITH_BOUND_H_
 #define TVM_ARITH_BOUND_H_
 
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/var.h>
 #include <tvm/ir/expr.h>
-#include <tvm/tir/var.h>
 
 #include <unordered_map>
 
 namespace tvm {
-namespace tir {
-class Buffer;
-class Stmt;
-}  // namespace tir
 namespace arith {
 
 /*!
@@ -33,14 +29,6 @@ IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond, const Map<tir::Var, 
 IntSet DeduceBound(const PrimExpr& v, const PrimExpr& cond,
                    const std::unordered_map<const tir::VarNode*, IntSet>& hint_map,
                    const std::unordered_map<const tir::VarNode*, IntSet>& relax_map);
-
-/*!
- * \brief One range per dimension that holds every element of `buffer` read or written in `body`.
- *
- * Loops inside `body` run over all their values; other variables stay free.
- */
-Array<Range> DomainTouched(const tir::Stmt& body, const tir::Buffer& buffer, bool consider_loads,
-                           bool consider_stores);
 
 }  // namespace arith
 }  // namespace tvm

@@ -5,9 +5,9 @@
 #ifndef TVM_ARITH_INT_SET_H_
 #define TVM_ARITH_INT_SET_H_
 
+#include <tvm/expr/var.h>
 #include <tvm/ir/expr.h>
 #include <tvm/node/node.h>
-#include <tvm/tir/var.h>
 
 #include <unordered_map>
 

@@ -5,8 +5,8 @@
 #ifndef TVM_ARITH_PATTERN_H_
 #define TVM_ARITH_PATTERN_H_
 
+#include <tvm/expr/var.h>
 #include <tvm/ir/expr.h>
-#include <tvm/tir/var.h>
 
 namespace tvm {
 namespace arith {

@@ -6,9 +6,9 @@
 #ifndef TVM_ARITH_VAR_CONTEXT_H_
 #define TVM_ARITH_VAR_CONTEXT_H_
 
+#include <tvm/expr/var.h>
 #include <tvm/ir/expr.h>
 #include <tvm/node/node.h>
-#include <tvm/tir/var.h>
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 /*!
- * \file tvm/target/codegen.h
+ * \file tvm/codegen/codegen.h
  * \brief From lowered functions to a runtime module, by the target's kind.
  */
-#ifndef TVM_TARGET_CODEGEN_H_
-#define TVM_TARGET_CODEGEN_H_
+#ifndef TVM_CODEGEN_CODEGEN_H_
+#define TVM_CODEGEN_CODEGEN_H_
 
 #include <tvm/ir/module.h>
 #include <tvm/runtime/module.h>
@@ -27,4 +27,4 @@ runtime::Module Build(IRModule mod, Target target);
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_CODEGEN_H_
+#endif  // TVM_CODEGEN_CODEGEN_H_

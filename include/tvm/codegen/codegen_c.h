@@ -1,14 +1,14 @@
 /*!
- * \file tvm/target/codegen_c.h
+ * \file tvm/codegen/codegen_c.h
  * \brief The base of code generators whose output is text in a C-like language.
  */
-#ifndef TVM_TARGET_CODEGEN_C_H_
-#define TVM_TARGET_CODEGEN_C_H_
+#ifndef TVM_CODEGEN_CODEGEN_C_H_
+#define TVM_CODEGEN_CODEGEN_C_H_
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/expr_functor.h>
 #include <tvm/ir/module.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/expr_functor.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -230,4 +230,4 @@ std::vector<std::pair<std::string, tir::PrimFunc>> SortedPrimFuncs(const IRModul
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_CODEGEN_C_H_
+#endif  // TVM_CODEGEN_CODEGEN_C_H_

@@ -1,11 +1,11 @@
 /*!
- * \file tvm/tir/buffer.h
+ * \file tvm/expr/buffer.h
  * \brief Buffers: typed, shaped views of memory.
  */
-#ifndef TVM_TIR_BUFFER_H_
-#define TVM_TIR_BUFFER_H_
+#ifndef TVM_EXPR_BUFFER_H_
+#define TVM_EXPR_BUFFER_H_
 
-#include <tvm/tir/var.h>
+#include <tvm/expr/var.h>
 
 #include <string>
 
@@ -74,4 +74,4 @@ class DataProducer : public ObjectRef {
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_TIR_BUFFER_H_
+#endif  // TVM_EXPR_BUFFER_H_

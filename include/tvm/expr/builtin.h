@@ -1,9 +1,9 @@
 /*!
- * \file tvm/tir/builtin.h
+ * \file tvm/expr/builtin.h
  * \brief Intrinsics that passes create and code generators know, each an Op named "tir.<name>".
  */
-#ifndef TVM_TIR_BUILTIN_H_
-#define TVM_TIR_BUILTIN_H_
+#ifndef TVM_EXPR_BUILTIN_H_
+#define TVM_EXPR_BUILTIN_H_
 
 #include <tvm/ir/op.h>
 
@@ -152,4 +152,4 @@ constexpr const char* buffer_bind_scope = "buffer_bind_scope";
 }  // namespace attr
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_TIR_BUILTIN_H_
+#endif  // TVM_EXPR_BUILTIN_H_

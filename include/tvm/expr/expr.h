@@ -1,5 +1,5 @@
 /*!
- * \file tvm/tir/expr.h
+ * \file tvm/expr/expr.h
  * \brief Scalar and vector expressions. IntImm and FloatImm are in tvm/ir/expr.h.
  *
  * Integers wrap nowhere: overflow of a signed operation is a mistake of whoever built the program,
@@ -7,12 +7,12 @@
  * and lanes; the functions in tvm/tir/op.h promote, the constructors here only check. Evaluation
  * order of operands is free, expressions without a Call of effect have none.
  */
-#ifndef TVM_TIR_EXPR_H_
-#define TVM_TIR_EXPR_H_
+#ifndef TVM_EXPR_EXPR_H_
+#define TVM_EXPR_EXPR_H_
 
+#include <tvm/expr/buffer.h>
+#include <tvm/expr/var.h>
 #include <tvm/ir/op.h>
-#include <tvm/tir/buffer.h>
-#include <tvm/tir/var.h>
 
 namespace tvm {
 namespace tir {
@@ -274,4 +274,4 @@ class Reduce : public PrimExpr {
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_TIR_EXPR_H_
+#endif  // TVM_EXPR_EXPR_H_

@@ -1,12 +1,12 @@
 /*!
- * \file tvm/tir/expr_functor.h
+ * \file tvm/expr/expr_functor.h
  * \brief Dispatch on the class of an expression, and visitors and mutators built on it.
  */
-#ifndef TVM_TIR_EXPR_FUNCTOR_H_
-#define TVM_TIR_EXPR_FUNCTOR_H_
+#ifndef TVM_EXPR_EXPR_FUNCTOR_H_
+#define TVM_EXPR_EXPR_FUNCTOR_H_
 
+#include <tvm/expr/expr.h>
 #include <tvm/runtime/stack_guard.h>
-#include <tvm/tir/expr.h>
 
 #include <utility>
 #include <vector>
@@ -149,4 +149,4 @@ class ExprMutator : public ExprFunctor<PrimExpr(const PrimExpr&)> {
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_TIR_EXPR_FUNCTOR_H_
+#endif  // TVM_EXPR_EXPR_FUNCTOR_H_

@@ -1,5 +1,5 @@
 /*!
- * \file tvm/tir/op.h
+ * \file tvm/expr/op.h
  * \brief Operators and math functions on expressions. They promote types and fold constants.
  *
  * Promotion of two operands: a scalar is broadcast to the lanes of a vector; an integer constant or
@@ -7,11 +7,10 @@
  * (signed when widths are equal), two floats at the wider one; bool counts as the narrowest
  * integer.
  */
-#ifndef TVM_TIR_OP_H_
-#define TVM_TIR_OP_H_
+#ifndef TVM_EXPR_OP_H_
+#define TVM_EXPR_OP_H_
 
-#include <tvm/tir/expr.h>
-#include <tvm/tir/stmt.h>
+#include <tvm/expr/expr.h>
 
 #include <limits>
 #include <type_traits>
@@ -228,4 +227,4 @@ PrimExpr operator/(PrimExpr a, PrimExpr b) = delete;
 PrimExpr operator%(PrimExpr a, PrimExpr b) = delete;
 
 }  // namespace tvm
-#endif  // TVM_TIR_OP_H_
+#endif  // TVM_EXPR_OP_H_

@@ -1,9 +1,9 @@
 /*!
- * \file tvm/tir/var.h
+ * \file tvm/expr/var.h
  * \brief Variables: plain ones, sizes known to be at least one, and loop axes.
  */
-#ifndef TVM_TIR_VAR_H_
-#define TVM_TIR_VAR_H_
+#ifndef TVM_EXPR_VAR_H_
+#define TVM_EXPR_VAR_H_
 
 #include <tvm/ir/expr.h>
 #include <tvm/ir/type.h>
@@ -108,4 +108,4 @@ class IterVar : public ObjectRef {
 
 }  // namespace tir
 }  // namespace tvm
-#endif  // TVM_TIR_VAR_H_
+#endif  // TVM_EXPR_VAR_H_

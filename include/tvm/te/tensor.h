@@ -5,7 +5,7 @@
 #ifndef TVM_TE_TENSOR_H_
 #define TVM_TE_TENSOR_H_
 
-#include <tvm/tir/expr.h>
+#include <tvm/expr/expr.h>
 #include <tvm/tir/stmt.h>
 
 #include <unordered_map>

@@ -1,10 +1,11 @@
 /*!
  * \file tvm/tir/analysis.h
- * \brief Questions about expressions, statements and functions.
+ * \brief Questions about statements and functions, and the variables they use.
  */
 #ifndef TVM_TIR_ANALYSIS_H_
 #define TVM_TIR_ANALYSIS_H_
 
+#include <tvm/expr/analysis.h>
 #include <tvm/ir/module.h>
 #include <tvm/tir/block.h>
 #include <tvm/tir/function.h>
@@ -15,36 +16,6 @@
 
 namespace tvm {
 namespace tir {
-
-/*! \brief Equality of expressions in which every variable equals only itself. */
-struct ExprDeepEqual {
-  bool operator()(const PrimExpr& lhs, const PrimExpr& rhs) const;
-};
-
-/*! \brief Hash that agrees with ExprDeepEqual. */
-struct ExprDeepHash {
-  size_t operator()(const PrimExpr& expr) const;
-};
-
-/*! \brief What evaluating an expression may do, weakest first. */
-enum class CallEffectKind : int {
-  kExprAnnotation = 0,
-  kPure = 1,
-  /*! \brief Reads memory, so may not move over a store. */
-  kReadState = 2,
-  /*! \brief Writes memory or does what we cannot see. */
-  kUpdateState = 3,
-  /*! \brief Default of an Op that declares nothing. */
-  kOpaque = 3,
-};
-
-/*! \brief Op attribute with the effect of a call of that Op, an Integer. */
-constexpr const char* kTCallEffectKind = "TCallEffectKind";
-
-/*! \brief Op attribute, a bool: its code is a long chain of operations that wait on each other. */
-constexpr const char* kTElementary = "TElementary";
-
-CallEffectKind SideEffect(const PrimExpr& expr);
 
 /*! \brief Whether any variable accepted by the predicate occurs. */
 bool UsesVar(const PrimExpr& expr, const std::function<bool(const VarNode*)>& predicate);
@@ -60,6 +31,14 @@ struct AccessRegions {
   Array<BufferRegion> reads;
   Array<BufferRegion> writes;
 };
+
+/*!
+ * \brief One range per dimension that holds every element of `buffer` read or written in `body`.
+ *
+ * Loops inside `body` run over all their values; other variables stay free.
+ */
+Array<Range> DomainTouched(const Stmt& body, const Buffer& buffer, bool consider_loads,
+                           bool consider_stores);
 
 /*!
  * \brief Regions a statement accesses, relaxed over the loops inside of it.

@@ -5,7 +5,7 @@
 #ifndef TVM_TIR_STMT_H_
 #define TVM_TIR_STMT_H_
 
-#include <tvm/tir/expr.h>
+#include <tvm/expr/expr.h>
 
 namespace tvm {
 namespace tir {

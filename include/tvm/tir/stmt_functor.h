@@ -5,8 +5,9 @@
 #ifndef TVM_TIR_STMT_FUNCTOR_H_
 #define TVM_TIR_STMT_FUNCTOR_H_
 
+#include <tvm/expr/expr_functor.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/tir/block.h>
-#include <tvm/tir/expr_functor.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt.h>
 
@@ -154,21 +155,11 @@ Stmt IRTransform(Stmt stmt, const std::function<ObjectRef(const ObjectRef&)>& pr
                  const std::function<ObjectRef(const ObjectRef&)>& postorder,
                  const Array<String>& only_enable = {});
 
-/*!
- * \brief Replaces variables where `vmap` gives an expression; undefined keeps the variable.
- *
- * Buffers whose data pointer, shape, strides or offset mention a replaced variable are replaced
- * by a rewritten buffer, the same one at all its uses. Replacing a variable at a binding site is
- * not possible: such a binding is left as it is.
+/*! \brief The same as for expressions, see tvm/expr/substitute.h. A binding site is left as it is.
  */
-PrimExpr Substitute(PrimExpr expr, const std::function<PrimExpr(const Var&)>& vmap);
 Stmt Substitute(Stmt stmt, const std::function<PrimExpr(const Var&)>& vmap);
-PrimExpr Substitute(PrimExpr expr, const Map<Var, PrimExpr>& vmap);
 Stmt Substitute(Stmt stmt, const Map<Var, PrimExpr>& vmap);
-PrimExpr Substitute(PrimExpr expr, const std::unordered_map<const VarNode*, PrimExpr>& vmap);
 Stmt Substitute(Stmt stmt, const std::unordered_map<const VarNode*, PrimExpr>& vmap);
-Array<PrimExpr> Substitute(const Array<PrimExpr>& exprs, const Map<Var, PrimExpr>& vmap);
-Range Substitute(const Range& range, const Map<Var, PrimExpr>& vmap);
 
 }  // namespace tir
 }  // namespace tvm

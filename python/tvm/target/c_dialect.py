@@ -17,7 +17,7 @@ class CDialect:
     """How a device's language differs from C.
 
     What a table cannot say (wide loads, special statements) takes a class derived from
-    ``tvm::codegen::CodeGenC`` in C++, see ``include/tvm/target/codegen_c.h``.
+    ``tvm::codegen::CodeGenC`` in C++, see ``include/tvm/codegen/codegen_c.h``.
 
     Attributes
     ----------

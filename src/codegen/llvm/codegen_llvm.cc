@@ -2,19 +2,19 @@
  * \file codegen_llvm.cc
  * \brief Functions and statements of the LLVM generator.
  */
-#include "target/llvm/codegen_llvm.h"
+#include "codegen/llvm/codegen_llvm.h"
 
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 
-#include "target/import_pragmas.h"
+#include "codegen/import_pragmas.h"
 
 namespace tvm {
 namespace codegen {

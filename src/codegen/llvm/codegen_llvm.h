@@ -2,12 +2,12 @@
  * \file codegen_llvm.h
  * \brief Translates lowered functions to the text of an LLVM module.
  */
-#ifndef TVM_TARGET_LLVM_CODEGEN_LLVM_H_
-#define TVM_TARGET_LLVM_CODEGEN_LLVM_H_
+#ifndef TVM_CODEGEN_LLVM_CODEGEN_LLVM_H_
+#define TVM_CODEGEN_LLVM_CODEGEN_LLVM_H_
 
+#include <tvm/expr/expr_functor.h>
 #include <tvm/ir/module.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/expr_functor.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 namespace tvm {
 namespace codegen {
@@ -238,4 +238,4 @@ std::string EmitLLVM(const IRModule& mod, const Target& target);
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_CODEGEN_LLVM_H_
+#endif  // TVM_CODEGEN_LLVM_CODEGEN_LLVM_H_

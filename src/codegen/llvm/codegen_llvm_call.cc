@@ -2,18 +2,18 @@
  * \file codegen_llvm_call.cc
  * \brief Calls of the LLVM generator: intrinsics, elementary functions, C functions, PackedFuncs.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/module.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <cstddef>
 
-#include "target/large_uint.h"
-#include "target/llvm/codegen_llvm.h"
-#include "target/llvm/vector_math.h"
-#include "target/llvm/vector_math_double.h"
-#include "target/llvm/vector_math_trig.h"
+#include "codegen/large_uint.h"
+#include "codegen/llvm/codegen_llvm.h"
+#include "codegen/llvm/vector_math.h"
+#include "codegen/llvm/vector_math_double.h"
+#include "codegen/llvm/vector_math_trig.h"
 
 namespace tvm {
 namespace codegen {

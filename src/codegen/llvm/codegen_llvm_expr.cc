@@ -2,11 +2,11 @@
  * \file codegen_llvm_expr.cc
  * \brief Expressions of the LLVM generator, calls and memory apart.
  */
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 
-#include "target/llvm/codegen_llvm.h"
+#include "codegen/llvm/codegen_llvm.h"
 
 namespace tvm {
 namespace codegen {

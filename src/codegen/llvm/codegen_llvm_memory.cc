@@ -2,13 +2,13 @@
  * \file codegen_llvm_memory.cc
  * \brief Indices, addresses, loads, stores and allocations of the LLVM generator.
  */
+#include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "target/llvm/codegen_llvm.h"
+#include "codegen/llvm/codegen_llvm.h"
 
 namespace tvm {
 namespace codegen {

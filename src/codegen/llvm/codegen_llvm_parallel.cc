@@ -2,9 +2,9 @@
  * \file codegen_llvm_parallel.cc
  * \brief Parallel loops of the LLVM generator: the body becomes a function of its own.
  */
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
-#include "target/llvm/codegen_llvm.h"
+#include "codegen/llvm/codegen_llvm.h"
 
 namespace tvm {
 namespace codegen {

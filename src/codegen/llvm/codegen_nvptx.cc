@@ -1,12 +1,12 @@
-#include "target/llvm/codegen_nvptx.h"
+#include "codegen/llvm/codegen_nvptx.h"
 
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <set>
 
-#include "target/source/kernel_info.h"
+#include "codegen/source/kernel_info.h"
 
 namespace tvm {
 namespace codegen {

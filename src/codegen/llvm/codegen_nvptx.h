@@ -2,12 +2,12 @@
  * \file codegen_nvptx.h
  * \brief Translates kernels to LLVM modules for NVIDIA GPUs.
  */
-#ifndef TVM_TARGET_LLVM_CODEGEN_NVPTX_H_
-#define TVM_TARGET_LLVM_CODEGEN_NVPTX_H_
+#ifndef TVM_CODEGEN_LLVM_CODEGEN_NVPTX_H_
+#define TVM_CODEGEN_LLVM_CODEGEN_NVPTX_H_
 
 #include <string>
 
-#include "target/llvm/codegen_llvm.h"
+#include "codegen/llvm/codegen_llvm.h"
 
 namespace tvm {
 namespace codegen {
@@ -36,4 +36,4 @@ class CodeGenNVPTX final : public CodeGenLLVM {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_CODEGEN_NVPTX_H_
+#endif  // TVM_CODEGEN_LLVM_CODEGEN_NVPTX_H_

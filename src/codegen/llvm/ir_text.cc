@@ -2,7 +2,7 @@
  * \file ir_text.cc
  * \brief Text of LLVM modules and functions.
  */
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 #include <tvm/runtime/logging.h>
 

@@ -6,8 +6,8 @@
  * Doing both here keeps the text small, so that LLVM needs only a few passes afterwards: parsing
  * and optimising are most of the time a candidate takes to compile.
  */
-#ifndef TVM_TARGET_LLVM_IR_TEXT_H_
-#define TVM_TARGET_LLVM_IR_TEXT_H_
+#ifndef TVM_CODEGEN_LLVM_IR_TEXT_H_
+#define TVM_CODEGEN_LLVM_IR_TEXT_H_
 
 #include <tvm/runtime/data_type.h>
 
@@ -169,4 +169,4 @@ class FunctionText {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_IR_TEXT_H_
+#endif  // TVM_CODEGEN_LLVM_IR_TEXT_H_

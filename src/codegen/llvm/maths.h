@@ -2,13 +2,13 @@
  * \file maths.h
  * \brief Arithmetic on LLVM values of one floating type, written as it reads.
  */
-#ifndef TVM_TARGET_LLVM_MATHS_H_
-#define TVM_TARGET_LLVM_MATHS_H_
+#ifndef TVM_CODEGEN_LLVM_MATHS_H_
+#define TVM_CODEGEN_LLVM_MATHS_H_
 
 #include <string>
 #include <vector>
 
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 namespace tvm {
 namespace codegen {
@@ -101,4 +101,4 @@ class Maths {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_MATHS_H_
+#endif  // TVM_CODEGEN_LLVM_MATHS_H_

@@ -4,11 +4,11 @@
  *
  * The polynomials are weighted minimax fits of relative error, made for the intervals named below.
  */
-#include "target/llvm/vector_math.h"
+#include "codegen/llvm/vector_math.h"
 
 #include <utility>
 
-#include "target/llvm/maths.h"
+#include "codegen/llvm/maths.h"
 
 namespace tvm {
 namespace codegen {

@@ -5,10 +5,10 @@
  * A library call would leave the vector unit once per lane. Errors stay within 2 units in the last
  * place over the whole range, subnormal results included; NaN gives NaN.
  */
-#ifndef TVM_TARGET_LLVM_VECTOR_MATH_H_
-#define TVM_TARGET_LLVM_VECTOR_MATH_H_
+#ifndef TVM_CODEGEN_LLVM_VECTOR_MATH_H_
+#define TVM_CODEGEN_LLVM_VECTOR_MATH_H_
 
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 namespace tvm {
 namespace codegen {
@@ -22,4 +22,4 @@ Value ErfFloat(FunctionText* text, const Value& x);
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_VECTOR_MATH_H_
+#endif  // TVM_CODEGEN_LLVM_VECTOR_MATH_H_

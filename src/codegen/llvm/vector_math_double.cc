@@ -4,9 +4,9 @@
  *
  * The intervals are short enough for Taylor series, whose coefficients need no fit.
  */
-#include "target/llvm/vector_math_double.h"
+#include "codegen/llvm/vector_math_double.h"
 
-#include "target/llvm/maths.h"
+#include "codegen/llvm/maths.h"
 
 namespace tvm {
 namespace codegen {

@@ -4,10 +4,10 @@
  *
  * Errors stay within 3 units in the last place over the whole range; NaN gives NaN.
  */
-#ifndef TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
-#define TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
+#ifndef TVM_CODEGEN_LLVM_VECTOR_MATH_DOUBLE_H_
+#define TVM_CODEGEN_LLVM_VECTOR_MATH_DOUBLE_H_
 
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 namespace tvm {
 namespace codegen {
@@ -20,4 +20,4 @@ Value SigmoidDouble(FunctionText* text, const Value& x);
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_VECTOR_MATH_DOUBLE_H_
+#endif  // TVM_CODEGEN_LLVM_VECTOR_MATH_DOUBLE_H_

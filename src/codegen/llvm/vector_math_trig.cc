@@ -2,10 +2,10 @@
  * \file vector_math_trig.cc
  * \brief Sine, cosine and powers in float32.
  */
-#include "target/llvm/vector_math_trig.h"
+#include "codegen/llvm/vector_math_trig.h"
 
-#include "target/llvm/maths.h"
-#include "target/llvm/vector_math_double.h"
+#include "codegen/llvm/maths.h"
+#include "codegen/llvm/vector_math_double.h"
 
 namespace tvm {
 namespace codegen {

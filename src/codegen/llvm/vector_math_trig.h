@@ -4,10 +4,10 @@
  *
  * The wider type makes the range reduction short; errors stay within 1 unit in the last place.
  */
-#ifndef TVM_TARGET_LLVM_VECTOR_MATH_TRIG_H_
-#define TVM_TARGET_LLVM_VECTOR_MATH_TRIG_H_
+#ifndef TVM_CODEGEN_LLVM_VECTOR_MATH_TRIG_H_
+#define TVM_CODEGEN_LLVM_VECTOR_MATH_TRIG_H_
 
-#include "target/llvm/ir_text.h"
+#include "codegen/llvm/ir_text.h"
 
 namespace tvm {
 namespace codegen {
@@ -20,4 +20,4 @@ Value PowFloat(FunctionText* text, const Value& x, const Value& y);
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_LLVM_VECTOR_MATH_TRIG_H_
+#endif  // TVM_CODEGEN_LLVM_VECTOR_MATH_TRIG_H_

@@ -2,12 +2,12 @@
  * \file build_cuda.cc
  * \brief Target "cuda": from kernels to a module the driver can load.
  */
+#include <tvm/codegen/codegen_c.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen_c.h>
 #include <tvm/tir/launch.h>
 
-#include "target/source/codegen_cuda.h"
-#include "target/source/kernel_info.h"
+#include "codegen/source/codegen_cuda.h"
+#include "codegen/source/kernel_info.h"
 
 namespace tvm {
 namespace codegen {

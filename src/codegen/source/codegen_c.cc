@@ -2,14 +2,14 @@
  * \file codegen_c.cc
  * \brief Functions and statements of the generator for C-like languages.
  */
-#include <tvm/target/codegen_c.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/codegen/codegen_c.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 #include <cctype>
 
-#include "target/import_pragmas.h"
+#include "codegen/import_pragmas.h"
 
 namespace tvm {
 namespace codegen {

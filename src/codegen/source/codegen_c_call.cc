@@ -2,11 +2,11 @@
  * \file codegen_c_call.cc
  * \brief Calls of the generator for C-like languages.
  */
-#include <tvm/target/codegen_c.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/codegen/codegen_c.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 
-#include "target/large_uint.h"
+#include "codegen/large_uint.h"
 
 namespace tvm {
 namespace codegen {

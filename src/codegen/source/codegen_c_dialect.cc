@@ -2,8 +2,8 @@
  * \file codegen_c_dialect.cc
  * \brief C for devices that are described by a table of spellings, so that Python can add one.
  */
+#include <tvm/codegen/codegen_c.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen_c.h>
 
 #include <string>
 #include <utility>

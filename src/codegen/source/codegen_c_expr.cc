@@ -2,9 +2,9 @@
  * \file codegen_c_expr.cc
  * \brief Expressions of the generator for C-like languages.
  */
-#include <tvm/target/codegen_c.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/codegen/codegen_c.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 
 #include <cmath>
 #include <cstdio>

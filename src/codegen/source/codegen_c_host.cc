@@ -2,14 +2,14 @@
  * \file codegen_c_host.cc
  * \brief Functions for processors as C source, and their registration as target "c".
  */
-#include "target/source/codegen_c_host.h"
+#include "codegen/source/codegen_c_host.h"
 
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 namespace codegen {

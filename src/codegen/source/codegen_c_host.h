@@ -2,10 +2,10 @@
  * \file codegen_c_host.h
  * \brief C11 for processors, in the calling convention of packed functions.
  */
-#ifndef TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
-#define TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
+#ifndef TVM_CODEGEN_SOURCE_CODEGEN_C_HOST_H_
+#define TVM_CODEGEN_SOURCE_CODEGEN_C_HOST_H_
 
-#include <tvm/target/codegen_c.h>
+#include <tvm/codegen/codegen_c.h>
 
 #include <string>
 #include <vector>
@@ -72,4 +72,4 @@ class CodeGenCHost final : public CodeGenC {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_SOURCE_CODEGEN_C_HOST_H_
+#endif  // TVM_CODEGEN_SOURCE_CODEGEN_C_HOST_H_

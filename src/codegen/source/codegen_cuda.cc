@@ -2,11 +2,11 @@
  * \file codegen_cuda.cc
  * \brief Kernels as CUDA C++.
  */
-#include "target/source/codegen_cuda.h"
+#include "codegen/source/codegen_cuda.h"
 
-#include <tvm/tir/builtin.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,10 +2,10 @@
  * \file codegen_cuda.h
  * \brief CUDA C++ for kernels.
  */
-#ifndef TVM_TARGET_SOURCE_CODEGEN_CUDA_H_
-#define TVM_TARGET_SOURCE_CODEGEN_CUDA_H_
+#ifndef TVM_CODEGEN_SOURCE_CODEGEN_CUDA_H_
+#define TVM_CODEGEN_SOURCE_CODEGEN_CUDA_H_
 
-#include <tvm/target/codegen_c.h>
+#include <tvm/codegen/codegen_c.h>
 
 #include <string>
 #include <unordered_map>
@@ -90,4 +90,4 @@ class CodeGenCUDA final : public CodeGenC {
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_SOURCE_CODEGEN_CUDA_H_
+#endif  // TVM_CODEGEN_SOURCE_CODEGEN_CUDA_H_

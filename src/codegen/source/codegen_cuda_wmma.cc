@@ -2,11 +2,11 @@
  * \file codegen_cuda_wmma.cc
  * \brief Matrix fragments of tensor cores, through the nvcuda::wmma interface.
  */
-#include <tvm/tir/builtin.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
-#include "target/source/codegen_cuda.h"
+#include "codegen/source/codegen_cuda.h"
 
 namespace tvm {
 namespace codegen {

@@ -2,8 +2,8 @@
  * \file kernel_info.h
  * \brief What the runtime is told about a kernel, from its function.
  */
-#ifndef TVM_TARGET_SOURCE_KERNEL_INFO_H_
-#define TVM_TARGET_SOURCE_KERNEL_INFO_H_
+#ifndef TVM_CODEGEN_SOURCE_KERNEL_INFO_H_
+#define TVM_CODEGEN_SOURCE_KERNEL_INFO_H_
 
 #include <tvm/tir/launch.h>
 
@@ -32,4 +32,4 @@ inline runtime::KernelInfo KernelInfoOf(const std::string& name, const tir::Prim
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_SOURCE_KERNEL_INFO_H_
+#endif  // TVM_CODEGEN_SOURCE_KERNEL_INFO_H_

@@ -2,12 +2,12 @@
  * \file codegen_stackvm.cc
  * \brief Functions and statements of the stackvm generator.
  */
-#include "target/stackvm/codegen_stackvm.h"
+#include "codegen/stackvm/codegen_stackvm.h"
 
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <cstring>

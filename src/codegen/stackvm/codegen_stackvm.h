@@ -2,12 +2,12 @@
  * \file codegen_stackvm.h
  * \brief Translates lowered functions to programs of the stackvm.
  */
-#ifndef TVM_TARGET_STACKVM_CODEGEN_STACKVM_H_
-#define TVM_TARGET_STACKVM_CODEGEN_STACKVM_H_
+#ifndef TVM_CODEGEN_STACKVM_CODEGEN_STACKVM_H_
+#define TVM_CODEGEN_STACKVM_CODEGEN_STACKVM_H_
 
+#include <tvm/expr/expr_functor.h>
 #include <tvm/ir/module.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/expr_functor.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -191,4 +191,4 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
 }  // namespace codegen
 }  // namespace tvm
 
-#endif  // TVM_TARGET_STACKVM_CODEGEN_STACKVM_H_
+#endif  // TVM_CODEGEN_STACKVM_CODEGEN_STACKVM_H_

@@ -2,12 +2,12 @@
  * \file codegen_stackvm_call.cc
  * \brief Calls of the stackvm generator: functions, and what the threads of a block do together.
  */
-#include <tvm/tir/builtin.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
-#include "target/large_uint.h"
-#include "target/stackvm/codegen_stackvm.h"
+#include "codegen/large_uint.h"
+#include "codegen/stackvm/codegen_stackvm.h"
 
 namespace tvm {
 namespace codegen {

@@ -2,11 +2,11 @@
  * \file codegen_stackvm_expr.cc
  * \brief Expressions of the stackvm generator, calls and memory apart.
  */
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 
 #include <cstring>
 
-#include "target/stackvm/codegen_stackvm.h"
+#include "codegen/stackvm/codegen_stackvm.h"
 
 namespace tvm {
 namespace codegen {

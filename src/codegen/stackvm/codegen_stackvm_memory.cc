@@ -2,12 +2,12 @@
  * \file codegen_stackvm_memory.cc
  * \brief Loads and stores of the stackvm generator, with the sizes they are checked against.
  */
+#include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 
-#include "target/stackvm/codegen_stackvm.h"
+#include "codegen/stackvm/codegen_stackvm.h"
 
 namespace tvm {
 namespace codegen {

@@ -2,10 +2,10 @@
  * \file compute_op.cc
  * \brief Tensors given element by element: construction, bounds and loop nests.
  */
+#include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -2,10 +2,10 @@
  * \file create_primfunc.cc
  * \brief A function of blocks from tensors.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/create_primfunc.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>

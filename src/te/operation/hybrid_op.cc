@@ -3,10 +3,10 @@
  * \brief Loop programs as operations: construction, and their loops as a schedule wants them.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/hybrid_op.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

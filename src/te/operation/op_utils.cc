@@ -4,9 +4,9 @@
  */
 #include "op_utils.h"
 
+#include <tvm/expr/op.h>
 #include <tvm/ir/op.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>

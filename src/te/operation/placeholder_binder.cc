@@ -5,8 +5,8 @@
 #include "placeholder_binder.h"
 
 #include <tvm/arith/int_set.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -3,9 +3,9 @@
  * \brief Recurrences over the first axis: construction, bounds and loop nests.
  */
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
-#include <tvm/tir/op.h>
 
 #include <string>
 #include <utility>

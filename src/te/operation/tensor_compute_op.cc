@@ -3,9 +3,9 @@
  * \brief Tensors computed by calls of a tensor intrinsic: construction, bounds and loop nests.
  */
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/tensor_compute_op.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -4,10 +4,10 @@
  */
 #include "tensorize.h"
 
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

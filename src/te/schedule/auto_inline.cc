@@ -2,9 +2,9 @@
  * \file auto_inline.cc
  * \brief Inlining of operations that cost nothing to recompute.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <functional>

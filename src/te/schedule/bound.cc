@@ -4,9 +4,9 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/var_context.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>

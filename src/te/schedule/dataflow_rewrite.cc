@@ -5,8 +5,8 @@
 #include "dataflow_rewrite.h"
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/te/scan_op.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
  */
 #include "message_passing.h"
 
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <utility>

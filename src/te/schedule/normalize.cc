@@ -2,8 +2,8 @@
  * \file normalize.cc
  * \brief Inlined definitions substituted, loops zero-based.
  */
+#include <tvm/expr/op.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <unordered_map>

@@ -2,12 +2,12 @@
  * \file schedule_lang.cc
  * \brief Schedules, stages and the primitives that record what to do with a stage's loops.
  */
+#include <tvm/expr/op.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <string>

@@ -2,11 +2,11 @@
  * \file schedule_ops.cc
  * \brief Loop nests of all stages, put where the stages are attached.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>

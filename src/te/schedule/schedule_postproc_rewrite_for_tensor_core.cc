@@ -6,11 +6,11 @@
  * union of what its threads have, and a statement of one thread can be replaced by one of the warp
  * for that union, whichever thread did which element.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/ir/type.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <functional>

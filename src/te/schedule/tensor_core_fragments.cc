@@ -4,8 +4,8 @@
  */
 #include "tensor_core_fragments.h"
 
+#include <tvm/expr/op.h>
 #include <tvm/te/schedule.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <iterator>

@@ -5,9 +5,9 @@
 #include "warp_region.h"
 
 #include <tvm/arith/iter_affine_map.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <sstream>

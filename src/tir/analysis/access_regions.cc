@@ -2,10 +2,9 @@
  * \file src/tir/analysis/access_regions.cc
  * \brief Regions of buffers that statements read and write.
  */
-#include <tvm/arith/bound.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <unordered_set>
@@ -54,11 +53,11 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
   std::unordered_set<const BufferNode*> written;
   for (const Buffer& buffer : order.written) {
     written.insert(buffer.get());
-    regions.writes.push_back(BufferRegion(buffer, arith::DomainTouched(all, buffer, false, true)));
+    regions.writes.push_back(BufferRegion(buffer, DomainTouched(all, buffer, false, true)));
   }
   for (const Buffer& buffer : order.read) {
     if (written.count(buffer.get())) continue;
-    regions.reads.push_back(BufferRegion(buffer, arith::DomainTouched(all, buffer, true, false)));
+    regions.reads.push_back(BufferRegion(buffer, DomainTouched(all, buffer, true, false)));
   }
   return regions;
 }

@@ -1,23 +1,22 @@
 /*!
- * \file arith/domain_touched.cc
+ * \file src/tir/analysis/domain_touched.cc
  * \brief The part of a buffer that a statement reads or writes.
  */
 #include <tvm/arith/analyzer.h>
-#include <tvm/arith/bound.h>
+#include <tvm/arith/int_set.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/block.h>
-#include <tvm/tir/op.h>
-#include <tvm/tir/stmt.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <unordered_set>
 
 namespace tvm {
-namespace arith {
-
-using namespace tir;
+namespace tir {
 
 namespace {
+
+using arith::Analyzer, arith::EvalSet, arith::IntSet;
 
 class TouchCollector : public StmtExprVisitor {
  public:
@@ -137,5 +136,5 @@ Array<Range> DomainTouched(const Stmt& body, const Buffer& buffer, bool consider
 
 TVM_REGISTER_GLOBAL("arith.DomainTouched").set_body_typed(DomainTouched);
 
-}  // namespace arith
+}  // namespace tir
 }  // namespace tvm

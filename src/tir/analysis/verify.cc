@@ -2,9 +2,9 @@
  * \file src/tir/analysis/verify.cc
  * \brief Checks that hold between any two passes.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>

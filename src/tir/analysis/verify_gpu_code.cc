@@ -2,10 +2,10 @@
  * \file src/tir/analysis/verify_gpu_code.cc
  * \brief Whether kernels stay within the limits of a device.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 #include <tvm/tir/transform.h>
 

@@ -3,10 +3,10 @@
  * \brief How much a function computes, and how much memory it needs while it runs.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/ir/module.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>

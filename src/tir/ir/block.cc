@@ -3,9 +3,9 @@
  * \brief Constructors of blocks and regions.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/block.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 namespace tir {

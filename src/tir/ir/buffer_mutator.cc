@@ -7,13 +7,6 @@
 namespace tvm {
 namespace tir {
 
-PrimExpr BufferMutator::VisitExpr_(const BufferLoadNode* op) {
-  Array<PrimExpr> indices = VisitExprs(op->indices);
-  Buffer buffer = VisitBuffer(op->buffer);
-  if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return GetRef<PrimExpr>(op);
-  return BufferLoad(buffer, indices);
-}
-
 Stmt BufferMutator::VisitStmt_(const BufferStoreNode* op) {
   Array<PrimExpr> indices = VisitExprs(op->indices);
   PrimExpr value = VisitExpr(op->value);

@@ -7,22 +7,21 @@
 
 #include <tvm/tir/stmt_functor.h>
 
+#include "expr/rewriters.h"
+
 namespace tvm {
 namespace tir {
 
 /*!
  * \brief Mutates statements and expressions, and asks `VisitBuffer` for every buffer in them.
  *
- * `VisitBuffer` has to give the same buffer at all uses of one: it keeps what it made. Buffers that
- * an attribute speaks of are not asked for.
+ * Buffers that an attribute speaks of are not asked for.
  */
-class BufferMutator : public StmtExprMutator {
+class BufferMutator : public LoadMutator<StmtExprMutator> {
  protected:
-  using StmtExprMutator::VisitExpr_;
-  using StmtExprMutator::VisitStmt_;
-  virtual Buffer VisitBuffer(const Buffer& buffer) = 0;
+  using LoadMutator::VisitExpr_;
+  using LoadMutator::VisitStmt_;
 
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final;
   Stmt VisitStmt_(const BufferStoreNode* op) final;
   Stmt VisitStmt_(const BufferRealizeNode* op) final;
   Stmt VisitStmt_(const PrefetchNode* op) final;

@@ -2,9 +2,9 @@
  * \file src/tir/ir/function.cc
  * \brief Constructor of PrimFunc.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/function.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 namespace tir {

@@ -2,8 +2,8 @@
  * \file src/tir/ir/node_check.cc
  * \brief Nodes that are put together field by field pass through the checks of their constructors.
  */
+#include <tvm/expr/expr.h>
 #include <tvm/tir/block.h>
-#include <tvm/tir/expr.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt.h>
 

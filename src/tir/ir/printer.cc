@@ -4,10 +4,10 @@
  */
 #include "printer.h"
 
+#include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
-#include <tvm/tir/op.h>
 
 namespace tvm {
 namespace tir {

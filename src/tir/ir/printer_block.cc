@@ -2,10 +2,10 @@
  * \file src/tir/ir/printer_block.cc
  * \brief Text of blocks and regions.
  */
+#include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 

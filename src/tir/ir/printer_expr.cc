@@ -2,16 +2,16 @@
  * \file src/tir/ir/printer_expr.cc
  * \brief Text of expressions.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
-#include "call_dtype.h"
+#include "expr/call_dtype.h"
 #include "printer.h"
 
 namespace tvm {

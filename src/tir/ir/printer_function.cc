@@ -2,9 +2,9 @@
  * \file src/tir/ir/printer_function.cc
  * \brief Text of functions: parameters, buffers, and the variables nothing else introduces.
  */
+#include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/structural_equal.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 

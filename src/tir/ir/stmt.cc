@@ -2,8 +2,8 @@
  * \file src/tir/ir/stmt.cc
  * \brief Constructors of statements.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt.h>
 
 namespace tvm {

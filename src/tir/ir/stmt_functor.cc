@@ -8,6 +8,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "expr/rewriters.h"
+
 namespace tvm {
 namespace tir {
 
@@ -224,12 +226,9 @@ Stmt StmtMutator::VisitStmt_(const BlockRealizeNode* op) {
 
 namespace {
 
-/*! \brief Visits every node once, also when it is shared. */
-class OnceVisitor final : public StmtExprVisitor {
+class ProgramVisitor final : public OnceVisitor<StmtExprVisitor> {
  public:
-  using Before = std::function<bool(const ObjectRef&)>;
-  using After = std::function<void(const ObjectRef&)>;
-  OnceVisitor(Before before, After after) : before_(std::move(before)), after_(std::move(after)) {}
+  using OnceVisitor::OnceVisitor;
 
   void Run(const ObjectRef& node) {
     if (node.as<PrimExprNode>() != nullptr) {
@@ -245,22 +244,9 @@ class OnceVisitor final : public StmtExprVisitor {
   }
 
  private:
-  void VisitExpr(const PrimExpr& expr) override {
-    if (!visited_.insert(expr.get()).second) return;
-    if (before_ && !before_(expr)) return;
-    StmtExprVisitor::VisitExpr(expr);
-    if (after_) after_(expr);
-  }
   void VisitStmt(const Stmt& stmt) override {
-    if (!visited_.insert(stmt.get()).second) return;
-    if (before_ && !before_(stmt)) return;
-    StmtExprVisitor::VisitStmt(stmt);
-    if (after_) after_(stmt);
+    Once(stmt, [&] { OnceVisitor::VisitStmt(stmt); });
   }
-
-  Before before_;
-  After after_;
-  std::unordered_set<const Object*> visited_;
 };
 
 class CallbackMutator final : public StmtExprMutator {
@@ -300,11 +286,11 @@ class CallbackMutator final : public StmtExprMutator {
 }  // namespace
 
 void PostOrderVisit(const ObjectRef& node, const std::function<void(const ObjectRef&)>& visit) {
-  OnceVisitor(nullptr, visit).Run(node);
+  ProgramVisitor(nullptr, visit).Run(node);
 }
 
 void PreOrderVisit(const ObjectRef& node, const std::function<bool(const ObjectRef&)>& visit) {
-  OnceVisitor(visit, nullptr).Run(node);
+  ProgramVisitor(visit, nullptr).Run(node);
 }
 
 Stmt IRTransform(Stmt stmt, const std::function<ObjectRef(const ObjectRef&)>& preorder,

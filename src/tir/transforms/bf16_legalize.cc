@@ -2,9 +2,9 @@
  * \file src/tir/transforms/bf16_legalize.cc
  * \brief bfloat16 arithmetic in float32, and bfloat16 storage as 16-bit integers.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include "pass_common.h"
 #include "tir/ir/buffer_mutator.h"

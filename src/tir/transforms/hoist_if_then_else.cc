@@ -3,13 +3,13 @@
  * \brief Tests that a loop does not change, made once outside of it.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/node/structural_hash.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <string>
 #include <unordered_set>

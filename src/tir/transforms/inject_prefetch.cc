@@ -2,10 +2,9 @@
  * \file src/tir/transforms/inject_prefetch.cc
  * \brief Requests to read ahead become Prefetch statements with their regions.
  */
-#include <tvm/arith/bound.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 
 #include <unordered_set>
 #include <vector>
@@ -89,7 +88,7 @@ class PrefetchInjector final : public StmtMutator {
     Map<Var, PrimExpr> later{{loop, loop + cast(loop->dtype, distance)}};
     bool moves = false;
     Array<Range> bounds;
-    for (const Range& range : arith::DomainTouched(body, buffer, true, false)) {
+    for (const Range& range : DomainTouched(body, buffer, true, false)) {
       bounds.push_back(Substitute(range, later));
       moves = moves || !bounds.back()->min.same_as(range->min);
     }

@@ -2,9 +2,9 @@
  * \file src/tir/transforms/inject_virtual_thread.cc
  * \brief Virtual threads run interleaved, statement by statement, within one real thread.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <unordered_set>

@@ -3,9 +3,9 @@
  * \brief Accesses are checked against the bounds of their buffers when the program runs.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <string>
 #include <vector>

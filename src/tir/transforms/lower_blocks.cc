@@ -3,10 +3,10 @@
  * \brief From blocks to loop nests over buffers with BufferRealize, as a te schedule gives them.
  */
 #include <tvm/arith/analyzer.h>
-#include <tvm/arith/bound.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
+#include <tvm/tir/analysis.h>
 
 #include <string>
 #include <unordered_map>
@@ -174,7 +174,7 @@ class BufferCompactor final : public StmtMutator {
   }
 
   Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
-    Array<Range> touched = arith::DomainTouched(OfAllThatShare(body, buffer), buffer, true, true);
+    Array<Range> touched = DomainTouched(OfAllThatShare(body, buffer), buffer, true, true);
     Array<Range> bounds;
     for (size_t i = 0; i < touched.size(); ++i) {
       const PrimExpr& extent = buffer->shape[i];

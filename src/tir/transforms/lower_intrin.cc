@@ -2,8 +2,8 @@
  * \file src/tir/transforms/lower_intrin.cc
  * \brief Math functions in terms of those that every generator has.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <array>
 #include <cmath>

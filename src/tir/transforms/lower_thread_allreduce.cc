@@ -3,11 +3,11 @@
  * \brief Reductions over threads by exchanges within a warp or through shared memory.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <string>

@@ -2,11 +2,11 @@
  * \file src/tir/transforms/lower_tvm_builtin.cc
  * \brief Calls of packed functions spelled out: arguments are written to an array of TVMAny.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <utility>
 #include <vector>

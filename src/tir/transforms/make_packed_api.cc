@@ -3,13 +3,13 @@
  * \brief The calling convention of packed functions, with checks of every argument.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <functional>
 #include <string>

@@ -3,9 +3,9 @@
  * \brief One allocation of dynamic shared memory per kernel, whose size the launch states.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <vector>
 

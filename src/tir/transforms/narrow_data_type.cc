@@ -3,9 +3,9 @@
  * \brief Index arithmetic in fewer bits where its values are known to fit.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <cstdint>
 

@@ -2,9 +2,9 @@
  * \file src/tir/transforms/plan_buffer_allocation.cc
  * \brief Buffers of blocks are allocated where all their uses are, and no further out.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <string>

@@ -3,10 +3,10 @@
  * \brief The tile that a reduction accumulates into is kept in registers.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <map>

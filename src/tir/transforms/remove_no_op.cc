@@ -2,9 +2,9 @@
  * \file src/tir/transforms/remove_no_op.cc
  * \brief Statements without effect are dropped.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 
 #include "pass_common.h"
 

@@ -2,10 +2,10 @@
  * \file src/tir/transforms/rewrite_unsafe_select.cc
  * \brief Selects whose operands must not both be evaluated become branches.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include "pass_common.h"
 

@@ -3,9 +3,9 @@
  * \brief Simplification of expressions with what surrounding loops and branches say.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include "pass_common.h"
 

@@ -3,9 +3,9 @@
  * \brief From multi-dimensional buffers to flat ones with explicit allocations.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <optional>

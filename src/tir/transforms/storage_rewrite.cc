@@ -2,8 +2,8 @@
  * \file src/tir/transforms/storage_rewrite.cc
  * \brief Allocations of constant size are hoisted, and share memory where lifetimes allow.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 #include <limits>

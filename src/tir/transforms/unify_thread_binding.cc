@@ -3,10 +3,10 @@
  * \brief One variable per thread axis of a launch, bound where the launch begins.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 
 #include <string>
 #include <unordered_set>

@@ -3,8 +3,8 @@
  * \brief Loops written out.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 

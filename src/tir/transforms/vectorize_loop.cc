@@ -3,10 +3,10 @@
  * \brief Vectorised loops become code on vectors of the machine's width.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
  * \file src/tir/transforms/widen_index.cc
  * \brief Loop variables and indices of 64 bits.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/tir/builtin.h>
-#include <tvm/tir/op.h>
 
 #include "pass_common.h"
 

@@ -3,8 +3,8 @@
 #include <tvm/arith/bound.h>
 #include <tvm/arith/pattern.h>
 #include <tvm/arith/var_context.h>
+#include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
-#include <tvm/tir/op.h>
 
 #include <functional>
 #include <random>

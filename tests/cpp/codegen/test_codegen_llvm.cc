@@ -3,12 +3,12 @@
  * \brief Text the LLVM generator writes for small functions.
  */
 #include <gtest/gtest.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/ir/module.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/function.h>
-#include <tvm/tir/op.h>
 
 #include <string>
 

@@ -1,11 +1,11 @@
 // Programs compiled for the stackvm, run, saved and loaded.
 #include <gtest/gtest.h>
+#include <tvm/codegen/codegen.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/codegen.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/transform.h>
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/var_context.h>
+#include <tvm/expr/op.h>
 #include <tvm/te/schedule_pass.h>
-#include <tvm/tir/op.h>
 
 #include <vector>
 

@@ -1,10 +1,10 @@
 // What the passes between lowering and code generation make of kernels written by hand.
 #include <gtest/gtest.h>
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
 #include <tvm/target/target.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/builtin.h>
 #include <tvm/tir/launch.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 #include <tvm/tir/transform.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <sstream>

@@ -5,7 +5,7 @@
 #include "completion.h"
 
 #include <tvm/auto_scheduler/transform_step.h>
-#include <tvm/tir/op.h>
+#include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
