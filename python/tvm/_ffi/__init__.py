@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NoReturn
 
 from . import base, libinfo
-from .libinfo import __version__
 from .registry import (
     _init_api,
     convert_to_tvm_func,
@@ -17,6 +16,7 @@ from .registry import (
     register_object,
     remove_global_func,
 )
+from .version import __version__
 
 __all__ = [
     "__version__",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .libinfo import __version__
+from .version import __version__
 
 __all__ = [
     "ERROR_TYPE",

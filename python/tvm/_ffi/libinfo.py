@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["__version__", "find_include_path", "find_lib_path"]
+from .base import _RUNTIME_ONLY, core
+from .version import __version__
 
-__version__ = "0.1.0"
+__all__ = ["__version__", "find_include_path", "find_lib_path"]
 
 
 def find_lib_path() -> list[str]:
     """Paths of the libraries in use, the runtime's first."""
-    from .base import _RUNTIME_ONLY, core
-
     runtime = Path(core.get_global_func("runtime.GetLibraryPath", False)())
     compiler = runtime.with_name(runtime.name.replace("tvm_runtime", "tvm"))
     return [str(runtime)] if _RUNTIME_ONLY else [str(runtime), str(compiler)]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tvm._ffi
 from tvm import te
 from tvm.runtime import Object
 
 from . import _ffi_api
-
-if TYPE_CHECKING:
-    from .compute_dag import ComputeDAG
 
 __all__ = ["Iterator", "LoopPart", "Stage", "State", "StateObject"]
 
@@ -76,7 +73,7 @@ class State:
     compute_dag : the DAG it schedules.
     """
 
-    def __init__(self, state_object: StateObject, dag: ComputeDAG) -> None:
+    def __init__(self, state_object: StateObject, dag: Object) -> None:
         self.state_object = state_object
         self.compute_dag = dag
 

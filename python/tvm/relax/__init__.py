@@ -4,6 +4,7 @@ from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
 
 from . import analysis, expr, op, struct_info, transform
 from .block_builder import BlockBuilder
+from .compile_fused import GroupSchedule
 from .expr import (
     BindingBlock,
     Call,
@@ -22,7 +23,8 @@ from .expr import (
     VarBinding,
     const,
 )
-from .extract import FusedGroup, extract_tasks, fused_groups
+from .extract import extract_tasks
+from .fused_group import FusedGroup, fused_groups
 from .struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -31,7 +33,7 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from .vm_build import GroupSchedule, build
+from .vm_build import build
 
 __all__ = [
     "BindingBlock",

@@ -9,8 +9,8 @@ from tvm.ir import GlobalVar, IRModule, RelayExpr
 from .block_builder import NameSupply
 from .expr import Call, Function, Var
 from .op import call_tir
+from .rewriter import FunctionRewriter, graph_functions
 from .struct_info import static_shape, tensor_fields
-from .transform.rewriter import FunctionRewriter, graph_functions
 
 __all__ = ["lower_dps_packed"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, usmp
 from .analysis import CallEffectKind
-from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
-from .buffer import Buffer, DataProducer, decl_buffer
+from .block import Block, BlockRealize, MatchBufferRegion
+from .buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from .expr import (
     EQ,
     GE,

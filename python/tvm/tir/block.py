@@ -6,31 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
-from tvm.ir import Range
 from tvm.runtime import Object
 
 from . import _ffi_api
-from .buffer import Buffer
+from .buffer import Buffer, BufferRegion
 from .expr import IterVar, _number_like, convert
 from .stmt import Stmt
 
-__all__ = ["Block", "BlockRealize", "BufferRegion", "MatchBufferRegion"]
-
-
-@tvm._ffi.register_object("tir.BufferRegion")
-class BufferRegion(Object):
-    """The box `region` of `buffer`, one range per axis; without `region` all of the buffer.
-
-    Raises
-    ------
-    ValueError : the region has another number of axes than the buffer.
-    """
-
-    def __init__(self, buffer: Buffer, region: Sequence[Range] | None = None) -> None:
-        if region is None:
-            self.__init_handle_by_constructor__(_ffi_api.BufferRegionFull, buffer)
-        else:
-            self.__init_handle_by_constructor__(_ffi_api.BufferRegion, buffer, list(region))
+__all__ = ["Block", "BlockRealize", "MatchBufferRegion"]
 
 
 @tvm._ffi.register_object("tir.MatchBufferRegion")

@@ -12,7 +12,7 @@ from tvm.runtime import Object
 from . import _ffi_api
 from .expr import BufferLoad, Call, Ramp, Var, convert
 
-__all__ = ["Buffer", "DataProducer", "decl_buffer"]
+__all__ = ["Buffer", "BufferRegion", "DataProducer", "decl_buffer"]
 
 
 class Scope(str):
@@ -139,8 +139,6 @@ class Buffer(Object):
             return BufferLoad(self, items)
         ranges = [self._range(axis, item) for axis, item in enumerate(items)]
         if all(item.step is None for item in slices):
-            from .block import BufferRegion
-
             return BufferRegion(self, ranges)
         return BufferLoad(
             self, [_vector_index(item, range_) for item, range_ in zip(items, ranges)]
@@ -156,6 +154,22 @@ class Buffer(Object):
             raise ValueError(f"buffer {self.name} has {len(self.shape)} axes, got more indices")
         begin = 0 if item.start is None else item.start
         return Range(begin, self.shape[axis] if item.stop is None else item.stop)
+
+
+@tvm._ffi.register_object("tir.BufferRegion")
+class BufferRegion(Object):
+    """The box `region` of `buffer`, one range per axis; without `region` all of the buffer.
+
+    Raises
+    ------
+    ValueError : the region has another number of axes than the buffer.
+    """
+
+    def __init__(self, buffer: Buffer, region: Sequence[Range] | None = None) -> None:
+        if region is None:
+            self.__init_handle_by_constructor__(_ffi_api.BufferRegionFull, buffer)
+        else:
+            self.__init_handle_by_constructor__(_ffi_api.BufferRegion, buffer, list(region))
 
 
 def _vector_index(item: Any, covered: Range) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, tir
 
 from . import tag
-from .nn.dense import matmul as _matmul
+from .dense import matmul as _matmul
 from .utils import Extent, as_int, equal_const_int, get_const_tuple, is_constant, normalize_axis
 
 __all__ = ["einsum", "matmul", "tensordot"]

@@ -15,6 +15,7 @@ from tvm.arith import Analyzer
 from . import tag
 
 __all__ = [
+    "extents_of",
     "Extent",
     "as_int",
     "as_pads",
@@ -78,6 +79,14 @@ def get_const_int(value: Any) -> int:
 def get_const_tuple(shape: Iterable[Any]) -> tuple[Extent, ...]:
     """The shape with its constants as Python ints; symbolic extents stay expressions."""
     return tuple(as_int(e) if is_constant(e) else simplify(e) for e in shape)
+
+
+def extents_of(tensor: te.Tensor, layout: str, where: str) -> dict[str, Extent]:
+    """Extent of each letter of the layout."""
+    shape = get_const_tuple(tensor.shape)
+    if len(shape) != len(layout):
+        raise ValueError(f"topi.nn.{where}: layout {layout} does not fit the shape {shape}")
+    return dict(zip(layout, shape))
 
 
 def equal_const_int(value: Any, number: int) -> bool:

@@ -11,6 +11,7 @@ from tvm.runtime import NDArray
 from tvm.transform import Pass, Sequential, module_pass
 
 from ..expr import Function
+from ..rewriter import FunctionRewriter, graph_functions
 from .bind_params import bind_params
 from .convert_layout import convert_layout
 from .convert_winograd import convert_winograd
@@ -18,7 +19,6 @@ from .dead_code import dead_code_elimination
 from .fold_batchnorm import fold_batchnorm
 from .fold_constant import fold_constant
 from .fuse_ops import fuse_ops
-from .rewriter import FunctionRewriter, graph_functions
 
 __all__ = [
     "BindParams",

@@ -8,8 +8,8 @@ from tvm import arith, tir
 from tvm.ir import PrimExpr, RelayExpr
 
 from ..expr import Call, Function, ShapeExpr, Var
+from ..rewriter import FunctionRewriter
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from .rewriter import FunctionRewriter
 
 __all__ = ["ExtentBinder", "extents_of"]
 

@@ -11,8 +11,8 @@ from tvm.ir import IRModule, RelayExpr
 from .. import op
 from ..expr import Call, Constant, Function, Tuple, Var, const
 from ..op import OpPattern
+from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import TensorStructInfo, static_shape
-from .rewriter import FunctionRewriter, map_functions
 
 __all__ = ["convert_layout"]
 

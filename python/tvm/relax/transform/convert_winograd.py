@@ -7,8 +7,8 @@ from tvm.topi.nn import winograd_tiles, winograd_transformed_weight
 
 from .. import op
 from ..expr import Call, Constant, Var, const
+from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import static_shape
-from .rewriter import FunctionRewriter, map_functions
 
 __all__ = ["convert_winograd"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir import GlobalVar, IRModule
 
 from ..expr import Call, DataflowBlock, Function, SeqExpr, Var
-from .rewriter import map_functions, uses_of
+from ..rewriter import map_functions, uses_of
 
 __all__ = ["dead_code_elimination"]
 

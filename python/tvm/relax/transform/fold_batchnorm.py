@@ -10,8 +10,8 @@ from tvm.ir import IRModule, RelayExpr
 
 from .. import op
 from ..expr import Call, Constant, Function, TupleGetItem, Var, const
+from ..rewriter import FunctionRewriter, map_functions, use_counts
 from ..struct_info import static_shape
-from .rewriter import FunctionRewriter, map_functions, use_counts
 
 __all__ = ["fold_batchnorm"]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.runtime.relax_vm import VirtualMachine
+from tvm.target import Target
 
 from .. import op
 from ..block_builder import BlockBuilder
+from ..compile_fused import compile_fused
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from ..rewriter import FunctionRewriter, map_functions, uses_of
 from ..struct_info import TupleStructInfo
-from .rewriter import FunctionRewriter, map_functions, uses_of
+from .fuse_ops import fuse_ops
 
 __all__ = ["fold_constant"]
 
@@ -54,10 +57,6 @@ def _fold(func: Function) -> Function:
 
 def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
     """Values of the outputs, by building the bindings as a function without parameters."""
-    # The build applies passes, this one among others.
-    from ..vm_build import build
-    from .fuse_ops import fuse_ops
-
     builder = BlockBuilder()
     env: dict[Var, Var] = {}
 
@@ -80,7 +79,7 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
                 env[binding.var] = builder.emit(value)
             results = [builder.emit_output(env[var]) for var in outputs]
         builder.emit_func_output(Tuple(results))
-    machine = VirtualMachine(build(fuse_ops(builder.get()), "llvm"), tvm.cpu())
+    machine = VirtualMachine(compile_fused(fuse_ops(builder.get()), Target("llvm")), tvm.cpu())
     return [Constant(array) for array in machine["main"]()]
 
 

@@ -25,9 +25,9 @@ from ..expr import (
     VarBinding,
 )
 from ..op import OpPattern
+from ..rewriter import graph_functions, uses_of
 from ..struct_info import TensorStructInfo, static_shape
 from ..te_lowering import call_flop
-from .rewriter import graph_functions, uses_of
 
 __all__ = ["fuse_ops"]
 

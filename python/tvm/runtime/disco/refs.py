@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tvm.runtime.ndarray import NDArray
 
-if TYPE_CHECKING:
-    from .session import Session
-
 __all__ = ["DModule", "DPackedFunc", "DRef"]
+
+
+class _Owner(Protocol):
+    """What a reference asks of its session."""
+
+    def call_packed(self, func: DRef, *args: Any) -> DRef: ...
+    def _get(self, reg_id: int, worker_id: int) -> Any: ...
+    def _set(self, reg_id: int, worker_id: int, value: Any) -> None: ...
+    def _release(self, reg_id: int) -> None: ...
+    def _function_of(self, module: DModule, name: str) -> DPackedFunc: ...
 
 
 class DRef:
@@ -23,7 +30,7 @@ class DRef:
     reg_id : number under which they do.
     """
 
-    def __init__(self, session: Session, reg_id: int) -> None:
+    def __init__(self, session: _Owner, reg_id: int) -> None:
         self.session = session
         self.reg_id = reg_id
 

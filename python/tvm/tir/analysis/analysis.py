@@ -9,8 +9,8 @@ from typing import Any
 from tvm.arith import Analyzer
 from tvm.ir import PrimExpr
 
-from ..block import Block, BufferRegion
-from ..buffer import Buffer
+from ..block import Block
+from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, Var
 from ..function import PrimFunc
 from ..stmt import AttrStmt, BufferRealize, BufferStore, Stmt

@@ -10,8 +10,8 @@ from tvm.error import ScheduleError
 from tvm.ir import PrimExpr, Range
 
 from ..analysis import get_block_access_region, undefined_vars
-from ..block import Block, BlockRealize, BufferRegion
-from ..buffer import Buffer
+from ..block import Block, BlockRealize
+from ..buffer import Buffer, BufferRegion
 from ..expr import And, IterVar, Var, const
 from ..function import PrimFunc
 from ..op import all as all_of

@@ -8,8 +8,15 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
-from ..nn.conv import extents_of
-from ..utils import Extent, as_int, as_sizes, equal_const_int, get_const_tuple, is_constant
+from ..utils import (
+    Extent,
+    as_int,
+    as_sizes,
+    equal_const_int,
+    extents_of,
+    get_const_tuple,
+    is_constant,
+)
 from .interpolation import Taps, clamp, cubic_taps, interpolate, linear_taps
 
 __all__ = ["crop_and_resize", "resize1d", "resize2d", "resize3d"]

@@ -1,5 +1,6 @@
 """Neural-network operators, written in te."""
 
+from ..dense import *
 from .adaptive_pooling import *
 from .attention import *
 from .batch_matmul import *
@@ -12,7 +13,6 @@ from .conv2d_winograd import *
 from .conv3d import *
 from .conv_transpose import *
 from .deformable_conv2d import *
-from .dense import *
 from .dilate import *
 from .elemwise import *
 from .loss import *

@@ -9,8 +9,8 @@ from tvm import te, tir
 
 from .. import tag
 from ..broadcast import broadcast_shape
+from ..dense import check_inner
 from ..utils import Extent, equal_const_int, get_const_tuple, is_constant, same_extent
-from .dense import check_inner
 
 __all__ = ["batch_matmul"]
 

@@ -13,7 +13,7 @@ from ..utils import (
     as_pads,
     as_sizes,
     equal_const_int,
-    get_const_tuple,
+    extents_of,
     is_constant,
     same_extent,
     simplify,
@@ -80,14 +80,6 @@ def check_layouts(where: str, data_layout: str, kernel_layout: str) -> None:
             f"topi.nn.{where}: no layout {data_layout} with {kernel_layout}; use N, C and a "
             "selection of D, H, W for data, O and I with the same selection for the kernel"
         )
-
-
-def extents_of(tensor: te.Tensor, layout: str, where: str) -> dict[str, Extent]:
-    """Extent of each letter of the layout."""
-    shape = get_const_tuple(tensor.shape)
-    if len(shape) != len(layout):
-        raise ValueError(f"topi.nn.{where}: layout {layout} does not fit the shape {shape}")
-    return dict(zip(layout, shape))
 
 
 def axis_names(data_layout: str) -> list[str]:

@@ -6,8 +6,18 @@ from typing import Any
 
 from tvm import te
 
-from ..utils import Extent, as_int, as_pads, as_sizes, ceil_div, is_constant, same_extent, simplify
-from .conv import Size, conv_output_size, extents_of, pad_spatial
+from ..utils import (
+    Extent,
+    as_int,
+    as_pads,
+    as_sizes,
+    ceil_div,
+    extents_of,
+    is_constant,
+    same_extent,
+    simplify,
+)
+from .conv import Size, conv_output_size, pad_spatial
 from .winograd_util import winograd_transform_matrices
 
 __all__ = [

@@ -6,13 +6,21 @@ from typing import Any
 
 from tvm import te
 
-from ..utils import as_int, as_pads, as_sizes, get_const_tuple, is_constant, largest, simplify
+from ..utils import (
+    as_int,
+    as_pads,
+    as_sizes,
+    extents_of,
+    get_const_tuple,
+    is_constant,
+    largest,
+    simplify,
+)
 from .conv import (
     Size,
     axis_names,
     check_channels,
     check_layouts,
-    extents_of,
     kernel_loops,
     pad_spatial,
     spatial_letters,

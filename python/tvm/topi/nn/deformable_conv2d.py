@@ -8,8 +8,8 @@ from typing import Any
 from tvm import te, tir
 
 from ..image.interpolation import clamp, interpolate, linear_taps
-from ..utils import as_int, as_pads, as_sizes, get_const_tuple, is_constant, simplify
-from .conv import Size, check_channels, conv_output_size, extents_of
+from ..utils import as_int, as_pads, as_sizes, extents_of, get_const_tuple, is_constant, simplify
+from .conv import Size, check_channels, conv_output_size
 
 __all__ = ["deformable_conv2d_nchw", "deformable_conv2d_nhwc"]
 

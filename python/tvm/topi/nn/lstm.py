@@ -7,8 +7,8 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
+from ..dense import dense
 from ..utils import get_const_tuple, simplify
-from .dense import dense
 
 __all__ = ["lstm"]
 

@@ -10,8 +10,7 @@ from tvm import te, tir
 from .. import tag
 from ..indexing import strided_slice
 from ..transform import flatten
-from ..utils import as_int, get_const_tuple, is_constant, simplify
-from .conv import extents_of
+from ..utils import as_int, extents_of, get_const_tuple, is_constant, simplify
 from .pad import pad
 
 __all__ = [

@@ -7,8 +7,7 @@ from typing import Any
 from tvm import te, tir
 
 from .. import image
-from ..utils import as_int, is_constant, simplify
-from .conv import extents_of
+from ..utils import as_int, extents_of, is_constant, simplify
 
 __all__ = ["upsampling", "upsampling3d"]
 

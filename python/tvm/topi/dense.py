@@ -6,9 +6,9 @@ from typing import Any
 
 from tvm import te
 
-from .. import tag
-from ..broadcast import add
-from ..utils import Extent, get_const_tuple, is_constant, same_extent
+from . import tag
+from .broadcast import add
+from .utils import Extent, get_const_tuple, is_constant, same_extent
 
 __all__ = ["dense", "matmul"]
 

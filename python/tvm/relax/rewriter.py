@@ -7,8 +7,8 @@ from typing import Any
 
 from tvm.ir import IRModule, RelayExpr
 
-from ..block_builder import NameSupply
-from ..expr import (
+from .block_builder import NameSupply
+from .expr import (
     Call,
     DataflowBlock,
     DataflowVar,
