@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tvm.auto_scheduler import State
+from tvm.auto_scheduler import SearchTask, State
 
 from . import ffi
 from .features import FeaturePackPy
 
-if TYPE_CHECKING:
-    from .sym_task import SymTask
-
 __all__ = ["Sketch"]
+
+
+class _Task(Protocol):
+    """What a sketch asks of the task that it belongs to."""
+
+    @property
+    def ansor_task(self) -> SearchTask: ...
 
 
 class Sketch:
@@ -31,7 +35,7 @@ class Sketch:
     code, context : lowered program with the variables left in, and what is known of them.
     """
 
-    def __init__(self, parent_task: SymTask, index: int, state: State) -> None:
+    def __init__(self, parent_task: _Task, index: int, state: State) -> None:
         self.parent_task = parent_task
         self.index = index
         self.state = state
