@@ -78,7 +78,7 @@ def overhead(task: SearchTask, candidates: int) -> dict[str, Any]:
     start = time.perf_counter()
     programs = measurer.builder.build(inputs)
     built = time.perf_counter()
-    results = [measurer.runner.run_one(i, p) for i, p in zip(inputs, programs)]
+    results = measurer.runner.run(inputs, programs)
     done = time.perf_counter()
     measurer.close()
     good = [r.mean_cost for r in results if int(r.error_no) == 0]

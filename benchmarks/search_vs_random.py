@@ -92,12 +92,7 @@ def compare(
     for _ in range(3):
         for name, side in sides.items():
             inputs = [side.get_measure_input(side.tasks[0], best[name])]
-            side.measurer.measure(
-                inputs,
-                on_result=lambda _, result, name=name: again[name].append(
-                    float(np.mean([float(c) for c in result.costs]))
-                ),
-            )
+            again[name] += [result.mean_cost for result in side.measurer.measure(inputs)]
     seconds = {name: float(np.median(values)) for name, values in again.items()}
 
     gradient.perf_model.train_self(gradient.data_builder)

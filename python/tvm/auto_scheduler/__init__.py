@@ -6,8 +6,22 @@ from . import cost_model, measure_record, search_policy, utils, workload_registr
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
 from .cost_model import CostModel, PythonBasedModel, RandomModel
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
-from .measure import BuiltProgram, LocalBuilder, LocalRunner, ProgramMeasurer
-from .measure_node import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
+from .measure import (
+    LocalBuilder,
+    LocalRunner,
+    ProgramBuilder,
+    ProgramMeasurer,
+    ProgramRunner,
+)
+from .measure_callback import MeasureCallback, PythonBasedMeasureCallback
+from .measure_node import (
+    BuildResult,
+    Candidate,
+    MeasureErrorNo,
+    MeasureInput,
+    MeasureResult,
+    ModuleCandidate,
+)
 from .measure_record import (
     RecordReader,
     RecordToFile,
@@ -16,9 +30,10 @@ from .measure_record import (
     load_records,
     save_records,
 )
-from .search_policy import PreloadCustomSketchRule, SketchPolicy
+from .search_policy import PreloadCustomSketchRule, SearchPolicy, SketchPolicy
 from .search_space import search_spaces
 from .search_task import HardwareParams, SearchTask, create_task
+from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
     make_workload_key,
     register_workload,
@@ -28,7 +43,7 @@ from .workload_registry import (
 
 __all__ = [
     "BuildResult",
-    "BuiltProgram",
+    "Candidate",
     "ComputeDAG",
     "CostModel",
     "HardwareParams",
@@ -38,21 +53,29 @@ __all__ = [
     "LoopPart",
     "LocalBuilder",
     "LocalRunner",
+    "MeasureCallback",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "ModuleCandidate",
     "PreloadCustomSketchRule",
+    "ProgramBuilder",
     "ProgramMeasurer",
+    "ProgramRunner",
+    "PythonBasedMeasureCallback",
     "PythonBasedModel",
     "RandomModel",
     "RecordReader",
     "RecordToFile",
+    "SearchPolicy",
     "SearchTask",
     "SketchPolicy",
     "Stage",
     "State",
     "StateObject",
     "cost_model",
+    "TuningOptions",
+    "auto_schedule",
     "create_task",
     "load_best_record",
     "load_record_from_string",

@@ -1,7 +1,7 @@
 """What measure workers do: compile a candidate, and run one.
 
-Each job takes and returns plain values and bytes, see `measure_worker`. Expected failures are part
-of the result, as an error number and a text.
+Each job takes and returns plain values and bytes, see `tvm.runtime.workers`. Expected failures are
+part of the result, as an error number and a text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 import tvm
 from tvm import te
 from tvm.driver import prepare
+from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
@@ -26,7 +27,7 @@ from .measure_record import load_input
 from .utils import get_const_tuple
 from .workload_registry import WORKLOAD_FUNC_REGISTRY, register_workload_tensors
 
-__all__ = ["build", "run"]
+__all__ = ["Program", "build", "describe_argument", "run"]
 
 # A candidate this much slower than the best one so far is not worth a precise figure.
 _HOPELESS = 4.0
@@ -46,7 +47,8 @@ def _measure_input(text: str, workload: Sequence[str]) -> MeasureInput:
     return load_input(text)
 
 
-def _describe(tensor: te.Tensor) -> dict[str, Any]:
+def describe_argument(tensor: te.Tensor) -> dict[str, Any]:
+    """Shape, dtype and role of an argument."""
     return {
         "shape": list(get_const_tuple(tensor.shape)),
         "dtype": str(tensor.dtype),
@@ -70,13 +72,79 @@ def _failure(error_no: MeasureErrorNo, error: BaseException) -> tuple[dict[str, 
     return {"error_no": int(error_no), "error_msg": text}, b""
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program that is ready to be compiled.
+
+    Attributes
+    ----------
+    source, args : what `tvm.driver.prepare` takes.
+    target : what it is compiled for.
+    interface : shape, dtype and role of each argument.
+    transforms : arguments that are laid out anew, and how.
+    """
+
+    source: Any
+    args: list[Any] | None
+    target: Target
+    interface: list[dict[str, Any]]
+    transforms: list[dict[str, Any]] = field(default_factory=list)
+
+
+def program_of_state(arguments: dict[str, Any]) -> Program:
+    """The program of a MeasureInput.
+
+    Parameters
+    ----------
+    arguments : `input`, text of the candidate; `workload`, its key and its tensors as JSON;
+        `default_schedule`, whether to make the program with nothing scheduled instead.
+    """
+    measure_input = _measure_input(arguments["input"], arguments["workload"])
+    task, state = measure_input.task, measure_input.state
+    dag = task.compute_dag
+    rewrite = int(task.layout_rewrite_option)
+    if arguments["default_schedule"]:
+        state, rewrite = dag.init_state, LayoutRewriteOption.NO_REWRITE
+    schedule, args = dag.apply_steps_from_state(state, rewrite)
+    transforms = (
+        dag.layout_transforms(state)
+        if rewrite == LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+        else []
+    )
+    return Program(
+        schedule,
+        list(args),
+        Target(task.target),
+        [describe_argument(arg) for arg in args],
+        [_describe_transform(transform) for transform in transforms],
+    )
+
+
+def program_of_module(arguments: dict[str, Any]) -> Program:
+    """The program of a ModuleCandidate: `module`, as JSON, and `target`."""
+    mod = tvm.ir.load_json(arguments["module"])
+    [(_, function)] = mod.functions.items()
+    buffers = [function.buffer_map[param] for param in function.params]
+    interface = [
+        {
+            "shape": list(get_const_tuple(buffer.shape)),
+            "dtype": str(buffer.dtype),
+            "output": position == len(buffers) - 1,
+        }
+        for position, buffer in enumerate(buffers)
+    ]
+    return Program(
+        function.with_attr("global_symbol", "main"), None, Target(arguments["target"]), interface
+    )
+
+
 def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     """Compile a candidate.
 
     Parameters
     ----------
-    arguments : `input`, text of the candidate; `workload`, its key and its tensors as JSON;
-        `default_schedule`, whether to build the program with nothing scheduled instead.
+    arguments : `program` and `arguments`, the function that makes the program and what it takes,
+        see `ProgramRequest`.
 
     Returns
     -------
@@ -84,30 +152,19 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     `error_no` and `error_msg`.
     """
     try:
-        measure_input = _measure_input(arguments["input"], arguments["workload"])
-        task, state = measure_input.task, measure_input.state
-        dag = task.compute_dag
-        rewrite = int(task.layout_rewrite_option)
-        if arguments["default_schedule"]:
-            state, rewrite = dag.init_state, LayoutRewriteOption.NO_REWRITE
-        schedule, args = dag.apply_steps_from_state(state, rewrite)
-        transforms = (
-            dag.layout_transforms(state)
-            if rewrite == LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
-            else []
-        )
+        program = resolve(arguments["program"])(arguments["arguments"])
     except Exception as error:
         return _failure(MeasureErrorNo.INSTANTIATION_ERROR, error)
     try:
-        target = Target(task.target)
-        code = llvm_build.compile_object(prepare(schedule, args, target, name="main"), target)
+        lowered = prepare(program.source, program.args, program.target, name="main")
+        code = llvm_build.compile_object(lowered, program.target)
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_HOST, error)
     result = {
         "error_no": 0,
         "functions": list(code.functions),
-        "args": [_describe(arg) for arg in args],
-        "transforms": [_describe_transform(transform) for transform in transforms],
+        "args": program.interface,
+        "transforms": program.transforms,
     }
     return result, code.data
 
@@ -222,9 +279,9 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     ----------
     arguments : what `build` returned under `functions`, `args` and `transforms`; `key`, the task;
         `device`, its kind and index; `number`, `repeat`, `min_repeat_ms`, `cooldown_interval`,
-        `flush`; `best_seconds`, the best so far or None; `reference`, None or the result of
-        building the unscheduled program, whose object file then follows the candidate's in the
-        blob, which begins at `reference_at`.
+        `flush`; `best_seconds`, the best so far or None; `file`, of a library that holds the
+        function, or ""; `reference`, None or the result of building the unscheduled program, whose
+        object file then follows the candidate's in the blob, which begins at `reference_at`.
     blob : object file.
 
     Returns
@@ -235,8 +292,11 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     split = arguments["reference_at"] if reference is not None else len(blob)
     device = tvm.device(*arguments["device"])
     try:
-        code = llvm_build.ObjectCode(blob[:split], tuple(arguments["functions"]))
-        module = llvm_build.load_object(code)
+        if arguments["file"]:
+            module = tvm.runtime.load_module(arguments["file"])
+        else:
+            code = llvm_build.ObjectCode(blob[:split], tuple(arguments["functions"]))
+            module = llvm_build.load_object(code)
         function = module[arguments["functions"][0]]
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import tvm._ffi
+import tvm
 from tvm import te
 from tvm.runtime import Object
+from tvm.target import Target
 
 from . import _ffi_api
 from .loop_state import State, StateObject, state_object_of
@@ -17,9 +20,12 @@ from .search_task import SearchTask
 __all__ = [
     "MAX_FLOAT",
     "BuildResult",
+    "Candidate",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "ModuleCandidate",
+    "ProgramRequest",
     "shorten_error_text",
 ]
 
@@ -50,12 +56,65 @@ def shorten_error_text(text: str) -> str:
     return text[:_ERROR_TEXT_HALF] + "\n...\n" + text[-_ERROR_TEXT_HALF:]
 
 
+@dataclass(frozen=True)
+class ProgramRequest:
+    """How a worker, which knows nothing of this process, makes a program.
+
+    Attributes
+    ----------
+    function : ``module:name`` of a function that takes `arguments` and returns a
+        `measure_jobs.Program`.
+    arguments : whatever JSON can say.
+    """
+
+    function: str
+    arguments: dict[str, Any]
+
+
+@tvm._ffi.register_object("auto_scheduler.Candidate")
+class Candidate(Object):
+    """A program to measure, whatever describes it; the kinds are subclasses."""
+
+    def request(self, unscheduled: bool = False) -> ProgramRequest:
+        """What a worker needs to make the program.
+
+        Parameters
+        ----------
+        unscheduled : the same computation with nothing scheduled instead.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how its program is made")
+
+    @property
+    def workload_key(self) -> str:
+        """Name of the computation; only latencies of equal keys compare."""
+        return str(_ffi_api.CandidateWorkloadKey(self))
+
+    @property
+    def build_target(self) -> Target:
+        """What the program is compiled for."""
+        return _ffi_api.CandidateTarget(self)
+
+    def record(self, result: MeasureResult) -> str:
+        """The line of a record file that says this program took that long."""
+        return str(_ffi_api.CandidateRecord(self, result))
+
+
 @tvm._ffi.register_object("auto_scheduler.MeasureInput")
-class MeasureInput(Object):
-    """A program to measure: `task` and `state`."""
+class MeasureInput(Candidate):
+    """A loop state of a search task: `task` and `state`."""
 
     def __init__(self, task: SearchTask, state: State | StateObject) -> None:
         self.__init_handle_by_constructor__(_ffi_api.MeasureInput, task, state_object_of(state))
+
+    def request(self, unscheduled: bool = False) -> ProgramRequest:
+        from . import measure_record
+
+        arguments = {
+            "input": measure_record.dump_input(self),
+            "workload": _workload(self.task),
+            "default_schedule": unscheduled,
+        }
+        return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_state", arguments)
 
     def serialize(self) -> tuple[str, tuple[str, Any]]:
         """A form that another process can `deserialize`, the workload included."""
@@ -78,16 +137,75 @@ class MeasureInput(Object):
         return MeasureInput.deserialize, (self.serialize(),)
 
 
-@tvm._ffi.register_object("auto_scheduler.BuildResult")
-class BuildResult(Object):
-    """A compiled program.
+_workload_texts: dict[str, str] = {}
+
+
+def _workload(task: SearchTask) -> list[str]:
+    """Key and tensors of a task, for a process that has not got them."""
+    key = str(task.workload_key)
+    if key not in _workload_texts:
+        _workload_texts[key] = tvm.ir.save_json(list(task.compute_dag.tensors))
+    return [key, _workload_texts[key]]
+
+
+@tvm._ffi.register_object("auto_scheduler.ModuleCandidate")
+class ModuleCandidate(Candidate):
+    """A function that somebody else scheduled, such as one of `tir.Schedule`.
 
     Parameters
     ----------
-    filename : path of the library, None if the build failed.
-    args : the function's arguments.
+    mod : module of one function over buffers, or the function itself.
+    target : what it is compiled for.
+    workload_key : name of what it computes; candidates of one name are compared.
+    origin : how it was made, in terms of JSON; becomes part of the record.
+    flop : operations of one run, for figures of throughput.
+
+    Raises
+    ------
+    ValueError : there is not exactly one function.
+    """
+
+    def __init__(
+        self,
+        mod: tvm.ir.IRModule | tvm.tir.PrimFunc,
+        target: str | Target,
+        workload_key: str,
+        origin: Any = None,
+        flop: float = 0.0,
+    ) -> None:
+        if not isinstance(mod, tvm.ir.IRModule):
+            mod = tvm.ir.IRModule({"main": mod})
+        self.__init_handle_by_constructor__(
+            _ffi_api.ModuleCandidate,
+            mod,
+            target if isinstance(target, Target) else Target(target),
+            workload_key,
+            json.dumps(origin),
+            float(flop),
+        )
+
+    def request(self, unscheduled: bool = False) -> ProgramRequest:
+        if unscheduled:
+            raise ValueError(
+                f"ModuleCandidate of {self.workload_key}: there is no unscheduled form to compare "
+                "with; measure without check_correctness"
+            )
+        arguments = {"module": tvm.ir.save_json(self.mod), "target": str(self.target)}
+        return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_module", arguments)
+
+
+@tvm._ffi.register_object("auto_scheduler.BuildResult")
+class BuildResult(Object):
+    """A compiled program: a library file with its arguments, or object code with a description.
+
+    Parameters
+    ----------
+    filename : path of a library with the function "default_function", None if there is none.
+    args : the arguments of that function.
     error_no, error_msg : what went wrong.
     time_cost : seconds that the build took.
+    code : object file.
+    description : what the runner must know about the code: functions, arguments, layouts.
     """
 
     def __init__(
@@ -97,14 +215,18 @@ class BuildResult(Object):
         error_no: int,
         error_msg: str | None,
         time_cost: float,
+        code: bytes = b"",
+        description: Mapping[str, Any] | None = None,
     ) -> None:
         self.__init_handle_by_constructor__(
             _ffi_api.BuildResult,
             filename or "",
             list(args),
             int(error_no),
-            error_msg or None,
+            None if not error_msg else shorten_error_text(error_msg),
             float(time_cost),
+            code,
+            json.dumps(description or {}),
         )
 
 
@@ -132,7 +254,7 @@ class MeasureResult(Object):
             _ffi_api.MeasureResult,
             [float(cost) for cost in costs],
             int(error_no),
-            error_msg or None,
+            None if not error_msg else shorten_error_text(error_msg),
             float(all_cost),
             float(timestamp),
         )
@@ -140,9 +262,7 @@ class MeasureResult(Object):
     @property
     def mean_cost(self) -> float:
         """Mean of the costs in seconds, 1e10 on failure."""
-        if int(self.error_no) != MeasureErrorNo.NO_ERROR or len(self.costs) == 0:
-            return MAX_FLOAT
-        return sum(float(cost) for cost in self.costs) / len(self.costs)
+        return _ffi_api.MeasureResultMeanCost(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         error_msg = None if self.error_msg is None else str(self.error_msg)

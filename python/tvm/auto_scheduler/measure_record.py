@@ -15,12 +15,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import tvm._ffi
 from tvm.error import ScheduleError
+from tvm.runtime.files import append_lines, write_atomically
 from tvm.target import Target
 
 from . import _ffi_api
 from .loop_state import state_object_of
-from .measure_node import MAX_FLOAT, MeasureInput, MeasureResult
+from .measure_callback import MeasureCallback
+from .measure_node import MAX_FLOAT, Candidate, MeasureInput, MeasureResult
 from .search_task import HardwareParams, SearchTask
 from .workload_registry import (
     WORKLOAD_FUNC_REGISTRY,
@@ -165,6 +168,7 @@ def _input_from_json(data: Sequence[Any]) -> MeasureInput:
     return MeasureInput(task, state)
 
 
+@tvm._ffi.register_func("auto_scheduler.WriteMeasureRecords")
 def dump_record(measure_input: MeasureInput, result: MeasureResult) -> str:
     """One record as a line without its end."""
     record: dict[str, Any] = {
@@ -254,18 +258,18 @@ class RecordReader:
                 raise ValueError(f"{self.filename}:{number}: {error}") from error
 
 
-class RecordToFile:
-    """Measure callback that appends each result to a file."""
+@tvm._ffi.register_object("auto_scheduler.RecordToFile")
+class RecordToFile(MeasureCallback):
+    """Measure callback that appends each result to a file as soon as it is known.
+
+    Parameters
+    ----------
+    filename : record file; folders that are missing are made.
+    """
 
     def __init__(self, filename: str | Path) -> None:
-        self.filename = str(filename)
         Path(filename).parent.mkdir(parents=True, exist_ok=True)
-
-    def __call__(
-        self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]
-    ) -> None:
-        """Append one line per measurement; `policy` is not looked at."""
-        save_records(self.filename, inputs, results)
+        self.__init_handle_by_constructor__(_ffi_api.RecordToFile, str(filename))
 
 
 def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
@@ -274,19 +278,22 @@ def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureRe
 
 
 def save_records(
-    filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]
+    filename: str | Path, inputs: Sequence[Candidate], results: Sequence[MeasureResult]
 ) -> None:
-    """Append records to a file; they are with the operating system when the call returns."""
+    """Append records to a file; they are with the operating system when the call returns.
+
+    Raises
+    ------
+    OSError : they cannot be written; then none of them is in the file.
+    """
     if len(inputs) != len(results):
         raise ValueError(f"save_records: {len(inputs)} inputs but {len(results)} results")
-    lines = "".join(dump_record(i, r) + "\n" for i, r in zip(inputs, results))
-    with open(filename, "ab+") as file:
-        # Behind a torn line the first new record would be lost with it.
-        if file.tell() > 0:
-            file.seek(-1, 2)
-            if file.read(1) != b"\n":
-                lines = "\n" + lines
-        file.write(lines.encode())
+    append_lines(filename, [i.record(r) for i, r in zip(inputs, results)])
+
+
+@tvm._ffi.register_func("auto_scheduler.AppendRecord")
+def _append_record(filename: str, line: str) -> None:
+    append_lines(str(filename), [str(line)])
 
 
 def _cost_factor(wanted: str, found: str) -> float:
@@ -360,4 +367,4 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
             key, target, cost = _summary(line)
         if cost < best.get((key, target), (math.inf, ""))[0]:
             best[(key, target)] = (cost, line)
-    Path(out_file).write_text("".join(line + "\n" for _, line in best.values()))
+    write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,6 +46,17 @@ def _one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class _Listener(auto_scheduler.PythonBasedMeasureCallback):
+    """Passes each result on to whoever measures at the moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hear: Callable[[MeasureInput, MeasureResult], None] = lambda *_: None
+
+    def on_result(self, policy: Any, candidate: Any, result: MeasureResult) -> None:
+        self.hear(candidate, result)
 
 
 class Timer:
@@ -129,15 +141,14 @@ class Optimizer:
         tasks: Sequence[SymTaskAndInstances],
         perf_model: MLPModelPLWrapper,
         *,
-        builder: auto_scheduler.LocalBuilder | None = None,
-        runner: auto_scheduler.LocalRunner | None = None,
+        builder: auto_scheduler.ProgramBuilder | None = None,
+        runner: auto_scheduler.ProgramRunner | None = None,
         seed: int = 0,
         settings: SearchSettings | None = None,
     ) -> None:
         self.perf_model = perf_model
-        self.measurer = auto_scheduler.ProgramMeasurer(
-            builder or auto_scheduler.LocalBuilder(), runner or auto_scheduler.LocalRunner()
-        )
+        self._listener = _Listener()
+        self.measurer = auto_scheduler.ProgramMeasurer(builder, runner, [self._listener])
         self.data_builder = DatasetBuilder()
         self.output_file: Path | None = None
         self.timer = Timer()
@@ -260,6 +271,7 @@ class Optimizer:
             if info is None or info.key in task.search.measured:
                 continue
             self._register(task, info, result)
+            self.measurer.observe(measure_input, result)
             used += 1
         for task in self.tasks:
             if task.search.measured:
@@ -335,12 +347,12 @@ class Optimizer:
     def measure_configs(self, task: _Task, infos: Sequence[ConfigInfo], bar: tqdm) -> None:
         """Build, run and record schedules; each result is on disk before the next one runs."""
         inputs = [self.get_measure_input(task, info) for info in infos]
-        best = task.search.best
+        waiting = iter(infos)
 
-        def on_result(position: int, result: MeasureResult) -> None:
+        def hear(measure_input: MeasureInput, result: MeasureResult) -> None:
             if self.output_file is not None:
-                auto_scheduler.save_records(str(self.output_file), [inputs[position]], [result])
-            self._register(task, infos[position], result)
+                auto_scheduler.save_records(str(self.output_file), [measure_input], [result])
+            self._register(task, next(waiting), result)
             seconds = self.network_seconds()
             bar.set_postfix_str(
                 f"task {task.instance.idx}, network "
@@ -348,11 +360,8 @@ class Optimizer:
             )
             bar.update(1)
 
-        self.measurer.measure(
-            inputs,
-            on_result=on_result,
-            best_seconds=best.seconds if best is not None else None,
-        )
+        self._listener.hear = hear
+        self.measurer.measure(inputs)
 
     def get_measure_input(self, task: _Task, info: ConfigInfo) -> MeasureInput:
         """The program of one schedule, ready to be measured and recorded."""

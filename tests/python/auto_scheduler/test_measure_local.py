@@ -1,28 +1,35 @@
-"""Builder, runner and measurer on real programs and on injected failures."""
+"""Builders, runners and the measurer on real programs and injected failures, and of one's own."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+import tvm
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import (
+    BuildResult,
     LocalBuilder,
     LocalRunner,
     MeasureErrorNo,
     MeasureInput,
+    MeasureResult,
+    ModuleCandidate,
+    ProgramBuilder,
     ProgramMeasurer,
+    ProgramRunner,
+    PythonBasedMeasureCallback,
     SearchTask,
-    measure,
+    measure_record,
 )
-from tvm.auto_scheduler.measure import BuiltProgram
 
 
 @pytest.fixture(autouse=True)
 def jobs_on_path(monkeypatch):
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
 
 
@@ -61,14 +68,15 @@ def tiled(task, factor):
 
 def test_programs_are_timed_and_the_best_is_kept(task, measurer):
     inputs = [MeasureInput(task, task.compute_dag.init_state), tiled(task, 8)]
-    seen = []
-    results = measurer.measure(inputs, on_result=lambda position, _: seen.append(position))
-    assert seen == [0, 1]
+    results = measurer.measure(inputs)
     for result in results:
         assert int(result.error_no) == MeasureErrorNo.NO_ERROR, result.error_msg
         assert 0 < result.mean_cost < 1 < 10 + result.all_cost
     best = min(result.mean_cost for result in results)
     assert measurer.best_seconds[task.workload_key] == best
+    assert measurer.best[task.workload_key].same_as(
+        inputs[[result.mean_cost for result in results].index(best)]
+    )
 
 
 def test_rewritten_layout_gives_the_right_answer(measurer):
@@ -95,7 +103,8 @@ def test_program_of_another_computation_is_a_wrong_answer(task, measurer):
         ]
     )
     measure_input = MeasureInput(task, task.compute_dag.init_state)
-    result = measurer.runner.run_one(measure_input, wrong, reference=right)
+    references = {task.workload_key: right}
+    [result] = measurer.runner.run([measure_input], [wrong], references=references)
     assert int(result.error_no) == MeasureErrorNo.WRONG_ANSWER
     assert "differs from the unscheduled program" in str(result.error_msg)
 
@@ -105,7 +114,8 @@ def test_hopeless_program_is_run_only_briefly(task, measurer):
     measure_input = MeasureInput(task, task.compute_dag.init_state)
     [program] = measurer.builder.build([measure_input])
     try:
-        result = runner.run_one(measure_input, program, best_seconds=1e-9)
+        known = {task.workload_key: 1e-9}
+        [result] = runner.run([measure_input], [program], best_seconds=known)
     finally:
         runner.pool.close()
     assert int(result.error_no) == MeasureErrorNo.NO_ERROR
@@ -114,8 +124,8 @@ def test_hopeless_program_is_run_only_briefly(task, measurer):
 
 
 def test_state_that_does_not_replay_is_an_instantiation_error(task, measurer, monkeypatch):
-    text = measure.dump_input(tiled(task, 8)).replace('"SP", 2, 1', '"SP", 9, 1')
-    monkeypatch.setattr(measure, "dump_input", lambda _: text)
+    text = measure_record.dump_input(tiled(task, 8)).replace('"SP", 2, 1', '"SP", 9, 1')
+    monkeypatch.setattr(measure_record, "dump_input", lambda _: text)
     [program] = measurer.builder.build([MeasureInput(task, task.compute_dag.init_state)])
     assert program.error_no == MeasureErrorNo.INSTANTIATION_ERROR
 
@@ -123,7 +133,9 @@ def test_state_that_does_not_replay_is_an_instantiation_error(task, measurer, mo
 def test_code_that_does_not_load_is_a_device_compile_error(task, measurer):
     measure_input = MeasureInput(task, task.compute_dag.init_state)
     [good] = measurer.builder.build([measure_input])
-    result = measurer.runner.run_one(measure_input, BuiltProgram(b"no code", good.description))
+    description = json.loads(good.description)
+    broken = BuildResult(None, [], 0, None, 0.0, b"no code", description)
+    [result] = measurer.runner.run([measure_input], [broken])
     assert int(result.error_no) == MeasureErrorNo.COMPILE_DEVICE
 
 
@@ -138,13 +150,14 @@ def test_code_that_does_not_load_is_a_device_compile_error(task, measurer):
     ],
 )
 def test_bad_program_costs_one_result_and_the_batch_goes_on(task, behaviour, error_no, reason):
-    runner = LocalRunner(timeout=4, run_func="measure_faults:run_by_name", memory_bytes=1 << 28)
+    runner = LocalRunner(timeout=4, run_func="testing_jobs:run_by_name", memory_bytes=1 << 28)
     measure_input = MeasureInput(task, task.compute_dag.init_state)
     try:
-        results = [
-            runner.run_one(measure_input, BuiltProgram(b"", {"behaviour": what}))
+        programs = [
+            BuildResult(None, [], 0, None, 0.0, b"", {"behaviour": what})
             for what in ("0.5", behaviour, "0.25")
         ]
+        results = runner.run([measure_input] * 3, programs)
     finally:
         runner.pool.close()
     assert [int(result.error_no) for result in results] == [0, error_no, 0]
@@ -162,8 +175,8 @@ def test_bad_program_costs_one_result_and_the_batch_goes_on(task, behaviour, err
 )
 def test_failed_build_is_a_result_and_is_not_run(task, function, error_no):
     measurer = ProgramMeasurer(
-        LocalBuilder(timeout=1, n_parallel=1, build_func=f"measure_faults:{function}"),
-        LocalRunner(run_func="measure_faults:segfault"),
+        LocalBuilder(timeout=1, n_parallel=1, build_func=f"testing_jobs:{function}"),
+        LocalRunner(run_func="testing_jobs:segfault"),
     )
     [result] = measurer.measure([MeasureInput(task, task.compute_dag.init_state)])
     measurer.close()
@@ -171,7 +184,7 @@ def test_failed_build_is_a_result_and_is_not_run(task, function, error_no):
     assert not measurer.runner.pool.process_ids()
 
 
-def test_results_are_recorded_once_a_batch(task, tmp_path):
+def test_results_are_recorded_once(task, tmp_path):
     path = tmp_path / "records.json"
     measurer = ProgramMeasurer(
         LocalBuilder(n_parallel=1),
@@ -184,11 +197,135 @@ def test_results_are_recorded_once_a_batch(task, tmp_path):
     assert [int(result.error_no) for _, result in records] == [0, 0]
 
 
+class Flaky(ProgramRunner):
+    """Gives what it is told to, one result a program."""
+
+    def __init__(self, outcomes):
+        super().__init__(timeout=1)
+        self.outcomes = outcomes
+
+    def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+        results = []
+        for position, program in enumerate(programs):
+            outcome = self.outcomes[int(program.filename)]
+            if isinstance(outcome, BaseException):
+                raise outcome
+            error_no = 0 if outcome < 1 else MeasureErrorNo.RUN_TIMEOUT
+            results.append(MeasureResult([outcome], error_no, "late", 0.1, 1.0))
+            on_result(position, results[-1])
+        return results
+
+
+class Numbering(ProgramBuilder):
+    """Programs whose file names are numbers, which Flaky reads."""
+
+    def __init__(self, n_parallel=1):
+        super().__init__(n_parallel)
+        self.built = 0
+        self.batches = []
+
+    def build(self, candidates, unscheduled=False):
+        self.batches.append(len(candidates))
+        first, self.built = self.built, self.built + len(candidates)
+        return [BuildResult(str(first + i), [], 0, None, 0.0) for i in range(len(candidates))]
+
+
+class Diary(PythonBasedMeasureCallback):
+    """Writes down what it hears."""
+
+    def __init__(self):
+        super().__init__()
+        self.results, self.batches = [], []
+
+    def on_result(self, policy, candidate, result):
+        self.results.append(float(result.costs[0]))
+
+    def callback(self, policy, candidates, results):
+        self.batches.append([float(result.costs[0]) for result in results])
+
+
+def test_builders_and_runners_of_ones_own_measure_in_batches_of_twice_the_builders_width(task):
+    builder, diary, told = Numbering(n_parallel=2), Diary(), []
+    measurer = ProgramMeasurer(
+        builder,
+        Flaky([0.5, 1e10, 0.25, 0.75, 0.125]),
+        callbacks=[diary, lambda policy, inputs, results: told.append(len(results))],
+    )
+    inputs = [tiled(task, factor) for factor in (2, 4, 8, 16, 32)]
+    results = measurer.measure(inputs)
+    assert [result.mean_cost for result in results] == [0.5, 1e10, 0.25, 0.75, 0.125]
+    assert builder.batches == [4, 1] == told
+    assert diary.results == [0.5, 1e10, 0.25, 0.75, 0.125]
+    assert diary.batches == [[0.5, 1e10, 0.25, 0.75], [0.125]]
+    assert (measurer.ct, measurer.error_ct) == (5, 1)
+    assert measurer.best[task.workload_key].same_as(inputs[4])
+    measurer.reset()
+    assert (measurer.ct, dict(measurer.best_seconds)) == (0, {})
+
+
+def test_interrupt_keeps_what_was_measured_and_arrives_unchanged(task, tmp_path):
+    path, diary = tmp_path / "records.json", Diary()
+    measurer = ProgramMeasurer(
+        Numbering(n_parallel=4),
+        Flaky([0.5, 0.25, KeyboardInterrupt("enough")]),
+        callbacks=[auto_scheduler.RecordToFile(path), diary],
+    )
+    with pytest.raises(KeyboardInterrupt, match="enough"):
+        measurer.measure([tiled(task, factor) for factor in (2, 4, 8, 16)])
+    assert diary.batches == [[0.5, 0.25]]
+    assert [r.mean_cost for _, r in auto_scheduler.load_records(path)] == [0.5, 0.25]
+    assert measurer.best_seconds[task.workload_key] == 0.25
+
+
+def test_runner_that_tells_of_nothing_is_refused(task):
+    class Silent(Flaky):
+        def run(self, *arguments, **options):
+            return []
+
+    with pytest.raises(ValueError, match="0 results for 1 candidates"):
+        ProgramMeasurer(Numbering(), Silent([])).measure([tiled(task, 4)])
+
+
+@pytest.mark.parametrize(("base", "method"), [(ProgramBuilder, "build"), (ProgramRunner, "run")])
+def test_class_without_the_method_is_refused(base, method):
+    with pytest.raises(TypeError, match=f"defines `{method}`"):
+        type("Idle", (base,), {})()
+
+
+def test_function_that_was_scheduled_elsewhere_is_a_candidate(measurer, tmp_path):
+    func = te.create_prim_func(matmul(16))
+    candidate = ModuleCandidate(func, "llvm", "matmul_16", origin=["by hand", 1], flop=2 * 16**3)
+    path = tmp_path / "records.json"
+    own = ProgramMeasurer(
+        measurer.builder, LocalRunner(min_repeat_ms=1), [auto_scheduler.RecordToFile(path)]
+    )
+    [result] = own.measure([candidate])
+    own.runner.pool.close()
+    assert int(result.error_no) == MeasureErrorNo.NO_ERROR, result.error_msg
+    assert own.best_seconds["matmul_16"] == result.mean_cost
+    record = json.loads(path.read_text())
+    assert (record["workload"], record["origin"]) == ("matmul_16", ["by hand", 1])
+    assert record["r"][0] == [float(result.costs[0])]
+    with pytest.raises(ValueError, match="no unscheduled form"):
+        measurer.measure([candidate])
+
+
+def test_library_file_is_timed(task, tmp_path):
+    schedule, args = task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)
+    path = tmp_path / "matmul.so"
+    tvm.build(schedule, args, target="llvm").export_library(path)
+    runner = LocalRunner(min_repeat_ms=1)
+    program = BuildResult(str(path), list(args), 0, None, 0.0)
+    [result] = runner.run([MeasureInput(task, task.compute_dag.init_state)], [program])
+    runner.pool.close()
+    assert int(result.error_no) == MeasureErrorNo.NO_ERROR, result.error_msg
+
+
 def test_endless_failure_ends_the_measuring(task):
     measurer = ProgramMeasurer(
-        LocalBuilder(n_parallel=1, build_func="measure_faults:fail"),
+        LocalBuilder(n_parallel=1, build_func="testing_jobs:fail"),
         LocalRunner(),
-        max_consecutive_errors=3,
+        max_continuous_error=3,
     )
     inputs = [MeasureInput(task, task.compute_dag.init_state)] * 5
     with pytest.raises(RuntimeError, match="3 candidates failed in a row"):

@@ -94,7 +94,7 @@ def test_a_torn_last_line_is_skipped_and_does_not_spoil_the_next(tmp_path, caplo
 def test_reader_skips_and_limits_lines(tmp_path):
     path = tmp_path / "records.json"
     pairs = [_pair(cost) for cost in (0.1, 0.2, 0.3)]
-    auto_scheduler.RecordToFile(path)(None, [p[0] for p in pairs], [p[1] for p in pairs])
+    auto_scheduler.save_records(path, [p[0] for p in pairs], [p[1] for p in pairs])
     inputs, results = auto_scheduler.RecordReader(path).read_lines(max_lines=1, skip_lines=1)
     assert len(inputs) == 1
     assert float(results[0].costs[0]) == 0.2

@@ -1,35 +1,43 @@
 """Workers that are processes, over a pair of pipes each.
 
-The pipes carry pickled messages. Only a process and the child that it started hold their ends.
+The pipes carry messages of `runtime.workers`. Only a process and the child that it started hold
+their ends.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from tvm import error
 from tvm.runtime.exit_status import describe_exit
+from tvm.runtime.workers import child_environment
+from tvm.runtime.workers.wire import decode, encode, pack_frame, read_frame
 
 from .board import Board
+from .collectives import Part
 from .meeting import Arrival
-from .message import Command, Failure
+from .message import Command, Failure, Register, Shape
 from .worker import Worker
 
 __all__ = ["ProcessChannel", "serve_pipes"]
 
-_LENGTH = struct.Struct("<Q")
+# What a message may hold besides plain values and arrays.
+_RECORDS = {
+    "command": Command,
+    "failure": Failure,
+    "part": Part,
+    "register": Register,
+    "shape": Shape,
+}
 # What a worker sent before it ended is there at once, unless a child of its own holds the pipe.
 _DRAIN_SECONDS = 2.0
 
@@ -44,20 +52,15 @@ class _Pipe:
 
     def write(self, message: Any) -> None:
         """Send; OSError if the other side is gone."""
-        data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        data = pack_frame(*encode(message, _RECORDS))
         with self._lock:
-            self._sink.write(_LENGTH.pack(len(data)))
             self._sink.write(data)
             self._sink.flush()
 
     def messages(self) -> Iterator[Any]:
         """What the other side sends, until it closes its end or is gone."""
-        while len(header := self._source.read(_LENGTH.size)) == _LENGTH.size:
-            (length,) = _LENGTH.unpack(header)
-            data = self._source.read(length)
-            if len(data) < length:
-                return
-            yield pickle.loads(data)
+        while (frame := read_frame(self._source)) is not None:
+            yield decode(*frame, _RECORDS)
 
     def close_sink(self) -> None:
         """Let the other side know that nothing follows."""
@@ -91,7 +94,7 @@ class ProcessChannel:
                 ],
                 pass_fds=child_ends,
                 stdin=subprocess.DEVNULL,
-                env=_environment(),
+                env=child_environment(),
             )
         finally:
             for end in child_ends:
@@ -154,13 +157,6 @@ class ProcessChannel:
         else:
             self._board.meeting.lose(self._worker_id, reason)
         self._pipe.close_sink()
-
-
-def _environment() -> dict[str, str]:
-    """The environment of a child that finds the package that is running here, installed or not."""
-    root = str(Path(__file__).resolve().parents[3])
-    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 class _ProcessPort:

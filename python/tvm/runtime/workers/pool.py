@@ -21,9 +21,9 @@ from typing import IO, Any
 
 from tvm.runtime.exit_status import describe_exit
 
-from .frames import pack_frame, take_frame
+from .wire import pack_frame, take_frame
 
-__all__ = ["Job", "Outcome", "WorkerPool"]
+__all__ = ["Job", "Outcome", "WorkerPool", "child_environment"]
 
 # Importing tvm takes half a second on an idle machine; a loaded one may need far longer.
 _STARTUP_SECONDS = 120.0
@@ -32,6 +32,13 @@ _EXIT_SECONDS = 5.0
 # Of what a worker wrote to standard error before it ended, this much goes into the message.
 _STDERR_TAIL_BYTES = 512
 _READ_BYTES = 1 << 20
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a child that finds the package that is running here, installed or not."""
+    root = str(Path(__file__).resolve().parents[3])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 @dataclass(frozen=True)
@@ -230,17 +237,12 @@ class WorkerPool:
     # ------------------------------------------------------------ processes
 
     def _start(self) -> _Worker:
-        environment = dict(os.environ)
-        # The child must find the package that is running here, installed or not.
-        root = str(Path(__file__).resolve().parents[2])
-        paths = [root, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-        environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - kill() closes it
         process = subprocess.Popen(
             [
                 sys.executable,
                 "-m",
-                "tvm.auto_scheduler.measure_worker",
+                "tvm.runtime.workers.serve",
                 str(os.getpid()),
                 str(self.memory_bytes),
                 *self.modules,
@@ -248,7 +250,7 @@ class WorkerPool:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=environment,
+            env=child_environment(),
             # Its own group, so that a kill also reaches what a candidate may have started.
             start_new_session=True,
         )
@@ -307,7 +309,7 @@ class WorkerPool:
             if worker.process.poll() is not None or now > worker.deadline:
                 reason = worker.stderr_tail() or "no message"
                 self._remove(worker)
-                raise RuntimeError(f"measure worker did not start: {reason}")
+                raise RuntimeError(f"worker process did not start: {reason}")
             return None
         if worker.position < 0:
             return None

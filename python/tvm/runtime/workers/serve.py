@@ -1,6 +1,6 @@
 """A process that runs functions for the process that started it, one at a time.
 
-Started as ``python -m tvm.auto_scheduler.measure_worker PARENT_PID``. A request names a function
+Started as ``python -m tvm.runtime.workers.serve PARENT_PID``. A request names a function
 ``module:name`` that takes ``(arguments, blob)`` and returns a result and a blob. What the function,
 or a program it runs, prints goes to standard error, so that it cannot mix with the answers.
 """
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .frames import pack_frame, read_frame
+from .wire import pack_frame, read_frame
 
 __all__ = ["main", "resolve"]
 

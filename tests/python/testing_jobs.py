@@ -61,11 +61,7 @@ def report_and_hang(arguments, blob):
     hold_the_interpreter(arguments, blob)
 
 
-# What LocalBuilder and LocalRunner expect of their functions.
-
-
-def build_by_name(arguments, blob):
-    return {"error_no": 0, "behaviour": arguments["input"]}, b"code"
+# What LocalRunner expects of its function.
 
 
 def run_by_name(arguments, blob):

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tvm.auto_scheduler.worker_pool import Job, WorkerPool
+from tvm.runtime.workers import Job, WorkerPool
 
 MEMORY_BYTES = 1 << 30
 
 
 def job(name, blob=b"", **arguments):
-    return Job(f"measure_faults:{name}", arguments, blob)
+    return Job(f"testing_jobs:{name}", arguments, blob)
 
 
 @pytest.fixture(autouse=True)
 def jobs_on_path(monkeypatch):
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
 
 
@@ -135,11 +135,11 @@ def test_callback_error_leaves_no_job_behind(hasty_pool):
 def test_hung_workers_die_with_a_killed_parent(tmp_path):
     marker = tmp_path / "started"
     script = (
-        "from tvm.auto_scheduler.worker_pool import Job, WorkerPool\n"
+        "from tvm.runtime.workers import Job, WorkerPool\n"
         "pool = WorkerPool(1, timeout=100)\n"
         "pool.warm_up()\n"
         "print(pool.process_ids()[0], flush=True)\n"
-        f"pool.run([Job('measure_faults:report_and_hang', {{'file': {str(marker)!r}}})])\n"
+        f"pool.run([Job('testing_jobs:report_and_hang', {{'file': {str(marker)!r}}})])\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     worker = int(parent.stdout.readline())

@@ -1,0 +1,156 @@
+"""What local builders and runners do in this process: jobs for workers, and results of outcomes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tvm._ffi
+from tvm.runtime.workers import Job, Outcome, WorkerPool
+
+from .measure_jobs import describe_argument
+from .measure_node import MAX_FLOAT, BuildResult, Candidate, MeasureErrorNo, MeasureResult
+
+__all__ = ["LocalBuild", "LocalRun"]
+
+_JOBS_MODULE = "tvm.auto_scheduler.measure_jobs"
+# The function of a library file, which `tvm.build` names so.
+_LIBRARY_FUNCTION = "default_function"
+
+
+def _pool(function: str, size: int, local: Any) -> WorkerPool:
+    module = function.partition(":")[0]
+    return WorkerPool(size, float(local.timeout), int(local.memory_bytes), modules=[module])
+
+
+def _failure_of(outcome: Outcome, late: int, failed: int) -> tuple[int, str] | None:
+    """Error code and text of what became of a job, or None if nothing went wrong."""
+    if outcome.status == "timeout":
+        return late, outcome.message
+    if outcome.status != "done":
+        return failed, outcome.message
+    if outcome.result["error_no"]:
+        return int(outcome.result["error_no"]), str(outcome.result["error_msg"])
+    return None
+
+
+class LocalBuild:
+    """The processes of a LocalBuilder."""
+
+    def __init__(self, builder: Any) -> None:
+        name = str(builder.build_func)
+        self._function = f"{_JOBS_MODULE}:build" if name == "default" else name
+        self.pool = _pool(self._function, int(builder.n_parallel), builder)
+
+    def __call__(self, candidates: Sequence[Candidate], unscheduled: bool) -> list[BuildResult]:
+        requests = [candidate.request(unscheduled) for candidate in candidates]
+        jobs = [
+            Job(self._function, {"program": request.function, "arguments": request.arguments})
+            for request in requests
+        ]
+        return [self._built(outcome) for outcome in self.pool.run(jobs)]
+
+    @staticmethod
+    def _built(outcome: Outcome) -> BuildResult:
+        failure = _failure_of(outcome, MeasureErrorNo.BUILD_TIMEOUT, MeasureErrorNo.COMPILE_HOST)
+        if failure is not None:
+            return BuildResult(None, [], *failure, outcome.seconds)
+        return BuildResult(
+            None, [], 0, None, outcome.seconds, outcome.blob, description=outcome.result
+        )
+
+
+class LocalRun:
+    """The process of a LocalRunner."""
+
+    def __init__(self, runner: Any) -> None:
+        name = str(runner.run_func)
+        self._function = f"{_JOBS_MODULE}:run" if name == "default" else name
+        self.pool = _pool(self._function, 1, runner)
+        self._device = int(runner.device)
+        self._cooldown = float(runner.cooldown_interval)
+        self._timing = {
+            "number": int(runner.number),
+            "repeat": int(runner.repeat),
+            "min_repeat_ms": float(runner.min_repeat_ms),
+            "cooldown_interval": self._cooldown,
+            "flush": bool(runner.enable_cpu_cache_flush),
+        }
+
+    def __call__(
+        self,
+        candidates: Sequence[Candidate],
+        programs: Sequence[BuildResult],
+        best_seconds: Mapping[str, float],
+        references: Mapping[str, BuildResult],
+        on_result: Callable[[int, MeasureResult], None] | None,
+    ) -> list[MeasureResult]:
+        best = {str(key): float(seconds) for key, seconds in best_seconds.items()}
+        results = []
+        for position, (candidate, program) in enumerate(zip(candidates, programs)):
+            key = candidate.workload_key
+            result = self._run_one(candidate, key, program, best.get(key), references.get(key))
+            if int(result.error_no) == MeasureErrorNo.NO_ERROR:
+                best[key] = min(result.mean_cost, best.get(key, MAX_FLOAT))
+            results.append(result)
+            if on_result is not None:
+                on_result(position, result)
+        return results
+
+    def _run_one(
+        self,
+        candidate: Candidate,
+        key: str,
+        program: BuildResult,
+        best_seconds: float | None,
+        reference: BuildResult | None,
+    ) -> MeasureResult:
+        if program.error_no:
+            return _failed(int(program.error_no), str(program.error_msg), program.time_cost)
+        code = bytes(program.code)
+        arguments = {
+            **_description(program),
+            **self._timing,
+            "key": key,
+            "device": [str(candidate.build_target.kind.name), self._device],
+            "best_seconds": best_seconds,
+            "reference": None if reference is None else json.loads(reference.description),
+            "reference_at": len(code),
+        }
+        blob = code + (b"" if reference is None else bytes(reference.code))
+        [outcome] = self.pool.run([Job(self._function, arguments, blob)])
+        if self._cooldown:
+            time.sleep(self._cooldown)
+        seconds = program.time_cost + outcome.seconds
+        failure = _failure_of(outcome, MeasureErrorNo.RUN_TIMEOUT, MeasureErrorNo.RUNTIME_DEVICE)
+        if failure is not None:
+            return _failed(*failure, seconds)
+        return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time())
+
+
+def _failed(error_no: int, message: str, seconds: float) -> MeasureResult:
+    return MeasureResult([MAX_FLOAT], error_no, message, seconds, time.time())
+
+
+def _description(program: BuildResult) -> dict[str, Any]:
+    """What a worker must know of a program; one in a file is described by its arguments."""
+    if not program.filename:
+        return {"file": "", **json.loads(program.description)}
+    return {
+        "file": str(program.filename),
+        "functions": [_LIBRARY_FUNCTION],
+        "args": [describe_argument(tensor) for tensor in program.args],
+        "transforms": [],
+    }
+
+
+@tvm._ffi.register_func("auto_scheduler.local_builder.open")
+def _open_builder(builder: Any) -> Callable[..., list[BuildResult]]:
+    return LocalBuild(builder).__call__
+
+
+@tvm._ffi.register_func("auto_scheduler.local_runner.open")
+def _open_runner(runner: Any) -> Callable[..., list[MeasureResult]]:
+    return LocalRun(runner).__call__

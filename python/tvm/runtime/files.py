@@ -1,0 +1,104 @@
+"""Files that survive whatever happens to the process that writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+__all__ = ["FolderLock", "append_lines", "write_atomically"]
+
+_LOCK_NAME = ".lock"
+
+
+def write_atomically(
+    path: str | os.PathLike[str], content: str | bytes | Callable[[Path], object]
+) -> None:
+    """Replace a file at once: readers see the old or the new content, never a part.
+
+    Parameters
+    ----------
+    path : the file; its folder must exist.
+    content : text, bytes, or a function that writes the file whose path it is given, which ends as
+        `path` does.
+
+    Raises
+    ------
+    OSError : it cannot be written; the old content is still there.
+    """
+    path = Path(path)
+    # The end stays, because some writers choose the format by it.
+    partial = path.with_name(f".partial.{path.name}")
+    try:
+        if callable(content):
+            content(partial)
+        else:
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def append_lines(path: str | os.PathLike[str], lines: Sequence[str]) -> None:
+    """Append lines; they are with the operating system when the call returns.
+
+    A line that another process left torn is ended first, so that the new ones are not lost with it.
+
+    Raises
+    ------
+    OSError : they cannot be written; then none of them is in the file.
+    """
+    with open(path, "ab+", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        torn = False
+        if before > 0:
+            file.seek(-1, os.SEEK_END)
+            torn = file.read(1) != b"\n"
+        data = (("\n" if torn else "") + "".join(f"{line}\n" for line in lines)).encode()
+        try:
+            while data:
+                data = data[file.write(data) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                file.truncate(before)
+            raise OSError(error.errno, f"cannot append: {error.strerror}", str(path)) from error
+
+
+class FolderLock:
+    """Holds a folder for this process, as a context manager; a process that ends lets go of it.
+
+    Raises
+    ------
+    RuntimeError : another process holds the folder; the message names it.
+    OSError : the folder cannot be written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        path = Path(folder) / _LOCK_NAME
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise RuntimeError(
+                f"{folder} is in use by process {holder}: wait for it, or take another folder"
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let go; more than once does no harm."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> FolderLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

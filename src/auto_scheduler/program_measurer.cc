@@ -1,0 +1,187 @@
+/*!
+ * \file program_measurer.cc
+ * \brief Building and timing in batches, with the best of each workload and who is told.
+ */
+#include <tvm/auto_scheduler/measure.h>
+#include <tvm/runtime/registry.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <limits>
+#include <utility>
+
+namespace tvm {
+namespace auto_scheduler {
+
+TVM_REGISTER_NODE(ProgramMeasurerNode);
+
+namespace {
+
+/*! \brief "", "T" for timeouts or "E" for other errors. */
+const char* Mark(int error_no) {
+  switch (static_cast<MeasureErrorNO>(error_no)) {
+    case MeasureErrorNO::kNoError:
+      return "";
+    case MeasureErrorNO::kBuildTimeoutError:
+    case MeasureErrorNO::kRunTimeoutError:
+      return "T";
+    default:
+      return "E";
+  }
+}
+
+}  // namespace
+
+ProgramMeasurer::ProgramMeasurer(ProgramBuilder builder, ProgramRunner runner,
+                                 Array<MeasureCallback> callbacks, int verbose,
+                                 int max_continuous_error) {
+  TVM_CHECK(builder.defined() && runner.defined(), ValueError)
+      << "ProgramMeasurer: give a builder and a runner";
+  auto node = make_object<ProgramMeasurerNode>();
+  node->builder = std::move(builder);
+  node->runner = std::move(runner);
+  node->callbacks = std::move(callbacks);
+  node->verbose = verbose;
+  if (max_continuous_error > 0) node->max_continuous_error = max_continuous_error;
+  data_ = std::move(node);
+}
+TVM_REGISTER_NODE_CHECK(ProgramMeasurerNode, [](const ProgramMeasurerNode* node) {
+  ProgramMeasurer(node->builder, node->runner, node->callbacks);
+});
+
+void ProgramMeasurerNode::Reset() {
+  ct = error_ct = errors_in_a_row_ = 0;
+  best_seconds = {};
+  best = {};
+}
+
+void ProgramMeasurerNode::Observe(const Candidate& candidate, const MeasureResult& result) {
+  ++ct;
+  if (result->error_no != static_cast<int>(MeasureErrorNO::kNoError)) {
+    ++error_ct;
+    return;
+  }
+  String key = candidate->WorkloadKey();
+  double seconds = result->MeanCost();
+  if (seconds < best_seconds.Get(key).value_or(std::numeric_limits<double>::infinity())) {
+    best_seconds.Set(key, seconds);
+    best.Set(key, candidate);
+  }
+}
+
+Map<String, BuildResult> ProgramMeasurerNode::References(const Array<Candidate>& candidates) {
+  if (!runner->check_correctness) return {};
+  for (const Candidate& candidate : candidates) {
+    String key = candidate->WorkloadKey();
+    if (references_.contains(key)) continue;
+    BuildResult reference = builder->Build({candidate}, /*unscheduled=*/true)[0];
+    TVM_CHECK(reference->error_no == 0, RuntimeError)
+        << "ProgramMeasurer: the unscheduled program, which outputs are compared with, does not "
+           "build: "
+        << reference->error_msg.value_or("no message");
+    references_.Set(key, reference);
+  }
+  return references_;
+}
+
+void ProgramMeasurerNode::Show(const Candidate& candidate, const MeasureResult& result) const {
+  if (verbose < 1) return;
+  if (verbose == 1) {
+    std::cout << '*' << Mark(result->error_no) << std::flush;
+    return;
+  }
+  auto throughput = [&](double seconds) { return candidate->Flop() / seconds / 1e9; };
+  double best_so_far = best_seconds.Get(candidate->WorkloadKey()).value_or(1e10);
+  std::cout << std::string(50, '=') << "\nNo: " << ct << "\tGFLOPS: " << std::fixed
+            << std::setprecision(2) << throughput(result->MeanCost()) << " / "
+            << throughput(best_so_far) << std::defaultfloat << "\tresult: " << result << '\n';
+  if (const auto* input = candidate.as<MeasureInputNode>()) std::cout << input->state << '\n';
+  std::cout << std::flush;
+}
+
+Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
+                                                       const Array<Candidate>& candidates) {
+  Array<BuildResult> programs = builder->Build(candidates, /*unscheduled=*/false);
+  if (verbose >= 1) {
+    for (const BuildResult& program : programs) std::cout << '.' << Mark(program->error_no);
+    std::cout << std::flush;
+  }
+  // In the order in which they are known, which a runner of several devices need not keep.
+  Array<Candidate> measured;
+  Array<MeasureResult> known;
+  auto tell_batch = [&] {
+    for (const MeasureCallback& callback : callbacks) callback->Callback(policy, measured, known);
+  };
+  RunContext context{best_seconds, References(candidates), {}};
+  context.on_result = PackedFunc([&](Args args, RetValue*) {
+    const Candidate& candidate = candidates[args[0].cast<int64_t>()];
+    MeasureResult result = args[1].cast<MeasureResult>();
+    measured.push_back(candidate);
+    known.push_back(result);
+    Observe(candidate, result);
+    for (const MeasureCallback& callback : callbacks) {
+      callback->OnResult(policy, candidate, result);
+    }
+    Show(candidate, result);
+    errors_in_a_row_ = result->error_no == 0 ? 0 : errors_in_a_row_ + 1;
+    TVM_CHECK(errors_in_a_row_ < max_continuous_error, RuntimeError)
+        << "ProgramMeasurer: " << errors_in_a_row_ << " candidates failed in a row, the last with "
+        << "error " << result->error_no << ": " << result->error_msg.value_or("no message");
+  });
+  Array<MeasureResult> results;
+  try {
+    results = runner->Run(candidates, programs, context);
+  } catch (...) {
+    // What was measured before an interruption counts all the same.
+    if (!known.empty()) tell_batch();
+    throw;
+  }
+  TVM_CHECK(known.size() == candidates.size(), RuntimeError)
+      << "ProgramMeasurer: the runner told of " << known.size() << " results of "
+      << candidates.size() << "; it must call on_result once a candidate";
+  tell_batch();
+  return results;
+}
+
+Array<MeasureResult> ProgramMeasurerNode::Measure(const ObjectRef& policy,
+                                                  const Array<Candidate>& candidates,
+                                                  int batch_size) {
+  if (batch_size < 1) batch_size = 2 * builder->n_parallel;
+  auto start = std::chrono::steady_clock::now();
+  if (verbose >= 1) std::cout << "Get " << candidates.size() << " programs to measure:\n";
+  Array<MeasureResult> results;
+  for (size_t begin = 0; begin < candidates.size(); begin += static_cast<size_t>(batch_size)) {
+    size_t end = std::min(candidates.size(), begin + static_cast<size_t>(batch_size));
+    Array<Candidate> batch(candidates.begin() + static_cast<int64_t>(begin),
+                           candidates.begin() + static_cast<int64_t>(end));
+    for (const MeasureResult& result : MeasureBatch(policy, batch)) results.push_back(result);
+  }
+  if (verbose >= 1) {
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::cout << "\nTime elapsed for measurement: " << std::fixed << std::setprecision(2)
+              << seconds.count() << std::defaultfloat << " s" << std::endl;
+  }
+  return results;
+}
+
+TVM_REGISTER_GLOBAL("auto_scheduler.ProgramMeasurer")
+    .set_body_typed([](ProgramBuilder builder, ProgramRunner runner,
+                       Array<MeasureCallback> callbacks, int verbose, int max_continuous_error) {
+      return ProgramMeasurer(builder, runner, callbacks, verbose, max_continuous_error);
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.MeasurePerformance")
+    .set_body_typed([](ProgramMeasurer measurer, ObjectRef policy, Array<Candidate> candidates,
+                       int batch_size) {
+      return measurer->Measure(policy, candidates, batch_size);
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.ProgramMeasurerObserve")
+    .set_body_typed([](ProgramMeasurer measurer, Candidate candidate, MeasureResult result) {
+      measurer->Observe(candidate, result);
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.ProgramMeasurerReset")
+    .set_body_typed([](ProgramMeasurer measurer) { measurer->Reset(); });
+
+}  // namespace auto_scheduler
+}  // namespace tvm

@@ -1,0 +1,84 @@
+"""Files: replaced at once, appended whole or not at all, and held by one process."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tvm.runtime.files import FolderLock, append_lines, write_atomically
+
+
+@pytest.mark.parametrize("content", ["text\n", b"\x00\xff", lambda path: path.write_text("made")])
+def test_file_is_replaced(tmp_path, content):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    write_atomically(path, content)
+    assert path.read_bytes() in (b"text\n", b"\x00\xff", b"made")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writer_that_fails_leaves_the_old_file_alone(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def fail(partial):
+        partial.write_text("half of the n")
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_lines_follow_a_torn_one_on_a_line_of_their_own(tmp_path):
+    path = tmp_path / "lines"
+    path.write_text("whole\ntor")
+    append_lines(path, ["a", "b"])
+    append_lines(path, ["c"])
+    assert path.read_text() == "whole\ntor\na\nb\nc\n"
+
+
+def test_line_that_does_not_fit_is_not_there_in_part(tmp_path):
+    """A limit on the file's size stands for a disk that is full."""
+    path = tmp_path / "lines"
+    append_lines(path, ["x" * 80])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match=r"cannot append.*lines"):
+            append_lines(path, ["y" * 80])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_text() == "x" * 80 + "\n"
+    append_lines(path, ["y"])
+    assert path.read_text().endswith("x\ny\n")
+
+
+def test_folder_is_held_by_one_process_and_let_go_by_a_dead_one(tmp_path):
+    script = (
+        "import sys, time\n"
+        "from tvm.runtime.files import FolderLock\n"
+        f"lock = FolderLock({str(tmp_path)!r})\n"
+        "print('held', flush=True)\n"
+        "time.sleep(100)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(RuntimeError, match=f"in use by process {holder.pid}"):
+            FolderLock(tmp_path)
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    with FolderLock(tmp_path), pytest.raises(RuntimeError, match=f"process {os.getpid()}"):
+        FolderLock(tmp_path)
+    FolderLock(tmp_path).release()
