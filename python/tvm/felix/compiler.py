@@ -152,10 +152,7 @@ class _RecordedSchedules:
         return self._schedules[group.key]
 
     def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
-        if group.flop == 0 or group.has_fixed_schedule:
-            # Kernels that only move data, or bring their schedule, are not tuned.
-            return None
-        return self._best(group)
+        return self._best(group) if group.is_tunable else None
 
 
 def _recorded_schedule(

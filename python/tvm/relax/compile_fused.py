@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 import tvm
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime import NDArray
 from tvm.runtime.relax_vm import Executable, make_executable
 from tvm.target import Target
-from tvm.topi.generic import default_schedule
 
 from . import op
 from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var
@@ -58,11 +57,7 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     for group in fused_groups(mod):
         chosen = _schedule_for(group, schedules)
         if chosen is None:
-            if group.has_fixed_schedule:
-                schedule = group.fixed_schedule(target)
-            else:
-                schedule = default_schedule(group.te.outputs, target)
-            chosen = GroupSchedule(schedule, group.args)
+            chosen = GroupSchedule(topi.schedule_for(group.te.outputs, target), group.args)
         else:
             _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.driver import schedule_to_module
 from tvm.target import Target
-from tvm.topi.generic import default_schedule
 
 __all__ = ["default_prim_func"]
 
@@ -18,9 +17,10 @@ def default_prim_func(
     name: str,
     target: Target | str = "llvm",
 ) -> tir.PrimFunc:
-    """The computation as a function of inputs, then outputs, under the default schedule.
+    """The computation as a function of inputs, then outputs, under the schedule that is
+    known for it without tuning.
 
     It is not lowered yet; the build does that.
     """
-    schedule = default_schedule(outputs, target)
+    schedule = topi.schedule_for(outputs, target)
     return schedule_to_module(schedule, [*inputs, *outputs], name=name)[name]

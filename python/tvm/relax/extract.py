@@ -24,4 +24,4 @@ def extract_tasks(mod: IRModule) -> list[FusedGroup]:
     kernels of the same ``key``.
     """
     groups = fused_groups(optimize_for_inference(mod))
-    return [group for group in groups if group.flop > 0 and not group.has_fixed_schedule]
+    return [group for group in groups if group.is_tunable]

@@ -7,8 +7,7 @@ import hashlib
 from dataclasses import dataclass
 
 from tvm.ir import GlobalVar, IRModule
-from tvm.target import Target
-from tvm.te import Schedule, Tensor
+from tvm.te import Tensor
 
 from .expr import Call, Constant, Function
 from .op import has_op, op_spec
@@ -48,27 +47,9 @@ class FusedGroup:
         return self.te.args
 
     @property
-    def has_fixed_schedule(self) -> bool:
-        """Whether an operator of the kernel brings a schedule, so that there is none to search."""
-        return any(op_spec(name).schedule is not None for name, _ in self.te.calls)
-
-    def fixed_schedule(self, target: Target) -> Schedule:
-        """The schedule that an operator of the kernel brings.
-
-        Raises
-        ------
-        ValueError : the target is no processor; nobody wrote such schedules for others.
-        """
-        if "cpu" not in target.keys:
-            raise ValueError(
-                f"relax: kernel '{self.name}' has a schedule for processors only, the target is "
-                f"'{target}'; leave out the pass ConvertWinograd"
-            )
-        for name, result in self.te.calls:
-            rule = op_spec(name).schedule
-            if rule is not None:
-                return rule(result, self.te.outputs[0], target)
-        raise ValueError(f"relax: no operator of kernel '{self.name}' brings a schedule")
+    def is_tunable(self) -> bool:
+        """Whether there is a schedule to search: it computes something, by no fixed program."""
+        return self.flop > 0 and all(op_spec(name).tunable for name, _ in self.te.calls)
 
     @functools.cached_property
     def flop(self) -> int:

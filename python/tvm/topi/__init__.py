@@ -12,6 +12,7 @@ from .nn.elemwise import *
 from .reduction import *
 from .scan import *
 from .scatter import *
+from .schedule_registry import *
 from .sort import *
 from .transform import *
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tvm import relax
 from tvm.relax import op, transform
-from tvm.target import Target
 
 RNG = np.random.default_rng(0)
 STEPS = ["nn.winograd_input_transform", "nn.winograd_product", "nn.winograd_output_transform"]
@@ -90,12 +89,3 @@ def test_an_image_too_small_to_win_stays_as_it_is(make_module):
 def test_only_the_product_is_a_task(make_module):
     mod = make_module(lambda bb, x: op.nn.relu(bb.emit(convolution(x, padding=1))), (1, 64, 28, 28))
     assert [group.op_names for group in relax.extract_tasks(converted(mod))] == [STEPS[1:2]]
-
-
-def test_a_gpu_target_is_refused_with_the_way_out(make_module):
-    mod = converted(make_module(lambda bb, x: convolution(x, padding=1), (1, 64, 28, 28)))
-    fixed = [group for group in relax.fused_groups(mod) if group.has_fixed_schedule]
-    assert len(fixed) == 2
-    for group in fixed:
-        with pytest.raises(ValueError, match="for processors only.*leave out.*ConvertWinograd"):
-            group.fixed_schedule(Target("cuda"))

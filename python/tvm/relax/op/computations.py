@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from tvm import te, topi
-from tvm.topi.x86 import (
-    schedule_winograd_input_transform,
-    schedule_winograd_output_transform,
-)
 
 from .registry import OpPattern, register
 
@@ -110,19 +106,9 @@ register("min", topi.min, _REDUCE)
 register("matmul", _matmul, _HEAVY)
 register("nn.dense", topi.nn.dense, _HEAVY)
 register("nn.conv2d", topi.nn.conv2d, _HEAVY)
-register(
-    "nn.winograd_input_transform",
-    topi.nn.winograd_input_transform,
-    _OPAQUE,
-    schedule=lambda image, _, target: schedule_winograd_input_transform(image, target),
-)
+register("nn.winograd_input_transform", topi.nn.winograd_input_transform, _OPAQUE, tunable=False)
 register("nn.winograd_product", topi.nn.winograd_product, _OPAQUE)
-register(
-    "nn.winograd_output_transform",
-    topi.nn.winograd_output_transform,
-    _HEAVY,
-    schedule=schedule_winograd_output_transform,
-)
+register("nn.winograd_output_transform", topi.nn.winograd_output_transform, _HEAVY, tunable=False)
 register("nn.max_pool2d", topi.nn.max_pool2d, _HEAVY)
 register("nn.avg_pool2d", topi.nn.avg_pool2d, _HEAVY)
 register("nn.adaptive_avg_pool2d", topi.nn.adaptive_avg_pool2d, _HEAVY)

@@ -13,13 +13,11 @@ from typing import Any
 
 from tvm import te
 from tvm.ir import Op, register_op
-from tvm.target import Target
 
-__all__ = ["FixedSchedule", "OpPattern", "OpSpec", "get_op", "has_op", "op_spec", "register"]
+__all__ = ["OpPattern", "OpSpec", "get_op", "has_op", "op_spec", "register"]
 
 Operand = te.Tensor | float | int
 Compute = Callable[..., te.Tensor | Sequence[te.Tensor]]
-FixedSchedule = Callable[[te.Tensor, te.Tensor, Target], te.Schedule]
 
 
 class OpPattern(IntEnum):
@@ -50,15 +48,15 @@ class OpSpec:
         or a list of them.
     pattern : how it fuses.
     is_view : the result holds the operand's elements in the same order, so it needs no kernel.
-    schedule : for an operator with one good program: from its result, and the elementwise function
-        of it that ends the kernel, to the schedule. It is not tuned then.
+    tunable : whether searching a schedule pays. Operators with one good program, which the
+        registry of schedules knows (``topi.register_schedule``), are not tuned.
     """
 
     name: str
     compute: Compute
     pattern: OpPattern
     is_view: bool = False
-    schedule: FixedSchedule | None = None
+    tunable: bool = True
 
 
 _TABLE: dict[str, OpSpec] = {}
@@ -69,7 +67,7 @@ def register(
     compute: Compute,
     pattern: OpPattern,
     is_view: bool = False,
-    schedule: FixedSchedule | None = None,
+    tunable: bool = True,
 ) -> None:
     """Add an operator, ``name`` without the "relax." prefix.
 
@@ -80,7 +78,7 @@ def register(
     full = f"relax.{name}"
     if full in _TABLE:
         raise ValueError(f"relax.op.register: operator '{full}' exists already")
-    _TABLE[full] = OpSpec(full, compute, pattern, is_view, schedule)
+    _TABLE[full] = OpSpec(full, compute, pattern, is_view, tunable)
     register_op(full)
 
 

@@ -1,5 +1,6 @@
 """Hand-written schedules for GPUs: the programs the searches are measured against."""
 
+from . import default_schedules
 from .conv2d_nchw import conv2d_nchw, schedule_conv2d_nchw
 from .conv2d_nhwc_tensorcore import conv2d_nhwc_tensorcore, schedule_conv2d_nhwc_tensorcore
 from .conv2d_nhwc_winograd import (

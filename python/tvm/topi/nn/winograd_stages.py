@@ -128,7 +128,9 @@ def winograd_input_transform(
     def along_width(e: tir.Var, p: tir.Var, c: tir.Var) -> tir.PrimExpr:
         return _combination(tir.floormod(e, n), b, lambda k: half[p, tir.floordiv(e, n), k, c])
 
-    return te.compute((n * n, tiles, channels), along_width, name="data_pack")
+    return te.compute(
+        (n * n, tiles, channels), along_width, name="data_pack", tag="winograd_input_transform"
+    )
 
 
 def winograd_product(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
@@ -140,6 +142,7 @@ def winograd_product(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
         (points, tiles, filters),
         lambda e, p, f: te.sum(data[e, p, ci] * weight[e, ci, f], axis=ci),
         name="bgemm",
+        tag="winograd_product",
         attrs={"layout_free_placeholders": [weight]},
     )
 
@@ -182,4 +185,9 @@ def winograd_output_transform(
         return _combination(x_in, a, lambda k: half[p, y_in, k, f])
 
     batch = tiles // (rows * columns)
-    return te.compute((batch, out_h, out_w, filters), element, name="conv2d_winograd")
+    return te.compute(
+        (batch, out_h, out_w, filters),
+        element,
+        name="conv2d_winograd",
+        tag="winograd_output_transform",
+    )

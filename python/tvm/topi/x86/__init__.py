@@ -1,5 +1,6 @@
 """Hand-written schedules for processors: the programs the searches are measured against."""
 
+from . import default_schedules
 from .conv2d import (
     RegisterTile,
     conv2d_nhwc_packed,
@@ -15,6 +16,12 @@ from .conv2d_winograd import (
     schedule_winograd_input_transform,
     schedule_winograd_output_transform,
 )
-from .dense import matmul_packed, pack_matmul_weight, schedule_matmul_packed
+from .dense import (
+    matmul_packed,
+    pack_matmul_weight,
+    schedule_matmul_dot,
+    schedule_matmul_packed,
+)
 from .injective import schedule_injective
+from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .softmax import schedule_softmax

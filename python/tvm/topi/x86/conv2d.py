@@ -11,6 +11,7 @@ from tvm.target import Target
 from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
+from .vectors import copy_panel, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +60,15 @@ class RegisterTile:
             )
 
 
-def vector_lanes(target: Target, dtype: str = "float32") -> int:
-    """Elements of `dtype` in one vector register."""
-    return target.vector_width // tir.const(0, dtype).dtype.bits
+def schedule_copy(s: te.Schedule, tensor: te.Tensor, target: Target) -> None:
+    """A copy of NHWC data: rows in parallel, channels in vectors where they fill some."""
+    s[tensor].parallel(s[tensor].fuse(*tensor.op.axis[:2]))
+    _vectorize_channels(s, tensor, vector_lanes(target, tensor.dtype))
+
+
+def _vectorize_channels(s: te.Schedule, tensor: te.Tensor, lanes: int) -> None:
+    _, channels = s[tensor].split(tensor.op.axis[3], factor=lanes)
+    s[tensor].vectorize(channels)
 
 
 def pack_conv2d_weight(weight: np.ndarray, block: int) -> np.ndarray:
@@ -123,22 +130,29 @@ def schedule_conv2d_nhwc_packed(
     output: te.Tensor | None = None,
     target: Target | None = None,
     rows_outside: bool = False,
+    lanes: int | None = None,
+    copy_panels: bool = False,
 ) -> te.Schedule:
     """Panels of output channels outside, then tiles of pixels, the reduction innermost.
 
     Parameters
     ----------
-    conv : result of :func:`conv2d_nhwc_packed`.
+    conv : result of :func:`conv2d_nhwc_packed`, or of ``topi.nn.conv2d_nhwc``, whose weights are
+        read where they are.
     output : elementwise function of `conv` to compute while results are in registers.
     target : by default the current one, else "llvm".
     rows_outside : tiles of rows outside the panels instead, each padding the rows it reads. Good
         where all weights fit into a second-level cache and the image does not.
+    lanes : elements of a vector; by default what a register of the target holds.
+    copy_panels : copy the weights of a panel to one place before its pixels are computed, for
+        weights that are not packed and whose rows lie far apart. One thread computes a panel.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
-    lanes = vector_lanes(target, conv.dtype)
+    lanes = lanes or vector_lanes(target, conv.dtype)
     output = conv if output is None else output
     s = te.create_schedule(output.op)
+    inline_producers(s, output, first=conv)
     padded, weight = conv.op.input_tensors
     local = s.cache_write(conv, "local") if output is conv else conv
     n, y, x, c = output.op.axis
@@ -148,15 +162,16 @@ def schedule_conv2d_nhwc_packed(
     vector, lane = s[output].split(c, factor=lanes)
     outside = (n, y, panel) if rows_outside else (n, panel, y)
     s[output].reorder(*outside, x, y_in, x_in, vector, lane)
-    chunk = s[output].fuse(*(outside[:2] if rows_outside else outside))
+    chunk = s[output].fuse(*(outside[:2] if rows_outside or copy_panels else outside))
     s[output].parallel(chunk)
+    if copy_panels:
+        copy_panel(s, weight, local, output, chunk, lanes)
     if isinstance(padded.op, te.ComputeOp):
         if rows_outside:
             s[padded].compute_at(s[output], chunk)
+            _vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
         else:
-            s[padded].parallel(s[padded].fuse(*padded.op.axis[:2]))
-        _, channels = s[padded].split(padded.op.axis[3], factor=lanes)
-        s[padded].vectorize(channels)
+            schedule_copy(s, padded, target)
     for loop in (y_in, x_in, vector):
         s[output].unroll(loop)
     s[output].vectorize(lane)
@@ -225,12 +240,23 @@ def schedule_depthwise_conv2d_nhwc_packed(
     tile: RegisterTile,
     output: te.Tensor | None = None,
     target: Target | None = None,
+    lanes: int | None = None,
 ) -> te.Schedule:
-    """Rows outside, then columns, then channels; the whole window is written out."""
+    """Rows outside, then columns, then channels; the whole window is written out.
+
+    Parameters
+    ----------
+    conv : result of :func:`depthwise_conv2d_nhwc_packed` or of ``topi.nn.depthwise_conv2d_nhwc``.
+    output, lanes : as in :func:`schedule_conv2d_nhwc_packed`.
+    """
     target = target or Target.current() or Target("llvm")
-    lanes = vector_lanes(target, conv.dtype)
+    lanes = lanes or vector_lanes(target, conv.dtype)
     output = conv if output is None else output
     s = te.create_schedule(output.op)
+    inline_producers(s, output, first=conv)
+    data = conv.op.input_tensors[0]
+    if isinstance(data.op, te.ComputeOp):
+        schedule_copy(s, data, target)
     local = s.cache_write(conv, "local") if output is conv else conv
     n, y, x, c = output.op.axis
     c, c_in = s[output].split(c, factor=lanes * tile.vectors)

@@ -16,8 +16,8 @@ from ..nn.winograd_stages import (
     winograd_transformed_weight,
 )
 from ..utils import as_int, const_shape
-from .conv2d import RegisterTile, vector_lanes
-from .injective import inline_producers
+from .conv2d import RegisterTile
+from .vectors import inline_producers, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,12 +8,18 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..utils import const_shape
-from .conv2d import RegisterTile, vector_lanes
+from .conv2d import RegisterTile
+from .vectors import copy_panel, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["matmul_packed", "pack_matmul_weight", "schedule_matmul_packed"]
+__all__ = [
+    "matmul_packed",
+    "pack_matmul_weight",
+    "schedule_matmul_dot",
+    "schedule_matmul_packed",
+]
 
 
 def pack_matmul_weight(weight: np.ndarray, block: int) -> np.ndarray:
@@ -48,39 +54,49 @@ def schedule_matmul_packed(
     depth_block: int | None = None,
     output: te.Tensor | None = None,
     target: Target | None = None,
+    lanes: int | None = None,
+    copy_panels: bool = False,
 ) -> te.Schedule:
     """Blocks of rows outside, then panels of columns, then register tiles.
 
     Parameters
     ----------
-    product : result of :func:`matmul_packed`.
+    product : result of :func:`matmul_packed`, or of any product (..., M, K) times (..., K, N),
+        whose right side is read where it is.
     tile : `rows` times `columns` rows of the result, `vectors` vectors of its columns.
     row_block : rows of `data` that should stay in the second-level cache; by default all.
     depth_block : steps of the reduction after which the tile goes back to memory; by default all.
     output : elementwise function of `product` to compute while results are in registers.
+    lanes : elements of a vector; by default what a register of the target holds.
+    copy_panels : copy a panel of the right side to one place first, as in
+        :func:`schedule_conv2d_nhwc_packed`.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
-    lanes = vector_lanes(target, product.dtype)
+    lanes = lanes or vector_lanes(target, product.dtype)
     output = product if output is None else output
     s = te.create_schedule(output.op)
+    inline_producers(s, output, first=product)
     _, weight = product.op.input_tensors
     local = s.cache_write(product, "local") if output is product else product
-    i, j = output.op.axis
+    *batch, i, j = output.op.axis
     tile_rows = tile.rows * tile.columns
-    block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[0])
+    block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[-2])
     panel, j = s[output].split(j, factor=lanes * tile.vectors)
     i, i_in = s[output].split(i, factor=tile_rows)
     vector, lane = s[output].split(j, factor=lanes)
     s[output].reorder(block, panel, i, i_in, vector, lane)
-    s[output].parallel(s[output].fuse(block, panel))
+    chunk = s[output].fuse(*batch, block, panel)
+    s[output].parallel(chunk)
+    if copy_panels:
+        copy_panel(s, weight, local, output, chunk, lanes)
     s[output].unroll(i_in)
     s[output].unroll(vector)
     s[output].vectorize(lane)
     s[local].compute_at(s[output], i)
     if output is not product:
         s[local].set_scope("local")
-    i, j = s[local].op.axis
+    *_, i, j = s[local].op.axis
     (k,) = s[local].op.reduce_axis
     vector, lane = s[local].split(j, factor=lanes)
     if depth_block is not None:
@@ -93,4 +109,56 @@ def schedule_matmul_packed(
     s[local].vectorize(lane)
     if tile.prefetch:
         s[local].prefetch(weight, k, tile.prefetch)
+    return s
+
+
+def schedule_matmul_dot(
+    product: te.Tensor,
+    tile: RegisterTile,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
+    lanes: int | None = None,
+) -> te.Schedule:
+    """Inner products of rows: vectors run along the reduction, whose lanes are added up at the end.
+
+    Parameters
+    ----------
+    product : (..., M, K) times the transpose of (..., N, K), both read where they are.
+    tile : `rows` rows by `vectors` columns of the result, a vector of partial sums each.
+    output : elementwise function of `product` to compute while results are in registers.
+    lanes : partial sums of a result, which must divide K; by default what a register holds.
+    """
+    target = target or Target.current() or Target("llvm")
+    tile.check(target)
+    lanes = lanes or vector_lanes(target, product.dtype)
+    output = product if output is None else output
+    s = te.create_schedule(output.op)
+    inline_producers(s, output, first=product)
+    _, lane = s[product].split(product.op.reduce_axis[0], factor=lanes)
+    partial = s.rfactor(product, lane)
+    *batch, j = output.op.axis
+    j, j_in = s[output].split(j, factor=tile.vectors)
+    if batch:
+        *batch, i = batch
+        i, i_in = s[output].split(i, factor=tile.rows)
+        # A panel of the right side stays in the first-level cache while all rows pass.
+        s[output].reorder(*batch, j, i, i_in, j_in)
+        s[output].parallel(s[output].fuse(*batch, j))
+        s[output].unroll(i_in)
+    else:
+        s[output].parallel(j)
+        i = j
+    s[output].unroll(j_in)
+    s[partial].compute_at(s[output], i)
+    lane, *rest = s[partial].op.axis
+    (k,) = s[partial].op.reduce_axis
+    s[partial].reorder(k, *rest, lane)
+    for loop in rest:
+        s[partial].unroll(loop)
+    s[partial].vectorize(lane)
+    if not output.op.same_as(product.op):
+        s[product].compute_at(s[output], i)
+        for loop in s[product].op.axis:
+            s[product].unroll(loop)
+    s[product].unroll(s[product].op.reduce_axis[0])
     return s

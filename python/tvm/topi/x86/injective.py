@@ -8,7 +8,7 @@ from tvm import te
 from tvm.target import Target
 
 from ..utils import single_output
-from .conv2d import vector_lanes
+from .vectors import inline_producers, vector_lanes
 
 __all__ = ["schedule_injective"]
 
@@ -34,24 +34,3 @@ def schedule_injective(
     s[output].parallel(outer)
     s[output].vectorize(inner)
     return s
-
-
-def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None = None) -> None:
-    """Compute every elementwise stage before `output` in the place that reads it.
-
-    Parameters
-    ----------
-    first : the stage where this ends, computed in place as well; what it reads stays.
-    """
-    pending, seen = [output], {output.op}
-    while pending:
-        tensor = pending.pop()
-        if first is not None and tensor.op.same_as(first.op):
-            continue
-        for operand in tensor.op.input_tensors:
-            if not isinstance(operand.op, te.ComputeOp) or operand.op in seen:
-                continue
-            seen.add(operand.op)
-            pending.append(operand)
-            if not operand.op.reduce_axis and len(operand.shape):
-                s[operand].compute_inline()

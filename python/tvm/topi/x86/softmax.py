@@ -8,7 +8,7 @@ from tvm import te
 from tvm.target import Target
 
 from ..utils import const_shape, single_output
-from .conv2d import vector_lanes
+from .vectors import vector_lanes
 
 __all__ = ["schedule_softmax"]
 

@@ -1,0 +1,50 @@
+"""What the schedules of all operators share: vectors, and stages computed where they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.target import Target
+
+__all__ = ["copy_panel", "inline_producers", "vector_lanes"]
+
+
+def vector_lanes(target: Target, dtype: str = "float32") -> int:
+    """Elements of `dtype` in one vector register."""
+    return target.vector_width // tir.const(0, dtype).dtype.bits
+
+
+def copy_panel(
+    s: te.Schedule, operand: te.Tensor, reader: te.Tensor, output: te.Tensor, loop: Any, lanes: int
+) -> None:
+    """Copy what one trip of an output's loop reads of an operand to neighbouring addresses.
+
+    Rows a power of two apart fall into the same few sets of the first-level cache and each into a
+    page of its own; the copy costs one pass where the reader makes many.
+    """
+    panel = s.cache_read(operand, "global", [reader])
+    s[panel].compute_at(s[output], loop)
+    _, lane = s[panel].split(panel.op.axis[-1], factor=lanes)
+    s[panel].vectorize(lane)
+
+
+def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None = None) -> None:
+    """Compute every elementwise stage before `output` in the place that reads it.
+
+    Parameters
+    ----------
+    first : the stage where this ends, computed in place as well; what it reads stays.
+    """
+    pending, seen = [output], {output.op}
+    while pending:
+        tensor = pending.pop()
+        if first is not None and tensor.op.same_as(first.op):
+            continue
+        for operand in tensor.op.input_tensors:
+            if not isinstance(operand.op, te.ComputeOp) or operand.op in seen:
+                continue
+            seen.add(operand.op)
+            pending.append(operand)
+            if not operand.op.reduce_axis and len(operand.shape):
+                s[operand].compute_inline()

@@ -1,0 +1,235 @@
+"""Kernels that nobody tuned get good schedules by kind: found by tag and target, and right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm
+from testing_topi import random_array
+from tvm import te, tir, topi
+
+PROCESSORS = [
+    tvm.target.Target(f"llvm -mcpu={name} -mtriple=x86_64-linux-gnu")
+    for name in ("haswell", "skylake-avx512")
+]
+GPU = tvm.target.emulated("cuda", check_races=True)
+HERE = tvm.target.Target("llvm")
+
+
+def compute(fn, *arrays, target=HERE):
+    """Value of `fn` under the schedule that the registry knows for it."""
+    inputs = [te.placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    output = fn(*inputs)
+    schedule = topi.schedule_for(output, target)
+    function = tvm.build(schedule, [*inputs, output], target, name="f")["f"]
+    result = tvm.nd.array(np.full([int(n) for n in output.shape], 77, str(output.dtype)))
+    function(*(tvm.nd.array(a) for a in arrays), result)
+    return result.numpy()
+
+
+def chw(array):
+    return torch.tensor(array).permute(0, 3, 1, 2)
+
+
+def nhwc(tensor):
+    return tensor.permute(0, 2, 3, 1).numpy()
+
+
+def with_epilogue(kind, tensor, *rest):
+    if kind == "none":
+        return tensor
+    biased = topi.add(tensor, rest[0])
+    return topi.nn.relu(biased) if kind == "relu" else topi.add(biased, rest[1])
+
+
+def expected_epilogue(kind, array, *rest):
+    if kind == "none":
+        return array
+    biased = array + rest[0]
+    return np.maximum(biased, 0) if kind == "relu" else biased + rest[1]
+
+
+EPILOGUES = st.sampled_from(["none", "relu", "residual"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
+    channels=st.sampled_from([3, 16, 24]),
+    filters=st.sampled_from([6, 8, 64, 320]),
+    kernel=st.sampled_from([1, 3]),
+    stride=st.sampled_from([1, 2]),
+    epilogue=EPILOGUES,
+)
+def test_convolutions_match_torch(size, channels, filters, kernel, stride, epilogue):
+    rng = np.random.default_rng(0)
+    pad = kernel // 2
+    data = random_array(rng, 2, *size, channels)
+    weight = random_array(rng, kernel, kernel, channels, filters)
+    bias = random_array(rng, filters)
+    plain = nhwc(F.conv2d(chw(data), torch.tensor(weight).permute(3, 2, 0, 1), None, stride, pad))
+    residual = random_array(rng, *plain.shape)
+    got = compute(
+        lambda x, w, *rest: with_epilogue(
+            epilogue, topi.nn.conv2d_nhwc(x, w, stride, pad), *rest
+        ),
+        data, weight, bias, residual,
+    )  # fmt: skip
+    want = expected_epilogue(epilogue, plain, bias, residual)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
+    channels=st.sampled_from([6, 16, 40]),
+    kernel=st.sampled_from([3, 7]),
+    stride=st.sampled_from([1, 2]),
+    epilogue=EPILOGUES,
+)
+def test_depthwise_convolutions_match_torch(size, channels, kernel, stride, epilogue):
+    rng = np.random.default_rng(1)
+    pad = kernel // 2
+    data = random_array(rng, 1, *size, channels)
+    weight = random_array(rng, kernel, kernel, channels, 1)
+    bias = random_array(rng, channels)
+    filters = torch.tensor(weight).permute(2, 3, 0, 1)
+    plain = nhwc(F.conv2d(chw(data), filters, None, stride, pad, groups=channels))
+    residual = random_array(rng, *plain.shape)
+    got = compute(
+        lambda x, w, *rest: with_epilogue(
+            epilogue, topi.nn.depthwise_conv2d_nhwc(x, w, stride, pad), *rest
+        ),
+        data, weight, bias, residual,
+    )  # fmt: skip
+    want = expected_epilogue(epilogue, plain, bias, residual)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    form=st.sampled_from(["dense", "dense_3d", "NN", "NT", "TN", "batch_NN", "batch_NT"]),
+    rows=st.sampled_from([1, 5, 12, 49]),
+    columns=st.sampled_from([10, 16, 320]),
+    depth=st.sampled_from([5, 16, 40]),
+    epilogue=EPILOGUES,
+)
+def test_products_match_numpy(form, rows, columns, depth, epilogue):
+    rng = np.random.default_rng(2)
+    batch = (3,) if "batch" in form or form == "dense_3d" else ()
+    left, right = random_array(rng, *batch, rows, depth), random_array(rng, depth, columns)
+    if "batch" in form:
+        right = random_array(rng, *batch, depth, columns)
+    plain = left @ right
+    turned = form in ("dense", "dense_3d", "NT", "batch_NT")
+    b = np.ascontiguousarray(right.swapaxes(-1, -2)) if turned else right
+    a = np.ascontiguousarray(left.T) if form == "TN" else left
+    functions = {
+        "dense": topi.nn.dense,
+        "dense_3d": topi.nn.dense,
+        "NN": topi.nn.matmul,
+        "NT": lambda x, y: topi.nn.matmul(x, y, transpose_b=True),
+        "TN": lambda x, y: topi.nn.matmul(x, y, transpose_a=True),
+        "batch_NN": lambda x, y: topi.nn.batch_matmul(x, y, transpose_b=False),
+        "batch_NT": topi.nn.batch_matmul,
+    }
+    bias, residual = random_array(rng, columns), random_array(rng, *plain.shape)
+    got = compute(
+        lambda x, y, *rest: with_epilogue(epilogue, functions[form](x, y), *rest),
+        a, b, bias, residual,
+    )  # fmt: skip
+    want = expected_epilogue(epilogue, plain, bias, residual)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 7), st.integers(1, 40)),
+    axes=st.sampled_from([(1, 2), (3,), (2, 3), (0,), (0, 1, 2, 3)]),
+    kind=st.sampled_from(["sum", "max", "mean"]),
+    keepdims=st.booleans(),
+)
+def test_reductions_match_numpy(shape, axes, kind, keepdims):
+    data = random_array(np.random.default_rng(3), *shape)
+    if kind == "mean":
+        fn, want = topi.sum, data.sum(axes, keepdims=keepdims) * np.float32(0.5)
+        got = compute(lambda x: topi.multiply(fn(x, axes, keepdims), 0.5), data)
+    else:
+        fn, want = getattr(topi, kind), getattr(data, kind)(axes, keepdims=keepdims)
+        got = compute(lambda x: fn(x, axes, keepdims), data)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [5, 16, 64])
+def test_pools_match_torch(channels):
+    data = random_array(np.random.default_rng(4), 1, 9, 9, channels)
+    largest = compute(lambda x: topi.nn.max_pool2d(x, 3, 2, padding=1, layout="NHWC"), data)
+    np.testing.assert_allclose(largest, nhwc(F.max_pool2d(chw(data), 3, 2, 1)))
+    mean = compute(lambda x: topi.nn.adaptive_avg_pool2d(x, 1, layout="NHWC"), data)
+    np.testing.assert_allclose(mean, nhwc(F.adaptive_avg_pool2d(chw(data), 1)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (2, 5, 48), (4, 7)])
+@pytest.mark.parametrize("function", ["softmax", "log_softmax"])
+def test_softmax_matches_torch(shape, function):
+    data = random_array(np.random.default_rng(5), *shape)
+    got = compute(getattr(topi.nn, function), data)
+    np.testing.assert_allclose(
+        got, getattr(F, function)(torch.tensor(data), -1).numpy(), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("target", PROCESSORS, ids=lambda t: str(t.attrs["mcpu"]))
+def test_a_convolution_keeps_its_results_in_the_registers_of_the_processor(target):
+    x, w = te.placeholder((1, 56, 56, 64), name="x"), te.placeholder((3, 3, 64, 64), name="w")
+    conv = topi.nn.conv2d_nhwc(x, w, 1, 1)
+    schedule = topi.schedule_for(topi.nn.relu(conv), target)
+    with target:
+        body = tvm.lower(schedule, [x, w], simple_mode=True)
+    updates: set[int] = set()
+
+    def visit(node):
+        if isinstance(node, tir.BufferStore) and str(node.buffer.name) == conv.op.name:
+            (index,) = node.indices
+            updates.add(int(index.base if isinstance(index, tir.Ramp) else index))
+
+    tir.stmt_functor.post_order_visit(body["main"].body, visit)
+    # Results and at least one weight and one input vector fit into the registers.
+    assert 8 <= len(updates) <= target.num_vector_registers - 2
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (lambda x: topi.nn.relu(topi.add(x, 1.0)), [(3, 70)]),
+        (lambda x: topi.sum(x, 1), [(6, 100)]),
+        (topi.nn.softmax, [(4, 33)]),
+        (lambda x, w: topi.nn.relu(topi.nn.conv2d_nchw(x, w, 1, 1)), [(1, 4, 9, 9), (8, 4, 3, 3)]),
+        (lambda x, w: topi.nn.relu(topi.nn.conv2d_nhwc(x, w, 1, 1)), [(1, 5, 5, 4), (3, 3, 4, 8)]),
+        (topi.nn.dense, [(3, 16), (10, 16)]),
+        (topi.nn.batch_matmul, [(2, 3, 8), (2, 5, 8)]),
+    ],
+    ids=["injective", "reduce", "softmax", "conv2d_nchw", "conv2d_nhwc", "dense", "batch_matmul"],
+)
+def test_gpu_schedules_compute_what_the_processor_does(fn, shapes):
+    rng = np.random.default_rng(6)
+    arrays = [random_array(rng, *shape) for shape in shapes]
+    np.testing.assert_allclose(
+        compute(fn, *arrays, target=GPU), compute(fn, *arrays), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_rule_that_declines_leaves_the_default():
+    x = te.placeholder((3, 5), name="x")
+    declined = topi.schedule_for(topi.nn.dense(x, te.placeholder((3, 5), name="w")), HERE)
+    assert declined.stages[-1].op.name == "T_matmul_NT"
+
+
+def test_a_second_rule_for_the_same_kind_is_refused():
+    with pytest.raises(ValueError, match="a schedule for 'dense' on 'cpu' already"):
+        topi.register_schedule("dense", "cpu")(lambda *_: None)
