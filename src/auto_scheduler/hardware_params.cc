@@ -1,30 +1,37 @@
 /*!
  * \file hardware_params.cc
- * \brief Hardware limits from targets.
+ * \brief Between the facts of a machine and those that records hold.
  */
 #include <tvm/auto_scheduler/search_task.h>
-#include <tvm/runtime/threading_backend.h>
+
+#include <algorithm>
 
 namespace tvm {
 namespace auto_scheduler {
 
 HardwareParams HardwareParams::FromTarget(const Target& target) {
-  auto limit = [&target](const char* key, int64_t otherwise) {
-    return static_cast<int>(target->GetInt(key, otherwise));
-  };
-  int cache_line_bytes = limit("cache_line_bytes", 64);
-  if (target->GetTargetDeviceType() == kDLCPU) {
-    int num_cores = limit("num_cores", runtime::threading::MaxConcurrency());
-    // Without a known vector width, the widest in use (512 bits) keeps every vector loop legal.
-    int vector_unit_bytes = limit("vector_width", 512) / 8;
-    return HardwareParams(num_cores, vector_unit_bytes, cache_line_bytes);
-  }
-  // A GPU counts no cores here; one thread loads 16 bytes at a time; spilled locals go to memory.
-  constexpr int kNoCores = -1, kVectorBytes = 16, kUnlimitedLocal = 2147483647;
-  int warp_size = limit("thread_warp_size", 32);
-  return HardwareParams(kNoCores, kVectorBytes, cache_line_bytes,
-                        limit("max_shared_memory_per_block", 49152), kUnlimitedLocal,
-                        limit("max_threads_per_block", 1024), warp_size / 4, warp_size);
+  const MachineFacts facts = MachineFacts::Of(target);
+  // A GPU counts no cores in records.
+  const int num_cores = target->GetTargetDeviceType() == kDLCPU ? facts.num_cores : -1;
+  return HardwareParams(num_cores, facts.vector_bytes, facts.cache_line_bytes,
+                        static_cast<int>(facts.max_shared_memory_per_block),
+                        static_cast<int>(facts.max_local_memory_per_block),
+                        static_cast<int>(facts.max_threads_per_block),
+                        static_cast<int>(facts.max_vthread_extent),
+                        static_cast<int>(facts.warp_size));
+}
+
+MachineFacts SearchTaskNode::Machine() const {
+  MachineFacts facts = MachineFacts::Of(target);
+  if (hardware_params->num_cores > 0) facts.num_cores = hardware_params->num_cores;
+  facts.vector_bytes = hardware_params->vector_unit_bytes;
+  facts.cache_line_bytes = hardware_params->cache_line_bytes;
+  facts.max_shared_memory_per_block = hardware_params->max_shared_memory_per_block;
+  facts.max_local_memory_per_block = hardware_params->max_local_memory_per_block;
+  facts.max_threads_per_block = hardware_params->max_threads_per_block;
+  facts.max_vthread_extent = hardware_params->max_vthread_extent;
+  facts.warp_size = hardware_params->warp_size;
+  return facts;
 }
 
 }  // namespace auto_scheduler

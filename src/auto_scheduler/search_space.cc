@@ -29,6 +29,7 @@ void SearchSpace::Register(const std::string& name, const std::string& target_ke
                            std::unique_ptr<SearchSpace> space) {
   space->name_ = name;
   space->target_key_ = target_key;
+  space->features_ = FeatureTable(space->FeatureGroups());
   SpaceTable& table = SpaceTable::Global();
   std::lock_guard<std::mutex> lock(table.mutex);
   bool inserted = table.spaces.emplace(std::pair(name, target_key), std::move(space)).second;
@@ -77,6 +78,11 @@ MutationRules SearchSpace::Mutations(const SearchTask&, const SpaceOptions&) con
 std::vector<State> SearchSpace::Complete(const SearchTask&, const State&,
                                          const SpaceOptions&) const {
   Refuse("completion of sketches, so symbolic tuners cannot use it");
+}
+
+std::vector<Constraint> SearchSpace::Constraints(const LoopProgram&, const MachineFacts&,
+                                                 const arith::VarContext&) const {
+  Refuse("constraints, so symbolic tuners cannot use it");
 }
 
 std::vector<State> SearchSpace::Sketches(const SearchTask& task,

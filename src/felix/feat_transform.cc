@@ -2,6 +2,7 @@
  * \file feat_transform.cc
  * \brief From the features and constraints of a symbolic program to a pack the search evaluates.
  */
+#include <tvm/auto_scheduler/search_space.h>
 #include <tvm/expr/op.h>
 #include <tvm/felix/feature_pack.h>
 #include <tvm/runtime/registry.h>
@@ -11,14 +12,23 @@
 #include <string>
 #include <vector>
 
-#include "features.h"
-#include "loop_program.h"
 #include "smooth.h"
 #include "tape_builder.h"
 #include "tape_simplify.h"
 
 namespace tvm {
 namespace felix {
+
+using auto_scheduler::CentralPoint;
+using auto_scheduler::Constraint;
+using auto_scheduler::ExtractFeatures;
+using auto_scheduler::FeatureKind;
+using auto_scheduler::FeatureTable;
+using auto_scheduler::LoopProgram;
+using auto_scheduler::ProgramFeatures;
+using auto_scheduler::ReadLoopProgram;
+using auto_scheduler::SearchSpace;
+using auto_scheduler::SearchTask;
 
 TVM_REGISTER_NODE(LinearExprNode);
 TVM_REGISTER_NODE(FeaturePackNode);
@@ -92,16 +102,16 @@ class PackMaker {
     }
   }
 
-  void AddRows(std::vector<Smoother::Smooth>* values, const TapeData& tape, size_t num_rows) {
+  void AddRows(std::vector<Smoother::Smooth>* values, const TapeData& tape, size_t num_rows,
+               const FeatureTable& table) {
     values_ = values;
     tape_ = &tape;
-    size_t num_features = FeatureNames().size();
-    for (size_t i = 0; i < num_rows * num_features; ++i) {
+    next_root_ = num_rows * table.size();
+    for (size_t i = 0; i < next_root_; ++i) {
       Smoother::Smooth* value = Root(i);
-      out_->AddRoot(IsNumericFeature(i % num_features) ? smoother_.EmitLog1p(value)
-                                                       : smoother_.Emit(value));
+      bool is_number = table.kind(i % table.size()) == FeatureKind::kNumber;
+      out_->AddRoot(is_number ? smoother_.EmitLog1p(value) : smoother_.Emit(value));
     }
-    next_root_ = num_rows * num_features;
   }
 
   void AddConstraint(const Constraint& constraint) {
@@ -169,44 +179,32 @@ Array<Any> OrderAsArrays(const std::vector<std::vector<int>>& order) {
   return out;
 }
 
-std::vector<std::vector<int>> OrderFromArrays(const Array<Any>& order) {
-  std::vector<std::vector<int>> out;
-  for (const Any& row : order) {
-    out.emplace_back();
-    for (const Any& id : row.cast<Array<Any>>()) {
-      out.back().push_back(static_cast<int>(id.cast<int64_t>()));
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
-FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::PrimFunc& func,
-                           const arith::VarContext& context) {
-  TVM_CHECK(task->target->GetTargetDeviceType() == kDLCPU, ValueError)
-      << "GetFeaturePack: constraints are defined for processors, the target is "
-      << task->target->str();
-  Machine machine = Machine::Of(task);
+FeaturePack GetFeaturePack(const SearchTask& task, const tir::PrimFunc& func,
+                           const arith::VarContext& context, const std::string& space_name) {
+  const SearchSpace& space = SearchSpace::Get(task->target, space_name);
+  const FeatureTable& table = space.features();
+  const MachineFacts machine = task->Machine();
   LoopProgram program = ReadLoopProgram(func, context);
   ProgramFeatures features =
-      ExtractFeatures(program, machine, ReferencePoint(context), /*order=*/nullptr);
-  std::vector<Constraint> constraints = ExtractCpuConstraints(program, machine, context);
+      ExtractFeatures(program, machine, table, CentralPoint(context), /*order=*/nullptr);
+  std::vector<Constraint> constraints = space.Constraints(program, machine, context);
 
-  ExponentSpace space(context);
+  ExponentSpace exponents(context);
   // Still over integers, where divisions can be exact. The normal form is enough: saturation found
   // nothing to add to it on any operator tried, and takes seconds.
-  TapeData knob_tape = SimplifyTape(KnobTape(features, constraints, space), {.iterations = 0});
+  TapeData knob_tape = SimplifyTape(KnobTape(features, constraints, exponents), {.iterations = 0});
   auto pack = make_object<FeaturePackNode>();
   TapeBuilder builder;
-  PackMaker maker(space, &builder, pack.get());
+  PackMaker maker(exponents, &builder, pack.get());
   std::vector<Smoother::Smooth> values = maker.smoother().Translate(knob_tape);
   maker.AddBounds();
-  maker.AddRows(&values, knob_tape, features.rows.size());
+  maker.AddRows(&values, knob_tape, features.rows.size(), table);
   for (const Constraint& constraint : constraints) maker.AddConstraint(constraint);
 
   TapeData tape = builder.Finish();
-  for (const std::string& name : FeatureNames()) pack->feature_names.push_back(name);
+  for (const std::string& name : table.names()) pack->feature_names.push_back(name);
   for (const std::string& name : features.store_names) pack->store_names.push_back(name);
   pack->n_stores = static_cast<int>(features.rows.size());
   std::vector<double> lower, upper;
@@ -223,11 +221,11 @@ FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::Pr
       ToNDArray(tape.roots, {static_cast<int64_t>(tape.roots.size())}, DataType::Int(32));
   pack->var_lower = ToNDArray(lower, {v}, DataType::Float(64));
   pack->var_upper = ToNDArray(upper, {v}, DataType::Float(64));
-  for (const ExponentSpace::Knob& knob : space.knobs()) {
+  for (const ExponentSpace::Knob& knob : exponents.knobs()) {
     if (knob.is_quotient) continue;
     Array<Any> factors;
     for (int e : knob.exponents) {
-      const Exponent& exponent = space.exponents()[e];
+      const Exponent& exponent = exponents.exponents()[e];
       factors.push_back(Array<Any>{exponent.prime, String(exponent.name)});
     }
     pack->var_factors.Set(knob.name, factors);
@@ -237,7 +235,9 @@ FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::Pr
   return FeaturePack(ObjectPtr<Object>(pack));
 }
 
-TVM_REGISTER_GLOBAL("felix.GetFeaturePack").set_body_typed(GetFeaturePack);
+TVM_REGISTER_GLOBAL("felix.GetFeaturePack")
+    .set_body_typed([](SearchTask task, tir::PrimFunc func, arith::VarContext context,
+                       String space) { return GetFeaturePack(task, func, context, space); });
 
 TVM_REGISTER_GLOBAL("felix.LinearExprAsPrimExpr").set_body_typed([](LinearExpr linear) {
   PrimExpr sum = FloatImm(DataType::Float(64), linear->constant);
@@ -247,58 +247,6 @@ TVM_REGISTER_GLOBAL("felix.LinearExprAsPrimExpr").set_body_typed([](LinearExpr l
   }
   return sum;
 });
-
-TVM_REGISTER_GLOBAL("felix.FeatureNames").set_body_typed([] {
-  Array<String> out;
-  for (const std::string& name : FeatureNames()) out.push_back(name);
-  return out;
-});
-
-/*
- * Raw features of a program: [store names, rows of float64 expressions, buffer order]. The order
- * may be given, from the pack of the sketch, so that the rows agree with it; null to choose it.
- */
-TVM_REGISTER_GLOBAL("felix.ExtractFeatures")
-    .set_body_typed([](auto_scheduler::SearchTask task, tir::PrimFunc func,
-                       arith::VarContext context, Optional<Array<Any>> order) {
-      std::vector<std::vector<int>> slots;
-      if (order.defined()) slots = OrderFromArrays(order.value());
-      ProgramFeatures features =
-          ExtractFeatures(ReadLoopProgram(func, context), Machine::Of(task),
-                          ReferencePoint(context), order.defined() ? &slots : nullptr);
-      Array<String> names;
-      Array<Any> rows;
-      for (const std::string& name : features.store_names) names.push_back(name);
-      for (const std::vector<PrimExpr>& row : features.rows) {
-        rows.push_back(Array<PrimExpr>(row.begin(), row.end()));
-      }
-      return Array<Any>{names, rows, OrderAsArrays(features.buffer_order)};
-    });
-
-/*
- * Features of a program without knobs as a model sees them: float64[stores, features], numeric
- * ones as ln(1 + value).
- */
-TVM_REGISTER_GLOBAL("felix.ConcreteFeatures")
-    .set_body_typed([](auto_scheduler::SearchTask task, tir::PrimFunc func,
-                       Optional<Array<Any>> order) {
-      std::vector<std::vector<int>> slots;
-      if (order.defined()) slots = OrderFromArrays(order.value());
-      arith::VarContext none = arith::VarContext::Make();
-      ProgramFeatures features = ExtractFeatures(ReadLoopProgram(func, none), Machine::Of(task), {},
-                                                 order.defined() ? &slots : nullptr);
-      std::vector<double> out;
-      for (const std::vector<PrimExpr>& row : features.rows) {
-        std::vector<double> values = EvaluateAt(row, {});
-        for (size_t i = 0; i < values.size(); ++i) {
-          out.push_back(IsNumericFeature(i) ? std::log1p(values[i]) : values[i]);
-        }
-      }
-      return ToNDArray(
-          out,
-          {static_cast<int64_t>(features.rows.size()), static_cast<int64_t>(FeatureNames().size())},
-          DataType::Float(64));
-    });
 
 /*
  * Expressions over variables as a tape: [ops, args, payload, roots, names, lower, upper,

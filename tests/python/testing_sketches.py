@@ -83,10 +83,10 @@ CASES = {
 }
 
 
-def make_task(name):
+def make_task(name, target="llvm"):
     return auto_scheduler.SearchTask(
         compute_dag=CASES[name],
-        target="llvm",
+        target=target,
         layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
     )
 

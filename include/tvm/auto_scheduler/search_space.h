@@ -11,6 +11,8 @@
 #ifndef TVM_AUTO_SCHEDULER_SEARCH_SPACE_H_
 #define TVM_AUTO_SCHEDULER_SEARCH_SPACE_H_
 
+#include <tvm/auto_scheduler/loop_features.h>
+#include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/auto_scheduler/sketch_rule.h>
 #include <tvm/target/target.h>
 
@@ -64,6 +66,12 @@ struct MutationRule {
 };
 using MutationRules = std::vector<MutationRule>;
 
+/*! \brief lhs <= rhs, both float64 and positive where they do not fold. */
+struct Constraint {
+  std::string name;
+  PrimExpr lhs, rhs;
+};
+
 /*!
  * \brief Everything that a tuner needs to know about making programs for a target.
  *
@@ -85,12 +93,20 @@ class SearchSpace {
    */
   virtual std::vector<State> Complete(const SearchTask& task, const State& sketch,
                                       const SpaceOptions& options) const;
+  /*! \brief What the knobs of a program must respect, besides dividing their extents. */
+  virtual std::vector<Constraint> Constraints(const LoopProgram& program,
+                                              const MachineFacts& machine,
+                                              const arith::VarContext& context) const;
+  /*! \brief The columns that models see, in order; those of every target unless overridden. */
+  virtual std::vector<FeatureGroup> FeatureGroups() const { return CommonFeatureGroups(); }
   /*! \brief The greatest value of `SpaceOptions::narrowing` that changes something. */
   virtual int MaxNarrowing() const { return 0; }
 
   /*! \brief What the custom rules and those of the space derive from a task, in a fixed order. */
   std::vector<State> Sketches(const SearchTask& task, const SpaceOptions& options) const;
 
+  /*! \brief The table of FeatureGroups. */
+  const FeatureTable& features() const { return features_; }
   const std::string& name() const { return name_; }
   const std::string& target_key() const { return target_key_; }
 
@@ -109,6 +125,7 @@ class SearchSpace {
   [[noreturn]] void Refuse(const char* what) const;
 
   std::string name_, target_key_;
+  FeatureTable features_;
 };
 
 /*! \brief At namespace scope of a .cc: `TVM_REGISTER_SEARCH_SPACE("ansor", "gpu", AnsorGpuSpace);`

@@ -6,12 +6,12 @@
 #define TVM_AUTO_SCHEDULER_SEARCH_TASK_H_
 
 #include <tvm/auto_scheduler/compute_dag.h>
-#include <tvm/target/target.h>
+#include <tvm/target/machine.h>
 
 namespace tvm {
 namespace auto_scheduler {
 
-/*! \brief Limits of a device that sketches, features and constraints read. Sizes are in bytes. */
+/*! \brief The facts about a machine that records hold. Sizes are in bytes. */
 class HardwareParamsNode : public Object {
  public:
   int num_cores{1};
@@ -33,7 +33,7 @@ class HardwareParams : public ObjectRef {
   HardwareParams(int num_cores, int vector_unit_bytes, int cache_line_bytes,
                  int max_shared_memory_per_block = 0, int max_local_memory_per_block = 0,
                  int max_threads_per_block = 0, int max_vthread_extent = 0, int warp_size = 0);
-  /*! \brief Limits of `target`: its attributes where it has them, else the machine's. */
+  /*! \brief The limits among the facts of `target`'s machine. */
   static HardwareParams FromTarget(const Target& target);
   TVM_DEFINE_REF(HardwareParams, ObjectRef, HardwareParamsNode);
 };
@@ -48,6 +48,10 @@ class SearchTaskNode : public Object {
   HardwareParams hardware_params;
   LayoutRewriteOption layout_rewrite_option{LayoutRewriteOption::kNoRewrite};
   Array<String> task_input_names;
+
+  /*! \brief The facts of the target's machine, those in `hardware_params` as they stand there. */
+  MachineFacts Machine() const;
+
   TVM_DECLARE_NODE(SearchTaskNode, Object, "auto_scheduler.SearchTask", Value(compute_dag),
                    Value(workload_key), Value(desc), Value(target), Value(target_host),
                    Value(hardware_params), Value(layout_rewrite_option), Value(task_input_names));

@@ -11,6 +11,8 @@
 #include <tvm/runtime/ndarray.h>
 #include <tvm/tir/function.h>
 
+#include <string>
+
 namespace tvm {
 namespace felix {
 
@@ -79,10 +81,11 @@ class FeaturePack : public ObjectRef {
  * \brief Features and constraints of a symbolic program.
  * \param func The program of a sketch before buffers are flattened.
  * \param context Its knobs; the extents of their groups must be numbers.
+ * \param space Name of the search space whose constraints and features are taken.
  * \return The pack. ValueError if a constraint cannot be met at any point.
  */
 FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::PrimFunc& func,
-                           const arith::VarContext& context);
+                           const arith::VarContext& context, const std::string& space);
 
 }  // namespace felix
 }  // namespace tvm

@@ -31,7 +31,7 @@ from .measure_record import (
     save_records,
 )
 from .search_policy import PreloadCustomSketchRule, SearchPolicy, SketchPolicy
-from .search_space import search_spaces
+from .search_space import feature_names, search_spaces
 from .search_task import HardwareParams, SearchTask, create_task
 from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
@@ -77,6 +77,7 @@ __all__ = [
     "TuningOptions",
     "auto_schedule",
     "create_task",
+    "feature_names",
     "load_best_record",
     "load_record_from_string",
     "load_records",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tvm.target import Target
+
 from . import _ffi_api
 
-__all__ = ["search_spaces"]
+__all__ = ["feature_names", "search_spaces"]
 
 
 def search_spaces() -> list[tuple[str, str]]:
@@ -14,3 +16,14 @@ def search_spaces() -> list[tuple[str, str]]:
     `search_space`.
     """
     return [(str(name), str(key)) for name, key in _ffi_api.SearchSpaces()]
+
+
+def feature_names(target: str | Target, search_space: str = "felix") -> list[str]:
+    """Columns of the features that a space extracts from lowered programs, in order.
+
+    Raises
+    ------
+    ValueError : the target has no space of this name.
+    """
+    target = Target(target) if isinstance(target, str) else target
+    return [str(name) for name in _ffi_api.FeatureNames(target, search_space)]

@@ -46,15 +46,16 @@ def generate_code_for_state(
 
 
 def get_feature_pack(
-    task: auto_scheduler.SearchTask, code: PrimFunc, context: Any
+    task: auto_scheduler.SearchTask, code: PrimFunc, context: Any, search_space: str = "felix"
 ) -> FeaturePackPy:
-    """Features and constraints of a symbolic program.
+    """Features and constraints of a symbolic program, those of the search space.
 
     Raises
     ------
-    ValueError : the constraints cannot be met by any tiling.
+    ValueError : the constraints cannot be met by any tiling, or the task's target has no space
+        `search_space`.
     """
-    return _ffi_api.GetFeaturePack(task, code, context)
+    return _ffi_api.GetFeaturePack(task, code, context, search_space)
 
 
 def extract_backbone(state: Any) -> tuple[str, ...]:

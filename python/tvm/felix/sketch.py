@@ -46,7 +46,8 @@ class Sketch:
 
     @cached_property
     def _features(self) -> FeaturePackPy:
-        return ffi.get_feature_pack(self.parent_task.ansor_task, self.code, self.context)
+        task = self.parent_task
+        return ffi.get_feature_pack(task.ansor_task, self.code, self.context, task.search_space)
 
     def fetch_features(self) -> FeaturePackPy:
         """Features and constraints over the exponents; extracted once.

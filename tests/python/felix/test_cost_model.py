@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tvm.felix import _ffi_api
+from tvm import auto_scheduler
 from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper, packaged_checkpoint
 from tvm.felix.dataset import ConfigMeta, DatasetBuilder
 from tvm.felix.metrics import pair_accuracy, peak_score, spearman
@@ -95,7 +95,7 @@ def test_equal_seeds_train_equal_models():
 
 def test_the_packaged_checkpoint_takes_the_features_of_this_version():
     model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
-    model.ensure_built(len(_ffi_api.FeatureNames()))
+    model.ensure_built(len(auto_scheduler.feature_names("llvm", "felix")))
 
 
 def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():

@@ -2,8 +2,6 @@
  * \file completion.cc
  * \brief Rules that complete a structural sketch for a CPU.
  */
-#include "completion.h"
-
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "../../sketch_utils.h"
+#include "cpu_space.h"
 
 namespace tvm {
 namespace auto_scheduler {

@@ -2,10 +2,9 @@
  * \file cpu_space.cc
  * \brief The search spaces of processors.
  */
-#include <tvm/auto_scheduler/search_space.h>
+#include "cpu_space.h"
 
 #include "../structure_rules.h"
-#include "completion.h"
 
 namespace tvm {
 namespace auto_scheduler {
@@ -41,6 +40,16 @@ class AnsorCpuSpace : public SearchSpace {
     return CompleteSketch(task, sketch, options.narrowing == 0);
   }
   int MaxNarrowing() const override { return 1; }
+
+  std::vector<Constraint> Constraints(const LoopProgram& program, const MachineFacts& machine,
+                                      const arith::VarContext& context) const final {
+    return ProcessorConstraints(program, machine, context);
+  }
+  std::vector<FeatureGroup> FeatureGroups() const final {
+    std::vector<FeatureGroup> groups = CommonFeatureGroups();
+    groups.push_back(ProcessorFeatures());
+    return groups;
+  }
 };
 
 /*! \brief Rfactor only where space is too small to keep the cores busy with whole reductions. */

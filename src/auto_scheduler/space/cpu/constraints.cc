@@ -2,14 +2,16 @@
  * \file constraints.cc
  * \brief What a schedule for processors must respect, as inequalities in its knobs.
  */
+#include <tvm/auto_scheduler/loop_features.h>
 #include <tvm/expr/op.h>
 
 #include <algorithm>
 
-#include "features.h"
+#include "cpu_space.h"
+#include "register_tile.h"
 
 namespace tvm {
-namespace felix {
+namespace auto_scheduler {
 
 using namespace tir;
 
@@ -27,8 +29,9 @@ bool IsUpdate(const StoreInfo& store) { return store.accesses[0].type == AccessT
 
 }  // namespace
 
-std::vector<Constraint> ExtractCpuConstraints(const LoopProgram& program, const Machine& machine,
-                                              const arith::VarContext& context) {
+std::vector<Constraint> ProcessorConstraints(const LoopProgram& program,
+                                             const MachineFacts& machine,
+                                             const arith::VarContext& context) {
   std::vector<Constraint> out;
   auto add = [&out](std::string name, PrimExpr lhs, PrimExpr rhs) {
     out.push_back({std::move(name), std::move(lhs), std::move(rhs)});
@@ -60,7 +63,7 @@ std::vector<Constraint> ExtractCpuConstraints(const LoopProgram& program, const 
     seen.push_back(outermost);
     if (machine.num_cores > 1) {
       // Only where the loops can be cut into that many chunks at all.
-      std::map<std::string, double> coarsest = ReferencePoint(context);
+      KnobPoint coarsest = CentralPoint(context);
       for (const arith::SplitGroup& group : context->split_groups) {
         coarsest[group->quotient->name_hint] = coarsest[group->extent->name_hint];
         for (const SizeVar& var : group->vars) coarsest[var->name_hint] = 1;
@@ -81,5 +84,5 @@ std::vector<Constraint> ExtractCpuConstraints(const LoopProgram& program, const 
   return out;
 }
 
-}  // namespace felix
+}  // namespace auto_scheduler
 }  // namespace tvm

@@ -1,8 +1,7 @@
 /*!
  * \file loop_program.cc
  */
-#include "loop_program.h"
-
+#include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
@@ -11,7 +10,7 @@
 #include <unordered_map>
 
 namespace tvm {
-namespace felix {
+namespace auto_scheduler {
 
 using namespace tir;
 using arith::IntSet;
@@ -313,5 +312,5 @@ LoopProgram ReadLoopProgram(const PrimFunc& func, const arith::VarContext& conte
   return Reader(func, context).Take();
 }
 
-}  // namespace felix
+}  // namespace auto_scheduler
 }  // namespace tvm

@@ -1,10 +1,10 @@
 /*!
- * \file loop_program.h
+ * \file tvm/auto_scheduler/loop_program.h
  * \brief A lowered program as features and constraints see it: loops with one extent each, the
  *        stores below them, and the accesses of each store.
  */
-#ifndef TVM_FELIX_LOOP_PROGRAM_H_
-#define TVM_FELIX_LOOP_PROGRAM_H_
+#ifndef TVM_AUTO_SCHEDULER_LOOP_PROGRAM_H_
+#define TVM_AUTO_SCHEDULER_LOOP_PROGRAM_H_
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/var_context.h>
@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace tvm {
-namespace felix {
+namespace auto_scheduler {
 
 enum class AccessType { kRead, kWrite, kReadWrite };
 
@@ -98,6 +98,6 @@ PrimExpr RealConst(double value);
 /*! \brief `cond ? a : b`, decided where the condition is a constant. */
 PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b);
 
-}  // namespace felix
+}  // namespace auto_scheduler
 }  // namespace tvm
-#endif  // TVM_FELIX_LOOP_PROGRAM_H_
+#endif  // TVM_AUTO_SCHEDULER_LOOP_PROGRAM_H_

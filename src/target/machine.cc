@@ -1,0 +1,46 @@
+/*!
+ * \file machine.cc
+ * \brief The facts about a target's machine.
+ */
+#include <tvm/runtime/threading_backend.h>
+#include <tvm/target/machine.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tvm {
+
+MachineFacts MachineFacts::Of(const Target& target) {
+  auto fact = [&target](const char* key, int64_t otherwise) {
+    return target->GetInt(key, otherwise);
+  };
+  MachineFacts facts{};
+  facts.cache_line_bytes = static_cast<int>(fact("cache_line_bytes", 64));
+  if (target->GetTargetDeviceType() != kDLCPU) {
+    facts.num_cores = static_cast<int>(fact("num_cores", 1));
+    // A thread loads 16 bytes at a time; it has 255 registers at most, and spilled values go to
+    // memory.
+    facts.vector_bytes = 16;
+    facts.num_vector_registers = 64;
+    facts.warp_size = fact("thread_warp_size", 32);
+    facts.max_shared_memory_per_block = fact("max_shared_memory_per_block", 48 << 10);
+    facts.max_local_memory_per_block = std::numeric_limits<int32_t>::max();
+    facts.max_threads_per_block = fact("max_threads_per_block", 1024);
+    facts.max_vthread_extent = fact("max_vthread_extent", facts.warp_size / 4);
+    facts.cache_bytes[0] = facts.max_shared_memory_per_block;
+    facts.cache_bytes[1] = facts.cache_bytes[2] = fact("l2_cache_size_bytes", 4 << 20);
+    return facts;
+  }
+  facts.num_cores = static_cast<int>(
+      std::max<int64_t>(1, fact("num_cores", runtime::threading::MaxConcurrency())));
+  // Without a known vector width, the widest in use (512 bits) keeps every vector loop legal; the
+  // rest is what every processor of the last decade has at least.
+  facts.vector_bytes = static_cast<int>(fact("vector_width", 512) / 8);
+  facts.num_vector_registers = static_cast<int>(fact("num_vector_registers", 16));
+  facts.cache_bytes[0] = fact("l1_cache_bytes", 32 << 10);
+  facts.cache_bytes[1] = fact("l2_cache_bytes", 256 << 10);
+  facts.cache_bytes[2] = fact("l3_cache_bytes", 4 << 20);
+  return facts;
+}
+
+}  // namespace tvm
