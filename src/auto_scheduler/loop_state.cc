@@ -79,8 +79,9 @@ int64_t Iterator::ConstExtent() const {
   return extent == nullptr ? -1 : *extent;
 }
 
-Stage::Stage(te::Operation op) {
+Stage::Stage(te::Operation op, int id) {
   auto node = make_object<StageNode>();
+  node->id = id;
   if (const auto* compute = op.as<te::ComputeOpNode>()) {
     int axis_id = 0;
     auto add = [&](const te::IterVar& axis, IteratorKind kind) {
@@ -103,15 +104,26 @@ Stage::Stage(te::Operation op) {
 
 State::State(const Array<te::Operation>& ops) {
   auto node = make_object<StateNode>();
-  for (const te::Operation& op : ops) node->stages.push_back(Stage(op));
+  for (const te::Operation& op : ops) {
+    node->stages.push_back(Stage(op, static_cast<int>(node->stages.size())));
+  }
   data_ = std::move(node);
+}
+
+int State::PositionOf(int id) const {
+  const Array<Stage>& stages = get()->stages;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (stages[i]->id == id) return static_cast<int>(i);
+  }
+  TVM_FATAL(InternalError) << "State: no stage has the identity " << id;
 }
 
 std::vector<int> State::AttachedStages(int stage_id, int iter_id) const {
   std::vector<int> attached;
   const Array<Stage>& stages = get()->stages;
+  const int id = stages[stage_id]->id;
   for (size_t i = 0; i < stages.size(); ++i) {
-    if (stages[i]->attach_stage == stage_id && stages[i]->attach_iter == iter_id) {
+    if (stages[i]->attach_stage == id && stages[i]->attach_iter == iter_id) {
       attached.push_back(static_cast<int>(i));
     }
   }
@@ -119,8 +131,9 @@ std::vector<int> State::AttachedStages(int stage_id, int iter_id) const {
 }
 
 bool State::HasAttachedStages(int stage_id, int iter_id) const {
+  const int id = get()->stages[stage_id]->id;
   for (const Stage& stage : get()->stages) {
-    if (stage->attach_stage == stage_id && stage->attach_iter == iter_id) return true;
+    if (stage->attach_stage == id && stage->attach_iter == iter_id) return true;
   }
   return false;
 }

@@ -30,26 +30,6 @@ std::vector<int> StageIds(const State& state, const AccessAnalyzer::OperationSet
   return ids;
 }
 
-/*!
- * \brief Looks back for the step that made the stage.
- * \return Whether `accept(step, is_new)` holds for it; `is_new` tells the added stage from the one
- *         whose loops were reset beside it.
- */
-template <typename FAccept>
-bool MadeBy(const State& state, int stage_id, const FAccept& accept) {
-  const Array<Step>& steps = state->transform_steps;
-  for (size_t i = steps.size(); i-- > 0;) {
-    const Step& step = steps[i];
-    if (!step->AddsStage()) continue;
-    bool behind = step->IsInstance<CacheReadStepNode>();
-    int added = behind ? step->stage_id + 1 : step->stage_id;
-    if (stage_id == added) return accept(step, true);
-    if (!behind && stage_id == added + 1 && accept(step, false)) return true;
-    if (stage_id > added) --stage_id;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::vector<int> GetConsumers(const SearchTask& task, const State& state, int stage_id) {
@@ -77,22 +57,17 @@ bool IsOutputStage(const SearchTask& task, const State& state, int stage_id) {
 }
 
 bool IsCacheWriteStage(const State& state, int stage_id) {
-  return MadeBy(state, stage_id, [](const Step& step, bool is_new) {
-    return is_new && step->IsInstance<CacheWriteStepNode>();
-  });
+  return state->stages[stage_id]->origin == StageOrigin::kCacheWrite;
 }
 
 bool IsRfactorStage(const State& state, int stage_id) {
-  return MadeBy(state, stage_id,
-                [](const Step& step, bool) { return step->IsInstance<RfactorStepNode>(); });
+  const int id = state->stages[stage_id]->id;
+  return std::any_of(state->stages.begin(), state->stages.end(), [id](const Stage& stage) {
+    return stage->origin == StageOrigin::kRfactor && (stage->id == id || stage->source == id);
+  });
 }
 
-bool IsTiled(const Stage& stage) {
-  // Splits are the only thing so far that changes the number of loops of a stage.
-  const auto* compute = stage->op.as<te::ComputeOpNode>();
-  return compute != nullptr &&
-         stage->iters.size() != compute->axis.size() + compute->reduce_axis.size();
-}
+bool IsTiled(const Stage& stage) { return !stage->split_steps.empty(); }
 
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
                                          int* consumer) {
@@ -101,9 +76,7 @@ bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& st
   *consumer = consumers[0];
   const Stage& stage = state->stages[stage_id];
   const Stage& target = state->stages[*consumer];
-  const std::string target_name = target->op->name;
-  bool is_shared =
-      target_name.size() >= 7 && target_name.compare(target_name.size() - 7, 7, ".shared") == 0;
+  const bool is_shared = target->origin == StageOrigin::kCacheRead && target->scope == "shared";
   // A consumer that already follows the tiles of another stage cannot follow this one's too.
   return !is_shared && !IsTiled(target) && !(HasReduceIter(stage) && HasReduceIter(target)) &&
          CurrentDAG(task, state)->access().ElementWiseMatch(stage->op, target->op);

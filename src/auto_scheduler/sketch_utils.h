@@ -36,7 +36,7 @@ bool IsOutputStage(const SearchTask& task, const State& state, int stage_id);
 bool IsCacheWriteStage(const State& state, int stage_id);
 /*! \brief Whether the stage is one of the two halves of an rfactor. */
 bool IsRfactorStage(const State& state, int stage_id);
-/*! \brief Whether some loop of the stage comes from a multi-level tiling. */
+/*! \brief Whether some loop of the stage comes from a split. */
 bool IsTiled(const Stage& stage);
 
 /*! \brief The only consumer, if it reads elementwise and can hold the stage in its tiles. */

@@ -33,9 +33,10 @@ using Lengths = Array<Optional<PrimExpr>>;
 
 /*! \brief Move the attach points at loops of `stage_id` to where `new_iter_id` says. */
 void MoveAttachPoints(State* state, int stage_id, const std::function<int(int)>& new_iter_id) {
+  const int host = (*state)->stages[stage_id]->id;
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage& attached = (*state)->stages[i];
-    if (attached->attach_stage != stage_id) continue;
+    if (attached->attach_stage != host) continue;
     int moved = new_iter_id(attached->attach_iter);
     if (moved == attached->attach_iter) continue;
     EditStage(state, i, [&](StageNode* stage) { stage->attach_iter = moved; });
@@ -126,8 +127,11 @@ void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
     made.push_back(Iterator(it->name + "." + std::to_string(i), range, it->iter_kind,
                             IteratorAnnotation::kNone, {}, parts[i]));
   }
-  EditStage(state, stage_id,
-            [&](StageNode* stage) { stage->iters = Replace(stage->iters, iter_id, 1, made); });
+  const auto this_step = static_cast<int64_t>((*state)->transform_steps.size()) - 1;
+  EditStage(state, stage_id, [&](StageNode* stage) {
+    stage->iters = Replace(stage->iters, iter_id, 1, made);
+    stage->split_steps.push_back(this_step);
+  });
   int added = static_cast<int>(lengths.size());
   // What was attached at the loop needs the whole loop's position, hence the innermost part.
   MoveAttachPoints(state, stage_id, [=](int id) { return id >= iter_id ? id + added : id; });

@@ -21,12 +21,15 @@ TVM_REGISTER_NODE(RfactorStepNode);
 
 namespace {
 
-/*! \brief Place a stage; where it runs decides its ranges, so they become unknown. */
-void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target_stage, int target_iter) {
+/*!
+ * \brief Place a stage; where it runs decides its ranges, so they become unknown.
+ * \param target Identity of the stage that it is attached to, -1 for none.
+ */
+void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target, int target_iter) {
   CheckedStage(*state, stage_id);
   EditStage(state, stage_id, [&](StageNode* stage) {
     stage->compute_at = kind;
-    stage->attach_stage = target_stage;
+    stage->attach_stage = target;
     stage->attach_iter = target_iter;
     if (kind == ComputeAtKind::kInlined) return;
     Array<Iterator> iters;
@@ -38,18 +41,11 @@ void PlaceStage(State* state, int stage_id, ComputeAtKind kind, int target_stage
   });
 }
 
-/*! \brief Stage ids from `position` on grow by one, as a stage is inserted there. */
-void ShiftAttachedStages(State* state, int position) {
-  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
-    if ((*state)->stages[i]->attach_stage < position) continue;
-    EditStage(state, i, [](StageNode* stage) { ++stage->attach_stage; });
-  }
-}
-
 /*! \brief Refuse to reset the loops of a stage while another one is computed inside them. */
 void CheckNothingAttached(const State& state, int stage_id, const char* primitive) {
+  const int id = state->stages[stage_id]->id;
   for (const Stage& stage : state->stages) {
-    TVM_CHECK(stage->attach_stage != stage_id, ScheduleError)
+    TVM_CHECK(stage->attach_stage != id, ScheduleError)
         << primitive << "(" << state->stages[stage_id]->op->name << "): stage " << stage->op->name
         << " is computed at one of its loops; move that stage first";
   }
@@ -57,30 +53,41 @@ void CheckNothingAttached(const State& state, int stage_id, const char* primitiv
 
 /*!
  * \brief Rebuild the DAG for the history so far and put its operations into the stages.
- * \param position Id of the new stage.
- * \param reset Id, after the insertion, of a stage that starts over with plain loops; -1 for none.
+ * \param position Position of the new stage.
+ * \param source Identity of the stage that it is taken from.
+ * \param reset_source Whether the source starts over with plain loops.
  */
-void InsertStage(State* state, const ComputeDAG& dag, int position, int reset) {
+void InsertStage(State* state, const ComputeDAG& dag, int position, StageOrigin origin, int source,
+                 const String& scope, bool reset_source) {
   ICHECK(dag.defined()) << "a step that adds a stage needs the DAG it is applied to";
   ComputeDAG current = dag.ReplayAndGetDAG((*state)->transform_steps);
   ICHECK_EQ(current->ops.size(), (*state)->stages.size() + 1);
-  ShiftAttachedStages(state, position);
   StateNode* node = state->CopyOnWrite();
-  node->stages.insert(node->stages.begin() + position, Stage(current->ops[position]));
+  // Stages never go, so their number has not been an identity yet.
+  Stage added(current->ops[position], static_cast<int>(node->stages.size()));
+  StageNode* added_node = added.CopyOnWrite();
+  added_node->origin = origin;
+  added_node->source = source;
+  added_node->scope = scope;
+  node->stages.insert(node->stages.begin() + position, added);
   for (int i = 0; i < static_cast<int>(node->stages.size()); ++i) {
     if (i == position) continue;
-    if (i == reset) {
-      Stage fresh(current->ops[i]);
-      StageNode* fresh_node = fresh.CopyOnWrite();
-      fresh_node->compute_at = node->stages[i]->compute_at;
-      fresh_node->attach_stage = node->stages[i]->attach_stage;
-      fresh_node->attach_iter = node->stages[i]->attach_iter;
-      node->stages.Set(i, fresh);
-    } else if (!node->stages[i]->op.same_as(current->ops[i])) {
-      Stage stage = node->stages[i];
-      stage.CopyOnWrite()->op = current->ops[i];
-      node->stages.Set(i, stage);
+    Stage stage = node->stages[i];
+    const te::Operation& op = current->ops[i];
+    if (reset_source && stage->id == source) {
+      const Stage plain(op, source);
+      StageNode* reset = stage.CopyOnWrite();
+      reset->op = op;
+      reset->iters = plain->iters;
+      reset->split_steps = {};
+      reset->auto_unroll_max_step = plain->auto_unroll_max_step;
+      reset->storage_offset = plain->storage_offset;
+    } else if (!stage->op.same_as(op)) {
+      stage.CopyOnWrite()->op = op;
+    } else {
+      continue;
     }
+    node->stages.Set(i, stage);
   }
   node->current_compute_dag = current;
 }
@@ -100,7 +107,8 @@ void ComputeAtStepNode::ApplyToState(State* state, const ComputeDAG& dag) const 
   TVM_CHECK(target_stage_id > stage_id, ScheduleError)
       << "compute_at(" << CheckedStage(*state, stage_id)->op->name << "): the target "
       << (*state)->stages[target_stage_id]->op->name << " does not come after it";
-  PlaceStage(state, stage_id, ComputeAtKind::kIter, target_stage_id, target_iter_id);
+  PlaceStage(state, stage_id, ComputeAtKind::kIter, (*state)->stages[target_stage_id]->id,
+             target_iter_id);
 }
 
 void ComputeAtStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -160,11 +168,12 @@ CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<int64_t> rea
 }
 
 void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
-  CheckedStage(*state, stage_id);
+  const int source = CheckedStage(*state, stage_id)->id;
   for (int64_t reader : reader_stage_ids) {
     CheckedStage(*state, static_cast<int>(reader));
   }
-  InsertStage(state, dag, stage_id + 1, -1);
+  InsertStage(state, dag, stage_id + 1, StageOrigin::kCacheRead, source, scope_name,
+              /*reset_source=*/false);
 }
 
 void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -191,7 +200,8 @@ void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const
       << "cache_write(" << (*state)->stages[stage_id]->op->name
       << "): the stage is an input, which nothing writes; use cache_read";
   CheckNothingAttached(*state, stage_id, "cache_write");
-  InsertStage(state, dag, stage_id, stage_id + 1);
+  InsertStage(state, dag, stage_id, StageOrigin::kCacheWrite, (*state)->stages[stage_id]->id,
+              scope_name, /*reset_source=*/true);
 }
 
 void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -220,7 +230,8 @@ void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   TVM_CHECK(it->iter_kind == IteratorKind::kReduction, ScheduleError)
       << "rfactor(" << it->name << "): only a reduction loop can be factored";
   CheckNothingAttached(*state, stage_id, "rfactor");
-  InsertStage(state, dag, stage_id, stage_id + 1);
+  InsertStage(state, dag, stage_id, StageOrigin::kRfactor, (*state)->stages[stage_id]->id,
+              /*scope=*/"", /*reset_source=*/true);
 }
 
 void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {

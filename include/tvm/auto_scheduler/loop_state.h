@@ -24,6 +24,9 @@ class ComputeDAG;
 
 enum class StageKind : int { kPlaceholder = 0, kCompute = 1 };
 
+/*! \brief How a stage came to be. */
+enum class StageOrigin : int { kOriginal = 0, kCacheRead = 1, kCacheWrite = 2, kRfactor = 3 };
+
 enum class ComputeAtKind : int { kRoot = 0, kInlined = 1, kIter = 2 };
 
 enum class IteratorKind : int { kSpatial = 0, kReduction = 1, kMixed = 2, kSpecial = 3 };
@@ -102,23 +105,36 @@ class Iterator : public ObjectRef {
 class StageNode : public Object {
  public:
   te::Operation op;
+  /*! \brief Identity: stays the same whatever stages are added around it. */
+  int id{0};
+  StageOrigin origin{StageOrigin::kOriginal};
+  /*! \brief Identity of the stage that this one was taken from; -1 for an original one. */
+  int source{-1};
+  /*! \brief Memory of a cache stage, such as "local"; empty for the others. */
+  String scope;
   StageKind op_type{StageKind::kCompute};
   Array<Iterator> iters;
   ComputeAtKind compute_at{ComputeAtKind::kRoot};
-  /*! \brief Stage and loop this one is attached to; both -1 unless `compute_at` is kIter. */
+  /*!
+   * \brief Identity of the stage, and position of its loop, that this one is attached to; both -1
+   *        unless `compute_at` is kIter.
+   */
   int attach_stage{-1};
   int attach_iter{-1};
+  /*! \brief The steps that split loops of the stage, by their positions in the history. */
+  Array<int64_t> split_steps;
   int auto_unroll_max_step{0};
   int storage_offset{0};
-  TVM_DECLARE_NODE(StageNode, Object, "auto_scheduler.Stage", Value(op), Value(op_type),
-                   Value(iters), Value(compute_at), Value(attach_stage), Value(attach_iter),
+  TVM_DECLARE_NODE(StageNode, Object, "auto_scheduler.Stage", Value(op), Value(id), Value(origin),
+                   Value(source), Value(scope), Value(op_type), Value(iters), Value(compute_at),
+                   Value(attach_stage), Value(attach_iter), Value(split_steps),
                    Value(auto_unroll_max_step), Value(storage_offset));
 };
 
 class Stage : public ObjectRef {
  public:
   /*! \brief The stage of an operation nothing has been done to. */
-  explicit Stage(te::Operation op);
+  Stage(te::Operation op, int id);
   TVM_DEFINE_REF_COW(Stage, ObjectRef, StageNode);
 };
 
@@ -137,8 +153,9 @@ class StateNode : public Object {
 /*!
  * \brief A State, with the schedule primitives as methods.
  *
- * Each primitive appends one step to the history and applies it to the loops. `stage_id` counts
- * `stages`; a step that adds a stage shifts the ids behind it and returns the new stage's id.
+ * Each primitive appends one step to the history and applies it to the loops. `stage_id` is a
+ * position in `stages`, as in records; a step that adds a stage shifts the positions behind it and
+ * returns the new stage's. What must outlive that refers to a stage by its identity, `Stage::id`.
  */
 class State : public ObjectRef {
  public:
@@ -148,7 +165,9 @@ class State : public ObjectRef {
   std::string ToStr(bool delete_trivial_loop = true) const;
   /*! \brief Hash of what ToStr prints, without printing it: equal programs have equal hashes. */
   uint64_t ProgramHash() const;
-  /*! \brief Ids of the stages attached to a loop, in stage order. */
+  /*! \brief Position of the stage with an identity. */
+  int PositionOf(int id) const;
+  /*! \brief Positions of the stages attached to a loop, in order. */
   std::vector<int> AttachedStages(int stage_id, int iter_id) const;
   bool HasAttachedStages(int stage_id, int iter_id) const;
 

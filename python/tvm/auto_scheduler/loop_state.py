@@ -37,7 +37,14 @@ class Iterator(Object):
 
 @tvm._ffi.register_object("auto_scheduler.Stage")
 class Stage(Object):
-    """One operation with its loops: `op`, `iters`, `compute_at`, `attach_stage`, `attach_iter`."""
+    """One operation with its loops: `op`, `iters`, `compute_at`.
+
+    `id` is its identity, which stays when stages are added; `origin` says how it came to be (0
+    original, 1 cache_read, 2 cache_write, 3 rfactor), `source` from which identity, and `scope` is
+    the memory of a cache stage. `attach_stage` is the identity of the stage that it is computed at,
+    `attach_iter` the position of the loop there, both -1 elsewhere. `split_steps` are the positions
+    in the history of the steps that split its loops.
+    """
 
 
 @tvm._ffi.register_object("auto_scheduler.State")

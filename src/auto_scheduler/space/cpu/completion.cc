@@ -74,26 +74,12 @@ bool LastAxisIsContiguous(const te::ComputeOpNode* compute) {
   return contiguous || !reads;
 }
 
-/*! \brief Id at the end of the history of the stage that step `step_id` calls `stage_id`. */
-int FinalStageId(const Array<Step>& steps, size_t step_id, int stage_id) {
-  for (size_t i = step_id + 1; i < steps.size(); ++i) {
-    if (!steps[i]->AddsStage()) continue;
-    int added = steps[i]->stage_id + (steps[i]->IsInstance<CacheReadStepNode>() ? 1 : 0);
-    if (stage_id >= added) ++stage_id;
-  }
-  return stage_id;
-}
-
 /*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
 std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id) {
   const auto* compute = state->stages[stage_id]->op.as<te::ComputeOpNode>();
   std::vector<int64_t> ids;
-  for (size_t i = 0; i < state->transform_steps.size(); ++i) {
-    const Step& step = state->transform_steps[i];
-    if (step->IsInstance<SplitStepNode>() &&
-        FinalStageId(state->transform_steps, i, step->stage_id) == stage_id) {
-      ids.push_back(static_cast<int64_t>(i));
-    }
+  for (int64_t step : state->stages[stage_id]->split_steps) {
+    if (state->transform_steps[step]->IsInstance<SplitStepNode>()) ids.push_back(step);
   }
   ids.resize(std::min(ids.size(), compute->axis.size()));
   return ids;
@@ -103,8 +89,9 @@ bool IsOnce(const Iterator& iter) { return iter.ConstExtent() == 1; }
 
 /*! \brief The stage held in this one's tiles by multi-level tiling, or -1. */
 int TiledStageHeldBy(const SearchTask& task, const State& state, int stage_id) {
+  const int id = state->stages[stage_id]->id;
   for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
-    if (state->stages[i]->attach_stage == stage_id && NeedsMultiLevelTiling(task, state, i)) {
+    if (state->stages[i]->attach_stage == id && NeedsMultiLevelTiling(task, state, i)) {
       return i;
     }
   }
@@ -241,7 +228,7 @@ bool IsMovable(const SearchTask& task, const State& state, int stage_id) {
 /*! \brief Compute a producer right where the tiled stage that reads it is computed. */
 State ComputeBesideReader(const State& state, int stage_id, int reader) {
   State result = state;
-  int host = state->stages[reader]->attach_stage;
+  const int host = state.PositionOf(state->stages[reader]->attach_stage);
   const Iterator at = state->stages[host]->iters[state->stages[reader]->attach_iter];
   result.compute_at(stage_id, host, at);
   // Where the reader's vector axis is the producer's too, both use the same vectors.
