@@ -36,7 +36,7 @@ SearchTask::SearchTask(ComputeDAG compute_dag, String workload_key, String desc,
   node->compute_dag = std::move(compute_dag);
   node->workload_key = std::move(workload_key);
   node->desc = std::move(desc);
-  node->target = std::move(target);
+  node->target = NameMachine(target);
   node->target_host = std::move(target_host);
   node->layout_rewrite_option = layout_rewrite_option;
   node->task_input_names = std::move(task_input_names);

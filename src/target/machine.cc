@@ -1,7 +1,8 @@
 /*!
  * \file machine.cc
- * \brief The facts about a target's machine.
+ * \brief Which machine a target means, and the facts about it.
  */
+#include <tvm/runtime/registry.h>
 #include <tvm/runtime/threading_backend.h>
 #include <tvm/target/machine.h>
 
@@ -42,5 +43,39 @@ MachineFacts MachineFacts::Of(const Target& target) {
   facts.cache_bytes[2] = fact("l3_cache_bytes", 4 << 20);
   return facts;
 }
+
+Target NameMachine(const Target& target) {
+  ObjectPtr<TargetNode> node = make_object<TargetNode>(*target.get());
+  for (const char* option : {"mtriple", "mcpu", "mattr", "arch", "num-cores"}) {
+    if (!target->kind->option_types.count(option) || target->attrs.count(option)) continue;
+    // What the probe found out; a name of a processor brings the flags that go with it.
+    Any found = target->Find(option);
+    if (found.defined() && target->GetStr(option, "") != "") node->attrs.Set(option, found);
+  }
+  return Target(ObjectPtr<Object>(node));
+}
+
+bool IsSameMachine(const Target& target, const Target& recorded) {
+  if (target->kind->name != recorded->kind->name) return false;
+  const Target wanted = NameMachine(target);
+  auto text = [](const Target& of, const char* option) {
+    return of->attrs.count(option) ? of->GetStr(option, "") : "";
+  };
+  const std::string ours = text(wanted, "mtriple"), theirs = text(recorded, "mtriple");
+  if (!theirs.empty() && theirs.substr(0, theirs.find('-')) != ours.substr(0, ours.find('-'))) {
+    return false;
+  }
+  bool names_processor = false;
+  for (const char* option : {"mcpu", "arch", "model"}) {
+    const std::string name = text(recorded, option);
+    if (name.empty()) continue;
+    names_processor = true;
+    if (name != text(wanted, option)) return false;
+  }
+  return !names_processor || text(recorded, "mattr") == text(wanted, "mattr");
+}
+
+TVM_REGISTER_GLOBAL("target.NameMachine").set_body_typed(NameMachine);
+TVM_REGISTER_GLOBAL("target.IsSameMachine").set_body_typed(IsSameMachine);
 
 }  // namespace tvm

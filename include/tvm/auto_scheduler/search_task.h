@@ -43,6 +43,7 @@ class SearchTaskNode : public Object {
   ComputeDAG compute_dag;
   String workload_key;
   String desc;
+  /*! \brief What is compiled for, with the machine written out. */
   Target target;
   Optional<Target> target_host;
   HardwareParams hardware_params;

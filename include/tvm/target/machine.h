@@ -1,6 +1,6 @@
 /*!
  * \file tvm/target/machine.h
- * \brief The facts about a target's machine that sketches, features and constraints read.
+ * \brief Which machine a target means, and what sketches, features and constraints know of it.
  */
 #ifndef TVM_TARGET_MACHINE_H_
 #define TVM_TARGET_MACHINE_H_
@@ -35,6 +35,22 @@ struct MachineFacts {
 
   static MachineFacts Of(const Target& target);
 };
+
+/*!
+ * \brief The target with the machine that it means written out.
+ *
+ * `llvm` becomes `llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-cores=16` where that is
+ * this machine, so that what is kept of the target, as in a record, is not taken for another's.
+ */
+Target NameMachine(const Target& target);
+
+/*!
+ * \brief Whether what was found out about programs for `recorded` holds for those for `target`.
+ *
+ * True for the same kind and the same processor, whatever the number of its cores. A recorded
+ * target that names no processor, as old records have it, passes for any.
+ */
+bool IsSameMachine(const Target& target, const Target& recorded);
 
 }  // namespace tvm
 

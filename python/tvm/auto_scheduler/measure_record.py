@@ -8,6 +8,7 @@ A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import math
@@ -330,22 +331,35 @@ def load_best_record(
     ----------
     filename : record file.
     workload_key : only records of this workload.
-    target : only records for this kind of target.
+    target : only records of this machine, see Target.is_same_machine. Where the file has the
+        workload for other machines only, a warning names them.
     include_compatible : also records of workloads whose sizes divide the wanted ones.
     """
     if isinstance(target, str):
         target = Target(target)
     best_cost, best = MAX_FLOAT, None
+    other_machines: set[str] = set()
+    is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
     for number, line in _record_lines(filename):
         with _malformed_is_value_error(f"{filename}:{number}"):
             key, record_target, cost = _summary(line)
-            if target is not None and Target(record_target).kind.name != target.kind.name:
-                continue
             if workload_key is not None and key != workload_key:
                 cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
+            if not is_wanted(record_target):
+                if cost < math.inf:
+                    other_machines.add(record_target)
+                continue
         if cost < best_cost:
             best_cost, best = cost, line
     if best is None:
+        if other_machines:
+            logger.warning(
+                "%s: its records of %s are of other machines than %s: %s",
+                filename,
+                workload_key or "any workload",
+                target.with_machine() if target is not None else "",
+                "; ".join(sorted(other_machines)),
+            )
         return None, None
     return load_record_from_string(best)
 

@@ -99,7 +99,8 @@ class SearchTask(Object):
     compute_dag : the computation itself, or its io tensors, inputs first. Its tensors are
         registered under its workload key, so that records can be read back.
     workload_key : key of a registered workload.
-    target, target_host : what is compiled for; `target` may carry the host.
+    target, target_host : what is compiled for; `target` may carry the host. The task's own target
+        names the machine, see Target.with_machine.
     hardware_params : limits; by default those of the target.
     layout_rewrite_option : see LayoutRewriteOption; by default what is usual for the target.
     task_inputs : names of special inputs that measurements must use.
@@ -170,7 +171,9 @@ class SearchTask(Object):
 
         best, _ = load_best_record(log_file, self.workload_key, self.target, include_compatible)
         if best is None:
-            raise RuntimeError(f"{log_file} has no valid record of {self.workload_key}")
+            raise RuntimeError(
+                f"{log_file} has no valid record of {self.workload_key} for {self.target}"
+            )
         if layout_rewrite_option is None:
             layout_rewrite_option = int(self.layout_rewrite_option)
         return self.compute_dag.apply_steps_from_state(best.state, layout_rewrite_option)

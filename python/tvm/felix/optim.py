@@ -263,9 +263,13 @@ class Optimizer:
         """
         by_key = {t.instance.ansor_task.workload_key: t for t in self.tasks}
         used = 0
+        other_machines: set[str] = set()
         for measure_input, result in auto_scheduler.load_records(str(log_file)):
             task = by_key.get(measure_input.task.workload_key)
             if task is None:
+                continue
+            if not task.instance.ansor_task.target.is_same_machine(measure_input.task.target):
+                other_machines.add(str(measure_input.task.target))
                 continue
             info = self._config_of(task, measure_input)
             if info is None or info.key in task.search.measured:
@@ -273,6 +277,12 @@ class Optimizer:
             self._register(task, info, result)
             self.measurer.observe(measure_input, result)
             used += 1
+        if other_machines:
+            logger.warning(
+                "%s: records of other machines are not taken up: %s",
+                log_file,
+                "; ".join(sorted(other_machines)),
+            )
         for task in self.tasks:
             if task.search.measured:
                 task.search.end_round()

@@ -32,9 +32,31 @@ __all__ = [
     "vector_unit",
 ]
 
-# Used where the system does not say: the smallest caches among server processors in use, so that a
+# Data caches that one core can use, in KiB: L1, L2, and the part of L3 that its cores share. From the
+# vendors' optimisation guides; where models of one name differ, the smallest server.
+_CACHE_KIB = {
+    "haswell": (32, 256, 8 << 10),
+    "broadwell": (32, 256, 8 << 10),
+    "skylake": (32, 256, 8 << 10),
+    "skylake-avx512": (32, 1 << 10, 16 << 10),
+    "cascadelake": (32, 1 << 10, 16 << 10),
+    "icelake-server": (48, 1280, 24 << 10),
+    "sapphirerapids": (48, 2 << 10, 30 << 10),
+    "emeraldrapids": (48, 2 << 10, 30 << 10),
+    "graniterapids": (48, 2 << 10, 48 << 10),
+    "znver1": (32, 512, 8 << 10),
+    "znver2": (32, 512, 16 << 10),
+    "znver3": (32, 512, 32 << 10),
+    "znver4": (32, 1 << 10, 32 << 10),
+    "znver5": (48, 1 << 10, 32 << 10),
+    "neoverse-n1": (64, 1 << 10, 32 << 10),
+    "neoverse-v1": (64, 1 << 10, 32 << 10),
+    "neoverse-n2": (64, 1 << 10, 32 << 10),
+    "neoverse-v2": (64, 2 << 10, 36 << 10),
+}
+# Of any other name, such as x86-64-v3: what every server of the last decade has at least, so that a
 # search guided by them errs on the safe side.
-_FALLBACK_CACHE_BYTES = {1: 32 << 10, 2: 256 << 10, 3: 4 << 20}
+_LEAST_CACHE_KIB = (32, 256, 4 << 10)
 _CACHE_ROOT = Path("/sys/devices/system/cpu/cpu0/cache")
 
 # A processor whose vectors are not x86's: bits of one register, number of registers.
@@ -136,11 +158,13 @@ def _read(path: Path) -> str:
 
 
 @functools.cache
-def _host_caches() -> dict[str, int]:
-    """Bytes of the data caches of core 0, and of one cache line."""
-    sizes = dict(_FALLBACK_CACHE_BYTES)
+def _caches(cpu: str, is_host: bool) -> dict[str, int]:
+    """Bytes of the data caches that one core of a processor can use, and of one cache line."""
+    sizes = {
+        level: kib << 10 for level, kib in enumerate(_CACHE_KIB.get(cpu, _LEAST_CACHE_KIB), start=1)
+    }
     line = 64
-    for index in sorted(_CACHE_ROOT.glob("index*")):
+    for index in sorted(_CACHE_ROOT.glob("index*")) if is_host else ():
         level, size = _read(index / "level"), _read(index / "size")
         amount = re.fullmatch(r"(\d+)([KMG]?)", size)
         if _read(index / "type") == "Instruction" or not level.isdigit() or amount is None:
@@ -163,7 +187,19 @@ def _usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[str, int | str]:
+@functools.cache
+def _missing_vectors(triple: str) -> list[str]:
+    """Vector instructions that this machine does without though its processor's name has them.
+
+    A virtual machine may hide them, and then the name alone does not say which machine is meant.
+    """
+    name, flags = host_cpu()
+    if vector_unit(triple, name, "") == vector_unit(triple, name, flags):
+        return []
+    return [flag for flag in flags.split(",") if flag.startswith(("-avx", "-fma"))]
+
+
+def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[str, Any]:
     """What code generation and the searches need to know about a processor.
 
     Parameters
@@ -175,18 +211,24 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
     -------
     Dictionary with ``mtriple``, ``mcpu``, ``mattr_full`` (the text given to LLVM), ``vector_width``
     (bits), ``num_vector_registers``, ``l1_cache_bytes``, ``l2_cache_bytes``, ``l3_cache_bytes``,
-    ``cache_line_bytes`` and ``num_cores``. Caches and cores are this machine's.
+    ``cache_line_bytes`` and ``num_cores``; also ``mattr`` where this machine lacks vectors that its
+    processor's name promises. Caches are those that the system reports where this machine's
+    processor is meant, else those of a table of names. A name says nothing of cores: these are this
+    machine's.
 
     Raises
     ------
     ValueError : LLVM does not know the processor.
     """
     triple = triple or host_triple()
-    native = triple.partition("-")[0] == host_triple().partition("-")[0]
+    is_native = triple.partition("-")[0] == host_triple().partition("-")[0]
+    is_host = is_native and cpu in ("", host_cpu()[0])
     features = mattr
-    if not cpu and native:
+    missing: list[str] = []
+    if is_host:
         cpu, host = host_cpu()
         features = f"{host},{mattr}" if mattr else host
+        missing = _missing_vectors(triple)
     _check_cpu(triple, cpu)
     width, count = vector_unit(triple, cpu, features)
     return {
@@ -195,13 +237,14 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
         "mattr_full": features,
         "vector_width": width,
         "num_vector_registers": count,
-        **_host_caches(),
+        **_caches(cpu, is_host),
         "num_cores": _usable_cores(),
+        **({"mattr": missing} if missing else {}),
     }
 
 
 @tvm._ffi.register_func("target.features.llvm")
-def _llvm_features(target: Any) -> dict[str, int | str]:
+def _llvm_features(target: Any) -> dict[str, Any]:
     attrs = {str(name): value for name, value in target.attrs.items()}
     mattr = ",".join(str(part) for part in attrs.get("mattr", ()))
     return machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)

@@ -138,6 +138,22 @@ class Target(Object):
         """The same target with another host."""
         return Target(self, host)
 
+    def with_machine(self) -> Target:
+        """The same target with the machine that it means written out.
+
+        ``llvm`` becomes ``llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-cores=16`` where
+        that is this machine, so that what is kept of it, as in a record, is not taken for another's.
+        """
+        return _ffi_api.NameMachine(self)
+
+    def is_same_machine(self, recorded: Target) -> bool:
+        """Whether what was measured for `recorded` holds for this target.
+
+        True for the same kind and processor, whatever the number of its cores. A recorded target
+        that names no processor, as old records have it, passes for any.
+        """
+        return _ffi_api.IsSameMachine(self, recorded)
+
     def get_attr(self, name: str, default: Any = None) -> Any:
         """An option as the user gave it, else the machine's fact of that name, else `default`.
 
