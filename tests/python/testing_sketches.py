@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import LayoutRewriteOption
-from tvm.felix import _ffi_api
+from tvm.felix import ffi
 
 MAX_SKETCHES = 8
 
@@ -92,8 +92,7 @@ def make_task(name, target="llvm"):
 
 
 def sketches_of(task):
-    states, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES, "felix")
-    return list(states), [str(failure) for failure in failures]
+    return ffi.generate_all_sym_sketches(task, MAX_SKETCHES)
 
 
 def random_config(sketch, rng):

@@ -11,7 +11,7 @@ import pytest
 import tvm
 from testing_sketches import CASES, MAX_SKETCHES, make_task, random_config, sketches_of
 from tvm.auto_scheduler import LayoutRewriteOption, pack_array
-from tvm.felix import _ffi_api
+from tvm.felix import ffi
 
 
 def _run(task, state, inputs):
@@ -48,7 +48,7 @@ def test_every_random_tiling_computes_the_same(name):
     expected = _run(task, task.compute_dag.init_state, inputs)
     for sketch in sketches_of(task)[0]:
         config = random_config(sketch, rng)
-        state = _ffi_api.StateFromConfig(task, sketch, config)
+        state = ffi.state_from_config(task, sketch, config)
         # Sums of at most 200 products of values below 1, in another order.
         np.testing.assert_allclose(
             _run(task, state, inputs), expected, rtol=1e-4, atol=1e-4, err_msg=f"{config}\n{state}"
@@ -61,10 +61,9 @@ def test_configuration_of_a_state_is_the_one_it_was_made_from(name):
     rng = random.Random(1)
     for sketch in sketches_of(task)[0]:
         config = random_config(sketch, rng)
-        state = _ffi_api.StateFromConfig(task, sketch, config)
-        back = _ffi_api.ExtractConfigDict(sketch, state)
-        assert {str(k): int(v) for k, v in back.items()} == config
-        assert list(_ffi_api.ExtractBackbone(state)) == list(_ffi_api.ExtractBackbone(sketch))
+        state = ffi.state_from_config(task, sketch, config)
+        assert ffi.extract_config_dict(sketch, state) == config
+        assert ffi.extract_backbone(state) == ffi.extract_backbone(sketch)
 
 
 def test_missing_and_unknown_knobs_are_refused():
@@ -72,9 +71,9 @@ def test_missing_and_unknown_knobs_are_refused():
     sketch = sketches_of(task)[0][0]
     config = random_config(sketch, random.Random(0))
     with pytest.raises(ValueError, match="knob sp_0_0 has no value"):
-        _ffi_api.StateFromConfig(task, sketch, {k: v for k, v in config.items() if k != "sp_0_0"})
+        ffi.state_from_config(task, sketch, {k: v for k, v in config.items() if k != "sp_0_0"})
     with pytest.raises(ValueError, match="values are given for the"):
-        _ffi_api.StateFromConfig(task, sketch, {**config, "sp_9_9": 1})
+        ffi.state_from_config(task, sketch, {**config, "sp_9_9": 1})
 
 
 def test_symbolic_extents_equal_concrete_ones():
@@ -83,9 +82,9 @@ def test_symbolic_extents_equal_concrete_ones():
     for sketch in sketches_of(task)[0]:
         config = random_config(sketch, rng)
         concrete = task.compute_dag.infer_bound_from_state(
-            _ffi_api.StateFromConfig(task, sketch, config)
+            ffi.state_from_config(task, sketch, config)
         )
-        func, context = _ffi_api.GenerateCodeForState(task, sketch, True)
+        func, context = ffi.generate_code_for_state(task, sketch, True)
         sizes = dict(config)
         for group in context.split_groups:
             extent = int(group.extent_expr)

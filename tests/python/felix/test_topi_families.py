@@ -11,7 +11,7 @@ import tvm
 from testing_sketches import MAX_SKETCHES, random_config
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import LayoutRewriteOption, pack_array
-from tvm.felix import _ffi_api
+from tvm.felix import ffi
 
 nn = topi.nn
 FAMILIES = {
@@ -79,15 +79,15 @@ def test_family_has_sketches_that_compute_the_same(name):
         target="llvm",
         layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
     )
-    sketches, failures = _ffi_api.GenerateAllSymSketches(task, MAX_SKETCHES, "felix")
-    assert [str(failure) for failure in failures] == []
+    sketches, failures = ffi.generate_all_sym_sketches(task, MAX_SKETCHES)
+    assert failures == []
     assert len(sketches) >= 1
     values = np.random.default_rng(0)
     arrays = [values.uniform(-1, 1, shape).astype("float32") for shape in shapes]
     expected = run(task, task.compute_dag.init_state, arrays)
     rng = random.Random(name)
     for sketch in sketches:
-        state = _ffi_api.StateFromConfig(task, sketch, random_config(sketch, rng))
+        state = ffi.state_from_config(task, sketch, random_config(sketch, rng))
         np.testing.assert_allclose(
             run(task, state, arrays), expected, rtol=1e-4, atol=1e-4, err_msg=str(state)
         )

@@ -1,0 +1,57 @@
+// Symbolic sketches of a task, and the pack of their features and constraints.
+#include <gtest/gtest.h>
+#include <tvm/auto_scheduler/search_space.h>
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/felix/feature_pack.h>
+#include <tvm/felix/sketch.h>
+
+#include "../auto_scheduler/matmul_task.h"
+
+namespace tvm {
+namespace felix {
+namespace {
+
+using auto_scheduler::MatmulTask;
+using auto_scheduler::SearchSpace;
+
+TEST(Sketch, AreNoMoreThanAskedFor) {
+  const SearchTask task = MatmulTask();
+  const SymSketches all = GenerateAllSymSketches(task, 100);
+  EXPECT_TRUE(all.failures.empty());
+  ASSERT_GT(all.states.size(), 1u);
+  EXPECT_EQ(GenerateAllSymSketches(task, 1).states.size(), 1u);
+}
+
+TEST(Sketch, AConfigurationGivesAStateAndTheStateTheConfiguration) {
+  const SearchTask task = MatmulTask();
+  const State sketch = GenerateAllSymSketches(task, 1).states[0];
+  Map<String, Any> config;
+  for (const auto_scheduler::Step& step : sketch->transform_steps) {
+    const auto* split = step.as<auto_scheduler::SplitStepNode>();
+    if (split == nullptr) continue;
+    for (const Optional<PrimExpr>& length : split->lengths) {
+      config.Set(Downcast<tir::Var>(length.value())->name_hint, int64_t{1});
+    }
+  }
+  ASSERT_FALSE(config.empty());
+  const State state = StateFromConfig(task, sketch, config);
+  EXPECT_TRUE(state->concrete);
+  const Optional<Map<String, Any>> back = ExtractConfigDict(sketch, state);
+  ASSERT_TRUE(back.defined());
+  EXPECT_EQ(back.value().size(), config.size());
+}
+
+TEST(FeaturePack, HasTheColumnsOfTheSpace) {
+  const SearchTask task = MatmulTask();
+  const State sketch = GenerateAllSymSketches(task, 1).states[0];
+  auto [func, context] = GenerateCodeForState(task, sketch, /*symbolic=*/true);
+  const FeaturePack pack = GetFeaturePack(task, func, context, "felix");
+  const size_t columns = SearchSpace::Get(task->target, "felix").features().size();
+  EXPECT_EQ(pack->feature_names.size(), columns);
+  EXPECT_EQ(pack->tape_roots.Shape()[0],
+            static_cast<int64_t>(pack->n_stores * columns + pack->constraint_names.size()));
+}
+
+}  // namespace
+}  // namespace felix
+}  // namespace tvm
