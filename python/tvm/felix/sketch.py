@@ -20,6 +20,8 @@ class _Task(Protocol):
     @property
     def ansor_task(self) -> SearchTask: ...
 
+    search_space: str
+
 
 class Sketch:
     """A loop structure of a task whose tile sizes are variables.

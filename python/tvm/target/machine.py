@@ -32,7 +32,7 @@ __all__ = [
     "vector_unit",
 ]
 
-# Data caches that one core can use, in KiB: L1, L2, and the part of L3 that its cores share. From the
+# Data caches that one core can use, in KiB: L1, L2, and the part of L3 that it shares. From the
 # vendors' optimisation guides; where models of one name differ, the smallest server.
 _CACHE_KIB = {
     "haswell": (32, 256, 8 << 10),

@@ -142,7 +142,8 @@ class Target(Object):
         """The same target with the machine that it means written out.
 
         ``llvm`` becomes ``llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-cores=16`` where
-        that is this machine, so that what is kept of it, as in a record, is not taken for another's.
+        that is this machine, so that what is kept of it, as in a record, is not taken for that of
+        another one.
         """
         return _ffi_api.NameMachine(self)
 

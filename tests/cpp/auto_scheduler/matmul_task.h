@@ -3,6 +3,7 @@
 #define TESTS_CPP_AUTO_SCHEDULER_MATMUL_TASK_H_
 
 #include <tvm/auto_scheduler/search_task.h>
+#include <tvm/expr/op.h>
 #include <tvm/te/operation.h>
 
 namespace tvm {
@@ -14,8 +15,7 @@ inline SearchTask MatmulTask(const char* target = "c -num-cores=4") {
   te::IterVar k = te::reduce_axis(Range::FromMinExtent(0, 48), "k");
   te::Tensor c = te::compute(
       Array<PrimExpr>{64, 32},
-      [&](const Array<tir::Var>& i) { return te::sum(a(i[0], k->var) * b(k->var, i[1]), {k}); },
-      "C");
+      [&](const Array<tir::Var>& i) { return sum(a(i[0], k->var) * b(k->var, i[1]), {k}); }, "C");
   te::Tensor d = te::compute(
       Array<PrimExpr>{64, 32}, [&](const Array<tir::Var>& i) { return max(c(i), 0.0f); }, "D");
   return SearchTask(ComputeDAG({a, b, d}), "matmul", "matmul", Target(String(target)), NullOpt,

@@ -5,6 +5,10 @@
 #include <tvm/felix/feature_pack.h>
 #include <tvm/felix/sketch.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "../auto_scheduler/matmul_task.h"
 
 namespace tvm {
@@ -39,6 +43,32 @@ TEST(Sketch, AConfigurationGivesAStateAndTheStateTheConfiguration) {
   const Optional<Map<String, Any>> back = ExtractConfigDict(sketch, state);
   ASSERT_TRUE(back.defined());
   EXPECT_EQ(back.value().size(), config.size());
+}
+
+/*! Completes no sketch: each is refused with an error of the kind asked for. */
+template <bool kIsScheduleError>
+class Refusing final : public SearchSpace {
+ public:
+  auto_scheduler::SketchRules StructureRules(
+      const SearchTask& task, const auto_scheduler::SpaceOptions& options) const final {
+    return SearchSpace::Get(task->target, "ansor").StructureRules(task, options);
+  }
+  std::vector<State> Complete(const SearchTask&, const State&,
+                              const auto_scheduler::SpaceOptions&) const final {
+    if (kIsScheduleError) TVM_FATAL(ScheduleError) << "not here";
+    TVM_FATAL(ValueError) << "a mistake";
+  }
+};
+
+TEST(Sketch, OnlyScheduleErrorsCostASketchAndNotTheTask) {
+  SearchSpace::Register("illegal", "cpu", std::make_unique<Refusing<true>>());
+  SearchSpace::Register("mistaken", "cpu", std::make_unique<Refusing<false>>());
+  const SearchTask task = MatmulTask();
+  const SymSketches none = GenerateAllSymSketches(task, 8, "illegal");
+  EXPECT_TRUE(none.states.empty());
+  ASSERT_FALSE(none.failures.empty());
+  EXPECT_NE(std::string(none.failures[0]).find("not here"), std::string::npos);
+  EXPECT_THROW(GenerateAllSymSketches(task, 8, "mistaken"), Error);
 }
 
 TEST(FeaturePack, HasTheColumnsOfTheSpace) {
