@@ -1,10 +1,5 @@
 # Builds the expression simplifier (rust/egg_simpl) with cargo and exposes it as target `egg_simpl`.
-find_program(CARGO_PROGRAM cargo HINTS "$ENV{HOME}/.cargo/bin")
-if(NOT CARGO_PROGRAM)
-  message(FATAL_ERROR
-    "cargo was not found. The expression simplifier in rust/egg_simpl is a Rust crate; install a Rust "
-    "tool-chain (the distribution's `cargo` package or rustup) and configure again.")
-endif()
+include(cargo)
 
 set(EGG_SIMPL_DIR "${CMAKE_SOURCE_DIR}/rust/egg_simpl")
 set(EGG_SIMPL_TARGET_DIR "${CMAKE_BINARY_DIR}/egg_simpl")

@@ -1,8 +1,6 @@
 # The pybind11 module `tvm._ffi._core`, and where the shared libraries go.
-find_package(Python COMPONENTS Interpreter Development.Module REQUIRED)
-execute_process(COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
-                OUTPUT_VARIABLE TVM_PYBIND11_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-find_package(pybind11 CONFIG REQUIRED HINTS "${TVM_PYBIND11_DIR}")
+include(python)
+include(pybind11)
 
 file(GLOB TVM_BINDING_SOURCES CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/bindings/*.cc")
 if(TVM_BINDING_SOURCES)
@@ -26,9 +24,9 @@ if(TVM_BINDING_SOURCES)
   endif()
   # An installed package keeps its libraries in tvm/lib; the loader finds them from the module.
   set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-  set_target_properties(tvm PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(tvm tvm_stackvm PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS _core LIBRARY DESTINATION tvm/_ffi)
-  install(TARGETS tvm tvm_runtime LIBRARY DESTINATION tvm/lib)
+  install(TARGETS tvm tvm_runtime tvm_stackvm LIBRARY DESTINATION tvm/lib)
   # All of them: passes, devices and code generators may be written in C++ outside of this tree.
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/tvm" DESTINATION tvm/include)
 endif()

@@ -18,6 +18,8 @@ namespace {
 struct ConfigOption {
   std::string type_name;
   Any (*convert)(const Any&);
+  /*! \brief What a context has that does not say; null for nothing. */
+  Any otherwise;
 };
 
 struct ConfigTable {
@@ -49,6 +51,9 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+/*! \brief Whether functions are looked at after each pass; the error names the pass. */
+constexpr const char* kVerify = "ir.verify";
+
 bool Contains(const Array<String>& names, const String& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -79,7 +84,9 @@ class ModulePassNode final : public PassNode {
 }  // namespace
 
 PassContext PassContext::Create() {
-  return PassContext(ObjectPtr<Object>(make_object<PassContextNode>()));
+  auto node = make_object<PassContextNode>();
+  node->config = CheckConfig({});
+  return PassContext(ObjectPtr<Object>(node));
 }
 
 PassContext PassContext::Current() {
@@ -88,12 +95,22 @@ PassContext PassContext::Current() {
   return default_context;
 }
 
+void PassContext::SetDefault(const String& key, const Any& value) {
+  Any converted = *CheckConfig({{key, value}}).Get(key);
+  {
+    ConfigTable& table = ConfigTable::Global();
+    std::lock_guard lock(table.mutex);
+    table.options[key].otherwise = converted;
+  }
+  Current()->config.Set(key, converted);
+}
+
 bool PassContext::RegisterConfigOption(const char* key, std::string type_name,
                                        Any (*convert)(const Any&)) {
   ConfigTable& table = ConfigTable::Global();
   std::lock_guard lock(table.mutex);
   // Every pass that reads an option may declare it, as long as they agree.
-  auto [it, added] = table.options.try_emplace(key, ConfigOption{type_name, convert});
+  auto [it, added] = table.options.try_emplace(key, ConfigOption{type_name, convert, Any()});
   ICHECK(added || it->second.type_name == type_name)
       << "the pass option \"" << key << "\" is declared as " << it->second.type_name << " and as "
       << type_name;
@@ -111,6 +128,12 @@ Map<String, String> PassContext::ListConfigs() {
 Map<String, Any> PassContext::CheckConfig(const Map<String, Any>& config) {
   Map<String, Any> out;
   ConfigTable& table = ConfigTable::Global();
+  {
+    std::lock_guard lock(table.mutex);
+    for (const auto& [key, option] : table.options) {
+      if (!option.otherwise.is_null()) out.Set(key, option.otherwise);
+    }
+  }
   for (const auto& [key, value] : config) {
     ConfigOption option;
     {
@@ -192,6 +215,18 @@ PassInfo::PassInfo(int opt_level, String name, Array<String> required) {
   data_ = std::move(node);
 }
 
+TVM_REGISTER_PASS_CONFIG_OPTION(kVerify, bool);
+
+namespace {
+
+/*! \brief Asks the rooms above, which know what functions are, about a pass's input and output. */
+void VerifyAfter(const PassInfo& info, const IRModule& before, const IRModule& after) {
+  static const PackedFunc* verify = Registry::Get("tir.analysis.verify_after_pass");
+  if (verify != nullptr) (*verify)(info->name, before, after);
+}
+
+}  // namespace
+
 IRModule Pass::operator()(IRModule mod, const PassContext& ctx) const {
   TVM_CHECK(defined(), ValueError) << "call of a pass that is None";
   PassInfo info = get()->Info();
@@ -201,6 +236,10 @@ IRModule Pass::operator()(IRModule mod, const PassContext& ctx) const {
   }
   for (const auto& instrument : ctx->instruments) instrument->RunBeforePass(mod, info);
   IRModule out = get()->Run(mod, ctx);
+  // What passes of a sequence left was looked at after each of them.
+  if (ctx->GetConfig<bool>(kVerify, false) && !get()->IsInstance<SequentialNode>()) {
+    VerifyAfter(info, mod, out);
+  }
   for (const auto& instrument : ctx->instruments) instrument->RunAfterPass(out, info);
   return out;
 }
@@ -301,6 +340,8 @@ TVM_REGISTER_GLOBAL("transform.OverrideInstruments")
       ctx->instruments = instruments;
       EnterInstruments(ctx.get());
     });
+
+TVM_REGISTER_GLOBAL("transform.SetDefaultConfig").set_body_typed(PassContext::SetDefault);
 
 TVM_REGISTER_GLOBAL("transform.ListConfigs").set_body_typed([]() {
   return PassContext::ListConfigs();

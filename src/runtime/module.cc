@@ -3,10 +3,12 @@
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
+#include <unistd.h>
 
 #include <functional>
 
 #include "runtime/c_arguments.h"
+#include "runtime/module_loader.h"
 
 namespace tvm {
 namespace runtime {
@@ -43,6 +45,33 @@ PackedFunc Module::GetFunction(const String& name, bool query_imports) const {
 // A function "runtime.module.loadfile_<format>" reads files of that format.
 constexpr std::string_view kLoaderPrefix = "runtime.module.loadfile_";
 
+namespace {
+
+/*! \brief Path of the shared library this function is in. */
+std::string LibraryPath() {
+  Dl_info info;
+  ICHECK(dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0);
+  return info.dli_fname;
+}
+
+}  // namespace
+
+const PackedFunc* FindModuleLoader(std::string_view prefix, const std::string& kind) {
+  const std::string name = std::string(prefix) + kind;
+  if (const PackedFunc* loader = Registry::Get(name)) return loader;
+  // Kinds may come from files: a name leads to no other folder.
+  if (kind.find('/') != std::string::npos) return nullptr;
+  const std::string own = LibraryPath();
+  const std::string path = own.substr(0, own.rfind('/') + 1) + "libtvm_" + kind + ".so";
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* reason = dlerror();
+    TVM_CHECK(access(path.c_str(), F_OK) != 0, ValueError)
+        << "load_module: " << path << ", which loads modules of kind \"" << kind
+        << "\", cannot be opened: " << reason;
+  }
+  return Registry::Get(name);
+}
+
 Module Module::LoadFromFile(const String& path, const String& format) {
   std::string kind = format;
   if (kind.empty()) {
@@ -51,7 +80,7 @@ Module Module::LoadFromFile(const String& path, const String& format) {
         << "load_module: \"" << path << "\" has no extension; pass the format";
     kind = path.str().substr(dot + 1);
   }
-  const PackedFunc* loader = Registry::Get(std::string(kLoaderPrefix) + kind);
+  const PackedFunc* loader = FindModuleLoader(kLoaderPrefix, kind);
   if (loader == nullptr) {
     std::string known;
     for (const std::string& name : Registry::ListNames()) {
@@ -198,7 +227,8 @@ TVM_REGISTER_GLOBAL("runtime.ModuleSaveToFile")
 
 /*! \brief True if code for this kind of target can run here. */
 TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
-  if (target == "cpu" || target == "llvm" || target == "c" || target == "stackvm") return true;
+  if (target == "cpu" || target == "llvm" || target == "c") return true;
+  if (target == "stackvm") return FindModuleLoader(kLoaderPrefix, target) != nullptr;
   if (target == "cuda") {
     // Its device API is always built in; the driver and a device need not be there.
     Device device{kDLCUDA, 0};
@@ -214,11 +244,8 @@ TVM_REGISTER_GLOBAL("runtime.ModuleSaveToBinary").set_body_typed([](Module mod) 
   return Bytes(std::move(writer.bytes));
 });
 
-/*! \brief Path of the shared library this function is in. */
 TVM_REGISTER_GLOBAL("runtime.GetLibraryPath").set_body_typed([]() {
-  Dl_info info;
-  ICHECK(dladdr(reinterpret_cast<void*>(&TVMBackendParallelLaunch), &info) != 0);
-  return String(info.dli_fname);
+  return String(LibraryPath());
 });
 
 }  // namespace runtime

@@ -7,6 +7,8 @@
 
 #include <functional>
 
+#include "runtime/module_loader.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -93,12 +95,13 @@ class TreeWriter {
 
 Module LoadEntry(const Entry& entry, const Module& library) {
   if (entry.type_key == kLibraryEntry) return library;
-  const std::string name = "runtime.module.loadbinary_" + entry.type_key;
-  const PackedFunc* loader = Registry::Get(name);
+  constexpr const char* kPrefix = "runtime.module.loadbinary_";
+  const PackedFunc* loader = FindModuleLoader(kPrefix, entry.type_key);
   TVM_CHECK(loader != nullptr, ValueError)
       << "load_module: the library holds a module of kind \"" << entry.type_key
-      << "\", but nothing here can load it; register a function \"" << name
-      << "\" that takes its bytes";
+      << "\", but nothing here can load it; register a function \"" << kPrefix << entry.type_key
+      << "\" that takes its bytes, or put libtvm_" << entry.type_key
+      << ".so, if there is one, beside libtvm_runtime.so";
   return (*loader)(String(entry.bytes)).cast<Module>();
 }
 

@@ -6,8 +6,13 @@ import os
 
 from hypothesis import settings
 
+from tvm.transform import PassContext
+
 # The same examples in every run, so that a failure belongs to the change under test. New ones are
 # looked for with HYPOTHESIS_PROFILE=explore.
 settings.register_profile("suite", derandomize=True)
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# Every function is looked at after every pass, so that what a pass spoils is laid at its door.
+PassContext.set_default("ir.verify", True)

@@ -80,11 +80,15 @@ class PassContext : public ObjectRef {
   }
   TVM_DLL static bool RegisterConfigOption(const char* key, std::string type_name,
                                            Any (*convert)(const Any&));
+  /*! \brief The value of an option in contexts made from now on that do not say, and in this one.
+   */
+  TVM_DLL static void SetDefault(const String& key, const Any& value);
   /*! \brief Names and types of the options there are. */
   TVM_DLL static Map<String, String> ListConfigs();
   /*!
-   * \brief `config` with values converted to their declared types; ValueError for an unknown
-   * option (listing the known ones), TypeError for a value of the wrong type.
+   * \brief `config` with values converted to their declared types, and defaults that were set for
+   * options it leaves out; ValueError for an unknown option (listing the known ones), TypeError for
+   * a value of the wrong type.
    */
   TVM_DLL static Map<String, Any> CheckConfig(const Map<String, Any>& config);
 

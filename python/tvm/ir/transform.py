@@ -95,6 +95,18 @@ class PassContext(Object):
         return _ffi_api.GetCurrentPassContext()
 
     @staticmethod
+    def set_default(option: str, value: Any) -> None:
+        """The value of an option in contexts made from now on that do not give it, and here.
+
+        ``PassContext.set_default("ir.verify", True)`` has every function checked after every pass.
+
+        Raises
+        ------
+        ValueError : there is no such option. TypeError : the value has another type.
+        """
+        _ffi_api.SetDefaultConfig(option, value)
+
+    @staticmethod
     def list_configs() -> dict[str, str]:
         """Registered options: type by name."""
         return dict(_ffi_api.ListConfigs().items())

@@ -199,7 +199,8 @@ class Module(Object):
         """Link the module and all it imports into a shared library, which `load_module` reads back.
 
         Modules with object code or C source are linked; others, such as those of devices, travel
-        inside the library as bytes. The library needs libtvm_runtime and nothing else.
+        inside the library as bytes. The library needs libtvm_runtime, and libtvm_stackvm
+        beside it if kernels are emulated.
 
         Parameters
         ----------

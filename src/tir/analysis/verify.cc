@@ -8,7 +8,9 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace tvm {
 namespace tir {
@@ -128,12 +130,18 @@ class WellFormedVerifier final : public StmtExprVisitor {
   void VisitStmt_(const AttrStmtNode* op) final {
     VisitExpr(op->value);
     const auto* iv = op->node.as<IterVarNode>();
-    if (iv != nullptr &&
-        (op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread)) {
+    const bool is_launch = op->attr_key == attr::thread_extent;
+    if (is_launch && (iv == nullptr || iv->thread_tag.empty())) {
+      Report("a launch of threads names no thread axis");
+    } else if (is_launch) {
+      CheckExtent(iv->thread_tag, op->value);
+    }
+    if (iv != nullptr && (is_launch || op->attr_key == attr::virtual_thread)) {
       Scoped(iv->var.get(), [&] { VisitStmt(op->body); });
     } else {
       VisitStmt(op->body);
     }
+    if (is_launch && iv != nullptr) LeaveExtent(iv->thread_tag);
   }
   void VisitStmt_(const ForNode* op) final {
     VisitExpr(op->min);
@@ -141,7 +149,14 @@ class WellFormedVerifier final : public StmtExprVisitor {
     if (scope_.count(op->loop_var.get()) != 0) {
       Report("loop variable " + op->loop_var->name_hint.str() + " is bound again inside its scope");
     }
+    const bool is_thread = op->kind == ForKind::kThreadBinding;
+    if (is_thread && !op->thread_binding) {
+      Report("loop " + op->loop_var->name_hint.str() + " runs on threads but has no thread axis");
+    } else if (is_thread) {
+      CheckExtent(op->thread_binding.value()->thread_tag, op->extent);
+    }
     Scoped(op->loop_var.get(), [&] { VisitStmt(op->body); });
+    if (is_thread && op->thread_binding) LeaveExtent(op->thread_binding.value()->thread_tag);
   }
   void VisitStmt_(const AllocateNode* op) final {
     for (const PrimExpr& extent : op->extents) VisitExpr(extent);
@@ -172,8 +187,57 @@ class WellFormedVerifier final : public StmtExprVisitor {
     VisitExpr(op->value);
   }
 
+  /*! \brief Threads of one launch: the same axis has the same extent wherever it is named. */
+  void CheckExtent(const std::string& tag, const PrimExpr& extent) {
+    const int64_t* value = as_const_int(extent);
+    auto& outer = extents_[tag];
+    const bool is_index = tag.rfind("threadIdx.", 0) == 0 || tag.rfind("blockIdx.", 0) == 0;
+    if (is_index && value != nullptr && !outer.empty() && outer.back() > 0 &&
+        outer.back() != *value) {
+      Report("thread axis " + tag + " has " + std::to_string(*value) + " threads inside of " +
+             std::to_string(outer.back()));
+    }
+    outer.push_back(value == nullptr && !outer.empty() ? outer.back() : value ? *value : 0);
+  }
+  void LeaveExtent(const std::string& tag) { extents_[tag].pop_back(); }
+
   std::unordered_set<const VarNode*> scope_;
+  std::unordered_map<std::string, std::vector<int64_t>> extents_;
 };
+
+/*! \brief The first thing wrong with a function; empty if there is none. */
+std::string FirstProblem(const PrimFunc& func) {
+  WellFormedVerifier verifier;
+  for (const Var& param : func->params) verifier.Define(param.get());
+  for (const Var& param : func->params) {
+    if (Optional<Buffer> buffer = func->buffer_map.Get(param)) {
+      verifier.DefineBuffer(buffer.value());
+    }
+  }
+  verifier(func->body);
+  return verifier.problem;
+}
+
+/*! \brief Raises InternalError if `pass` spoilt a function, ValueError if it was given so. */
+void VerifyAfterPass(const String& pass, const IRModule& before, const IRModule& after) {
+  auto problem_of = [](const BaseFunc& func) {
+    if (!func->IsInstance<PrimFuncNode>()) return std::string();
+    PrimFunc prim = Downcast<PrimFunc>(func);
+    std::string problem = FirstProblem(prim);
+    return !problem.empty() || VerifySSA(prim) ? problem : "a variable is bound twice";
+  };
+  for (const auto& [var, func] : after->functions) {
+    auto old = before->functions.find(var);
+    if (old != before->functions.end() && (*old).second.same_as(func)) continue;
+    std::string problem = problem_of(func);
+    if (problem.empty()) continue;
+    TVM_CHECK(old == before->functions.end() || problem_of((*old).second).empty(), ValueError)
+        << "pass " << pass << " was given " << var->name_hint
+        << " that is not well formed: " << problem_of((*old).second);
+    TVM_FATAL(InternalError) << "pass " << pass << " left " << var->name_hint
+                             << " not well formed: " << problem;
+  }
+}
 
 }  // namespace
 
@@ -185,20 +249,13 @@ bool VerifySSA(const PrimFunc& func) {
 }
 
 bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
-  WellFormedVerifier verifier;
-  for (const Var& param : func->params) verifier.Define(param.get());
-  for (const Var& param : func->params) {
-    if (Optional<Buffer> buffer = func->buffer_map.Get(param)) {
-      verifier.DefineBuffer(buffer.value());
-    }
-  }
-  verifier(func->body);
-  TVM_CHECK(!assert_mode || verifier.problem.empty(), ValueError)
-      << func->GetAttr<String>(attr::kGlobalSymbol, "main")
-      << " is not well formed: " << verifier.problem;
-  return verifier.problem.empty();
+  std::string problem = FirstProblem(func);
+  TVM_CHECK(!assert_mode || problem.empty(), ValueError)
+      << func->GetAttr<String>(attr::kGlobalSymbol, "main") << " is not well formed: " << problem;
+  return problem.empty();
 }
 
+TVM_REGISTER_GLOBAL("tir.analysis.verify_after_pass").set_body_typed(VerifyAfterPass);
 TVM_REGISTER_GLOBAL("tir.analysis.verify_ssa").set_body_typed([](PrimFunc func) {
   return VerifySSA(func);
 });
