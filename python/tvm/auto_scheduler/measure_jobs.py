@@ -22,8 +22,7 @@ from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
-from .measure_node import MeasureErrorNo, MeasureInput
-from .measure_record import load_input
+from .measure_node import MeasureErrorNo, MeasureInput, load_input
 from .utils import get_const_tuple
 from .workload_registry import WORKLOAD_FUNC_REGISTRY, register_workload_tensors
 

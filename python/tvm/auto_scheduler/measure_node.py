@@ -15,7 +15,12 @@ from tvm.target import Target
 
 from . import _ffi_api
 from .loop_state import State, StateObject, state_object_of
-from .search_task import SearchTask
+from .search_task import SearchTask, task_from_header, task_header
+from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from .workload_registry import (
+    deserialize_workload_registry_entry,
+    serialize_workload_registry_entry,
+)
 
 __all__ = [
     "MAX_FLOAT",
@@ -26,6 +31,10 @@ __all__ = [
     "MeasureResult",
     "ModuleCandidate",
     "ProgramRequest",
+    "dump_input",
+    "input_from_json",
+    "input_to_json",
+    "load_input",
     "shorten_error_text",
 ]
 
@@ -107,10 +116,8 @@ class MeasureInput(Candidate):
         self.__init_handle_by_constructor__(_ffi_api.MeasureInput, task, state_object_of(state))
 
     def request(self, unscheduled: bool = False) -> ProgramRequest:
-        from . import measure_record
-
         arguments = {
-            "input": measure_record.dump_input(self),
+            "input": dump_input(self),
             "workload": _workload(self.task),
             "default_schedule": unscheduled,
         }
@@ -118,23 +125,46 @@ class MeasureInput(Candidate):
 
     def serialize(self) -> tuple[str, tuple[str, Any]]:
         """A form that another process can `deserialize`, the workload included."""
-        from .measure_record import dump_input
-        from .workload_registry import serialize_workload_registry_entry
-
         return dump_input(self), serialize_workload_registry_entry(self.task.workload_key)
 
     @staticmethod
     def deserialize(data: tuple[str, tuple[str, Any]]) -> MeasureInput:
         """Inverse of `serialize`."""
-        from .measure_record import load_input
-        from .workload_registry import deserialize_workload_registry_entry
-
         text, entry = data
         deserialize_workload_registry_entry(entry)
         return load_input(text)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MeasureInput.deserialize, (self.serialize(),)
+
+
+def input_to_json(measure_input: MeasureInput) -> list[Any]:
+    """The field "i" of a record."""
+    return [task_header(measure_input.task), [[], steps_to_json(measure_input.state)]]
+
+
+def input_from_json(data: Sequence[Any]) -> MeasureInput:
+    """Inverse of `input_to_json`; raises what taking apart wrong data does."""
+    header, (_, steps) = data
+    task = task_from_header(header)
+    state = task.compute_dag.replay_steps(steps_from_json(steps))
+    return MeasureInput(task, state)
+
+
+def dump_input(measure_input: MeasureInput) -> str:
+    """JSON text of a measure input."""
+    return json.dumps(input_to_json(measure_input))
+
+
+def load_input(text: str) -> MeasureInput:
+    """Inverse of `dump_input`.
+
+    Raises
+    ------
+    ValueError : the text is no measure input, or its workload is not registered in this process.
+    """
+    with malformed_is_value_error("measure input"):
+        return input_from_json(json.loads(text))
 
 
 _workload_texts: dict[str, str] = {}

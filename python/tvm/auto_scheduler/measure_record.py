@@ -7,7 +7,6 @@ A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import logging
@@ -17,19 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import tvm._ffi
-from tvm.error import ScheduleError
 from tvm.runtime.files import append_lines, write_atomically
 from tvm.target import Target
 
 from . import _ffi_api
-from .loop_state import state_object_of
+from .loop_state import StateObject
 from .measure_callback import MeasureCallback
-from .measure_node import MAX_FLOAT, Candidate, MeasureInput, MeasureResult
-from .search_task import HardwareParams, SearchTask
-from .workload_registry import (
-    WORKLOAD_FUNC_REGISTRY,
-    deserialize_workload_registry_entry,
+from .measure_node import (
+    MAX_FLOAT,
+    Candidate,
+    MeasureInput,
+    MeasureResult,
+    dump_input,
+    input_from_json,
+    input_to_json,
+    load_input,
 )
+from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
 
 __all__ = [
     "RecordReader",
@@ -50,130 +53,12 @@ logger = logging.getLogger("auto_scheduler")
 
 RECORD_VERSION = "v0.6"
 
-# Building a DAG takes milliseconds, reading a line microseconds: one task serves all its records.
-_TASKS: dict[str, SearchTask] = {}
-
-
-def _plain(value: Any) -> Any:
-    """A field of a step record as JSON knows it."""
-    if value is None or isinstance(value, (int, float)):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    return [_plain(element) for element in value]
-
-
-def steps_to_json(state: Any) -> list[list[Any]]:
-    """The history of a state as a list of step records."""
-    steps = state_object_of(state).transform_steps
-    return [_plain(_ffi_api.StepToRecord(step)) for step in steps]
-
-
-def steps_from_json(records: Sequence[Sequence[Any]]) -> list[Any]:
-    """Inverse of `steps_to_json`.
-
-    Raises
-    ------
-    ValueError : a step has an unknown tag or a wrong field.
-    """
-    return [_ffi_api.StepFromRecord(list(record)) for record in records]
-
-
-def task_header(task: SearchTask) -> list[Any]:
-    """The part of a record that says what was searched."""
-    return [
-        str(task.workload_key),
-        str(task.target),
-        task.hardware_params.as_list(),
-        "" if task.target_host is None else str(task.target_host),
-        int(task.layout_rewrite_option),
-        [str(name) for name in task.task_input_names],
-    ]
-
-
-def task_from_header(
-    header: Sequence[Any], desc: str = "", registry_entry: tuple[str, Any] | None = None
-) -> SearchTask:
-    """Inverse of `task_header`; fields missing at the end take their defaults.
-
-    Raises
-    ------
-    ValueError : the workload is not registered in this process.
-    """
-    if registry_entry is not None:
-        deserialize_workload_registry_entry(registry_entry)
-    padded: list[Any] = [*header, *[None] * (6 - len(header))]
-    key, target, hardware, host, layout, inputs = padded
-    cache_key = json.dumps([*header, desc])
-    task = _TASKS.get(cache_key)
-    # A workload may be registered anew under its name, so a function's tasks are not kept.
-    if task is None or key not in WORKLOAD_FUNC_REGISTRY:
-        task = SearchTask(
-            workload_key=key,
-            target=Target(target),
-            target_host=Target(host) if host else None,
-            hardware_params=HardwareParams(*hardware) if hardware else None,
-            layout_rewrite_option=layout,
-            task_inputs=inputs or (),
-            desc=desc,
-        )
-        _TASKS[cache_key] = task
-    return task
-
-
-def dump_input(measure_input: MeasureInput) -> str:
-    """JSON text of a measure input."""
-    return json.dumps(_input_to_json(measure_input))
-
-
-def load_input(text: str) -> MeasureInput:
-    """Inverse of `dump_input`.
-
-    Raises
-    ------
-    ValueError : the text is no measure input, or its workload is not registered in this process.
-    """
-    with _malformed_is_value_error("measure input"):
-        return _input_from_json(json.loads(text))
-
-
-@contextlib.contextmanager
-def _malformed_is_value_error(what: str) -> Iterator[None]:
-    """Text from a file may hold any JSON: taking it apart fails in many ways, which are one."""
-    try:
-        yield
-    except ValueError as error:
-        if str(error).startswith(f"{what}:"):
-            raise
-        raise ValueError(f"{what}: {error}") from error
-    except (
-        ScheduleError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
-
-
-def _input_to_json(measure_input: MeasureInput) -> list[Any]:
-    return [task_header(measure_input.task), [[], steps_to_json(measure_input.state)]]
-
-
-def _input_from_json(data: Sequence[Any]) -> MeasureInput:
-    header, (_, steps) = data
-    task = task_from_header(header)
-    state = task.compute_dag.replay_steps(steps_from_json(steps))
-    return MeasureInput(task, state)
-
 
 @tvm._ffi.register_func("auto_scheduler.WriteMeasureRecords")
 def dump_record(measure_input: MeasureInput, result: MeasureResult) -> str:
     """One record as a line without its end."""
     record: dict[str, Any] = {
-        "i": _input_to_json(measure_input),
+        "i": input_to_json(measure_input),
         "r": [
             [float(cost) for cost in result.costs],
             int(result.error_no),
@@ -194,7 +79,7 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
     ------
     ValueError : the text is no record, or its workload is not registered in this process.
     """
-    with _malformed_is_value_error("record"):
+    with malformed_is_value_error("record"):
         return _record_from_json(json.loads(record))
 
 
@@ -206,7 +91,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
     result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp)
-    return _input_from_json(data["i"]), result
+    return input_from_json(data["i"]), result
 
 
 def _record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
@@ -341,7 +226,7 @@ def load_best_record(
     other_machines: set[str] = set()
     is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
     for number, line in _record_lines(filename):
-        with _malformed_is_value_error(f"{filename}:{number}"):
+        with malformed_is_value_error(f"{filename}:{number}"):
             key, record_target, cost = _summary(line)
             if workload_key is not None and key != workload_key:
                 cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
@@ -364,6 +249,14 @@ def load_best_record(
     return load_record_from_string(best)
 
 
+@tvm._ffi.register_func("auto_scheduler.LoadBestState")
+def _load_best_state(
+    filename: str, workload_key: str, target: Target, include_compatible: bool
+) -> StateObject | None:
+    best, _ = load_best_record(str(filename), str(workload_key), target, bool(include_compatible))
+    return None if best is None else best.state
+
+
 def _summary(line: str) -> tuple[str, str, float]:
     """Workload, target and mean cost of a record; the cost of a failed one is infinite."""
     data = json.loads(line)
@@ -377,7 +270,7 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
     best: dict[tuple[str, str], tuple[float, str]] = {}
     for number, line in _record_lines(in_file):
-        with _malformed_is_value_error(f"{in_file}:{number}"):
+        with malformed_is_value_error(f"{in_file}:{number}"):
             key, target, cost = _summary(line)
         if cost < best.get((key, target), (math.inf, ""))[0]:
             best[(key, target)] = (cost, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +13,18 @@ from tvm.target import Target
 
 from . import _ffi_api
 from .compute_dag import ComputeDAG, LayoutRewriteOption
-from .workload_registry import make_workload_key, register_workload_tensors
+from .workload_registry import (
+    WORKLOAD_FUNC_REGISTRY,
+    deserialize_workload_registry_entry,
+    make_workload_key,
+    register_workload_tensors,
+    serialize_workload_registry_entry,
+)
 
-__all__ = ["HardwareParams", "SearchTask", "create_task"]
+__all__ = ["HardwareParams", "SearchTask", "create_task", "task_from_header", "task_header"]
+
+# Building a DAG takes milliseconds, reading a line microseconds: one task serves all its records.
+_TASKS: dict[str, SearchTask] = {}
 
 
 @tvm._ffi.register_object("auto_scheduler.HardwareParams")
@@ -167,24 +177,63 @@ class SearchTask(Object):
         ------
         RuntimeError : the file has no valid record of the task.
         """
-        from .measure_record import load_best_record
-
-        best, _ = load_best_record(log_file, self.workload_key, self.target, include_compatible)
-        if best is None:
+        # Records are read by what stands on tasks, hence by its registered name.
+        load = tvm._ffi.get_global_func("auto_scheduler.LoadBestState")
+        state = load(log_file, self.workload_key, self.target, include_compatible)
+        if state is None:
             raise RuntimeError(
                 f"{log_file} has no valid record of {self.workload_key} for {self.target}"
             )
         if layout_rewrite_option is None:
             layout_rewrite_option = int(self.layout_rewrite_option)
-        return self.compute_dag.apply_steps_from_state(best.state, layout_rewrite_option)
+        return self.compute_dag.apply_steps_from_state(state, layout_rewrite_option)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The DAG is rebuilt from the registry, which travels along.
-        from .measure_record import task_from_header, task_header
-        from .workload_registry import serialize_workload_registry_entry
-
         entry = serialize_workload_registry_entry(self.workload_key)
         return task_from_header, (task_header(self), str(self.desc), entry)
+
+
+def task_header(task: SearchTask) -> list[Any]:
+    """The part of a record that says what was searched."""
+    return [
+        str(task.workload_key),
+        str(task.target),
+        task.hardware_params.as_list(),
+        "" if task.target_host is None else str(task.target_host),
+        int(task.layout_rewrite_option),
+        [str(name) for name in task.task_input_names],
+    ]
+
+
+def task_from_header(
+    header: Sequence[Any], desc: str = "", registry_entry: tuple[str, Any] | None = None
+) -> SearchTask:
+    """Inverse of `task_header`; fields missing at the end take their defaults.
+
+    Raises
+    ------
+    ValueError : the workload is not registered in this process.
+    """
+    if registry_entry is not None:
+        deserialize_workload_registry_entry(registry_entry)
+    padded: list[Any] = [*header, *[None] * (6 - len(header))]
+    key, target, hardware, host, layout, inputs = padded
+    cache_key = json.dumps([*header, desc])
+    task = _TASKS.get(cache_key)
+    # A workload may be registered anew under its name, so a function's tasks are not kept.
+    if task is None or key not in WORKLOAD_FUNC_REGISTRY:
+        task = SearchTask(
+            workload_key=key,
+            target=Target(target),
+            target_host=Target(host) if host else None,
+            hardware_params=HardwareParams(*hardware) if hardware else None,
+            layout_rewrite_option=layout,
+            task_inputs=inputs or (),
+            desc=desc,
+        )
+        _TASKS[cache_key] = task
+    return task
 
 
 def create_task(func: str | Callable[..., Any], args: Any, target: str | Target) -> SearchTask:

@@ -23,7 +23,7 @@ from tvm.auto_scheduler import (
     ProgramRunner,
     PythonBasedMeasureCallback,
     SearchTask,
-    measure_record,
+    measure_node,
 )
 
 
@@ -124,8 +124,8 @@ def test_hopeless_program_is_run_only_briefly(task, measurer):
 
 
 def test_state_that_does_not_replay_is_an_instantiation_error(task, measurer, monkeypatch):
-    text = measure_record.dump_input(tiled(task, 8)).replace('"SP", 2, 1', '"SP", 9, 1')
-    monkeypatch.setattr(measure_record, "dump_input", lambda _: text)
+    text = measure_node.dump_input(tiled(task, 8)).replace('"SP", 2, 1', '"SP", 9, 1')
+    monkeypatch.setattr(measure_node, "dump_input", lambda _: text)
     [program] = measurer.builder.build([MeasureInput(task, task.compute_dag.init_state)])
     assert program.error_no == MeasureErrorNo.INSTANTIATION_ERROR
 
