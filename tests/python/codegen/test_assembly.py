@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 import re
 
 import numpy as np
 import pytest
 
+import testing_processors
 import tvm
 from tvm import te
 from tvm.target import Target
 from tvm.topi import x86
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="reads x86 assembly"
-)
 
 
 def inner_loop(assembly: str) -> list[str]:
@@ -33,12 +29,9 @@ def inner_loop(assembly: str) -> list[str]:
     return max(loops, key=lambda body: sum("vfmadd" in text for text in body))
 
 
-@pytest.fixture(scope="module")
-def product():
-    target = Target("llvm")
-    if target.vector_width < 256:
-        pytest.skip("this processor has no 256-bit vectors")
+def build_product(target: Target):
     lanes = target.vector_width // 32
+    # Of 16 registers 12 hold the tile.
     tile = x86.RegisterTile(6, 1, 2)
     A = te.placeholder((48, 64), name="A")
     W = te.placeholder((4, 64, 2 * lanes), name="W")
@@ -46,6 +39,11 @@ def product():
     with target:
         s = x86.schedule_matmul_packed(C, tile)
     return tvm.build(s, [A, W, C], target=target, name="product"), lanes
+
+
+@pytest.fixture(scope="module", params=testing_processors.X86)
+def product(request):
+    return build_product(testing_processors.target_of(request.param))
 
 
 def test_accumulators_stay_in_registers(product):
@@ -68,8 +66,8 @@ def test_little_but_arithmetic_is_in_the_loop(product):
     assert len(rest) <= 5, "\n".join(loop)
 
 
-def test_the_product_is_right(product):
-    module, lanes = product
+def test_the_product_is_right():
+    module, lanes = build_product(Target("llvm"))
     rng = np.random.default_rng(0)
     a = rng.standard_normal((48, 64)).astype("float32")
     w = rng.standard_normal((64, 8 * lanes)).astype("float32")

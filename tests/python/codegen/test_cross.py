@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 
 import numpy as np
 import pytest
 
+import testing_processors
 import tvm
 from tvm import te, tir
 from tvm.target import Target
@@ -69,11 +71,13 @@ def test_library_for_another_processor_needs_its_compiler(tmp_path):
     assert elf_symbols((tmp_path / "add.so").read_bytes())[0] == 183
 
 
-@pytest.mark.parametrize(("cpu", "lanes"), [("haswell", 8), ("skylake-avx512", 16)])
-def test_vectors_are_as_wide_as_the_processor_allows(cpu, lanes):
-    module = add(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu}", lanes)
-    assert f"fadd contract <{lanes} x float>" in module.get_source("ll")
-    assert ("ymm" if lanes == 8 else "mm") in module.get_source("asm")
+@pytest.mark.parametrize("cpu", [*testing_processors.X86, *testing_processors.ARM])
+def test_vectors_are_as_wide_as_the_processor_allows(cpu):
+    target = testing_processors.target_of(cpu)
+    module = add(target, target.vector_width // 32)
+    assert f"fadd contract <{target.vector_width // 32} x float>" in module.get_source("ll")
+    register = {128: r"v\d+\.4s", 256: "%ymm", 512: "%zmm"}[target.vector_width]
+    assert re.search(rf"fadd\s+{register}|vaddps.*{register}", module.get_source("asm"))
 
 
 @pytest.mark.parametrize("kind", ["opencl", "metal", "rocm", "vulkan", "opengl"])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import testing_processors
 import tvm
 from tvm import te, tir
 
@@ -21,16 +22,19 @@ FUNCTIONS = {
 ULPS = {"exp": 2.0, "log": 2.0, "tanh": 3.0, "sigmoid": 3.0, "erf": 2.0}
 
 
-def apply(name, values, vectorize=True, dtype="float32"):
-    n = len(values)
+def compiled(name, n, vectorize=True, dtype="float32", target="llvm"):
     A = te.placeholder((n,), dtype, name="A")
     B = te.compute((n,), lambda i: getattr(tir, name)(A[i]), name="B")
     s = te.create_schedule(B.op)
     if vectorize:
         _, lane = s[B].split(B.op.axis[0], factor=8)
         s[B].vectorize(lane)
-    module = tvm.build(s, [A, B], target="llvm", name="f")
-    result = tvm.nd.empty((n,), dtype)
+    return tvm.build(s, [A, B], target=target, name="f")
+
+
+def apply(name, values, vectorize=True, dtype="float32"):
+    module = compiled(name, len(values), vectorize, dtype)
+    result = tvm.nd.empty((len(values),), dtype)
     module["f"](tvm.nd.array(values.astype(dtype)), result)
     return result.numpy(), module
 
@@ -83,9 +87,10 @@ def test_subnormal_results_and_arguments():
     np.testing.assert_allclose(got, np.log(tiny.astype("float64")), rtol=2e-7)
 
 
+@pytest.mark.parametrize("cpu", [*testing_processors.X86, *testing_processors.ARM])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_vectors_call_no_library(name):
-    _, module = apply(name, np.zeros(8, "float32"))
+def test_vectors_call_no_library(name, cpu):
+    module = compiled(name, 8, target=testing_processors.target_of(cpu))
     assembly = module.get_source("asm")
     for symbol in ("expf", "logf", "tanhf", "erff"):
         assert symbol not in assembly

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+import testing_processors
 from testing_sketches import make_task, random_config, sketches_of
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import _ffi_api
@@ -119,9 +120,21 @@ def test_exponents_of_a_group_are_limited_by_its_extent():
     assert (matrix @ beyond + offset > 0).any()
 
 
-def test_register_tiles_beyond_the_registers_break_the_limit():
-    # 16 registers of 8 elements; one multiply-add takes an operand from memory.
-    task = make_task("matmul", "llvm -mtriple=x86_64-linux-gnu -mcpu=znver3")
+def inner_tile(sketch):
+    """Lengths that put the whole of each split into its innermost loop."""
+    config = {}
+    for step in sketch.transform_steps:
+        if hasattr(step, "lengths"):
+            names = [str(length.name) for length in step.lengths]
+            config |= dict.fromkeys(names, 1) | {names[-1]: int(step.extent)}
+    return config
+
+
+@pytest.mark.parametrize(
+    ("cpu", "unit"), [*testing_processors.X86.items(), *testing_processors.ARM.items()]
+)
+def test_register_tiles_beyond_the_registers_break_the_limit(cpu, unit):
+    task = make_task("matmul", testing_processors.target_of(cpu))
     sketch = sketches_of(task)[0][0]
     pack = pack_of(task, sketch)
     names = [str(name) for name in pack.constraint_names]
@@ -129,14 +142,18 @@ def test_register_tiles_beyond_the_registers_break_the_limit():
     registers = n_roots + next(i for i, n in enumerate(names) if n.endswith(".registers"))
     tile = NAMES.index("tile_vectors")
     rng = random.Random(0)
-    broken = 0
-    for _ in range(60):
-        roots = pack.tape.forward(exponents(pack, random_config(sketch, rng)))[0]
-        vectors = round(float(np.expm1(roots[tile])))
-        assert vectors <= 16 or roots[registers] > 0
-        assert vectors > 1 or roots[registers] <= 0
-        broken += vectors > 16
-    assert broken > 0
+
+    def vectors_and_limit(config):
+        roots = pack.tape.forward(exponents(pack, config))[0]
+        return round(float(np.expm1(roots[tile]))), roots[registers]
+
+    # 24 x 32 elements are more than the registers of any of these processors hold.
+    assert vectors_and_limit(inner_tile(sketch))[0] == 24 * 32 * 32 // unit[0]
+    configs = [inner_tile(sketch), *(random_config(sketch, rng) for _ in range(30))]
+    for vectors, limit in map(vectors_and_limit, configs):
+        # One multiply-add takes an operand from memory.
+        assert vectors <= unit[1] or limit > 0
+        assert vectors > 1 or limit <= 0
 
 
 def test_an_extent_with_a_large_prime_is_factored():

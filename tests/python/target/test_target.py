@@ -6,12 +6,11 @@ import json
 
 import pytest
 
+import testing_processors
 import tvm
 from tvm import te
 from tvm.target import Target
 from tvm.target.machine import vector_unit
-
-X86 = "x86_64-unknown-linux-gnu"
 
 
 @pytest.mark.parametrize(
@@ -68,15 +67,18 @@ def test_an_option_overrides_what_the_machine_says():
 
 @pytest.mark.parametrize(
     ("cpu", "unit"),
-    [
-        ("x86-64", (128, 16)),
-        ("haswell", (256, 16)),
-        ("skylake-avx512", (512, 32)),
-        ("znver4", (512, 32)),
-    ],
+    [("x86-64", (128, 16)), *testing_processors.X86.items()],
 )
 def test_vector_unit_follows_from_the_processor(cpu, unit):
-    assert vector_unit(X86, cpu, "") == unit
+    assert vector_unit(testing_processors.X86_TRIPLE, cpu, "") == unit
+
+
+@pytest.mark.parametrize(
+    ("cpu", "unit"), [*testing_processors.X86.items(), *testing_processors.ARM.items()]
+)
+def test_a_named_processor_is_described_alike_on_every_machine(cpu, unit):
+    target = testing_processors.target_of(cpu)
+    assert (target.vector_width, target.num_vector_registers) == unit
 
 
 def test_host_is_kept_and_replaced():
