@@ -39,7 +39,7 @@ def import_network(
     """
     program = export_for_inference(model, example_inputs, example_kwargs)
     mod = from_exported_program(program)
-    return relax.transform.optimize_for_inference(mod, winograd), program
+    return relax.transform.OptimizeForInference(winograd)(mod), program
 
 
 def group_task(group: relax.FusedGroup, target: Target | str) -> auto_scheduler.SearchTask:

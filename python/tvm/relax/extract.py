@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir import IRModule
 
 from .fused_group import FusedGroup, fused_groups
-from .transform import optimize_for_inference
+from .transform import OptimizeForInference
 
 __all__ = ["extract_tasks"]
 
@@ -23,5 +23,5 @@ def extract_tasks(mod: IRModule) -> list[FusedGroup]:
     move data, or that bring their schedule, are left out. Building the same module again gives
     kernels of the same ``key``.
     """
-    groups = fused_groups(optimize_for_inference(mod))
+    groups = fused_groups(OptimizeForInference()(mod))
     return [group for group in groups if group.is_tunable]

@@ -9,7 +9,7 @@ from tvm.target import Target
 from .analysis import check_well_formed
 from .compile_fused import ScheduleSource, compile_fused
 from .dps_packed import lower_dps_packed
-from .transform import optimize_for_inference
+from .transform import OptimizeForInference
 
 __all__ = ["build"]
 
@@ -40,4 +40,4 @@ def build(
     """
     target = target if isinstance(target, Target) else Target(target)
     check_well_formed(mod)
-    return compile_fused(optimize_for_inference(lower_dps_packed(mod)), target, schedules)
+    return compile_fused(OptimizeForInference()(lower_dps_packed(mod)), target, schedules)

@@ -12,11 +12,13 @@ from tvm.runtime import NDArray
 
 from ..expr import Function, const
 from .bind_extents import ExtentBinder, extents_of
+from .graph_pass import graph_pass
 
-__all__ = ["bind_params"]
+__all__ = ["BindParams"]
 
 
-def bind_params(
+@graph_pass("relax.BindParams")
+def BindParams(
     mod: IRModule, func_name: str, params: Mapping[str, NDArray | np.ndarray]
 ) -> IRModule:
     """The module with parameters of one function replaced by constants.

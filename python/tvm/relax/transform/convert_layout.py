@@ -13,8 +13,9 @@ from ..expr import Call, Constant, Function, Tuple, Var, const
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import TensorStructInfo, static_shape
+from .graph_pass import graph_pass
 
-__all__ = ["convert_layout"]
+__all__ = ["ConvertLayout"]
 
 _TO_NHWC = (0, 2, 3, 1)
 _TO_NCHW = (0, 3, 1, 2)
@@ -196,7 +197,8 @@ class _NHWCConverter(FunctionRewriter):
         return op.nn.dense(flat, const(np.ascontiguousarray(grid.reshape(array.shape))))
 
 
-def convert_layout(mod: IRModule) -> IRModule:
+@graph_pass("relax.ConvertLayout")
+def ConvertLayout(mod: IRModule) -> IRModule:
     """The module with NCHW convolutions and pools in NHWC.
 
     Weights become HWIO, or (height, width, channels, multiplier) when depthwise. Elementwise

@@ -9,8 +9,9 @@ from .. import op
 from ..expr import Call, Constant, Var, const
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import static_shape
+from .graph_pass import graph_pass
 
-__all__ = ["convert_winograd"]
+__all__ = ["ConvertWinograd"]
 
 _KERNEL = 3
 # Rounding errors grow with the tile; of 4 they stay near 1e-5 of the largest result.
@@ -82,7 +83,8 @@ def _best_tile_size(call: Call) -> int | None:
     return best if direct > _LEAST_GAIN * cost(best) else None
 
 
-def convert_winograd(mod: IRModule) -> IRModule:
+@graph_pass("relax.ConvertWinograd")
+def ConvertWinograd(mod: IRModule) -> IRModule:
     """The module with 3x3 convolutions of stride 1 in three steps, after Lavin and Gray, CVPR 2016.
 
     Only NHWC convolutions whose weights are float32 constants, with channels and filters in

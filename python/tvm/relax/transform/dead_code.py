@@ -6,8 +6,9 @@ from tvm.ir import GlobalVar, IRModule
 
 from ..expr import Call, DataflowBlock, Function, SeqExpr, Var
 from ..rewriter import map_functions, uses_of
+from .graph_pass import graph_pass
 
-__all__ = ["dead_code_elimination"]
+__all__ = ["DeadCodeElimination"]
 
 
 def _eliminate(func: Function) -> Function:
@@ -31,7 +32,8 @@ def _eliminate(func: Function) -> Function:
     )
 
 
-def dead_code_elimination(mod: IRModule) -> IRModule:
+@graph_pass("relax.DeadCodeElimination")
+def DeadCodeElimination(mod: IRModule) -> IRModule:
     """The module without bindings that no result depends on, and without uncalled kernels."""
     mod = map_functions(mod, _eliminate)
     called: set[GlobalVar] = set()

@@ -12,8 +12,9 @@ from .. import op
 from ..expr import Call, Constant, Function, TupleGetItem, Var, const
 from ..rewriter import FunctionRewriter, map_functions, use_counts
 from ..struct_info import static_shape
+from .graph_pass import graph_pass
 
-__all__ = ["fold_batchnorm"]
+__all__ = ["FoldBatchnorm"]
 
 # Dimension of the weight that runs over output channels.
 _OUT_CHANNEL = {"OIHW": 0, "HWIO": 3}
@@ -113,7 +114,8 @@ class _BatchNormFolder(FunctionRewriter):
         return op.add(self.emit(op.multiply(data, spread_scale)), spread_shift)
 
 
-def fold_batchnorm(mod: IRModule) -> IRModule:
+@graph_pass("relax.FoldBatchnorm")
+def FoldBatchnorm(mod: IRModule) -> IRModule:
     """The module without batch normalisation.
 
     Where the data comes straight from a convolution or dense layer with constant weights (a

@@ -13,9 +13,10 @@ from ..compile_fused import compile_fused
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from ..rewriter import FunctionRewriter, map_functions, uses_of
 from ..struct_info import TupleStructInfo
-from .fuse_ops import fuse_ops
+from .fuse_ops import FuseOps
+from .graph_pass import graph_pass
 
-__all__ = ["fold_constant"]
+__all__ = ["FoldConstant"]
 
 
 def _is_foldable(value: RelayExpr, known: set[Var]) -> bool:
@@ -79,11 +80,12 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
                 env[binding.var] = builder.emit(value)
             results = [builder.emit_output(env[var]) for var in outputs]
         builder.emit_func_output(Tuple(results))
-    machine = VirtualMachine(compile_fused(fuse_ops(builder.get()), Target("llvm")), tvm.cpu())
+    machine = VirtualMachine(compile_fused(FuseOps()(builder.get()), Target("llvm")), tvm.cpu())
     return [Constant(array) for array in machine["main"]()]
 
 
-def fold_constant(mod: IRModule) -> IRModule:
+@graph_pass("relax.FoldConstant")
+def FoldConstant(mod: IRModule) -> IRModule:
     """The module with values that depend on constants only replaced by constants.
 
     The values are computed on the host, by the code the build would make for them.

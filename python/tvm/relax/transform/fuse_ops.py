@@ -28,8 +28,9 @@ from ..op import OpPattern
 from ..rewriter import graph_functions, uses_of
 from ..struct_info import TensorStructInfo, static_shape
 from ..te_lowering import call_flop
+from .graph_pass import graph_pass
 
-__all__ = ["fuse_ops"]
+__all__ = ["FuseOps"]
 
 
 @dataclass
@@ -247,7 +248,8 @@ class _Fuser:
         return gvar
 
 
-def fuse_ops(mod: IRModule) -> IRModule:
+@graph_pass("relax.FuseOps")
+def FuseOps(mod: IRModule) -> IRModule:
     """The module with every operator inside a function of attribute "Primitive".
 
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
