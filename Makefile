@@ -89,8 +89,9 @@ docs: build  ## the documentation site, into build/docs
 # Damaged files ask for more memory than there is: the allocator says no, as it does elsewhere, and
 # the reader raises MemoryError.
 SANITIZE_DIR := build/sanitize
-SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/arith tests/python/runtime \
-                  tests/python/tir tests/python/relax/test_damaged_executables.py \
+SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/expr tests/python/arith \
+                  tests/python/runtime tests/python/tir \
+                  tests/python/relax/test_damaged_executables.py \
                   tests/python/auto_scheduler/test_damaged_records.py
 SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
                     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "index_mutator.h"
 #include "pass_common.h"
 
 namespace tvm {
@@ -21,7 +22,7 @@ namespace {
  * A wide expression is rewritten if it and everything inside of it provably fits. Elsewhere, narrow
  * variables are extended where they are used.
  */
-class TypeNarrower final : public StmtExprMutator {
+class TypeNarrower final : public IndexMutator {
  public:
   explicit TypeNarrower(int bits) : narrow_(DataType::Int(bits)) {}
 
@@ -93,14 +94,14 @@ class TypeNarrower final : public StmtExprMutator {
     return expr.dtype().is_scalar() ? cast(type, VisitExpr(expr)) : PrimExpr();
   }
 
-  PrimExpr VisitExpr(const PrimExpr& expr) final { return StmtExprMutator::VisitExpr(expr); }
+  PrimExpr VisitExpr(const PrimExpr& expr) final { return IndexMutator::VisitExpr(expr); }
   PrimExpr VisitExpr_(const VarNode* op) final {
     auto it = vars_.find(op);
     return it == vars_.end() ? GetRef<PrimExpr>(op) : cast(op->dtype, it->second);
   }
 
   /*! \brief An index: its type is free. */
-  PrimExpr Index(const PrimExpr& expr) {
+  PrimExpr Index(const PrimExpr& expr) final {
     if (IsWide(expr.dtype())) {
       if (PrimExpr narrow = TryNarrow(expr); narrow.defined()) return narrow;
     }
@@ -113,7 +114,7 @@ class TypeNarrower final : public StmtExprMutator {
       PrimExpr a = TryNarrow(op->a), b = TryNarrow(op->b); \
       if (a.defined() && b.defined()) return Name(a, b);   \
     }                                                      \
-    return StmtExprMutator::VisitExpr_(op);                \
+    return IndexMutator::VisitExpr_(op);                   \
   }
   TVM_TIR_NARROW_COMPARISON(EQ)
   TVM_TIR_NARROW_COMPARISON(NE)
@@ -123,24 +124,14 @@ class TypeNarrower final : public StmtExprMutator {
   TVM_TIR_NARROW_COMPARISON(GE)
 #undef TVM_TIR_NARROW_COMPARISON
 
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
-    Array<PrimExpr> indices = op->indices.Map([this](const PrimExpr& e) { return Index(e); });
-    return indices.same_as(op->indices) ? GetRef<PrimExpr>(op) : BufferLoad(op->buffer, indices);
-  }
-  Stmt VisitStmt_(const BufferStoreNode* op) final {
-    Array<PrimExpr> indices = op->indices.Map([this](const PrimExpr& e) { return Index(e); });
-    PrimExpr value = VisitExpr(op->value);
-    if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
-    return BufferStore(op->buffer, value, indices);
-  }
   Stmt VisitStmt_(const ForNode* op) final {
     analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
     PrimExpr end = op->min + op->extent;
     if (!IsWide(op->loop_var->dtype) || !Fits(op->min) || !Fits(op->extent) || !Fits(end)) {
-      return StmtExprMutator::VisitStmt_(op);
+      return IndexMutator::VisitStmt_(op);
     }
     PrimExpr min = TryNarrow(op->min), extent = TryNarrow(op->extent);
-    if (!min.defined() || !extent.defined()) return StmtExprMutator::VisitStmt_(op);
+    if (!min.defined() || !extent.defined()) return IndexMutator::VisitStmt_(op);
     Var var = op->loop_var.copy_with_dtype(narrow_);
     vars_[op->loop_var.get()] = var;
     return For(var, min, extent, op->kind, VisitStmt(op->body), op->thread_binding,
@@ -156,10 +147,10 @@ class TypeNarrower final : public StmtExprMutator {
         return LetStmt(var, value, VisitStmt(op->body));
       }
     }
-    return StmtExprMutator::VisitStmt_(op);
+    return IndexMutator::VisitStmt_(op);
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
-    Array<PrimExpr> extents = op->extents.Map([this](const PrimExpr& e) { return Index(e); });
+    Array<PrimExpr> extents = Indices(op->extents);
     PrimExpr condition = VisitExpr(op->condition);
     Stmt body = VisitStmt(op->body);
     if (extents.same_as(op->extents) && condition.same_as(op->condition) &&
@@ -171,7 +162,7 @@ class TypeNarrower final : public StmtExprMutator {
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     bool launch = op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread;
     const auto* iv = op->node.as<IterVarNode>();
-    if (!launch || iv == nullptr) return StmtExprMutator::VisitStmt_(op);
+    if (!launch || iv == nullptr) return IndexMutator::VisitStmt_(op);
     analyzer_.Bind(iv->var, Range::FromMinExtent(make_zero(iv->var->dtype), op->value), true);
     PrimExpr extent = Index(op->value);
     if (!IsWide(iv->var->dtype) || IsWide(extent.dtype())) {

@@ -6,6 +6,7 @@
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
+#include "index_mutator.h"
 #include "pass_common.h"
 
 namespace tvm {
@@ -40,11 +41,11 @@ PrimExpr Widen(const PrimExpr& expr) {
   return cast(kWide.with_lanes(expr.dtype().lanes()), expr);
 }
 
-class IndexWidener final : public StmtExprMutator {
+class IndexWidener final : public IndexMutator {
  private:
-  PrimExpr Index(const PrimExpr& expr) { return Widen(VisitExpr(expr)); }
+  PrimExpr Index(const PrimExpr& expr) final { return Widen(VisitExpr(expr)); }
   /*! \brief The rewritten expression in the type it had before. */
-  PrimExpr Value(const PrimExpr& expr) {
+  PrimExpr Value(const PrimExpr& expr) final {
     PrimExpr result = VisitExpr(expr);
     return result.dtype() == expr.dtype() ? result : cast(expr.dtype(), result);
   }
@@ -133,17 +134,7 @@ class IndexWidener final : public StmtExprMutator {
     if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<PrimExpr>(op);
     return Let(var, value, body);
   }
-  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
-    Array<PrimExpr> indices = op->indices.Map([this](const PrimExpr& e) { return Index(e); });
-    return indices.same_as(op->indices) ? GetRef<PrimExpr>(op) : BufferLoad(op->buffer, indices);
-  }
 
-  Stmt VisitStmt_(const BufferStoreNode* op) final {
-    Array<PrimExpr> indices = op->indices.Map([this](const PrimExpr& e) { return Index(e); });
-    PrimExpr value = Value(op->value);
-    if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
-    return BufferStore(op->buffer, value, indices);
-  }
   Stmt VisitStmt_(const ForNode* op) final {
     PrimExpr min = Index(op->min);
     PrimExpr extent = Index(op->extent);
@@ -163,7 +154,7 @@ class IndexWidener final : public StmtExprMutator {
     return LetStmt(var, value, body);
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
-    Array<PrimExpr> extents = op->extents.Map([this](const PrimExpr& e) { return Index(e); });
+    Array<PrimExpr> extents = Indices(op->extents);
     PrimExpr condition = VisitExpr(op->condition);
     Stmt body = VisitStmt(op->body);
     if (extents.same_as(op->extents) && condition.same_as(op->condition) &&
