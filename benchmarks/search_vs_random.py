@@ -22,8 +22,9 @@ from tqdm import tqdm
 
 from tvm import te, topi
 from tvm.auto_scheduler import LocalBuilder, LocalRunner
-from tvm.felix.cost_model import MLPModelPLWrapper, packaged_checkpoint
-from tvm.felix.metrics import spearman
+from tvm.auto_scheduler.cost_model.metric import spearman
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.optim import Optimizer
 from tvm.felix.search import ConfigInfo
 from tvm.felix.sym_task import SymTaskAndInstances, make_task

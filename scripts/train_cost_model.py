@@ -47,6 +47,20 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     train.add_argument("--loss-f", default="relative", help="relative, log_mse, mse or rank")
     train.add_argument("--epochs", type=int, default=200)
     train.add_argument("--log-folder", type=Path, help="of the TensorBoard log")
+
+    ansor = commands.add_parser("train_ansor", help="train a model over per-store features")
+    ansor.add_argument("-l", "--logs", type=Path, nargs="+", required=True, help="record files")
+    ansor.add_argument(
+        "-t", "--tasks", type=Path, nargs="*", default=[], help="tasks.json of the records"
+    )
+    ansor.add_argument("-m", "--model", default="xgb", choices=("xgb", "mlp"))
+    ansor.add_argument("-o", "--out", type=Path, required=True, help="model file to write")
+    ansor.add_argument("--split", default="task", choices=("task", "within_task", "target"))
+    ansor.add_argument("--train-ratio", type=float, default=0.9)
+    ansor.add_argument(
+        "--min-programs", type=int, default=48, help="tasks with fewer programs are left out"
+    )
+    ansor.add_argument("--epochs", type=int, default=50, help="passes of a perceptron")
     return parser.parse_args(arguments)
 
 
@@ -72,7 +86,7 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _felix_dataset(options: argparse.Namespace) -> None:
-    from tvm.felix.dataset import DatasetBuilder
+    from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
     from tvm.felix.pretrain import dataset_from_records
     from tvm.felix.sym_task import load_tasks
 
@@ -86,8 +100,8 @@ def _felix_dataset(options: argparse.Namespace) -> None:
 
 
 def _train_mlp(options: argparse.Namespace) -> None:
-    from tvm.felix.cost_model import MLPModelPLWrapper
-    from tvm.felix.dataset import DatasetBuilder
+    from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
+    from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
     from tvm.felix.pretrain import filter_latency, train_mlp
 
     data = filter_latency(DatasetBuilder.load(options.dataset), options.min_lat, options.max_lat)
@@ -105,10 +119,59 @@ def _train_mlp(options: argparse.Namespace) -> None:
         print(f"{name:>14}: {value:.4f}")
 
 
+def _train_ansor(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from tvm.auto_scheduler.cost_model import XGBModel
+    from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
+    from tvm.auto_scheduler.cost_model.metric import evaluate, random_baseline
+    from tvm.auto_scheduler.cost_model.mlp_model import MLPModel
+    from tvm.felix.sym_task import load_tasks
+
+    for tasks in options.tasks:
+        load_tasks(tasks)  # registers the workloads
+    data = DatasetBuilder.from_logs(options.logs, min_programs=options.min_programs)
+    split = {
+        "task": data.split_by_task,
+        "within_task": data.split_within_task,
+        "target": data.split_by_target,
+    }[options.split]
+    train, test = split(options.train_ratio, np.random.default_rng(options.seed))
+    if not len(train) or not len(test):
+        raise ValueError(
+            f"train_ansor: {len(data)} programs split by {options.split} into {len(train)} and "
+            f"{len(test)}; more records, fewer --min-programs or another --train-ratio are needed"
+        )
+    if options.model == "xgb":
+        trees = XGBModel(seed=options.seed)
+        trees.fit(
+            train.features,
+            train.normalized_throughputs(),
+            (test.features, test.normalized_throughputs()),
+        )
+        trees.save(options.out)
+        predicted = trees.score(test.features)
+    else:
+        network = MLPModel(seed=options.seed)
+        network.fit(train, options.epochs)
+        network.save(options.out)
+        predicted = network.network.score(test.batch())
+    measured, groups = test.normalized_throughputs(), test.groups()
+    random = random_baseline(measured, groups)
+    print(f"{len(train)} programs to train, {len(test)} to test")
+    for name, value in evaluate(predicted, measured, groups).items():
+        print(f"{name:>14}: {value:8.4f}   (random {random[name]:.4f})")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run; returns the exit status."""
     options = parse_arguments(arguments)
-    commands = {"measure": _measure, "felix_dataset": _felix_dataset, "train_mlp": _train_mlp}
+    commands = {
+        "measure": _measure,
+        "felix_dataset": _felix_dataset,
+        "train_mlp": _train_mlp,
+        "train_ansor": _train_ansor,
+    }
     try:
         commands[options.command](options)
     except (ValueError, FileNotFoundError) as error:

@@ -47,6 +47,8 @@ enum class OpKind : int {
 };
 /*! \brief Operations for one stored element, by kind. */
 using OpCounts = std::array<double, static_cast<size_t>(OpKind::kCount)>;
+/*! \brief Operations of a stored value, per element; those on indices are left out. */
+OpCounts CountOps(const PrimExpr& value);
 
 /*! \brief The buffers of a store that have columns: those with the most traffic. */
 constexpr size_t kMaxFeatureBuffers = 5;

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from . import cost_model, measure_record, search_policy, utils, workload_registry
+from . import (
+    cost_model,
+    feature,
+    measure,
+    measure_record,
+    search_policy,
+    search_task,
+    utils,
+    workload_registry,
+)
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
-from .cost_model import CostModel, PythonBasedModel, RandomModel
+from .cost_model import CostModel, PythonBasedModel, RandomModel, XGBModel
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
 from .measure import (
     LocalBuilder,
@@ -21,6 +30,7 @@ from .measure_node import (
     MeasureInput,
     MeasureResult,
     ModuleCandidate,
+    recover_measure_input,
 )
 from .measure_record import (
     RecordReader,
@@ -32,7 +42,13 @@ from .measure_record import (
 )
 from .search_policy import PreloadCustomSketchRule, SearchPolicy, SketchPolicy
 from .search_space import feature_names, search_spaces
-from .search_task import HardwareParams, SearchTask, create_task
+from .search_task import (
+    HardwareParams,
+    SearchTask,
+    create_task,
+    get_task_input_buffer,
+    register_task_input_buffer,
+)
 from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
     make_workload_key,
@@ -73,21 +89,28 @@ __all__ = [
     "Stage",
     "State",
     "StateObject",
+    "XGBModel",
     "cost_model",
     "TuningOptions",
     "auto_schedule",
     "create_task",
+    "feature",
     "feature_names",
+    "get_task_input_buffer",
     "load_best_record",
     "load_record_from_string",
     "load_records",
     "make_workload_key",
+    "measure",
     "measure_record",
     "pack_array",
+    "recover_measure_input",
+    "register_task_input_buffer",
     "register_workload",
     "register_workload_tensors",
     "save_records",
     "search_policy",
+    "search_task",
     "search_spaces",
     "utils",
     "workload_key_to_tensors",

@@ -14,6 +14,7 @@ from tvm.runtime import Object
 
 from . import _ffi_api
 from .loop_state import State, StateObject, state_object_of
+from .python_code import python_code_from_state
 from .utils import get_const_tuple
 from .workload_registry import workload_key_to_tensors
 
@@ -175,6 +176,10 @@ class ComputeDAG(Object):
             for position, tensor in enumerate(self.tensors)
             if any(tensor.op.same_as(other.op) for other in free)
         ]
+
+    def print_python_code_from_state(self, state: State | StateObject) -> str:
+        """Python code that does what the steps of a state do, see `python_code_from_state`."""
+        return python_code_from_state(self, state)
 
     def rewrite_layout_from_state(self, state: State | StateObject) -> ComputeDAG:
         """The DAG that reads its layout-free inputs in the layouts of a state."""

@@ -11,10 +11,10 @@ from tvm.runtime import Object
 
 from . import _ffi_api
 
-__all__ = ["Iterator", "LoopPart", "Stage", "State", "StateObject"]
+__all__ = ["THREAD_ANNOTATIONS", "Iterator", "LoopPart", "Stage", "State", "StateObject"]
 
 # Values of the record format.
-_THREAD_ANNOTATIONS = {
+THREAD_ANNOTATIONS = {
     "vthread": 4,
     "blockIdx.x": 5,
     "threadIdx.x": 6,
@@ -105,11 +105,11 @@ class State:
 
     def bind(self, stage: Any, iterator: Iterator, thread_name: str) -> Iterator:
         """Bind a loop to a thread axis, such as "threadIdx.x"."""
-        if thread_name not in _THREAD_ANNOTATIONS:
+        if thread_name not in THREAD_ANNOTATIONS:
             raise ValueError(
-                f"bind: {thread_name!r} is no thread axis; known are {sorted(_THREAD_ANNOTATIONS)}"
+                f"bind: {thread_name!r} is no thread axis; known are {sorted(THREAD_ANNOTATIONS)}"
             )
-        return self._apply(_ffi_api.StateBind, stage, iterator, _THREAD_ANNOTATIONS[thread_name])
+        return self._apply(_ffi_api.StateBind, stage, iterator, THREAD_ANNOTATIONS[thread_name])
 
     def parallel(self, stage: Any, iterator: Iterator) -> Iterator:
         """Run the trips of a loop on all cores."""

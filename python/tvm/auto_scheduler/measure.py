@@ -13,14 +13,26 @@ from tvm.runtime.workers import WorkerPool
 from . import _ffi_api
 from .measure_callback import MeasureCallback, as_callbacks
 from .measure_local import LocalBuild, LocalRun  # noqa: F401 - C++ opens them by name
-from .measure_node import BuildResult, Candidate, MeasureResult
+from .measure_node import (
+    BuildResult,
+    Candidate,
+    MeasureErrorNo,
+    MeasureInput,
+    MeasureResult,
+    recover_measure_input,
+)
 
 __all__ = [
+    "BuildResult",
     "LocalBuilder",
     "LocalRunner",
+    "MeasureErrorNo",
+    "MeasureInput",
+    "MeasureResult",
     "ProgramBuilder",
     "ProgramMeasurer",
     "ProgramRunner",
+    "recover_measure_input",
 ]
 
 

@@ -6,10 +6,11 @@ part of the result, as an error number and a text.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ from tvm.target import Target, llvm_build
 from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
 from .measure_node import MeasureErrorNo, MeasureInput, load_input
 from .utils import get_const_tuple
-from .workload_registry import WORKLOAD_FUNC_REGISTRY, register_workload_tensors
+from .workload_registry import register_workload_tensors
 
 __all__ = ["Program", "build", "describe_argument", "run"]
 
@@ -38,11 +39,16 @@ _TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-
 # ---------------------------------------------------------------------------------------- building
 
 
+# Workload key -> text of the tensors that are registered for it.
+_workloads: dict[str, str] = {}
+
+
 def _measure_input(text: str, workload: Sequence[str]) -> MeasureInput:
     """The candidate; its workload is registered first, since this process has not seen it."""
     key, tensors = workload
-    if key not in WORKLOAD_FUNC_REGISTRY:
+    if _workloads.get(key) != tensors:
         register_workload_tensors(key, list(tvm.ir.load_json(tensors)))
+        _workloads[key] = tensors
     return load_input(text)
 
 
@@ -176,14 +182,18 @@ class _Inputs:
 
     def __init__(self) -> None:
         self._key = ""
+        self._special: Mapping[str, str] = {}
         self._original: dict[tuple[int, str], np.ndarray] = {}
         self._device: dict[str, Any] = {}
         self.expected: dict[int, np.ndarray] | None = None
 
-    def start_task(self, key: str) -> None:
-        """Forget the arrays of another task."""
-        if key != self._key:
-            self._key = key
+    def start_task(self, key: str, special: Mapping[str, str]) -> None:
+        """Forget the arrays of another task.
+
+        special : inputs that are not to be random, position to contents in base64.
+        """
+        if (key, special) != (self._key, self._special):
+            self._key, self._special = key, special
             self._original.clear()
             self._device.clear()
             self.expected = None
@@ -197,7 +207,10 @@ class _Inputs:
         name = (index, f"{tuple(shape)} {dtype}")
         if name not in self._original:
             generator = np.random.default_rng([index, *shape])
-            if dtype == "bool":
+            if str(index) in self._special:
+                contents = base64.b64decode(self._special[str(index)])
+                array = np.frombuffer(contents, dtype).reshape(shape)
+            elif dtype == "bool":
                 array = generator.integers(0, 2, shape).astype(bool)
             elif np.issubdtype(np.dtype(dtype), np.integer):
                 array = generator.integers(0, 10, shape).astype(dtype)
@@ -278,7 +291,8 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     ----------
     arguments : what `build` returned under `functions`, `args` and `transforms`; `key`, the task;
         `device`, its kind and index; `number`, `repeat`, `min_repeat_ms`, `cooldown_interval`,
-        `flush`; `best_seconds`, the best so far or None; `file`, of a library that holds the
+        `flush`; `best_seconds`, the best so far or None; `special_inputs`, position to contents in
+        base64 of inputs that are not to be random; `file`, of a library that holds the
         function, or ""; `reference`, None or the result of building the unscheduled program, whose
         object file then follows the candidate's in the blob, which begins at `reference_at`.
     blob : object file.
@@ -300,7 +314,7 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
     try:
-        _inputs.start_task(arguments["key"])
+        _inputs.start_task(arguments["key"], arguments["special_inputs"])
         arrays = _arrays(arguments["args"], arguments["transforms"], device)
         if reference is not None and _inputs.expected is None:
             _inputs.expected = _reference_outputs(reference, blob[split:], device)

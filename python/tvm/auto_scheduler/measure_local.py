@@ -110,12 +110,17 @@ class LocalRun:
         if program.error_no:
             return _failed(int(program.error_no), str(program.error_msg), program.time_cost)
         code = bytes(program.code)
+        try:
+            special = candidate.special_inputs()
+        except ValueError as error:
+            return _failed(int(MeasureErrorNo.RUNTIME_DEVICE), str(error), program.time_cost)
         arguments = {
             **_description(program),
             **self._timing,
             "key": key,
             "device": [str(candidate.build_target.kind.name), self._device],
             "best_seconds": best_seconds,
+            "special_inputs": special,
             "reference": None if reference is None else json.loads(reference.description),
             "reference_at": len(code),
         }

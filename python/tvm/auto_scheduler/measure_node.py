@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+import numpy as np
 
 import tvm
 from tvm import te
@@ -14,9 +17,12 @@ from tvm.runtime import Object
 from tvm.target import Target
 
 from . import _ffi_api
+from .compute_dag import ComputeDAG
 from .loop_state import State, StateObject, state_object_of
 from .search_task import SearchTask, task_from_header, task_header
 from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from .task_input import get_task_input_buffer
+from .utils import get_const_tuple
 from .workload_registry import (
     deserialize_workload_registry_entry,
     serialize_workload_registry_entry,
@@ -35,6 +41,7 @@ __all__ = [
     "input_from_json",
     "input_to_json",
     "load_input",
+    "recover_measure_input",
     "shorten_error_text",
 ]
 
@@ -103,6 +110,10 @@ class Candidate(Object):
         """What the program is compiled for."""
         return _ffi_api.CandidateTarget(self)
 
+    def special_inputs(self) -> dict[str, str]:
+        """Inputs that are not to be random: position of the argument to its bytes in base64."""
+        return {}
+
     def record(self, result: MeasureResult) -> str:
         """The line of a record file that says this program took that long."""
         return str(_ffi_api.CandidateRecord(self, result))
@@ -122,6 +133,32 @@ class MeasureInput(Candidate):
             "default_schedule": unscheduled,
         }
         return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_state", arguments)
+
+    def special_inputs(self) -> dict[str, str]:
+        """Arrays that its inputs must have: position of the argument to a text that workers read.
+
+        Raises
+        ------
+        ValueError : a name is no input of the computation, or has no array of its shape and dtype.
+        """
+        tensors = list(self.task.compute_dag.tensors)
+        found = {}
+        for name in map(str, self.task.task_input_names):
+            position = next((i for i, t in enumerate(tensors) if str(t.op.name) == name), None)
+            data = get_task_input_buffer(str(self.task.workload_key), name).numpy()
+            if position is None:
+                raise ValueError(
+                    f"task input {name!r} is no input of {self.task.workload_key}; its tensors are "
+                    f"{[str(t.op.name) for t in tensors]}"
+                )
+            shape, dtype = get_const_tuple(tensors[position].shape), str(tensors[position].dtype)
+            if data.shape != shape or str(data.dtype) != dtype:
+                raise ValueError(
+                    f"task input {name!r} is {data.dtype} of shape {data.shape}, the computation "
+                    f"reads {dtype} of shape {shape}"
+                )
+            found[str(position)] = base64.b64encode(np.ascontiguousarray(data).tobytes()).decode()
+        return found
 
     def serialize(self) -> tuple[str, tuple[str, Any]]:
         """A form that another process can `deserialize`, the workload included."""
@@ -151,11 +188,13 @@ def input_from_json(data: Sequence[Any]) -> MeasureInput:
     return MeasureInput(task, state)
 
 
+@tvm._ffi.register_func("auto_scheduler.SerializeMeasureInput")
 def dump_input(measure_input: MeasureInput) -> str:
     """JSON text of a measure input."""
     return json.dumps(input_to_json(measure_input))
 
 
+@tvm._ffi.register_func("auto_scheduler.DeserializeMeasureInput")
 def load_input(text: str) -> MeasureInput:
     """Inverse of `dump_input`.
 
@@ -167,15 +206,18 @@ def load_input(text: str) -> MeasureInput:
         return input_from_json(json.loads(text))
 
 
-_workload_texts: dict[str, str] = {}
+# Workload key -> the DAG that stood under it last, and the text of its tensors.
+_workload_texts: dict[str, tuple[ComputeDAG, str]] = {}
 
 
 def _workload(task: SearchTask) -> list[str]:
     """Key and tensors of a task, for a process that has not got them."""
     key = str(task.workload_key)
-    if key not in _workload_texts:
-        _workload_texts[key] = tvm.ir.save_json(list(task.compute_dag.tensors))
-    return [key, _workload_texts[key]]
+    dag, text = _workload_texts.get(key, (None, ""))
+    if dag is None or not dag.same_as(task.compute_dag):
+        text = tvm.ir.save_json(list(task.compute_dag.tensors))
+        _workload_texts[key] = (task.compute_dag, text)
+    return [key, text]
 
 
 @tvm._ffi.register_object("auto_scheduler.ModuleCandidate")
@@ -222,6 +264,34 @@ class ModuleCandidate(Candidate):
             )
         arguments = {"module": tvm.ir.save_json(self.mod), "target": str(self.target)}
         return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_module", arguments)
+
+
+def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:
+    """A record's input with its task and, if asked for, its state made anew.
+
+    Readers give whole tasks and states already; the task made here is the caller's own.
+
+    Parameters
+    ----------
+    rebuild_state : replay the steps and infer the ranges of all loops.
+    """
+    task = inp.task
+    task = SearchTask(
+        compute_dag=ComputeDAG(list(task.compute_dag.tensors)),
+        workload_key=str(task.workload_key),
+        target=task.target,
+        target_host=task.target_host,
+        hardware_params=task.hardware_params,
+        layout_rewrite_option=int(task.layout_rewrite_option),
+        task_inputs=[str(name) for name in task.task_input_names],
+        desc=str(task.desc),
+    )
+    state = inp.state
+    if rebuild_state:
+        dag = task.compute_dag
+        replayed = dag.replay_steps(list(state.transform_steps))
+        state = dag.infer_bound_from_state(replayed) if len(state.transform_steps) else replayed
+    return MeasureInput(task, state)
 
 
 @tvm._ffi.register_object("auto_scheduler.BuildResult")

@@ -7,10 +7,12 @@ A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, 
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
 import logging
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,17 +35,19 @@ from .measure_node import (
     load_input,
 )
 from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from .utils import calc_workload_dis_factor, decode_workload_key
 
 __all__ = [
     "RecordReader",
     "RecordToFile",
     "distill_record_file",
     "dump_input",
-    "dump_record",
+    "dump_record_to_string",
     "load_best_record",
     "load_input",
     "load_record_from_string",
     "load_records",
+    "record_lines",
     "save_records",
     "steps_from_json",
     "steps_to_json",
@@ -55,7 +59,7 @@ RECORD_VERSION = "v0.6"
 
 
 @tvm._ffi.register_func("auto_scheduler.WriteMeasureRecords")
-def dump_record(measure_input: MeasureInput, result: MeasureResult) -> str:
+def dump_record_to_string(measure_input: MeasureInput, result: MeasureResult) -> str:
     """One record as a line without its end."""
     record: dict[str, Any] = {
         "i": input_to_json(measure_input),
@@ -72,8 +76,13 @@ def dump_record(measure_input: MeasureInput, result: MeasureResult) -> str:
     return json.dumps(record)
 
 
+@tvm._ffi.register_func("auto_scheduler.ReadMeasureRecord")
+def _read_measure_record(record: str) -> list[Any]:
+    return list(load_record_from_string(record))
+
+
 def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
-    """Inverse of `dump_record`.
+    """Inverse of `dump_record_to_string`.
 
     Raises
     ------
@@ -94,7 +103,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     return input_from_json(data["i"]), result
 
 
-def _record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
+def record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
     """Lines that hold a record, with their numbers; broken ones are reported and left out."""
     with open(filename, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
@@ -137,7 +146,7 @@ class RecordReader:
         return inputs, results
 
     def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-        for number, line in _record_lines(self.filename):
+        for number, line in record_lines(self.filename):
             try:
                 yield load_record_from_string(line)
             except ValueError as error:
@@ -163,6 +172,7 @@ def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureRe
     return iter(RecordReader(filename))
 
 
+@tvm._ffi.register_func("auto_scheduler.SaveRecords")
 def save_records(
     filename: str | Path, inputs: Sequence[Candidate], results: Sequence[MeasureResult]
 ) -> None:
@@ -180,28 +190,6 @@ def save_records(
 @tvm._ffi.register_func("auto_scheduler.AppendRecord")
 def _append_record(filename: str, line: str) -> None:
     append_lines(str(filename), [str(line)])
-
-
-def _cost_factor(wanted: str, found: str) -> float:
-    """By how much costs of a record's workload grow for the wanted one; inf if incompatible.
-
-    Sizes may be multiples: a workload of twice the batch takes about twice as long.
-    """
-    if wanted == found:
-        return 1.0
-    (wanted_name, *wanted_args), (found_name, *found_args) = json.loads(wanted), json.loads(found)
-    if wanted_name != found_name:
-        return math.inf
-
-    def factor(want: Any, have: Any) -> float:
-        if isinstance(want, list) and isinstance(have, list) and len(want) == len(have):
-            return math.prod(factor(w, h) for w, h in zip(want, have))
-        numbers = isinstance(want, int) and isinstance(have, int)
-        if numbers and have != 0 and want != 0 and want % have == 0:
-            return want / have
-        return 1.0 if want == have else math.inf
-
-    return factor(wanted_args, found_args)
 
 
 def load_best_record(
@@ -225,11 +213,17 @@ def load_best_record(
     best_cost, best = MAX_FLOAT, None
     other_machines: set[str] = set()
     is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
-    for number, line in _record_lines(filename):
+    for number, line in record_lines(filename):
         with malformed_is_value_error(f"{filename}:{number}"):
             key, record_target, cost = _summary(line)
             if workload_key is not None and key != workload_key:
-                cost *= _cost_factor(workload_key, key) if include_compatible else math.inf
+                cost *= (
+                    calc_workload_dis_factor(
+                        decode_workload_key(workload_key), decode_workload_key(key)
+                    )
+                    if include_compatible
+                    else math.inf
+                )
             if not is_wanted(record_target):
                 if cost < math.inf:
                     other_machines.add(record_target)
@@ -269,9 +263,29 @@ def _summary(line: str) -> tuple[str, str, float]:
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
     best: dict[tuple[str, str], tuple[float, str]] = {}
-    for number, line in _record_lines(in_file):
+    for number, line in record_lines(in_file):
         with malformed_is_value_error(f"{in_file}:{number}"):
             key, target, cost = _summary(line)
         if cost < best.get((key, target), (math.inf, ""))[0]:
             best[(key, target)] = (cost, line)
     write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``python -m tvm.auto_scheduler.measure_record --mode distill -i in.json -o out.json``."""
+    parser = argparse.ArgumentParser(description="Tools for record files.")
+    parser.add_argument("--mode", choices=("distill",), default="distill")
+    parser.add_argument("-i", "--input", required=True, help="record file to read")
+    parser.add_argument("-o", "--output", help="file to write (default: <input>.best.json)")
+    options = parser.parse_args(arguments)
+    output = options.output or f"{options.input.removesuffix('.json')}.best.json"
+    try:
+        distill_record_file(options.input, output)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

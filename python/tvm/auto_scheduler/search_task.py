@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import tvm._ffi
+import tvm
 from tvm import te
 from tvm.runtime import Object
+from tvm.runtime.ndarray import NDArray
 from tvm.target import Target
 
 from . import _ffi_api
 from .compute_dag import ComputeDAG, LayoutRewriteOption
+from .loop_state import StateObject
+from .step_records import malformed_is_value_error
+from .task_input import (
+    TASK_INPUT_BUFFER_TABLE,
+    get_task_input_buffer,
+    register_task_input_buffer,
+)
 from .workload_registry import (
     WORKLOAD_FUNC_REGISTRY,
     deserialize_workload_registry_entry,
+    is_registered_function,
     make_workload_key,
     register_workload_tensors,
     serialize_workload_registry_entry,
 )
 
-__all__ = ["HardwareParams", "SearchTask", "create_task", "task_from_header", "task_header"]
+__all__ = [
+    "TASK_INPUT_BUFFER_TABLE",
+    "HardwareParams",
+    "SearchTask",
+    "create_task",
+    "dump_task",
+    "get_task_input_buffer",
+    "load_task",
+    "register_task_input_buffer",
+    "task_from_header",
+    "task_header",
+]
 
 # Building a DAG takes milliseconds, reading a line microseconds: one task serves all its records.
-_TASKS: dict[str, SearchTask] = {}
+# With each task the tensors that it was made of.
+_TASKS: dict[str, tuple[Any, SearchTask]] = {}
 
 
 @tvm._ffi.register_object("auto_scheduler.HardwareParams")
@@ -113,7 +134,9 @@ class SearchTask(Object):
         names the machine, see Target.with_machine.
     hardware_params : limits; by default those of the target.
     layout_rewrite_option : see LayoutRewriteOption; by default what is usual for the target.
-    task_inputs : names of special inputs that measurements must use.
+    task_inputs : names of inputs that measurements must not fill with random numbers, registered
+        with `register_task_input_buffer`; or a mapping from names to their arrays.
+    task_inputs_overwrite, task_inputs_save_to_file : see `register_task_input_buffer`.
     desc : text for tables.
 
     Raises
@@ -131,7 +154,9 @@ class SearchTask(Object):
         target_host: str | Target | None = None,
         hardware_params: HardwareParams | None = None,
         layout_rewrite_option: int | None = None,
-        task_inputs: Sequence[str] = (),
+        task_inputs: Mapping[str, NDArray] | Sequence[str] | None = None,
+        task_inputs_overwrite: bool = False,
+        task_inputs_save_to_file: bool = False,
         desc: str = "",
     ) -> None:
         if target is None:
@@ -146,9 +171,16 @@ class SearchTask(Object):
                     "SearchTask: give a function with arguments, a ComputeDAG or a workload key"
                 )
             workload_key = compute_dag.workload_key()
+        if compute_dag is not None and not is_registered_function(workload_key):
             register_workload_tensors(workload_key, compute_dag.tensors)
         if compute_dag is None:
             compute_dag = ComputeDAG(workload_key)
+        inputs = task_inputs if task_inputs is not None else ()
+        if isinstance(inputs, Mapping):
+            for name, data in inputs.items():
+                register_task_input_buffer(
+                    workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file
+                )
         target = _as_target(target)
         host = _as_target(target_host) if target_host is not None else target.host
         if layout_rewrite_option is None:
@@ -162,7 +194,7 @@ class SearchTask(Object):
             host,
             hardware_params,
             layout_rewrite_option,
-            list(task_inputs),
+            list(inputs),
         )
 
     def apply_best(
@@ -177,6 +209,36 @@ class SearchTask(Object):
         ------
         RuntimeError : the file has no valid record of the task.
         """
+        state = self._best_state(log_file, include_compatible)
+        if layout_rewrite_option is None:
+            layout_rewrite_option = int(self.layout_rewrite_option)
+        return self.compute_dag.apply_steps_from_state(state, layout_rewrite_option)
+
+    def print_best(
+        self, log_file: str, include_compatible: bool = False, print_mode: str = "schedule"
+    ) -> str:
+        """The best record of this task in a file as text.
+
+        Parameters
+        ----------
+        print_mode : "schedule" for Python code on a te schedule, "cuda" for the kernels' source.
+
+        Raises
+        ------
+        RuntimeError : the file has no valid record of the task.
+        ValueError : the mode is unknown.
+        """
+        if print_mode not in ("schedule", "cuda"):
+            raise ValueError(
+                f"print_best: unknown print_mode {print_mode!r}; known are schedule, cuda"
+            )
+        state = self._best_state(log_file, include_compatible)
+        if print_mode == "schedule":
+            return self.compute_dag.print_python_code_from_state(state)
+        schedule, args = self.compute_dag.apply_steps_from_state(state)
+        return tvm.build(schedule, args, target=self.target).imported_modules[0].get_source()
+
+    def _best_state(self, log_file: str, include_compatible: bool) -> StateObject:
         # Records are read by what stands on tasks, hence by its registered name.
         load = tvm._ffi.get_global_func("auto_scheduler.LoadBestState")
         state = load(log_file, self.workload_key, self.target, include_compatible)
@@ -184,9 +246,7 @@ class SearchTask(Object):
             raise RuntimeError(
                 f"{log_file} has no valid record of {self.workload_key} for {self.target}"
             )
-        if layout_rewrite_option is None:
-            layout_rewrite_option = int(self.layout_rewrite_option)
-        return self.compute_dag.apply_steps_from_state(state, layout_rewrite_option)
+        return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The DAG is rebuilt from the registry, which travels along.
@@ -220,9 +280,10 @@ def task_from_header(
     padded: list[Any] = [*header, *[None] * (6 - len(header))]
     key, target, hardware, host, layout, inputs = padded
     cache_key = json.dumps([*header, desc])
-    task = _TASKS.get(cache_key)
+    tensors = WORKLOAD_FUNC_REGISTRY.get(key)
+    made_of, task = _TASKS.get(cache_key, (None, None))
     # A workload may be registered anew under its name, so a function's tasks are not kept.
-    if task is None or key not in WORKLOAD_FUNC_REGISTRY:
+    if task is None or tensors is None or made_of is not tensors:
         task = SearchTask(
             workload_key=key,
             target=Target(target),
@@ -232,8 +293,26 @@ def task_from_header(
             task_inputs=inputs or (),
             desc=desc,
         )
-        _TASKS[cache_key] = task
+        _TASKS[cache_key] = (WORKLOAD_FUNC_REGISTRY.get(key), task)
     return task
+
+
+@tvm._ffi.register_func("auto_scheduler.SerializeSearchTask")
+def dump_task(task: SearchTask) -> str:
+    """JSON text of a task, the part of its records that says what was searched."""
+    return json.dumps(task_header(task))
+
+
+@tvm._ffi.register_func("auto_scheduler.DeserializeSearchTask")
+def load_task(text: str) -> SearchTask:
+    """Inverse of `dump_task`; fields missing at the end take their defaults.
+
+    Raises
+    ------
+    ValueError : the text is no task, or its workload is not registered in this process.
+    """
+    with malformed_is_value_error("search task"):
+        return task_from_header(json.loads(text))
 
 
 def create_task(func: str | Callable[..., Any], args: Any, target: str | Target) -> SearchTask:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import functools
+import json
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm import te
 
-__all__ = ["deserialize_args", "get_const_tuple", "get_func_name", "serialize_args"]
+if TYPE_CHECKING:
+    from .compute_dag import ComputeDAG
+
+__all__ = [
+    "calc_similarity_tag",
+    "calc_workload_dis_factor",
+    "decode_workload_key",
+    "deserialize_args",
+    "get_const_tuple",
+    "get_func_name",
+    "serialize_args",
+]
 
 _TENSOR_TAG = "TENSOR"
 
@@ -73,3 +86,58 @@ def deserialize_args(args: Sequence[Any]) -> list[Any]:
         else:
             result.append(arg)
     return result
+
+
+def decode_workload_key(workload_key: str) -> tuple[str, list[Any]]:
+    """The name or hash in a workload key, and its arguments.
+
+    A key that is no JSON list is a name without arguments.
+    """
+    try:
+        decoded = json.loads(workload_key)
+    except ValueError:
+        return workload_key, []
+    if not isinstance(decoded, list) or not decoded or not isinstance(decoded[0], str):
+        return workload_key, []
+    return decoded[0], decoded[1:]
+
+
+def calc_workload_dis_factor(
+    target_workload: tuple[str, list[Any]], workload: tuple[str, list[Any]]
+) -> float:
+    """By how much costs of `workload` grow for `target_workload`; infinite if incompatible.
+
+    Sizes may be multiples: a workload of twice the batch takes about twice as long. Both are pairs
+    as `decode_workload_key` gives them.
+    """
+
+    def factor(want: Any, have: Any) -> float:
+        if isinstance(want, list) and isinstance(have, list) and len(want) == len(have):
+            return math.prod(factor(w, h) for w, h in zip(want, have))
+        numbers = type(want) is int and type(have) is int
+        if numbers and have != 0 and want != 0 and want % have == 0:
+            return want / have
+        return 1.0 if want == have else math.inf
+
+    if target_workload[0] != workload[0]:
+        return math.inf
+    return factor(list(target_workload[1]), list(workload[1]))
+
+
+# Tasks are alike while their work differs by less than the golden ratio.
+_ALIKE = 1.618
+
+
+def calc_similarity_tag(dag: ComputeDAG) -> str:
+    """Equal for tasks of the same operators and about the same work; empty without such tags.
+
+    Operators name themselves in the attribute ``auto_scheduler_task_scheduler_tag``.
+    """
+    tag = "".join(
+        f"{op.attrs['auto_scheduler_task_scheduler_tag']}_"
+        for op in dag.ops
+        if isinstance(op, te.ComputeOp) and "auto_scheduler_task_scheduler_tag" in op.attrs
+    )
+    if not tag:
+        return ""
+    return f"{tag}{int(math.log(float(dag.flop_ct) + 1, _ALIKE))}"

@@ -11,11 +11,12 @@ from typing import Any
 import tvm._ffi
 from tvm import te
 
-from .utils import deserialize_args, get_func_name, serialize_args
+from .utils import decode_workload_key, deserialize_args, get_func_name, serialize_args
 
 __all__ = [
     "WORKLOAD_FUNC_REGISTRY",
     "deserialize_workload_registry_entry",
+    "is_registered_function",
     "load_workload_func_registry",
     "make_workload_key",
     "register_workload",
@@ -126,7 +127,7 @@ def workload_key_to_tensors(workload_key: str) -> list[te.Tensor]:
     entry = WORKLOAD_FUNC_REGISTRY.get(workload_key)
     if entry is not None and not callable(entry):
         return list(entry)
-    name, *args = json.loads(workload_key)
+    name, args = decode_workload_key(workload_key)
     func = WORKLOAD_FUNC_REGISTRY.get(name)
     if not callable(func):
         raise ValueError(
@@ -134,6 +135,11 @@ def workload_key_to_tensors(workload_key: str) -> list[te.Tensor]:
             "register_workload or its tensors with register_workload_tensors"
         )
     return list(func(*deserialize_args(args)))
+
+
+def is_registered_function(workload_key: str) -> bool:
+    """Whether a function is registered that makes the tensors of a key."""
+    return callable(WORKLOAD_FUNC_REGISTRY.get(decode_workload_key(workload_key)[0]))
 
 
 def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Any]:
@@ -146,7 +152,7 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Any]:
     if workload_key in WORKLOAD_FUNC_REGISTRY:
         name = workload_key
     else:
-        name = json.loads(workload_key)[0]
+        name, _ = decode_workload_key(workload_key)
     if name not in WORKLOAD_FUNC_REGISTRY:
         raise ValueError(f"workload {workload_key} is not registered")
     entry = WORKLOAD_FUNC_REGISTRY[name]

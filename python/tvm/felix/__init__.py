@@ -24,9 +24,9 @@ _LAZY = {
     "Sketch": "sketch",
     "Optimizer": "optim",
     "TuneResult": "optim",
-    "MLPModelPLWrapper": "cost_model",
-    "packaged_checkpoint": "cost_model",
-    "DatasetBuilder": "dataset",
+    "MLPModelPLWrapper": "tvm.auto_scheduler.cost_model.mlp_model",
+    "packaged_checkpoint": "checkpoint",
+    "DatasetBuilder": "tvm.auto_scheduler.cost_model.dataset",
     "compile": "compiler",
     "CompiledNetwork": "compiler",
     "init_logging": "logging",
@@ -39,7 +39,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+        home = _LAZY[name]
+        module = importlib.import_module(home if "." in home else f"{__name__}.{home}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "tvm":
             raise

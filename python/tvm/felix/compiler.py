@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,13 +11,13 @@ import torch
 from torch.utils import _pytree as pytree
 
 import tvm
-from tvm import auto_scheduler, relax, te
-from tvm.auto_scheduler import LayoutRewriteOption, pack_array
+from tvm import auto_scheduler, relax
+from tvm.auto_scheduler.relax_integration import group_task, recorded_schedule
 from tvm.ir import IRModule
 from tvm.relax.frontend.torch import export_for_inference, from_exported_program
 from tvm.target import Target
 
-__all__ = ["CompiledNetwork", "compile", "group_task", "import_network"]
+__all__ = ["CompiledNetwork", "compile", "import_network"]
 
 
 def import_network(
@@ -40,43 +39,6 @@ def import_network(
     program = export_for_inference(model, example_inputs, example_kwargs)
     mod = from_exported_program(program)
     return relax.transform.OptimizeForInference(winograd)(mod), program
-
-
-def group_task(group: relax.FusedGroup, target: Target | str) -> auto_scheduler.SearchTask:
-    """The search task of one kernel; its workload key names the kernel in records.
-
-    Its programs are measured with weights in the layout they want, as the build stores them,
-    unless a weight is not a constant of the network.
-    """
-    constants = [group.args[i] for i in group.constant_inputs]
-    free = [
-        tensor
-        for stage in _operations(group.te.outputs)
-        for tensor in stage.attrs.get("layout_free_placeholders", ())
-    ]
-    stored = all(tensor in constants for tensor in free)
-    return auto_scheduler.SearchTask(
-        compute_dag=group.args,
-        target=target,
-        layout_rewrite_option=(
-            LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
-            if stored
-            else LayoutRewriteOption.NO_REWRITE
-        ),
-        desc=" ".join(group.op_names),
-    )
-
-
-def _operations(outputs: Sequence[te.Tensor]) -> list[te.Operation]:
-    """Every operation that the outputs depend on, once."""
-    found: dict[te.Operation, None] = {}
-    pending = [tensor.op for tensor in outputs]
-    while pending:
-        operation = pending.pop()
-        if operation not in found:
-            found[operation] = None
-            pending.extend(tensor.op for tensor in operation.input_tensors)
-    return list(found)
 
 
 def compile(
@@ -145,7 +107,7 @@ class _RecordedSchedules:
             self._schedules[group.key] = (
                 None
                 if best is None
-                else _recorded_schedule(
+                else recorded_schedule(
                     best.task.compute_dag, best.state, int(task.layout_rewrite_option)
                 )
             )
@@ -153,21 +115,6 @@ class _RecordedSchedules:
 
     def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
         return self._best(group) if group.is_tunable else None
-
-
-def _recorded_schedule(
-    dag: auto_scheduler.ComputeDAG, state: Any, option: int
-) -> relax.GroupSchedule:
-    """A kernel's schedule from a loop state; constant weights are stored as it reads them."""
-    schedule, args = dag.apply_steps_from_state(state, option)
-    if option == LayoutRewriteOption.NO_REWRITE:
-        return relax.GroupSchedule(schedule, args)
-    transforms = dag.layout_transforms(state)
-    return relax.GroupSchedule(
-        schedule,
-        args,
-        {int(t.tensor_index): functools.partial(pack_array, transform=t) for t in transforms},
-    )
 
 
 class CompiledNetwork:

@@ -7,8 +7,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from tqdm import tqdm
 
 from tvm import auto_scheduler
 from tvm.auto_scheduler import MeasureInput, MeasureResult
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper, one_torch_thread
 
-from .cost_model import MLPModelPLWrapper
-from .dataset import ConfigMeta, DatasetBuilder
 from .perf_func import TaskPerfFunc
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
@@ -35,17 +34,6 @@ logger = logging.getLogger(__name__)
 _MIN_PROGRAMS_TO_TRAIN = 8
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Run torch on one thread: the matrices are so small that waking another costs more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Listener(auto_scheduler.PythonBasedMeasureCallback):
@@ -342,7 +330,7 @@ class Optimizer:
         """Train on what is new, search one task, measure the chosen candidates."""
         if task.search.least_lat_history:
             n_steps = max(1, n_steps // 2)
-        with _one_torch_thread():
+        with one_torch_thread():
             enough = len(self.data_builder) >= _MIN_PROGRAMS_TO_TRAIN
             if enough and len(self.data_builder) > self._trained_on:
                 self.perf_model.train_self(self.data_builder)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .cost_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+
 from .sampling import Polytope, RandConfigMaker
 from .sketch import Sketch
 from .tape import torch_function

@@ -15,8 +15,9 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader, IterableDataset
 from tqdm import tqdm
 
-from .cost_model import MLPModelPLWrapper
-from .dataset import DatasetBuilder, SegmentBatch
+from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder, SegmentBatch
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+
 from .optim import Optimizer
 from .sym_task import SymTaskAndInstances
 

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 
 from tvm import auto_scheduler, ir, te
+from tvm.auto_scheduler.relax_integration import group_task
 from tvm.target import Target
 
 from . import ffi
-from .compiler import group_task, import_network
+from .compiler import import_network
 from .sketch import Sketch
 
 __all__ = [

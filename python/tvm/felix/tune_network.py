@@ -13,11 +13,12 @@ import numpy as np
 import torch
 
 import tvm
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 
 from . import report
+from .checkpoint import packaged_checkpoint
 from .compiler import CompiledNetwork
 from .compiler import compile as compile_network
-from .cost_model import MLPModelPLWrapper, packaged_checkpoint
 from .optim import Optimizer, TuneResult
 from .sym_task import SymTaskAndInstances, extract_tasks, save_tasks
 from .timing import interleaved_seconds, output_difference, torch_variants

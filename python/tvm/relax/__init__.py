@@ -4,7 +4,7 @@ from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
 
 from . import analysis, expr, op, struct_info, transform
 from .block_builder import BlockBuilder
-from .compile_fused import GroupSchedule
+from .compile_fused import GroupSchedule, schedules_from
 from .expr import (
     BindingBlock,
     Call,
@@ -70,6 +70,7 @@ __all__ = [
     "fused_groups",
     "load_executable",
     "op",
+    "schedules_from",
     "struct_info",
     "transform",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +26,7 @@ from .memory_plan import Lifetime, plan_memory
 from .rewriter import graph_functions
 from .struct_info import TensorStructInfo, static_shape, tensor_fields
 
-__all__ = ["GroupSchedule", "ScheduleSource", "compile_fused"]
+__all__ = ["GroupSchedule", "ScheduleSource", "compile_fused", "schedules_from"]
 
 Relayout = Callable[[np.ndarray], np.ndarray]
 
@@ -49,11 +51,25 @@ class GroupSchedule:
 
 ScheduleSource = Callable[[FusedGroup], GroupSchedule | None] | Mapping[str, GroupSchedule] | None
 
+# What builds ask that are not told where schedules come from.
+_CURRENT_SOURCE: ContextVar[ScheduleSource] = ContextVar("relax.schedules", default=None)
+
+
+@contextmanager
+def schedules_from(source: ScheduleSource) -> Iterator[None]:
+    """Inside, `relax.build` without `schedules` takes them from `source`."""
+    token = _CURRENT_SOURCE.set(source)
+    try:
+        yield
+    finally:
+        _CURRENT_SOURCE.reset(token)
+
 
 def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = None) -> Executable:
     """An executable of a module that has been fused; see :func:`tvm.relax.build`."""
     kernels: dict[str, tir.PrimFunc] = {}
     relayouts: dict[str, Mapping[int, Relayout]] = {}
+    schedules = _CURRENT_SOURCE.get() if schedules is None else schedules
     for group in fused_groups(mod):
         chosen = _schedule_for(group, schedules)
         if chosen is None:

@@ -25,8 +25,8 @@ def build(
         ``transform.OptimizeForInference`` first.
     target : what to compile for.
     schedules : schedules by group: a function that returns None for a group it has none for, or a
-        mapping from ``FusedGroup.key``. The other groups get what
-        ``topi.schedule_for`` knows.
+        mapping from ``FusedGroup.key``; by default that of the innermost ``schedules_from``. The
+        other groups get what ``topi.schedule_for`` knows.
 
     Returns
     -------

@@ -153,6 +153,12 @@ PrimExpr If(const PrimExpr& cond, const PrimExpr& value) {
   return Choose(cond, value, RealConst(0));
 }
 
+OpCounts CountOps(const PrimExpr& value) {
+  OpCounter counter;
+  counter(value);
+  return counter.counts;
+}
+
 StoreFacts::StoreFacts(const LoopProgram& program, const StoreInfo& store,
                        const MachineFacts& machine)
     : program(program), store(store), machine(machine) {
@@ -165,9 +171,7 @@ StoreFacts::StoreFacts(const LoopProgram& program, const StoreInfo& store,
   inner.assign(n + 1, RealConst(1));
   for (size_t i = 0; i < n; ++i) outer[i + 1] = outer[i] * extents[i];
   for (size_t i = n; i-- > 0;) inner[i] = extents[i] * inner[i + 1];
-  OpCounter counter;
-  counter(store.value);
-  op_counts = counter.counts;
+  op_counts = CountOps(store.value);
 }
 
 }  // namespace auto_scheduler

@@ -12,7 +12,7 @@ import testing_graphs as graphs_of
 import tvm
 from tvm import auto_scheduler
 from tvm.auto_scheduler.measure_record import (
-    dump_record,
+    dump_record_to_string,
     load_best_record,
     load_input,
     load_record_from_string,
@@ -74,7 +74,7 @@ def damaged_record(rng: random.Random) -> str:
 
 def test_record_of_the_example_is_read():
     measure_input, result = load_record_from_string(json.dumps(RECORD))
-    assert json.loads(dump_record(measure_input, result))["i"][1] == RECORD["i"][1]
+    assert json.loads(dump_record_to_string(measure_input, result))["i"][1] == RECORD["i"][1]
 
 
 def test_damaged_records_are_refused_or_usable():

@@ -10,7 +10,7 @@ import pytest
 
 from tvm import auto_scheduler
 from tvm.auto_scheduler import MeasureInput, MeasureResult
-from tvm.auto_scheduler.measure_record import dump_record, load_record_from_string
+from tvm.auto_scheduler.measure_record import dump_record_to_string, load_record_from_string
 
 # The example of the format: i split into 16 x 16, j into 8 x 16, outer loops parallel, inner
 # vectorized.
@@ -47,19 +47,19 @@ def test_example_of_the_format_is_read():
 
 def test_record_survives_writing_and_reading():
     assert (
-        json.loads(dump_record(*load_record_from_string(EXAMPLE)))["i"][1]
+        json.loads(dump_record_to_string(*load_record_from_string(EXAMPLE)))["i"][1]
         == (json.loads(EXAMPLE)["i"][1])
     )
     cost = 1.2345678901234567e-05
     measure_input, result = _pair(cost)
-    again_input, again = load_record_from_string(dump_record(measure_input, result))
+    again_input, again = load_record_from_string(dump_record_to_string(measure_input, result))
     assert float(again.costs[0]) == cost
     assert again_input.state == measure_input.state
     assert again_input.task.workload_key == measure_input.task.workload_key
 
 
 def test_error_text_is_kept():
-    line = dump_record(*_pair(1e10, 4, "segmentation fault"))
+    line = dump_record_to_string(*_pair(1e10, 4, "segmentation fault"))
     _, result = load_record_from_string(line)
     assert (int(result.error_no), str(result.error_msg)) == (4, "segmentation fault")
 

@@ -7,7 +7,8 @@ from torch import nn
 
 import tvm
 from tvm import auto_scheduler, felix, relax
-from tvm.felix.compiler import group_task, import_network
+from tvm.auto_scheduler.relax_integration import group_task
+from tvm.felix.compiler import import_network
 
 torch.manual_seed(0)
 TARGET = tvm.target.Target("llvm")

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from tvm import auto_scheduler
-from tvm.felix.cost_model import LOSSES, MLPModelPLWrapper, packaged_checkpoint
-from tvm.felix.dataset import ConfigMeta, DatasetBuilder
-from tvm.felix.metrics import pair_accuracy, peak_score, spearman
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
+from tvm.auto_scheduler.cost_model.metric import pair_accuracy, peak_score, spearman
+from tvm.auto_scheduler.cost_model.mlp_model import LOSSES, MLPModelPLWrapper
+from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
 
 

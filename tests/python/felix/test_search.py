@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tvm import te, topi
-from tvm.felix.cost_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.search import ConfigInfo, SingleTaskOptimizer
 from tvm.felix.sym_task import load_tasks, make_task, save_tasks

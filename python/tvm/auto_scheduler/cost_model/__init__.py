@@ -1,7 +1,24 @@
-"""Cost models: scores of programs that a search asks for instead of measuring."""
+"""Cost models: what says before a measurement how fast a program will be.
+
+`MLPModel`, data sets and their training need PyTorch, which is loaded when they are first used.
+"""
 
 from __future__ import annotations
 
-from .cost_model import CostModel, PythonBasedModel, RandomModel
+import importlib
+from typing import Any
 
-__all__ = ["CostModel", "PythonBasedModel", "RandomModel"]
+from .cost_model import CostModel, PythonBasedModel, RandomModel
+from .xgb_model import XGBModel
+
+_LAZY = {"MLPModel": "mlp_model", "DatasetBuilder": "dataset"}
+
+__all__ = ["CostModel", "PythonBasedModel", "RandomModel", "XGBModel", *_LAZY]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value

@@ -27,13 +27,15 @@ class CostModel(Object):
         """Learn from measurements; ``inputs[i]`` gave ``results[i]``."""
         _ffi_api.CostModelUpdate(self, list(inputs), list(results))
 
-    def predict(self, task: SearchTask, states: Sequence[State | StateObject]) -> Sequence[float]:
+    def predict(
+        self, task: SearchTask, states: Sequence[State | StateObject]
+    ) -> Sequence[float] | np.ndarray:
         """One score for each state, -inf for a program that cannot be compiled."""
         return list(_ffi_api.CostModelPredict(self, task, [state_object_of(s) for s in states]))
 
     def predict_stages(
         self, task: SearchTask, states: Sequence[State | StateObject]
-    ) -> Sequence[float]:
+    ) -> Sequence[float] | np.ndarray:
         """Scores with their shares, packed.
 
         First one score a state, then for each state the number of its stages and their scores, 0
@@ -84,17 +86,19 @@ class PythonBasedModel(CostModel):
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         raise self._undefined("update(inputs, results)")
 
-    def predict(self, task: SearchTask, states: Sequence[State | StateObject]) -> Sequence[float]:
+    def predict(
+        self, task: SearchTask, states: Sequence[State | StateObject]
+    ) -> Sequence[float] | np.ndarray:
         raise self._undefined("predict(task, states)")
 
     def predict_stages(
         self, task: SearchTask, states: Sequence[State | StateObject]
-    ) -> Sequence[float]:
+    ) -> Sequence[float] | np.ndarray:
         raise self._undefined("predict_stages(task, states)")
 
     def _undefined(self, method: str) -> TypeError:
         return TypeError(f"cost model: {type(self).__name__} does not define {method}")
 
 
-def _scores(values: Sequence[float]) -> tvm.nd.NDArray:
+def _scores(values: Sequence[float] | np.ndarray) -> tvm.nd.NDArray:
     return tvm.nd.array(np.asarray(values, dtype="float32"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,15 @@ import pytorch_lightning as pl
 import torch
 from torch import nn
 
+from ..feature import DEFAULT_FEATURE_VEC_LEN, FeatureCache
+from ..loop_state import State, StateObject
+from ..measure_node import MeasureInput, MeasureResult
+from ..search_task import SearchTask
+from .cost_model import PythonBasedModel
 from .dataset import DatasetBuilder, SegmentBatch
-from .metrics import pair_accuracy, peak_score, spearman
+from .metric import pair_accuracy, peak_score, spearman
 
-__all__ = ["LOSSES", "MLPCostModel", "MLPModelPLWrapper", "packaged_checkpoint"]
+__all__ = ["LOSSES", "MLPCostModel", "MLPModel", "MLPModelPLWrapper", "one_torch_thread"]
 
 LOSSES = ("log_mse", "mse", "rank", "relative")
 
@@ -24,13 +31,15 @@ LOSSES = ("log_mse", "mse", "rank", "relative")
 _ABSOLUTE_WEIGHT = 0.1
 
 
-def packaged_checkpoint() -> Path:
-    """The checkpoint in this package, for CPU tasks.
-
-    Trained on 1056 random programs of 44 random operators (tvm.felix.workloads, seed 7), none of
-    them a network's, measured on two cores with AVX2. docs/cost_model.md has the commands.
-    """
-    return Path(__file__).parent / "data" / "cpu_mlp.ckpt"
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Run torch on one thread: the matrices are so small that waking another costs more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class MLPCostModel(nn.Module):
@@ -106,8 +115,8 @@ class MLPModelPLWrapper(pl.LightningModule):
     lr, wd : learning rate and weight decay of pre-training.
     batch_size : programs a step.
     pretrained : a checkpoint written by `save` or by scripts/train_cost_model.py, such as
-        `packaged_checkpoint()`; None starts from random weights, and the search then learns from
-        its own measurements alone.
+        `tvm.felix.packaged_checkpoint()`; None starts from random weights, and the search then
+        learns from its own measurements alone.
     seed : of the initial weights and the shuffling.
     """
 
@@ -186,6 +195,11 @@ class MLPModelPLWrapper(pl.LightningModule):
         relative = torch.sum(weight * within**2) / weight.sum()
         return relative + _ABSOLUTE_WEIGHT * absolute + 0.3 * _rank_loss(predicted, batch)
 
+    def score(self, batch: SegmentBatch) -> np.ndarray:
+        """Scores of programs with unequal store counts, float64, shape (n_programs,)."""
+        with torch.no_grad():
+            return self._network().forward_segments(batch).double().numpy()
+
     def training_step(self, batch: SegmentBatch, batch_idx: int) -> torch.Tensor:
         """One Lightning step; logs `train_loss`."""
         loss = self.loss(batch)
@@ -201,8 +215,7 @@ class MLPModelPLWrapper(pl.LightningModule):
 
     def ranking_metrics(self, batch: SegmentBatch) -> dict[str, float]:
         """Means over tasks: Spearman, pair accuracy, peak scores at 1 and 5."""
-        with torch.no_grad():
-            predicted = self._network().forward_segments(batch).double().numpy()
+        predicted = self.score(batch)
         labels = batch.labels.double().numpy()
         rows = []
         for group in torch.unique(batch.groups):
@@ -326,12 +339,21 @@ class MLPModelPLWrapper(pl.LightningModule):
         path = Path(path)
         if not path.exists():
             raise FileNotFoundError(f"cost model checkpoint {path} does not exist")
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        foreign = f"{path} is not a cost-model checkpoint written by MLPModelPLWrapper"
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+        except (RuntimeError, EOFError, pickle.UnpicklingError, ValueError, KeyError) as error:
+            raise ValueError(f"{foreign}: {error}") from error
         if not isinstance(state, dict) or not {"n_features", "weights"} <= state.keys():
-            raise ValueError(f"{path} is not a cost-model checkpoint written by MLPModelPLWrapper")
-        self.model = None
-        self.ensure_built(int(state["n_features"]))
-        self._network().load_state_dict(state["weights"])
+            raise ValueError(foreign)
+        before = self.model
+        try:
+            self.model = None
+            self.ensure_built(int(state["n_features"]))
+            self._network().load_state_dict(state["weights"])
+        except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+            self.model = before
+            raise ValueError(f"{foreign}: {error}") from error
         self._network().eval()
         self.pretrained_from = path.name
 
@@ -373,3 +395,101 @@ def _rank_loss(predicted: torch.Tensor, batch: SegmentBatch) -> torch.Tensor:
     if pairs == 0:
         return predicted.sum() * 0.0
     return nn.functional.softplus(-margin)[faster].sum() / pairs
+
+
+class MLPModel(PythonBasedModel):
+    """Multi-layer perceptron over Ansor's per-store features, as cost model of a search.
+
+    The network and its training are those of `MLPModelPLWrapper`.
+
+    Parameters
+    ----------
+    loss_func : see `MLPModelPLWrapper`; "rank" orders programs inside a task and nothing else.
+    num_warmup_sample : up to this many valid measurements scores are random; -1 trusts a loaded
+        model at once.
+    seed : of the initial weights, the shuffling, and the random scores.
+    model_file : the model is saved here after each update.
+    """
+
+    def __init__(
+        self,
+        loss_func: str = "rank",
+        num_warmup_sample: int = 32,
+        seed: int = 0,
+        model_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.network = MLPModelPLWrapper(
+            DEFAULT_FEATURE_VEC_LEN, loss_func=loss_func, lr=7e-4, seed=seed
+        )
+        self.data = DatasetBuilder()
+        self.num_warmup_sample = num_warmup_sample
+        self.model_file = model_file
+        self._cache = FeatureCache()
+        self._rng = np.random.default_rng(seed)
+        self._standardised = False
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Learn from the valid ones of some measurements."""
+        if self.data.add_measured(inputs, results) == 0 or len(self.data) < 2:
+            return
+        self._standardise(self.data)
+        with one_torch_thread():
+            self.network.train_self(self.data)
+        if self.model_file is not None:
+            self.save(self.model_file)
+
+    def fit(self, data: DatasetBuilder, epochs: int = 50) -> None:
+        """Train offline on a data set of per-store features, then trust the scores at once."""
+        self._standardise(data)
+        steps = epochs * max(1, len(data) // self.network.batch_size)
+        self.network.train_self(data, n_steps=steps, lr=self.network.lr, patience=50)
+        self.num_warmup_sample = -1
+
+    def _standardise(self, data: DatasetBuilder) -> None:
+        """Scale the inputs by the first programs that a new network sees."""
+        if self._standardised or self.network.pretrained_from is not None:
+            return
+        whole = data.batch()
+        assert self.network.model is not None
+        self.network.model.standardise(whole.features, whole.labels)
+        self._standardised = True
+
+    def update_from_file(
+        self, file_name: str | os.PathLike[str], n_lines: int | None = None
+    ) -> None:
+        """Learn from the first `n_lines` records of a file, by default from all."""
+        from ..measure_record import RecordReader
+
+        self.update(*RecordReader(Path(file_name)).read_lines(n_lines))
+
+    def predict(self, task: SearchTask, states: Sequence[State | StateObject]) -> np.ndarray:
+        """Scores of states, float64, shape (n_states,); -inf for what cannot be a program."""
+        features = self._cache.get(task, states)
+        if len(self.data) <= self.num_warmup_sample and self.network.pretrained_from is None:
+            scores = self._rng.random(len(features))
+        else:
+            segments = np.repeat(np.arange(len(features)), [len(rows) for rows in features])
+            batch = SegmentBatch(
+                torch.from_numpy(np.concatenate(features)),
+                torch.from_numpy(segments),
+                torch.zeros(len(features)),
+                torch.zeros(len(features), dtype=torch.int64),
+            )
+            with one_torch_thread():
+                scores = self.network.score(batch)
+        scores[[not rows.any() for rows in features]] = -np.inf
+        return scores
+
+    def save(self, file_name: str | os.PathLike[str]) -> None:
+        """Write weights and settings; tensors and plain values only."""
+        self.network.save(file_name)
+
+    def load(self, file_name: str | os.PathLike[str]) -> None:
+        """Read what `save` wrote; scores are the model's from now on.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError : see `MLPModelPLWrapper.load`.
+        """
+        self.network.load(file_name)

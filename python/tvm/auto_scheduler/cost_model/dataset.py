@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+
+from .. import _ffi_api
+from ..feature import get_per_store_features_from_measure_pairs
+from ..measure_node import MeasureInput, MeasureResult
+from ..measure_record import RecordReader
 
 __all__ = ["ConfigMeta", "DatasetBuilder", "SegmentBatch", "throughput_label"]
 
@@ -30,8 +39,10 @@ class ConfigMeta:
     task: str
     """Workload key of its task; rankings are only compared inside one task."""
     sketch: int
+    """Number of the symbolic sketch it is a point of; -1 for a state of another search."""
     config: dict[str, int]
     seconds: float
+    target: str = ""
 
 
 class SegmentBatch(NamedTuple):
@@ -122,6 +133,22 @@ class DatasetBuilder:
         if batch:
             yield self.batch(batch)
 
+    def normalized_throughputs(self) -> np.ndarray:
+        """Best seconds of each program's task and target over its own, shape (n_programs,)."""
+        best: dict[tuple[str, str], float] = {}
+        for meta in self.conf_meta:
+            key = (meta.task, meta.target)
+            best[key] = min(meta.seconds, best.get(key, meta.seconds))
+        return np.array([best[(m.task, m.target)] / m.seconds for m in self.conf_meta])
+
+    def groups(self) -> np.ndarray:
+        """Equal numbers for programs of the same task and target, shape (n_programs,)."""
+        numbers: dict[tuple[str, str], int] = {}
+        return np.array(
+            [numbers.setdefault((m.task, m.target), len(numbers)) for m in self.conf_meta],
+            dtype=np.int64,
+        )
+
     def split_by_task(
         self, train_ratio: float, rng: np.random.Generator
     ) -> tuple[DatasetBuilder, DatasetBuilder]:
@@ -129,9 +156,38 @@ class DatasetBuilder:
         tasks = sorted({meta.task for meta in self.conf_meta})
         rng.shuffle(tasks)
         train = set(tasks[: max(1, round(train_ratio * len(tasks)))])
+        return self._divide([meta.task in train for meta in self.conf_meta])
+
+    def split_within_task(
+        self, train_ratio: float, rng: np.random.Generator
+    ) -> tuple[DatasetBuilder, DatasetBuilder]:
+        """Two data sets of the same tasks, the first with about `train_ratio` of each."""
+        groups = self.groups()
+        chosen = np.zeros(len(self), dtype=bool)
+        for group in np.unique(groups):
+            members = rng.permutation(np.flatnonzero(groups == group))
+            chosen[members[: max(1, round(train_ratio * len(members)))]] = True
+        return self._divide(chosen.tolist())
+
+    def split_by_target(
+        self, train_ratio: float, rng: np.random.Generator
+    ) -> tuple[DatasetBuilder, DatasetBuilder]:
+        """Two data sets with no target in common, the first with about `train_ratio` of them."""
+        targets = sorted({meta.target for meta in self.conf_meta})
+        rng.shuffle(targets)
+        train = set(targets[: max(1, round(train_ratio * len(targets)))])
+        return self._divide([meta.target in train for meta in self.conf_meta])
+
+    def without_small_tasks(self, min_programs: int) -> DatasetBuilder:
+        """The programs of tasks with at least `min_programs` of them."""
+        groups = self.groups()
+        counts = np.bincount(groups) if len(self) else groups
+        return self.select([i for i, group in enumerate(groups) if counts[group] >= min_programs])
+
+    def _divide(self, in_first: Sequence[bool]) -> tuple[DatasetBuilder, DatasetBuilder]:
         return (
-            self.select([i for i, m in enumerate(self.conf_meta) if m.task in train]),
-            self.select([i for i, m in enumerate(self.conf_meta) if m.task not in train]),
+            self.select([i for i, first in enumerate(in_first) if first]),
+            self.select([i for i, first in enumerate(in_first) if not first]),
         )
 
     def select(self, indices: Sequence[int]) -> DatasetBuilder:
@@ -153,7 +209,7 @@ class DatasetBuilder:
         path = Path(path)
         counts = np.array([len(f) for f in self.features], dtype=np.int64)
         rows = np.concatenate(self.features) if self.features else np.zeros((0, 0), np.float32)
-        meta = [[m.task, m.sketch, m.config, m.seconds] for m in self.conf_meta]
+        meta = [[m.task, m.sketch, m.config, m.seconds, m.target] for m in self.conf_meta]
         temporary = path.with_name(path.name + ".partial.npz")
         np.savez_compressed(
             temporary,
@@ -171,13 +227,74 @@ class DatasetBuilder:
 
         Raises
         ------
-        ValueError : the file has another format version.
+        FileNotFoundError : there is no such file.
+        ValueError : it is damaged, or has another format version.
         """
-        with np.load(path, allow_pickle=False) as archive:
-            version = int(archive["format"])
-            if version != _FORMAT:
-                raise ValueError(f"{path}: data set format {version}, expected {_FORMAT}")
-            bounds = np.cumsum(archive["counts"])[:-1]
-            features = np.split(archive["features"], bounds) if len(archive["counts"]) else []
-            meta = [ConfigMeta(*entry) for entry in json.loads(str(archive["meta"]))]
-            return cls(list(features), archive["labels"].tolist(), meta)
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                version = int(archive["format"])
+                if version != _FORMAT:
+                    raise ValueError(f"data set format {version}, expected {_FORMAT}")
+                bounds = np.cumsum(archive["counts"])[:-1]
+                features = np.split(archive["features"], bounds) if len(archive["counts"]) else []
+                meta = [ConfigMeta(*entry) for entry in json.loads(str(archive["meta"]))]
+                labels = archive["labels"].tolist()
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{path}: no data set written by DatasetBuilder: {error}") from error
+        if not len(features) == len(labels) == len(meta):
+            raise ValueError(
+                f"{path}: {len(features)} programs, {len(labels)} labels and {len(meta)} origins"
+            )
+        return cls(list(features), labels, meta)
+
+    @classmethod
+    def from_logs(
+        cls,
+        logs: Sequence[str | Path],
+        cache_folder: str | Path | None = ".dataset_cache",
+        min_programs: int = 48,
+    ) -> DatasetBuilder:
+        """Per-store features of the valid programs of record files.
+
+        Parameters
+        ----------
+        logs : record files; their workloads must be registered in this process.
+        cache_folder : the features of each file are kept here while it does not change; None keeps
+            nothing.
+        min_programs : tasks with fewer programs are left out, since their best is not known.
+
+        Raises
+        ------
+        ValueError : a record cannot be read; the message says which line.
+        """
+        whole = cls()
+        for log in logs:
+            part = None
+            if cache_folder is not None:
+                state = os.stat(log)
+                mark = f"{Path(log).resolve()} {state.st_size} {state.st_mtime_ns} {_FORMAT} "
+                mark += str(_ffi_api.PerStoreFeatureVersion())
+                name = hashlib.sha256(mark.encode()).hexdigest()[:24] + ".npz"
+                cached = Path(cache_folder) / name
+                if cached.exists():
+                    part = cls.load(cached)
+            if part is None:
+                part = cls()
+                part.add_measured(*RecordReader(log).read_lines())
+                if cache_folder is not None:
+                    Path(cache_folder).mkdir(parents=True, exist_ok=True)
+                    part.save(cached)
+            whole.extend(part)
+        return whole.without_small_tasks(min_programs)
+
+    def add_measured(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> int:
+        """Add the valid ones of some measurements by their per-store features; returns how many."""
+        features, _, _ = get_per_store_features_from_measure_pairs(inputs, results)
+        before = len(self)
+        for rows, measure_input, result in zip(features, inputs, results):
+            if int(result.error_no) != 0 or not rows.any():
+                continue
+            task = measure_input.task
+            meta = ConfigMeta(str(task.workload_key), -1, {}, result.mean_cost, str(task.target))
+            self.add(rows, max(float(task.compute_dag.flop_ct), 1.0), meta)
+        return len(self) - before

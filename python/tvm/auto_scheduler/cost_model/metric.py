@@ -1,0 +1,113 @@
+"""How well predicted scores match measured programs: order, level, and the best ones found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import rankdata
+
+__all__ = [
+    "METRICS",
+    "evaluate",
+    "pair_accuracy",
+    "peak_score",
+    "r_squared",
+    "random_baseline",
+    "rmse",
+    "spearman",
+    "top_k_recall",
+]
+
+
+def rmse(predicted: np.ndarray, measured: np.ndarray) -> float:
+    """Root of the mean squared error, shape (n,) each."""
+    return float(np.sqrt(np.mean((np.asarray(predicted) - np.asarray(measured)) ** 2)))
+
+
+def r_squared(predicted: np.ndarray, measured: np.ndarray) -> float:
+    """Share of the variance of `measured` that is explained; 1 is perfect, NaN without variance."""
+    measured = np.asarray(measured, dtype=np.float64)
+    total = np.sum((measured - measured.mean()) ** 2)
+    if total == 0:
+        return float("nan")
+    return float(1 - np.sum((np.asarray(predicted) - measured) ** 2) / total)
+
+
+def spearman(predicted: np.ndarray, measured: np.ndarray) -> float:
+    """Spearman's rank correlation, shape (n,) each; ties share their mean rank; NaN for n < 2."""
+    if len(predicted) < 2:
+        return float("nan")
+    x, y = rankdata(predicted), rankdata(measured)
+    x, y = x - x.mean(), y - y.mean()
+    norm = np.sqrt((x @ x) * (y @ y))
+    return float(x @ y / norm) if norm > 0 else 0.0
+
+
+def pair_accuracy(predicted: np.ndarray, measured: np.ndarray) -> float:
+    """Share of pairs that both arguments order the same way; 0.5 for fewer than two programs."""
+    if len(predicted) < 2:
+        return 0.5
+    i, j = np.triu_indices(len(predicted), 1)
+    return float(np.mean((predicted[i] > predicted[j]) == (measured[i] > measured[j])))
+
+
+def top_k_recall(predicted: np.ndarray, measured: np.ndarray, k: int) -> float:
+    """Share of the k best measured programs that are among the k best predicted ones."""
+    k = min(k, len(predicted))
+    best = set(np.argsort(-np.asarray(measured), kind="stable")[:k].tolist())
+    chosen = set(np.argsort(-np.asarray(predicted), kind="stable")[:k].tolist())
+    return len(best & chosen) / k
+
+
+def peak_score(predicted: np.ndarray, measured: np.ndarray, k: int) -> float:
+    """Best measured value among the k best predicted, over the best of all, averaged over 1..k.
+
+    measured : throughputs > 0, shape (n,).
+    """
+    order = np.argsort(-np.asarray(predicted), kind="stable")[:k]
+    running = np.maximum.accumulate(np.asarray(measured)[order])
+    return float(np.mean(running / np.max(measured)))
+
+
+METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "rmse": rmse,
+    "r2": r_squared,
+    "spearman": spearman,
+    "pair_accuracy": pair_accuracy,
+    "top_8_recall": lambda predicted, measured: top_k_recall(predicted, measured, 8),
+    "peak_score@1": lambda predicted, measured: peak_score(predicted, measured, 1),
+    "peak_score@5": lambda predicted, measured: peak_score(predicted, measured, 5),
+}
+
+
+def evaluate(
+    predicted: np.ndarray, measured: np.ndarray, groups: np.ndarray | None = None
+) -> dict[str, float]:
+    """All metrics, averaged over groups of at least two programs.
+
+    Parameters
+    ----------
+    predicted : shape (n,); higher is better.
+    measured : throughputs, >= 0, shape (n,).
+    groups : shape (n,); programs are compared inside a group (a task) only.
+    """
+    predicted, measured = np.asarray(predicted), np.asarray(measured)
+    groups = np.zeros(len(predicted), dtype=int) if groups is None else np.asarray(groups)
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    members = [rows for rows in members if len(rows) >= 2 and measured[rows].max() > 0]
+    if not members:
+        return {name: float("nan") for name in METRICS}
+    return {
+        name: float(np.mean([metric(predicted[rows], measured[rows]) for rows in members]))
+        for name, metric in METRICS.items()
+    }
+
+
+def random_baseline(
+    measured: np.ndarray, groups: np.ndarray | None = None, repeats: int = 10, seed: int = 0
+) -> dict[str, float]:
+    """What `evaluate` gives for scores drawn uniformly from [0, 1), mean of `repeats` draws."""
+    rng = np.random.default_rng(seed)
+    draws = [evaluate(rng.random(len(measured)), measured, groups) for _ in range(repeats)]
+    return {name: float(np.mean([draw[name] for draw in draws])) for name in METRICS}

@@ -1,0 +1,162 @@
+"""Records of other machines and other versions: bringing them here, and measuring them again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tvm.target import Target
+
+from .compute_dag import ComputeDAG
+from .measure import ProgramMeasurer
+from .measure_node import MeasureInput, MeasureResult
+from .measure_record import RecordReader, RecordToFile, record_lines, steps_from_json
+from .search_task import SearchTask
+from .utils import decode_workload_key
+
+__all__ = ["patch_records", "query_records", "remeasure_records"]
+
+
+def patch_records(
+    in_file: str | Path,
+    out_file: str | Path,
+    tasks: Sequence[SearchTask],
+    target: Target | str | None = None,
+) -> Counter[str]:
+    """Rewrite records of a foreign data set, such as TenSet, for tasks of this package.
+
+    Their workload keys hash the operations' text of another version, which nobody can tell from the
+    hash. A record belongs to the first task whose inputs and outputs have the shapes of its key and
+    whose computation its steps can be replayed on.
+
+    Parameters
+    ----------
+    in_file, out_file : record files; the second is made anew.
+    tasks : computations that records may belong to.
+    target : written in place of the records' own targets.
+
+    Returns
+    -------
+    How many records were "kept", are of "unknown workload" or of "other structure".
+
+    Raises
+    ------
+    ValueError : a line is no record; the message says which.
+    """
+    by_shapes: dict[str, list[SearchTask]] = {}
+    for known in tasks:
+        by_shapes.setdefault(_shapes(str(known.workload_key)), []).append(known)
+    counts: Counter[str] = Counter()
+    with open(out_file, "w", encoding="utf-8") as out:
+        for number, line in record_lines(in_file):
+            try:
+                record = json.loads(line)
+                header, (_, steps) = record["i"]
+                candidates = by_shapes.get(_shapes(header[0]), [])
+                costs, error_no, all_cost, timestamp = record["r"][:4]
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise ValueError(f"{in_file}:{number}: no record: {error}") from error
+            task = next((t for t in candidates if _replays(t.compute_dag, steps)), None)
+            if task is None:
+                counts["other structure" if candidates else "unknown workload"] += 1
+                continue
+            state = task.compute_dag.replay_steps(steps_from_json(steps))
+            moved = task if target is None else _for_target(task, target)
+            result = MeasureResult(costs, error_no, None, all_cost, timestamp)
+            out.write(MeasureInput(moved, state).record(result) + "\n")
+            counts["kept"] += 1
+    return counts
+
+
+def _shapes(workload_key: str) -> str:
+    return json.dumps(decode_workload_key(workload_key)[1])
+
+
+def _replays(dag: ComputeDAG, steps: Sequence[Sequence[object]]) -> bool:
+    from tvm.error import TVMError
+
+    try:
+        dag.infer_bound_from_state(dag.replay_steps(steps_from_json(steps)))
+    except (TVMError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _for_target(task: SearchTask, target: Target | str) -> SearchTask:
+    return SearchTask(
+        compute_dag=task.compute_dag,
+        workload_key=str(task.workload_key),
+        target=target,
+        layout_rewrite_option=int(task.layout_rewrite_option),
+        desc=str(task.desc),
+    )
+
+
+def remeasure_records(
+    in_file: str | Path,
+    out_file: str | Path,
+    target: Target | str,
+    measurer: ProgramMeasurer | None = None,
+    limit: int | None = None,
+) -> int:
+    """Measure the programs of a record file for another target or machine; returns how many.
+
+    New records are appended to `out_file`; programs that stand there already are left out, so an
+    interrupted run goes on where it stopped.
+    """
+    done = set()
+    if Path(out_file).exists():
+        done = {_identity(i) for i, _ in RecordReader(out_file)}
+    measurer = ProgramMeasurer() if measurer is None else measurer
+    record = RecordToFile(out_file)
+    count = 0
+    for measure_input, _ in RecordReader(in_file):
+        if limit is not None and count >= limit:
+            break
+        task = _for_target(measure_input.task, target)
+        moved = MeasureInput(task, measure_input.state)
+        if _identity(moved) in done:
+            continue
+        [result] = measurer.measure([moved])
+        record.on_result(None, moved, result)
+        done.add(_identity(moved))
+        count += 1
+    return count
+
+
+def _identity(measure_input: MeasureInput) -> tuple[str, str]:
+    return str(measure_input.task.workload_key), str(measure_input.state)
+
+
+def query_records(
+    files: Iterable[str | Path],
+    workload: str | None = None,
+    target: str | None = None,
+    only_valid: bool = False,
+) -> list[tuple[str, int, dict]]:
+    """Records whose workload key and target contain the given texts; workloads may be unknown.
+
+    Returns
+    -------
+    File, line number, and the record as JSON values, the fastest first.
+    """
+    found = []
+    for file in files:
+        for number, line in record_lines(file):
+            try:
+                record = json.loads(line)
+                key, record_target, *_ = record["i"][0]
+                costs, error_no, *_ = record["r"]
+                seconds = sum(costs) / len(costs) if int(error_no) == 0 else float("inf")
+            except (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError) as error:
+                raise ValueError(f"{file}:{number}: no record: {error}") from error
+            if workload is not None and workload not in key:
+                continue
+            if target is not None and target not in record_target:
+                continue
+            if only_valid and seconds == float("inf"):
+                continue
+            found.append((seconds, str(file), number, record))
+    return [entry[1:] for entry in sorted(found, key=lambda entry: entry[:3])]

@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""Train Ansor's cost model, boosted trees or a perceptron, on record files and print metrics."""
+
+from __future__ import annotations
+
+import sys
+
+from train_cost_model import main
+
+if __name__ == "__main__":
+    sys.exit(main(["train_ansor", *sys.argv[1:]]))

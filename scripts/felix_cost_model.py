@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""Train felix's cost model on a data set and print metrics."""
+
+from __future__ import annotations
+
+import sys
+
+from train_cost_model import main
+
+if __name__ == "__main__":
+    sys.exit(main(["train_mlp", *sys.argv[1:]]))

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Bring records of TenSet, or of another version of TVM, into the form of this package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("records", type=Path, help="record file to read")
+    parser.add_argument("--tasks", type=Path, required=True, help="tasks.json of a run")
+    parser.add_argument("--target", help="target to write instead of the records' own")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="record file to write")
+    options = parser.parse_args(arguments)
+    from tvm.auto_scheduler.record_tools import patch_records
+    from tvm.felix import load_tasks
+
+    try:
+        tasks = [i.ansor_task for group in load_tasks(options.tasks) for i in group.instances]
+        counts = patch_records(options.records, options.out, tasks, options.target)
+    except (ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for what, count in sorted(counts.items()):
+        print(f"{what:>18}: {count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

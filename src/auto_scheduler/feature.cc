@@ -1,0 +1,189 @@
+/*!
+ * \file feature.cc
+ * \brief Per-store features of states and measured programs, and their packed form.
+ */
+#include <tvm/arith/var_context.h>
+#include <tvm/auto_scheduler/measure.h>
+#include <tvm/expr/op.h>
+#include <tvm/ir/transform.h>
+#include <tvm/runtime/container/bytes.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/runtime/threading_backend.h>
+#include <tvm/te/schedule_pass.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/transform.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "per_store_features.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+using Rows = std::vector<std::vector<float>>;
+
+/*! \brief Loops of a state before buffers are flattened. */
+tir::PrimFunc LoopsOf(const SearchTask& task, const State& state) {
+  // A layout that the program expects is part of it; a stage that makes one is not what is tuned.
+  LayoutRewriteOption layout =
+      task->layout_rewrite_option == LayoutRewriteOption::kRewriteForPreTransformed
+          ? LayoutRewriteOption::kRewriteForPreTransformed
+          : LayoutRewriteOption::kNoRewrite;
+  auto [schedule, args] = task->compute_dag.ApplySteps(state->transform_steps, layout);
+  te::Schedule normalized = schedule.normalize_for_feature_extraction();
+  te::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
+  Array<ObjectRef> params;
+  for (const te::Tensor& arg : args) params.push_back(arg);
+  return te::SchedulePostProcToPrimFunc(params, body);
+}
+
+/*! \brief Whether the kernels of a GPU program stay within the limits of the task's device. */
+bool FitsDevice(const SearchTask& task, const LoopProgram& program, const tir::PrimFunc& func) {
+  const HardwareParams& limits = task->hardware_params;
+  for (const StoreInfo& store : program.stores) {
+    for (const LoopRef& loop : store.loops) {
+      const int64_t* extent = tir::as_const_int(loop->extent);
+      bool virtual_thread = loop->thread_tag.rfind("vthread", 0) == 0;
+      if (virtual_thread && extent && *extent > limits->max_vthread_extent) return false;
+    }
+  }
+  namespace pass = tir::transform;
+  constexpr int kCacheLineBytes = 64, kIndexBits = 32;
+  IRModule mod =
+      transform::Sequential({pass::InjectPrefetch(), pass::StorageFlatten(kCacheLineBytes, false),
+                             pass::NarrowDataType(kIndexBits), pass::Simplify(),
+                             pass::VectorizeLoop(true, 8 * limits->vector_unit_bytes, 1),
+                             pass::InjectVirtualThread(), pass::StorageRewrite(), pass::Simplify()},
+                            "auto_scheduler.verify_gpu")(IRModule::FromExpr(func, "main"));
+  return tir::VerifyGPUCode(
+      Downcast<tir::PrimFunc>(mod->Lookup("main")),
+      {{"max_shared_memory_per_block", Integer(limits->max_shared_memory_per_block)},
+       {"max_local_memory_per_block", Integer(limits->max_local_memory_per_block)},
+       {"max_threads_per_block", Integer(limits->max_threads_per_block)},
+       {"max_vector_bytes", Integer(limits->vector_unit_bytes)}});
+}
+
+/*! \brief Rows of a state; none if it cannot be lowered or does not fit the device. */
+Rows FeaturesOf(const SearchTask& task, const State& state, int max_n_bufs) {
+  try {
+    tir::PrimFunc func = LoopsOf(task, state);
+    LoopProgram program = ReadLoopProgram(func, arith::VarContext::Make());
+    bool gpu = task->target->GetTargetDeviceType() != kDLCPU;
+    if (gpu && !FitsDevice(task, program, func)) return {};
+    return PerStoreFeatures(program, task->hardware_params->cache_line_bytes, max_n_bufs);
+  } catch (const runtime::Error& error) {
+    // What a search proposes need not be legal; anything else is a mistake of ours.
+    if (error.kind() != "ScheduleError") throw;
+    return {};
+  }
+}
+
+std::vector<Rows> FeaturesOfAll(const Array<SearchTask>& tasks, const Array<State>& states,
+                                int skip_first, int max_n_bufs) {
+  TVM_CHECK(max_n_bufs >= 1, ValueError)
+      << "per-store features: max_n_bufs must be >= 1, got " << max_n_bufs;
+  std::vector<Rows> out(states.size());
+  int first = std::min<int>(std::max(skip_first, 0), states.size());
+  runtime::threading::ParallelFor(static_cast<int>(states.size()) - first, [&](int i) {
+    const SearchTask& task = tasks.size() == 1 ? tasks[0] : tasks[first + i];
+    out[first + i] = FeaturesOf(task, states[first + i], max_n_bufs);
+  });
+  return out;
+}
+
+/*!
+ * \brief The form in which features cross to Python, all values of four bytes.
+ *
+ * The number n of programs; n + 2 sizes in values; for each program the number of its rows and the
+ * rows, nothing if it is invalid; n throughputs (n or 0); n numbers of tasks (n or 0).
+ */
+Bytes Pack(const std::vector<Rows>& programs, const std::vector<float>& throughputs,
+           const std::vector<int32_t>& task_ids) {
+  std::string out;
+  auto append = [&out](auto value) {
+    static_assert(sizeof(value) == 4);
+    out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  append(static_cast<int32_t>(programs.size()));
+  for (const Rows& rows : programs) {
+    append(static_cast<int32_t>(rows.empty() ? 0 : 1 + rows.size() * rows[0].size()));
+  }
+  append(static_cast<int32_t>(throughputs.size()));
+  append(static_cast<int32_t>(task_ids.size()));
+  for (const Rows& rows : programs) {
+    if (rows.empty()) continue;
+    append(static_cast<float>(rows.size()));
+    for (const std::vector<float>& row : rows) {
+      for (float value : row) append(value);
+    }
+  }
+  for (float value : throughputs) append(value);
+  for (int32_t id : task_ids) append(id);
+  return Bytes(std::move(out));
+}
+
+/*! \brief Mean of the costs in seconds; infinite where there is no valid one. */
+double MeanCost(const MeasureResult& result) {
+  if (result->error_no != 0 || result->costs.empty()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double sum = 0;
+  for (double cost : result->costs) sum += cost;
+  return sum / static_cast<double>(result->costs.size());
+}
+
+Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<MeasureResult>& results,
+                             int skip_first, int max_n_bufs) {
+  TVM_CHECK(inputs.size() == results.size(), ValueError)
+      << "per-store features: " << inputs.size() << " inputs but " << results.size() << " results";
+  Array<SearchTask> tasks;
+  Array<State> states;
+  std::map<std::string, int32_t> ids;
+  std::vector<double> best;
+  std::vector<int32_t> task_ids;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    tasks.push_back(inputs[i]->task);
+    states.push_back(inputs[i]->state);
+    std::string key = std::string(inputs[i]->task->workload_key) + "\n" +
+                      std::string(inputs[i]->task->target->str());
+    auto [it, fresh] = ids.emplace(key, static_cast<int32_t>(ids.size()));
+    if (fresh) best.push_back(std::numeric_limits<double>::infinity());
+    task_ids.push_back(it->second);
+    best[it->second] = std::min(best[it->second], MeanCost(results[i]));
+  }
+  std::vector<float> throughputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    double cost = MeanCost(results[i]);
+    throughputs.push_back(cost < std::numeric_limits<double>::infinity()
+                              ? static_cast<float>(best[task_ids[i]] / cost)
+                              : 0.0f);
+  }
+  return Pack(FeaturesOfAll(tasks, states, skip_first, max_n_bufs), throughputs, task_ids);
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromStates")
+    .set_body_typed([](Array<State> states, SearchTask task, int max_n_bufs) {
+      return Pack(FeaturesOfAll({task}, states, 0, max_n_bufs), {}, {});
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromMeasurePairs")
+    .set_body_typed(FeaturesOfMeasurePairs);
+TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeatureNames").set_body_typed([](int max_n_bufs) {
+  Array<String> names;
+  for (const std::string& name : PerStoreFeatureNames(max_n_bufs)) names.push_back(name);
+  return names;
+});
+TVM_REGISTER_GLOBAL("auto_scheduler.PerStoreFeatureVersion").set_body_typed([]() {
+  return kPerStoreFeatureVersion;
+});
+
+}  // namespace auto_scheduler
+}  // namespace tvm
