@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import json
 import logging
 import math
@@ -52,6 +53,10 @@ __all__ = [
     "steps_from_json",
     "steps_to_json",
 ]
+
+if __name__ == "__main__":
+    # The package has imported this module already; what follows can be registered only once.
+    sys.exit(importlib.import_module("tvm.auto_scheduler.measure_record").main())
 
 logger = logging.getLogger("auto_scheduler")
 
@@ -285,7 +290,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

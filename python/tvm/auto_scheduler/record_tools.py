@@ -12,7 +12,7 @@ from tvm.target import Target
 from .compute_dag import ComputeDAG
 from .measure import ProgramMeasurer
 from .measure_node import MeasureInput, MeasureResult
-from .measure_record import RecordReader, RecordToFile, record_lines, steps_from_json
+from .measure_record import RecordReader, record_lines, save_records, steps_from_json
 from .search_task import SearchTask
 from .utils import decode_workload_key
 
@@ -110,7 +110,6 @@ def remeasure_records(
     if Path(out_file).exists():
         done = {_identity(i) for i, _ in RecordReader(out_file)}
     measurer = ProgramMeasurer() if measurer is None else measurer
-    record = RecordToFile(out_file)
     count = 0
     for measure_input, _ in RecordReader(in_file):
         if limit is not None and count >= limit:
@@ -120,7 +119,7 @@ def remeasure_records(
         if _identity(moved) in done:
             continue
         [result] = measurer.measure([moved])
-        record.on_result(None, moved, result)
+        save_records(out_file, [moved], [result])
         done.add(_identity(moved))
         count += 1
     return count

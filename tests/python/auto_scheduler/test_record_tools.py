@@ -1,0 +1,150 @@
+"""Distances of workloads, and tools that query, distil, convert and measure records again."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tvm import auto_scheduler, te
+from tvm.auto_scheduler import MeasureInput, MeasureResult
+from tvm.auto_scheduler.record_tools import patch_records, query_records, remeasure_records
+from tvm.auto_scheduler.utils import calc_workload_dis_factor, decode_workload_key
+
+
+def task_of(n, key=None):
+    a = te.placeholder((n, n), name="A")
+    b = te.compute((n, n), lambda i, j: a[i, j] * 2.0, name="B")
+    return auto_scheduler.SearchTask(compute_dag=[a, b], workload_key=key, target="llvm")
+
+
+def candidates(task, tiles):
+    found = []
+    for tile in tiles:
+        s = task.compute_dag.get_init_state()
+        s.split(1, s[1].iters[0], [tile])
+        found.append(MeasureInput(task, s))
+    return found
+
+
+def save(path, task, costs):
+    inputs = candidates(task, [2**i for i in range(len(costs))])
+    results = [
+        MeasureResult([1e10], 4, "crash", 1, 1)
+        if cost is None
+        else MeasureResult([cost], 0, None, 1, 1)
+        for cost in costs
+    ]
+    auto_scheduler.save_records(path, inputs, results)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "factor"),
+    [
+        (["f", [8, 3], [0, 0], "float32"], ["f", [8, 3], [0, 0], "float32"], 1),
+        (["f", [8, 3], [0, 0], "float32"], ["f", [1, 3], [0, 0], "float32"], 8),
+        (["f", [8, 3], [0, 0], "float32"], ["f", [8, 3], [1, 1], "float32"], math.inf),
+        (["f", [8, 3], [1, 1], "float32"], ["f", [8, 3], [0, 0], "float32"], math.inf),
+        (["f", [8, 3], [0, 0], "float32"], ["f", [8, 3], [0, 0], "int8"], math.inf),
+        (["f", [8, 3]], ["g", [8, 3]], math.inf),
+        (["f", [8, 3]], ["f", [5, 3]], math.inf),
+    ],
+)
+def test_how_far_workloads_are_apart(wanted, found, factor):
+    pair = [decode_workload_key(json.dumps(key)) for key in (wanted, found)]
+    assert calc_workload_dis_factor(*pair) == factor
+
+
+@given(st.text())
+def test_any_text_is_a_workload_key(text):
+    name, arguments = decode_workload_key(text)
+    assert isinstance(name, str)
+    assert isinstance(arguments, list)
+
+
+def test_the_fastest_records_come_first(tmp_path):
+    log = tmp_path / "records.json"
+    save(log, task_of(16), [3e-3, 1e-3, None])
+    found = query_records([log], only_valid=True)
+    assert [(number, record["r"][0]) for _, number, record in found] == [(2, [1e-3]), (1, [3e-3])]
+    assert len(query_records([log])) == 3
+    assert query_records([log], workload="no such") == []
+    log.write_text('{"i": 3}\n')
+    with pytest.raises(ValueError, match=r"records.json:1: no record"):
+        query_records([log])
+
+
+def test_distilling_keeps_the_best_of_each_workload(tmp_path):
+    log = tmp_path / "records.json"
+    save(log, task_of(16), [3e-3, 1e-3, None])
+    save(log, task_of(32), [5e-3])
+    command = [sys.executable, "-m", "tvm.auto_scheduler.measure_record", "--mode", "distill"]
+    subprocess.run([*command, "-i", str(log)], check=True, capture_output=True)
+    best = list(auto_scheduler.load_records(tmp_path / "records.best.json"))
+    assert sorted(result.mean_cost for _, result in best) == [1e-3, 5e-3]
+    done = subprocess.run([*command, "-i", str(tmp_path / "none")], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "error" in done.stderr
+
+
+def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path):
+    task = task_of(16)
+    log, out = tmp_path / "foreign.json", tmp_path / "ours.json"
+    save(log, task, [3e-3, 1e-3])
+    _, shapes = decode_workload_key(str(task.workload_key))
+    foreign = json.dumps(["0123456789abcdef", *shapes])
+    text = log.read_text().replace(json.dumps(str(task.workload_key)), json.dumps(foreign))
+    strange = json.loads(text.splitlines()[0])
+    strange["i"][1][1] = [["SP", 7, 0, 16, [2], 1]]
+    elsewhere = text.splitlines()[1].replace("[16, 16]", "[9, 9]")
+    log.write_text(f"{text}{json.dumps(strange)}\n{elsewhere}\n")
+    counts = patch_records(log, out, [task_of(32), task])
+    assert counts == {"kept": 2, "other structure": 1, "unknown workload": 1}
+    records = list(auto_scheduler.load_records(out))
+    assert [result.mean_cost for _, result in records] == [3e-3, 1e-3]
+    again = tmp_path / "again.json"
+    auto_scheduler.save_records(again, *map(list, zip(*records)))
+    assert again.read_text() == out.read_text()
+    log.write_text("[1, 2]\n")
+    with pytest.raises(ValueError, match="foreign.json:1: no record"):
+        patch_records(log, out, [task])
+
+
+def test_programs_are_measured_again_once(tmp_path):
+    task = task_of(16)
+    log, out = tmp_path / "records.json", tmp_path / "again.json"
+    save(log, task, [3.0, 4.0])
+    measurer = auto_scheduler.ProgramMeasurer(
+        auto_scheduler.LocalBuilder(n_parallel=1), auto_scheduler.LocalRunner(min_repeat_ms=1)
+    )
+    assert remeasure_records(log, out, "llvm", measurer, limit=1) == 1
+    assert remeasure_records(log, out, "llvm", measurer) == 1
+    assert remeasure_records(log, out, "llvm", measurer) == 0
+    measurer.close()
+    results = [result for _, result in auto_scheduler.load_records(out)]
+    assert [int(result.error_no) for result in results] == [0, 0]
+    assert all(result.mean_cost < 1.0 for result in results)
+
+
+def test_tuning_a_task_prints_its_best_record(tmp_path):
+    task = task_of(16)
+    log = tmp_path / "records.json"
+    save(log, task, [3e-3, 1e-3])
+    assert "s[B].split(B_i, factor=2)" in task.print_best(str(log))
+    with pytest.raises(ValueError, match="known are schedule, cuda"):
+        task.print_best(str(log), print_mode="opencl")
+    with pytest.raises(RuntimeError, match="no valid record"):
+        task_of(64).print_best(str(log))
+
+
+def test_a_recovered_input_is_the_same_program():
+    task = task_of(16)
+    [candidate] = candidates(task, [4])
+    again = auto_scheduler.measure.recover_measure_input(candidate, rebuild_state=True)
+    assert str(again.state) == str(task.compute_dag.infer_bound_from_state(candidate.state))
+    assert str(again.task.compute_dag) == str(task.compute_dag)
