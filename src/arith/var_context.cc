@@ -112,17 +112,6 @@ SplitGroup VarContext::DefineSplitGroup(const PrimExpr& extent, int num_parts) c
   return group;
 }
 
-Array<SizeVar> VarContext::DefineFreeSplit(int num_parts) const {
-  VarContextNode* self = operator->();
-  std::string g = std::to_string(self->split_counter++);
-  Array<SizeVar> vars;
-  for (int j = 0; j < num_parts; ++j) {
-    vars.push_back(
-        SizeVar("sp_" + g + "_" + std::to_string(j), DataType::Int(32), SizeVarKind::kKnob));
-  }
-  return vars;
-}
-
 PrimExpr VarContext::DefineShorthand(const PrimExpr& expr) const {
   VarContextNode* self = operator->();
   if (ExprSize(expr, kShorthandNodes) < kShorthandNodes || !IsSizeConstant(expr)) return expr;
@@ -205,8 +194,6 @@ TVM_REGISTER_GLOBAL("arith.VarContextDefineSplitGroup")
     .set_body_typed([](VarContext self, PrimExpr extent, int num_parts) {
       return self.DefineSplitGroup(extent, num_parts);
     });
-TVM_REGISTER_GLOBAL("arith.VarContextDefineFreeSplit")
-    .set_body_typed([](VarContext self, int num_parts) { return self.DefineFreeSplit(num_parts); });
 TVM_REGISTER_GLOBAL("arith.VarContextDefineShorthand")
     .set_body_typed([](VarContext self, PrimExpr expr) { return self.DefineShorthand(expr); });
 TVM_REGISTER_GLOBAL("arith.VarContextSplitSizes")

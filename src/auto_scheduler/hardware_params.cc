@@ -12,7 +12,7 @@ namespace auto_scheduler {
 HardwareParams HardwareParams::FromTarget(const Target& target) {
   const MachineFacts facts = MachineFacts::Of(target);
   // A GPU counts no cores in records.
-  const int num_cores = target->GetTargetDeviceType() == kDLCPU ? facts.num_cores : -1;
+  const int num_cores = facts.warp_size == 0 ? facts.num_cores : -1;
   return HardwareParams(num_cores, facts.vector_bytes, facts.cache_line_bytes,
                         static_cast<int>(facts.max_shared_memory_per_block),
                         static_cast<int>(facts.max_local_memory_per_block),

@@ -4,7 +4,7 @@
  */
 #include <tvm/driver/driver_api.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/target/target.h>
+#include <tvm/target/machine.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/transform.h>
 
@@ -44,13 +44,8 @@ constexpr int kIndexBits = 32;
 
 int VectorBits() {
   constexpr int kDefaultBits = 256;
-  // The widest load of one GPU thread.
-  constexpr int kThreadBits = 128;
   Target target = Target::Current(true);
-  if (!target.defined()) return kDefaultBits;
-  bool gpu = std::any_of(target->keys.begin(), target->keys.end(),
-                         [](const String& key) { return key == "gpu"; });
-  return static_cast<int>(target->GetInt("vector_width", gpu ? kThreadBits : kDefaultBits));
+  return target.defined() ? 8 * MachineFacts::Of(target).vector_bytes : kDefaultBits;
 }
 
 /*! \brief Vectors of elementary functions in one piece: LLVM splits what is wider than a register.

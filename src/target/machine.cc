@@ -11,13 +11,23 @@
 
 namespace tvm {
 
+namespace {
+
+/*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
+bool IsGpu(const Target& target) {
+  return std::any_of(target->keys.begin(), target->keys.end(),
+                     [](const String& key) { return key == "gpu"; });
+}
+
+}  // namespace
+
 MachineFacts MachineFacts::Of(const Target& target) {
   auto fact = [&target](const char* key, int64_t otherwise) {
     return target->GetInt(key, otherwise);
   };
   MachineFacts facts{};
   facts.cache_line_bytes = static_cast<int>(fact("cache_line_bytes", 64));
-  if (target->GetTargetDeviceType() != kDLCPU) {
+  if (IsGpu(target)) {
     facts.num_cores = static_cast<int>(fact("num_cores", 1));
     // A thread loads 16 bytes at a time; it has 255 registers at most, and spilled values go to
     // memory.
@@ -34,9 +44,8 @@ MachineFacts MachineFacts::Of(const Target& target) {
   }
   facts.num_cores = static_cast<int>(
       std::max<int64_t>(1, fact("num_cores", runtime::threading::MaxConcurrency())));
-  // Without a known vector width, the widest in use (512 bits) keeps every vector loop legal; the
-  // rest is what every processor of the last decade has at least.
-  facts.vector_bytes = static_cast<int>(fact("vector_width", 512) / 8);
+  // What every server of the last decade has at least, for a target that nobody probed.
+  facts.vector_bytes = static_cast<int>(fact("vector_width", 256) / 8);
   facts.num_vector_registers = static_cast<int>(fact("num_vector_registers", 16));
   facts.cache_bytes[0] = fact("l1_cache_bytes", 32 << 10);
   facts.cache_bytes[1] = fact("l2_cache_bytes", 256 << 10);
@@ -75,6 +84,15 @@ bool IsSameMachine(const Target& target, const Target& recorded) {
   return !names_processor || text(recorded, "mattr") == text(wanted, "mattr");
 }
 
+TVM_REGISTER_GLOBAL("target.VectorBits").set_body_typed([](Target target) {
+  return 8 * MachineFacts::Of(target).vector_bytes;
+});
+TVM_REGISTER_GLOBAL("target.NumVectorRegisters").set_body_typed([](Target target) {
+  return MachineFacts::Of(target).num_vector_registers;
+});
+TVM_REGISTER_GLOBAL("target.NumCores").set_body_typed([](Target target) {
+  return MachineFacts::Of(target).num_cores;
+});
 TVM_REGISTER_GLOBAL("target.NameMachine").set_body_typed(NameMachine);
 TVM_REGISTER_GLOBAL("target.IsSameMachine").set_body_typed(IsSameMachine);
 

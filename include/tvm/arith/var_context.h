@@ -84,8 +84,6 @@ class VarContext : public ObjectRef {
    * \return The group, with new variables named after the number of the split.
    */
   SplitGroup DefineSplitGroup(const PrimExpr& extent, int num_parts) const;
-  /*! \brief Tile sizes that need not divide anything: new variables only, and no group. */
-  Array<tir::SizeVar> DefineFreeSplit(int num_parts) const;
 
   /*!
    * \brief Give a large expression without loop variables a name.

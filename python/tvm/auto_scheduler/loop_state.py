@@ -86,7 +86,7 @@ class State:
 
     @property
     def stages(self) -> Sequence[Stage]:
-        """The stages, in the order that ids count."""
+        """The stages; their positions here are what steps and records count."""
         return self.state_object.stages
 
     @property

@@ -203,17 +203,17 @@ class Target(Object):
     @property
     def num_cores(self) -> int:
         """Cores the generated code may use."""
-        return self.get_attr("num-cores", 1)
+        return _ffi_api.NumCores(self)
 
     @property
     def vector_width(self) -> int:
         """Bits of one vector register."""
-        return self.get_attr("vector-width", 128)
+        return _ffi_api.VectorBits(self)
 
     @property
     def num_vector_registers(self) -> int:
         """Vector registers the processor has."""
-        return self.get_attr("num-vector-registers", 16)
+        return _ffi_api.NumVectorRegisters(self)
 
     @property
     def max_num_threads(self) -> int:

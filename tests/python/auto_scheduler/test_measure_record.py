@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 
+import tvm
 from tvm import auto_scheduler
 from tvm.auto_scheduler import MeasureInput, MeasureResult
 from tvm.auto_scheduler.measure_record import dump_record_to_string, load_record_from_string
@@ -43,6 +44,34 @@ def test_example_of_the_format_is_read():
         "      vectorize j.1 (0,16)\n"
         "        C = ...\n"
     )
+
+
+def test_a_record_names_the_machine_that_it_is_of():
+    target = str(_pair()[0].task.target)
+    assert f"-mcpu={tvm.target.Target('llvm').mcpu}" in target
+    assert "-num-cores=" in target
+    # A target with its machine written out parses back to itself.
+    assert str(tvm.target.Target(target).with_machine()) == target
+
+
+def test_records_of_another_machine_are_not_taken_but_named(tmp_path, caplog):
+    path = tmp_path / "records.json"
+    other = "llvm -keys=cpu -mcpu=neoverse-n1 -mtriple=aarch64-linux-gnu"
+    line = json.loads(EXAMPLE)
+    line["i"][0][1] = other
+    path.write_text(json.dumps(line) + "\n")
+    key = line["i"][0][0]
+    wanted = "llvm -mcpu=znver3 -mtriple=x86_64-linux-gnu"
+    with caplog.at_level(logging.WARNING):
+        assert auto_scheduler.load_best_record(path, key, wanted) == (None, None)
+    assert other in caplog.text
+    assert "-mcpu=znver3" in caplog.text
+    found, _ = auto_scheduler.load_best_record(path, key, other)
+    assert str(found.task.target).startswith(other)
+    # A record that names no processor, as those of old do, passes for any.
+    path.write_text(path.read_text() + EXAMPLE + "\n")
+    found, _ = auto_scheduler.load_best_record(path, key, wanted)
+    assert found is not None
 
 
 def test_record_survives_writing_and_reading():

@@ -12,6 +12,8 @@ from tvm import te
 from tvm.target import Target
 from tvm.target.machine import vector_unit
 
+X86 = "x86_64-unknown-linux-gnu"
+
 
 @pytest.mark.parametrize(
     "spec",
@@ -56,6 +58,48 @@ def test_plain_llvm_target_describes_this_machine():
     assert 8 << 10 <= sizes[0] <= sizes[1] <= sizes[2]
     assert target.get_attr("cache-line-bytes") in (32, 64, 128, 256)
     assert str(target) == "llvm -keys=cpu"
+
+
+def test_a_named_processor_has_its_own_caches_on_every_machine():
+    kib = {
+        "haswell": (32, 256, 8192),
+        "icelake-server": (48, 1280, 24576),
+        "znver4": (32, 1024, 32768),
+        "x86-64-v3": (32, 256, 4096),
+    }
+    kib.pop(Target("llvm").mcpu, None)  # of this machine's processor the system knows better
+    for cpu, sizes in kib.items():
+        target = Target(f"llvm -mtriple={X86} -mcpu={cpu}")
+        found = [target.get_attr(f"l{n}_cache_bytes") for n in (1, 2, 3)]
+        assert found == [size << 10 for size in sizes], cpu
+        assert target.get_attr("cache_line_bytes") == 64
+
+
+def test_a_target_can_name_the_machine_that_it_means():
+    target = Target("llvm -num-cores=3")
+    named = target.with_machine()
+    assert named.attrs["mcpu"] == target.mcpu
+    assert f"-mcpu={target.mcpu} " in str(named)
+    assert named.num_cores == 3
+    # Code for the two is the same, with all that this machine has.
+    assert Target(str(named)).get_attr("mattr_full") == target.get_attr("mattr_full")
+    assert str(Target("cuda -arch=sm_80").with_machine()) == "cuda -keys=cuda,gpu -arch=sm_80"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "same"),
+    [
+        ("llvm", True),
+        (f"llvm -mtriple={X86} -mcpu=znver3 -num-cores=64", True),
+        (f"llvm -mtriple={X86} -mcpu=znver4", False),
+        (f"llvm -mtriple={X86} -mcpu=znver3 -mattr=-avx2", False),
+        ("llvm -mtriple=aarch64-linux-gnu", False),
+        ("cuda", False),
+    ],
+)
+def test_records_hold_for_the_same_kind_of_machine_only(recorded, same):
+    wanted = Target(f"llvm -mtriple={X86} -mcpu=znver3 -num-cores=8")
+    assert wanted.is_same_machine(Target(recorded)) == same
 
 
 def test_an_option_overrides_what_the_machine_says():
