@@ -221,8 +221,10 @@ namespace {
 
 /*! \brief Asks the rooms above, which know what functions are, about a pass's input and output. */
 void VerifyAfter(const PassInfo& info, const IRModule& before, const IRModule& after) {
-  static const PackedFunc* verify = Registry::Get("tir.analysis.verify_after_pass");
-  if (verify != nullptr) (*verify)(info->name, before, after);
+  for (const char* room : {"tir", "relax"}) {
+    const PackedFunc* verify = Registry::Get(std::string(room) + ".analysis.verify_after_pass");
+    if (verify != nullptr) (*verify)(info->name, before, after);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tvm._ffi
+from tvm.error import InternalError
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
 from .expr import (
@@ -44,6 +46,23 @@ def check_well_formed(mod: IRModule) -> None:
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
             _FunctionCheck(mod, str(gvar.name_hint), func).run()
+
+
+@tvm._ffi.register_func("relax.analysis.verify_after_pass")
+def _verify_after_pass(name: str, before: IRModule, after: IRModule) -> None:
+    """For the option "ir.verify": looks at graph functions that a pass changed."""
+    for gvar, func in after.functions.items():
+        old = before.functions.get(gvar)
+        if not isinstance(func, Function) or (old is not None and old.same_as(func)):
+            continue
+        try:
+            _FunctionCheck(after, str(gvar.name_hint), func).run()
+        except ValueError as fault:
+            try:
+                check_well_formed(before)
+            except ValueError as error:
+                raise ValueError(f"pass {name} was given a faulty module: {error}") from None
+            raise InternalError(f"pass {name} left a faulty module: {fault}") from fault
 
 
 class _FunctionCheck:

@@ -58,3 +58,26 @@ def test_passes_keep_modules_well_formed(make_module):
     ):
         mod = step(mod)
         check_well_formed(mod)
+
+
+def test_the_pass_that_spoils_a_graph_is_named():
+    from tvm.transform import PassContext
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 2), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    good = builder.get()
+
+    @relax.transform.graph_pass("test.Forgets")
+    def forgets(mod):
+        func = mod["main"]
+        return tvm.IRModule({"main": relax.Function([], func.body, attrs=func.attrs)})
+
+    verified = PassContext(config={"ir.verify": True})
+    with verified, pytest.raises(tvm.error.InternalError, match="pass test.Forgets left .* 'x'"):
+        forgets()(good)
+    with PassContext(config={"ir.verify": False}):
+        bad = forgets()(good)
+    with verified, pytest.raises(ValueError, match="pass test.Forgets was given a faulty module"):
+        forgets()(tvm.IRModule({"main": bad["main"].with_attr("again", 1)}))
