@@ -135,10 +135,12 @@ def make_task(
     desc: str = "",
     weight: int = 1,
     idx: int = 0,
+    search_space: str = "felix",
 ) -> SymTaskAndInstances:
     """A task of its own from te tensors (inputs first) or from a search task.
 
-    Layout-free inputs count as constants: the tuned program reads them in the layout it wants.
+    Layout-free inputs count as constants: the tuned program reads them in the layout it wants. The
+    sketches are from the target's space of the name given.
     """
     if isinstance(tensors, auto_scheduler.SearchTask):
         search_task = tensors
@@ -150,7 +152,8 @@ def make_task(
             layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
         )
     instance = TaskInstance(idx, weight, {}, search_task, desc or str(search_task.desc))
-    return SymTaskAndInstances(SymTask(search_task), [instance])
+    task = SymTask(search_task, search_space=search_space)
+    return SymTaskAndInstances(task, [instance])
 
 
 def extract_tasks(

@@ -6,7 +6,7 @@ import pytest
 
 import tvm
 from testing_sketches import CASES, make_task
-from tvm import auto_scheduler
+from tvm import auto_scheduler, felix
 from tvm.auto_scheduler import LayoutRewriteOption
 from tvm.felix import ffi
 from tvm.target import Target, register_target_kind
@@ -35,14 +35,21 @@ def test_a_target_without_a_space_is_refused_with_those_there_are():
 
 @pytest.mark.parametrize("name", ["matmul", "conv3x3", "depthwise", "softmax"])
 def test_symbolic_tuners_can_use_the_space_of_ansor(name):
-    task = make_task(name)
-    states, failures = ffi.generate_all_sym_sketches(task, 16, "ansor")
-    assert failures == []
-    assert len(states) >= 1
-    for state in states:
-        code, context = ffi.generate_code_for_state(task, state, True)
-        pack = ffi.get_feature_pack(task, code, context, "ansor")
+    task = felix.make_task(make_task(name), search_space="ansor").task
+    assert len(task.sketches) >= 1
+    assert task.failures == []
+    for sketch in task.sketches:
+        pack = sketch.fetch_features()
         assert list(pack.feature_names) == auto_scheduler.feature_names("llvm", "ansor")
+
+
+def test_tiled_stages_are_held_by_another_one_in_the_space_of_felix_only():
+    def caches(search_space):
+        task = felix.make_task(make_task("matmul"), search_space=search_space).task
+        return {"CHW" in sketch.backbone for sketch in task.sketches}
+
+    assert caches("ansor") == {False, True}
+    assert caches("felix") == {True}
 
 
 def test_the_columns_of_a_space_have_names_of_their_own():

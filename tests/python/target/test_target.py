@@ -12,8 +12,6 @@ from tvm import te
 from tvm.target import Target
 from tvm.target.machine import vector_unit
 
-X86 = "x86_64-unknown-linux-gnu"
-
 
 @pytest.mark.parametrize(
     "spec",
@@ -69,7 +67,7 @@ def test_a_named_processor_has_its_own_caches_on_every_machine():
     }
     kib.pop(Target("llvm").mcpu, None)  # of this machine's processor the system knows better
     for cpu, sizes in kib.items():
-        target = Target(f"llvm -mtriple={X86} -mcpu={cpu}")
+        target = Target(f"llvm -mtriple={testing_processors.X86_TRIPLE} -mcpu={cpu}")
         found = [target.get_attr(f"l{n}_cache_bytes") for n in (1, 2, 3)]
         assert found == [size << 10 for size in sizes], cpu
         assert target.get_attr("cache_line_bytes") == 64
@@ -90,15 +88,15 @@ def test_a_target_can_name_the_machine_that_it_means():
     ("recorded", "same"),
     [
         ("llvm", True),
-        (f"llvm -mtriple={X86} -mcpu=znver3 -num-cores=64", True),
-        (f"llvm -mtriple={X86} -mcpu=znver4", False),
-        (f"llvm -mtriple={X86} -mcpu=znver3 -mattr=-avx2", False),
+        (f"llvm -mtriple={testing_processors.X86_TRIPLE} -mcpu=znver3 -num-cores=64", True),
+        (f"llvm -mtriple={testing_processors.X86_TRIPLE} -mcpu=znver4", False),
+        (f"llvm -mtriple={testing_processors.X86_TRIPLE} -mcpu=znver3 -mattr=-avx2", False),
         ("llvm -mtriple=aarch64-linux-gnu", False),
         ("cuda", False),
     ],
 )
 def test_records_hold_for_the_same_kind_of_machine_only(recorded, same):
-    wanted = Target(f"llvm -mtriple={X86} -mcpu=znver3 -num-cores=8")
+    wanted = Target(f"llvm -mtriple={testing_processors.X86_TRIPLE} -mcpu=znver3 -num-cores=8")
     assert wanted.is_same_machine(Target(recorded)) == same
 
 
