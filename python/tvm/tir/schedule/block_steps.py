@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from . import cache, inline, reduction
-from . import compute_at as _compute_at
-from . import rfactor as _rfactor
-from .random_variables import INLINED, BlockRV, LoopRV
+from .random_variables import BlockRV, LoopRV
 from .state import State
-from .tree import BlockNode, FuncTree
 
 __all__ = ["BlockSteps"]
 
@@ -36,14 +31,7 @@ class BlockSteps(State):
         ------
         ScheduleError : `block` is no reduction, or a loop around `loop` belongs to the reduction.
         """
-        arguments = {"block": block, "loop": loop}
-
-        def act() -> tuple[FuncTree, Any]:
-            tree, node = self._block(block)
-            return tree, reduction.decompose_reduction(tree, node, self._loop(loop)[1])
-
-        made = self._step("decompose_reduction", arguments, act)
-        return self._record("decompose_reduction", arguments, [made])[0]
+        return self._apply("decompose_reduction", [block, loop])[0]
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Keep a partial result for every iteration of a loop of a reduction, then combine them::
@@ -63,14 +51,7 @@ class BlockSteps(State):
         The block of the partial results, whose loop may run in parallel; the block the loop was
         around now combines them.
         """
-        factor_axis = self._number(factor_axis)
-        arguments = {"loop": loop, "factor_axis": factor_axis}
-
-        def act() -> tuple[FuncTree, Any]:
-            tree, node = self._loop(loop)
-            return tree, _rfactor.rfactor(tree, node, factor_axis)
-
-        return self._record("rfactor", arguments, [self._step("rfactor", arguments, act)])[0]
+        return self._apply("rfactor", [loop, factor_axis])[0]
 
     # Places
 
@@ -95,20 +76,7 @@ class BlockSteps(State):
         ScheduleError : a consumer is elsewhere, `block` writes a result of the function, or its
             values depend on where it runs.
         """
-        index = self._number(index)
-        options = {"preserve_unit_loops": preserve_unit_loops, "index": index}
-        arguments = {"block": block, "loop": loop, **options}
-
-        def act() -> FuncTree:
-            tree, node = self._block(block)
-            if isinstance(loop, LoopRV) and loop.place is not None:
-                if loop.place == INLINED:
-                    inline.compute_inline(tree, node)
-                return tree
-            _compute_at.compute_at(tree, node, self._loop(loop)[1], preserve_unit_loops, index)
-            return tree
-
-        self._do("compute_at", arguments, act)
+        self._apply("compute_at", [block, loop, preserve_unit_loops, index])
 
     def reverse_compute_at(
         self,
@@ -126,17 +94,7 @@ class BlockSteps(State):
         loop : around the producer and around its whole reduction, if it is one.
         preserve_unit_loops, index : as in :meth:`compute_at`.
         """
-        index = self._number(index)
-        options = {"preserve_unit_loops": preserve_unit_loops, "index": index}
-        arguments = {"block": block, "loop": loop, **options}
-
-        def act() -> FuncTree:
-            tree, node = self._block(block)
-            place = self._loop(loop)[1]
-            _compute_at.reverse_compute_at(tree, node, place, preserve_unit_loops, index)
-            return tree
-
-        self._do("reverse_compute_at", arguments, act)
+        self._apply("reverse_compute_at", [block, loop, preserve_unit_loops, index])
 
     def compute_inline(self, block: BlockRV) -> None:
         """Put what a block computes into all blocks that read it; the block is gone.
@@ -145,7 +103,7 @@ class BlockSteps(State):
         ------
         ScheduleError : the block is not one store to a buffer of the function's own.
         """
-        self._inline("compute_inline", block, inline.compute_inline)
+        self._apply("compute_inline", [block])
 
     def reverse_compute_inline(self, block: BlockRV) -> None:
         """Let the only producer of what a block reads compute what the block does.
@@ -155,17 +113,7 @@ class BlockSteps(State):
         ScheduleError : producer and block do not run over the same elements, one by one, or
             another block reads what the producer writes.
         """
-        self._inline("reverse_compute_inline", block, inline.reverse_compute_inline)
-
-    def _inline(
-        self, method: str, block: BlockRV, primitive: Callable[[FuncTree, BlockNode], None]
-    ) -> None:
-        def act() -> FuncTree:
-            tree, node = self._block(block)
-            primitive(tree, node)
-            return tree
-
-        self._do(method, {"block": block}, act)
+        self._apply("reverse_compute_inline", [block])
 
     # Buffers
 
@@ -188,22 +136,8 @@ class BlockSteps(State):
         -------
         The block that copies.
         """
-        read_buffer_index = self._number(read_buffer_index)
         others = None if consumer_blocks is None else list(consumer_blocks)
-        arguments: dict[str, Any] = {
-            "block": block,
-            "read_buffer_index": read_buffer_index,
-            "storage_scope": storage_scope,
-        }
-        if others is not None:
-            arguments["consumer_blocks"] = others
-
-        def act() -> tuple[FuncTree, Any]:
-            tree, node = self._block(block)
-            readers = None if others is None else [self._block(other)[1] for other in others]
-            return tree, cache.cache_read(tree, node, read_buffer_index, storage_scope, readers)
-
-        return self._record("cache_read", arguments, [self._step("cache_read", arguments, act)])[0]
+        return self._apply("cache_read", [block, read_buffer_index, storage_scope, others])[0]
 
     def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
         """Let a block write to another scope, and copy to the buffer when it is done.
@@ -212,35 +146,11 @@ class BlockSteps(State):
         -------
         The block that copies.
         """
-        write_buffer_index = self._number(write_buffer_index)
-        arguments = {
-            "block": block,
-            "write_buffer_index": write_buffer_index,
-            "storage_scope": storage_scope,
-        }
-
-        def act() -> tuple[FuncTree, Any]:
-            tree, node = self._block(block)
-            return tree, cache.cache_write(tree, node, write_buffer_index, storage_scope)
-
-        made = self._step("cache_write", arguments, act)
-        return self._record("cache_write", arguments, [made])[0]
+        return self._apply("cache_write", [block, write_buffer_index, storage_scope])[0]
 
     def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
         """Move a buffer of the function's own, which `block` writes, to another scope."""
-        buffer_index = self._number(buffer_index)
-        arguments = {
-            "block": block,
-            "buffer_index": buffer_index,
-            "storage_scope": storage_scope,
-        }
-
-        def act() -> FuncTree:
-            tree, node = self._block(block)
-            cache.set_scope(tree, node, buffer_index, storage_scope)
-            return tree
-
-        self._do("set_scope", arguments, act)
+        self._apply("set_scope", [block, buffer_index, storage_scope])
 
     def storage_align(
         self, block: BlockRV, buffer_index: int, axis: int, factor: int, offset: int
@@ -249,19 +159,4 @@ class BlockSteps(State):
 
         Rows of shared memory then start in different banks.
         """
-        numbers = (buffer_index, axis, factor, offset)
-        buffer_index, axis, factor, offset = (self._number(number) for number in numbers)
-        arguments = {
-            "block": block,
-            "buffer_index": buffer_index,
-            "axis": axis,
-            "factor": factor,
-            "offset": offset,
-        }
-
-        def act() -> FuncTree:
-            tree, node = self._block(block)
-            cache.storage_align(tree, node, buffer_index, axis, factor, offset)
-            return tree
-
-        self._do("storage_align", arguments, act)
+        self._apply("storage_align", [block, buffer_index, axis, factor, offset])

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import tvm._ffi
+from tvm.runtime import Object
 
 from ..expr import Var
 
-__all__ = ["INLINED", "STAY", "BlockRV", "ExprRV", "LoopRV", "RV", "prefix_of"]
-
-INLINED = "inlined"
-STAY = "stay"
+__all__ = ["RV", "BlockRV", "ExprRV", "LoopRV"]
 
 # A sampled number is an expression variable, so that other sizes can be computed from it.
 ExprRV: TypeAlias = Var
 
 
-class BlockRV:
+@tvm._ffi.register_object("tir.BlockRV")
+class BlockRV(Object):
     """A block of a schedule, whatever happens to the function around it."""
 
     __slots__ = ()
 
 
-class LoopRV:
+@tvm._ffi.register_object("tir.LoopRV")
+class LoopRV(Object):
     """A loop of a schedule, until a primitive takes it apart.
 
-    Two of them are no loops but places: `compute_at` leaves a block where it is for `STAY`, and
-    inlines it for `INLINED`.
+    Two of them, which `sample_compute_location` returns, are no loops but places: `compute_at`
+    leaves a block where it is for one whose `place` is ``stay``, and inlines it for ``inlined``.
     """
 
-    __slots__ = ("place",)
-
-    def __init__(self, place: str | None = None) -> None:
-        self.place = place
+    __slots__ = ()
 
 
 RV: TypeAlias = BlockRV | LoopRV | Var
-
-
-def prefix_of(rv: Any) -> str:
-    """The letter its name in a trace starts with."""
-    if isinstance(rv, BlockRV):
-        return "b"
-    return "l" if isinstance(rv, LoopRV) else "v"

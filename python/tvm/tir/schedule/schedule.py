@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import ScheduleError
+import tvm._ffi
 from tvm.ir import IRModule
 
 from ..function import PrimFunc
-from . import queries, sampling
 from .block_steps import BlockSteps
 from .loop_steps import LoopSteps
-from .loops import constant_extent
 from .random_variables import BlockRV, ExprRV, LoopRV
 from .trace import Trace
-from .tree import FuncTree, Loop
 
 __all__ = ["Schedule"]
 
@@ -44,6 +41,7 @@ _ELSEWHERE = {
 }
 
 
+@tvm._ffi.register_object("tir.Schedule")
 class Schedule(LoopSteps, BlockSteps):
     """Changes how the blocks of a module run, not what they compute, and records every step.
 
@@ -93,10 +91,6 @@ class Schedule(LoopSteps, BlockSteps):
         trace.apply_to_schedule(sch, remove_postproc=False)
         return sch
 
-    def seed(self, seed: int) -> None:
-        """Start the random numbers anew."""
-        self._seed(seed)
-
     # Blocks and loops
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
@@ -106,48 +100,29 @@ class Schedule(LoopSteps, BlockSteps):
         ------
         ScheduleError : there is no such block, or several; the message shows the function.
         """
-        function = func_name or self._working_on or "main"
-        arguments = {"name": name, "func_name": function}
-
-        def find() -> tuple[None, Any]:
-            return None, queries.block_named(self._tree(function), name)
-
-        return self._record("get_block", arguments, [self._step("get_block", arguments, find)])[0]
+        return self._apply("get_block", [name, func_name])[0]
 
     def get_loops(self, block: BlockRV) -> list[LoopRV]:
         """Loops around a block up to the next block, outermost first."""
-        return self._look("get_loops", {"block": block}, block, lambda _, b: b.loops_above())
+        return self._apply("get_loops", [block])
 
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
         """Blocks directly inside of a block or loop, with only loops between."""
-        arguments = {"block_or_loop": block_or_loop}
-        return self._look("get_child_blocks", arguments, block_or_loop, queries.child_blocks)
+        return self._apply("get_child_blocks", [block_or_loop])
 
     def get_producers(self, block: BlockRV) -> list[BlockRV]:
         """Blocks that write what `block` reads, in order."""
-        return self._look("get_producers", {"block": block}, block, queries.producers)
+        return self._apply("get_producers", [block])
 
     def get_consumers(self, block: BlockRV) -> list[BlockRV]:
         """Blocks that read what `block` writes, in order."""
-        return self._look("get_consumers", {"block": block}, block, queries.consumers)
+        return self._apply("get_consumers", [block])
 
     def get_output_blocks(self, scope_block: BlockRV | str, func_name: str = "main") -> list:
         """Blocks of a scope that write buffers the scope does not allocate."""
         if isinstance(scope_block, str):
             scope_block = self.get_block(scope_block, func_name)
-        arguments = {"scope_block": scope_block}
-        return self._look("get_output_blocks", arguments, scope_block, queries.output_blocks)
-
-    def _look(
-        self,
-        method: str,
-        arguments: dict[str, Any],
-        rv: BlockRV | LoopRV,
-        find: Callable[[FuncTree, Any], Sequence[Any]],
-    ) -> list:
-        resolve: Callable[[Any], Any] = self._node if "block_or_loop" in arguments else self._block
-        found = self._step(method, arguments, lambda: (None, find(*resolve(rv))))
-        return self._record(method, arguments, found)
+        return self._apply("get_output_blocks", [scope_block])
 
     # Sampling
 
@@ -169,20 +144,8 @@ class Schedule(LoopSteps, BlockSteps):
         ------
         ScheduleError : the extent is no constant, has no such factors, or `decision` is none.
         """
-        arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
-
-        def draw() -> tuple[None, list[int]]:
-            extent = constant_extent(self._loop(loop)[1])
-            if n < 1:
-                raise ScheduleError(f"n={n} factors; take at least one")
-            if decision is None:
-                return None, sampling.perfect_tile(self._random, extent, n, max_innermost_factor)
-            return None, sampling.check_tile(
-                [self._number(size) for size in decision], extent, n, max_innermost_factor
-            )
-
-        tile = self._step("sample_perfect_tile", arguments, draw)
-        return self._record("sample_perfect_tile", arguments, tile, tile)
+        tile = None if decision is None else list(decision)
+        return self._apply("sample_perfect_tile", [loop, n, max_innermost_factor], tile)
 
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
@@ -194,16 +157,7 @@ class Schedule(LoopSteps, BlockSteps):
         probs : chances of the candidates, up to a common factor.
         decision : index of the candidate to take; None draws one.
         """
-        values = [self._number(candidate) for candidate in candidates]
-        chances = [float(getattr(p, "value", p)) for p in probs]
-        arguments = {"candidates": values, "probs": chances}
-
-        def draw() -> tuple[None, int]:
-            chosen = None if decision is None else self._number(decision)
-            return None, sampling.choose(self._random, values, chances, chosen)
-
-        index = self._step("sample_categorical", arguments, draw)
-        return self._record("sample_categorical", arguments, [values[index]], index)[0]
+        return self._apply("sample_categorical", [list(candidates), list(probs)], decision)[0]
 
     def sample_compute_location(self, block: BlockRV, decision: int | None = None) -> LoopRV:
         """A place for :meth:`compute_at`: a loop of the consumers, or where to leave or inline it.
@@ -213,27 +167,10 @@ class Schedule(LoopSteps, BlockSteps):
         decision : how many loops around the consumers are around the place, less one; -1 leaves
             the block where it is, -2 inlines it. None draws one of those that are legal.
         """
-        arguments = {"block": block}
-
-        def draw() -> tuple[None, tuple[int, LoopRV | Loop]]:
-            tree, node = self._block(block)
-            places = sampling.compute_locations(tree, node)
-            if decision is None:
-                chosen = self._random.choice(sorted(places))
-            else:
-                chosen = self._number(decision)
-            if chosen not in places:
-                raise ScheduleError(
-                    f"block {node.name} cannot be computed at place {chosen}; places that are "
-                    f"legal: {sorted(places)}"
-                )
-            return None, (chosen, places[chosen])
-
-        chosen, place = self._step("sample_compute_location", arguments, draw)
-        return self._record("sample_compute_location", arguments, [place], chosen)[0]
+        return self._apply("sample_compute_location", [block], decision)[0]
 
     # Traces
 
     def enter_postproc(self) -> None:
         """Mark in the trace that what follows is postprocessing, which a search leaves out."""
-        self._record("enter_postproc", {}, [])
+        self._apply("enter_postproc", [])

@@ -1,0 +1,236 @@
+/*!
+ * \file access.cc
+ * \brief Reading accesses off bodies, and telling kinds of blocks by them.
+ */
+#include "access.h"
+
+#include <tvm/tir/builtin.h>
+
+#include <algorithm>
+
+namespace tvm {
+namespace tir {
+namespace sched {
+
+bool Has(const std::vector<Buffer>& buffers, const Buffer& buffer) {
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [&](const Buffer& other) { return other.same_as(buffer); });
+}
+
+bool SameIndices(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!ExprDeepEqual()(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+bool ReadsMemory(const PrimExpr& expr) { return Holds<BufferLoadNode>(expr); }
+
+bool Chooses(const Stmt& stmt) {
+  bool found = false;
+  PreOrderVisit(stmt, [&](const ObjectRef& node) {
+    const auto* call = node.as<CallNode>();
+    // What is behind an "and" or an "or" need not be evaluated.
+    found = found || (call != nullptr && call->op.same_as(builtin::if_then_else())) ||
+            node->IsInstance<SelectNode>() || node->IsInstance<AndNode>() ||
+            node->IsInstance<OrNode>();
+    return !found;
+  });
+  return found;
+}
+
+namespace {
+
+void ListBuffers(Access* found) {
+  for (const Touch& touch : found->reads) {
+    if (!found->Reads(touch.buffer)) found->read.push_back(touch.buffer);
+  }
+  for (const Touch& touch : found->writes) {
+    if (!found->Writes(touch.buffer)) found->written.push_back(touch.buffer);
+  }
+}
+
+void AddStmt(const Stmt& stmt, Access* found) {
+  PostOrderVisit(stmt, [&](const ObjectRef& node) {
+    if (const auto* load = node.as<BufferLoadNode>()) {
+      found->reads.push_back({load->buffer, load->indices});
+    } else if (const auto* store = node.as<BufferStoreNode>()) {
+      found->writes.push_back({store->buffer, store->indices});
+    } else if (node->IsInstance<IfThenElseNode>()) {
+      found->conditional = true;
+    } else if (node->IsInstance<ForNode>() || node->IsInstance<WhileNode>() ||
+               node->IsInstance<AttrStmtNode>()) {
+      found->opaque = true;
+    } else if (const auto* evaluate = node.as<EvaluateNode>()) {
+      found->opaque |= !is_const_int(evaluate->value, 0);
+    } else if (node->IsInstance<CallNode>()) {
+      found->opaque |= SideEffect(Downcast<PrimExpr>(node)) >= CallEffectKind::kUpdateState;
+    } else if (const auto* var = node.as<VarNode>()) {
+      found->opaque |= var->dtype.is_handle();
+    }
+  });
+}
+
+void AddBelow(const Tree& tree, Id id, Access* total) {
+  if (tree.IsLeaf(id)) {
+    AddStmt(tree.leaf(id).stmt, total);
+    return;
+  }
+  if (tree.IsBlock(id)) {
+    const BlockItem& block = tree.block(id);
+    if (block.init.defined()) AddStmt(block.init, total);
+    total->opaque |= !block.match_buffers.empty() || block.erratic;
+    for (const MatchBufferRegion& match : block.match_buffers) {
+      total->reads.push_back({match->source->buffer, {}});
+      total->writes.push_back({match->source->buffer, {}});
+    }
+  }
+  for (Id child : tree[id].children) {
+    std::shared_ptr<const Access> part = AccessOf(tree, child);
+    total->reads.insert(total->reads.end(), part->reads.begin(), part->reads.end());
+    total->writes.insert(total->writes.end(), part->writes.begin(), part->writes.end());
+    total->opaque |= part->opaque;
+    total->conditional |= part->conditional;
+  }
+  if (total->opaque && tree.IsBlock(id)) {
+    // What hides behind a pointer is at least what the block declares.
+    for (const BufferRegion& region : tree.block(id).reads) {
+      total->reads.push_back({region->buffer, {}});
+    }
+    for (const BufferRegion& region : tree.block(id).writes) {
+      total->writes.push_back({region->buffer, {}});
+    }
+  }
+}
+
+std::shared_ptr<const Access> Find(const Tree& tree, Id id) {
+  auto found = std::make_shared<Access>();
+  AddBelow(tree, id, found.get());
+  ListBuffers(found.get());
+  return found;
+}
+
+/*! \brief What is known of a leaf block's body, empty if the body is another; null for others. */
+BlockFacts* FactsOf(const Tree& tree, Id id) {
+  const BlockItem& block = tree.block(id);
+  if (block.children.size() != 1 || !tree.IsLeaf(block.children[0])) return nullptr;
+  const Stmt& body = tree.leaf(block.children[0]).stmt;
+  BlockFacts* facts = block.facts.get();
+  if (facts == nullptr || !facts->body.same_as(body) || !facts->init.same_as(block.init) ||
+      !facts->iter_vars.same_as(block.iter_vars) || facts->erratic != block.erratic) {
+    block.facts = std::make_shared<BlockFacts>(
+        BlockFacts{body, block.init, block.iter_vars, block.erratic, nullptr, std::nullopt});
+  }
+  return block.facts.get();
+}
+
+/*! \brief Accesses of one buffer at different indices. */
+std::vector<Touch> At(const std::vector<Touch>& touches, const Buffer& buffer) {
+  std::vector<Touch> found;
+  for (const Touch& touch : touches) {
+    bool known = std::any_of(found.begin(), found.end(), [&](const Touch& other) {
+      return SameIndices(other.indices, touch.indices);
+    });
+    if (touch.buffer.same_as(buffer) && !known) found.push_back(touch);
+  }
+  return found;
+}
+
+VarSet VarsOfIters(const Array<IterVar>& iters) {
+  VarSet vars;
+  for (const IterVar& iv : iters) vars.Add(iv->var);
+  return vars;
+}
+
+/*! \brief Whether the init gives all that the block writes a value that does not depend on it. */
+bool Starts(const BlockItem& block, const Access& body) {
+  Access first;
+  AddStmt(block.init, &first);
+  ListBuffers(&first);
+  bool same = first.written.size() == body.written.size();
+  for (size_t i = 0; same && i < first.written.size(); ++i) {
+    same = first.written[i].same_as(body.written[i]);
+  }
+  bool reads_itself = std::any_of(body.written.begin(), body.written.end(),
+                                  [&](const Buffer& buffer) { return first.Reads(buffer); });
+  return same && !first.opaque && !first.conditional && !reads_itself &&
+         !VarsOf(block.init).Intersects(VarsOfIters(block.Reducing()));
+}
+
+BlockKind FindKind(const Tree& tree, Id id) {
+  const BlockItem& block = tree.block(id);
+  Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
+  if (!tree.IsLeafBlock(id) || spatial.size() + reducing.size() != block.iter_vars.size()) {
+    return BlockKind::kOpaque;
+  }
+  std::shared_ptr<const Access> body = AccessOf(tree, id);
+  if (body->opaque || body->writes.empty()) return BlockKind::kOpaque;
+  VarSet own_spatial = VarsOfIters(spatial);
+  for (const Touch& touch : body->writes) {
+    VarSet alone;
+    for (const PrimExpr& index : touch.indices) {
+      if (ReadsMemory(index) || !VarsOf(index).IsSubsetOf(own_spatial)) return BlockKind::kOpaque;
+      if (const auto* var = index.as<VarNode>()) alone.Add(GetRef<Var>(var));
+    }
+    // Different values of the spatial variables have to give different indices.
+    for (const IterVar& iv : spatial) {
+      if (!alone.Contains(iv->var) && !is_const_int(iv->dom->extent, 1)) return BlockKind::kOpaque;
+    }
+  }
+  bool reads_itself = false;
+  for (const Buffer& buffer : body->written) {
+    std::vector<Touch> places = At(body->writes, buffer);
+    // Two stores, or the store of the init and that of the update at different elements.
+    if (places.size() != 1) return BlockKind::kOpaque;
+    for (const Touch& read : At(body->reads, buffer)) {
+      if (!SameIndices(read.indices, places[0].indices)) return BlockKind::kOpaque;
+      reads_itself = true;
+    }
+  }
+  if (block.init.defined()) {
+    return Starts(block, *body) ? BlockKind::kReduction : BlockKind::kOpaque;
+  }
+  if (reads_itself) return reducing.empty() ? BlockKind::kOpaque : BlockKind::kUpdate;
+  return reducing.empty() && !body->conditional ? BlockKind::kComplete : BlockKind::kOpaque;
+}
+
+}  // namespace
+
+std::shared_ptr<const Access> AccessOf(const Tree& tree, Id id) {
+  BlockFacts* facts = tree.IsBlock(id) ? FactsOf(tree, id) : nullptr;
+  if (facts == nullptr) return Find(tree, id);
+  if (!facts->access) facts->access = Find(tree, id);
+  return facts->access;
+}
+
+BlockKind KindOf(const Tree& tree, Id id) {
+  BlockFacts* facts = FactsOf(tree, id);
+  if (facts == nullptr) return FindKind(tree, id);
+  if (!facts->kind) {
+    BlockKind kind = FindKind(tree, id);
+    facts->kind = kind;
+  }
+  return *facts->kind;
+}
+
+bool WritesEveryElement(const Tree& tree, Id id, const Buffer& buffer) {
+  const BlockItem& block = tree.block(id);
+  Touch place = At(AccessOf(tree, id)->writes, buffer)[0];
+  for (size_t d = 0; d < place.indices.size(); ++d) {
+    const PrimExpr &index = place.indices[d], &extent = buffer->shape[d];
+    if (is_const_int(index, 0) && is_const_int(extent, 1)) continue;
+    Array<IterVar> spatial = block.Spatial();
+    auto at = std::find_if(spatial.begin(), spatial.end(),
+                           [&](const IterVar& iv) { return iv->var.same_as(index); });
+    if (at == spatial.end() || !is_const_int((*at)->dom->min, 0) ||
+        !ExprDeepEqual()((*at)->dom->extent, extent)) {
+      return false;
+    }
+  }
+  return block.covers;
+}
+
+}  // namespace sched
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,391 @@
+/*!
+ * \file compute_at.cc
+ * \brief Primitives that move a block under a loop of its consumers or of its producers.
+ */
+#include <algorithm>
+
+#include "primitives.h"
+#include "regions.h"
+
+namespace tvm {
+namespace tir {
+namespace sched {
+
+using Spans = std::unordered_map<const VarNode*, Span>;
+
+void RequireSoleWriter(const Tree& tree, Id id, const Flows& flows) {
+  for (const Buffer& buffer : AccessOf(tree, id)->written) {
+    TVM_CHECK(!tree.IsPinned(buffer), ScheduleError)
+        << "it cannot be shown that every element of " << buffer->name << ", which block "
+        << tree.NameOf(id)
+        << " writes, gets one final value before it is read; such blocks stay where they are";
+    for (Id writer : flows[buffer].writers) {
+      TVM_CHECK(!tree.IsBlock(writer) || writer == id, ScheduleError)
+          << buffer->name << " is also written by block " << tree.NameOf(writer)
+          << "; move a reduction first and decompose it then";
+    }
+  }
+}
+
+void RequireAllInstances(const Tree& tree, Id id) {
+  const BlockItem& block = tree.block(id);
+  const std::vector<Buffer>& written = AccessOf(tree, id)->written;
+  bool result = std::any_of(written.begin(), written.end(),
+                            [&](const Buffer& buffer) { return tree.IsParam(buffer); });
+  TVM_CHECK(block.total && (block.covers || !result), ScheduleError)
+      << "it cannot be shown that the loops run every instance of block " << block.name
+      << ", and those that do not run must stay so";
+}
+
+void RequireOwnVariables(const Tree& tree, Id id, const Ids& kept) {
+  VarSet used = VarsOf(Stmt(tree.ToBlock(id)));
+  for (Id loop : tree.LoopsAbove(id)) {
+    TVM_CHECK(Has(kept, loop) || !used.Contains(tree.loop(loop).var), ScheduleError)
+        << "block " << tree.NameOf(id) << " uses the variable of loop " << tree.NameOf(loop)
+        << " itself, not only through variables of its own, so it stays under that loop";
+  }
+}
+
+namespace {
+
+/*! \brief A loop and those around it. */
+Ids Around(const Tree& tree, Id loop) {
+  Ids around = tree.LoopsAbove(loop);
+  around.push_back(loop);
+  return around;
+}
+
+Ids Without(Ids loops, const Ids& left_out) {
+  std::erase_if(loops, [&](Id id) { return Has(left_out, id); });
+  return loops;
+}
+
+void CheckPlace(const Tree& tree, Id block, Id loop) {
+  bool same_scope =
+      tree[block].parent != kNone && tree.ScopeOf(loop) == tree.ScopeOf(block);
+  TVM_CHECK(same_scope, ScheduleError) << "loop " << tree.NameOf(loop) << " and block "
+                                       << tree.NameOf(block) << " are in different blocks";
+  TVM_CHECK(!tree.IsUnder(block, loop), ScheduleError)
+      << "block " << tree.NameOf(block) << " is under loop " << tree.NameOf(loop) << " already";
+  RequireOwnVariables(tree, block, Around(tree, loop));
+}
+
+void CheckInputs(const Tree& tree, Id block, const Flows& flows, const Order& order) {
+  std::shared_ptr<const Access> access = AccessOf(tree, block);
+  for (const Buffer& buffer : access->read) {
+    if (access->Writes(buffer)) continue;
+    const Ids& writers = flows[buffer].writers;
+    bool late = std::any_of(writers.begin(), writers.end(),
+                            [&](Id writer) { return order.IsBefore(block, writer); });
+    TVM_CHECK(!late && !tree.IsPinned(buffer), ScheduleError)
+        << buffer->name << ", which block " << tree.NameOf(block)
+        << " reads, does not have one final value, so the block must read it where it does";
+  }
+}
+
+/*! \brief Where among what is under a loop a block goes; -1 is as late, -2 as early as possible. */
+size_t SlotUnder(const Tree& tree, Id loop, int64_t index, size_t first, size_t last) {
+  if (index == -1) return last;
+  if (index == -2) return first;
+  TVM_CHECK(static_cast<int64_t>(first) <= index && index <= static_cast<int64_t>(last),
+            ScheduleError)
+      << "index " << index << " under loop " << tree.NameOf(loop) << ": places from " << first
+      << " to " << last
+      << " are behind what the block reads and before what reads it; -1 is the last of them, -2 "
+         "the first";
+  return static_cast<size_t>(index);
+}
+
+/*! \brief Put a block under a loop, with new loops over `spans` where there are any, else all. */
+void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
+             bool preserve_unit_loops) {
+  Ids loops;
+  Array<PrimExpr> values, conditions;
+  for (const IterVar& iv : tree->block(id).iter_vars) {
+    auto span = spans.find(iv->var.get());
+    PrimExpr low = span == spans.end() ? iv->dom->min : span->second.low;
+    PrimExpr extent = span == spans.end() ? iv->dom->extent : span->second.extent;
+    PrimExpr value = low;
+    if (preserve_unit_loops || !is_const_int(extent, 1)) {
+      loops.push_back(
+          tree->AddLoop("ax" + std::to_string(loops.size()), iv->var.dtype(), extent));
+      value = low + tree->loop(loops.back()).var;
+    }
+    values.push_back(value);
+    if (span == spans.end()) continue;
+    conditions.push_back(value >= iv->dom->min);
+    conditions.push_back(value < iv->dom->min + iv->dom->extent);
+  }
+  tree->Detach(id);
+  BlockItem* block = tree->EditBlock(id);
+  block->iter_values = values;
+  block->predicate = conditions;
+  tree->Insert(loop, slot, loops.empty() ? id : tree->Nest(loops, {id}));
+  Tidy(tree, id);
+  VarSet given = FindGiven(*tree, id, tree->VarsOfLoops(loops));
+  tree->EditBlock(id)->given = given;
+}
+
+/*! \brief Whether the threads that run a loop have a buffer in common. */
+bool IsShared(const LoopItem& loop, const Buffer& buffer) {
+  std::string scope = buffer.scope(), tag = loop.thread_tag();
+  if (scope.rfind("shared", 0) == 0) {
+    return tag.rfind("threadIdx", 0) == 0 || tag.rfind("vthread", 0) == 0;
+  }
+  return (scope.empty() || scope == "global") && !tag.empty();
+}
+
+/*! \brief An interval around all spans; nothing for the whole domain of a variable. */
+std::optional<Span> Hull(const std::vector<Span>& spans, const IterVar& iv,
+                         arith::Analyzer* analyzer) {
+  PrimExpr low = spans[0].low, high = spans[0].high();
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (spans[i].whole) return std::nullopt;
+    if (i == 0) continue;
+    low = tvm::min(low, spans[i].low);
+    high = tvm::max(high, spans[i].high());
+  }
+  low = analyzer->Simplify(low);
+  PrimExpr extent = analyzer->Simplify(high - low + 1);
+  std::optional<int64_t> size = AsInt(extent);
+  if (!size) {
+    int64_t bound = analyzer->const_int_bound(extent)->max_value;
+    if (bound > 0 && bound < (int64_t{1} << 31)) size = bound;
+  }
+  std::optional<int64_t> whole = AsInt(iv->dom->extent);
+  if (!size || *size < 1 || (whole && *size >= *whole)) return std::nullopt;
+  return Span{low, make_const(iv->var.dtype(), *size)};
+}
+
+/*!
+ * \brief Values of the block's variables that one iteration of `loop` needs; all if not listed.
+ *
+ * Memory that threads share gets what all of them need, so that they can fill it together.
+ */
+Spans Needed(const Tree& tree, Id id, Id loop, const Ids& consumers, arith::Analyzer* analyzer) {
+  std::unordered_map<const VarNode*, std::vector<Span>> found;
+  std::vector<Buffer> seen;
+  std::shared_ptr<const Access> access = AccessOf(tree, id);
+  for (const Touch& touch : access->writes) {
+    // The store of the init is at the same place as that of the update.
+    if (Has(seen, touch.buffer)) continue;
+    seen.push_back(touch.buffer);
+    Ids still = Around(tree, loop);
+    std::erase_if(still, [&](Id item) { return IsShared(tree.loop(item), touch.buffer); });
+    for (Id consumer : consumers) {
+      Ids free = Without(tree.LoopsAbove(consumer), still);
+      for (const auto& spans : ReadSpans(tree, consumer, touch.buffer, free, analyzer)) {
+        for (size_t d = 0; d < spans.size(); ++d) {
+          if (const auto* var = touch.indices[d].as<VarNode>()) found[var].push_back(spans[d]);
+        }
+      }
+    }
+  }
+  Spans needed;
+  for (const IterVar& iv : tree.block(id).Spatial()) {
+    auto spans = found.find(iv->var.get());
+    if (spans == found.end()) continue;
+    if (auto hull = Hull(spans->second, iv, analyzer)) needed.emplace(iv->var.get(), *hull);
+  }
+  return needed;
+}
+
+}  // namespace
+
+void ComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t index) {
+  CheckPlace(*tree, id, loop);
+  Flows flows(*tree);
+  Order order(*tree);
+  BlockKind kind = KindOf(*tree, id);
+  const std::string name = tree->NameOf(id);
+  TVM_CHECK(kind == BlockKind::kComplete || kind == BlockKind::kReduction, ScheduleError)
+      << "block " << name
+      << " is no computation of its elements from others; only such blocks, and reductions with "
+         "an init, can be computed elsewhere";
+  RequireSoleWriter(*tree, id, flows);
+  RequireAllInstances(*tree, id);
+  CheckInputs(*tree, id, flows, order);
+  Ids consumers;
+  std::shared_ptr<const Access> access = AccessOf(*tree, id);
+  for (const Buffer& buffer : access->written) {
+    TVM_CHECK(!tree->IsParam(buffer), ScheduleError)
+        << "block " << name << " writes " << buffer->name
+        << ", a result of the function, all of which is needed; use reverse_compute_at to move it "
+           "under a loop of its producers";
+    for (Id user : flows[buffer].readers) {
+      TVM_CHECK(tree->IsUnder(user, loop), ScheduleError)
+          << (tree->IsBlock(user) ? tree->NameOf(user) : "a statement") << " reads "
+          << buffer->name << " outside of loop " << tree->NameOf(loop)
+          << "; all consumers of block " << name << " must be under the loop";
+      consumers.push_back(user);
+    }
+  }
+  TVM_CHECK(!consumers.empty(), ScheduleError)
+      << "nothing under loop " << tree->NameOf(loop) << " reads what block " << name << " writes";
+  LoopAnalyzer analyzer(*tree, loop);
+  Spans spans = Needed(*tree, id, loop, consumers, &analyzer);
+  size_t last = (*tree)[loop].children.size();
+  for (Id consumer : consumers) last = std::min(last, tree->IndexOf(loop, consumer));
+  size_t slot = SlotUnder(*tree, loop, index, 0, last);
+  Rebuild(tree, id, loop, slot, spans, preserve_unit_loops);
+  tree->EditBlock(id)->covers = false;
+  std::string why = ReductionOrderError(*tree, id);
+  TVM_CHECK(why.empty(), ScheduleError) << "block " << name << ": " << why;
+}
+
+namespace {
+
+/*!
+ * \brief Refuse a consumer of which other instances run than those that read what `writer` writes.
+ *
+ * They would be lost: a consumer under a loop of its producer runs for what that iteration writes.
+ */
+void RequireWithinWritten(const Tree& tree, Id block, const Buffer& buffer, Id writer,
+                          const IterVar& iv, size_t axis) {
+  const Array<IterVar>& domains = tree.block(writer).iter_vars;
+  const std::vector<Touch>& writes = AccessOf(tree, writer)->writes;
+  PrimExpr place = std::find_if(writes.begin(), writes.end(), [&](const Touch& touch) {
+                     return touch.buffer.same_as(buffer);
+                   })->indices[static_cast<int64_t>(axis)];
+  arith::Analyzer analyzer;
+  PrimExpr low = place, high = place;
+  for (const IterVar& own : domains) {
+    if (!own->var.same_as(place)) continue;
+    low = own->dom->min;
+    high = own->dom->min + own->dom->extent - 1;
+  }
+  TVM_CHECK(analyzer.CanProve(low <= iv->dom->min) &&
+                analyzer.CanProve(iv->dom->min + iv->dom->extent - 1 <= high),
+            ScheduleError)
+      << "block " << tree.NameOf(block) << " runs for " << iv->var << " from " << iv->dom->min
+      << " to " << analyzer.Simplify(iv->dom->min + iv->dom->extent - 1) << ", of which "
+      << buffer->name << ", as block " << tree.NameOf(writer) << " writes it, has only " << low
+      << " to " << analyzer.Simplify(high)
+      << ", so instances that do not read it would be left out; use compute_at to move the "
+         "producer instead";
+}
+
+/*! \brief Values of the block's variables whose inputs one iteration of `loop` writes. */
+Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer,
+               arith::Analyzer* analyzer, Array<PrimExpr>* conditions) {
+  Ids still = Around(tree, loop);
+  const std::string &name = tree.NameOf(id), &maker = tree.NameOf(writer);
+  VarSet reducing = FeedsOf(tree, writer).reducing & tree.VarsOfLoops(still);
+  TVM_CHECK(reducing.empty(), ScheduleError)
+      << "loop " << (*reducing.begin())->name_hint << " feeds the reduction of block " << maker
+      << ", so " << buffer->name << " is not finished under loop " << tree.NameOf(loop)
+      << "; give a loop around the reduction";
+  std::optional<Box> box =
+      ExactBox(tree, writer, buffer, Without(tree.LoopsAbove(writer), still), analyzer);
+  TVM_CHECK(box.has_value(), ScheduleError)
+      << "what block " << maker << " writes of " << buffer->name << " in one iteration of loop "
+      << tree.NameOf(loop) << " is no box of elements";
+  std::shared_ptr<const Access> access = AccessOf(tree, id);
+  Array<PrimExpr> place(nullptr);
+  for (const Touch& touch : access->reads) {
+    if (!touch.buffer.same_as(buffer)) continue;
+    if (!place.defined()) place = touch.indices;
+    TVM_CHECK(SameIndices(place, touch.indices), ScheduleError)
+        << "block " << name << " reads " << buffer->name
+        << " at several places, which need not be written in one iteration";
+  }
+  bool chooses = Chooses(tree.Body(id));
+  TVM_CHECK(tree.block(writer).covers || !chooses, ScheduleError)
+      << "block " << name << " does not read " << buffer->name
+      << " in all of its instances, and block " << maker << " may not write all of it";
+  // Of a buffer that the caller gives, elements that nothing writes have values too.
+  bool given = tree.IsParam(buffer);
+  TVM_CHECK(tree.block(writer).covers || !given, ScheduleError)
+      << "block " << maker << " may not write all of " << buffer->name
+      << ", the rest of which the caller gives and block " << name << " may read";
+  Spans spans;
+  VarMap names;
+  VarSet limited;
+  for (const PrimExpr& condition : box->conditions) limited.Add(VarsOf(condition));
+  Array<IterVar> spatial = tree.block(id).Spatial();
+  for (size_t d = 0; d < place.size(); ++d) {
+    const PrimExpr& at = place[d];
+    const Span& span = box->spans[d];
+    auto own = std::find_if(spatial.begin(), spatial.end(),
+                            [&](const IterVar& iv) { return iv->var.same_as(at); });
+    if (own != spatial.end() && !spans.count((*own)->var.get())) {
+      if (chooses || given) RequireWithinWritten(tree, id, buffer, writer, *own, d);
+      spans.emplace((*own)->var.get(), span);
+      names[box->axes[d].get()] = at;
+      continue;
+    }
+    bool whole = analyzer->CanProve(span.low <= 0) &&
+                 analyzer->CanProve(span.high() >= buffer->shape[d] - 1);
+    TVM_CHECK(whole && !limited.Contains(box->axes[d]), ScheduleError)
+        << "block " << name << " reads " << buffer->name << " at " << at
+        << ", and an iteration of loop " << tree.NameOf(loop)
+        << " writes only a part of that axis";
+  }
+  *conditions =
+      box->conditions.Map([&](const PrimExpr& condition) { return Substitute(condition, names); });
+  return spans;
+}
+
+}  // namespace
+
+void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t index) {
+  CheckPlace(*tree, id, loop);
+  Flows flows(*tree);
+  Order order(*tree);
+  const std::string name = tree->NameOf(id);
+  TVM_CHECK(KindOf(*tree, id) == BlockKind::kComplete, ScheduleError)
+      << "block " << name
+      << " does not compute each element once from others; use compute_at to move its producers "
+         "instead";
+  RequireSoleWriter(*tree, id, flows);
+  RequireAllInstances(*tree, id);
+  CheckInputs(*tree, id, flows, order);
+  std::shared_ptr<const Access> access = AccessOf(*tree, id);
+  std::vector<std::pair<Buffer, Id>> sources;
+  Ids own_loops = tree->LoopsAbove(id), around = Around(*tree, loop);
+  for (const Buffer& buffer : access->read) {
+    for (Id writer : flows[buffer].writers) {
+      if (tree->IsUnder(writer, loop)) {
+        sources.emplace_back(buffer, writer);
+        continue;
+      }
+      bool finished = order.IsBefore(writer, loop);
+      for (Id item : tree->LoopsAbove(writer)) {
+        finished &= !Has(around, item) || Has(own_loops, item);
+      }
+      TVM_CHECK(finished, ScheduleError) << buffer->name << ", which block " << name
+                                         << " reads too, is not finished under loop "
+                                         << tree->NameOf(loop);
+    }
+  }
+  TVM_CHECK(!sources.empty(), ScheduleError)
+      << "nothing under loop " << tree->NameOf(loop) << " writes what block " << name << " reads";
+  auto [buffer, writer] = sources.back();
+  LoopAnalyzer analyzer(*tree, loop);
+  Array<PrimExpr> conditions;
+  Spans spans = Produced(*tree, id, loop, buffer, writer, &analyzer, &conditions);
+  size_t first = 0, last = (*tree)[loop].children.size();
+  for (const auto& [made, source] : sources) {
+    first = std::max(first, tree->IndexOf(loop, source) + 1);
+  }
+  for (const Buffer& made : access->written) {
+    for (Id user : flows[made].readers) {
+      if (tree->IsUnder(user, loop)) last = std::min(last, tree->IndexOf(loop, user));
+    }
+  }
+  Rebuild(tree, id, loop, SlotUnder(*tree, loop, index, first, last), spans, preserve_unit_loops);
+  VarMap values = tree->block(id).Values();
+  for (const PrimExpr& condition : conditions) {
+    tree->EditBlock(id)->predicate.push_back(Substitute(condition, values));
+  }
+  Tidy(tree, id);
+  for (const auto& [other, source] : sources) {
+    TVM_CHECK(other.same_as(buffer) || SeesFinished(*tree, source, id, other), ScheduleError)
+        << "of " << other->name << ", which block " << name << " reads too, one iteration of loop "
+        << tree->NameOf(loop) << " does not write what is needed";
+  }
+}
+
+}  // namespace sched
+}  // namespace tir
+}  // namespace tvm

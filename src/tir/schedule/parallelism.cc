@@ -1,0 +1,233 @@
+/*!
+ * \file parallelism.cc
+ * \brief Whether the iterations of loops may run at once.
+ */
+#include <algorithm>
+#include <map>
+
+#include "dataflow.h"
+#include "facts.h"
+
+namespace tvm {
+namespace tir {
+namespace sched {
+namespace {
+
+constexpr const char* kGiveScope =
+    "threads share it; give it the scope \"local\" (or \"shared\" for a block of threads) with "
+    "set_scope, cache_read or cache_write";
+
+std::string ScopeOf(const Buffer& buffer) {
+  std::string scope = buffer.scope();
+  return scope.empty() ? "global" : scope;
+}
+
+bool StartsWith(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+std::string MarkOf(const LoopItem& loop) {
+  switch (loop.for_kind) {
+    case ForKind::kThreadBinding:
+      return "bound to " + loop.thread_tag();
+    case ForKind::kVectorized:
+      return "vectorized";
+    default:
+      return "parallel";
+  }
+}
+
+class ParallelismCheck {
+ public:
+  explicit ParallelismCheck(const Tree& tree) : tree_(tree) {
+    for (Id id : tree.Preorder(tree.root())) {
+      if (!tree.IsLoop(id)) continue;
+      ForKind kind = tree.loop(id).for_kind;
+      if (kind == ForKind::kParallel || kind == ForKind::kVectorized ||
+          kind == ForKind::kThreadBinding) {
+        loops_.push_back(id);
+      }
+    }
+  }
+
+  void Run() {
+    if (loops_.empty()) return;
+    flows_.emplace(tree_);
+    for (Id loop : loops_) CheckLoop(loop);
+    CheckKernels();
+  }
+
+ private:
+  void CheckLoop(Id id) {
+    const LoopItem& loop = tree_.loop(id);
+    if (loop.IsUnit()) return;
+    for (Id unit : tree_.UnitsBelow(id)) {
+      TVM_CHECK(!tree_.IsLeaf(unit) && !AccessOf(tree_, unit)->opaque, ScheduleError)
+          << "loop " << loop.name() << " cannot be " << MarkOf(loop)
+          << ": it runs statements whose accesses are not all known";
+      for (Id block : tree_.BlocksBelow(unit)) {
+        std::shared_ptr<const Access> access = AccessOf(tree_, block);
+        bool pinned = std::any_of(access->written.begin(), access->written.end(),
+                                  [&](const Buffer& buffer) { return tree_.IsPinned(buffer); });
+        TVM_CHECK(!pinned && KindOf(tree_, block) != BlockKind::kOpaque, ScheduleError)
+            << "loop " << loop.name() << " cannot be " << MarkOf(loop) << ": what block "
+            << tree_.NameOf(block) << " writes depends on the order of its iterations";
+        CheckBlock(id, block, *access);
+      }
+    }
+  }
+
+  void CheckBlock(Id id, Id block, const Access& access) {
+    const LoopItem& loop = tree_.loop(id);
+    Feeds fed = FeedsOf(tree_, block);
+    bool adds = fed.reducing.Contains(loop.var) ||
+                (fed.mixed && KindOf(tree_, block) != BlockKind::kComplete);
+    TVM_CHECK(!adds, ScheduleError)
+        << "loop " << loop.name() << " cannot be " << MarkOf(loop)
+        << ": its iterations add to the same elements of block " << tree_.NameOf(block)
+        << "; mark a loop of a spatial variable, or split the reduction with rfactor and mark the "
+           "loop of the factor";
+    VarSet below;
+    for (Id node : tree_.Preorder(id)) {
+      if (tree_.IsLoop(node)) below.Add(tree_.loop(node).var);
+    }
+    // Otherwise different iterations write different elements.
+    if (!tree_.block(block).given.Intersects(below)) return;
+    for (const Buffer& buffer : access.written) {
+      std::string why = "all cores see it; compute the block outside of the loop";
+      if (!tree_.IsParam(buffer)) why = SharedByIterations(id, block, buffer);
+      TVM_CHECK(why.empty(), ScheduleError)
+          << "loop " << loop.name() << " cannot be " << MarkOf(loop)
+          << ": several iterations of it write the same elements of " << buffer->name
+          << " in block " << tree_.NameOf(block) << ", and " << why;
+    }
+  }
+
+  /*! \brief Why it matters that iterations write the same elements; empty if each has its own. */
+  std::string SharedByIterations(Id id, Id block, const Buffer& buffer) {
+    const LoopItem& loop = tree_.loop(id);
+    const Flow& flow = (*flows_)[buffer];
+    for (Id user : flow.Users()) {
+      if (!tree_.IsUnder(user, id)) {
+        return "what is behind the loop reads them; compute the block outside of the loop";
+      }
+    }
+    std::string scope = ScopeOf(buffer);
+    if (loop.for_kind == ForKind::kVectorized) {
+      return "the lanes of a vector share a buffer; compute the block outside of the loop";
+    }
+    if (loop.for_kind == ForKind::kParallel) {
+      // Allocated in the loop; a buffer that is accumulated into would be outside of the sum.
+      VarSet above = tree_.VarsOfLoops(tree_.LoopsAbove(id));
+      for (Id writer : flow.writers) {
+        if (!tree_.IsBlock(writer)) continue;
+        for (const IterVar& iv : tree_.block(writer).Reducing()) {
+          if (VarsOf(tree_.block(writer).ValueOf(iv->var)).Intersects(above)) {
+            return "the buffer stays outside of a reduction around the loop";
+          }
+        }
+      }
+      return "";
+    }
+    if (scope == "local") return "";
+    bool shared = StartsWith(scope, "shared");
+    if (StartsWith(loop.thread_tag(), "blockIdx")) return shared ? "" : kGiveScope;
+    if (!shared) return kGiveScope;
+    // All threads write the same value.
+    if (KindOf(tree_, block) == BlockKind::kComplete) return "";
+    return "the threads would disturb each other; bind a loop of the block itself";
+  }
+
+  void CheckKernels() {
+    Ids threads = loops_;
+    std::erase_if(threads, [&](Id id) { return !IsThread(id); });
+    for (Id kernel : threads) {
+      Ids outer = tree_.LoopsAbove(kernel);
+      if (std::any_of(outer.begin(), outer.end(), [&](Id id) { return IsThread(id); })) continue;
+      std::map<std::string, Id> axes;
+      for (Id id : threads) {
+        const LoopItem& loop = tree_.loop(id);
+        if (!tree_.IsUnder(id, kernel) || StartsWith(loop.thread_tag(), "vthread")) continue;
+        const LoopItem& first = tree_.loop(axes.emplace(loop.thread_tag(), id).first->second);
+        TVM_CHECK(ExprDeepEqual()(first.extent, loop.extent), ScheduleError)
+            << "loops " << first.name() << " and " << loop.name()
+            << " of one kernel are bound to " << loop.thread_tag() << " with extents "
+            << first.extent << " and " << loop.extent
+            << "; a launch has one extent per axis, so split both alike";
+        CheckNested(id);
+      }
+      for (const Flow& flow : *flows_) CheckSharing(kernel, axes, flow);
+    }
+  }
+
+  bool IsThread(Id id) const { return tree_.loop(id).for_kind == ForKind::kThreadBinding; }
+
+  /*! \brief A loop inside of one bound to the same threads runs one iteration per thread. */
+  void CheckNested(Id id) {
+    const LoopItem& loop = tree_.loop(id);
+    for (Id around : tree_.LoopsAbove(id)) {
+      const LoopItem& outer = tree_.loop(around);
+      if (outer.thread_tag() != loop.thread_tag()) continue;
+      for (Id block : tree_.BlocksBelow(id)) {
+        bool used = false;
+        for (const auto* exprs : {&tree_.block(block).iter_values, &tree_.block(block).predicate}) {
+          for (const PrimExpr& expr : *exprs) used |= VarsOf(expr).Contains(outer.var);
+        }
+        TVM_CHECK(!used || outer.IsUnit(), ScheduleError)
+            << "loops " << outer.name() << " and " << loop.name() << " around block "
+            << tree_.NameOf(block) << " are both bound to " << loop.thread_tag()
+            << ", so a thread would run only the iterations in which both are equal; bind one of "
+               "them to another axis";
+      }
+    }
+  }
+
+  /*! \brief Values pass between threads through shared memory only, where barriers are put. */
+  void CheckSharing(Id kernel, const std::map<std::string, Id>& axes, const Flow& flow) {
+    std::string scope = ScopeOf(flow.buffer);
+    for (Id writer : flow.writers) {
+      if (!tree_.IsBlock(writer) || !tree_.IsUnder(writer, kernel)) continue;
+      Ids around = tree_.LoopsAbove(writer);
+      std::string missing;
+      for (const auto& [tag, first] : axes) {
+        bool found = std::any_of(around.begin(), around.end(), [&](Id id) {
+          return tree_.IsUnder(id, kernel) && tree_.loop(id).thread_tag() == tag;
+        });
+        if (!found) missing += (missing.empty() ? "" : ", ") + tag;
+      }
+      TVM_CHECK(scope == "local" || missing.empty() ||
+                    KindOf(tree_, writer) == BlockKind::kComplete,
+                ScheduleError)
+          << "block " << tree_.NameOf(writer) << " is in a kernel with " << missing
+          << " but not under such a loop, so all these threads would add to "
+          << flow.buffer->name << "; bind a loop of the block first";
+      for (Id user : flow.Users()) {
+        if (user == writer || !tree_.IsUnder(user, kernel)) continue;
+        // A writer that no other threads run than its user is run by all of them alike.
+        Ids apart = around;
+        std::erase_if(apart, [&](Id id) {
+          return tree_.loop(id).thread_tag().empty() || tree_.IsUnder(user, id);
+        });
+        bool by_threads = std::all_of(apart.begin(), apart.end(), [&](Id id) {
+          return StartsWith(tree_.loop(id).thread_tag(), "threadIdx");
+        });
+        TVM_CHECK(apart.empty() || (StartsWith(scope, "shared") && by_threads), ScheduleError)
+            << "buffer " << flow.buffer->name << " of scope " << scope
+            << " passes values between threads: block " << tree_.NameOf(writer)
+            << " and what uses them are under different loops bound to "
+            << tree_.loop(apart[0]).thread_tag()
+            << "; give the buffer the scope \"shared\", or compute both under one loop";
+      }
+    }
+  }
+
+  const Tree& tree_;
+  Ids loops_;
+  std::optional<Flows> flows_;
+};
+
+}  // namespace
+
+void CheckParallelism(const Tree& tree) { ParallelismCheck(tree).Run(); }
+
+}  // namespace sched
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,289 @@
+/*!
+ * \file primitive_table.cc
+ * \brief The table of primitives. A new one is a row here, a function in primitives.h and a method
+ *        of Python's Schedule.
+ */
+#include "primitive_table.h"
+
+#include <algorithm>
+
+#include "primitives.h"
+
+namespace tvm {
+namespace tir {
+
+TVM_REGISTER_NODE(InstructionKindNode);
+TVM_REGISTER_NODE_CHECK(InstructionKindNode,
+                        [](const InstructionKindNode* kind) {
+                          sched::PrimitiveOf(GetRef<InstructionKind>(kind));
+                        });
+
+namespace sched {
+namespace {
+
+using A = ArgumentKind;
+enum Flag { kChanges = 0, kLooks = 1, kSamples = 2, kPostproc = 4, kGivesList = 8 };
+
+void Compute(Call* call, void (*move)(Tree*, Id, Id, bool, int64_t)) {
+  move(call->Change(), call->node(0), call->node(1), call->get<bool>(2), call->get<int64_t>(3));
+}
+
+void SplitLoop(Call* call) {
+  Tree* tree = call->Change();
+  DataType dtype = tree->loop(call->node(0)).var.dtype();
+  Array<PrimExpr> factors;
+  std::string text;
+  for (const Any& factor : call->get<Array<Any>>(1)) {
+    text += text.empty() ? "" : ", ";
+    if (factor.is_null()) {
+      factors.push_back(PrimExpr());
+      text += "None";
+    } else {
+      int64_t size = call->Number(factor);
+      factors.push_back(make_const(dtype, size));
+      text += std::to_string(size);
+    }
+  }
+  call->Give(Split(tree, call->node(0), factors, "[" + text + "]", call->get<bool>(2),
+                   call->get<bool>(3)));
+}
+
+/*! \brief A value as a node can hold it, with the numbers that sampled variables stand for. */
+ObjectRef AnnotationOf(Call* call, const Any& value) {
+  if (const auto* items = value.as<ArrayNode>()) {
+    Array<ObjectRef> made;
+    for (const Any& item : items->data) made.push_back(AnnotationOf(call, item));
+    return made;
+  }
+  if (const auto* entries = value.as<runtime::MapNode>()) {
+    Map<String, ObjectRef> made;
+    for (const auto& [key, item] : entries->entries()) {
+      made.Set(key.cast<String>(), AnnotationOf(call, item));
+    }
+    return made;
+  }
+  if (auto text = value.TryCast<std::string>()) return StringImm(*text);
+  if (value.as<StringImmNode>() || value.as<FloatImmNode>()) return value.ref();
+  if (value.as<PrimExprNode>()) return PrimExpr(Any(call->Number(value)).cast<PrimExpr>());
+  std::optional<ObjectRef> number = runtime::BoxNumber(value);
+  TVM_CHECK(number.has_value() && !value.is_object() && !value.is_null(), TypeError)
+      << "annotate: values are numbers, texts, lists and dicts, got a " << value.TypeName();
+  return *number;
+}
+
+void SamplePerfectTile(Call* call) {
+  int64_t extent = ConstantExtent(*call->tree(), call->node(0));
+  int64_t n = call->get<int64_t>(1), limit = call->get<int64_t>(2);
+  TVM_CHECK(n >= 1, ScheduleError) << "n=" << n << " factors; take at least one";
+  std::vector<int64_t> tile;
+  if (call->decision.is_null()) {
+    tile = PerfectTile(call->random(), extent, n, limit);
+  } else {
+    for (const Any& size : call->decision.cast<Array<Any>>()) tile.push_back(call->Number(size));
+    CheckTile(tile, extent, n, limit);
+  }
+  Array<Any> drawn;
+  for (int64_t size : tile) {
+    call->GiveNumber(size);
+    drawn.push_back(Any(size));
+  }
+  call->decision = drawn;
+}
+
+void SampleCategorical(Call* call) {
+  Array<Any> candidates = call->get<Array<Any>>(0);
+  std::vector<double> probs;
+  for (const Any& p : call->get<Array<Any>>(1)) probs.push_back(p.cast<double>());
+  std::optional<int64_t> decision;
+  if (!call->decision.is_null()) decision = call->Number(call->decision);
+  int64_t index = Categorical(call->random(), candidates.size(), probs, decision);
+  call->GiveNumber(candidates[index].cast<int64_t>());
+  call->decision = index;
+}
+
+void SampleComputeLocation(Call* call) {
+  std::map<int64_t, Id> places = ComputeLocations(call->tree(), call->node(0));
+  std::string list;
+  for (const auto& [place, loop] : places) {
+    list += (list.empty() ? "" : ", ") + std::to_string(place);
+  }
+  int64_t chosen = 0;
+  if (call->decision.is_null()) {
+    auto at = std::next(places.begin(),
+                        static_cast<std::ptrdiff_t>(call->random()->Below(places.size())));
+    chosen = at->first;
+  } else {
+    chosen = call->Number(call->decision);
+  }
+  TVM_CHECK(places.count(chosen), ScheduleError)
+      << "block " << call->tree()->NameOf(call->node(0)) << " cannot be computed at place "
+      << chosen << "; places that are legal: [" << list << "]";
+  call->decision = chosen;
+  if (chosen < 0) {
+    call->GivePlace(chosen);
+  } else {
+    call->Give(places[chosen]);
+  }
+}
+
+void CacheReadBuffer(Call* call) {
+  std::optional<Ids> consumers;
+  if (!call->value(3).is_null()) consumers = call->nodes(3);
+  call->Give(CacheRead(call->Change(), call->node(0), call->get<int64_t>(1),
+                       call->get<std::string>(2), consumers));
+}
+
+void ComputeBlockAt(Call* call) {
+  // A place that sample_compute_location returned may be none of the loops.
+  const auto* loop = call->value(1).as<LoopRVNode>();
+  if (loop->place.empty()) return Compute(call, ComputeAt);
+  Tree* tree = call->Change();
+  if (loop->place == "inlined") ComputeInline(tree, call->node(0));
+}
+
+Primitive Row(const char* name, const char* method, int flags, std::vector<Argument> arguments,
+              void (*apply)(Call*)) {
+  auto kind = make_object<InstructionKindNode>();
+  kind->name = name;
+  kind->method = method;
+  kind->is_pure = flags & kLooks;
+  kind->is_sampling = flags & kSamples;
+  kind->is_postproc = flags & kPostproc;
+  kind->returns_list = flags & kGivesList;
+  for (const Argument& argument : arguments) {
+    kind->arguments.push_back(argument.name);
+    if (argument.kind == A::kLoops) kind->variadic = argument.name;
+  }
+  return {InstructionKind(kind), std::move(arguments), apply};
+}
+
+const std::vector<Primitive>& Table() {
+  const Argument block{"block", A::kBlock}, loop{"loop", A::kLoop};
+  const Argument thing{"block_or_loop", A::kBlockOrLoop}, scope{"storage_scope", A::kText};
+  const std::vector<Argument> place = {
+      block, loop, {"preserve_unit_loops", A::kBool, true, Any(false)}, {"index", A::kInt, true, Any(-1)}};
+  // clang-format off
+  static const std::vector<Primitive> rows = {
+    Row("GetBlock", "get_block", kLooks,
+        {{"name", A::kText}, {"func_name", A::kOptionalText, true}},
+        [](Call* c) { c->Give(BlockNamed(*c->TreeOf(c->get<String>(1)), c->get<String>(0))); }),
+    Row("GetLoops", "get_loops", kLooks | kGivesList, {block},
+        [](Call* c) { c->Give(c->tree()->LoopsAbove(c->node(0))); }),
+    Row("GetChildBlocks", "get_child_blocks", kLooks | kGivesList, {thing},
+        [](Call* c) { c->Give(ChildBlocks(*c->tree(), c->node(0))); }),
+    Row("GetProducers", "get_producers", kLooks | kGivesList, {block},
+        [](Call* c) { c->Give(Producers(*c->tree(), c->node(0))); }),
+    Row("GetConsumers", "get_consumers", kLooks | kGivesList, {block},
+        [](Call* c) { c->Give(Consumers(*c->tree(), c->node(0))); }),
+    Row("GetOutputBlocks", "get_output_blocks", kLooks | kGivesList, {{"scope_block", A::kBlock}},
+        [](Call* c) { c->Give(OutputBlocks(*c->tree(), c->node(0))); }),
+    Row("SamplePerfectTile", "sample_perfect_tile", kSamples | kGivesList,
+        {loop, {"n", A::kInt}, {"max_innermost_factor", A::kInt, true, Any(16)}}, SamplePerfectTile),
+    Row("SampleCategorical", "sample_categorical", kSamples,
+        {{"candidates", A::kInts}, {"probs", A::kReals}}, SampleCategorical),
+    Row("SampleComputeLocation", "sample_compute_location", kSamples, {block},
+        SampleComputeLocation),
+    Row("EnterPostproc", "enter_postproc", kPostproc, {}, [](Call*) {}),
+    Row("Split", "split", kGivesList,
+        {loop, {"factors", A::kSizes}, {"preserve_unit_iters", A::kBool, true, Any(true)},
+         {"disable_predication", A::kBool, true, Any(false)}}, SplitLoop),
+    Row("Fuse", "fuse", kChanges,
+        {{"loops", A::kLoops}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
+        [](Call* c) { c->Give(Fuse(c->Change(), c->nodes(0), c->get<bool>(1))); }),
+    Row("Reorder", "reorder", kChanges, {{"loops", A::kLoops}},
+        [](Call* c) { Reorder(c->Change(), c->nodes(0)); }),
+    Row("Parallel", "parallel", kChanges, {loop},
+        [](Call* c) { MarkLoop(c->Change(), c->node(0), ForKind::kParallel); }),
+    Row("Vectorize", "vectorize", kChanges, {loop},
+        [](Call* c) { MarkLoop(c->Change(), c->node(0), ForKind::kVectorized); }),
+    Row("Unroll", "unroll", kChanges, {loop},
+        [](Call* c) { MarkLoop(c->Change(), c->node(0), ForKind::kUnrolled); }),
+    Row("Bind", "bind", kChanges, {loop, {"thread_axis", A::kThread}},
+        [](Call* c) { Bind(c->Change(), c->node(0), c->get<std::string>(1)); }),
+    Row("Annotate", "annotate", kChanges, {thing, {"ann_key", A::kText}, {"ann_val", A::kValue}},
+        [](Call* c) {
+          Annotate(c->Change(), c->node(0), c->get<String>(1), AnnotationOf(c, c->value(2)));
+        }),
+    Row("Unannotate", "unannotate", kChanges, {thing, {"ann_key", A::kText}},
+        [](Call* c) { Unannotate(c->Change(), c->node(0), c->get<String>(1)); }),
+    Row("DecomposeReduction", "decompose_reduction", kChanges, {block, loop},
+        [](Call* c) { c->Give(DecomposeReduction(c->Change(), c->node(0), c->node(1))); }),
+    Row("RFactor", "rfactor", kChanges, {loop, {"factor_axis", A::kInt}},
+        [](Call* c) { c->Give(RFactor(c->Change(), c->node(0), c->get<int64_t>(1))); }),
+    Row("ComputeAt", "compute_at", kChanges, place, ComputeBlockAt),
+    Row("ReverseComputeAt", "reverse_compute_at", kChanges, place,
+        [](Call* c) { Compute(c, ReverseComputeAt); }),
+    Row("ComputeInline", "compute_inline", kChanges, {block},
+        [](Call* c) { ComputeInline(c->Change(), c->node(0)); }),
+    Row("ReverseComputeInline", "reverse_compute_inline", kChanges, {block},
+        [](Call* c) { ReverseComputeInline(c->Change(), c->node(0)); }),
+    Row("CacheRead", "cache_read", kChanges,
+        {block, {"read_buffer_index", A::kInt}, scope, {"consumer_blocks", A::kBlocks, true}},
+        CacheReadBuffer),
+    Row("CacheWrite", "cache_write", kChanges, {block, {"write_buffer_index", A::kInt}, scope},
+        [](Call* c) {
+          c->Give(CacheWrite(c->Change(), c->node(0), c->get<int64_t>(1), c->get<std::string>(2)));
+        }),
+    Row("SetScope", "set_scope", kChanges, {block, {"buffer_index", A::kInt}, scope},
+        [](Call* c) {
+          SetScope(c->Change(), c->node(0), c->get<int64_t>(1), c->get<std::string>(2));
+        }),
+    Row("StorageAlign", "storage_align", kChanges,
+        {block, {"buffer_index", A::kInt}, {"axis", A::kInt}, {"factor", A::kInt},
+         {"offset", A::kInt}},
+        [](Call* c) {
+          StorageAlign(c->Change(), c->node(0), c->get<int64_t>(1), c->get<int64_t>(2),
+                       c->get<int64_t>(3), c->get<int64_t>(4));
+        }),
+  };
+  // clang-format on
+  return rows;
+}
+
+}  // namespace
+
+const Primitive& PrimitiveOf(const InstructionKind& kind) {
+  for (const Primitive& row : Table()) {
+    if (row.kind.same_as(kind)) return row;
+  }
+  // A kind that was read from text is another object.
+  for (const Primitive& row : Table()) {
+    if (row.kind->name == kind->name) return row;
+  }
+  TVM_FATAL(ValueError) << "no instruction is called '" << kind->name << "'";
+}
+
+size_t ArgumentNamed(const InstructionKind& kind, const std::string& name) {
+  std::string names;
+  for (size_t i = 0; i < kind->arguments.size(); ++i) {
+    if (kind->arguments[i] == name) return i;
+    names += (i == 0 ? "" : ", ") + kind->arguments[i];
+  }
+  TVM_FATAL(ValueError) << kind->name << " of a trace: there is no argument " << name << "; it has "
+                        << (names.empty() ? "none" : names);
+}
+
+}  // namespace sched
+
+InstructionKind InstructionKind::Get(const std::string& name) {
+  std::vector<std::string> known;
+  for (const sched::Primitive& row : sched::Table()) {
+    if (row.kind->name == name) return row.kind;
+    known.push_back(row.kind->name);
+  }
+  std::sort(known.begin(), known.end());
+  std::string list;
+  for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
+  TVM_FATAL(KeyError) << "no instruction is called '" << name << "'; there are " << list;
+}
+
+TVM_REGISTER_GLOBAL("tir.schedule.InstructionKindGet").set_body_typed(InstructionKind::Get);
+/*! \brief All kinds, by the method of a schedule that records them. */
+TVM_REGISTER_GLOBAL("tir.schedule.InstructionKinds").set_body_typed([]() {
+  Map<String, InstructionKind> kinds;
+  for (const sched::Primitive& row : sched::Table()) kinds.Set(row.kind->method, row.kind);
+  return kinds;
+});
+
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,149 @@
+/*!
+ * \file sampling.cc
+ * \brief Random choices of a schedule: tile sizes, categories, places.
+ */
+#include <cmath>
+
+#include "primitives.h"
+
+namespace tvm {
+namespace tir {
+namespace sched {
+namespace {
+
+std::map<int64_t, int> PrimeFactors(int64_t value) {
+  std::map<int64_t, int> powers;
+  for (int64_t prime = 2; value > 1; ++prime) {
+    if (prime > value / prime) prime = value;
+    for (; value % prime == 0; value /= prime) ++powers[prime];
+  }
+  return powers;
+}
+
+/*! \brief Number of ordered factorisations into `parts` factors. */
+double Ways(int64_t value, int64_t parts) {
+  if (parts == 0) return value == 1;
+  double ways = 1;
+  for (const auto& [prime, power] : PrimeFactors(value)) {
+    // Places for the powers among the parts: power + parts - 1 over power.
+    for (int k = 1; k <= power; ++k) {
+      ways *= static_cast<double>(parts - 1 + k) / k;
+    }
+  }
+  return ways;
+}
+
+std::vector<int64_t> Divisors(int64_t value) {
+  std::vector<int64_t> found{1};
+  for (const auto& [prime, power] : PrimeFactors(value)) {
+    size_t size = found.size();
+    int64_t scale = 1;
+    for (int k = 0; k < power; ++k) {
+      scale *= prime;
+      for (size_t i = 0; i < size; ++i) found.push_back(found[i] * scale);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/*! \brief Whether a step can be done; it is undone. */
+bool IsLegal(Tree* tree, const std::function<void()>& step) {
+  Tree::Mark mark = tree->Save();
+  bool legal = true;
+  try {
+    step();
+    CheckParallelism(*tree);
+  } catch (const Error& error) {
+    tree->Restore(mark);
+    if (error.kind() != "ScheduleError") throw;
+    return false;
+  }
+  tree->Restore(mark);
+  return legal;
+}
+
+}  // namespace
+
+std::vector<int64_t> PerfectTile(RandomState* random, int64_t extent, int64_t n,
+                                 int64_t max_innermost) {
+  std::vector<int64_t> tile;
+  int64_t rest = extent;
+  for (int64_t left = n - 1; left >= 0; --left) {
+    bool innermost = left == n - 1 && max_innermost > 0;
+    std::vector<int64_t> sizes;
+    std::vector<double> weights;
+    for (int64_t size : Divisors(rest)) {
+      if ((innermost && size > max_innermost) || (left == 0 && size != rest)) continue;
+      sizes.push_back(size);
+      weights.push_back(Ways(rest / size, left));
+    }
+    TVM_CHECK(!sizes.empty(), ScheduleError)
+        << "sample_perfect_tile: extent " << extent << " has no " << n
+        << " factors of which the innermost is at most " << max_innermost;
+    tile.insert(tile.begin(), sizes[random->Weighted(weights)]);
+    rest /= tile.front();
+  }
+  return tile;
+}
+
+void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n,
+               int64_t max_innermost) {
+  int64_t product = 1;
+  bool fits = static_cast<int64_t>(tile.size()) == n;
+  std::string text;
+  for (int64_t size : tile) {
+    fits &= size >= 1 && !__builtin_mul_overflow(product, size, &product);
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  }
+  TVM_CHECK(fits && product == extent, ScheduleError)
+      << "sample_perfect_tile: the decision [" << text << "] is not " << n
+      << " factors of the extent " << extent;
+  TVM_CHECK(max_innermost <= 0 || tile.back() <= max_innermost, ScheduleError)
+      << "sample_perfect_tile: the innermost factor of the decision [" << text
+      << "] is more than max_innermost_factor=" << max_innermost;
+}
+
+int64_t Categorical(RandomState* random, size_t candidates, const std::vector<double>& probs,
+                    std::optional<int64_t> decision) {
+  TVM_CHECK(candidates > 0 && candidates == probs.size(), ValueError)
+      << "sample_categorical: " << candidates << " candidates with " << probs.size()
+      << " probabilities";
+  double sum = 0;
+  bool valid = true;
+  std::string text;
+  for (double p : probs) {
+    valid &= std::isfinite(p) && p >= 0;
+    sum += p;
+    std::ostringstream os;
+    os << (text.empty() ? "" : ", ") << p;
+    text += os.str();
+  }
+  TVM_CHECK(valid && sum > 0, ValueError)
+      << "sample_categorical: probabilities are at least 0 and not all 0, got [" << text << "]";
+  if (!decision) return static_cast<int64_t>(random->Weighted(probs));
+  TVM_CHECK(0 <= *decision && *decision < static_cast<int64_t>(candidates), ScheduleError)
+      << "sample_categorical: decision " << *decision << " for " << candidates << " candidates";
+  return *decision;
+}
+
+std::map<int64_t, Id> ComputeLocations(Tree* tree, Id block) {
+  std::map<int64_t, Id> places{{kStay, kNone}};
+  if (IsLegal(tree, [&] { ComputeInline(tree, block); })) places[kInlined] = kNone;
+  Flows flows(*tree);
+  for (const Buffer& buffer : AccessOf(*tree, block)->written) {
+    if (flows[buffer].readers.empty()) continue;
+    Ids loops = tree->LoopsAbove(flows[buffer].readers[0]);
+    for (size_t depth = 0; depth < loops.size(); ++depth) {
+      if (IsLegal(tree, [&] { ComputeAt(tree, block, loops[depth], false, -1); })) {
+        places[static_cast<int64_t>(depth)] = loops[depth];
+      }
+    }
+    break;
+  }
+  return places;
+}
+
+}  // namespace sched
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,416 @@
+/*!
+ * \file schedule.cc
+ * \brief What a schedule remembers, and how it carries out a step: all of it or nothing.
+ */
+#include <tvm/node/repr_printer.h>
+#include <tvm/tir/schedule/schedule.h>
+
+#include <algorithm>
+
+#include "primitive_table.h"
+#include "primitives.h"
+#include "trace_text.h"
+
+namespace tvm {
+namespace tir {
+namespace sched {
+namespace {
+
+/*! \brief What a random variable stands for. */
+struct Meaning {
+  ObjectRef rv;
+  /*! \brief Position of the function of a node, or -1 for a number. */
+  int tree;
+  /*! \brief The node, or the number. */
+  int64_t value;
+};
+
+class ConcreteScheduleNode final : public ScheduleNode {
+ public:
+  ConcreteScheduleNode(IRModule mod, int64_t seed, bool checks, ErrorRenderLevel level)
+      : mod_(std::move(mod)), checks_(checks), level_(level), random_(seed) {}
+  TVM_DECLARE_OBJECT(ConcreteScheduleNode, ScheduleNode, "tir.ConcreteSchedule");
+
+  IRModule Mod() const final;
+  Array<ObjectRef> Apply(const InstructionKind& kind, const Array<Any>& arguments,
+                         const Any& decision) final;
+  ObjectRef Get(const Any& rv) const final;
+  void WorkOn(const String& function) final {
+    TreeOf(function);
+    working_on = function.str();
+  }
+  ObjectRef Copy() final;
+  void Seed(int64_t seed) final { random_ = RandomState(seed); }
+  int64_t ForkSeed() final { return static_cast<int64_t>(random_.Below(INT32_MAX)) + 1; }
+
+ private:
+  friend class Application;
+
+  Tree* TreeOf(const String& function);
+  /*! \brief The node that a variable of a class stands for; TypeError if it is none of ours. */
+  const Meaning& NodeOf(const Any& rv, bool block_or_loop[2]) const;
+  int64_t Number(const Any& value) const;
+  ObjectRef VariableFor(const Result& result, int tree);
+
+  IRModule mod_;
+  bool checks_;
+  ErrorRenderLevel level_;
+  RandomState random_;
+  std::vector<std::shared_ptr<Tree>> trees_;
+  std::unordered_map<const Object*, Meaning> meanings_;
+};
+
+Tree* ConcreteScheduleNode::TreeOf(const String& function) {
+  for (const auto& tree : trees_) {
+    if (tree->name() == function) return tree.get();
+  }
+  std::string names;
+  for (const auto& [var, func] : mod_->functions) {
+    if (!func.as<PrimFuncNode>()) continue;
+    if (var->name_hint == function) {
+      auto tree = std::make_shared<Tree>(function, Downcast<PrimFunc>(func));
+      Prepare(tree.get());
+      try {
+        CheckParallelism(*tree);
+      } catch (const Error& error) {
+        if (error.kind() != "ScheduleError") throw;
+        tree->doubt = error.message();
+      }
+      trees_.push_back(std::move(tree));
+      return trees_.back().get();
+    }
+    names += (names.empty() ? "" : ", ") + var->name_hint;
+  }
+  TVM_FATAL(ScheduleError) << "the module has no function " << function << " of blocks; it has "
+                           << (names.empty() ? "none" : names);
+}
+
+IRModule ConcreteScheduleNode::Mod() const {
+  Map<GlobalVar, BaseFunc> functions = mod_->functions;
+  for (const auto& tree : trees_) {
+    functions.Set(mod_->GetGlobalVar(tree->name()), tree->ToFunc());
+  }
+  return IRModule(functions, mod_->attrs);
+}
+
+const Meaning& ConcreteScheduleNode::NodeOf(const Any& rv, bool block_or_loop[2]) const {
+  bool is_block = rv.as<BlockRVNode>(), is_loop = rv.as<LoopRVNode>();
+  auto found = meanings_.find(rv.object());
+  bool wanted = (is_block && block_or_loop[0]) || (is_loop && block_or_loop[1]);
+  bool loop = block_or_loop[1] && (!block_or_loop[0] || is_loop);
+  TVM_CHECK(wanted && found != meanings_.end(), TypeError)
+      << "expected a " << (loop ? "loop" : "block") << " of this schedule, as "
+      << (loop ? "get_loops" : "get_block") << " returns it, got a " << rv.TypeName();
+  const Meaning& meaning = found->second;
+  const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
+  Id id = static_cast<Id>(meaning.value);
+  TVM_CHECK(tree.IsAlive(id), ScheduleError)
+      << (is_loop ? "loop " : "block ") << tree.NameOf(id)
+      << " is gone; a primitive took it apart or moved it. Ask for it again";
+  return meaning;
+}
+
+int64_t ConcreteScheduleNode::Number(const Any& value) const {
+  if (value.type_code() == kTVMInt) return value.cast<int64_t>();
+  const auto* node = value.as<PrimExprNode>();
+  TVM_CHECK(node != nullptr, TypeError)
+      << "expected a whole number or an expression of sampled ones, got a " << value.TypeName();
+  PrimExpr expr = GetRef<PrimExpr>(node);
+  VarMap known;
+  for (const Var& var : VarsOf(expr)) {
+    auto found = meanings_.find(var.get());
+    TVM_CHECK(found != meanings_.end(), ScheduleError)
+        << var << " in " << expr << " was not sampled by this schedule";
+    known[var.get()] = make_const(var.dtype(), found->second.value);
+  }
+  PrimExpr result = known.empty() ? expr : Substitute(expr, known);
+  if (!result.as<IntImmNode>()) result = arith::Analyzer().Simplify(result);
+  const auto* number = result.as<IntImmNode>();
+  TVM_CHECK(number != nullptr, ScheduleError)
+      << expr << " is " << result << ", which is no whole number";
+  return number->value;
+}
+
+ObjectRef ConcreteScheduleNode::Get(const Any& rv) const {
+  if (rv.as<BlockRVNode>() || rv.as<LoopRVNode>()) {
+    bool any[2] = {true, true};
+    const Meaning& meaning = NodeOf(rv, any);
+    const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
+    Id id = static_cast<Id>(meaning.value);
+    return tree.IsLoop(id) ? tree.ToStmt(id) : Stmt(tree.ToBlock(id));
+  }
+  const auto* expr = rv.as<PrimExprNode>();
+  int64_t number = Number(rv);
+  return make_const(expr == nullptr ? DataType::Int(32) : expr->dtype, number);
+}
+
+ObjectRef ConcreteScheduleNode::Copy() {
+  auto other = make_object<ConcreteScheduleNode>(mod_, ForkSeed(), checks_, level_);
+  other->trace = Trace(trace->insts, trace->decisions);
+  other->working_on = working_on;
+  other->meanings_ = meanings_;
+  for (const auto& tree : trees_) {
+    // Records that two trees share are only read, so what follows from them is found out before.
+    for (Id id : tree->BlocksBelow(tree->root())) KindOf(*tree, id);
+    other->trees_.push_back(std::make_shared<Tree>(*tree));
+  }
+  return ObjectRef(other);
+}
+
+ObjectRef ConcreteScheduleNode::VariableFor(const Result& result, int tree) {
+  ObjectRef rv;
+  if (result.kind == Result::kNumber) {
+    size_t outputs = 0;
+    for (const Instruction& inst : trace->insts) outputs += inst->outputs.size();
+    rv = Var("v" + std::to_string(outputs));
+  } else if (result.kind == Result::kPlace) {
+    auto place = make_object<LoopRVNode>();
+    place->place = result.value == kStay ? "stay" : "inlined";
+    return LoopRV(place);
+  } else if (trees_[static_cast<size_t>(tree)]->IsBlock(static_cast<Id>(result.value))) {
+    rv = BlockRV(make_object<BlockRVNode>());
+  } else {
+    rv = LoopRV(make_object<LoopRVNode>());
+  }
+  meanings_[rv.get()] = {rv, result.kind == Result::kNumber ? -1 : tree, result.value};
+  return rv;
+}
+
+/*! \brief One application of a primitive to a schedule. */
+class Application final : public Call {
+ public:
+  Application(ConcreteScheduleNode* sch, const Primitive& primitive, const Any& wanted)
+      : sch_(sch), primitive_(primitive) {
+    decision = wanted;
+  }
+
+  Array<ObjectRef> Run(const Array<Any>& arguments) {
+    for (const auto& tree : sch_->trees_) marks_.push_back(tree->Save());
+    try {
+      Resolve(arguments);
+      primitive_.apply(this);
+      Check();
+    } catch (const Error& error) {
+      Undo();
+      if (error.kind() != "ScheduleError") throw;
+      throw Error("ScheduleError", Explain(error.message()), error.backtrace());
+    } catch (...) {
+      Undo();
+      throw;
+    }
+    for (const auto& tree : sch_->trees_) tree->Commit();
+    return Record();
+  }
+
+  Tree* tree() final {
+    ICHECK_GE(tree_, 0);
+    return sch_->trees_[static_cast<size_t>(tree_)].get();
+  }
+  Tree* Change() final {
+    tree()->MarkChanged();
+    changes_ = true;
+    return tree();
+  }
+  Tree* TreeOf(const String& function) final {
+    sch_->TreeOf(function);
+    for (size_t i = 0; i < sch_->trees_.size(); ++i) {
+      if (sch_->trees_[i]->name() == function) tree_ = static_cast<int>(i);
+    }
+    return tree();
+  }
+  RandomState* random() final { return &sch_->random_; }
+  int64_t Number(const Any& value) const final { return sch_->Number(value); }
+
+ private:
+  void Resolve(const Array<Any>& given) {
+    const std::vector<Argument>& arguments = primitive_.arguments;
+    TVM_CHECK(given.size() <= arguments.size(), TypeError)
+        << primitive_.kind->method << ": takes " << arguments.size() << " arguments, got "
+        << given.size();
+    nodes_.resize(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      Any value = i < given.size() ? given[static_cast<int64_t>(i)] : Any();
+      if (value.is_null() && argument.optional) value = argument.otherwise;
+      values_.push_back(Resolved(argument, value, &nodes_[i]));
+    }
+  }
+
+  Any Resolved(const Argument& argument, const Any& value, Ids* nodes) {
+    switch (argument.kind) {
+      case ArgumentKind::kBlock:
+        AddNode(value, true, false, nodes);
+        return value;
+      case ArgumentKind::kLoop:
+        // A place that is no loop has no node.
+        if (const auto* loop = value.as<LoopRVNode>();
+            loop != nullptr && !loop->place.empty() &&
+            primitive_.kind->method == "compute_at") {
+          return value;
+        }
+        AddNode(value, false, true, nodes);
+        return value;
+      case ArgumentKind::kBlockOrLoop:
+        AddNode(value, true, true, nodes);
+        return value;
+      case ArgumentKind::kLoops:
+      case ArgumentKind::kBlocks: {
+        bool loops = argument.kind == ArgumentKind::kLoops;
+        if (value.is_null() && !loops) return value;
+        for (const Any& item : ListOf(argument, value)) AddNode(item, !loops, loops, nodes);
+        TVM_CHECK(!loops || !nodes->empty(), ScheduleError)
+            << "no loops given; give at least one";
+        return value;
+      }
+      case ArgumentKind::kInt:
+        return sch_->Number(value);
+      case ArgumentKind::kInts: {
+        Array<Any> numbers;
+        for (const Any& item : ListOf(argument, value)) numbers.push_back(sch_->Number(item));
+        return numbers;
+      }
+      case ArgumentKind::kReals: {
+        Array<Any> numbers;
+        for (const Any& item : ListOf(argument, value)) numbers.push_back(item.cast<double>());
+        return numbers;
+      }
+      case ArgumentKind::kSizes:
+        ListOf(argument, value);
+        return value;
+      case ArgumentKind::kBool:
+        return value.cast<bool>();
+      case ArgumentKind::kOptionalText:
+        if (value.is_null()) return String(sch_->working_on.empty() ? "main" : sch_->working_on);
+        [[fallthrough]];
+      case ArgumentKind::kText:
+        return TextOf(argument, value);
+      case ArgumentKind::kThread:
+        if (const auto* axis = value.as<IterVarNode>()) return axis->thread_tag;
+        return TextOf(argument, value);
+      case ArgumentKind::kValue:
+        return value;
+    }
+    return value;
+  }
+
+  void AddNode(const Any& rv, bool block, bool loop, Ids* nodes) {
+    bool block_or_loop[2] = {block, loop};
+    const Meaning& meaning = sch_->NodeOf(rv, block_or_loop);
+    TVM_CHECK(tree_ < 0 || tree_ == meaning.tree, ScheduleError)
+        << "the " << (loop ? "loops" : "blocks") << " are in different functions";
+    tree_ = meaning.tree;
+    nodes->push_back(static_cast<Id>(meaning.value));
+  }
+
+  Array<Any> ListOf(const Argument& argument, const Any& value) const {
+    TVM_CHECK(value.as<ArrayNode>(), TypeError) << primitive_.kind->method << ": " << argument.name
+                                                << " is a list, got a " << value.TypeName();
+    return value.cast<Array<Any>>();
+  }
+
+  String TextOf(const Argument& argument, const Any& value) const {
+    if (const auto* literal = value.as<StringImmNode>()) return literal->value;
+    auto text = value.TryCast<std::string>();
+    TVM_CHECK(text.has_value(), TypeError) << primitive_.kind->method << ": " << argument.name
+                                           << " is a text, got a " << value.TypeName();
+    return String(*text);
+  }
+
+  void Check() {
+    if (!changes_) return;
+    try {
+      CheckParallelism(*tree());
+    } catch (const Error& error) {
+      if (!tree()->doubt || error.message() != *tree()->doubt) throw;
+      TVM_FATAL(ScheduleError)
+          << error.message()
+          << ". The loop was given so; make it serial before the function is scheduled";
+    }
+    if (sch_->checks_) VerifyWellFormed(tree()->ToFunc(), true);
+  }
+
+  void Undo() {
+    for (size_t i = 0; i < marks_.size(); ++i) {
+      sch_->trees_[i]->Restore(marks_[i]);
+      sch_->trees_[i]->Commit();
+    }
+  }
+
+  std::string Explain(const std::string& why) {
+    const std::string method = primitive_.kind->method;
+    if (sch_->level_ == ErrorRenderLevel::kNone) return method + ": not legal here";
+    std::string text = method + ": " + why;
+    if (sch_->level_ == ErrorRenderLevel::kFast || tree_ < 0) return text;
+    return text + "\nThe function " + tree()->name() + " is\n" + AsRepr(tree()->ToFunc());
+  }
+
+  Array<ObjectRef> Record() {
+    Array<ObjectRef> outputs;
+    for (const Result& result : results) {
+      // Names of numbers count all that instructions gave before.
+      Result named = result;
+      ObjectRef rv = sch_->VariableFor(named, tree_);
+      outputs.push_back(rv);
+    }
+    sch_->trace->Append(
+        Instruction(primitive_.kind, Array<Any>(values_.begin(), values_.end()), outputs),
+        decision);
+    return outputs;
+  }
+
+  ConcreteScheduleNode* sch_;
+  const Primitive& primitive_;
+  int tree_ = -1;
+  bool changes_ = false;
+  std::vector<Tree::Mark> marks_;
+};
+
+Array<ObjectRef> ConcreteScheduleNode::Apply(const InstructionKind& kind,
+                                             const Array<Any>& arguments, const Any& decision) {
+  return Application(this, PrimitiveOf(kind), decision).Run(arguments);
+}
+
+}  // namespace
+}  // namespace sched
+
+Schedule::Schedule(IRModule mod, int64_t seed, bool checks, ErrorRenderLevel level) {
+  TVM_CHECK(seed >= -1, ValueError) << "Schedule: the seed is a number from 0 on, got " << seed;
+  // The module may be changed by whoever has it.
+  IRModule own(mod->functions, mod->attrs);
+  data_ = make_object<sched::ConcreteScheduleNode>(own, seed, checks, level);
+}
+
+TVM_REGISTER_GLOBAL("tir.schedule.Schedule")
+    .set_body_typed([](IRModule mod, int64_t seed, bool checks, int level) {
+      return Schedule(mod, seed, checks, static_cast<ErrorRenderLevel>(level));
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleApply")
+    .set_body_typed([](Schedule sch, InstructionKind kind, Array<Any> arguments, Any decision) {
+      return sch->Apply(kind, arguments, decision);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleMod").set_body_typed([](Schedule sch) {
+  return sch->Mod();
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleTrace").set_body_typed([](Schedule sch) {
+  return sch->trace;
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWorkingOn").set_body_typed([](Schedule sch) {
+  return String(sch->working_on);
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWorkOn")
+    .set_body_typed([](Schedule sch, String function) { sch->WorkOn(function); });
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleGet").set_body_typed([](Schedule sch, Any rv) {
+  return sch->Get(rv);
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleCopy").set_body_typed([](Schedule sch) {
+  return sch->Copy();
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleSeed").set_body_typed([](Schedule sch, int64_t seed) {
+  sch->Seed(seed);
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleForkSeed").set_body_typed([](Schedule sch) {
+  return sch->ForkSeed();
+});
+
+}  // namespace tir
+}  // namespace tvm

@@ -1,0 +1,392 @@
+/*!
+ * \file trace.cc
+ * \brief Traces: as Python, as JSON, replayed, shortened.
+ */
+#include <tvm/tir/schedule/schedule.h>
+
+#include <algorithm>
+
+#include "node/json.h"
+#include "primitive_table.h"
+#include "trace_text.h"
+
+namespace tvm {
+namespace tir {
+
+TVM_REGISTER_NODE(BlockRVNode);
+TVM_REGISTER_NODE(LoopRVNode);
+TVM_REGISTER_NODE(InstructionNode);
+TVM_REGISTER_NODE(TraceNode);
+TVM_REGISTER_NODE_CHECK(InstructionNode, [](const InstructionNode* inst) {
+  Instruction(inst->kind, inst->values, inst->outputs);
+});
+
+using sched::Names;
+
+Instruction::Instruction(InstructionKind kind, Array<Any> arguments, Array<ObjectRef> outputs) {
+  TVM_CHECK(arguments.size() == kind->arguments.size(), ValueError)
+      << "Instruction: " << kind->name << " has " << kind->arguments.size() << " arguments, got "
+      << arguments.size();
+  auto node = make_object<InstructionNode>();
+  node->kind = std::move(kind);
+  node->values = std::move(arguments);
+  node->outputs = std::move(outputs);
+  data_ = std::move(node);
+}
+
+Array<ObjectRef> InstructionNode::Inputs() const {
+  Array<ObjectRef> found;
+  auto collect = [&](const Any& rv) {
+    found.push_back(rv.ref());
+    return rv;
+  };
+  for (const Any& value : values) sched::MapRVs(value, collect);
+  return found;
+}
+
+Array<Any> InstructionNode::Attrs() const {
+  Array<Any> found;
+  for (const Any& value : values) {
+    if (sched::AsRV(value) == nullptr) found.push_back(value);
+  }
+  return found;
+}
+
+Trace::Trace(Array<Instruction> insts, Map<Instruction, Any> decisions) {
+  auto node = make_object<TraceNode>();
+  node->insts = std::move(insts);
+  node->decisions = std::move(decisions);
+  data_ = std::move(node);
+}
+
+void TraceNode::Append(const Instruction& inst, const Any& decision) {
+  insts.push_back(inst);
+  if (!decision.is_null()) decisions.Set(inst, decision);
+}
+
+Array<Instruction> TraceNode::Insts(bool remove_postproc) const {
+  if (!remove_postproc) return insts;
+  auto end = std::find_if(insts.begin(), insts.end(),
+                          [](const Instruction& inst) { return inst->kind->is_postproc; });
+  return Array<Instruction>(insts.begin(), end);
+}
+
+namespace {
+
+Names NamesOf(const TraceNode* trace) {
+  Names names;
+  size_t index = 0;
+  for (const Instruction& inst : trace->insts) {
+    for (const ObjectRef& rv : inst->outputs) {
+      const char* prefix = rv.as<BlockRVNode>() ? "b" : rv.as<LoopRVNode>() ? "l" : "v";
+      names[rv.get()] = prefix + std::to_string(index++);
+    }
+  }
+  return names;
+}
+
+/*! \brief Decisions of instructions that are still there. */
+Map<Instruction, Any> DecisionsOf(const TraceNode* trace, const Array<Instruction>& insts) {
+  Map<Instruction, Any> kept;
+  for (const Instruction& inst : insts) {
+    if (auto decision = trace->decisions.Get(inst)) kept.Set(inst, *decision);
+  }
+  return kept;
+}
+
+/*! \brief Whether an argument is one that need not be given, and is not. */
+bool IsLeftOut(const sched::Argument& argument, const Any& value) {
+  return value.is_null() && argument.optional && argument.otherwise.is_null();
+}
+
+String LineOf(const Instruction& inst, const Names& names, const std::optional<Any>& decision) {
+  std::string arguments;
+  auto add = [&](const std::string& text) { arguments += (arguments.empty() ? "" : ", ") + text; };
+  const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
+  for (size_t i = 0; i < row.arguments.size(); ++i) {
+    const Any& value = inst->values[static_cast<int64_t>(i)];
+    if (row.kind->variadic == row.arguments[i].name) {
+      for (const Any& item : value.cast<Array<Any>>()) add(sched::ToText(item, names));
+    } else if (!IsLeftOut(row.arguments[i], value)) {
+      add(std::string(row.arguments[i].name) + "=" + sched::ToText(value, names));
+    }
+  }
+  if (decision && row.kind->is_sampling) add("decision=" + sched::ToText(*decision, names));
+  std::string outputs;
+  for (const ObjectRef& rv : inst->outputs) {
+    outputs += (outputs.empty() ? "" : ", ") + names.at(rv.get());
+  }
+  if (inst->outputs.size() == 1 && row.kind->returns_list) outputs += ",";
+  std::string call = "sch." + row.kind->method + "(" + arguments + ")";
+  return outputs.empty() ? call : outputs + " = " + call;
+}
+
+}  // namespace
+
+Array<String> TraceNode::AsPython() const {
+  Names names = NamesOf(this);
+  Array<String> lines;
+  for (const Instruction& inst : insts) lines.push_back(LineOf(inst, names, decisions.Get(inst)));
+  return lines;
+}
+
+Trace Trace::WithDecision(const Instruction& inst, const Any& decision,
+                          bool remove_postproc) const {
+  const Array<Instruction>& all = get()->insts;
+  TVM_CHECK(std::find(all.begin(), all.end(), inst) != all.end() && inst->kind->is_sampling,
+            ValueError)
+      << "with_decision: " << inst->kind->name << " is no sampling instruction of this trace";
+  Array<Instruction> insts = get()->Insts(remove_postproc);
+  Map<Instruction, Any> decisions = DecisionsOf(get(), insts);
+  decisions.Set(inst, decision);
+  return Trace(insts, decisions);
+}
+
+Trace Trace::Simplified(bool remove_postproc) const {
+  Array<Instruction> insts = get()->Insts(remove_postproc);
+  std::unordered_map<const Object*, bool> needed;
+  std::vector<Instruction> kept;
+  for (size_t i = insts.size(); i-- > 0;) {
+    const Instruction& inst = insts[static_cast<int64_t>(i)];
+    bool used = std::any_of(inst->outputs.begin(), inst->outputs.end(),
+                            [&](const ObjectRef& rv) { return needed.count(rv.get()); });
+    if (inst->kind->is_pure && !used) continue;
+    for (const ObjectRef& rv : inst->Inputs()) needed[rv.get()] = true;
+    kept.push_back(inst);
+  }
+  Array<Instruction> left(kept.rbegin(), kept.rend());
+  return Trace(left, DecisionsOf(get(), left));
+}
+
+void TraceNode::ApplyToSchedule(const Schedule& sch, bool remove_postproc,
+                                const DecisionProvider& decision_provider) const {
+  std::unordered_map<const Object*, Any> twins;
+  auto twin = [&](const Any& rv) {
+    auto found = twins.find(rv.object());
+    TVM_CHECK(found != twins.end(), ValueError)
+        << "trace: an instruction takes what none before it returned";
+    return found->second;
+  };
+  for (const Instruction& inst : Insts(remove_postproc)) {
+    Array<Any> arguments;
+    for (const Any& value : inst->values) arguments.push_back(sched::MapRVs(value, twin));
+    Any decision;
+    if (inst->kind->is_sampling) {
+      if (auto recorded = decisions.Get(inst)) decision = *recorded;
+      if (decision_provider) {
+        decision = decision_provider(inst, inst->Inputs(), inst->Attrs(), decision);
+      }
+    }
+    Array<ObjectRef> results = sch->Apply(inst->kind, arguments, decision);
+    TVM_CHECK(results.size() == inst->outputs.size(), ScheduleError)
+        << "trace: " << inst->kind->name << " returned " << results.size()
+        << " results where the trace has " << inst->outputs.size()
+        << "; it was recorded for another module";
+    for (size_t i = 0; i < results.size(); ++i) {
+      int64_t at = static_cast<int64_t>(i);
+      twins[inst->outputs[at].get()] = results[at];
+    }
+  }
+}
+
+namespace {
+
+constexpr const char* kFromJSON = "Trace.from_json";
+
+json::Value ToJSON(const Any& decision) {
+  if (const auto* items = decision.as<ArrayNode>()) {
+    json::ArrayValue values;
+    for (const Any& item : items->data) values.push_back(ToJSON(item));
+    return json::Value(values);
+  }
+  return json::Value(decision.cast<int64_t>());
+}
+
+Any DecisionFrom(const json::Value& value) {
+  if (const auto* items = value.as<json::ArrayValue>()) {
+    Array<Any> decision;
+    for (const json::Value& item : *items) decision.push_back(DecisionFrom(item));
+    return decision;
+  }
+  return value.Expect<int64_t>(std::string(kFromJSON) + ": a decision");
+}
+
+ObjectRef RVNamed(const std::string& name) {
+  bool numbered = name.size() > 1 && std::all_of(name.begin() + 1, name.end(), [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c));
+  });
+  if (numbered && name[0] == 'b') return BlockRV(make_object<BlockRVNode>());
+  if (numbered && name[0] == 'l') return LoopRV(make_object<LoopRVNode>());
+  TVM_CHECK(numbered && name[0] == 'v', ValueError)
+      << kFromJSON << ": outputs are called b0 (a block), l0 (a loop) or v0, got "
+      << sched::Quoted(name);
+  return Var(name);
+}
+
+/*! \brief The elements of a list of a known length. */
+const json::ArrayValue& Items(const json::Value& value, size_t size, const char* what) {
+  const auto& items = value.Expect<json::ArrayValue>(std::string(kFromJSON) + ": " + what);
+  TVM_CHECK(items.size() == size, ValueError)
+      << kFromJSON << ": " << what << " has " << size << " parts, got " << items.size();
+  return items;
+}
+
+Instruction InstructionFrom(const json::Value& row, sched::NamedRVs* known) {
+  const json::ArrayValue& parts = Items(row, 3, "an instruction [kind, arguments, outputs]");
+  std::string where = kFromJSON;
+  InstructionKind kind = InstructionKind::Get(parts[0].Expect<std::string>(where + ": a kind"));
+  const sched::Primitive& primitive = sched::PrimitiveOf(kind);
+  std::vector<bool> is_given(primitive.arguments.size(), false);
+  std::vector<Any> values(primitive.arguments.size());
+  for (const auto& [name, text] : parts[1].Expect<json::ObjectValue>(where + ": arguments")) {
+    size_t i = sched::ArgumentNamed(kind, name);
+    is_given[i] = true;
+    values[i] =
+        sched::FromText(text.Expect<std::string>(where + ": an argument of " + kind->name), *known);
+  }
+  Array<Any> arguments;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const sched::Argument& argument = primitive.arguments[i];
+    TVM_CHECK(is_given[i] || argument.optional, ValueError)
+        << kind->name << " of a trace: the argument " << argument.name << " is missing";
+    arguments.push_back(is_given[i] ? values[i] : argument.otherwise);
+  }
+  Array<ObjectRef> outputs;
+  for (const json::Value& output : parts[2].Expect<json::ArrayValue>(where + ": outputs")) {
+    const std::string& name = output.Expect<std::string>(where + ": an output");
+    outputs.push_back(RVNamed(name));
+    (*known)[name] = outputs.back();
+  }
+  return Instruction(kind, arguments, outputs);
+}
+
+}  // namespace
+
+String TraceNode::AsJSON(bool remove_postproc) const {
+  Names names = NamesOf(this);
+  json::ArrayValue rows, drawn;
+  for (const Instruction& inst : Insts(remove_postproc)) {
+    const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
+    json::ObjectValue values;
+    json::ArrayValue outputs;
+    for (size_t i = 0; i < row.arguments.size(); ++i) {
+      const Any& value = inst->values[static_cast<int64_t>(i)];
+      if (IsLeftOut(row.arguments[i], value)) continue;
+      values.emplace_back(row.arguments[i].name, json::Value(sched::ToText(value, names)));
+    }
+    for (const ObjectRef& rv : inst->outputs) outputs.emplace_back(names.at(rv.get()));
+    if (auto decision = decisions.Get(inst)) {
+      drawn.emplace_back(
+          json::ArrayValue{json::Value(static_cast<int64_t>(rows.size())), ToJSON(*decision)});
+    }
+    rows.emplace_back(json::ArrayValue{json::Value(inst->kind->name.str()), json::Value(values),
+                                       json::Value(outputs)});
+  }
+  std::string text;
+  json::Value(json::ArrayValue{json::Value(rows), json::Value(drawn)}).Write(&text);
+  return text;
+}
+
+Trace Trace::FromJSON(const std::string& text) {
+  json::Value value = json::Value::Parse(text);
+  const json::ArrayValue& parts = Items(value, 2, "a trace [instructions, decisions]");
+  Trace trace = Trace::Empty();
+  sched::NamedRVs known;
+  std::string where = kFromJSON;
+  for (const json::Value& row : parts[0].Expect<json::ArrayValue>(where + ": instructions")) {
+    trace->Append(InstructionFrom(row, &known), Any());
+  }
+  for (const json::Value& row : parts[1].Expect<json::ArrayValue>(where + ": decisions")) {
+    const json::ArrayValue& pair = Items(row, 2, "a decision [index, decision]");
+    int64_t index = pair[0].Expect<int64_t>(where + ": the index of a decision");
+    TVM_CHECK(0 <= index && index < static_cast<int64_t>(trace->insts.size()), ValueError)
+        << where << ": a decision for instruction " << index << " of " << trace->insts.size();
+    trace->decisions.Set(trace->insts[index], DecisionFrom(pair[1]));
+  }
+  return trace;
+}
+
+namespace {
+
+/*! \brief A trace as a Python function. */
+String FunctionOf(const Trace& trace) {
+  std::string text = "# from tvm import tir\ndef apply_trace(sch: tir.Schedule) -> None:";
+  for (const String& line : trace->AsPython()) text += "\n    " + line;
+  return trace->insts.empty() ? text + "\n    pass" : text;
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("tir.schedule.Instruction")
+    .set_body_typed([](InstructionKind kind, Array<Any> arguments, Array<ObjectRef> outputs) {
+      return Instruction(kind, arguments, outputs);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.InstructionInputs").set_body_typed([](Instruction inst) {
+  return inst->Inputs();
+});
+TVM_REGISTER_GLOBAL("tir.schedule.InstructionAttrs").set_body_typed([](Instruction inst) {
+  return inst->Attrs();
+});
+TVM_REGISTER_GLOBAL("tir.schedule.Trace")
+    .set_body_typed([](Array<Instruction> insts, Map<Instruction, Any> decisions) {
+      return Trace(insts, decisions);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TraceAppend")
+    .set_body_typed([](Trace trace, Instruction inst, Any decision) {
+      trace->Append(inst, decision);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TracePop").set_body_typed([](Trace trace) -> ObjectRef {
+  if (trace->insts.empty()) return ObjectRef();
+  Instruction last = trace->insts.back();
+  trace->insts.pop_back();
+  trace->decisions.erase(last);
+  return last;
+});
+TVM_REGISTER_GLOBAL("tir.schedule.TraceWithDecision")
+    .set_body_typed([](Trace trace, Instruction inst, Any decision, bool remove_postproc) {
+      return trace.WithDecision(inst, decision, remove_postproc);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TraceSimplified")
+    .set_body_typed([](Trace trace, bool remove_postproc) {
+      return trace.Simplified(remove_postproc);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TraceApply")
+    .set_body_typed([](Trace trace, Schedule sch, bool remove_postproc, Any provider) {
+      if (provider.is_null()) return trace->ApplyToSchedule(sch, remove_postproc);
+      auto choose = provider.cast<runtime::PackedFunc>();
+      trace->ApplyToSchedule(
+          sch, remove_postproc,
+          [&](const Instruction& inst, const Array<ObjectRef>& inputs, const Array<Any>& attrs,
+              const Any& decision) -> Any { return choose(inst, inputs, attrs, decision); });
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TraceAsPython").set_body_typed([](Trace trace) {
+  return trace->AsPython();
+});
+TVM_REGISTER_GLOBAL("tir.schedule.TraceAsJSON")
+    .set_body_typed([](Trace trace, bool remove_postproc) {
+      return trace->AsJSON(remove_postproc);
+    });
+TVM_REGISTER_GLOBAL("tir.schedule.TraceFromJSON").set_body_typed([](String text) {
+  return Trace::FromJSON(text);
+});
+TVM_REGISTER_GLOBAL("tir.schedule.TraceAsFunction").set_body_typed(FunctionOf);
+
+// For callers in other languages, which hold modules and texts.
+
+/*! \brief A module after the trace that a JSON text holds. */
+TVM_REGISTER_GLOBAL("tir.schedule.ApplyJSON").set_body_typed([](IRModule mod, String text) {
+  Schedule sch(mod);
+  Trace::FromJSON(text)->ApplyToSchedule(sch, false);
+  return sch->Mod();
+});
+/*! \brief A trace, given as JSON text, as a Python function. */
+TVM_REGISTER_GLOBAL("tir.schedule.AsPython").set_body_typed([](String text) {
+  return FunctionOf(Trace::FromJSON(text));
+});
+/*! \brief A trace, given as JSON text, without what nothing needs; as JSON text. */
+TVM_REGISTER_GLOBAL("tir.schedule.Simplified").set_body_typed([](String text) {
+  return Trace::FromJSON(text).Simplified(false)->AsJSON(false);
+});
+
+}  // namespace tir
+}  // namespace tvm
