@@ -112,6 +112,35 @@ def offset(n=12, dtype="int64"):
     return te.create_prim_func([A, C]), lambda a: (a[:, 2 : n - 1].sum(axis=1) * 2)[::-1]
 
 
+def concat(m=4, n=6, k=5):
+    """Two computed matrices beside each other, and what follows."""
+    A, B = te.placeholder((m, n), name="A"), te.placeholder((m, k), name="B")
+    P = te.compute((m, n), lambda i, j: A[i, j] + 1.0, name="P")
+    Q = te.compute((m, k), lambda i, j: B[i, j] * 2.0, name="Q")
+    C = te.compute((m, n + k), lambda i, j: tir.if_then_else(j < n, P[i, j], Q[i, j - n]), name="C")
+    D = te.compute((m, n + k), lambda i, j: C[i, j] - 3.0, name="D")
+    return te.create_prim_func([A, B, D]), lambda a, b: np.concatenate([a + 1, b * 2], 1) - 3
+
+
+def dilated(m=5, n=4):
+    """Rows with zeros between their elements, where an "and" guards what is read."""
+    A = te.placeholder((m, n), name="A")
+    P = te.compute((m, n), lambda i, j: A[i, j] * 2.0, name="P")
+    C = te.compute(
+        (m + 2, 2 * n),
+        lambda i, j: tir.if_then_else(tir.all(i < m, tir.floormod(j, 2) == 0), P[i, j // 2], 0.0),
+        name="C",
+    )
+    D = te.compute((m + 2, 2 * n), lambda i, j: C[i, j] + C[i, 2 * n - 1 - j], name="D")
+
+    def answer(a):
+        c = np.zeros((m + 2, 2 * n), "float32")
+        c[:m, ::2] = a * 2
+        return c + c[:, ::-1]
+
+    return te.create_prim_func([A, D]), answer
+
+
 def convolution(h=6, c=3, o=5):
     """A padded convolution and what follows it in a network."""
     X, W = te.placeholder((1, h, 7, c), name="X"), te.placeholder((3, 3, c, o), name="W")

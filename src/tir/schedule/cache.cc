@@ -34,8 +34,8 @@ Buffer BufferAt(const Tree& tree, Id id, int64_t index, bool write) {
 Buffer TwinBuffer(const Tree& tree, const Buffer& buffer, const std::string& scope) {
   std::string suffix = scope;
   std::replace(suffix.begin(), suffix.end(), '.', '_');
-  return decl_buffer(buffer->shape, buffer->dtype,
-                     tree.NewBufferName(buffer->name + "_" + suffix), scope);
+  return decl_buffer(buffer->shape, buffer->dtype, tree.NewBufferName(buffer->name + "_" + suffix),
+                     scope);
 }
 
 /*! \brief A statement with accesses of one buffer in the place of those of another. */
@@ -70,8 +70,8 @@ void RequireKnown(const Tree& tree, const Ids& units, const Buffer& buffer) {
 
 void CheckScope(const std::string& scope) {
   std::string kind = scope.substr(0, scope.find('.'));
-  bool known = kind == "global" || kind == "shared" || kind == "local" || kind == "warp" ||
-               kind == "wmma";
+  bool known =
+      kind == "global" || kind == "shared" || kind == "local" || kind == "warp" || kind == "wmma";
   TVM_CHECK(known, ScheduleError)
       << "'" << scope
       << "' is no memory scope; there are global, shared, shared.dyn, local, warp, wmma.matrix_a, "
@@ -98,9 +98,9 @@ Id InsertCopy(Tree* tree, size_t slot, const Ids& users, const Buffer& twin, con
     values.push_back(tree->loop(loops.back()).var);
     at.push_back(iters.back()->var);
   }
-  Id copy = tree->AddBlock(
-      std::make_shared<BlockItem>(tree->NewBlockName(twin->name), iters, values),
-      BufferStore(target, BufferLoad(source, at), at));
+  Id copy =
+      tree->AddBlock(std::make_shared<BlockItem>(tree->NewBlockName(twin->name), iters, values),
+                     BufferStore(target, BufferLoad(source, at), at));
   Id top = tree->Nest(loops, {copy});
   for (Id user : users) Redirect(tree, user, twin.same_as(source) ? target : source, twin);
   tree->Insert(tree->root(), slot, top);
@@ -117,9 +117,8 @@ Id CacheRead(Tree* tree, Id id, int64_t index, const std::string& scope,
   RequireFinal(*tree, buffer);
   Flows flows(*tree);
   Ids readers = flows[buffer].readers;
-  std::erase_if(readers, [&](Id reader) {
-    return consumers && reader != id && !Has(*consumers, reader);
-  });
+  std::erase_if(readers,
+                [&](Id reader) { return consumers && reader != id && !Has(*consumers, reader); });
   RequireKnown(*tree, readers, buffer);
   TVM_CHECK(Has(readers, id), ScheduleError)
       << "block " << tree->NameOf(id)
@@ -171,8 +170,7 @@ void SetScope(Tree* tree, Id id, int64_t index, const std::string& scope) {
   if (tree->IsPinned(buffer)) tree->Pin(twin);
 }
 
-void StorageAlign(Tree* tree, Id id, int64_t index, int64_t axis, int64_t factor,
-                  int64_t offset) {
+void StorageAlign(Tree* tree, Id id, int64_t index, int64_t axis, int64_t factor, int64_t offset) {
   Buffer buffer = BufferAt(*tree, id, index, true);
   TVM_CHECK(!tree->IsParam(buffer), ScheduleError)
       << buffer->name << " is given by the caller, with the strides it has";

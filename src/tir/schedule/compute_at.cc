@@ -61,8 +61,7 @@ Ids Without(Ids loops, const Ids& left_out) {
 }
 
 void CheckPlace(const Tree& tree, Id block, Id loop) {
-  bool same_scope =
-      tree[block].parent != kNone && tree.ScopeOf(loop) == tree.ScopeOf(block);
+  bool same_scope = tree[block].parent != kNone && tree.ScopeOf(loop) == tree.ScopeOf(block);
   TVM_CHECK(same_scope, ScheduleError) << "loop " << tree.NameOf(loop) << " and block "
                                        << tree.NameOf(block) << " are in different blocks";
   TVM_CHECK(!tree.IsUnder(block, loop), ScheduleError)
@@ -107,8 +106,7 @@ void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
     PrimExpr extent = span == spans.end() ? iv->dom->extent : span->second.extent;
     PrimExpr value = low;
     if (preserve_unit_loops || !is_const_int(extent, 1)) {
-      loops.push_back(
-          tree->AddLoop("ax" + std::to_string(loops.size()), iv->var.dtype(), extent));
+      loops.push_back(tree->AddLoop("ax" + std::to_string(loops.size()), iv->var.dtype(), extent));
       value = low + tree->loop(loops.back()).var;
     }
     values.push_back(value);
@@ -214,9 +212,9 @@ void ComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t ind
            "under a loop of its producers";
     for (Id user : flows[buffer].readers) {
       TVM_CHECK(tree->IsUnder(user, loop), ScheduleError)
-          << (tree->IsBlock(user) ? tree->NameOf(user) : "a statement") << " reads "
-          << buffer->name << " outside of loop " << tree->NameOf(loop)
-          << "; all consumers of block " << name << " must be under the loop";
+          << (tree->IsBlock(user) ? tree->NameOf(user) : "a statement") << " reads " << buffer->name
+          << " outside of loop " << tree->NameOf(loop) << "; all consumers of block " << name
+          << " must be under the loop";
       consumers.push_back(user);
     }
   }
@@ -235,34 +233,22 @@ void ComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t ind
 
 namespace {
 
-/*!
- * \brief Refuse a consumer of which other instances run than those that read what `writer` writes.
- *
- * They would be lost: a consumer under a loop of its producer runs for what that iteration writes.
- */
-void RequireWithinWritten(const Tree& tree, Id block, const Buffer& buffer, Id writer,
-                          const IterVar& iv, size_t axis) {
-  const Array<IterVar>& domains = tree.block(writer).iter_vars;
-  const std::vector<Touch>& writes = AccessOf(tree, writer)->writes;
-  PrimExpr place = std::find_if(writes.begin(), writes.end(), [&](const Touch& touch) {
-                     return touch.buffer.same_as(buffer);
-                   })->indices[static_cast<int64_t>(axis)];
-  arith::Analyzer analyzer;
+/*! \brief Whether a variable of a consumer has only values for which its producer writes. */
+bool IsWithinWritten(const Tree& tree, const IterVar& iv, const Buffer& buffer, Id writer,
+                     size_t axis) {
+  std::shared_ptr<const Access> access = AccessOf(tree, writer);
+  auto touch = std::find_if(access->writes.begin(), access->writes.end(),
+                            [&](const Touch& other) { return other.buffer.same_as(buffer); });
+  const PrimExpr& place = touch->indices[static_cast<int64_t>(axis)];
   PrimExpr low = place, high = place;
-  for (const IterVar& own : domains) {
+  for (const IterVar& own : tree.block(writer).iter_vars) {
     if (!own->var.same_as(place)) continue;
     low = own->dom->min;
     high = own->dom->min + own->dom->extent - 1;
   }
-  TVM_CHECK(analyzer.CanProve(low <= iv->dom->min) &&
-                analyzer.CanProve(iv->dom->min + iv->dom->extent - 1 <= high),
-            ScheduleError)
-      << "block " << tree.NameOf(block) << " runs for " << iv->var << " from " << iv->dom->min
-      << " to " << analyzer.Simplify(iv->dom->min + iv->dom->extent - 1) << ", of which "
-      << buffer->name << ", as block " << tree.NameOf(writer) << " writes it, has only " << low
-      << " to " << analyzer.Simplify(high)
-      << ", so instances that do not read it would be left out; use compute_at to move the "
-         "producer instead";
+  arith::Analyzer analyzer;
+  return analyzer.CanProve(low <= iv->dom->min) &&
+         analyzer.CanProve(iv->dom->min + iv->dom->extent - 1 <= high);
 }
 
 /*! \brief Values of the block's variables whose inputs one iteration of `loop` writes. */
@@ -308,18 +294,24 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
     const Span& span = box->spans[d];
     auto own = std::find_if(spatial.begin(), spatial.end(),
                             [&](const IterVar& iv) { return iv->var.same_as(at); });
-    if (own != spatial.end() && !spans.count((*own)->var.get())) {
-      if (chooses || given) RequireWithinWritten(tree, id, buffer, writer, *own, d);
+    bool is_own = own != spatial.end() && !spans.count((*own)->var.get());
+    // An instance that reads nothing of what is written would run in no iteration.
+    bool within = !(chooses || given) || (is_own && IsWithinWritten(tree, *own, buffer, writer, d));
+    if (is_own && within) {
       spans.emplace((*own)->var.get(), span);
       names[box->axes[d].get()] = at;
       continue;
     }
     bool whole = analyzer->CanProve(span.low <= 0) &&
                  analyzer->CanProve(span.high() >= buffer->shape[d] - 1);
-    TVM_CHECK(whole && !limited.Contains(box->axes[d]), ScheduleError)
+    bool limits = !whole || limited.Contains(box->axes[d]);
+    TVM_CHECK(!limits || within || !is_own, ScheduleError)
+        << "instances of block " << name << " for values of " << at << " that block " << maker
+        << " writes nothing of " << buffer->name << " for would run in no iteration of loop "
+        << tree.NameOf(loop) << "; use compute_at to move block " << maker << " instead";
+    TVM_CHECK(!limits, ScheduleError)
         << "block " << name << " reads " << buffer->name << " at " << at
-        << ", and an iteration of loop " << tree.NameOf(loop)
-        << " writes only a part of that axis";
+        << ", and an iteration of loop " << tree.NameOf(loop) << " writes only a part of that axis";
   }
   *conditions =
       box->conditions.Map([&](const PrimExpr& condition) { return Substitute(condition, names); });
@@ -353,9 +345,9 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
       for (Id item : tree->LoopsAbove(writer)) {
         finished &= !Has(around, item) || Has(own_loops, item);
       }
-      TVM_CHECK(finished, ScheduleError) << buffer->name << ", which block " << name
-                                         << " reads too, is not finished under loop "
-                                         << tree->NameOf(loop);
+      TVM_CHECK(finished, ScheduleError)
+          << buffer->name << ", which block " << name << " reads too, is not finished under loop "
+          << tree->NameOf(loop);
     }
   }
   TVM_CHECK(!sources.empty(), ScheduleError)

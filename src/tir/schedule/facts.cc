@@ -207,8 +207,7 @@ bool ReachesAllAlone(const Tree& tree, Id id, const Ids& loops) {
     Ids mine = loops;
     std::erase_if(mine, [&](Id loop) { return !used[i].Contains(tree.loop(loop).var); });
     Array<PrimExpr> row = Linear(tree, values[i], mine);
-    std::optional<Span> span =
-        row.empty() ? std::nullopt : Contiguous(tree, row, mine, &analyzer);
+    std::optional<Span> span = row.empty() ? std::nullopt : Contiguous(tree, row, mine, &analyzer);
     if (!span) return false;
     const Range& dom = block.iter_vars[i]->dom;
     if (!analyzer.CanProve(span->low <= dom->min) ||

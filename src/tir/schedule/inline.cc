@@ -52,8 +52,8 @@ Place AtOwnPlace(const Tree& tree, Id id, const Array<PrimExpr>& indices, const 
       found.push_back(NullOpt);
       continue;
     }
-    TVM_CHECK(iv != spatial.end() && !IsAt(found, (*iv)->var) &&
-                  is_const_int((*iv)->dom->min, 0) && ExprDeepEqual()((*iv)->dom->extent, extent),
+    TVM_CHECK(iv != spatial.end() && !IsAt(found, (*iv)->var) && is_const_int((*iv)->dom->min, 0) &&
+                  ExprDeepEqual()((*iv)->dom->extent, extent),
               ScheduleError)
         << "block " << tree.NameOf(id) << " accesses " << buffer->name << " at " << index
         << ", which is no variable of the block that runs over the whole axis";

@@ -56,8 +56,8 @@ bool FindExtents(const LoopItem& loop, const std::string& given, arith::Analyzer
     product = analyzer->Simplify(product * rest);
   } else {
     TVM_CHECK(analyzer->CanProve(product >= loop.extent), ScheduleError)
-        << "factors " << given << " multiply to " << product
-        << ", which is less than the extent " << loop.extent << " of loop " << loop.name()
+        << "factors " << given << " multiply to " << product << ", which is less than the extent "
+        << loop.extent << " of loop " << loop.name()
         << "; give None for one of them to have it inferred";
   }
   return analyzer->CanProveEqual(product, loop.extent);
@@ -90,9 +90,8 @@ void Tidy(Tree* tree, Id id) {
   for (const PrimExpr& condition : block->predicate) {
     PrimExpr simple = analyzer.Simplify(condition);
     // Several steps may have asked for the same.
-    bool known = std::any_of(conditions.begin(), conditions.end(), [&](const PrimExpr& other) {
-      return ExprDeepEqual()(other, simple);
-    });
+    bool known = std::any_of(conditions.begin(), conditions.end(),
+                             [&](const PrimExpr& other) { return ExprDeepEqual()(other, simple); });
     if (!known && !is_const_int(simple, 1)) conditions.push_back(simple);
   }
   block->predicate = conditions;
@@ -251,8 +250,7 @@ void Reorder(Tree* tree, const Ids& loops) {
     const LoopItem& loop = tree->loop(id);
     TVM_CHECK(!VarsOf(loop.extent).Intersects(vars) && !VarsOf(loop.min).Intersects(vars),
               ScheduleError)
-        << "the range of loop " << loop.name()
-        << " depends on a loop it is to be reordered with";
+        << "the range of loop " << loop.name() << " depends on a loop it is to be reordered with";
   }
   for (Id unit : tree->UnitsBelow(chain.back())) CheckReorderable(*tree, unit);
   Id parent = (*tree)[chain[0]].parent;

@@ -148,9 +148,8 @@ class ParallelismCheck {
         if (!tree_.IsUnder(id, kernel) || StartsWith(loop.thread_tag(), "vthread")) continue;
         const LoopItem& first = tree_.loop(axes.emplace(loop.thread_tag(), id).first->second);
         TVM_CHECK(ExprDeepEqual()(first.extent, loop.extent), ScheduleError)
-            << "loops " << first.name() << " and " << loop.name()
-            << " of one kernel are bound to " << loop.thread_tag() << " with extents "
-            << first.extent << " and " << loop.extent
+            << "loops " << first.name() << " and " << loop.name() << " of one kernel are bound to "
+            << loop.thread_tag() << " with extents " << first.extent << " and " << loop.extent
             << "; a launch has one extent per axis, so split both alike";
         CheckNested(id);
       }
@@ -193,12 +192,12 @@ class ParallelismCheck {
         });
         if (!found) missing += (missing.empty() ? "" : ", ") + tag;
       }
-      TVM_CHECK(scope == "local" || missing.empty() ||
-                    KindOf(tree_, writer) == BlockKind::kComplete,
-                ScheduleError)
+      TVM_CHECK(
+          scope == "local" || missing.empty() || KindOf(tree_, writer) == BlockKind::kComplete,
+          ScheduleError)
           << "block " << tree_.NameOf(writer) << " is in a kernel with " << missing
-          << " but not under such a loop, so all these threads would add to "
-          << flow.buffer->name << "; bind a loop of the block first";
+          << " but not under such a loop, so all these threads would add to " << flow.buffer->name
+          << "; bind a loop of the block first";
       for (Id user : flow.Users()) {
         if (user == writer || !tree_.IsUnder(user, kernel)) continue;
         // A writer that no other threads run than its user is run by all of them alike.

@@ -13,10 +13,9 @@ namespace tvm {
 namespace tir {
 
 TVM_REGISTER_NODE(InstructionKindNode);
-TVM_REGISTER_NODE_CHECK(InstructionKindNode,
-                        [](const InstructionKindNode* kind) {
-                          sched::PrimitiveOf(GetRef<InstructionKind>(kind));
-                        });
+TVM_REGISTER_NODE_CHECK(InstructionKindNode, [](const InstructionKindNode* kind) {
+  sched::PrimitiveOf(GetRef<InstructionKind>(kind));
+});
 
 namespace sched {
 namespace {
@@ -160,8 +159,8 @@ Primitive Row(const char* name, const char* method, int flags, std::vector<Argum
 const std::vector<Primitive>& Table() {
   const Argument block{"block", A::kBlock}, loop{"loop", A::kLoop};
   const Argument thing{"block_or_loop", A::kBlockOrLoop}, scope{"storage_scope", A::kText};
-  const std::vector<Argument> place = {
-      block, loop, {"preserve_unit_loops", A::kBool, true, Any(false)}, {"index", A::kInt, true, Any(-1)}};
+  const Argument units{"preserve_unit_loops", A::kBool, true, Any(false)};
+  const Argument index{"index", A::kInt, true, Any(-1)};
   // clang-format off
   static const std::vector<Primitive> rows = {
     Row("GetBlock", "get_block", kLooks,
@@ -210,8 +209,9 @@ const std::vector<Primitive>& Table() {
         [](Call* c) { c->Give(DecomposeReduction(c->Change(), c->node(0), c->node(1))); }),
     Row("RFactor", "rfactor", kChanges, {loop, {"factor_axis", A::kInt}},
         [](Call* c) { c->Give(RFactor(c->Change(), c->node(0), c->get<int64_t>(1))); }),
-    Row("ComputeAt", "compute_at", kChanges, place, ComputeBlockAt),
-    Row("ReverseComputeAt", "reverse_compute_at", kChanges, place,
+    Row("ComputeAt", "compute_at", kChanges,
+        {block, {"loop", A::kPlace}, units, index}, ComputeBlockAt),
+    Row("ReverseComputeAt", "reverse_compute_at", kChanges, {block, loop, units, index},
         [](Call* c) { Compute(c, ReverseComputeAt); }),
     Row("ComputeInline", "compute_inline", kChanges, {block},
         [](Call* c) { ComputeInline(c->Change(), c->node(0)); }),

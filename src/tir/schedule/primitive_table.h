@@ -21,6 +21,8 @@ namespace sched {
 enum class ArgumentKind {
   kBlock,
   kLoop,
+  /*! \brief A loop, or a place that sample_compute_location returned. */
+  kPlace,
   kBlockOrLoop,
   kLoops,
   /*! \brief A list of blocks, or None. */

@@ -32,8 +32,7 @@ Id TwinLoop(Tree* tree, Id id, const std::string& name) {
   return twin;
 }
 
-Array<IterVar> FreshIters(const Array<IterVar>& iters, const std::string& suffix,
-                          VarMap* renamed) {
+Array<IterVar> FreshIters(const Array<IterVar>& iters, const std::string& suffix, VarMap* renamed) {
   Array<IterVar> made;
   for (const IterVar& iv : iters) {
     made.push_back(IterVar(iv->dom, iv->var.copy_with_suffix(suffix), iv->iter_type));
@@ -65,9 +64,8 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
   for (auto outer = path.begin(); outer != at; ++outer) {
     const std::string& name = tree->NameOf(*outer);
     TVM_CHECK(!fed.reducing.Contains(tree->loop(*outer).var), ScheduleError)
-        << "loop " << name << " around " << tree->NameOf(loop)
-        << " feeds the reduction of block " << tree->NameOf(id)
-        << ", so the first values would be written again; give loop " << name
+        << "loop " << name << " around " << tree->NameOf(loop) << " feeds the reduction of block "
+        << tree->NameOf(id) << ", so the first values would be written again; give loop " << name
         << " or one around it";
   }
   Ids inside(at, path.end());
@@ -107,7 +105,8 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
                                       iter_values, Stmt(), predicate),
                             Substitute(block.init, renamed));
   Id parent = (*tree)[loop].parent;
-  tree->Insert(parent, tree->IndexOf(parent, loop), twins.empty() ? first : tree->Nest(twins, {first}));
+  tree->Insert(parent, tree->IndexOf(parent, loop),
+               twins.empty() ? first : tree->Nest(twins, {first}));
   Tidy(tree, first);
   tree->EditBlock(id)->name = tree->NewBlockName(block.name + "_update");
   tree->SetBody(id, tree->Body(id));

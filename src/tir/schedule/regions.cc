@@ -246,7 +246,8 @@ std::optional<Box> ExactBox(const Tree& tree, Id id, const Buffer& buffer, Ids f
   VarSet full;
   for (size_t d = 0; d < place.size(); ++d) {
     bool mingled = false;
-    for (size_t e = 0; e < place.size(); ++e) mingled |= e != d && by_axis[d].Intersects(by_axis[e]);
+    for (size_t e = 0; e < place.size(); ++e)
+      mingled |= e != d && by_axis[d].Intersects(by_axis[e]);
     std::optional<Span> span;
     if (!rows[d].empty() && !mingled) span = Contiguous(tree, rows[d], free, analyzer);
     if (!span) {

@@ -152,9 +152,8 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
       << " runs its elements again; rfactor needs each once";
 
   // Partial results: every loop of the reduction but `loop` is a variable of its own.
-  Buffer partial =
-      decl_buffer(with_factor(result->shape, loop.extent), result->dtype,
-                  tree->NewBufferName(result->name + "_rf"), result.scope());
+  Buffer partial = decl_buffer(with_factor(result->shape, loop.extent), result->dtype,
+                               tree->NewBufferName(result->name + "_rf"), result.scope());
   VarMap values;
   Array<IterVar> iters = FreshIters(block.Spatial(), "", &values);
   Array<PrimExpr> iter_values;
@@ -236,12 +235,13 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
       outer.Map([&](const PrimExpr& condition) { return Substitute(condition, moved); });
   Array<PrimExpr> at =
       update.store->indices.Map([&](const PrimExpr& index) { return Substitute(index, own); });
-  tree->SetBody(id,
-                BufferStore(result,
-                            combiner.combine(BufferLoad(result, at),
-                                             BufferLoad(partial, with_factor(at, again->var - loop.min))),
-                            at),
-                Substitute(block.init, own));
+  tree->SetBody(
+      id,
+      BufferStore(result,
+                  combiner.combine(BufferLoad(result, at),
+                                   BufferLoad(partial, with_factor(at, again->var - loop.min))),
+                  at),
+      Substitute(block.init, own));
   Id behind = tree->Nest(twins, {id});
   Id parent = (*tree)[top].parent;
   tree->Insert(parent, tree->IndexOf(parent, top) + 1, behind);

@@ -87,8 +87,7 @@ std::vector<int64_t> PerfectTile(RandomState* random, int64_t extent, int64_t n,
   return tile;
 }
 
-void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n,
-               int64_t max_innermost) {
+void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int64_t max_innermost) {
   int64_t product = 1;
   bool fits = static_cast<int64_t>(tile.size()) == n;
   std::string text;

@@ -50,7 +50,8 @@ class ConcreteScheduleNode final : public ScheduleNode {
   /*! \brief The node that a variable of a class stands for; TypeError if it is none of ours. */
   const Meaning& NodeOf(const Any& rv, bool block_or_loop[2]) const;
   int64_t Number(const Any& value) const;
-  ObjectRef VariableFor(const Result& result, int tree);
+  /*! \brief A variable for a result of a step that gave `given` results before. */
+  ObjectRef VariableFor(const Result& result, int tree, size_t given);
 
   IRModule mod_;
   bool checks_;
@@ -157,10 +158,11 @@ ObjectRef ConcreteScheduleNode::Copy() {
   return ObjectRef(other);
 }
 
-ObjectRef ConcreteScheduleNode::VariableFor(const Result& result, int tree) {
+ObjectRef ConcreteScheduleNode::VariableFor(const Result& result, int tree, size_t given) {
   ObjectRef rv;
   if (result.kind == Result::kNumber) {
-    size_t outputs = 0;
+    // Its name in the trace.
+    size_t outputs = given;
     for (const Instruction& inst : trace->insts) outputs += inst->outputs.size();
     rv = Var("v" + std::to_string(outputs));
   } else if (result.kind == Result::kPlace) {
@@ -241,13 +243,11 @@ class Application final : public Call {
       case ArgumentKind::kBlock:
         AddNode(value, true, false, nodes);
         return value;
-      case ArgumentKind::kLoop:
+      case ArgumentKind::kPlace:
         // A place that is no loop has no node.
-        if (const auto* loop = value.as<LoopRVNode>();
-            loop != nullptr && !loop->place.empty() &&
-            primitive_.kind->method == "compute_at") {
-          return value;
-        }
+        if (const auto* loop = value.as<LoopRVNode>(); loop && !loop->place.empty()) return value;
+        [[fallthrough]];
+      case ArgumentKind::kLoop:
         AddNode(value, false, true, nodes);
         return value;
       case ArgumentKind::kBlockOrLoop:
@@ -258,8 +258,7 @@ class Application final : public Call {
         bool loops = argument.kind == ArgumentKind::kLoops;
         if (value.is_null() && !loops) return value;
         for (const Any& item : ListOf(argument, value)) AddNode(item, !loops, loops, nodes);
-        TVM_CHECK(!loops || !nodes->empty(), ScheduleError)
-            << "no loops given; give at least one";
+        TVM_CHECK(!loops || !nodes->empty(), ScheduleError) << "no loops given; give at least one";
         return value;
       }
       case ArgumentKind::kInt:
@@ -347,10 +346,7 @@ class Application final : public Call {
   Array<ObjectRef> Record() {
     Array<ObjectRef> outputs;
     for (const Result& result : results) {
-      // Names of numbers count all that instructions gave before.
-      Result named = result;
-      ObjectRef rv = sch_->VariableFor(named, tree_);
-      outputs.push_back(rv);
+      outputs.push_back(sch_->VariableFor(result, tree_, outputs.size()));
     }
     sch_->trace->Append(
         Instruction(primitive_.kind, Array<Any>(values_.begin(), values_.end()), outputs),

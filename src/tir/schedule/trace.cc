@@ -213,8 +213,8 @@ Any DecisionFrom(const json::Value& value) {
 
 ObjectRef RVNamed(const std::string& name) {
   bool numbered = name.size() > 1 && std::all_of(name.begin() + 1, name.end(), [](char c) {
-    return std::isdigit(static_cast<unsigned char>(c));
-  });
+                    return std::isdigit(static_cast<unsigned char>(c));
+                  });
   if (numbered && name[0] == 'b') return BlockRV(make_object<BlockRVNode>());
   if (numbered && name[0] == 'l') return LoopRV(make_object<LoopRVNode>());
   TVM_CHECK(numbered && name[0] == 'v', ValueError)

@@ -40,10 +40,10 @@ Operation Row(const char* symbol, bool is_function) {
 }
 
 const std::vector<Operation>& Operations() {
-  static const std::vector<Operation> rows = {
-      Row<Add>("+", false),      Row<Sub>("-", false),      Row<Mul>("*", false),
-      Row<FloorDiv>("//", false), Row<FloorMod>("%", false), Row<Min>("tir.min", true),
-      Row<Max>("tir.max", true)};
+  static const std::vector<Operation> rows = {Row<Add>("+", false),      Row<Sub>("-", false),
+                                              Row<Mul>("*", false),      Row<FloorDiv>("//", false),
+                                              Row<FloorMod>("%", false), Row<Min>("tir.min", true),
+                                              Row<Max>("tir.max", true)};
   return rows;
 }
 
@@ -138,8 +138,8 @@ std::string ToText(const Any& value, const Names& names) {
   if (const auto* entries = value.as<runtime::MapNode>()) {
     std::string text;
     for (const auto& [key, item] : entries->entries()) {
-      text += (text.empty() ? "" : ", ") + Quoted(key.cast<std::string>()) + ": " +
-              ToText(item, names);
+      text +=
+          (text.empty() ? "" : ", ") + Quoted(key.cast<std::string>()) + ": " + ToText(item, names);
     }
     return "{" + text + "}";
   }

@@ -105,8 +105,8 @@ Array<IterVar> BlockItem::OfType(IterVarType type) const {
 Tree::Tree(String name, PrimFunc func) : name_(std::move(name)), func_(std::move(func)) {
   Mark start = Save();
   Ids top = Import(func_->body);
-  bool has_root = top.size() == 1 && IsBlock(top[0]) && block(top[0]).iter_vars.empty() &&
-                  !IsLeafBlock(top[0]);
+  bool has_root =
+      top.size() == 1 && IsBlock(top[0]) && block(top[0]).iter_vars.empty() && !IsLeafBlock(top[0]);
   if (has_root) {
     root_ = top[0];
   } else {
@@ -161,8 +161,8 @@ Id Tree::ImportBlock(const BlockRealizeNode* realize) {
   made->annotations = block->annotations;
   Id id = Add(made);
   // What computes is one statement; only what holds other blocks is taken apart.
-  SetChildren(id, Holds<BlockRealizeNode>(block->body) ? Import(block->body)
-                                                       : Ids{AddLeaf(block->body)});
+  SetChildren(
+      id, Holds<BlockRealizeNode>(block->body) ? Import(block->body) : Ids{AddLeaf(block->body)});
   return id;
 }
 
@@ -207,14 +207,14 @@ bool Tree::IsUnder(Id id, Id other) const {
   return id == other;
 }
 
+void Tree::AddPreorder(Id id, Ids* found) const {
+  found->push_back(id);
+  for (Id child : (*this)[id].children) AddPreorder(child, found);
+}
+
 Ids Tree::Preorder(Id id) const {
-  Ids found{id};
-  for (size_t next = 0; next < found.size(); ++next) {
-    // Children follow their parent directly, before what is behind it.
-    const Ids& children = (*this)[found[next]].children;
-    found.insert(found.begin() + static_cast<std::ptrdiff_t>(next) + 1, children.begin(),
-                 children.end());
-  }
+  Ids found;
+  AddPreorder(id, &found);
   return found;
 }
 

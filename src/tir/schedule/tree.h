@@ -272,6 +272,7 @@ class Tree {
  private:
   Ids Import(const Stmt& stmt);
   Id ImportBlock(const BlockRealizeNode* realize);
+  void AddPreorder(Id id, Ids* found) const;
   void Rebuilt(Id id);
 
   String name_;

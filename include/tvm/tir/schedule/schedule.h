@@ -1,6 +1,7 @@
 /*!
  * \file tvm/tir/schedule/schedule.h
- * \brief The schedule of a module of blocks: primitives that change loops and keep what is computed.
+ * \brief The schedule of a module of blocks: primitives that change loops and keep what is
+ * computed.
  */
 #ifndef TVM_TIR_SCHEDULE_SCHEDULE_H_
 #define TVM_TIR_SCHEDULE_SCHEDULE_H_

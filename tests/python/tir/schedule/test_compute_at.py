@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
-from testing_blocks import blur, body, chain, check, matmul, row_sums
+from testing_blocks import blur, body, chain, check, concat, matmul, row_sums
 from tvm import te, tir
 from tvm.script import tir as T
 
@@ -141,6 +141,41 @@ def test_a_consumer_of_neighbours_does_not_move():
     (i,) = sch.get_loops(sch.get_block("B"))
     with pytest.raises(tir.ScheduleError, match="writes only a part of that axis"):
         sch.reverse_compute_at(sch.get_block("P"), i)
+
+
+@pytest.mark.parametrize("source", [0, 1])
+def test_a_consumer_of_one_part_runs_for_the_other_part_too(source):
+    sch, func, answer = scheduled(concat(4, 6, 6))
+    c = sch.get_block("C")
+    i, j = sch.get_loops(sch.cache_read(c, source, "global"))
+    with pytest.raises(tir.ScheduleError, match="use compute_at to move|a part of that axis"):
+        sch.reverse_compute_at(c, j)
+    sch.reverse_compute_at(c, i)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(c)] == [4, 12]
+    check(sch, func, answer)
+
+
+@T.prim_func
+def rows_of_a_result(
+    A: T.Buffer((4, 4), "float32"), C: T.Buffer((8, 4), "float32"), D: T.Buffer((8, 4), "float32")
+):
+    for i, j in T.grid(4, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + 1.0
+    for i, j in T.grid(8, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] * 2.0
+
+
+def test_a_consumer_of_what_the_caller_gave_is_not_left_out():
+    sch = tir.Schedule(rows_of_a_result)
+    i, _ = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(
+        tir.ScheduleError, match="block D for values of vi that block C writes nothing of C for"
+    ):
+        sch.reverse_compute_at(sch.get_block("D"), i)
 
 
 def test_partial_tiles_of_a_producer_limit_its_consumer():

@@ -108,9 +108,10 @@ def test_json_of_other_values_is_refused_or_does_no_harm(seed, data):
 
 
 def test_json_with_unknown_arguments_is_refused():
-    trace = tir.Trace.from_json('[[["GetBlock", {"nom": "\'C\'"}, ["b0"]]], []]')
-    with pytest.raises(ValueError, match="GetBlock of a trace"):
-        trace.apply_to_schedule(tir.Schedule(square()), remove_postproc=False)
+    with pytest.raises(ValueError, match="GetBlock of a trace: there is no argument nom"):
+        tir.Trace.from_json('[[["GetBlock", {"nom": "\'C\'"}, ["b0"]]], []]')
+    with pytest.raises(ValueError, match="GetBlock of a trace: the argument name is missing"):
+        tir.Trace.from_json('[[["GetBlock", {}, ["b0"]]], []]')
 
 
 def test_sizes_computed_from_samples_are_in_the_trace():
