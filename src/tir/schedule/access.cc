@@ -4,7 +4,7 @@
  */
 #include "access.h"
 
-#include <tvm/tir/builtin.h>
+#include <tvm/expr/builtin.h>
 
 #include <algorithm>
 

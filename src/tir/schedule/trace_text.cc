@@ -5,8 +5,8 @@
  */
 #include "trace_text.h"
 
+#include <tvm/expr/expr.h>
 #include <tvm/runtime/stack_guard.h>
-#include <tvm/tir/expr.h>
 
 #include <charconv>
 #include <cmath>

@@ -11,8 +11,8 @@
 #ifndef TVM_SRC_TIR_SCHEDULE_TREE_H_
 #define TVM_SRC_TIR_SCHEDULE_TREE_H_
 
+#include <tvm/expr/op.h>
 #include <tvm/tir/analysis.h>
-#include <tvm/tir/op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <memory>
