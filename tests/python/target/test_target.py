@@ -9,7 +9,7 @@ import pytest
 import testing_processors
 import tvm
 from tvm import te
-from tvm.target import Target
+from tvm.target import Target, machine
 from tvm.target.machine import vector_unit
 
 
@@ -82,6 +82,22 @@ def test_a_target_can_name_the_machine_that_it_means():
     # Code for the two is the same, with all that this machine has.
     assert Target(str(named)).get_attr("mattr_full") == target.get_attr("mattr_full")
     assert str(Target("cuda -arch=sm_80").with_machine()) == "cuda -keys=cuda,gpu -arch=sm_80"
+
+
+def test_a_machine_that_lacks_vectors_of_its_processor_says_so(monkeypatch):
+    flags = "+avx2,+fma,-avx512f,-avx512vl,-avx512dq,-avx512bw,-avx512cd"
+    triple = testing_processors.X86_TRIPLE
+    monkeypatch.setattr(machine, "host_triple", lambda: triple)
+    monkeypatch.setattr(machine, "host_cpu", lambda: ("skylake-avx512", flags))
+    machine._missing_vectors.cache_clear()
+    try:
+        hidden = machine.machine_features(triple)
+    finally:
+        machine._missing_vectors.cache_clear()
+    assert (hidden["vector_width"], hidden["num_vector_registers"]) == (256, 16)
+    assert hidden["mattr"] == [flag for flag in flags.split(",") if flag.startswith("-avx512")]
+    # Another processor's features are those of its name.
+    assert machine.machine_features(triple, "znver4")["vector_width"] == 512
 
 
 @pytest.mark.parametrize(
