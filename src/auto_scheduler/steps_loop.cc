@@ -447,9 +447,10 @@ FollowSplitStep::FollowSplitStep(int stage_id, int iter_id, int src_step_id, int
 Array<Optional<PrimExpr>> FollowSplitStepNode::ExtractSplitLengths(
     const Array<Step>& transform_steps) const {
   const SplitStepNode* source = SourceSplit(transform_steps, src_step_id);
-  TVM_CHECK(n_split >= 1 && n_split <= static_cast<int>(source->lengths.size()), ScheduleError)
+  // With one more than there are lengths, the innermost part has one trip.
+  TVM_CHECK(n_split >= 1 && n_split <= static_cast<int>(source->lengths.size()) + 1, ScheduleError)
       << "follow split: n_split is " << n_split << ", but the source split has "
-      << source->lengths.size() << " lengths, so it must be between 1 and that";
+      << source->lengths.size() << " lengths, so it must be between 1 and one more than that";
   Lengths lengths = Slice(source->lengths, 0, n_split - 1);
   Optional<PrimExpr> rest = PrimExpr(Integer(1));
   for (size_t i = n_split - 1; i < source->lengths.size(); ++i) {

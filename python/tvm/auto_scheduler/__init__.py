@@ -14,9 +14,11 @@ from . import (
 )
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
 from .cost_model import CostModel, PythonBasedModel, RandomModel, XGBModel
+from .dispatcher import ApplyHistoryBest, DispatchContext, FallbackContext
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
 from .measure import (
     LocalBuilder,
+    LocalRPCMeasureContext,
     LocalRunner,
     ProgramBuilder,
     ProgramMeasurer,
@@ -40,6 +42,7 @@ from .measure_record import (
     load_records,
     save_records,
 )
+from .relax_integration import extract_tasks
 from .search_policy import PreloadCustomSketchRule, SearchPolicy, SketchPolicy
 from .search_space import feature_names, search_spaces
 from .search_task import (
@@ -58,16 +61,20 @@ from .workload_registry import (
 )
 
 __all__ = [
+    "ApplyHistoryBest",
     "BuildResult",
     "Candidate",
     "ComputeDAG",
     "CostModel",
+    "DispatchContext",
+    "FallbackContext",
     "HardwareParams",
     "Iterator",
     "LayoutRewriteOption",
     "LayoutTransform",
     "LoopPart",
     "LocalBuilder",
+    "LocalRPCMeasureContext",
     "LocalRunner",
     "MeasureCallback",
     "MeasureErrorNo",
@@ -94,6 +101,7 @@ __all__ = [
     "TuningOptions",
     "auto_schedule",
     "create_task",
+    "extract_tasks",
     "feature",
     "feature_names",
     "get_task_input_buffer",

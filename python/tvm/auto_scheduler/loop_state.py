@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import tvm._ffi
 from tvm import te
@@ -11,18 +11,17 @@ from tvm.runtime import Object
 
 from . import _ffi_api
 
-__all__ = ["THREAD_ANNOTATIONS", "Iterator", "LoopPart", "Stage", "State", "StateObject"]
+__all__ = ["Iterator", "LoopPart", "Stage", "State", "StateObject"]
 
-# Values of the record format.
-THREAD_ANNOTATIONS = {
-    "vthread": 4,
-    "blockIdx.x": 5,
-    "threadIdx.x": 6,
-    "blockIdx.y": 7,
-    "threadIdx.y": 8,
-    "blockIdx.z": 9,
-    "threadIdx.z": 10,
-}
+_THREADS = (
+    "vthread",
+    "blockIdx.x",
+    "threadIdx.x",
+    "blockIdx.y",
+    "threadIdx.y",
+    "blockIdx.z",
+    "threadIdx.z",
+)
 
 
 @tvm._ffi.register_object("auto_scheduler.LoopPart")
@@ -78,7 +77,16 @@ class State:
     ----------
     state_object : the present immutable state.
     compute_dag : the DAG it schedules.
+    ANNOTATION_TRANS_TABLE : values of `Iterator.annotation` by what the loop is marked as.
     """
+
+    # Values of the record format.
+    ANNOTATION_TRANS_TABLE: ClassVar[dict[str, int]] = {
+        name: value
+        for value, name in enumerate(
+            ("none", "unroll", "vectorize", "parallel", *_THREADS, "tensorize")
+        )
+    }
 
     def __init__(self, state_object: StateObject, dag: Object) -> None:
         self.state_object = state_object
@@ -105,11 +113,12 @@ class State:
 
     def bind(self, stage: Any, iterator: Iterator, thread_name: str) -> Iterator:
         """Bind a loop to a thread axis, such as "threadIdx.x"."""
-        if thread_name not in THREAD_ANNOTATIONS:
+        if thread_name not in _THREADS:
             raise ValueError(
-                f"bind: {thread_name!r} is no thread axis; known are {sorted(THREAD_ANNOTATIONS)}"
+                f"bind: {thread_name!r} is no thread axis; known are {sorted(_THREADS)}"
             )
-        return self._apply(_ffi_api.StateBind, stage, iterator, THREAD_ANNOTATIONS[thread_name])
+        annotation = self.ANNOTATION_TRANS_TABLE[thread_name]
+        return self._apply(_ffi_api.StateBind, stage, iterator, annotation)
 
     def parallel(self, stage: Any, iterator: Iterator) -> Iterator:
         """Run the trips of a loop on all cores."""
@@ -203,27 +212,27 @@ class State:
         """Compute a stage on its own."""
         self.state_object = _ffi_api.StateComputeRoot(self.state_object, self._stage_id(stage))
 
-    def cache_read(self, stage: Any, scope_name: str, reader_stages: Sequence[Any]) -> int:
-        """Copy a stage's result to `scope_name` for some readers; returns the new stage's id."""
+    def cache_read(self, stage: Any, scope_name: str, reader_stages: Sequence[Any]) -> te.Operation:
+        """Copy a stage's result to `scope_name` for some readers; returns the new operation."""
         readers = [self._stage_id(reader) for reader in reader_stages]
         self.state_object, new_id = _ffi_api.StateCacheRead(
             self.state_object, self._stage_id(stage), scope_name, readers, self.compute_dag
         )
-        return int(new_id)
+        return self.stages[int(new_id)].op
 
-    def cache_write(self, stage: Any, scope_name: str) -> int:
-        """Compute a stage in `scope_name`, then copy out; returns the new stage's id."""
+    def cache_write(self, stage: Any, scope_name: str) -> te.Operation:
+        """Compute a stage in `scope_name`, then copy out; returns the new operation."""
         self.state_object, new_id = _ffi_api.StateCacheWrite(
             self.state_object, self._stage_id(stage), scope_name, self.compute_dag
         )
-        return int(new_id)
+        return self.stages[int(new_id)].op
 
-    def rfactor(self, stage: Any, iterator: Iterator, factor_iter_id: int) -> int:
-        """Turn a reduction loop into a space axis of partial results; returns the new id."""
+    def rfactor(self, stage: Any, iterator: Iterator, factor_iter_id: int) -> te.Operation:
+        """Turn a reduction loop into a space axis of partial results; returns the new op."""
         self.state_object, new_id = _ffi_api.StateRfactor(
             self.state_object, self._stage_id(stage), iterator, factor_iter_id, self.compute_dag
         )
-        return int(new_id)
+        return self.stages[int(new_id)].op
 
     def _apply(self, primitive: Any, stage: Any, *args: Any) -> Any:
         self.state_object, result = primitive(self.state_object, self._stage_id(stage), *args)

@@ -25,6 +25,7 @@ from .measure_node import (
 __all__ = [
     "BuildResult",
     "LocalBuilder",
+    "LocalRPCMeasureContext",
     "LocalRunner",
     "MeasureErrorNo",
     "MeasureInput",
@@ -239,6 +240,60 @@ class LocalRunner(ProgramRunner):
     def pool(self) -> WorkerPool:
         """The worker process."""
         return _ffi_api.LocalOpen(self).__self__.pool
+
+
+class LocalRPCMeasureContext:
+    """A runner on this machine that is apart from this process, and ends with this object.
+
+    Where TVM connects to a tracker and a server that it starts itself, programs are handed to a
+    worker process over a pipe, which needs neither.
+
+    Parameters
+    ----------
+    priority, n_parallel : there is one device and nobody to share it with, so 1.
+
+    The others are those of LocalRunner.
+
+    Attributes
+    ----------
+    runner : times programs in the worker.
+
+    Raises
+    ------
+    ValueError : a number is out of range.
+    """
+
+    def __init__(
+        self,
+        priority: int = 1,
+        n_parallel: int = 1,
+        timeout: float = 10,
+        number: int = 3,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False,
+        device: int = 0,
+    ) -> None:
+        for name, value in (("priority", priority), ("n_parallel", n_parallel)):
+            if value != 1:
+                raise ValueError(
+                    f"LocalRPCMeasureContext: {name} must be 1 on a single device, got {value}"
+                )
+        self.runner = LocalRunner(
+            timeout=timeout,
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            cooldown_interval=cooldown_interval,
+            enable_cpu_cache_flush=enable_cpu_cache_flush,
+            device=device,
+        )
+
+    def __del__(self) -> None:
+        runner = getattr(self, "runner", None)
+        if runner is not None:
+            runner.pool.close()
 
 
 @tvm._ffi.register_object("auto_scheduler.ProgramMeasurer")

@@ -10,15 +10,14 @@ import tvm._ffi
 from tvm import te
 
 from . import _ffi_api
-from .loop_state import THREAD_ANNOTATIONS, State, StateObject, state_object_of
+from .loop_state import State, StateObject, state_object_of
 
 if TYPE_CHECKING:
     from .compute_dag import ComputeDAG
 
 __all__ = ["python_code_from_state"]
 
-_PLAIN_ANNOTATIONS = {1: "unroll", 2: "vectorize", 3: "parallel"}
-_THREADS = {number: tag for tag, number in THREAD_ANNOTATIONS.items()}
+_MARKS = {number: name for name, number in State.ANNOTATION_TRANS_TABLE.items()}
 
 
 class _Printer:
@@ -122,11 +121,11 @@ class _Printer:
 
     def _an(self, stage_id: int, loop_id: int, annotation: int) -> None:
         stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
-        if int(annotation) in _PLAIN_ANNOTATIONS:
-            self._say(f"s[{stage}].{_PLAIN_ANNOTATIONS[int(annotation)]}({loop})")
-        elif int(annotation) in _THREADS:
-            tag = _THREADS[int(annotation)]
-            self._say(f's[{stage}].bind({loop}, te.thread_axis("{tag}"))')
+        mark = _MARKS[int(annotation)]
+        if mark in ("unroll", "vectorize", "parallel"):
+            self._say(f"s[{stage}].{mark}({loop})")
+        elif mark != "none":
+            self._say(f's[{stage}].bind({loop}, te.thread_axis("{mark}"))')
 
     def _fu(self, stage_id: int, loop_ids: Sequence[int]) -> None:
         loops = [self._loop(stage_id, loop_id) for loop_id in loop_ids]

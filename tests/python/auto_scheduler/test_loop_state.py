@@ -16,6 +16,11 @@ PROPERTY = settings(
 )
 
 
+def position_of(state, op):
+    """Where the stage of an operation stands."""
+    return state.stage_ops.index(op)
+
+
 def _dag(name, *args):
     return auto_scheduler.ComputeDAG(auto_scheduler.make_workload_key(name, args))
 
@@ -65,7 +70,7 @@ def test_follow_split_multiplies_the_levels_it_does_not_follow():
 def test_attached_stages_stay_at_their_loop():
     dag = _dag("test_matmul", 64, 32, 16)
     state = dag.get_init_state()
-    local = state.cache_write(2, "local")
+    local = position_of(state, state.cache_write(2, "local"))
     i, j = state[local + 1].iters
     state.compute_at(local, local + 1, i)
     state.split(local + 1, state[local + 1].iters[0], [4])
@@ -78,7 +83,7 @@ def test_attached_stages_stay_at_their_loop():
 def test_text_shows_loops_and_attached_stages():
     dag = _dag("test_matmul", 64, 32, 16)
     state = dag.get_init_state()
-    local = state.cache_write(2, "local")
+    local = position_of(state, state.cache_write(2, "local"))
     i, j = state[local + 1].iters
     state.compute_at(local, local + 1, i)
     state.parallel(local + 1, state[local + 1].iters[0])
@@ -121,7 +126,7 @@ def test_an_old_loop_is_refused_by_name():
 
 def test_fusing_over_an_attach_point_is_refused():
     state = _dag("test_matmul", 64, 32, 16).get_init_state()
-    local = state.cache_write(2, "local")
+    local = position_of(state, state.cache_write(2, "local"))
     state.compute_at(local, local + 1, state[local + 1].iters[0])
     i, j = state[local + 1].iters
     with pytest.raises(tvm.error.ScheduleError, match="C.local is computed at loop i"):
@@ -179,19 +184,21 @@ def random_states(draw):
     if kind == "plain":
         _random_loops(draw, state, 2)
     elif kind == "cache_write":
-        local = state.cache_write(2, "local")
+        local = position_of(state, state.cache_write(2, "local"))
         _random_loops(draw, state, local + 1)
         if draw(st.booleans()):
             target = draw(st.sampled_from(list(state[local + 1].iters)))
             state.compute_at(local, local + 1, target)
         _random_loops(draw, state, local)
     elif kind == "cache_read":
-        copy = state.cache_read(0, "local", [2])
+        copy = position_of(state, state.cache_read(0, "local", [2]))
         _random_loops(draw, state, copy)
         _random_loops(draw, state, copy + 2)
     else:
         parts = state.split(2, state[2].iters[2], [draw(st.integers(1, 4))])
-        partial = state.rfactor(2, draw(st.sampled_from(parts)), draw(st.integers(0, 2)))
+        partial = position_of(
+            state, state.rfactor(2, draw(st.sampled_from(parts)), draw(st.integers(0, 2)))
+        )
         _random_loops(draw, state, partial)
         _random_loops(draw, state, partial + 1)
     return dag, state

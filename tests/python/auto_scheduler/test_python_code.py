@@ -60,12 +60,12 @@ def test_stages_that_are_added():
     dag = matmul_relu()
     s = dag.get_init_state()
     cache = s.cache_write(s.stage_ops[2], "local")
-    relu = len(s.stages) - 1
+    c, relu = s.stage_ops[3], s.stage_ops[4]
     i, _ = s.split(relu, s[relu].iters[0], [8])
     s.compute_at(cache, relu, i)
-    s.compute_inline(cache + 1)
-    shared = s.cache_read(0, "global", [cache + 0])
-    assert shared == 1
+    s.compute_inline(c)
+    copy = s.cache_read(s.stage_ops[0], "global", [cache])
+    assert s.stage_ops.index(copy) == 1
     assert_same_program(dag, s)
 
 

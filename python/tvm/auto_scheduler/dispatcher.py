@@ -1,0 +1,295 @@
+"""Which recorded schedule a kernel is compiled with."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from tvm import relax
+from tvm.target import Target
+
+from .compute_dag import ComputeDAG
+from .loop_state import State, StateObject, state_object_of
+from .measure_node import MeasureErrorNo, MeasureInput, MeasureResult
+from .measure_record import RecordReader
+from .relax_integration import group_task, recorded_schedule
+from .utils import calc_workload_dis_factor, decode_workload_key
+
+__all__ = ["ApplyHistoryBest", "DispatchContext", "FallbackContext"]
+
+logger = logging.getLogger("auto_scheduler")
+
+_Table = dict[str, dict[str, dict[str, dict[str, "_Best"]]]]
+Records = str | Path | Iterable[tuple[MeasureInput, MeasureResult]]
+
+
+class _Best(NamedTuple):
+    """The fastest known program of a workload, and what it was measured for."""
+
+    state: StateObject
+    seconds: float
+    target: Target
+
+
+class DispatchContext:
+    """Answers which state a workload is compiled with; inside ``with``, `relax.build` asks it.
+
+    Contexts nest: what the innermost does not know, the one around it is asked.
+    """
+
+    # The innermost context; None outside of all.
+    current: ClassVar[DispatchContext | None] = None
+
+    def __init__(self) -> None:
+        self._outer: DispatchContext | None = None
+        self._builds: AbstractContextManager[None] | None = None
+
+    def query(
+        self,
+        target: Target,
+        workload_key: str,
+        has_complex_op: bool = True,
+        dag: ComputeDAG | None = None,
+        func_name: str = "",
+    ) -> StateObject | None:
+        """The state for a workload, from here or from a context around; None if nobody knows.
+
+        Parameters
+        ----------
+        target, workload_key : what is compiled, for what.
+        has_complex_op : whether it reduces over anything; other kernels need no search.
+        dag : its computation.
+        func_name : for messages.
+        """
+        state = self._query_inside(target, workload_key, dag, func_name)
+        if state is None and self._outer is not None:
+            return self._outer.query(target, workload_key, has_complex_op, dag, func_name)
+        return state
+
+    def update(
+        self, target: Target | str, workload_key: str, state: State | StateObject | None
+    ) -> None:
+        """Set the state of a workload, before anything recorded; None takes it back."""
+        raise TypeError(f"{type(self).__name__} holds no states to update")
+
+    def _query_inside(
+        self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
+    ) -> StateObject | None:
+        raise TypeError(f"{type(self).__name__} does not define _query_inside")
+
+    def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
+        """What `relax.build` asks: the schedule of a kernel."""
+        if not group.is_tunable:
+            return None
+        target = Target.current() or Target("llvm")
+        task = group_task(group, target)
+        dag = task.compute_dag
+        state = self.query(target, str(task.workload_key), True, dag, group.name)
+        if state is None:
+            return None
+        # A recorded state belongs to the tensors of its own task, which equal this one's.
+        replayed = dag.replay_steps(list(state.transform_steps))
+        return recorded_schedule(dag, replayed, int(task.layout_rewrite_option))
+
+    def __enter__(self) -> DispatchContext:
+        self._outer = DispatchContext.current
+        DispatchContext.current = self
+        self._builds = relax.schedules_from(self)
+        self._builds.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        DispatchContext.current = self._outer
+        self._outer = None
+        if self._builds is not None:
+            self._builds.__exit__(None, None, None)
+            self._builds = None
+
+
+class FallbackContext(DispatchContext):
+    """Knows nothing, so that everything gets the library's schedule; says so once a workload.
+
+    Parameters
+    ----------
+    verbose : 0 silent, 1 warns of kernels that are worth a search, 2 of all others too.
+    """
+
+    def __init__(self, verbose: int = 1) -> None:
+        super().__init__()
+        self.verbose = verbose
+        self._states: dict[tuple[str, str], StateObject | None] = {}
+        self._told: set[tuple[str, str]] = set()
+
+    def query(
+        self,
+        target: Target,
+        workload_key: str,
+        has_complex_op: bool = True,
+        dag: ComputeDAG | None = None,
+        func_name: str = "",
+    ) -> StateObject | None:
+        """As in DispatchContext, with a warning for what nobody knows."""
+        state = super().query(target, workload_key, has_complex_op, dag, func_name)
+        key = (str(target), workload_key)
+        if state is None and key not in self._told and self.verbose > (0 if has_complex_op else 1):
+            self._told.add(key)
+            logger.warning(
+                "no recorded schedule of %s for %s (workload %s): the default one is used, which "
+                "may be far slower",
+                func_name or "a kernel",
+                target,
+                workload_key,
+            )
+        return state
+
+    def update(
+        self, target: Target | str, workload_key: str, state: State | StateObject | None
+    ) -> None:
+        """Set the state of a workload."""
+        self._states[(str(target), workload_key)] = (
+            None if state is None else state_object_of(state)
+        )
+
+    def _query_inside(
+        self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
+    ) -> StateObject | None:
+        return self._states.get((str(target), workload_key))
+
+
+class ApplyHistoryBest(DispatchContext):
+    """The best record of each workload: by the model of the target, else by any of its keys.
+
+    Parameters
+    ----------
+    records : record file, several of them, or pairs of inputs and results.
+    n_lines : read only this many records of each.
+    include_compatible : a workload without record may use that of one whose sizes divide its own.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    ValueError : a record cannot be read; the message says which line.
+    """
+
+    def __init__(
+        self,
+        records: Records | Sequence[str | Path],
+        n_lines: int | None = None,
+        include_compatible: bool = False,
+    ) -> None:
+        super().__init__()
+        self.include_compatible = include_compatible
+        # Target key -> workload name -> arguments -> the best of each machine.
+        self.best_by_targetkey: _Table = {}
+        self.best_by_model: _Table = {}
+        self._best_user_defined: _Table = {}
+        self.load(records, n_lines)
+
+    @staticmethod
+    def get_workload_entry(
+        best_records: dict[str, Any], target_key: str, workload_key: str
+    ) -> tuple[Any, str, str]:
+        """Where a workload stands in a table of records; made empty if it is not there yet.
+
+        Returns
+        -------
+        The dictionary of its name's entries, the name, and its arguments, the key in there.
+        """
+        name, arguments = decode_workload_key(workload_key)
+        table = best_records.setdefault(target_key, {})
+        return table.setdefault(name, {}), name, _arguments_key(arguments)
+
+    def load(self, records: Records | Sequence[str | Path], n_lines: int | None = None) -> None:
+        """Take in more records; better ones win."""
+        pairs: list[tuple[MeasureInput, MeasureResult]] | RecordReader
+        if isinstance(records, (str, Path)):
+            pairs = RecordReader(records)
+        else:
+            pairs = []
+            for entry in records:
+                if isinstance(entry, (str, Path)):
+                    self.load(entry, n_lines)
+                else:
+                    pairs.append(entry)
+        counter = 0
+        for counter, (measure_input, result) in enumerate(pairs, start=1):
+            if n_lines is not None and counter > n_lines:
+                break
+            if int(result.error_no) != MeasureErrorNo.NO_ERROR:
+                continue
+            task = measure_input.task
+            cost = result.mean_cost
+            for table, key in self._places(task.target):
+                entry, _, arguments = self.get_workload_entry(table, key, str(task.workload_key))
+                known = entry.setdefault(arguments, {}).get(str(task.target))
+                if known is None or cost < known.seconds:
+                    entry[arguments][str(task.target)] = _Best(
+                        measure_input.state, cost, task.target
+                    )
+        logger.debug("ApplyHistoryBest: read %d records", counter)
+
+    def update(
+        self, target: Target | str, workload_key: str, state: State | StateObject | None
+    ) -> None:
+        """Set the state of a workload, before anything recorded; None takes it back."""
+        target = target if isinstance(target, Target) else Target(target)
+        for key in (str(target.model), *map(str, target.keys)):
+            entry, _, arguments = self.get_workload_entry(
+                self._best_user_defined, key, workload_key
+            )
+            if state is None:
+                entry.pop(arguments, None)
+            else:
+                entry[arguments] = {str(target): _Best(state_object_of(state), 0.0, target)}
+
+    def _places(self, target: Target) -> list[tuple[Any, str]]:
+        places = [(self.best_by_targetkey, str(key)) for key in target.keys]
+        if str(target.model) != "unknown":
+            places.append((self.best_by_model, str(target.model)))
+        return places
+
+    def _query_inside(
+        self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
+    ) -> StateObject | None:
+        model, keys = [str(target.model)], [str(key) for key in target.keys]
+        for table, names in (
+            (self._best_user_defined, model),
+            (self.best_by_model, model),
+            (self._best_user_defined, keys),
+            (self.best_by_targetkey, keys),
+        ):
+            for name in names:
+                state = self._best_of(table.get(name, {}), workload_key, target)
+                if state is not None:
+                    return state
+        return None
+
+    def _best_of(
+        self,
+        table: Mapping[str, Mapping[str, Mapping[str, _Best]]],
+        workload_key: str,
+        target: Target,
+    ) -> StateObject | None:
+        name, arguments = decode_workload_key(workload_key)
+        exact = _arguments_key(arguments)
+        chosen, least = None, (True, math.inf)
+        for key, machines in table.get(name, {}).items():
+            if key != exact and not self.include_compatible:
+                continue
+            factor = calc_workload_dis_factor((name, arguments), (name, json.loads(key)))
+            for best in machines.values():
+                # A record of the very workload wins over any other one.
+                rank = (key != exact, best.seconds * factor)
+                if target.is_same_machine(best.target) and rank < least:
+                    chosen, least = best.state, rank
+        return chosen
+
+
+def _arguments_key(arguments: Sequence[Any]) -> str:
+    """A workload's arguments as one key, from which they can be read again."""
+    return json.dumps(list(arguments))
