@@ -14,32 +14,6 @@ namespace auto_scheduler {
 
 namespace {
 
-/*! \brief A rule given by two functions, as from Python. */
-class CustomRule final : public SketchRule {
- public:
-  CustomRule(PackedFunc meet_condition, PackedFunc apply)
-      : meet_condition_(std::move(meet_condition)), apply_(std::move(apply)) {}
-  const char* Name() const final { return "custom rule"; }
-  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    return meet_condition_(task, state, stage_id).template cast<Condition>();
-  }
-  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
-    Result results;
-    Array<Array<Any>> pairs = apply_(task, state, stage_id).template cast<Array<Array<Any>>>();
-    for (const Array<Any>& pair : pairs) {
-      TVM_CHECK(pair.size() == 2, ValueError)
-          << "custom sketch rule: apply must return pairs [state, next stage], got a list of "
-          << pair.size();
-      results.emplace_back(pair[0].cast<State>(), pair[1].cast<int>());
-    }
-    return results;
-  }
-
- private:
-  PackedFunc meet_condition_;
-  PackedFunc apply_;
-};
-
 /*! \brief Opens the length of each split right before an rfactor, which was 1 for a stand-in. */
 State OpenRfactorSplits(const State& state) {
   Array<Step> steps = state->transform_steps;
@@ -82,16 +56,6 @@ std::vector<State> DeriveSketches(const SearchTask& task, const SketchRules& rul
   return sketches;
 }
 
-TVM_REGISTER_GLOBAL("auto_scheduler.SketchPolicyGenerateSketches")
-    .set_body_typed([](SearchTask task, String space, String tiling_structure,
-                       Array<Array<PackedFunc>> custom_rules) {
-      SpaceOptions options;
-      options.tiling_structure = tiling_structure;
-      for (const Array<PackedFunc>& rule : custom_rules) {
-        options.custom_rules.push_back(std::make_shared<CustomRule>(rule[0], rule[1]));
-      }
-      return Array<State>(SearchSpace::Get(task->target, space).Sketches(task, options));
-    });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsGetConsumers")
     .set_body_typed([](SearchTask task, State state, int stage_id) {
       std::vector<int> ids = GetConsumers(task, state, stage_id);
@@ -105,6 +69,12 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsIsElementwiseMatch")
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsIsTiled")
     .set_body_typed([](State state, int stage_id) { return IsTiled(state->stages[stage_id]); });
+TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsHasCacheReadStage")
+    .set_body_typed([](State state, int stage_id) { return HasCacheReadStage(state, stage_id); });
+TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsHasCrossThreadReduction")
+    .set_body_typed([](State state, int stage_id) {
+      return HasCrossThreadReduction(state->stages[stage_id]);
+    });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsHasCacheWriteStage")
     .set_body_typed([](State state, int stage_id) { return IsCacheWriteStage(state, stage_id); });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsHasRfactorStage")

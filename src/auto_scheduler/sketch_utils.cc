@@ -67,7 +67,35 @@ bool IsRfactorStage(const State& state, int stage_id) {
   });
 }
 
+bool HasCacheReadStage(const State& state, int stage_id) {
+  const int id = state->stages[stage_id]->id;
+  return std::any_of(state->stages.begin(), state->stages.end(), [id](const Stage& stage) {
+    return stage->origin == StageOrigin::kCacheRead && stage->source == id;
+  });
+}
+
 bool IsTiled(const Stage& stage) { return !stage->split_steps.empty(); }
+
+bool HasCrossThreadReduction(const Stage& stage) {
+  return std::any_of(stage->iters.begin(), stage->iters.end(), [](const Iterator& iter) {
+    return iter->iter_kind == IteratorKind::kReduction &&
+           iter->annotation == IteratorAnnotation::kThreadX;
+  });
+}
+
+int SingleConsumer(const SearchTask& task, const State& state, int stage_id) {
+  std::vector<int> consumers = GetConsumers(task, state, stage_id);
+  if (consumers.size() == 1) return consumers[0];
+  int common = -1;
+  for (int consumer : consumers) {
+    const Stage& stage = state->stages[consumer];
+    int root = stage->compute_at == ComputeAtKind::kIter ? state.PositionOf(stage->attach_stage)
+                                                         : consumer;
+    if (common != -1 && root != common) return -1;
+    common = root;
+  }
+  return common;
+}
 
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
                                          int* consumer) {
@@ -90,6 +118,32 @@ std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage) {
     *product = extent == -1 || *product == -1 ? -1 : *product * extent;
   }
   return {space, reduction};
+}
+
+State Replay(const SearchTask& task, const Array<Step>& steps) {
+  State state = task->compute_dag->init_state;
+  for (const Step& step : steps) state.AppendStep(step, task->compute_dag);
+  return state;
+}
+
+Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths) {
+  return SplitStep(step->stage_id, step->iter_id, step->extent, lengths, step->inner_to_outer);
+}
+
+Step WithLengths(const SplitStepNode* step, const std::vector<int64_t>& lengths) {
+  Array<Optional<PrimExpr>> literals;
+  for (int64_t length : lengths) literals.push_back(PrimExpr(Integer(length)));
+  return WithLengths(step, literals);
+}
+
+std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id) {
+  const auto* compute = state->stages[stage_id]->op.as<te::ComputeOpNode>();
+  std::vector<int64_t> ids;
+  for (int64_t step : state->stages[stage_id]->split_steps) {
+    if (state->transform_steps[step]->IsInstance<SplitStepNode>()) ids.push_back(step);
+  }
+  ids.resize(std::min(ids.size(), compute->axis.size()));
+  return ids;
 }
 
 std::vector<std::string> AttrNames(const Stage& stage, const std::string& key) {

@@ -28,6 +28,8 @@ ComputeDAG CurrentDAG(const SearchTask& task, const State& state);
 /*! \brief Stages that read `stage_id`, looking through inlined ones; ascending. */
 std::vector<int> GetConsumers(const SearchTask& task, const State& state, int stage_id);
 std::vector<int> GetProducers(const SearchTask& task, const State& state, int stage_id);
+/*! \brief The stage in whose loops all readers are computed, or the only reader; -1 if none. */
+int SingleConsumer(const SearchTask& task, const State& state, int stage_id);
 
 bool HasReduceIter(const Stage& stage);
 bool NeedsMultiLevelTiling(const SearchTask& task, const State& state, int stage_id);
@@ -36,8 +38,12 @@ bool IsOutputStage(const SearchTask& task, const State& state, int stage_id);
 bool IsCacheWriteStage(const State& state, int stage_id);
 /*! \brief Whether the stage is one of the two halves of an rfactor. */
 bool IsRfactorStage(const State& state, int stage_id);
+/*! \brief Whether some reader has a copy of the stage, made by a cache_read. */
+bool HasCacheReadStage(const State& state, int stage_id);
 /*! \brief Whether some loop of the stage comes from a split. */
 bool IsTiled(const Stage& stage);
+/*! \brief Whether threads of a block share a reduction of the stage. */
+bool HasCrossThreadReduction(const Stage& stage);
 
 /*! \brief The only consumer, if it reads elementwise and can hold the stage in its tiles. */
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
@@ -46,6 +52,14 @@ bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& st
 /*! \brief Products of the literal extents of space and of reduction loops; -1 if one is symbolic.
  */
 std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage);
+
+/*! \brief The state that `steps` lead to from the task's initial one. */
+State Replay(const SearchTask& task, const Array<Step>& steps);
+/*! \brief `step` with other lengths. */
+Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths);
+Step WithLengths(const SplitStepNode* step, const std::vector<int64_t>& lengths);
+/*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
+std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id);
 
 /*! \brief Names listed in an attribute of the stage's operation. */
 std::vector<std::string> AttrNames(const Stage& stage, const std::string& key);

@@ -13,30 +13,17 @@
 #include <string>
 #include <unordered_set>
 
+#include "auto_scheduler/sketch_utils.h"
+
 namespace tvm {
 namespace felix {
 
+using auto_scheduler::Replay;
 using auto_scheduler::SearchSpace;
 using auto_scheduler::SpaceOptions;
-using auto_scheduler::SplitStep;
 using auto_scheduler::SplitStepNode;
 using auto_scheduler::Step;
-
-namespace {
-
-/*! \brief The state that `steps` lead to from the task's initial one. */
-State Replay(const SearchTask& task, const Array<Step>& steps) {
-  State state = task->compute_dag->init_state;
-  for (const Step& step : steps) state.AppendStep(step, task->compute_dag);
-  return state;
-}
-
-/*! \brief `step` with other lengths. */
-Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths) {
-  return SplitStep(step->stage_id, step->iter_id, step->extent, lengths, step->inner_to_outer);
-}
-
-}  // namespace
+using auto_scheduler::WithLengths;
 
 State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context) {
   Array<Step> steps;

@@ -44,7 +44,11 @@ struct SpaceOptions {
   int narrowing = 0;
 };
 
-/*! \brief One random decision: made where a sketch leaves it open, or made anew in a program. */
+/*!
+ * \brief One random decision: made where a sketch leaves it open, or made anew in a program.
+ *
+ * A mutation leaves the extents of all loops known.
+ */
 class RandomRule {
  public:
   virtual ~RandomRule() = default;
@@ -87,6 +91,8 @@ class SearchSpace {
   virtual InitPopulationRules InitRules(const SearchTask& task, const SpaceOptions& options) const;
   /*! \brief Rules that change one decision of a program. */
   virtual MutationRules Mutations(const SearchTask& task, const SpaceOptions& options) const;
+  /*! \brief Whether the target can run a program, as far as its loops tell. */
+  virtual bool IsValid(const SearchTask& task, const State& state) const { return true; }
   /*!
    * \brief The states in which only split lengths are open: all loops marked, all stages placed.
    * \param sketch A derived state whose lengths are variables.
@@ -99,6 +105,11 @@ class SearchSpace {
                                               const arith::VarContext& context) const;
   /*! \brief The columns that models see, in order; those of every target unless overridden. */
   virtual std::vector<FeatureGroup> FeatureGroups() const { return CommonFeatureGroups(); }
+  /*! \brief The sketches that `InitRules` make programs of. */
+  virtual std::vector<State> OpenSketches(const SearchTask& task,
+                                          const SpaceOptions& options) const {
+    return Sketches(task, options);
+  }
   /*! \brief The greatest value of `SpaceOptions::narrowing` that changes something. */
   virtual int MaxNarrowing() const { return 0; }
 

@@ -26,12 +26,14 @@ class SkipStage final : public SketchRule {
 
 class AlwaysInline final : public SketchRule {
  public:
+  explicit AlwaysInline(bool also_costly) : also_costly_(also_costly) {}
   const char* Name() const final { return "always inline"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
-    bool inlines = stage->op_type == StageKind::kCompute && !IsOutputStage(task, state, stage_id) &&
-                   !HasReduceIter(stage) &&
-                   CurrentDAG(task, state)->access().IsStrictlyInlineable(stage->op);
+    bool inlines =
+        stage->op_type == StageKind::kCompute && !IsOutputStage(task, state, stage_id) &&
+        !HasReduceIter(stage) &&
+        (also_costly_ || CurrentDAG(task, state)->access().IsStrictlyInlineable(stage->op));
     return inlines ? Condition::kApplyAndSkipRest : Condition::kSkip;
   }
   Result Apply(const SearchTask&, const State& state, int stage_id) const final {
@@ -39,9 +41,10 @@ class AlwaysInline final : public SketchRule {
     result.compute_inline(stage_id);
     return {{result, stage_id - 1}};
   }
-};
 
-constexpr const char* kConstTensorIndices = "auto_scheduler_simplify_const_tensor_indices";
+ private:
+  bool also_costly_;
+};
 
 /*!
  * \brief Unrolls the loops that index small constant matrices, such as those of a winograd
@@ -205,7 +208,9 @@ class MultiLevelTilingWithFusion final : public SketchRule {
 }  // namespace
 
 std::shared_ptr<const SketchRule> RuleSkipStage() { return std::make_shared<SkipStage>(); }
-std::shared_ptr<const SketchRule> RuleAlwaysInline() { return std::make_shared<AlwaysInline>(); }
+std::shared_ptr<const SketchRule> RuleAlwaysInline(bool also_costly) {
+  return std::make_shared<AlwaysInline>(also_costly);
+}
 std::shared_ptr<const SketchRule> RuleSimplifyConstTensor() {
   return std::make_shared<SimplifyConstTensor>();
 }

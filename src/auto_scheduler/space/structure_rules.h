@@ -14,6 +14,9 @@
 namespace tvm {
 namespace auto_scheduler {
 
+/*! \brief Attribute of an operation: its axes that index constant tensors, by name. */
+constexpr const char* kConstTensorIndices = "auto_scheduler_simplify_const_tensor_indices";
+
 /*! \brief Choices of a derivation, with the defaults of Ansor. */
 struct SketchOptions {
   /*! \brief Levels of a tiled stage, outermost first: S for space axes, R for reduction axes. */
@@ -27,7 +30,8 @@ struct SketchOptions {
 };
 
 std::shared_ptr<const SketchRule> RuleSkipStage();
-std::shared_ptr<const SketchRule> RuleAlwaysInline();
+/*! \brief \param also_costly Inline what is repeated or reordered by that too, as suits a GPU. */
+std::shared_ptr<const SketchRule> RuleAlwaysInline(bool also_costly = false);
 std::shared_ptr<const SketchRule> RuleSimplifyConstTensor();
 std::shared_ptr<const SketchRule> RuleAddRfactor();
 std::shared_ptr<const SketchRule> RuleAddCacheWrite(const SketchOptions& options);

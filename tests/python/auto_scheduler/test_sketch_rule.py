@@ -1,4 +1,4 @@
-"""Sketch rules: the numbers of sketches that Ansor derives for a CPU of four cores."""
+"""Sketch rules: the numbers of sketches that Ansor derives for a CPU of four cores and a GPU."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from tvm import auto_scheduler
 from tvm.auto_scheduler import PreloadCustomSketchRule, SketchPolicy
 
 
-def _task(name, *args):
+def _task(name, *args, target="llvm"):
+    cores = 4 if target == "llvm" else None
     return auto_scheduler.SearchTask(
         func=name,
         args=args,
-        target="llvm",
-        hardware_params=auto_scheduler.HardwareParams(num_cores=4),
+        target=target,
+        hardware_params=auto_scheduler.HardwareParams(num_cores=cores, target=target),
     )
+
+
+def _sketches(task, **options):
+    return SketchPolicy(task, verbose=0, **options).generate_sketches()
 
 
 @pytest.mark.parametrize(
@@ -29,40 +34,82 @@ def _task(name, *args):
         (("test_softmax", 10, 1024), 9),
     ],
 )
-def test_number_of_sketches(workload, count):
-    sketches = SketchPolicy(_task(*workload)).generate_sketches()
+def test_number_of_sketches_on_a_cpu(workload, count):
+    sketches = _sketches(_task(*workload))
     assert len(sketches) == count, "\n".join(str(sketch) for sketch in sketches)
 
 
+@pytest.mark.parametrize(
+    ("workload", "count"),
+    [
+        (("test_matmul", 512, 512, 512), 1),
+        (("test_matmul", 8, 8, 1024), 2),
+        (("test_conv_relu", 14, 14, 32, 64, 3, 1, 1), 1),
+        (("test_max_pool", 16, 32), 1),
+        (("test_row_min", 10, 1024), 2),
+        (("test_softmax", 2, 1024), 4),
+    ],
+)
+def test_number_of_sketches_on_a_gpu(workload, count):
+    sketches = _sketches(_task(*workload, target="cuda"))
+    assert len(sketches) == count, "\n".join(str(sketch) for sketch in sketches)
+
+
+def test_tiles_on_a_gpu_are_read_through_shared_memory():
+    (sketch,) = _sketches(_task("test_matmul", 512, 512, 512, target="cuda"))
+    assert [str(stage.op.name) for stage in sketch.stages] == [
+        *("A", "A.shared", "B", "B.shared", "C.local", "C")
+    ]
+    cached = sketch.stages[4]
+    assert sketch.stages[1].attach_stage == sketch.stages[3].attach_stage == cached.id
+    assert str(cached.iters[int(sketch.stages[1].attach_iter)].name) == "k.0"
+    names = " ".join(str(loop.name).replace("_c.", ".") for loop in cached.iters)
+    assert names == "i.0 j.0 i.1 j.1 i.2 j.2 k.0 k.1 i.3 j.3 k.2 i.4 j.4"
+
+
 def test_max_pool_needs_no_step():
-    (sketch,) = SketchPolicy(_task("test_max_pool", 16, 32)).generate_sketches()
+    (sketch,) = _sketches(_task("test_max_pool", 16, 32))
     assert len(sketch.transform_steps) == 0
 
 
 def test_matmul_sketch_has_the_tiling_structure():
-    sketches = SketchPolicy(_task("test_matmul", 512, 512, 512)).generate_sketches()
-    names = [str(it.name) for it in sketches[-1].stages[2].iters]
+    sketches = _sketches(_task("test_matmul", 512, 512, 512))
     lone = next(s for s in sketches if len(s.stages) == 3)
     names = [str(it.name) for it in lone.stages[2].iters]
     assert names == ["i.0", "j.0", "i.1", "j.1", "k.0", "i.2", "j.2", "k.1", "i.3", "j.3"]
 
 
 def test_custom_rules_are_asked_first():
-    def meets(task, state, stage_id):
+    policies = []
+
+    def meets(policy, state, stage_id):
+        policies.append(policy)
         return PreloadCustomSketchRule.APPLY_AND_SKIP_REST if stage_id == 2 else 0
 
-    def apply(task, state, stage_id):
+    def apply(policy, state, stage_id):
+        assert str(policy.search_task.workload_key) == '["test_matmul", 512, 512, 512]'
         return [[state, stage_id - 1]]
 
     policy = SketchPolicy(
         _task("test_matmul", 512, 512, 512),
+        verbose=0,
         init_search_callbacks=[PreloadCustomSketchRule(meets, apply)],
     )
     (sketch,) = policy.generate_sketches()
     assert len(sketch.transform_steps) == 0
+    assert all(seen.same_as(policy) for seen in policies)
+
+
+def test_custom_rules_that_return_no_pairs_are_refused():
+    rule = PreloadCustomSketchRule(lambda *_: 1, lambda policy, state, stage_id: [[state]], "mine")
+    policy = SketchPolicy(
+        _task("test_matmul", 8, 8, 8), verbose=0, init_search_callbacks=[rule]
+    )
+    with pytest.raises(ValueError, match="sketch rule mine: .* got a list of 1"):
+        policy.generate_sketches()
 
 
 def test_unknown_tiling_letters_are_refused():
-    policy = SketchPolicy(_task("test_matmul", 512, 512, 512), tiling_structure="SXS")
+    params = {"cpu_multi_level_tiling_structure": "SXS"}
     with pytest.raises(ValueError, match='structure "SXS"'):
-        policy.generate_sketches()
+        _sketches(_task("test_matmul", 512, 512, 512), params=params)

@@ -74,17 +74,6 @@ bool LastAxisIsContiguous(const te::ComputeOpNode* compute) {
   return contiguous || !reads;
 }
 
-/*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
-std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id) {
-  const auto* compute = state->stages[stage_id]->op.as<te::ComputeOpNode>();
-  std::vector<int64_t> ids;
-  for (int64_t step : state->stages[stage_id]->split_steps) {
-    if (state->transform_steps[step]->IsInstance<SplitStepNode>()) ids.push_back(step);
-  }
-  ids.resize(std::min(ids.size(), compute->axis.size()));
-  return ids;
-}
-
 bool IsOnce(const Iterator& iter) { return iter.ConstExtent() == 1; }
 
 /*! \brief The stage held in this one's tiles by multi-level tiling, or -1. */

@@ -4,6 +4,12 @@
  */
 #include "cpu_space.h"
 
+#include <tvm/auto_scheduler/transform_step.h>
+
+#include <algorithm>
+#include <string>
+
+#include "../random_rules.h"
 #include "../structure_rules.h"
 
 namespace tvm {
@@ -21,6 +27,16 @@ SketchOptions TilingOf(const SpaceOptions& options) {
   return tiling;
 }
 
+/*! \brief Pragmas that a stage is unrolled with: numbers of statements. */
+std::vector<int> UnrollSteps() { return {0, 16, 64, 512}; }
+
+/*! \brief Parallel loops among the outermost `n` of a stage. */
+int CountParallel(const Stage& stage, int n) {
+  return static_cast<int>(std::count_if(
+      stage->iters.begin(), stage->iters.begin() + n,
+      [](const Iterator& iter) { return iter->annotation == IteratorAnnotation::kParallel; }));
+}
+
 /*! \brief The space of Ansor. */
 class AnsorCpuSpace : public SearchSpace {
  public:
@@ -33,6 +49,39 @@ class AnsorCpuSpace : public SearchSpace {
             RuleMultiLevelTilingWithFusion(tiling),
             RuleMultiLevelTiling(tiling),
             RuleSkipStage()};
+  }
+
+  InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const override {
+    InitPopulationRules rules = {InitFillTileSize(options.max_innermost_split_factor)};
+    if (options.change_compute_location) rules.push_back(InitComputeLocation());
+    rules.push_back(InitBounds());
+    rules.push_back(InitParallel());
+    rules.push_back(InitUnroll(UnrollSteps()));
+    rules.push_back(InitVectorization(options.max_vectorize_size));
+    return rules;
+  }
+
+  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const override {
+    MutationRules rules = {{MutateTileSize(options.max_innermost_split_factor), 0.90},
+                           {MutateAutoUnroll(UnrollSteps()), 0.04},
+                           {MutateParallel(), 0.01}};
+    if (options.change_compute_location) rules.push_back({MutateComputeLocation(), 0.05});
+    return rules;
+  }
+
+  /*! \brief Threads start no threads: a parallel loop inside of another one is refused. */
+  bool IsValid(const SearchTask&, const State& state) const override {
+    for (const Stage& stage : state->stages) {
+      int parallel = CountParallel(stage, static_cast<int>(stage->iters.size()));
+      const Stage* inner = &stage;
+      while ((*inner)->compute_at == ComputeAtKind::kIter) {
+        const Stage& host = state->stages[state.PositionOf((*inner)->attach_stage)];
+        parallel += CountParallel(host, (*inner)->attach_iter + 1);
+        inner = &host;
+      }
+      if (parallel > 1) return false;
+    }
+    return true;
   }
 
   std::vector<State> Complete(const SearchTask& task, const State& sketch,
@@ -69,6 +118,36 @@ class SmallSpaceRfactor final : public SketchRule {
   std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
 };
 
+/*! \brief `state` with a variable for each open length, under which its loops can be told apart. */
+State WithNamedLengths(const SearchTask& task, const State& state) {
+  Array<Step> steps = state->transform_steps;
+  int named = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto* split = steps[i].as<SplitStepNode>();
+    if (split == nullptr) continue;
+    Array<Optional<PrimExpr>> lengths;
+    for (size_t j = 0; j < split->lengths.size(); ++j) {
+      lengths.push_back(PrimExpr(
+          tir::SizeVar("t" + std::to_string(named++), DataType::Int(32), tir::SizeVarKind::kKnob)));
+    }
+    steps.Set(i, WithLengths(split, lengths));
+  }
+  return Replay(task, steps);
+}
+
+/*! \brief `state` with all lengths open again. */
+State WithOpenLengths(State state) {
+  Array<Step> steps = state->transform_steps;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto* split = steps[i].as<SplitStepNode>();
+    if (split == nullptr) continue;
+    steps.Set(i, WithLengths(split, Array<Optional<PrimExpr>>(split->lengths.size(), NullOpt)));
+  }
+  state.CopyOnWrite()->transform_steps = steps;
+  state.CopyOnWrite()->concrete = false;
+  return state;
+}
+
 /*! \brief Ansor's structures with tiled stages always held by a consumer. */
 class FelixCpuSpace final : public AnsorCpuSpace {
  public:
@@ -87,6 +166,24 @@ class FelixCpuSpace final : public AnsorCpuSpace {
     rules.push_back(RuleMultiLevelTiling(tiling));
     rules.push_back(RuleSkipStage());
     return rules;
+  }
+
+  std::vector<State> OpenSketches(const SearchTask& task, const SpaceOptions& options) const final {
+    std::vector<State> open;
+    for (const State& sketch : Sketches(task, options)) {
+      for (const State& completed : Complete(task, WithNamedLengths(task, sketch), options)) {
+        open.push_back(WithOpenLengths(completed));
+      }
+    }
+    return open;
+  }
+
+  InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {
+    return {InitFillTileSize(options.max_innermost_split_factor), InitBounds()};
+  }
+
+  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {
+    return {{MutateTileSize(options.max_innermost_split_factor), 1.0}};
   }
 
   std::vector<State> Complete(const SearchTask& task, const State& sketch,

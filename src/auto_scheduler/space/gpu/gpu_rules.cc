@@ -1,0 +1,145 @@
+/*!
+ * \file gpu_rules.cc
+ * \brief Rules for loop structures that only graphics processors need.
+ */
+#include "gpu_rules.h"
+
+#include <algorithm>
+#include <string>
+
+#include "../structure_rules.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+/*! \brief The loop of a tiled stage at the end of its outermost reduction tile. */
+Iterator EndOfOuterReduction(const Stage& stage) {
+  Iterator first, last_of_tile;
+  for (const Iterator& iter : stage->iters) {
+    if (iter->iter_kind != IteratorKind::kReduction) continue;
+    if (!first.defined()) first = iter;
+    const std::string name = iter->name;
+    if (name.size() > 2 && name.compare(name.size() - 2, 2, ".0") == 0) last_of_tile = iter;
+  }
+  // Axes that are kept whole stand in the innermost tile.
+  return last_of_tile.defined() ? last_of_tile : first;
+}
+
+class AddCacheRead final : public SketchRule {
+ public:
+  const char* Name() const final { return "add cache read"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    std::vector<int> consumers = GetConsumers(task, state, stage_id);
+    if (consumers.empty()) return Condition::kSkip;
+    const Stage& reader = state->stages[consumers[0]];
+    if (!NeedsMultiLevelTiling(task, state, consumers[0]) || HasCrossThreadReduction(reader)) {
+      return Condition::kSkip;
+    }
+    const auto& direct = CurrentDAG(task, state)->access().GetDirectProducers(reader->op);
+    bool reads_it = std::any_of(direct.begin(), direct.end(), [&](const te::Operation& op) {
+      return op.same_as(state->stages[stage_id]->op);
+    });
+    return reads_it ? Condition::kApplyAndSkipRest : Condition::kSkip;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    State result = state;
+    int added = 0;
+    for (int consumer : GetConsumers(task, state, stage_id)) {
+      int cache = result.cache_read(stage_id, "shared", {consumer + added}, task->compute_dag);
+      ++added;
+      const int reader = consumer + added;
+      result.compute_at(cache, reader, EndOfOuterReduction(result->stages[reader]));
+    }
+    return {{result, stage_id}};
+  }
+};
+
+class SpecialComputeLocation final : public SketchRule {
+ public:
+  const char* Name() const final { return "special compute location"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    if (stage->op_type == StageKind::kPlaceholder || IsOutputStage(task, state, stage_id) ||
+        HasReduceIter(stage) || GetProducers(task, state, stage_id).empty()) {
+      return Condition::kSkip;
+    }
+    std::vector<int> consumers = GetConsumers(task, state, stage_id);
+    bool applies =
+        consumers.size() == 1 && state->stages[consumers[0]]->op->attrs.count(kConstTensorIndices);
+    return applies ? Condition::kApplyAndSkipRest : Condition::kSkip;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    const int target = GetConsumers(task, state, stage_id)[0];
+    const Array<Iterator>& iters = state->stages[target]->iters;
+    auto unrolled = std::find_if(iters.begin(), iters.end(), [](const Iterator& iter) {
+      return iter->annotation == IteratorAnnotation::kUnroll;
+    });
+    State result = state;
+    if (unrolled != iters.begin()) result.compute_at(stage_id, target, *(unrolled - 1));
+    return {{result, stage_id - 1}};
+  }
+};
+
+class CrossThreadReduction final : public SketchRule {
+ public:
+  const char* Name() const final { return "cross thread reduction"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    if (IsCacheWriteStage(state, stage_id)) return Condition::kSkip;
+    const Stage& stage = state->stages[stage_id];
+    if (!HasReduceIter(stage)) return Condition::kSkip;
+    auto [space, reduction] = CumulativeExtents(stage);
+    if (space == -1 || reduction == -1) return Condition::kSkip;
+    const HardwareParams& limits = task->hardware_params;
+    bool needed = NeedsMultiLevelTiling(task, state, stage_id)
+                      ? space <= limits->max_threads_per_block && space < reduction
+                      : reduction > 1 && reduction > limits->warp_size;
+    return needed ? Condition::kApply : Condition::kSkip;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    Iterator fused;
+    Array<Iterator> space;
+    State result = FuseAllReductionIters(state, stage_id, &fused, &space);
+    const Optional<PrimExpr> warp = PrimExpr(Integer(task->hardware_params->warp_size));
+
+    const int target = SingleConsumer(task, result, stage_id);
+    int common = 0;
+    if (target != -1 && !NeedsMultiLevelTiling(task, result, target)) {
+      common =
+          CurrentDAG(task, result)
+              ->access()
+              .GetNumCommonOuterIterator(result->stages[stage_id]->op, result->stages[target]->op);
+    }
+    if (common == 0) {
+      Array<Iterator> parts = result.split(stage_id, fused, {warp});
+      result.bind(stage_id, parts[1], IteratorAnnotation::kThreadX);
+      return {{result, stage_id - 1}};
+    }
+    // The consumer runs in the same block, so its threads are those of the reduction.
+    const Array<int64_t> splits = result->stages[target]->split_steps;
+    const auto source =
+        static_cast<int>(splits.empty() ? result->transform_steps.size() : splits[0]);
+    if (splits.empty()) {
+      Array<Iterator> parts = result.split(target, result->stages[target]->iters.back(), {warp});
+      result.bind(target, parts[1], IteratorAnnotation::kThreadX);
+    }
+    Array<Iterator> parts = result.follow_split(stage_id, fused, source, 1);
+    result.bind(stage_id, parts[1], IteratorAnnotation::kThreadX);
+    result.compute_at(stage_id, target, result->stages[target]->iters[common - 1]);
+    return {{result, stage_id - 1}};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const SketchRule> RuleAddCacheRead() { return std::make_shared<AddCacheRead>(); }
+std::shared_ptr<const SketchRule> RuleSpecialComputeLocation() {
+  return std::make_shared<SpecialComputeLocation>();
+}
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction() {
+  return std::make_shared<CrossThreadReduction>();
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

@@ -1,0 +1,28 @@
+/*!
+ * \file gpu_rules.h
+ * \brief Ansor's rules for graphics processors.
+ */
+#ifndef TVM_AUTO_SCHEDULER_SPACE_GPU_GPU_RULES_H_
+#define TVM_AUTO_SCHEDULER_SPACE_GPU_GPU_RULES_H_
+
+#include <tvm/auto_scheduler/search_space.h>
+
+#include <memory>
+
+namespace tvm {
+namespace auto_scheduler {
+
+/*! \brief Loads what a tiled stage reads into shared memory, tile by tile. */
+std::shared_ptr<const SketchRule> RuleAddCacheRead();
+/*! \brief Computes a stage between the outer and the unrolled loops of a constant transform. */
+std::shared_ptr<const SketchRule> RuleSpecialComputeLocation();
+/*! \brief Shares a long reduction among the threads of a block. */
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
+
+/*! \brief Binds loops to blocks and threads; a program with too many or too few is refused. */
+std::shared_ptr<const RandomRule> InitThreadBind();
+
+}  // namespace auto_scheduler
+}  // namespace tvm
+
+#endif  // TVM_AUTO_SCHEDULER_SPACE_GPU_GPU_RULES_H_

@@ -1,0 +1,147 @@
+/*!
+ * \file thread_bind.cc
+ * \brief Which loops of a program are blocks and threads of a graphics processor.
+ */
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "../../sketch_utils.h"
+#include "gpu_rules.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+bool EndsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+class ThreadBind final : public RandomRule {
+ public:
+  const char* Name() const final { return "thread bind"; }
+  bool Apply(const SearchTask& task, State* state, std::mt19937*) const final {
+    const std::unordered_set<int> tiled_roots = RootsOfTiledStages(task, *state);
+    for (int i = static_cast<int>((*state)->stages.size()) - 1; i >= 0; --i) {
+      const Stage stage = (*state)->stages[i];
+      if (stage->op_type == StageKind::kPlaceholder ||
+          stage->compute_at == ComputeAtKind::kInlined) {
+        continue;
+      }
+      const bool at_root = stage->compute_at == ComputeAtKind::kRoot;
+      if (HasCrossThreadReduction(stage) || HasThreads(stage)) {
+        // Threads are bound already; what is left of space are the blocks.
+        if (at_root) state->bind(i, FuseOuterSpace(state, i), IteratorAnnotation::kBlockX);
+      } else if (at_root && !tiled_roots.count(i)) {
+        BindPlainStage(task, state, i);
+      } else if (at_root) {
+        if (!BindTiledRoot(task, state, i)) return false;
+      } else if (stage->origin == StageOrigin::kCacheRead) {
+        FetchTogether(state, i);
+      }
+    }
+    return true;
+  }
+
+ private:
+  /*! \brief Root stages that are tiled or hold a tiled stage. */
+  static std::unordered_set<int> RootsOfTiledStages(const SearchTask& task, const State& state) {
+    std::unordered_set<int> roots;
+    for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
+      const Stage& stage = state->stages[i];
+      if (stage->op_type == StageKind::kPlaceholder || !NeedsMultiLevelTiling(task, state, i) ||
+          HasCrossThreadReduction(stage)) {
+        continue;
+      }
+      if (stage->compute_at == ComputeAtKind::kRoot) roots.insert(i);
+      if (stage->compute_at == ComputeAtKind::kIter)
+        roots.insert(state.PositionOf(stage->attach_stage));
+    }
+    return roots;
+  }
+
+  static bool HasThreads(const Stage& stage) {
+    return std::any_of(stage->iters.begin(), stage->iters.end(), [](const Iterator& iter) {
+      return iter->annotation == IteratorAnnotation::kThreadX;
+    });
+  }
+
+  static Iterator Fuse(State* state, int stage_id, int first, int last) {
+    const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+    return state->fuse(stage_id, Array<Iterator>(iters.begin() + first, iters.begin() + last));
+  }
+
+  /*! \brief Fuses loops up to the first that reduces, is marked, or has a stage attached. */
+  static Iterator FuseOuterSpace(State* state, int stage_id) {
+    const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+    int count = 0;
+    while (count < static_cast<int>(iters.size()) &&
+           iters[count]->iter_kind == IteratorKind::kSpatial &&
+           iters[count]->annotation == IteratorAnnotation::kNone) {
+      if (state->HasAttachedStages(stage_id, count++)) break;
+    }
+    return Fuse(state, stage_id, 0, count);
+  }
+
+  static void BindPlainStage(const SearchTask& task, State* state, int stage_id) {
+    const int warp_size = task->hardware_params->warp_size;
+    Iterator fused = FuseOuterSpace(state, stage_id);
+    if (fused.ConstExtent() <= warp_size) {
+      state->bind(stage_id, fused, IteratorAnnotation::kThreadX);
+      return;
+    }
+    Array<Iterator> parts =
+        state->split(stage_id, fused, {Optional<PrimExpr>(PrimExpr(Integer(warp_size)))});
+    state->bind(stage_id, parts[0], IteratorAnnotation::kBlockX);
+    state->bind(stage_id, (*state)->stages[stage_id]->iters[1], IteratorAnnotation::kThreadX);
+  }
+
+  /*! \brief The outer three levels of tiles become blocks, virtual threads and threads. */
+  static bool BindTiledRoot(const SearchTask& task, State* state, int stage_id) {
+    const HardwareParams& limits = task->hardware_params;
+    // The rule that tiles leaves the levels in this order, each with its axes side by side.
+    auto fuse_level = [&](int first, const std::string& level) {
+      const Array<Iterator>& iters = (*state)->stages[stage_id]->iters;
+      int last = first;
+      while (last < static_cast<int>(iters.size()) && EndsWith(iters[last]->name, level)) ++last;
+      return Fuse(state, stage_id, first, last);
+    };
+    int64_t space = CumulativeExtents((*state)->stages[stage_id]).first;
+    Iterator blocks = fuse_level(0, ".0");
+    state->bind(stage_id, blocks, IteratorAnnotation::kBlockX);
+    Iterator virtual_threads = fuse_level(1, ".1");
+    if (virtual_threads.ConstExtent() > limits->max_vthread_extent) return false;
+    state->bind(stage_id, virtual_threads, IteratorAnnotation::kVThread);
+    Iterator threads = fuse_level(2, ".2");
+    // Less than a warp leaves lanes idle, which only a tiny result excuses.
+    if (threads.ConstExtent() < limits->warp_size && space > 2 * limits->warp_size) return false;
+    if (threads.ConstExtent() > limits->max_threads_per_block) return false;
+    state->bind(stage_id, threads, IteratorAnnotation::kThreadX);
+    return true;
+  }
+
+  /*! \brief All threads of the block load the tile, neighbours by neighbouring threads. */
+  static void FetchTogether(State* state, int stage_id) {
+    const int reader = state->PositionOf((*state)->stages[stage_id]->attach_stage);
+    Array<int64_t> splits;
+    for (int64_t step : SpaceSplitSteps(*state, reader)) splits.push_back(step);
+    const int n_loops = static_cast<int>((*state)->stages[stage_id]->iters.size());
+    Iterator fused = Fuse(state, stage_id, 0, n_loops);
+    // One element a load for a start; mutations find out whether more are better.
+    Array<Iterator> lanes =
+        state->split(stage_id, fused, {Optional<PrimExpr>(PrimExpr(Integer(1)))});
+    state->vectorize(stage_id, lanes[1]);
+    constexpr int kThreadLevel = 1;
+    Array<Iterator> parts = state->follow_fused_split(
+        stage_id, (*state)->stages[stage_id]->iters[0], splits, kThreadLevel, true);
+    state->bind(stage_id, parts[1], IteratorAnnotation::kThreadX);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const RandomRule> InitThreadBind() { return std::make_shared<ThreadBind>(); }
+
+}  // namespace auto_scheduler
+}  // namespace tvm
