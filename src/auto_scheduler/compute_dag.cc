@@ -9,7 +9,11 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
 
+#include <memory>
+#include <mutex>
 #include <sstream>
+#include <string>
+#include <unordered_map>
 
 #include "flop_count.h"
 #include "schedule_replay.h"
@@ -44,6 +48,17 @@ Array<te::Operation> ScheduleOrder(const Array<te::Tensor>& tensors) {
 
 }  // namespace
 
+struct ComputeDAGNode::Derived {
+  std::mutex mutex;
+  std::unique_ptr<const AccessAnalyzer> access;
+  /*! \brief Steps that shape the DAG, as records, to the DAG that they make. */
+  std::unordered_map<std::string, ComputeDAG> with_steps;
+};
+
+std::shared_ptr<ComputeDAGNode::Derived> ComputeDAGNode::NothingDerived() {
+  return std::make_shared<Derived>();
+}
+
 ComputeDAG::ComputeDAG(Array<te::Tensor> tensors) : ComputeDAG(tensors, ScheduleOrder(tensors)) {}
 
 ComputeDAG::ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops) {
@@ -64,10 +79,11 @@ ComputeDAG::ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops) {
 }
 
 const AccessAnalyzer& ComputeDAGNode::access() const {
-  if (access_ == nullptr) {
-    access_ = std::make_shared<const AccessAnalyzer>(ops, OutputOpsOf(tensors));
+  std::lock_guard<std::mutex> lock(derived_->mutex);
+  if (derived_->access == nullptr) {
+    derived_->access = std::make_unique<const AccessAnalyzer>(ops, OutputOpsOf(tensors));
   }
-  return *access_;
+  return *derived_->access;
 }
 
 Array<te::Operation> ComputeDAG::OutputOps() const { return OutputOpsOf(get()->tensors); }
@@ -158,15 +174,45 @@ std::vector<bool> StepsThatShapeTheDAG(const Array<Step>& steps) {
   return mask;
 }
 
+/*! \brief The masked steps as text; empty if a length is a variable, whose name is not unique. */
+std::string RecordsOf(const Array<Step>& steps, const std::vector<bool>& mask) {
+  std::ostringstream os;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!mask[i]) continue;
+    if (const auto* split = steps[i].as<SplitStepNode>()) {
+      for (const Optional<PrimExpr>& length : split->lengths) {
+        if (!length.defined() || !tir::is_const_int(length.value())) return "";
+      }
+    }
+    // A follower says whom it follows, not by what lengths.
+    if (steps[i]->IsInstance<FollowSplitStepNode>() ||
+        steps[i]->IsInstance<FollowFusedSplitStepNode>()) {
+      return "";
+    }
+    os << steps[i].ToRecord();
+  }
+  return os.str();
+}
+
 }  // namespace
 
 ComputeDAG ComputeDAG::ReplayAndGetDAG(const Array<Step>& steps) const {
-  ScheduleReplay replay(get()->ops, OutputOps(), steps);
   std::vector<bool> mask = StepsThatShapeTheDAG(steps);
+  const std::string records = RecordsOf(steps, mask);
+  ComputeDAGNode::Derived& derived = *get()->derived_;
+  if (!records.empty()) {
+    std::lock_guard<std::mutex> lock(derived.mutex);
+    auto found = derived.with_steps.find(records);
+    if (found != derived.with_steps.end()) return found->second;
+  }
+  ScheduleReplay replay(get()->ops, OutputOps(), steps);
   replay.Run(&mask);
   Array<te::Operation> ops;
   for (const te::Stage& stage : replay.stages()) ops.push_back(stage->op);
-  return ComputeDAG(RewrittenTensors(get()->tensors, replay.schedule), ops);
+  ComputeDAG dag(RewrittenTensors(get()->tensors, replay.schedule), ops);
+  if (records.empty()) return dag;
+  std::lock_guard<std::mutex> lock(derived.mutex);
+  return derived.with_steps.emplace(records, dag).first->second;
 }
 
 namespace {

@@ -120,11 +120,15 @@ class ComputeDAGNode : public Object {
   TVM_DECLARE_NODE(ComputeDAGNode, Object, "auto_scheduler.ComputeDAG", Value(tensors), Value(ops),
                    Value(flop_ct), Ignore(init_state));
 
-  /*! \brief Access analysis of `ops`, made on first use. Not safe to race for on a new DAG. */
+  /*! \brief Access analysis of `ops`, made on first use. */
   const AccessAnalyzer& access() const;
 
  private:
-  mutable std::shared_ptr<const AccessAnalyzer> access_;
+  friend class ComputeDAG;
+  struct Derived;
+  static std::shared_ptr<Derived> NothingDerived();
+  /*! \brief What is found out about the DAG on demand, by any thread. */
+  std::shared_ptr<Derived> derived_ = NothingDerived();
 };
 
 class ComputeDAG : public ObjectRef {
@@ -144,7 +148,11 @@ class ComputeDAG : public ObjectRef {
    * \param context Divisibility facts for symbolic split lengths; null if all are literal.
    */
   State InferBound(const State& state, const arith::VarContext* context = nullptr) const;
-  /*! \brief The DAG in which the stages added by the state's steps are operations. */
+  /*!
+   * \brief The DAG in which the stages added by the state's steps are operations.
+   *
+   * The same one for equal steps, as long as their numbers are literal.
+   */
   ComputeDAG ReplayAndGetDAG(const Array<Step>& steps) const;
   /*! \brief New layouts of the layout-free placeholders: the loops that index them, in order. */
   Array<LayoutTransform> LayoutTransforms(const State& state) const;

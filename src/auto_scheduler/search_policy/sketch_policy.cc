@@ -134,13 +134,6 @@ std::vector<uint32_t> SketchPolicyNode::Seeds(size_t n) {
 const std::vector<State>& SketchPolicyNode::GenerateSketches() {
   if (!sketches_.empty()) return sketches_;
   sketches_ = Space().OpenSketches(search_task, Options());
-  // The analysis of a DAG is made on first use, for which threads must not race later.
-  search_task->compute_dag->access();
-  for (const State& sketch : sketches_) {
-    if (sketch->current_compute_dag.defined()) {
-      Downcast<ComputeDAG>(sketch->current_compute_dag.value())->access();
-    }
-  }
   if (verbose >= 1) std::cout << "Generate Sketches\t\t#s: " << sketches_.size() << std::endl;
   return sketches_;
 }
