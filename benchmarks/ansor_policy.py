@@ -27,9 +27,7 @@ def main() -> None:
     parser.add_argument("--target", default="llvm")
     parser.add_argument("--programs", type=int, default=2048)
     options = parser.parse_args()
-    task = auto_scheduler.SearchTask(
-        func="benchmark_conv2d", args=(56, 64), target=options.target
-    )
+    task = auto_scheduler.SearchTask(func="benchmark_conv2d", args=(56, 64), target=options.target)
     policy = auto_scheduler.SketchPolicy(
         task,
         params={

@@ -43,7 +43,14 @@ from .measure_record import (
     save_records,
 )
 from .relax_integration import extract_tasks
-from .search_policy import PreloadCustomSketchRule, SearchPolicy, SketchPolicy
+from .search_policy import (
+    EmptyPolicy,
+    PreloadCustomSketchRule,
+    PreloadMeasuredStates,
+    SearchCallback,
+    SearchPolicy,
+    SketchPolicy,
+)
 from .search_space import feature_names, search_spaces
 from .search_task import (
     HardwareParams,
@@ -67,6 +74,7 @@ __all__ = [
     "ComputeDAG",
     "CostModel",
     "DispatchContext",
+    "EmptyPolicy",
     "FallbackContext",
     "HardwareParams",
     "Iterator",
@@ -82,6 +90,7 @@ __all__ = [
     "MeasureResult",
     "ModuleCandidate",
     "PreloadCustomSketchRule",
+    "PreloadMeasuredStates",
     "ProgramBuilder",
     "ProgramMeasurer",
     "ProgramRunner",
@@ -90,6 +99,7 @@ __all__ = [
     "RandomModel",
     "RecordReader",
     "RecordToFile",
+    "SearchCallback",
     "SearchPolicy",
     "SearchTask",
     "SketchPolicy",

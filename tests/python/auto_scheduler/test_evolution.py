@@ -242,9 +242,7 @@ def test_gpu_programs_compute_the_same_emulated(workload, random_inputs, run_sch
         func = tvm.build(sch, args, target=emulated)
         out = tvm.nd.array(np.full(expected.shape, np.nan, "float32"))
         func(*[tvm.nd.array(x) for x in inputs], out)
-        np.testing.assert_allclose(
-            out.numpy(), expected, rtol=1e-4, atol=1e-4, err_msg=str(state)
-        )
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-4, err_msg=str(state))
 
 
 def test_gpu_programs_respect_the_limits_of_the_device():

@@ -51,7 +51,9 @@ class Model(PythonBasedModel):
 
 
 def test_unknown_parameters_list_the_known_ones():
-    with pytest.raises(ValueError, match="no parameter eps; known are .*eps_greedy, .*search_space"):
+    with pytest.raises(
+        ValueError, match="no parameter eps; known are .*eps_greedy, .*search_space"
+    ):
         SketchPolicy(_matmul(), params={"eps": 0.1}, verbose=0)
 
 

@@ -102,9 +102,7 @@ def test_custom_rules_are_asked_first():
 
 def test_custom_rules_that_return_no_pairs_are_refused():
     rule = PreloadCustomSketchRule(lambda *_: 1, lambda policy, state, stage_id: [[state]], "mine")
-    policy = SketchPolicy(
-        _task("test_matmul", 8, 8, 8), verbose=0, init_search_callbacks=[rule]
-    )
+    policy = SketchPolicy(_task("test_matmul", 8, 8, 8), verbose=0, init_search_callbacks=[rule])
     with pytest.raises(ValueError, match="sketch rule mine: .* got a list of 1"):
         policy.generate_sketches()
 
