@@ -94,7 +94,6 @@ def test_bounds_kept_while_drawing_are_those_of_a_replay(workload):
     population = policy.sample_initial_population()
     for state in [*population, *policy.evolutionary_search(population, 32)]:
         replayed = task.compute_dag.infer_bound_from_state(state)
-        assert str(replayed) == str(state)
         assert hash(replayed.state_object) == hash(state.state_object)
 
 
