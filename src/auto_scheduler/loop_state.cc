@@ -220,7 +220,8 @@ uint64_t HashStage(const State& state, int stage_id, uint64_t hash) {
     if (iter.ConstExtent() != 1) {
       hash = Mix(hash, static_cast<uint64_t>(iter->annotation));
       hash = Mix(hash, std::hash<std::string>()(iter->name));
-      // Where a loop starts follows from the rest, in terms of variables that are new in each replay.
+      // Where a loop starts follows from the rest, in terms of variables that are new in each
+      // replay.
       if (iter->range.defined()) hash = Mix(hash, structural_hash(iter->range.value()->extent));
     }
     for (int attached : state.AttachedStages(stage_id, static_cast<int>(i))) {
