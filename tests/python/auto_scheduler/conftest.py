@@ -60,6 +60,13 @@ def max_pool(h: int, c: int) -> list[te.Tensor]:
     return [a, topi.nn.max_pool2d(a, 2, 2)]
 
 
+@auto_scheduler.register_workload("test_winograd")
+def winograd(size: int, ci: int, co: int) -> list[te.Tensor]:
+    data = te.placeholder((1, size, size, ci), name="data")
+    weight = te.placeholder((6, 6, co, ci), name="weight")
+    return [data, weight, topi.nn.conv2d_winograd_nhwc(data, weight, 1, 1, pre_computed=True)]
+
+
 def _random_inputs(dag: auto_scheduler.ComputeDAG, seed: int = 0) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     return [

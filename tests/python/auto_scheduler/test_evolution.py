@@ -23,6 +23,7 @@ WORKLOADS = {
     "row_min": ("test_row_min", 6, 128),
     "softmax": ("test_softmax", 5, 48),
     "max_pool": ("test_max_pool", 8, 8),
+    "winograd": ("test_winograd", 8, 4, 8),
 }
 
 
@@ -223,6 +224,7 @@ GPU_WORKLOADS = {
     "row_min": ("test_row_min", 6, 128),
     "softmax": ("test_softmax", 3, 64),
     "max_pool": ("test_max_pool", 8, 8),
+    "winograd": ("test_winograd", 8, 4, 8),
 }
 
 

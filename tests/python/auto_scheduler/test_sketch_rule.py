@@ -32,6 +32,7 @@ def _sketches(task, **options):
         (("test_max_pool", 16, 32), 1),
         (("test_row_min", 10, 1024), 3),
         (("test_softmax", 10, 1024), 9),
+        (("test_winograd", 14, 128, 128), 3),
     ],
 )
 def test_number_of_sketches_on_a_cpu(workload, count):
