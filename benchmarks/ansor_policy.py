@@ -1,7 +1,8 @@
 """Seconds that the parts of an evolutionary search take on one convolution.
 
 Sketches, random programs until there are 2048, and one generation of 2048 children, scored by a
-RandomModel: what a round costs beside the cost model. `--space felix` uses the other search space.
+RandomModel: what a round costs beside the cost model. The features that a cost model would ask for
+are timed on their own. `--space felix` uses the other search space.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import time
 
 from tvm import auto_scheduler, te, topi
+from tvm.auto_scheduler.feature import get_per_store_features_from_states
 
 
 @auto_scheduler.register_workload("benchmark_conv2d")
@@ -54,6 +56,10 @@ def main() -> None:
     population = timed("random programs", policy.sample_initial_population)
     timed("one generation", lambda: policy.evolutionary_search(population, 128))
     print(f"{'together':24s} {'':13s} {total:8.2f} s")
+    timed(
+        "features",
+        lambda: get_per_store_features_from_states(population[: options.programs], task),
+    )
 
 
 if __name__ == "__main__":
