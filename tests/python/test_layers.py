@@ -179,6 +179,10 @@ def test_no_module_imports_a_room_above_its_own():
     assert upward == []
 
 
+def test_imports_have_no_circles():
+    assert circles(GRAPH) == []
+
+
 @pytest.mark.parametrize(
     ("graph", "found"),
     [

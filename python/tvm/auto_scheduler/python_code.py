@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tvm._ffi
 from tvm import te
+from tvm.runtime import Object
 
 from . import _ffi_api
 from .loop_state import State, StateObject, state_object_of
-
-if TYPE_CHECKING:
-    from .compute_dag import ComputeDAG
 
 __all__ = ["python_code_from_state"]
 
@@ -23,7 +21,7 @@ _MARKS = {number: name for name, number in State.ANNOTATION_TRANS_TABLE.items()}
 class _Printer:
     """Writes one step after the other, and knows which variable holds which stage and loop."""
 
-    def __init__(self, dag: ComputeDAG, state: StateObject) -> None:
+    def __init__(self, dag: Object, state: StateObject) -> None:
         self.lines: list[str] = []
         self.dag = dag
         self.transform_steps = list(state.transform_steps)
@@ -215,7 +213,7 @@ class _Printer:
 
 
 @tvm._ffi.register_func("auto_scheduler.ComputeDAGPrintPythonCodeFromState")
-def python_code_from_state(dag: ComputeDAG, state: State | StateObject) -> str:
+def python_code_from_state(dag: Object, state: State | StateObject) -> str:
     """Code that does to a te schedule `s` of the DAG's outputs what the state's steps do.
 
     It needs `te` and nothing else: tensors are taken from the schedule. A state as it was measured

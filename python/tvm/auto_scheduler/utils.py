@@ -6,12 +6,10 @@ import functools
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import te
-
-if TYPE_CHECKING:
-    from .compute_dag import ComputeDAG
+from tvm.runtime import Object
 
 __all__ = [
     "calc_similarity_tag",
@@ -128,7 +126,7 @@ def calc_workload_dis_factor(
 _ALIKE = 1.618
 
 
-def calc_similarity_tag(dag: ComputeDAG) -> str:
+def calc_similarity_tag(dag: Object) -> str:
     """Equal for tasks of the same operators and about the same work; empty without such tags.
 
     Operators name themselves in the attribute ``auto_scheduler_task_scheduler_tag``.

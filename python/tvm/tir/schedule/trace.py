@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
 from .instruction import Instruction
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
 
 __all__ = ["Trace"]
 
@@ -75,7 +72,7 @@ class Trace(Object):
 
     def apply_to_schedule(
         self,
-        sch: Schedule,
+        sch: Object,
         remove_postproc: bool,
         decision_provider: Callable[[Instruction, list[Any], list[Any], Any], Any] | None = None,
     ) -> None:
@@ -83,6 +80,7 @@ class Trace(Object):
 
         Parameters
         ----------
+        sch : the :class:`Schedule`.
         remove_postproc : stop where postprocessing begins.
         decision_provider : called with a sampling instruction, its inputs, its attributes and its
             decision, returns the decision to take; None samples anew.
@@ -112,7 +110,7 @@ class Trace(Object):
         return _ffi_api.TraceFromJSON(obj if isinstance(obj, str) else json.dumps(obj))
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
+    def apply_json_to_schedule(json_obj: Any, sch: Object) -> None:
         """Carry out what :meth:`as_json` wrote on a schedule."""
         Trace.from_json(json_obj).apply_to_schedule(sch, remove_postproc=False)
 
