@@ -14,7 +14,12 @@ from . import (
 )
 from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
 from .cost_model import CostModel, PythonBasedModel, RandomModel, XGBModel
-from .dispatcher import ApplyHistoryBest, DispatchContext, FallbackContext
+from .dispatcher import (
+    ApplyHistoryBest,
+    ApplyHistoryBestOrSample,
+    DispatchContext,
+    FallbackContext,
+)
 from .loop_state import Iterator, LoopPart, Stage, State, StateObject
 from .measure import (
     LocalBuilder,
@@ -59,6 +64,7 @@ from .search_task import (
     get_task_input_buffer,
     register_task_input_buffer,
 )
+from .task_scheduler import TaskScheduler, make_search_policies
 from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
     make_workload_key,
@@ -69,6 +75,7 @@ from .workload_registry import (
 
 __all__ = [
     "ApplyHistoryBest",
+    "ApplyHistoryBestOrSample",
     "BuildResult",
     "Candidate",
     "ComputeDAG",
@@ -108,6 +115,7 @@ __all__ = [
     "StateObject",
     "XGBModel",
     "cost_model",
+    "TaskScheduler",
     "TuningOptions",
     "auto_schedule",
     "create_task",
@@ -118,6 +126,7 @@ __all__ = [
     "load_best_record",
     "load_record_from_string",
     "load_records",
+    "make_search_policies",
     "make_workload_key",
     "measure",
     "measure_record",

@@ -14,15 +14,26 @@ from tvm import relax
 from tvm.target import Target
 
 from .compute_dag import ComputeDAG
+from .cost_model import RandomModel, XGBModel
 from .loop_state import State, StateObject, state_object_of
+from .measure import ProgramMeasurer
 from .measure_node import MeasureErrorNo, MeasureInput, MeasureResult
 from .measure_record import RecordReader
 from .relax_integration import group_task, recorded_schedule
+from .search_policy import SketchPolicy
+from .search_task import SearchTask
 from .utils import calc_workload_dis_factor, decode_workload_key
 
-__all__ = ["ApplyHistoryBest", "DispatchContext", "FallbackContext"]
+__all__ = ["ApplyHistoryBest", "ApplyHistoryBestOrSample", "DispatchContext", "FallbackContext"]
 
 logger = logging.getLogger("auto_scheduler")
+
+# What a sampled task is searched with: enough variety to pick from, and no time lost on evolution.
+_SAMPLE_PARAMS = {
+    "eps_greedy": 0.01,
+    "sample_init_min_population": 64,
+    "evolutionary_search_num_iters": 0,
+}
 
 _Table = dict[str, dict[str, dict[str, dict[str, "_Best"]]]]
 Records = str | Path | Iterable[tuple[MeasureInput, MeasureResult]]
@@ -288,6 +299,55 @@ class ApplyHistoryBest(DispatchContext):
                 if target.is_same_machine(best.target) and rank < least:
                     chosen, least = best.state, rank
         return chosen
+
+
+class ApplyHistoryBestOrSample(ApplyHistoryBest):
+    """Like ApplyHistoryBest; a workload without record gets the best of some sampled programs.
+
+    Parameters
+    ----------
+    records : as in ApplyHistoryBest, or None.
+    sample_simple_workloads : sample for workloads without reduction too.
+    cost_model_file : a saved XGBModel that ranks the samples; else they are random.
+    num_measure : programs to measure for each workload; with none, the best ranked one is taken.
+    """
+
+    def __init__(
+        self,
+        records: Records | Sequence[str | Path] | None,
+        sample_simple_workloads: bool = False,
+        cost_model_file: str | Path | None = None,
+        num_measure: int = -1,
+    ) -> None:
+        self.sample_simple_workloads = sample_simple_workloads
+        self.num_measure = num_measure
+        self._model: Any = RandomModel()
+        if cost_model_file is not None:
+            self._model = XGBModel()
+            self._model.load(cost_model_file)
+        super().__init__(() if records is None else records)
+
+    def query(
+        self,
+        target: Target,
+        workload_key: str,
+        has_complex_op: bool = True,
+        dag: ComputeDAG | None = None,
+        func_name: str = "",
+    ) -> StateObject | None:
+        """As in DispatchContext; samples where nobody knows."""
+        state = super().query(target, workload_key, has_complex_op, dag, func_name)
+        if state is not None or not (has_complex_op or self.sample_simple_workloads):
+            return state
+        task = SearchTask(compute_dag=dag, workload_key=workload_key, target=target)
+        policy = SketchPolicy(task, self._model, params=_SAMPLE_PARAMS, verbose=0)
+        best = policy.search(
+            max(self.num_measure, 1), None, max(self.num_measure, 1), ProgramMeasurer()
+        )
+        if not isinstance(best, MeasureInput):
+            return None
+        self.update(target, workload_key, best.state)
+        return best.state
 
 
 def _arguments_key(arguments: Sequence[Any]) -> str:

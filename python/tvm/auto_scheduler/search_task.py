@@ -197,6 +197,24 @@ class SearchTask(Object):
             list(inputs),
         )
 
+    def tune(
+        self,
+        tuning_options: Object,
+        search_policy: Object | None = None,
+        adaptive_training: bool = False,
+    ) -> None:
+        """Search for a fast program and measure as the options say; `apply_best` reads the result.
+
+        Parameters
+        ----------
+        tuning_options : TuningOptions.
+        search_policy : by default Ansor's search with a model of boosted trees.
+        adaptive_training : train that model less often as measurements grow.
+        """
+        # Policies stand on tasks, hence by its registered name.
+        tune = tvm._ffi.get_global_func("auto_scheduler.TuneTask")
+        tune(self, tuning_options, search_policy, adaptive_training)
+
     def apply_best(
         self,
         log_file: str,

@@ -151,3 +151,15 @@ def test_a_fallback_warns_once_of_what_nobody_knows(caplog):
     ]
     context.query(TARGET, '["simple"]', has_complex_op=False)
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("num_measure", [-1, 2])
+def test_what_nobody_recorded_is_sampled(network, num_measure):
+    [task], _ = auto_scheduler.extract_tasks(network, None, "llvm")
+    context = auto_scheduler.ApplyHistoryBestOrSample(None, num_measure=num_measure)
+    key = str(task.workload_key)
+    state = context.query(task.target, key, True, task.compute_dag)
+    assert len(state.transform_steps) > 0
+    # It is sampled once.
+    assert context.query(task.target, key, True, task.compute_dag) == state
+    assert context.query(task.target, '["simple"]', has_complex_op=False) is None

@@ -1,0 +1,490 @@
+"""Tuning several tasks: which one gets the next measurements."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tvm._ffi
+
+from .cost_model import CostModel, RandomModel, XGBModel
+from .measure import ProgramMeasurer
+from .measure_node import MAX_FLOAT, MeasureErrorNo
+from .measure_record import RecordReader
+from .search_policy import PreloadMeasuredStates, SearchPolicy, SketchPolicy
+from .search_task import SearchTask
+from .tuning import TuningOptions, auto_schedule
+from .utils import calc_similarity_tag
+
+__all__ = [
+    "STRATEGIES",
+    "LogEstimatedLatency",
+    "PrintTableInfo",
+    "TaskScheduler",
+    "TaskSchedulerCallback",
+    "make_search_policies",
+]
+
+logger = logging.getLogger("auto_scheduler")
+
+# Step of the numerical derivative of the objective, in seconds.
+_DELTA = 1e-4
+# How far the throughput of a task may fall behind similar ones before it is no longer compared.
+_ROUNDS_BEFORE_LEAVING = 5
+
+_MODELS = ("xgb", "mlp", "random")
+
+
+def _make_model(
+    name: str,
+    num_warmup_sample: int,
+    load_model_file: str | None,
+    load_log_file: str | None,
+    adaptive_training: bool,
+) -> CostModel:
+    model: Any
+    if name == "random":
+        return RandomModel()
+    if name == "xgb":
+        model = XGBModel(
+            num_warmup_sample=num_warmup_sample,
+            model_file=load_model_file,
+            adaptive_training=adaptive_training,
+        )
+    elif name == "mlp":
+        module = importlib.import_module("tvm.auto_scheduler.cost_model.mlp_model")
+        model = module.MLPModel(num_warmup_sample=num_warmup_sample, model_file=load_model_file)
+    else:
+        raise ValueError(f"unknown cost model {name!r}; known are {', '.join(_MODELS)}")
+    if load_model_file is not None and Path(load_model_file).is_file():
+        model.load(load_model_file)
+    elif load_log_file is not None:
+        model.update_from_file(load_log_file)
+    return model
+
+
+def make_search_policies(
+    search_policy: str | Sequence[SearchPolicy],
+    search_policy_params: Mapping[str, Any] | None,
+    tasks: Sequence[SearchTask],
+    num_measures_per_round: int,
+    verbose: int,
+    load_model_file: str | None = None,
+    load_log_file: str | None = None,
+    adaptive_training: bool = False,
+) -> list[SearchPolicy]:
+    """One search policy a task; they share a cost model.
+
+    Parameters
+    ----------
+    search_policy : "default" or "sketch.xgb", "sketch.mlp", "sketch.random", "felix"; or the
+        policies themselves.
+    search_policy_params : parameters of the policies, see SketchPolicy.
+    num_measures_per_round : an untrained model gives random scores for the first round of each
+        task.
+    verbose : 0 is silent.
+    load_model_file : a saved model to start with, if it exists; saved again after each update.
+    load_log_file : records to learn from, and not to measure again.
+    adaptive_training : train less often as measurements grow.
+
+    Raises
+    ------
+    ValueError : the policy or its model is unknown; the message lists the known ones.
+    """
+    if not isinstance(search_policy, str):
+        policies = list(search_policy)
+        if len(policies) != len(tasks):
+            raise ValueError(
+                f"make_search_policies: {len(policies)} policies for {len(tasks)} tasks"
+            )
+        return policies
+    kind, _, model_name = search_policy.partition(".")
+    if search_policy == "default":
+        kind, model_name = "sketch", "xgb"
+    if search_policy == "felix":
+        # Policies of one network learn together, which their room above this one arranges.
+        make = importlib.import_module("tvm.felix.policy").make_policies
+        return make(tasks, search_policy_params, verbose, load_model_file, load_log_file)
+    if kind != "sketch" or not model_name:
+        known = ["default", *(f"sketch.{name}" for name in _MODELS), "felix"]
+        raise ValueError(f"unknown search policy {search_policy!r}; known are {', '.join(known)}")
+    callbacks = [PreloadMeasuredStates(load_log_file)] if load_log_file is not None else []
+    model = _make_model(
+        model_name,
+        len(tasks) * num_measures_per_round,
+        load_model_file,
+        load_log_file,
+        adaptive_training,
+    )
+    return [
+        SketchPolicy(
+            task,
+            model,
+            params=search_policy_params,
+            verbose=verbose,
+            init_search_callbacks=callbacks,
+        )
+        for task in tasks
+    ]
+
+
+@tvm._ffi.register_func("auto_scheduler.TuneTask")
+def _tune_task(
+    task: SearchTask,
+    tuning_options: TuningOptions,
+    search_policy: SearchPolicy | None,
+    adaptive_training: bool,
+) -> None:
+    policy = search_policy or SketchPolicy(task, XGBModel(adaptive_training=adaptive_training))
+    auto_schedule(policy, tuning_options)
+
+
+class TaskScheduler:
+    """Divides measurements among the tasks of a network (Ansor, OSDI 2020, section 6).
+
+    Parameters
+    ----------
+    tasks : what is tuned.
+    task_weights : how often the network runs each; by default once.
+    objective_func : from the tasks' best latencies in seconds to what is to become small; by
+        default the sum of weight x latency.
+    strategy : "gradient" tunes the task that promises to lower the objective most, "round-robin"
+        one after the other.
+    load_model_file, load_log_file : see `make_search_policies`; counts and best latencies are
+        restored from the log too.
+    alpha : share of the past in the estimate of a task's promise, the rest being the forecast.
+    beta : how much faster than similar tasks a task is trusted to become.
+    gamma : accepted as in TVM, where no strategy reads it either.
+    backward_window_size : rounds over which the past improvement is taken.
+    callbacks : by default PrintTableInfo and LogEstimatedLatency.
+
+    Attributes
+    ----------
+    best_costs : best latency of each task in seconds, 1e10 before a valid measurement.
+    task_cts, task_best_cts : rounds of each task, and those at its best latency.
+    task_costs_history : best latency of each task after each of its rounds.
+    dead_tasks : tasks that are not tuned any more.
+    ct, best_ct, best_score, cur_score : trials so far, those at the best objective, and objectives.
+
+    Raises
+    ------
+    ValueError : the strategy is unknown, or there are not as many weights as tasks.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[SearchTask],
+        task_weights: Sequence[float] | None = None,
+        objective_func: Callable[[Any], float] | None = None,
+        strategy: str = "gradient",
+        load_model_file: str | None = None,
+        load_log_file: str | None = None,
+        alpha: float = 0.2,
+        beta: float = 2,
+        gamma: float = 0.5,
+        backward_window_size: int = 3,
+        callbacks: Sequence[TaskSchedulerCallback] | None = None,
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise ValueError(
+                f"TaskScheduler: unknown strategy {strategy!r}; known are {', '.join(STRATEGIES)}"
+            )
+        if task_weights is not None and len(task_weights) != len(tasks):
+            raise ValueError(f"TaskScheduler: {len(task_weights)} weights for {len(tasks)} tasks")
+        self.tasks = list(tasks)
+        self.task_weights = [1.0] * len(tasks) if task_weights is None else list(task_weights)
+        self.objective_func = objective_func or self._weighted_latency
+        self.strategy = strategy
+        self.load_model_file, self.load_log_file = load_model_file, load_log_file
+        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+        self.backward_window_size = backward_window_size
+        if callbacks is None:
+            callbacks = [PrintTableInfo(), LogEstimatedLatency("total_latency.tsv")]
+        self.callbacks = list(callbacks)
+
+        n = len(self.tasks)
+        self.task_cts = [0] * n
+        self.task_best_cts = [0] * n
+        self.task_costs_history: list[list[float]] = [[] for _ in range(n)]
+        self.best_costs = np.full(n, MAX_FLOAT)
+        self.dead_tasks: set[int] = set()
+        self.flop_cts = [max(float(task.compute_dag.flop_ct), 1.0) for task in self.tasks]
+        self.ct = self.best_ct = 0
+        self.cur_score = self.best_score = MAX_FLOAT
+        self.num_measures_per_round = 0
+        self.tune_option: TuningOptions | None = None
+        self.search_policies: list[SearchPolicy] = []
+        self.tic = time.monotonic()
+        # Tasks of one tag do much the same, so they should come to much the same throughput.
+        self.groups: dict[str, list[int]] = {}
+        for i, task in enumerate(self.tasks):
+            tag = calc_similarity_tag(task.compute_dag)
+            if tag:
+                self.groups.setdefault(tag, []).append(i)
+        self._group_of = {i: group for group in self.groups.values() for i in group}
+
+    def tune(
+        self,
+        tune_option: TuningOptions,
+        search_policy: str | Sequence[SearchPolicy] = "default",
+        search_policy_params: Mapping[str, Any] | None = None,
+        adaptive_training: bool = False,
+        per_task_early_stopping: int | None = None,
+    ) -> None:
+        """Tune until the trials are used up or all tasks are finished.
+
+        Parameters
+        ----------
+        tune_option : trials in total (a whole number of rounds is measured), early stopping of the
+            whole, and how to measure.
+        search_policy, search_policy_params, adaptive_training : see `make_search_policies`.
+        per_task_early_stopping : a task is finished after this many trials without improvement.
+
+        Raises
+        ------
+        ValueError : there are not enough trials for one of each task, or the policy is unknown.
+        """
+        if not self.tasks:
+            raise ValueError("TaskScheduler.tune: there are no tasks to tune")
+        self.tune_option = tune_option
+        self.num_measures_per_round = min(
+            tune_option.num_measures_per_round, tune_option.num_measure_trials // len(self.tasks)
+        )
+        if self.num_measures_per_round <= 0:
+            raise ValueError(
+                f"TaskScheduler.tune: num_measure_trials is {tune_option.num_measure_trials}; "
+                f"{len(self.tasks)} tasks need at least {len(self.tasks)}, one each"
+            )
+        early_stopping = _limit(tune_option.early_stopping)
+        self._per_task_limit = _limit(per_task_early_stopping)
+        self.measurer = ProgramMeasurer(
+            tune_option.builder,
+            tune_option.runner,
+            tune_option.measure_callbacks,
+            tune_option.verbose,
+        )
+        if self.load_log_file is not None:
+            self._restore(self.load_log_file)
+        self.search_policies = make_search_policies(
+            search_policy,
+            search_policy_params,
+            self.tasks,
+            self.num_measures_per_round,
+            tune_option.verbose,
+            self.load_model_file,
+            self.load_log_file,
+            adaptive_training,
+        )
+        self.ct = self.best_ct = 0
+        self.tic = time.monotonic()
+        self.best_score = self.cur_score = self._score(self.best_costs)
+        for i in range(len(self.tasks)):
+            if not self.task_cts[i] and self.ct < tune_option.num_measure_trials:
+                self._tune_task(i)
+        self.best_ct, self.best_score = self.ct, self.cur_score
+        while self.ct < tune_option.num_measure_trials and len(self.dead_tasks) < len(self.tasks):
+            self._tune_task(STRATEGIES[self.strategy](self))
+            if self.cur_score < self.best_score:
+                self.best_score, self.best_ct = self.cur_score, self.ct
+            elif self.ct - self.best_ct >= early_stopping and all(
+                cost < MAX_FLOAT for cost in self.best_costs
+            ):
+                logger.info(
+                    "Stop early: no improvement in the last %d trials", self.ct - self.best_ct
+                )
+                break
+
+    def _tune_task(self, i: int) -> None:
+        """One round of task i."""
+        for callback in self.callbacks:
+            callback.pre_tune(self, i)
+        inputs, results = self.search_policies[i].continue_search_one_round(
+            self.num_measures_per_round, self.measurer
+        )
+        self.task_cts[i] += 1
+        for result in results:
+            cost = _mean_cost(result)
+            if cost < self.best_costs[i]:
+                self.task_best_cts[i] = self.task_cts[i]
+                self.best_costs[i] = cost
+        stalled = (self.task_cts[i] - self.task_best_cts[i]) * self.num_measures_per_round
+        if not inputs or stalled >= self._per_task_limit:
+            self.dead_tasks.add(i)
+        self.task_costs_history[i].append(float(self.best_costs[i]))
+        # A dry round counts too, so that a search with nothing left to find comes to its end.
+        self.ct += len(inputs)
+        self.cur_score = self._score(self.best_costs)
+        self._leave_group(i)
+        for callback in self.callbacks:
+            callback.post_tune(self, i)
+
+    def _leave_group(self, i: int) -> None:
+        """A task that stays behind similar ones for long is not like them."""
+        group = self._group_of.get(i)
+        if group is None or len(group) < 2:
+            return
+        best = max(self.flop_cts[j] / self.best_costs[j] for j in group)
+        others = max(self.task_cts[j] for j in group if j != i)
+        behind = self.flop_cts[i] / self.best_costs[i] < best / self.beta
+        if behind and self.task_cts[i] > _ROUNDS_BEFORE_LEAVING + others:
+            group.remove(i)
+            del self._group_of[i]
+
+    def gradient(self, i: int) -> float:
+        """Estimated change of the objective for one more round of task i; never positive."""
+        if i in self.dead_tasks:
+            return 0.0
+        costs = np.array(self.best_costs, dtype=np.float64)
+        lower = costs.copy()
+        lower[i] -= _DELTA
+        chain = (self._score(costs) - self._score(lower)) / _DELTA
+
+        history, rounds = self.task_costs_history[i], self.task_cts[i]
+        window = self.backward_window_size
+        backward = 0.0
+        if rounds - 1 - window >= 0 and len(history) > window:
+            backward = (history[-1] - history[-1 - window]) / window
+        # Either the past rate goes on, or the task becomes as fast as similar ones are.
+        by_rate = costs[i] - costs[i] / max(rounds, 1)
+        by_similar = self.beta * 1e30
+        group = self._group_of.get(i, [])
+        if len(group) > 1:
+            fastest = max(self.flop_cts[j] / costs[j] for j in group)
+            by_similar = self.beta * self.flop_cts[i] / fastest
+        forward = min(by_rate, by_similar) - costs[i]
+        return min(0.0, chain * (self.alpha * backward + (1 - self.alpha) * forward))
+
+    def _restore(self, log_file: str) -> None:
+        """Counts and best latencies as they were when `log_file` was written."""
+        number = {
+            (str(task.workload_key), str(task.target.kind.name)): i
+            for i, task in enumerate(self.tasks)
+        }
+        trials, trials_at_best = [0] * len(self.tasks), [0] * len(self.tasks)
+        for measure_input, result in RecordReader(log_file):
+            task = measure_input.task
+            key = (str(task.workload_key), str(task.target.kind.name))
+            if key not in number:
+                continue
+            i = number[key]
+            trials[i] += 1
+            cost = _mean_cost(result)
+            if cost < self.best_costs[i]:
+                self.best_costs[i] = cost
+                trials_at_best[i] = trials[i]
+        for i, count in enumerate(trials):
+            self.task_cts[i] = round(count / self.num_measures_per_round)
+            self.task_best_cts[i] = round(trials_at_best[i] / self.num_measures_per_round)
+            self.task_costs_history[i] = [float(self.best_costs[i])]
+            if count - trials_at_best[i] > self._per_task_limit:
+                self.dead_tasks.add(i)
+        logger.info("TaskScheduler: restored %d trials from %s", sum(trials), log_file)
+
+    def _weighted_latency(self, costs: Sequence[float] | np.ndarray) -> float:
+        return float(sum(cost * weight for cost, weight in zip(costs, self.task_weights)))
+
+    def _score(self, costs: Sequence[float] | np.ndarray) -> float:
+        return float(self.objective_func(costs))
+
+
+def _limit(trials: int | None) -> float:
+    """A number of trials of which none and negative ones mean no limit."""
+    return math.inf if trials is None or trials < 0 else trials
+
+
+def _mean_cost(result: Any) -> float:
+    return result.mean_cost if int(result.error_no) == MeasureErrorNo.NO_ERROR else MAX_FLOAT
+
+
+def _by_gradient(scheduler: TaskScheduler) -> int:
+    """The task with the steepest descent; a random one of those alive where all are equal."""
+    alive = [i for i in range(len(scheduler.tasks)) if i not in scheduler.dead_tasks]
+    gradients = np.array([scheduler.gradient(i) for i in alive])
+    if gradients.max() == gradients.min():
+        return int(np.random.default_rng().choice(alive))
+    return alive[int(np.argmin(gradients))]
+
+
+def _round_robin(scheduler: TaskScheduler) -> int:
+    """The task after the last tuned one, finished ones left out."""
+    alive = [i for i in range(len(scheduler.tasks)) if i not in scheduler.dead_tasks]
+    return min(alive, key=lambda i: (scheduler.task_cts[i], i))
+
+
+STRATEGIES: dict[str, Callable[[TaskScheduler], int]] = {
+    "gradient": _by_gradient,
+    "round-robin": _round_robin,
+}
+
+
+class TaskSchedulerCallback:
+    """What is called around each round; does nothing by itself."""
+
+    def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """Before a round of task `task_id`."""
+
+    def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """After a round of task `task_id`."""
+
+
+class PrintTableInfo(TaskSchedulerCallback):
+    """Prints a table of all tasks before each round."""
+
+    def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """Print it, unless tuning is silent."""
+        option = task_scheduler.tune_option
+        if option is None or not option.verbose:
+            return
+        line = "-" * 70
+        rows = [line, f"{'-' * 30}  [ Task Scheduler ]", line]
+        rows.append("|  ID  | Latency (ms) | Speed (GFLOPS) | Trials |")
+        for i in range(len(task_scheduler.tasks)):
+            cost = task_scheduler.best_costs[i]
+            known = cost < MAX_FLOAT
+            latency = f"{cost * 1e3:.3f}" if known else "-"
+            speed = f"{task_scheduler.flop_cts[i] / cost / 1e9:.2f}" if known else "-"
+            trials = task_scheduler.task_cts[i] * task_scheduler.num_measures_per_round
+            rows.append(f"| {i:4d} | {latency:>12s} | {speed:>14s} | {trials:6d} |")
+        seconds = time.monotonic() - task_scheduler.tic
+        rows.append(
+            f"Estimated total latency: {_total_latency_ms(task_scheduler) or '-'} ms\t"
+            f"Trials: {task_scheduler.ct}\tUsed time : {seconds:.0f} s\tNext ID: {task_id}"
+        )
+        print("\n".join(rows))
+
+
+class LogEstimatedLatency(TaskSchedulerCallback):
+    """Appends a line with time, estimated latency and trials to a file after each round.
+
+    Parameters
+    ----------
+    log_file : made anew.
+    """
+
+    def __init__(self, log_file: str | Path) -> None:
+        self.log_file = Path(log_file)
+        self.log_file.unlink(missing_ok=True)
+
+    def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """Write the line."""
+        seconds = time.monotonic() - task_scheduler.tic
+        latency = _total_latency_ms(task_scheduler) or "N/A"
+        with self.log_file.open("a") as file:
+            file.write(
+                f"ElapsedTime(s)\t{seconds:.0f}\tEstimatedLatency(ms)\t{latency}\t"
+                f"Trials\t{task_scheduler.ct}\n"
+            )
+
+
+def _total_latency_ms(scheduler: TaskScheduler) -> str | None:
+    """The objective in milliseconds, None until every task has a valid measurement."""
+    if any(cost >= MAX_FLOAT for cost in scheduler.best_costs):
+        return None
+    return f"{scheduler.cur_score * 1e3:.3f}"

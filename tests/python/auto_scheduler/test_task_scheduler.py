@@ -1,0 +1,231 @@
+"""Which task gets the next measurements, when it ends, and how it goes on from a log."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from tvm import auto_scheduler, te
+from tvm.auto_scheduler import (
+    BuildResult,
+    MeasureInput,
+    MeasureResult,
+    ProgramBuilder,
+    ProgramRunner,
+    RecordToFile,
+    SearchPolicy,
+    TaskScheduler,
+    TuningOptions,
+)
+from tvm.auto_scheduler.task_scheduler import (
+    LogEstimatedLatency,
+    PrintTableInfo,
+    TaskSchedulerCallback,
+    make_search_policies,
+)
+
+
+class NoBuilder(ProgramBuilder):
+    """Builds nothing."""
+
+    def build(self, candidates, unscheduled=False):
+        return [BuildResult(None, [], 0, None, 0.0) for _ in candidates]
+
+
+class Made(ProgramRunner):
+    """Costs that a function of the candidate and its number makes up."""
+
+    def __init__(self, cost):
+        super().__init__()
+        self.cost, self.counts = cost, Counter()
+
+    def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+        results = []
+        for i, candidate in enumerate(candidates):
+            n = int(candidate.task.compute_dag.tensors[0].shape[0])
+            self.counts[n] += 1
+            results.append(MeasureResult([self.cost(n, self.counts[n])], 0, None, 1, 1))
+            on_result(i, results[-1])
+        return results
+
+
+class Tiles(SearchPolicy):
+    """Proposes one state after the other, until there are no more."""
+
+    def __init__(self, task, limit=10**6):
+        super().__init__(task, verbose=0)
+        self.left = limit
+        self.observed = 0
+
+    def propose(self, n):
+        n = min(n, self.left)
+        self.left -= n
+        state = self.search_task.compute_dag.get_init_state()
+        return [MeasureInput(self.search_task, state) for _ in range(n)]
+
+    def observe(self, candidates, results):
+        self.observed += len(candidates)
+
+
+def make_tasks(*sizes, tag=None):
+    tasks = []
+    for n in sizes:
+        a = te.placeholder((n, 8), name="A")
+        attrs = {"auto_scheduler_task_scheduler_tag": tag} if tag else {}
+        b = te.compute((n, 8), lambda i, j, a=a: a[i, j] * 2.0, name="B", attrs=attrs)
+        tasks.append(auto_scheduler.SearchTask(compute_dag=[a, b], target="llvm"))
+    return tasks
+
+
+def options(cost, trials, per_round=1, **others):
+    """Options whose programs cost what a function says, and how many were measured by size."""
+    runner = Made(cost)
+    option = TuningOptions(
+        trials,
+        num_measures_per_round=per_round,
+        verbose=0,
+        builder=NoBuilder(),
+        runner=runner,
+        **others,
+    )
+    return option, runner.counts
+
+
+def test_round_robin_serves_all_alike():
+    tasks = make_tasks(2, 4, 8)
+    scheduler = TaskScheduler(tasks, strategy="round-robin", callbacks=[])
+    option, counts = options(lambda n, count: 1.0 / count, 6)
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert counts == {2: 2, 4: 2, 8: 2}
+    assert scheduler.ct == 6
+    assert scheduler.task_cts == [2, 2, 2]
+    assert [len(history) for history in scheduler.task_costs_history] == [2, 2, 2]
+
+
+def test_the_gradient_follows_the_objective():
+    tasks = make_tasks(2, 4)
+    scheduler = TaskScheduler(tasks, objective_func=lambda costs: 1e5 * costs[0], callbacks=[])
+    option, counts = options(lambda n, count: 1.0 / count, 7)
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert counts == {2: 6, 4: 1}
+
+
+def test_the_heavier_task_gets_more():
+    tasks = make_tasks(2, 4)
+    scheduler = TaskScheduler(tasks, task_weights=[1, 50], callbacks=[])
+    option, counts = options(lambda n, count: 1.0, 12)
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert counts[4] > counts[2]
+
+
+def test_a_task_without_candidates_is_left_alone():
+    tasks = make_tasks(2, 4)
+    scheduler = TaskScheduler(tasks, callbacks=[])
+    option, counts = options(lambda n, count: 1.0, 40, per_round=4)
+    scheduler.tune(option, [Tiles(tasks[0], limit=6), Tiles(tasks[1], limit=8)])
+    assert counts == {2: 6, 4: 8}
+    assert scheduler.dead_tasks == {0, 1}
+
+
+def test_tuning_stops_early():
+    tasks = make_tasks(2, 4)
+    scheduler = TaskScheduler(tasks, strategy="round-robin", callbacks=[])
+    option, counts = options(lambda n, count: 1.0, 1000, per_round=2, early_stopping=10)
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert scheduler.ct == 14
+    scheduler = TaskScheduler(tasks, callbacks=[])
+    option, counts = options(lambda n, count: 1.0, 1000, per_round=2)
+    scheduler.tune(option, [Tiles(task) for task in tasks], per_task_early_stopping=6)
+    assert counts == {2: 8, 4: 8}
+
+
+def test_it_goes_on_from_a_log(tmp_path):
+    tasks = make_tasks(2, 4)
+    log = tmp_path / "records.json"
+    first, _ = options(lambda n, count: 1.0 / (n * count), 6, measure_callbacks=[RecordToFile(log)])
+    TaskScheduler(tasks, strategy="round-robin", callbacks=[]).tune(
+        first, [Tiles(t) for t in tasks]
+    )
+    scheduler = TaskScheduler(tasks, strategy="round-robin", load_log_file=str(log), callbacks=[])
+    option, counts = options(lambda n, count: 1.0, 2)
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert scheduler.task_cts == [4, 4]
+    assert scheduler.best_costs.tolist() == pytest.approx([1 / 6, 1 / 12])
+    assert scheduler.ct == 2
+
+
+def test_similar_tasks_expect_each_others_speed():
+    tasks = make_tasks(50, 51, tag="scale")
+    scheduler = TaskScheduler(tasks, callbacks=[])
+    assert list(scheduler.groups.values()) == [[0, 1]]
+    scheduler.best_costs[:] = [1e-3, 4e-3]
+    scheduler.task_cts = [10, 10]
+    scheduler.task_costs_history = [[1e-3] * 10, [4e-3] * 10]
+    assert scheduler.gradient(1) < scheduler.gradient(0) < 0
+    # One that stays behind for long is not like the others after all.
+    scheduler.task_cts = [4, 10]
+    scheduler._leave_group(1)
+    assert list(scheduler.groups.values()) == [[0]]
+    assert TaskScheduler(make_tasks(50, 51), callbacks=[]).groups == {}
+
+
+def test_callbacks_hear_of_each_round(tmp_path, capsys):
+    tasks = make_tasks(2, 4)
+    heard = []
+
+    class Listener(TaskSchedulerCallback):
+        def pre_tune(self, task_scheduler, task_id):
+            heard.append(("pre", task_id))
+
+        def post_tune(self, task_scheduler, task_id):
+            heard.append(("post", task_id))
+
+    log = tmp_path / "latency.tsv"
+    scheduler = TaskScheduler(
+        tasks, callbacks=[Listener(), PrintTableInfo(), LogEstimatedLatency(log)]
+    )
+    option = TuningOptions(
+        2, num_measures_per_round=1, builder=NoBuilder(), runner=Made(lambda n, count: 0.002)
+    )
+    scheduler.tune(option, [Tiles(task) for task in tasks])
+    assert heard == [("pre", 0), ("post", 0), ("pre", 1), ("post", 1)]
+    out = capsys.readouterr().out
+    assert "[ Task Scheduler ]" in out
+    assert re.search(r"\|    0 \|        2.000 \|", out)
+    lines = log.read_text().splitlines()
+    assert lines[0].split("\t")[3] == "N/A"
+    assert lines[1].split("\t")[2:] == ["EstimatedLatency(ms)", "4.000", "Trials", "2"]
+
+
+def test_what_is_not_known_is_refused_with_what_is():
+    tasks = make_tasks(2, 4)
+    with pytest.raises(
+        ValueError, match="unknown strategy 'best'; known are gradient, round-robin"
+    ):
+        TaskScheduler(tasks, strategy="best")
+    with pytest.raises(ValueError, match="3 weights for 2 tasks"):
+        TaskScheduler(tasks, task_weights=[1, 2, 3])
+    for name in ("evolution", "sketch", "sketch.", "felix.xgb"):
+        with pytest.raises(ValueError, match=r"known are default, sketch.xgb, .*felix"):
+            make_search_policies(name, None, tasks, 1, 0)
+    with pytest.raises(ValueError, match="unknown cost model 'svm'; known are xgb, mlp, random"):
+        make_search_policies("sketch.svm", None, tasks, 1, 0)
+    with pytest.raises(ValueError, match="1 policies for 2 tasks"):
+        make_search_policies([Tiles(tasks[0])], None, tasks, 1, 0)
+    with pytest.raises(ValueError, match="2 tasks need at least 2"):
+        TaskScheduler(tasks, callbacks=[]).tune(
+            options(lambda n, count: 1.0, 1)[0], "sketch.random"
+        )
+
+
+@pytest.mark.parametrize("policy", ["sketch.random", "sketch.xgb"])
+def test_policies_are_made_by_name(policy):
+    tasks = make_tasks(16, 32)
+    policies = make_search_policies(policy, {"sample_init_min_population": 4}, tasks, 2, 0)
+    assert [p.search_task.workload_key for p in policies] == [t.workload_key for t in tasks]
+    scheduler = TaskScheduler(tasks, callbacks=[])
+    option, counts = options(lambda n, count: 1.0 / count, 4, per_round=2)
+    scheduler.tune(option, policies)
+    assert scheduler.ct == 4
