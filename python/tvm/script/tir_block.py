@@ -205,6 +205,7 @@ class BlockReader(DeclarationReader, ABC):
             return tir.IterVar(domain, var, _AXES[kind], self.text(found["thread_tag"]))
 
     def _axis(self, node: ast.Call, name: str, kind: str) -> None:
+        kind = _LETTERS.get(kind, kind)
         if kind not in _AXES:
             raise self.error(
                 node.func, f"there is no T.axis.{kind}", "there are spatial, reduce, scan, opaque"

@@ -35,7 +35,9 @@ class _FunctionReader(StmtReader):
         options = decorator_options(self, node, ("private", "implicit_root", "name"))
         self.blocks.append(BlockParts())
         self._parameters(node)
-        result = None if node.returns is None else self.type(node.returns)
+        # A function without a result may say so, as Python's do.
+        is_none = isinstance(node.returns, ast.Constant) and node.returns.value is None
+        result = None if node.returns is None or is_none else self.type(node.returns)
         body = self._root(node, options.get("implicit_root", True))
         attrs = self.attrs or {}
         if not options.get("private", False) and "global_symbol" not in attrs:

@@ -27,11 +27,9 @@ Ids Flow::Users() const {
 
 Flows::Flows(const Tree& tree) {
   auto flow_of = [this](const Buffer& buffer) -> Flow& {
-    for (Flow& flow : flows_) {
-      if (flow.buffer.same_as(buffer)) return flow;
-    }
-    flows_.push_back({buffer, {}, {}});
-    return flows_.back();
+    auto [at, is_new] = index_.emplace(buffer.get(), flows_.size());
+    if (is_new) flows_.push_back({buffer, {}, {}});
+    return flows_[at->second];
   };
   for (Id unit : tree.UnitsBelow(tree.root())) {
     std::shared_ptr<const Access> access = AccessOf(tree, unit);
@@ -44,10 +42,8 @@ Flows::Flows(const Tree& tree) {
 
 const Flow& Flows::operator[](const Buffer& buffer) const {
   static const Flow nothing;
-  for (const Flow& flow : flows_) {
-    if (flow.buffer.same_as(buffer)) return flow;
-  }
-  return nothing;
+  auto at = index_.find(buffer.get());
+  return at == index_.end() ? nothing : flows_[at->second];
 }
 
 Order::Order(const Tree& tree) {

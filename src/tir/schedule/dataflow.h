@@ -34,6 +34,7 @@ class Flows {
 
  private:
   std::vector<Flow> flows_;
+  std::unordered_map<const BufferNode*, size_t> index_;
 };
 
 /*! \brief Places of nodes in the order of the program, by their numbers. */

@@ -363,7 +363,24 @@ class Application final : public Call {
 
 Array<ObjectRef> ConcreteScheduleNode::Apply(const InstructionKind& kind,
                                              const Array<Any>& arguments, const Any& decision) {
-  return Application(this, PrimitiveOf(kind), decision).Run(arguments);
+  const Primitive& primitive = PrimitiveOf(kind);
+  size_t before = trace->insts.size();
+  Array<Any> given = arguments;
+  try {
+    // A block may be given by its name, which the trace then finds too.
+    static const InstructionKind get_block = InstructionKind::Get("GetBlock");
+    for (size_t i = 0; i < std::min(arguments.size(), primitive.arguments.size()); ++i) {
+      int64_t at = static_cast<int64_t>(i);
+      if (primitive.arguments[i].kind != ArgumentKind::kBlock) continue;
+      if (auto name = arguments[at].TryCast<std::string>()) {
+        given.Set(at, Apply(get_block, {Any(String(*name))}, Any())[0]);
+      }
+    }
+    return Application(this, primitive, decision).Run(given);
+  } catch (...) {
+    while (trace->insts.size() > before) trace->insts.pop_back();
+    throw;
+  }
 }
 
 }  // namespace

@@ -68,6 +68,21 @@ def test_text_begins_with_the_names_of_the_dialects():
     assert "X = T.match_buffer(x, (n, T.int64(8)))" in matmul_relu.script()
 
 
+def test_axes_may_be_letters_and_the_result_none():
+    @T.prim_func
+    def sums(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                v_i = T.axis.S(4, i)
+                v_k = T.axis.R(8, k)
+                with T.init():
+                    B[v_i] = T.float32(0)
+                B[v_i] = B[v_i] + A[v_i, v_k]
+
+    check_round_trip(sums)
+    assert 'v_i, v_k = T.axis.remap("SR", [i, k])' in sums.script()
+
+
 def test_a_private_function_has_no_symbol():
     @T.prim_func(private=True)
     def copy(A: T.Buffer(SHAPE, "int8"), B: T.Buffer(SHAPE, "int8")):

@@ -15,7 +15,7 @@ class BlockSteps(State):
 
     # Reductions
 
-    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+    def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Write the first values of a reduction in a block of their own, right before `loop`::
 
             for i, k in T.grid(8, 8):          for i in range(8):
@@ -57,7 +57,7 @@ class BlockSteps(State):
 
     def compute_at(
         self,
-        block: BlockRV,
+        block: BlockRV | str,
         loop: LoopRV,
         preserve_unit_loops: bool = False,
         index: int = -1,
@@ -80,7 +80,7 @@ class BlockSteps(State):
 
     def reverse_compute_at(
         self,
-        block: BlockRV,
+        block: BlockRV | str,
         loop: LoopRV,
         preserve_unit_loops: bool = False,
         index: int = -1,
@@ -96,7 +96,7 @@ class BlockSteps(State):
         """
         self._apply("reverse_compute_at", [block, loop, preserve_unit_loops, index])
 
-    def compute_inline(self, block: BlockRV) -> None:
+    def compute_inline(self, block: BlockRV | str) -> None:
         """Put what a block computes into all blocks that read it; the block is gone.
 
         Raises
@@ -105,7 +105,7 @@ class BlockSteps(State):
         """
         self._apply("compute_inline", [block])
 
-    def reverse_compute_inline(self, block: BlockRV) -> None:
+    def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Let the only producer of what a block reads compute what the block does.
 
         Raises
@@ -119,7 +119,7 @@ class BlockSteps(State):
 
     def cache_read(
         self,
-        block: BlockRV,
+        block: BlockRV | str,
         read_buffer_index: int,
         storage_scope: str,
         consumer_blocks: Sequence[BlockRV] | None = None,
@@ -139,7 +139,9 @@ class BlockSteps(State):
         others = None if consumer_blocks is None else list(consumer_blocks)
         return self._apply("cache_read", [block, read_buffer_index, storage_scope, others])[0]
 
-    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+    def cache_write(
+        self, block: BlockRV | str, write_buffer_index: int, storage_scope: str
+    ) -> BlockRV:
         """Let a block write to another scope, and copy to the buffer when it is done.
 
         Returns
@@ -148,12 +150,12 @@ class BlockSteps(State):
         """
         return self._apply("cache_write", [block, write_buffer_index, storage_scope])[0]
 
-    def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
+    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
         """Move a buffer of the function's own, which `block` writes, to another scope."""
         self._apply("set_scope", [block, buffer_index, storage_scope])
 
     def storage_align(
-        self, block: BlockRV, buffer_index: int, axis: int, factor: int, offset: int
+        self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int
     ) -> None:
         """Give an axis of a buffer that `block` writes a stride of ``k * factor + offset``.
 

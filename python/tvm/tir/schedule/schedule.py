@@ -57,7 +57,8 @@ class Schedule(LoopSteps, BlockSteps):
     Every primitive raises ScheduleError, and changes nothing, where it cannot be shown to keep the
     results. What it can be shown from is what the blocks compute: a block whose variables are all
     data-parallel writes every element once, one with an init reduces in any order, and all readers
-    of a buffer see final values. Blocks of which that is not known keep their order.
+    of a buffer see final values. Blocks of which that is not known keep their order. Where a block
+    is asked for, its name will do.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class Schedule(LoopSteps, BlockSteps):
         """
         return self._apply("get_block", [name, func_name])[0]
 
-    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Loops around a block up to the next block, outermost first."""
         return self._apply("get_loops", [block])
 
@@ -110,11 +111,11 @@ class Schedule(LoopSteps, BlockSteps):
         """Blocks directly inside of a block or loop, with only loops between."""
         return self._apply("get_child_blocks", [block_or_loop])
 
-    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+    def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """Blocks that write what `block` reads, in order."""
         return self._apply("get_producers", [block])
 
-    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """Blocks that read what `block` writes, in order."""
         return self._apply("get_consumers", [block])
 
@@ -159,7 +160,7 @@ class Schedule(LoopSteps, BlockSteps):
         """
         return self._apply("sample_categorical", [list(candidates), list(probs)], decision)[0]
 
-    def sample_compute_location(self, block: BlockRV, decision: int | None = None) -> LoopRV:
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
         """A place for :meth:`compute_at`: a loop of the consumers, or where to leave or inline it.
 
         Parameters

@@ -85,6 +85,18 @@ def test_producers_and_consumers_follow_the_buffers():
     assert names(sch, sch.get_child_blocks(i)) == ["S"]
 
 
+def test_a_block_may_be_given_by_its_name():
+    sch = tir.Schedule(matmul()[0], error_render_level="fast")
+    i, j, k = sch.get_loops("C")
+    with pytest.raises(tir.ScheduleError, match="get_block: no block is called 'D'"):
+        sch.get_loops("D")
+    with pytest.raises(tir.ScheduleError, match="is under loop i already"):
+        sch.compute_at("C", i)
+    assert len(sch.trace) == 2
+    sch.decompose_reduction("C", k)
+    assert 'b4 = sch.get_block(name="C", func_name="main")' in str(sch.trace)
+
+
 def test_a_copy_goes_its_own_way():
     func, answer = matmul()
     sch = tir.Schedule(func, seed=1)
@@ -172,7 +184,7 @@ def test_errors_show_as_much_as_asked_for():
 def test_what_is_no_variable_of_the_schedule_is_refused():
     sch = tir.Schedule(matmul()[0])
     with pytest.raises(TypeError, match="expected a block of this schedule"):
-        sch.get_loops("C")
+        sch.get_loops(3)
     with pytest.raises(TypeError, match="expected a loop of this schedule"):
         sch.parallel(sch.get_block("C"))
     with pytest.raises(TypeError, match="expected a loop of this schedule"):
