@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
+import tvm
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import (
     BuildResult,
@@ -229,3 +231,39 @@ def test_policies_are_made_by_name(policy):
     option, counts = options(lambda n, count: 1.0 / count, 4, per_round=2)
     scheduler.tune(option, policies)
     assert scheduler.ct == 4
+
+
+def test_a_tuned_task_computes_what_it_should(tmp_path):
+    a, b = te.placeholder((32, 32), name="A"), te.placeholder((32, 32), name="B")
+    k = te.reduce_axis((0, 32), name="k")
+    c = te.compute((32, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    task = auto_scheduler.SearchTask(compute_dag=[a, b, c], target="llvm")
+    log = tmp_path / "records.json"
+    option = TuningOptions(
+        4,
+        num_measures_per_round=2,
+        verbose=0,
+        builder=auto_scheduler.LocalBuilder(n_parallel=1),
+        runner=auto_scheduler.LocalRunner(min_repeat_ms=1),
+        measure_callbacks=[RecordToFile(log)],
+    )
+    params = {"sample_init_min_population": 4, "evolutionary_search_num_iters": 1}
+    params["evolutionary_search_population"] = 16
+    model = auto_scheduler.XGBModel(num_warmup_sample=2, verbose_eval=0)
+    task.tune(option, auto_scheduler.SketchPolicy(task, model, params=params, verbose=0))
+    assert len(list(auto_scheduler.load_records(log))) == 4
+    assert model.bst is not None
+    schedule, args = task.apply_best(str(log))
+    rng = np.random.default_rng(0)
+    x, y = (rng.uniform(-1, 1, (32, 32)).astype("float32") for _ in range(2))
+    out = tvm.nd.empty((32, 32))
+    tvm.build(schedule, args, target="llvm")(tvm.nd.array(x), tvm.nd.array(y), out)
+    np.testing.assert_allclose(out.numpy(), x @ y, rtol=1e-4, atol=1e-4)
+    replayed = te.create_schedule(task.compute_dag.tensors[-1].op)
+    exec(task.print_best(str(log)), {"s": replayed, "te": te})
+    expected, _ = task.apply_best(str(log), layout_rewrite_option=0)
+    tvm.ir.assert_structural_equal(
+        tvm.lower(replayed, args), tvm.lower(expected, args), map_free_vars=True
+    )
+    option.builder.pool.close()
+    option.runner.pool.close()
