@@ -15,20 +15,6 @@ using tir::Var;
 TVM_REGISTER_NODE(ConstIntBoundNode);
 TVM_REGISTER_NODE(ModularSetNode);
 
-ConstIntBound::ConstIntBound(int64_t min_value, int64_t max_value) {
-  auto node = make_object<ConstIntBoundNode>();
-  node->min_value = min_value;
-  node->max_value = max_value;
-  data_ = std::move(node);
-}
-
-ModularSet::ModularSet(int64_t coeff, int64_t base) {
-  auto node = make_object<ModularSetNode>();
-  node->coeff = coeff;
-  node->base = base;
-  data_ = std::move(node);
-}
-
 ConstIntBound ConstIntBoundAnalyzer::operator()(const PrimExpr& expr) const {
   Interval bound = core_->BoundOfExpr(expr);
   return ConstIntBound(bound.lo, bound.hi);
@@ -235,12 +221,6 @@ PackedFunc MakeAnalyzer() {
 }  // namespace
 
 TVM_REGISTER_GLOBAL("arith.CreateAnalyzer").set_body_typed(MakeAnalyzer);
-TVM_REGISTER_GLOBAL("arith.ConstIntBound").set_body_typed([](int64_t min_value, int64_t max_value) {
-  return ConstIntBound(min_value, max_value);
-});
-TVM_REGISTER_GLOBAL("arith.ModularSet").set_body_typed([](int64_t coeff, int64_t base) {
-  return ModularSet(coeff, base);
-});
 
 }  // namespace arith
 }  // namespace tvm

@@ -33,13 +33,6 @@ Var NegInf() {
 bool IsPosInf(const PrimExpr& value) { return value.same_as(PosInf()); }
 bool IsNegInf(const PrimExpr& value) { return value.same_as(NegInf()); }
 
-IntervalSet::IntervalSet(PrimExpr min_value, PrimExpr max_value) {
-  auto node = make_object<IntervalSetNode>();
-  node->min_value = std::move(min_value);
-  node->max_value = std::move(max_value);
-  data_ = std::move(node);
-}
-
 IntervalSet IntervalSet::Everything() { return IntervalSet(NegInf(), PosInf()); }
 IntervalSet IntervalSet::Empty() { return IntervalSet(PosInf(), NegInf()); }
 

@@ -23,31 +23,7 @@ TVM_REGISTER_NODE(IterSplitExprNode);
 TVM_REGISTER_NODE(IterSumExprNode);
 TVM_REGISTER_NODE(IterMapResultNode);
 
-IterMark::IterMark(PrimExpr source, int64_t extent) {
-  auto node = make_object<IterMarkNode>();
-  node->source = std::move(source);
-  node->extent = extent;
-  data_ = std::move(node);
-}
-
-IterSplitExpr::IterSplitExpr(IterMark source, int64_t lower_factor, int64_t extent, int64_t scale,
-                             DataType dtype) {
-  auto node = make_object<IterSplitExprNode>();
-  node->dtype = dtype;
-  node->source = std::move(source);
-  node->lower_factor = lower_factor;
-  node->extent = extent;
-  node->scale = scale;
-  data_ = std::move(node);
-}
-
-IterSumExpr::IterSumExpr(Array<IterSplitExpr> args, PrimExpr base) {
-  auto node = make_object<IterSumExprNode>();
-  node->dtype = base.dtype();
-  node->args = std::move(args);
-  node->base = std::move(base);
-  data_ = std::move(node);
-}
+void IterSumExprNode::Init() { dtype = base.dtype(); }
 
 namespace {
 
@@ -293,7 +269,8 @@ PrimExpr SplitToExpr(const IterSplitExprNode* split) {
 
 IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range>& iters,
                             IterMapLevel level) {
-  auto result = make_object<IterMapResultNode>();
+  Array<IterSumExpr> sums_found;
+  Array<String> errors;
   try {
     Detector detector(iters);
     std::vector<Sum> sums;
@@ -303,11 +280,11 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
     if (level != IterMapLevel::kNoCheck) {
       detector.CheckDigits(sums, level == IterMapLevel::kBijective);
     }
-    for (const Sum& sum : sums) result->indices.push_back(detector.ToNode(sum));
+    for (const Sum& sum : sums) sums_found.push_back(detector.ToNode(sum));
   } catch (const NotAffine& error) {
-    result->errors.push_back(error.reason);
+    errors.push_back(error.reason);
   }
-  return IterMapResult(ObjectPtr<Object>(result));
+  return IterMapResult(sums_found, errors);
 }
 
 PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr) {

@@ -20,23 +20,6 @@ TVM_REGISTER_NODE(VarDefNode);
 TVM_REGISTER_NODE(SplitGroupNode);
 TVM_REGISTER_NODE(VarContextNode);
 
-VarDef::VarDef(SizeVar var, PrimExpr value) {
-  auto node = make_object<VarDefNode>();
-  node->var = std::move(var);
-  node->value = std::move(value);
-  data_ = std::move(node);
-}
-
-SplitGroup::SplitGroup(SizeVar extent, SizeVar quotient, Array<SizeVar> vars,
-                       PrimExpr extent_expr) {
-  auto node = make_object<SplitGroupNode>();
-  node->extent = std::move(extent);
-  node->quotient = std::move(quotient);
-  node->vars = std::move(vars);
-  node->extent_expr = std::move(extent_expr);
-  data_ = std::move(node);
-}
-
 namespace {
 
 // A name pays off only where it stands for more than a handful of operations.

@@ -6,33 +6,26 @@
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
+#include "check_dtype.h"
+
 namespace tvm {
 namespace tir {
 
 TVM_REGISTER_NODE(BufferNode);
 TVM_REGISTER_NODE(DataProducerNode);
 
-Buffer::Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
-               PrimExpr elem_offset, String name, int data_alignment, int offset_factor) {
-  TVM_CHECK(data.defined() && data->dtype.is_handle(), TypeError)
+void BufferNode::Init() {
+  TVM_CHECK(data->dtype.is_handle(), TypeError)
       << "Buffer(" << name << "): data must be a handle variable, got " << data;
   TVM_CHECK(strides.empty() || strides.size() == shape.size(), ValueError)
       << "Buffer(" << name << "): " << shape.size() << " axes but " << strides.size()
       << " strides; give one each, or none for a row-major buffer";
-  auto n = make_object<BufferNode>();
-  n->data = std::move(data);
-  n->dtype = dtype;
-  n->shape = std::move(shape);
-  n->strides = std::move(strides);
-  n->name = std::move(name);
-  n->data_alignment = data_alignment > 0 ? data_alignment : dtype.bytes();
-  n->offset_factor = offset_factor > 0 ? offset_factor : 1;
-  n->elem_offset = std::move(elem_offset);
-  if (!n->elem_offset.defined()) {
-    DataType index = n->shape.empty() ? DataType::Int(32) : n->shape[0].dtype();
-    n->elem_offset = make_zero(index);
+  CheckPlausible("tir.Buffer", dtype);
+  if (data_alignment <= 0) data_alignment = dtype.bytes();
+  if (offset_factor <= 0) offset_factor = 1;
+  if (!elem_offset.defined()) {
+    elem_offset = make_zero(shape.empty() ? DataType::Int(32) : shape[0].dtype());
   }
-  data_ = std::move(n);
 }
 
 String Buffer::scope() const {
@@ -70,11 +63,6 @@ Buffer decl_buffer(Array<PrimExpr> shape, DataType dtype, String name, String st
   return Buffer(data, dtype, std::move(shape), {}, PrimExpr(), name, 0, 0);
 }
 
-TVM_REGISTER_GLOBAL("tir.Buffer")
-    .set_body_typed([](Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
-                       PrimExpr elem_offset, String name, int data_alignment, int offset_factor) {
-      return Buffer(data, dtype, shape, strides, elem_offset, name, data_alignment, offset_factor);
-    });
 TVM_REGISTER_GLOBAL("tir.BufferScope").set_body_typed([](Buffer buffer) { return buffer.scope(); });
 TVM_REGISTER_GLOBAL("tir.BufferElemOffset")
     .set_body_typed([](Buffer buffer, Array<PrimExpr> indices) {

@@ -6,6 +6,8 @@
 #include <tvm/expr/var.h>
 #include <tvm/runtime/registry.h>
 
+#include "check_dtype.h"
+
 namespace tvm {
 namespace tir {
 
@@ -13,20 +15,16 @@ TVM_REGISTER_NODE(VarNode);
 TVM_REGISTER_NODE(SizeVarNode);
 TVM_REGISTER_NODE(IterVarNode);
 
-Var::Var(String name_hint, DataType dtype) {
-  auto n = make_object<VarNode>();
-  n->name_hint = std::move(name_hint);
-  n->type_annotation = PrimType(dtype);
-  n->dtype = dtype;
-  data_ = std::move(n);
+// Negative lanes and widths that no machine has reach arithmetic on types otherwise.
+void CheckPlausible(const char* where, DataType dtype) {
+  TVM_CHECK(dtype.lanes() >= 1 && dtype.bits() <= 64, TypeError)
+      << where << ": cannot work with values of type " << dtype;
 }
 
-Var::Var(String name_hint, Type type_annotation) {
-  auto n = make_object<VarNode>();
-  n->name_hint = std::move(name_hint);
-  n->dtype = GetRuntimeDataType(type_annotation);
-  n->type_annotation = std::move(type_annotation);
-  data_ = std::move(n);
+void VarNode::Init() {
+  TVM_CHECK(type_annotation.defined(), ValueError) << "tir.Var " << name_hint << " has no type";
+  dtype = GetRuntimeDataType(type_annotation);
+  CheckPlausible("tir.Var", dtype);
 }
 
 namespace {
@@ -50,15 +48,13 @@ Var Var::copy_with_dtype(DataType dtype) const {
   return CopyAs(var, var->name_hint, dtype, PrimType(dtype));
 }
 
-SizeVar::SizeVar(String name_hint, DataType dtype, SizeVarKind kind) {
+void SizeVarNode::Init() {
   TVM_CHECK(dtype.is_int() && dtype.is_scalar(), TypeError)
       << "SizeVar(" << name_hint << "): a size is a signed integer scalar, got " << dtype;
-  auto n = make_object<SizeVarNode>();
-  n->name_hint = std::move(name_hint);
-  n->type_annotation = PrimType(dtype);
-  n->dtype = dtype;
-  n->kind = kind;
-  data_ = std::move(n);
+  TVM_CHECK(kind >= SizeVarKind::kShape && kind <= SizeVarKind::kOther, ValueError)
+      << "SizeVar(" << name_hint << "): kind must be in [0, 4], got " << static_cast<int>(kind);
+  const auto* said = type_annotation.as<PrimTypeNode>();
+  if (said == nullptr || said->dtype != dtype) type_annotation = PrimType(dtype);
 }
 
 const char* IterVarTypeToString(IterVarType type) {
@@ -85,19 +81,16 @@ const char* IterVarTypeToString(IterVarType type) {
   return "Unknown";
 }
 
-IterVar::IterVar(Range dom, Var var, IterVarType iter_type, String thread_tag) {
+void IterVarNode::Init() {
   TVM_CHECK(!dom.defined() || dom->extent.dtype().is_int(), TypeError)
       << "IterVar(" << var->name_hint << "): extent must be an integer, got "
       << dom->extent.dtype();
   TVM_CHECK(!dom.defined() || dom->extent.dtype() == var->dtype, TypeError)
       << "IterVar(" << var->name_hint << "): the variable is " << var->dtype
       << " but the extent of its domain is " << dom->extent.dtype();
-  auto n = make_object<IterVarNode>();
-  n->dom = std::move(dom);
-  n->var = std::move(var);
-  n->iter_type = iter_type;
-  n->thread_tag = std::move(thread_tag);
-  data_ = std::move(n);
+  TVM_CHECK(iter_type >= kDataPar && iter_type <= kTensorized, ValueError)
+      << "IterVar(" << var->name_hint << "): iter_type must be in [0, 8], got "
+      << static_cast<int>(iter_type);
 }
 
 IterVar::operator PrimExpr() const { return get()->var; }
@@ -105,22 +98,6 @@ IterVar::operator PrimExpr() const { return get()->var; }
 [[maybe_unused]] const bool axis_is_expression = PrimExpr::RegisterConversion(
     IterVarNode::StaticTypeInfo(),
     [](const Object* axis) -> PrimExpr { return static_cast<const IterVarNode*>(axis)->var; });
-
-TVM_REGISTER_GLOBAL("tir.Var").set_body_typed([](String name, DataType dtype) {
-  return Var(name, dtype);
-});
-TVM_REGISTER_GLOBAL("tir.VarTyped").set_body_typed([](String name, Type type) {
-  return Var(name, type);
-});
-TVM_REGISTER_GLOBAL("tir.SizeVar").set_body_typed([](String name, DataType dtype, int kind) {
-  TVM_CHECK(kind >= 0 && kind <= static_cast<int>(SizeVarKind::kOther), ValueError)
-      << "SizeVar(" << name << "): kind must be in [0, 4], got " << kind;
-  return SizeVar(name, dtype, static_cast<SizeVarKind>(kind));
-});
-TVM_REGISTER_GLOBAL("tir.IterVar")
-    .set_body_typed([](Range dom, Var var, int iter_type, String thread_tag) {
-      return IterVar(dom, var, static_cast<IterVarType>(iter_type), thread_tag);
-    });
 
 }  // namespace tir
 }  // namespace tvm

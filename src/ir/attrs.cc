@@ -5,18 +5,8 @@
 namespace tvm {
 
 TVM_REGISTER_NODE(BaseAttrsNode);
-TVM_REGISTER_NODE(DictAttrsNode);
+TVM_REGISTER_NODE(DictAttrsNode, "ir.DictAttrs");
 TVM_REGISTER_NODE(BaseFuncNode);
-
-TVM_REGISTER_NODE_CHECK(DictAttrsNode, [](const DictAttrsNode* node) {
-  TVM_CHECK(node->dict.defined(), ValueError) << "DictAttrs: the table is missing";
-});
-
-DictAttrs::DictAttrs(Map<String, Any> dict) {
-  auto node = make_object<DictAttrsNode>();
-  node->dict = std::move(dict);
-  data_ = std::move(node);
-}
 
 DictAttrs WithAttr(DictAttrs attrs, const String& key, Any value) {
   if (!attrs.defined()) return DictAttrs({{key, std::move(value)}});
@@ -44,10 +34,6 @@ ObjectRef WithAttrs(const BaseFunc& func, DictAttrs attrs) {
 }
 
 }  // namespace
-
-TVM_REGISTER_GLOBAL("ir.DictAttrs").set_body_typed([](Map<String, Any> dict) {
-  return DictAttrs(dict);
-});
 
 TVM_REGISTER_GLOBAL("ir.DictAttrsGetDict").set_body_typed([](DictAttrs attrs) {
   return attrs.defined() ? attrs->dict : Map<String, Any>();

@@ -11,14 +11,14 @@ namespace tvm {
 
 using runtime::TypeInfo;
 
-TVM_REGISTER_NODE(SpanNode);
+TVM_REGISTER_NODE(SpanNode, "ir.Span");
 TVM_REGISTER_NODE(BaseExprNode);
 TVM_REGISTER_NODE(PrimExprNode);
-TVM_REGISTER_NODE(IntImmNode);
-TVM_REGISTER_NODE(FloatImmNode);
-TVM_REGISTER_NODE(RangeNode);
+TVM_REGISTER_NODE(IntImmNode, "ir.IntImm");
+TVM_REGISTER_NODE(FloatImmNode, "ir.FloatImm");
+TVM_REGISTER_NODE(RangeNode, "ir.Range_from_min_extent");
 TVM_REGISTER_NODE(RelayExprNode);
-TVM_REGISTER_NODE(GlobalVarNode);
+TVM_REGISTER_NODE(GlobalVarNode, "ir.GlobalVar");
 
 namespace {
 
@@ -61,16 +61,6 @@ double RoundToType(double value, DataType dtype) {
 
 }  // namespace
 
-Span::Span(String source_name, int line, int end_line, int column, int end_column) {
-  auto node = make_object<SpanNode>();
-  node->source_name = std::move(source_name);
-  node->line = line;
-  node->column = column;
-  node->end_line = end_line;
-  node->end_column = end_column;
-  data_ = std::move(node);
-}
-
 PrimExpr PrimExpr::FromBool(bool value) { return Bool(value); }
 
 PrimExpr PrimExpr::FromInt(int64_t value) {
@@ -112,7 +102,7 @@ bool PrimExpr::RegisterConversion(const TypeInfo* type, Converter convert) {
   return true;
 }
 
-IntImm::IntImm(DataType dtype, int64_t value, Span span) {
+void IntImmNode::Init() {
   TVM_CHECK(dtype.is_scalar() && (dtype.is_int() || dtype.is_uint()), ValueError)
       << "IntImm: expected a scalar integer type, got " << dtype;
   if (dtype.is_uint()) {
@@ -125,37 +115,16 @@ IntImm::IntImm(DataType dtype, int64_t value, Span span) {
     TVM_CHECK(value < limit && value >= (dtype.is_uint() ? 0 : -limit), ValueError)
         << "IntImm: " << value << " does not fit " << dtype;
   }
-  auto node = make_object<IntImmNode>();
-  node->dtype = dtype;
-  node->value = value;
-  node->span = std::move(span);
-  data_ = std::move(node);
 }
 
-FloatImm::FloatImm(DataType dtype, double value, Span span) {
+void FloatImmNode::Init() {
   TVM_CHECK(dtype.is_scalar() && (dtype.is_float() || dtype.is_bfloat16()), ValueError)
       << "FloatImm: expected a scalar floating-point type, got " << dtype;
-  auto node = make_object<FloatImmNode>();
-  node->dtype = dtype;
-  node->value = RoundToType(value, dtype);
-  node->span = std::move(span);
-  data_ = std::move(node);
+  value = RoundToType(value, dtype);
 }
 
 Range Range::FromMinExtent(PrimExpr min, PrimExpr extent, Span span) {
-  TVM_CHECK(min.defined() && extent.defined(), ValueError) << "Range: min or extent is None";
-  auto node = make_object<RangeNode>();
-  node->min = std::move(min);
-  node->extent = std::move(extent);
-  node->span = std::move(span);
-  return Range(ObjectPtr<Object>(node));
-}
-
-GlobalVar::GlobalVar(String name_hint, Type type) {
-  auto node = make_object<GlobalVarNode>();
-  node->name_hint = std::move(name_hint);
-  node->checked_type_ = std::move(type);
-  data_ = std::move(node);
+  return Construct<Range>(min, extent, span);
 }
 
 TVM_REGISTER_REPR(IntImmNode, [](const IntImmNode* node, ReprPrinter* p) {
@@ -182,11 +151,6 @@ TVM_REGISTER_REPR(GlobalVarNode, [](const GlobalVarNode* node, ReprPrinter* p) {
   p->stream << "I.GlobalVar(\"" << node->name_hint << "\")";
 });
 
-TVM_REGISTER_GLOBAL("ir.Span").set_body_typed([](String source, int line, int end_line, int column,
-                                                 int end_column) {
-  return Span(source, line, end_line, column, end_column);
-});
-
 namespace {
 
 void WriteSpan(const ObjectRef& node, const Span& span) {
@@ -210,23 +174,6 @@ TVM_REGISTER_GLOBAL("ir.WithSpan").set_body_typed([](ObjectRef node, Span span) 
   ObjectRef copy = CopyNode(node);
   WriteSpan(copy, span);
   return copy;
-});
-
-TVM_REGISTER_GLOBAL("ir.IntImm").set_body_typed([](DataType dtype, int64_t value, Span span) {
-  return IntImm(dtype, value, span);
-});
-
-TVM_REGISTER_GLOBAL("ir.FloatImm").set_body_typed([](DataType dtype, double value, Span span) {
-  return FloatImm(dtype, value, span);
-});
-
-TVM_REGISTER_GLOBAL("ir.Range_from_min_extent")
-    .set_body_typed([](PrimExpr min, PrimExpr extent, Span span) {
-      return Range::FromMinExtent(min, extent, span);
-    });
-
-TVM_REGISTER_GLOBAL("ir.GlobalVar").set_body_typed([](String name, Type type) {
-  return GlobalVar(name, type);
 });
 
 /*! \brief A literal or anything that stands for an expression, as an expression. */

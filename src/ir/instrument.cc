@@ -121,6 +121,7 @@ class PrintInstrumentNode final : public PassInstrumentNode {
   }
   TVM_DECLARE_NODE(PrintInstrumentNode, PassInstrumentNode, "instrument.PrintInstrument",
                    Value(before), Value(after));
+  TVM_NODE_ARGS();
 
  private:
   static bool Selects(const Optional<Array<String>>& names, const PassInfo& info) {

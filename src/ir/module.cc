@@ -4,18 +4,7 @@
 
 namespace tvm {
 
-TVM_REGISTER_NODE(IRModuleNode);
-
-TVM_REGISTER_NODE_CHECK(IRModuleNode, [](const IRModuleNode* node) {
-  for (const auto& [var, func] : node->functions) {
-    TVM_CHECK(var.defined() && func.defined(), ValueError) << "IRModule: a function is missing";
-    Optional<GlobalVar> named = node->global_var_map_.Get(var->name_hint);
-    TVM_CHECK(named.defined() && named.value().same_as(var), ValueError)
-        << "IRModule: the table of names does not lead to the function \"" << var->name_hint << '"';
-  }
-  TVM_CHECK(node->functions.size() == node->global_var_map_.size(), ValueError)
-      << "IRModule: the table of names has other functions than the module";
-});
+TVM_REGISTER_NODE(IRModuleNode, "ir.IRModule");
 
 namespace {
 
@@ -29,12 +18,16 @@ std::string KnownNames(const IRModuleNode* mod) {
 
 }  // namespace
 
-IRModule::IRModule(Map<GlobalVar, BaseFunc> functions, DictAttrs attrs) {
-  auto node = make_object<IRModuleNode>();
+void IRModuleNode::Init() {
   // No attributes has one form, so that equal modules compare equal.
-  if (attrs.defined() && !attrs->dict.empty()) node->attrs = std::move(attrs);
-  data_ = node;
-  for (const auto& [var, func] : functions) node->Add(var, func);
+  if (attrs.defined() && attrs->dict.empty()) attrs = DictAttrs();
+  Map<String, GlobalVar> names;
+  for (const auto& [var, func] : functions) {
+    TVM_CHECK(!names.contains(var->name_hint), ValueError)
+        << "IRModule: there are two functions \"" << var->name_hint << '"';
+    names.Set(var->name_hint, var);
+  }
+  global_var_map_ = std::move(names);
 }
 
 IRModule IRModule::FromExpr(const BaseFunc& func, String name) {
@@ -118,11 +111,6 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
   p->indent -= 4;
   scope.PrintFooter(p->stream);
 });
-
-TVM_REGISTER_GLOBAL("ir.IRModule")
-    .set_body_typed([](Map<GlobalVar, BaseFunc> functions, DictAttrs attrs) {
-      return IRModule(functions, attrs);
-    });
 
 TVM_REGISTER_GLOBAL("ir.Module_FromExpr").set_body_typed([](BaseFunc func, String name) {
   return IRModule::FromExpr(func, name);

@@ -34,7 +34,7 @@ void PrintReal(std::ostream& os, double value) {
 /*! \brief Any node as its type and fields. */
 void PrintNode(std::ostream& os, const Object* node) {
   const NodeReflection* reflection = node->type_info()->reflection;
-  if (reflection == nullptr || reflection->collect_fields == nullptr) {
+  if (reflection == nullptr || reflection->collect == nullptr) {
     // Functions, modules and the like have no text; reading this back says so.
     os << AsRepr(Any(GetRef<ObjectRef>(node)));
     return;

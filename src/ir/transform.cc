@@ -207,14 +207,6 @@ void PassContext::ExitWithScope() const {
   ExitInstruments(get());
 }
 
-PassInfo::PassInfo(int opt_level, String name, Array<String> required) {
-  auto node = make_object<PassInfoNode>();
-  node->opt_level = opt_level;
-  node->name = std::move(name);
-  node->required = std::move(required);
-  data_ = std::move(node);
-}
-
 TVM_REGISTER_PASS_CONFIG_OPTION(kVerify, bool);
 
 namespace {
@@ -245,16 +237,6 @@ IRModule Pass::operator()(IRModule mod, const PassContext& ctx) const {
   for (const auto& instrument : ctx->instruments) instrument->RunAfterPass(out, info);
   return out;
 }
-
-Sequential::Sequential(Array<Pass> passes, PassInfo info) {
-  auto node = make_object<SequentialNode>();
-  node->passes = std::move(passes);
-  node->pass_info = std::move(info);
-  data_ = std::move(node);
-}
-
-Sequential::Sequential(Array<Pass> passes, String name)
-    : Sequential(std::move(passes), PassInfo(0, std::move(name))) {}
 
 IRModule SequentialNode::Run(IRModule mod, const PassContext& ctx) const {
   for (const Pass& pass : passes) {
@@ -287,11 +269,6 @@ Pass PrintIR(String header) {
   };
   return CreateModulePass(print, 0, "PrintIR");
 }
-
-TVM_REGISTER_GLOBAL("transform.PassInfo")
-    .set_body_typed([](int opt_level, String name, Array<String> required) {
-      return PassInfo(opt_level, name, required);
-    });
 
 TVM_REGISTER_GLOBAL("transform.Info").set_body_typed([](Pass pass) { return pass->Info(); });
 

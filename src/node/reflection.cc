@@ -15,18 +15,24 @@ NodeReflection* NodeReflection::Mutable(const TypeInfo* type) {
 }
 
 const NodeReflection& NodeReflection::Require(const TypeInfo* type) {
-  TVM_CHECK(type->reflection != nullptr && type->reflection->collect_fields != nullptr, TypeError)
+  TVM_CHECK(type->reflection != nullptr && type->reflection->collect != nullptr, TypeError)
       << "objects of type " << type->key
       << " cannot be taken apart: the type is abstract or has no TVM_REGISTER_NODE";
   return *type->reflection;
 }
 
-const std::vector<FieldInfo>& NodeReflection::fields() const {
+const FieldTable& NodeReflection::Collected() const {
   // Not at registration: building the prototype may need other statics.
   std::call_once(collected_, [this] {
-    if (collect_fields != nullptr) collect_fields(&fields_);
+    if (collect == nullptr) return;
+    collect(&table_);
+    for (uint32_t offset : table_.arg_offsets) {
+      for (const FieldInfo& field : table_.fields) {
+        if (field.offset == offset) table_.args.push_back(&field);
+      }
+    }
   });
-  return fields_;
+  return table_;
 }
 
 const FieldInfo* NodeReflection::Find(std::string_view name) const {
@@ -60,6 +66,22 @@ Any GetField(const Object* node, std::string_view name) {
                             << "; its fields are:" << known.str();
 }
 
+void NodeReflection::Finish(Object* node, const std::vector<const FieldInfo*>& given) const {
+  std::vector<Any> said;
+  for (const FieldInfo* field : given) {
+    said.push_back(field->is_object ? Any() : field->Get(node));
+  }
+  finish(node);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i]->is_object) continue;
+    Any made = given[i]->Get(node);
+    // Literals are rounded to their type.
+    bool same = made.type_code() == kTVMFloat || runtime::AnyEqual()(said[i], made);
+    TVM_CHECK(same, TypeError) << node->GetTypeKey() << '.' << given[i]->name
+                               << ": the other fields make it " << made << ", not " << said[i];
+  }
+}
+
 ObjectRef MakeNode(const std::string& type_key,
                    const std::vector<std::pair<std::string, Any>>& fields) {
   const TypeInfo* type = TypeInfo::Find(type_key);
@@ -68,12 +90,14 @@ ObjectRef MakeNode(const std::string& type_key,
   TVM_CHECK(reflection.create != nullptr, TypeError)
       << "the node type " << type_key << " is abstract";
   ObjectPtr<Object> node = reflection.create();
+  std::vector<const FieldInfo*> given;
   for (const auto& [name, value] : fields) {
     const FieldInfo* field = reflection.Find(name);
     TVM_CHECK(field != nullptr, ValueError) << type_key << " has no field \"" << name << '"';
     field->Set(node.get(), value);
+    given.push_back(field);
   }
-  if (reflection.check) reflection.check(node.get());
+  reflection.Finish(node.get(), given);
   return ObjectRef(node);
 }
 
@@ -84,6 +108,50 @@ ObjectRef CopyNode(const ObjectRef& node) {
       << "objects of type " << node->GetTypeKey() << " cannot be copied";
   return ObjectRef(reflection->copy(node.get()));
 }
+
+namespace detail {
+
+void ThrowMissing(const char* type_key, const char* field) {
+  TVM_FATAL(ValueError) << type_key << '.' << field << " is missing";
+}
+
+void RequireElements(const ArrayNode* array, const char* type_key, const char* field) {
+  for (size_t i = 0; i < array->data.size(); ++i) {
+    TVM_CHECK(!array->data[i].is_null(), ValueError)
+        << type_key << '.' << field << '[' << i << "] is missing";
+  }
+}
+
+void RequireEntries(const MapNode* map, bool keys, bool values, const char* type_key,
+                    const char* field) {
+  for (const auto& [key, value] : map->entries()) {
+    TVM_CHECK(!(keys && key.is_null()), ValueError)
+        << type_key << '.' << field << ": a key is missing";
+    TVM_CHECK(!(values && value.is_null()), ValueError)
+        << type_key << '.' << field << '[' << key << "] is missing";
+  }
+}
+
+void RegisterConstructor(const NodeReflection* reflection, const char* name) {
+  runtime::Registry::RegisterImplied(name, [reflection, name](Args args, RetValue* ret) {
+    const std::vector<const FieldInfo*>& fields = reflection->args();
+    const size_t count = static_cast<size_t>(args.size());
+    if (count < reflection->num_required_args() || count > fields.size()) {
+      runtime::ThrowArgCountError(name, static_cast<int>(fields.size()), args.size());
+    }
+    ObjectPtr<Object> node = reflection->create();
+    for (size_t i = 0; i < count; ++i) {
+      const FieldInfo& field = *fields[i];
+      if (!field.write(reinterpret_cast<char*>(node.get()) + field.offset, args[i])) {
+        runtime::ThrowArgTypeError(name, static_cast<int>(i), field.type_name(), args[i]);
+      }
+    }
+    reflection->finish(node.get());
+    *ret = ObjectRef(node);
+  });
+}
+
+}  // namespace detail
 
 TVM_REGISTER_GLOBAL("node.GetField").set_body_typed([](ObjectRef node, std::string name) {
   TVM_CHECK(node.defined(), ValueError) << "node.GetField: got None";
@@ -112,7 +180,7 @@ TVM_REGISTER_GLOBAL("node.ListTypeKeys").set_body_typed([]() {
   Array<String> keys;
   for (uint32_t index = 0; index < TypeInfo::Count(); ++index) {
     const TypeInfo* type = TypeInfo::FromIndex(index);
-    if (type->reflection != nullptr && type->reflection->collect_fields != nullptr) {
+    if (type->reflection != nullptr && type->reflection->collect != nullptr) {
       keys.push_back(type->key);
     }
   }

@@ -287,7 +287,7 @@ class Loader {
 
   Any LoadFields(const TypeInfo* type, const ObjectValue& fields) {
     ObjectPtr<Object> node = type->reflection->create();
-    size_t known = 0;
+    std::vector<const FieldInfo*> given;
     for (const FieldInfo& field : type->reflection->fields()) {
       const Value* value = nullptr;
       for (const auto& [name, candidate] : fields) {
@@ -299,11 +299,11 @@ class Loader {
           field.write(reinterpret_cast<char*>(node.get()) + field.offset, LoadValue(*value));
       TVM_CHECK(written, ValueError) << "LoadJSON: " << where_ << ": the field \"" << field.name
                                      << "\" should be " << field.type_name();
-      ++known;
+      given.push_back(&field);
     }
-    TVM_CHECK(known == fields.size(), ValueError)
+    TVM_CHECK(given.size() == fields.size(), ValueError)
         << "LoadJSON: " << where_ << " has fields this build does not know";
-    if (type->reflection->check) type->reflection->check(node.get());
+    type->reflection->Finish(node.get(), given);
     return ObjectRef(node);
   }
 

@@ -95,7 +95,7 @@ class EqualFinder {
       return EqualTensor(static_cast<const NDArrayObj*>(lhs), static_cast<const NDArrayObj*>(rhs));
     }
     const NodeReflection* reflection = lhs->type_info()->reflection;
-    if (reflection == nullptr || reflection->collect_fields == nullptr) {
+    if (reflection == nullptr || reflection->collect == nullptr) {
       // Functions, modules and the like: known by identity only.
       return lhs == rhs || Differ("two different objects of type " + lhs->GetTypeKey());
     }

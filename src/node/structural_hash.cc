@@ -67,7 +67,7 @@ class Hasher {
     if (reflection != nullptr && reflection->name_of != nullptr) {
       return HashCombine(hash, HashBytes(reflection->name_of(node)));
     }
-    if (reflection == nullptr || reflection->collect_fields == nullptr) {
+    if (reflection == nullptr || reflection->collect == nullptr) {
       return HashCombine(hash, reinterpret_cast<uint64_t>(node));
     }
     if (reflection->is_variable) {

@@ -65,10 +65,22 @@ Registry& Registry::Register(const std::string& name, bool override) {
   if (added) {
     it->second = std::unique_ptr<Registry>(new Registry(name));
   } else {
-    TVM_CHECK(override, ValueError) << "Registry: the global function \"" << name
-                                    << "\" is already registered; pass override=True to replace it";
+    TVM_CHECK(override || it->second->implied_, ValueError)
+        << "Registry: the global function \"" << name
+        << "\" is already registered; pass override=True to replace it";
   }
+  it->second->implied_ = false;
   return *it->second;
+}
+
+void Registry::RegisterImplied(const std::string& name, PackedFunc func) {
+  FunctionTable& table = FunctionTable::Global();
+  std::unique_lock lock(table.mutex);
+  auto [it, added] = table.entries.try_emplace(name);
+  if (!added) return;
+  it->second = std::unique_ptr<Registry>(new Registry(name));
+  it->second->implied_ = true;
+  it->second->set_body(std::move(func));
 }
 
 bool Registry::Remove(const std::string& name) {

@@ -24,13 +24,14 @@ String TensorNode::GetNameHint() const {
   return op->name + ".v" + std::to_string(value_index);
 }
 
-Tensor::Tensor(Array<PrimExpr> shape, DataType dtype, Operation op, int value_index) {
-  auto node = make_object<TensorNode>();
-  node->shape = std::move(shape);
-  node->dtype = dtype;
-  node->op = std::move(op);
-  node->value_index = value_index;
-  data_ = std::move(node);
+void TensorNode::Init() {
+  TVM_CHECK(value_index >= 0 && value_index < op->num_outputs(), ValueError)
+      << "te.Tensor: result " << value_index << " of " << op->name << ", which has "
+      << op->num_outputs();
+  TVM_CHECK(dtype == op->output_dtype(value_index) &&
+                shape.size() == op->output_shape(value_index).size(),
+            ValueError)
+      << "te.Tensor: " << op->name << " gives another type or number of axes";
 }
 
 PrimExpr Tensor::operator()(const Array<PrimExpr>& indices) const {
@@ -62,10 +63,6 @@ Tensor Operation::output(size_t i) const {
   return Tensor(get()->output_shape(i), get()->output_dtype(i), *this, static_cast<int>(i));
 }
 
-TVM_REGISTER_GLOBAL("te.Tensor")
-    .set_body_typed([](Array<PrimExpr> shape, DataType dtype, Operation op, int value_index) {
-      return Tensor(shape, dtype, op, value_index);
-    });
 TVM_REGISTER_GLOBAL("te.TensorLoad").set_body_typed([](Tensor t, Array<PrimExpr> indices) {
   return t(indices);
 });

@@ -42,10 +42,9 @@ class ConstIntBoundNode : public Object {
 };
 
 /*! \brief Reference to ConstIntBoundNode. */
-class ConstIntBound : public ObjectRef {
+class ConstIntBound : public FromFields<ObjectRef, ConstIntBoundNode> {
  public:
-  ConstIntBound(int64_t min_value, int64_t max_value);
-  TVM_DEFINE_REF(ConstIntBound, ObjectRef, ConstIntBoundNode);
+  TVM_DEFINE_NODE_REF(ConstIntBound, ConstIntBoundNode);
 };
 
 /*!
@@ -61,10 +60,9 @@ class ModularSetNode : public Object {
 };
 
 /*! \brief Reference to ModularSetNode. */
-class ModularSet : public ObjectRef {
+class ModularSet : public FromFields<ObjectRef, ModularSetNode> {
  public:
-  ModularSet(int64_t coeff, int64_t base);
-  TVM_DEFINE_REF(ModularSet, ObjectRef, ModularSetNode);
+  TVM_DEFINE_NODE_REF(ModularSet, ModularSetNode);
 };
 
 /*! \brief Bounds by numbers. */

@@ -70,13 +70,12 @@ class IntervalSetNode : public IntSetNode {
 };
 
 /*! \brief Reference to IntervalSetNode. */
-class IntervalSet : public IntSet {
+class IntervalSet : public FromFields<IntSet, IntervalSetNode> {
  public:
-  IntervalSet(PrimExpr min_value, PrimExpr max_value);
   static IntervalSet SinglePoint(PrimExpr value) { return IntervalSet(value, value); }
   static IntervalSet Everything();
   static IntervalSet Empty();
-  TVM_DEFINE_REF(IntervalSet, IntSet, IntervalSetNode);
+  TVM_DEFINE_NODE_REF(IntervalSet, IntervalSetNode);
 };
 
 /*! \brief Symbols for missing ends. They are variables of handle type, so no sum can hold them. */

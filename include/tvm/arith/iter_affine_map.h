@@ -22,10 +22,9 @@ class IterMarkNode : public Object {
   int64_t extent = 1;
   TVM_DECLARE_NODE(IterMarkNode, Object, "arith.IterMark", Value(source), Value(extent));
 };
-class IterMark : public ObjectRef {
+class IterMark : public FromFields<ObjectRef, IterMarkNode> {
  public:
-  IterMark(PrimExpr source, int64_t extent);
-  TVM_DEFINE_REF(IterMark, ObjectRef, IterMarkNode);
+  TVM_DEFINE_NODE_REF(IterMark, IterMarkNode);
 };
 
 /*! \brief `(source // lower_factor) % extent * scale`. */
@@ -37,12 +36,11 @@ class IterSplitExprNode : public PrimExprNode {
   int64_t scale = 1;
   TVM_DECLARE_NODE(IterSplitExprNode, PrimExprNode, "arith.IterSplitExpr", Value(source),
                    Value(lower_factor), Value(extent), Value(scale));
+  TVM_NODE_ARGS(Value(source), Value(lower_factor), Value(extent), Value(scale), Value(dtype));
 };
-class IterSplitExpr : public PrimExpr {
+class IterSplitExpr : public FromFields<PrimExpr, IterSplitExprNode> {
  public:
-  IterSplitExpr(IterMark source, int64_t lower_factor, int64_t extent, int64_t scale,
-                DataType dtype);
-  TVM_DEFINE_REF(IterSplitExpr, PrimExpr, IterSplitExprNode);
+  TVM_DEFINE_NODE_REF(IterSplitExpr, IterSplitExprNode);
 };
 
 /*! \brief A sum of splits and a base without iterators. */
@@ -50,12 +48,12 @@ class IterSumExprNode : public PrimExprNode {
  public:
   Array<IterSplitExpr> args;
   PrimExpr base;
+  void Init();
   TVM_DECLARE_NODE(IterSumExprNode, PrimExprNode, "arith.IterSumExpr", Value(args), Value(base));
 };
-class IterSumExpr : public PrimExpr {
+class IterSumExpr : public FromFields<PrimExpr, IterSumExprNode> {
  public:
-  IterSumExpr(Array<IterSplitExpr> args, PrimExpr base);
-  TVM_DEFINE_REF(IterSumExpr, PrimExpr, IterSumExprNode);
+  TVM_DEFINE_NODE_REF(IterSumExpr, IterSumExprNode);
 };
 
 /*! \brief How strict DetectIterMap is. */
@@ -78,9 +76,9 @@ class IterMapResultNode : public Object {
   Array<String> errors;
   TVM_DECLARE_NODE(IterMapResultNode, Object, "arith.IterMapResult", Value(indices), Value(errors));
 };
-class IterMapResult : public ObjectRef {
+class IterMapResult : public FromFields<ObjectRef, IterMapResultNode> {
  public:
-  TVM_DEFINE_REF(IterMapResult, ObjectRef, IterMapResultNode);
+  TVM_DEFINE_NODE_REF(IterMapResult, IterMapResultNode);
 };
 
 /*!

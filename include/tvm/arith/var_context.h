@@ -25,10 +25,9 @@ class VarDefNode : public Object {
   TVM_DECLARE_NODE(VarDefNode, Object, "arith.VarDef", Value(var), Value(value));
 };
 
-class VarDef : public ObjectRef {
+class VarDef : public FromFields<ObjectRef, VarDefNode> {
  public:
-  VarDef(tir::SizeVar var, PrimExpr value);
-  TVM_DEFINE_REF(VarDef, ObjectRef, VarDefNode);
+  TVM_DEFINE_NODE_REF(VarDef, VarDefNode);
 };
 
 /*!
@@ -48,11 +47,9 @@ class SplitGroupNode : public Object {
                    Value(vars), Value(extent_expr));
 };
 
-class SplitGroup : public ObjectRef {
+class SplitGroup : public FromFields<ObjectRef, SplitGroupNode> {
  public:
-  SplitGroup(tir::SizeVar extent, tir::SizeVar quotient, Array<tir::SizeVar> vars,
-             PrimExpr extent_expr);
-  TVM_DEFINE_REF(SplitGroup, ObjectRef, SplitGroupNode);
+  TVM_DEFINE_NODE_REF(SplitGroup, SplitGroupNode);
 };
 
 /*!
@@ -71,6 +68,7 @@ class VarContextNode : public Object {
 
   TVM_DECLARE_NODE(VarContextNode, Object, "arith.VarContext", Value(var_defs), Value(split_groups),
                    Value(split_counter));
+  TVM_NODE_ARGS();
 };
 
 class VarContext : public ObjectRef {

@@ -27,27 +27,28 @@ class BufferNode : public Object {
   Array<PrimExpr> strides;
   PrimExpr elem_offset;
   String name;
-  /*! \brief Bytes that the data pointer is a multiple of; at least the size of an element. */
-  int data_alignment = 1;
+  /*! \brief Bytes that the data pointer is a multiple of; 0 in a constructor: one element's. */
+  int data_alignment = 0;
   /*! \brief `elem_offset` is a multiple of this many elements. */
   int offset_factor = 1;
+  /*! \brief An offset that is not given is zero. */
+  void Init();
   TVM_DECLARE_NODE(BufferNode, Object, "tir.Buffer", Bind(data), Value(dtype), Bind(shape),
-                   Bind(strides), Bind(elem_offset), Ignore(name), Value(data_alignment),
+                   Bind(strides), MaybeBind(elem_offset), Ignore(name), Value(data_alignment),
                    Value(offset_factor));
+  TVM_NODE_ARGS(Value(data), Value(dtype), Value(shape), Value(strides), Value(elem_offset),
+                Value(name), Default(data_alignment), Default(offset_factor));
 };
 
-class Buffer : public ObjectRef {
+class Buffer : public FromFields<ObjectRef, BufferNode> {
  public:
-  /*! \brief A `data_alignment` of 0 promises no more than that elements are aligned. */
-  Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
-         PrimExpr elem_offset, String name, int data_alignment = 0, int offset_factor = 1);
   /*! \brief Memory scope of the data pointer: "global", "local", "shared", ... */
   String scope() const;
   /*! \brief Type of indices and offsets: that of the shape, int32 for a buffer without axes. */
   DataType IndexDType() const;
   /*! \brief Element offset from `data` of the element at `indices`, offset and strides included. */
   PrimExpr ElemOffset(const Array<PrimExpr>& indices) const;
-  TVM_DEFINE_REF_COW(Buffer, ObjectRef, BufferNode);
+  TVM_DEFINE_NODE_REF_COW(Buffer, BufferNode);
 };
 
 /*! \brief Alignment in bytes that our allocators guarantee. */

@@ -24,26 +24,27 @@ using FloatImmNode = tvm::FloatImmNode;
 class StringImmNode : public PrimExprNode {
  public:
   String value;
+  void Init();
   TVM_DECLARE_NODE(StringImmNode, PrimExprNode, "tir.StringImm", Value(value));
 };
 
-class StringImm : public PrimExpr {
+class StringImm : public FromFields<PrimExpr, StringImmNode> {
  public:
-  explicit StringImm(String value);
-  TVM_DEFINE_REF(StringImm, PrimExpr, StringImmNode);
+  TVM_DEFINE_NODE_REF(StringImm, StringImmNode);
 };
 
 /*! \brief Conversion of `value` to dtype; float to integer truncates. */
 class CastNode : public PrimExprNode {
  public:
   PrimExpr value;
+  void Init();
   TVM_DECLARE_NODE(CastNode, PrimExprNode, "tir.Cast", Value(value));
+  TVM_NODE_ARGS(Value(dtype), Value(value));
 };
 
-class Cast : public PrimExpr {
+class Cast : public FromFields<PrimExpr, CastNode> {
  public:
-  Cast(DataType dtype, PrimExpr value);
-  TVM_DEFINE_REF(Cast, PrimExpr, CastNode);
+  TVM_DEFINE_NODE_REF(Cast, CastNode);
 };
 
 /*! \brief Declares a node with operands `a` and `b` and its reference. */
@@ -52,12 +53,12 @@ class Cast : public PrimExpr {
    public:                                                                   \
     PrimExpr a;                                                              \
     PrimExpr b;                                                              \
+    void Init();                                                             \
     TVM_DECLARE_NODE(Name##Node, PrimExprNode, TypeKey, Value(a), Value(b)); \
   };                                                                         \
-  class Name : public PrimExpr {                                             \
+  class Name : public FromFields<PrimExpr, Name##Node> {                     \
    public:                                                                   \
-    Name(PrimExpr a, PrimExpr b);                                            \
-    TVM_DEFINE_REF(Name, PrimExpr, Name##Node);                              \
+    TVM_DEFINE_NODE_REF(Name, Name##Node);                                   \
   }
 
 TVM_TIR_DECLARE_BINARY(Add, "tir.Add");
@@ -89,13 +90,13 @@ TVM_TIR_DECLARE_BINARY(Or, "tir.Or");
 class NotNode : public PrimExprNode {
  public:
   PrimExpr a;
+  void Init();
   TVM_DECLARE_NODE(NotNode, PrimExprNode, "tir.Not", Value(a));
 };
 
-class Not : public PrimExpr {
+class Not : public FromFields<PrimExpr, NotNode> {
  public:
-  explicit Not(PrimExpr a);
-  TVM_DEFINE_REF(Not, PrimExpr, NotNode);
+  TVM_DEFINE_NODE_REF(Not, NotNode);
 };
 
 /*!
@@ -109,14 +110,14 @@ class SelectNode : public PrimExprNode {
   PrimExpr condition;
   PrimExpr true_value;
   PrimExpr false_value;
+  void Init();
   TVM_DECLARE_NODE(SelectNode, PrimExprNode, "tir.Select", Value(condition), Value(true_value),
                    Value(false_value));
 };
 
-class Select : public PrimExpr {
+class Select : public FromFields<PrimExpr, SelectNode> {
  public:
-  Select(PrimExpr condition, PrimExpr true_value, PrimExpr false_value);
-  TVM_DEFINE_REF(Select, PrimExpr, SelectNode);
+  TVM_DEFINE_NODE_REF(Select, SelectNode);
 };
 
 /*! \brief Element of a buffer; a vector index in the last place reads a vector. */
@@ -124,13 +125,13 @@ class BufferLoadNode : public PrimExprNode {
  public:
   Buffer buffer;
   Array<PrimExpr> indices;
+  void Init();
   TVM_DECLARE_NODE(BufferLoadNode, PrimExprNode, "tir.BufferLoad", Value(buffer), Value(indices));
 };
 
-class BufferLoad : public PrimExpr {
+class BufferLoad : public FromFields<PrimExpr, BufferLoadNode> {
  public:
-  BufferLoad(Buffer buffer, Array<PrimExpr> indices);
-  TVM_DEFINE_REF_COW(BufferLoad, PrimExpr, BufferLoadNode);
+  TVM_DEFINE_NODE_REF_COW(BufferLoad, BufferLoadNode);
 };
 
 /*! \brief Element of a tensor that is not a buffer yet; lowering replaces it by a BufferLoad. */
@@ -138,14 +139,14 @@ class ProducerLoadNode : public PrimExprNode {
  public:
   DataProducer producer;
   Array<PrimExpr> indices;
+  void Init();
   TVM_DECLARE_NODE(ProducerLoadNode, PrimExprNode, "tir.ProducerLoad", Value(producer),
                    Value(indices));
 };
 
-class ProducerLoad : public PrimExpr {
+class ProducerLoad : public FromFields<PrimExpr, ProducerLoadNode> {
  public:
-  ProducerLoad(DataProducer producer, Array<PrimExpr> indices);
-  TVM_DEFINE_REF(ProducerLoad, PrimExpr, ProducerLoadNode);
+  TVM_DEFINE_NODE_REF(ProducerLoad, ProducerLoadNode);
 };
 
 /*! \brief The vector [base, base + stride, ..., base + (lanes - 1) * stride]. */
@@ -154,13 +155,13 @@ class RampNode : public PrimExprNode {
   PrimExpr base;
   PrimExpr stride;
   int lanes = 1;
+  void Init();
   TVM_DECLARE_NODE(RampNode, PrimExprNode, "tir.Ramp", Value(base), Value(stride), Value(lanes));
 };
 
-class Ramp : public PrimExpr {
+class Ramp : public FromFields<PrimExpr, RampNode> {
  public:
-  Ramp(PrimExpr base, PrimExpr stride, int lanes);
-  TVM_DEFINE_REF(Ramp, PrimExpr, RampNode);
+  TVM_DEFINE_NODE_REF(Ramp, RampNode);
 };
 
 /*! \brief A scalar in every lane. */
@@ -168,13 +169,13 @@ class BroadcastNode : public PrimExprNode {
  public:
   PrimExpr value;
   int lanes = 1;
+  void Init();
   TVM_DECLARE_NODE(BroadcastNode, PrimExprNode, "tir.Broadcast", Value(value), Value(lanes));
 };
 
-class Broadcast : public PrimExpr {
+class Broadcast : public FromFields<PrimExpr, BroadcastNode> {
  public:
-  Broadcast(PrimExpr value, int lanes);
-  TVM_DEFINE_REF(Broadcast, PrimExpr, BroadcastNode);
+  TVM_DEFINE_NODE_REF(Broadcast, BroadcastNode);
 };
 
 /*! \brief `body` with `var` standing for `value`. */
@@ -183,13 +184,14 @@ class LetNode : public PrimExprNode {
   Var var;
   PrimExpr value;
   PrimExpr body;
+  void Init();
   TVM_DECLARE_NODE(LetNode, PrimExprNode, "tir.Let", Value(value), Bind(var), Value(body));
+  TVM_NODE_ARGS(Value(var), Value(value), Value(body));
 };
 
-class Let : public PrimExpr {
+class Let : public FromFields<PrimExpr, LetNode> {
  public:
-  Let(Var var, PrimExpr value, PrimExpr body);
-  TVM_DEFINE_REF(Let, PrimExpr, LetNode);
+  TVM_DEFINE_NODE_REF(Let, LetNode);
 };
 
 /*!
@@ -202,12 +204,12 @@ class CallNode : public PrimExprNode {
   RelayExpr op;
   Array<PrimExpr> args;
   TVM_DECLARE_NODE(CallNode, PrimExprNode, "tir.Call", Value(op), Value(args));
+  TVM_NODE_ARGS(Value(dtype), Value(op), Value(args));
 };
 
-class Call : public PrimExpr {
+class Call : public FromFields<PrimExpr, CallNode> {
  public:
-  Call(DataType dtype, RelayExpr op, Array<PrimExpr> args);
-  TVM_DEFINE_REF(Call, PrimExpr, CallNode);
+  TVM_DEFINE_NODE_REF(Call, CallNode);
 };
 
 /*! \brief The lanes of all `vectors` in a row, picked by constant `indices`. */
@@ -215,16 +217,16 @@ class ShuffleNode : public PrimExprNode {
  public:
   Array<PrimExpr> vectors;
   Array<PrimExpr> indices;
+  void Init();
   TVM_DECLARE_NODE(ShuffleNode, PrimExprNode, "tir.Shuffle", Value(vectors), Value(indices));
 };
 
-class Shuffle : public PrimExpr {
+class Shuffle : public FromFields<PrimExpr, ShuffleNode> {
  public:
-  Shuffle(Array<PrimExpr> vectors, Array<PrimExpr> indices);
   /*! \brief All lanes of all vectors, one after the other. */
   static PrimExpr Concat(Array<PrimExpr> vectors);
   static PrimExpr ExtractElement(PrimExpr vector, int index);
-  TVM_DEFINE_REF(Shuffle, PrimExpr, ShuffleNode);
+  TVM_DEFINE_NODE_REF(Shuffle, ShuffleNode);
 };
 
 /*!
@@ -240,15 +242,14 @@ class CommReducerNode : public Object {
   Array<PrimExpr> identity_element;
   /*! \brief The operator applied to two tuples of values. */
   Array<PrimExpr> operator()(Array<PrimExpr> a, Array<PrimExpr> b) const;
+  void Init();
   TVM_DECLARE_NODE(CommReducerNode, Object, "tir.CommReducer", Bind(lhs), Bind(rhs), Value(result),
                    Value(identity_element));
 };
 
-class CommReducer : public ObjectRef {
+class CommReducer : public FromFields<ObjectRef, CommReducerNode> {
  public:
-  CommReducer(Array<Var> lhs, Array<Var> rhs, Array<PrimExpr> result,
-              Array<PrimExpr> identity_element);
-  TVM_DEFINE_REF(CommReducer, ObjectRef, CommReducerNode);
+  TVM_DEFINE_NODE_REF(CommReducer, CommReducerNode);
 };
 
 /*! \brief Element `value_index` of `source` combined over `axis` where `condition` holds. */
@@ -261,15 +262,16 @@ class ReduceNode : public PrimExprNode {
   Array<IterVar> axis;
   PrimExpr condition;
   int value_index = 0;
+  void Init();
   TVM_DECLARE_NODE(ReduceNode, PrimExprNode, "tir.Reduce", Value(combiner), Bind(axis),
-                   Value(source), Value(init), Value(condition), Value(value_index));
+                   Value(source), Value(init), Maybe(condition), Value(value_index));
+  TVM_NODE_ARGS(Value(combiner), Value(source), Value(axis), Value(condition), Value(value_index),
+                Default(init));
 };
 
-class Reduce : public PrimExpr {
+class Reduce : public FromFields<PrimExpr, ReduceNode> {
  public:
-  Reduce(CommReducer combiner, Array<PrimExpr> source, Array<IterVar> axis, PrimExpr condition,
-         int value_index, Array<PrimExpr> init = {});
-  TVM_DEFINE_REF(Reduce, PrimExpr, ReduceNode);
+  TVM_DEFINE_NODE_REF(Reduce, ReduceNode);
 };
 
 }  // namespace tir

@@ -23,18 +23,21 @@ class VarNode : public PrimExprNode {
   /*! \brief Type in full; a pointer to buffer data says the element type and the memory scope. */
   Type type_annotation;
   static constexpr bool kIsVariable = true;
-  TVM_DECLARE_NODE(VarNode, PrimExprNode, "tir.Var", Ignore(name_hint), Value(type_annotation));
+  /*! \brief The dtype follows from the type; TypeError for a type that no value can have. */
+  void Init();
+  TVM_DECLARE_NODE(VarNode, PrimExprNode, "tir.Var", Ignore(name_hint), Maybe(type_annotation));
+  TVM_NODE_ARGS(Value(name_hint), Value(type_annotation));
 };
 
-class Var : public PrimExpr {
+class Var : public FromFields<PrimExpr, VarNode> {
  public:
-  explicit Var(String name_hint, DataType dtype = DataType::Int(32));
-  explicit Var(String name_hint, Type type_annotation);
+  explicit Var(String name_hint, DataType dtype = DataType::Int(32))
+      : Var(std::move(name_hint), PrimType(dtype)) {}
   /*! \brief A fresh variable of the same type, named `name_hint + suffix`. */
   Var copy_with_suffix(const String& suffix) const;
   /*! \brief A fresh variable of the same name and lanes, of another type. */
   Var copy_with_dtype(DataType dtype) const;
-  TVM_DEFINE_REF(Var, PrimExpr, VarNode);
+  TVM_DEFINE_NODE_REF(Var, VarNode);
 };
 
 /*! \brief What a size variable stands for in a schedule that is still symbolic. */
@@ -54,14 +57,16 @@ enum class SizeVarKind : int {
 class SizeVarNode : public VarNode {
  public:
   SizeVarKind kind = SizeVarKind::kOther;
+  SizeVarNode() { dtype = DataType::Int(32); }
+  /*! \brief The type follows from the dtype; TypeError unless that is a signed integer scalar. */
+  void Init();
   TVM_DECLARE_NODE(SizeVarNode, VarNode, "tir.SizeVar", Value(kind));
+  TVM_NODE_ARGS(Value(name_hint), Default(dtype), Default(kind));
 };
 
-class SizeVar : public Var {
+class SizeVar : public FromFields<Var, SizeVarNode> {
  public:
-  explicit SizeVar(String name_hint, DataType dtype = DataType::Int(32),
-                   SizeVarKind kind = SizeVarKind::kOther);
-  TVM_DEFINE_REF(SizeVar, Var, SizeVarNode);
+  TVM_DEFINE_NODE_REF(SizeVar, SizeVarNode);
 };
 
 /*! \brief How the values of an axis may be visited. */
@@ -93,17 +98,17 @@ class IterVarNode : public Object {
   IterVarType iter_type = kDataPar;
   /*! \brief For example "threadIdx.x"; empty unless the axis is a thread axis. */
   String thread_tag;
-  TVM_DECLARE_NODE(IterVarNode, Object, "tir.IterVar", Value(dom), Bind(var), Value(iter_type),
-                   Value(thread_tag));
+  /*! \brief TypeError when the domain's type is not that of the variable. */
+  void Init();
+  TVM_DECLARE_NODE(IterVarNode, Object, "tir.IterVar", Maybe(dom), Bind(var), Value(iter_type),
+                   Default(thread_tag));
 };
 
-class IterVar : public ObjectRef {
+class IterVar : public FromFields<ObjectRef, IterVarNode> {
  public:
-  /*! \brief Raises ValueError when the domain's type is not that of the variable. */
-  IterVar(Range dom, Var var, IterVarType iter_type, String thread_tag = "");
   /*! \brief The axis used as an index is its variable. */
   operator PrimExpr() const;  // NOLINT(*)
-  TVM_DEFINE_REF(IterVar, ObjectRef, IterVarNode);
+  TVM_DEFINE_NODE_REF(IterVar, IterVarNode);
 };
 
 }  // namespace tir

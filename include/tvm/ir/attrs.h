@@ -25,10 +25,8 @@ class DictAttrsNode : public BaseAttrsNode {
   Map<String, Any> dict;
   TVM_DECLARE_NODE(DictAttrsNode, BaseAttrsNode, "DictAttrs", Value(dict));
 };
-class DictAttrs : public Attrs {
+class DictAttrs : public FromFields<Attrs, DictAttrsNode> {
  public:
-  TVM_DLL explicit DictAttrs(Map<String, Any> dict);
-
   /*! \brief The attribute, converted to T, or nothing. */
   template <typename T>
   std::optional<T> GetAttr(const String& key) const {
@@ -45,7 +43,7 @@ class DictAttrs : public Attrs {
   /*! \brief True if the attribute is there and not zero. */
   bool HasNonzeroAttr(const String& key) const { return GetAttr<int64_t>(key, 0) != 0; }
 
-  TVM_DEFINE_REF_COW(DictAttrs, Attrs, DictAttrsNode);
+  TVM_DEFINE_NODE_REF_COW(DictAttrs, DictAttrsNode);
 };
 
 /*! \brief `attrs` with one attribute set. */

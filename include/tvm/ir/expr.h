@@ -27,7 +27,7 @@ class BaseExpr : public ObjectRef {
 class PrimExprNode : public BaseExprNode {
  public:
   DataType dtype;
-  TVM_DECLARE_ABSTRACT_NODE(PrimExprNode, BaseExprNode, "PrimExpr", Value(dtype));
+  TVM_DECLARE_ABSTRACT_NODE(PrimExprNode, BaseExprNode, "PrimExpr", Derived(dtype));
 };
 
 /*!
@@ -62,25 +62,27 @@ class PrimExpr : public BaseExpr {
 class IntImmNode : public PrimExprNode {
  public:
   int64_t value = 0;
+  TVM_DLL void Init();
   TVM_DECLARE_NODE(IntImmNode, PrimExprNode, "IntImm", Value(value));
+  TVM_NODE_ARGS(Value(dtype), Value(value), Default(span));
 };
 /*! \brief Integer literal; ValueError if the value does not fit the type. */
-class IntImm : public PrimExpr {
+class IntImm : public FromFields<PrimExpr, IntImmNode> {
  public:
-  TVM_DLL IntImm(DataType dtype, int64_t value, Span span = Span());
-  TVM_DEFINE_REF_COW(IntImm, PrimExpr, IntImmNode);
+  TVM_DEFINE_NODE_REF_COW(IntImm, IntImmNode);
 };
 
 class FloatImmNode : public PrimExprNode {
  public:
   double value = 0;
+  TVM_DLL void Init();
   TVM_DECLARE_NODE(FloatImmNode, PrimExprNode, "FloatImm", Value(value));
+  TVM_NODE_ARGS(Value(dtype), Value(value), Default(span));
 };
 /*! \brief Floating-point literal, rounded to the type it is given. */
-class FloatImm : public PrimExpr {
+class FloatImm : public FromFields<PrimExpr, FloatImmNode> {
  public:
-  TVM_DLL FloatImm(DataType dtype, double value, Span span = Span());
-  TVM_DEFINE_REF_COW(FloatImm, PrimExpr, FloatImmNode);
+  TVM_DEFINE_NODE_REF_COW(FloatImm, FloatImmNode);
 };
 
 /*! \brief Boolean literal. */
@@ -113,6 +115,7 @@ class RangeNode : public Object {
   PrimExpr min, extent;
   mutable Span span;
   TVM_DECLARE_NODE(RangeNode, Object, "Range", Value(min), Value(extent), Ignore(span));
+  TVM_NODE_ARGS(Value(min), Value(extent), Default(span));
 };
 class Range : public ObjectRef {
  public:
@@ -134,7 +137,7 @@ class RelayExprNode : public BaseExprNode {
     return checked_type_;
   }
   TVM_DECLARE_ABSTRACT_NODE(RelayExprNode, BaseExprNode, "RelayExpr", Ignore(checked_type_),
-                            Value(struct_info_));
+                            Derived(struct_info_));
 };
 class RelayExpr : public BaseExpr {
  public:
@@ -146,11 +149,11 @@ class GlobalVarNode : public RelayExprNode {
  public:
   String name_hint;
   TVM_DECLARE_NODE(GlobalVarNode, RelayExprNode, "GlobalVar", Value(name_hint));
+  TVM_NODE_ARGS(Value(name_hint), Default(checked_type_));
 };
-class GlobalVar : public RelayExpr {
+class GlobalVar : public FromFields<RelayExpr, GlobalVarNode> {
  public:
-  TVM_DLL explicit GlobalVar(String name_hint, Type type = Type());
-  TVM_DEFINE_REF(GlobalVar, RelayExpr, GlobalVarNode);
+  TVM_DEFINE_NODE_REF(GlobalVar, GlobalVarNode);
 };
 
 }  // namespace tvm

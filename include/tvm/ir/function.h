@@ -23,7 +23,7 @@ class BaseFuncNode : public RelayExprNode {
   }
   bool HasNonzeroAttr(const String& key) const { return attrs.HasNonzeroAttr(key); }
 
-  TVM_DECLARE_ABSTRACT_NODE(BaseFuncNode, RelayExprNode, "BaseFunc", Value(attrs));
+  TVM_DECLARE_ABSTRACT_NODE(BaseFuncNode, RelayExprNode, "BaseFunc", Maybe(attrs));
 };
 class BaseFunc : public RelayExpr {
  public:

@@ -30,6 +30,7 @@ class PassInstrumentNode : public Object {
   virtual void RunBeforePass(const IRModule& mod, const transform::PassInfo& info) const {}
   virtual void RunAfterPass(const IRModule& mod, const transform::PassInfo& info) const {}
   TVM_DECLARE_NODE(PassInstrumentNode, Object, "instrument.PassInstrument", Value(name));
+  TVM_NODE_ARGS();
 };
 class PassInstrument : public ObjectRef {
  public:

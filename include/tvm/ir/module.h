@@ -34,16 +34,18 @@ class IRModuleNode : public Object {
     return attrs.GetAttr<T>(key);
   }
 
-  TVM_DECLARE_NODE(IRModuleNode, Object, "IRModule", Value(functions), Value(attrs),
+  /*! \brief Fills the table of names; ValueError if two functions share one. */
+  TVM_DLL void Init();
+  TVM_DECLARE_NODE(IRModuleNode, Object, "IRModule", Value(functions), Default(attrs),
                    Ignore(global_var_map_));
 };
 
-class IRModule : public ObjectRef {
+class IRModule : public FromFields<ObjectRef, IRModuleNode> {
  public:
-  TVM_DLL explicit IRModule(Map<GlobalVar, BaseFunc> functions, DictAttrs attrs = DictAttrs());
+  using Constructors::Constructors;
   IRModule() : IRModule(Map<GlobalVar, BaseFunc>()) {}
   IRModule(std::nullptr_t) {}
-  explicit IRModule(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
+  explicit IRModule(ObjectPtr<Object> data) : Constructors(std::move(data)) {}
   /*! \brief A module with one function, named by its global_symbol or else `name`. */
   TVM_DLL static IRModule FromExpr(const BaseFunc& func, String name = "main");
 

@@ -29,6 +29,7 @@ class OpNode : public RelayExprNode {
   String attrs_type_key;
   TVM_DECLARE_NODE(OpNode, RelayExprNode, "Op", Value(name), Ignore(description),
                    Ignore(num_inputs), Ignore(arguments), Ignore(attrs_type_key));
+  TVM_NODE_ARGS();
 
   /*! \brief Attributes by name. Registered at load time, read-only afterwards. */
   mutable Map<String, Any> attr_table;

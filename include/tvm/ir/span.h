@@ -17,10 +17,9 @@ class SpanNode : public Object {
   TVM_DECLARE_NODE(SpanNode, Object, "Span", Value(source_name), Value(line), Value(end_line),
                    Value(column), Value(end_column));
 };
-class Span : public ObjectRef {
+class Span : public FromFields<ObjectRef, SpanNode> {
  public:
-  TVM_DLL Span(String source_name, int line, int end_line, int column, int end_column);
-  TVM_DEFINE_REF(Span, ObjectRef, SpanNode);
+  TVM_DEFINE_NODE_REF(Span, SpanNode);
 };
 
 }  // namespace tvm

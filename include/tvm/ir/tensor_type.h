@@ -14,14 +14,15 @@ class TensorTypeNode : public TypeNode {
  public:
   Array<PrimExpr> shape;
   DataType dtype;
+  /*! \brief TypeError unless the extents are integer scalars. */
+  void Init();
   TVM_DECLARE_NODE(TensorTypeNode, TypeNode, "relay.TensorType", Value(shape), Value(dtype));
 };
-class TensorType : public Type {
+class TensorType : public FromFields<Type, TensorTypeNode> {
  public:
-  TVM_DLL TensorType(Array<PrimExpr> shape, DataType dtype);
   /*! \brief A tensor without axes. */
   TVM_DLL static TensorType Scalar(DataType dtype);
-  TVM_DEFINE_REF(TensorType, Type, TensorTypeNode);
+  TVM_DEFINE_NODE_REF(TensorType, TensorTypeNode);
 };
 
 }  // namespace tvm

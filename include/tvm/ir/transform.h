@@ -62,6 +62,7 @@ class PassContextNode : public Object {
 
   TVM_DECLARE_NODE(PassContextNode, Object, "transform.PassContext", Value(opt_level),
                    Value(required_pass), Value(disabled_pass), Value(config), Value(instruments));
+  TVM_NODE_ARGS();
 };
 
 /*! \brief Options of the passes run in its scope. Scopes nest, per thread. */
@@ -102,12 +103,11 @@ class PassInfoNode : public Object {
   String name;
   Array<String> required;
   TVM_DECLARE_NODE(PassInfoNode, Object, "transform.PassInfo", Value(opt_level), Value(name),
-                   Value(required));
+                   Default(required));
 };
-class PassInfo : public ObjectRef {
+class PassInfo : public FromFields<ObjectRef, PassInfoNode> {
  public:
-  TVM_DLL PassInfo(int opt_level, String name, Array<String> required = {});
-  TVM_DEFINE_REF(PassInfo, ObjectRef, PassInfoNode);
+  TVM_DEFINE_NODE_REF(PassInfo, PassInfoNode);
 };
 
 class PassNode : public Object {
@@ -140,11 +140,11 @@ class SequentialNode : public PassNode {
   TVM_DECLARE_NODE(SequentialNode, PassNode, "transform.Sequential", Value(passes),
                    Value(pass_info));
 };
-class Sequential : public Pass {
+class Sequential : public FromFields<Pass, SequentialNode> {
  public:
-  TVM_DLL Sequential(Array<Pass> passes, PassInfo info);
-  TVM_DLL explicit Sequential(Array<Pass> passes, String name = "sequential");
-  TVM_DEFINE_REF(Sequential, Pass, SequentialNode);
+  explicit Sequential(Array<Pass> passes, String name = "sequential")
+      : Sequential(std::move(passes), PassInfo(0, std::move(name))) {}
+  TVM_DEFINE_NODE_REF(Sequential, SequentialNode);
 };
 
 /*! \brief A pass from a function over whole modules. */

@@ -16,6 +16,8 @@ class TypeNode : public Object {
 };
 class Type : public ObjectRef {
  public:
+  /*! \brief A DataType, or its name, where a type is expected, is a PrimType. */
+  TVM_DLL static std::optional<Type> FromAny(const Any& value);
   TVM_DEFINE_REF(Type, ObjectRef, TypeNode);
 };
 
@@ -25,10 +27,9 @@ class PrimTypeNode : public TypeNode {
   DataType dtype;
   TVM_DECLARE_NODE(PrimTypeNode, TypeNode, "PrimType", Value(dtype));
 };
-class PrimType : public Type {
+class PrimType : public FromFields<Type, PrimTypeNode> {
  public:
-  TVM_DLL explicit PrimType(DataType dtype);
-  TVM_DEFINE_REF(PrimType, Type, PrimTypeNode);
+  TVM_DEFINE_NODE_REF(PrimType, PrimTypeNode);
 };
 
 /*! \brief Address of elements of a type in a memory scope ("" is global). */
@@ -36,13 +37,13 @@ class PointerTypeNode : public TypeNode {
  public:
   Type element_type;
   String storage_scope;
+  void Init();
   TVM_DECLARE_NODE(PointerTypeNode, TypeNode, "PointerType", Value(element_type),
-                   Value(storage_scope));
+                   Default(storage_scope));
 };
-class PointerType : public Type {
+class PointerType : public FromFields<Type, PointerTypeNode> {
  public:
-  TVM_DLL explicit PointerType(Type element_type, String storage_scope = "");
-  TVM_DEFINE_REF(PointerType, Type, PointerTypeNode);
+  TVM_DEFINE_NODE_REF(PointerType, PointerTypeNode);
 };
 
 class TupleTypeNode : public TypeNode {
@@ -50,12 +51,11 @@ class TupleTypeNode : public TypeNode {
   Array<Type> fields;
   TVM_DECLARE_NODE(TupleTypeNode, TypeNode, "TupleType", Value(fields));
 };
-class TupleType : public Type {
+class TupleType : public FromFields<Type, TupleTypeNode> {
  public:
-  TVM_DLL explicit TupleType(Array<Type> fields);
   /*! \brief The type with no fields, which stands for "no value". */
   TVM_DLL static TupleType Empty();
-  TVM_DEFINE_REF(TupleType, Type, TupleTypeNode);
+  TVM_DEFINE_NODE_REF(TupleType, TupleTypeNode);
 };
 
 inline Type VoidType() { return TupleType::Empty(); }
@@ -74,11 +74,11 @@ class TypeVarNode : public TypeNode {
   String name_hint;
   TypeKind kind = TypeKind::kType;
   TVM_DECLARE_NODE(TypeVarNode, TypeNode, "TypeVar", Ignore(name_hint), Value(kind));
+  TVM_NODE_ARGS(Value(name_hint), Default(kind));
 };
-class TypeVar : public Type {
+class TypeVar : public FromFields<Type, TypeVarNode> {
  public:
-  TVM_DLL TypeVar(String name_hint, TypeKind kind = TypeKind::kType);
-  TVM_DEFINE_REF(TypeVar, Type, TypeVarNode);
+  TVM_DEFINE_NODE_REF(TypeVar, TypeVarNode);
 };
 
 /*! \brief From argument types to a result type, for every choice of the type parameters. */
@@ -89,11 +89,11 @@ class FuncTypeNode : public TypeNode {
   Type ret_type;
   TVM_DECLARE_NODE(FuncTypeNode, TypeNode, "FuncType", Bind(type_params), Value(arg_types),
                    Value(ret_type));
+  TVM_NODE_ARGS(Value(arg_types), Value(ret_type), Default(type_params));
 };
-class FuncType : public Type {
+class FuncType : public FromFields<Type, FuncTypeNode> {
  public:
-  TVM_DLL FuncType(Array<Type> arg_types, Type ret_type, Array<TypeVar> type_params = {});
-  TVM_DEFINE_REF(FuncType, Type, FuncTypeNode);
+  TVM_DEFINE_NODE_REF(FuncType, FuncTypeNode);
 };
 
 /*! \brief What graph expressions have before inference. */

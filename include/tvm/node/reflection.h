@@ -47,24 +47,42 @@ struct FieldInfo {
   TVM_DLL void Set(Object* node, const Any& value) const;
 };
 
+struct FieldTable {
+  std::vector<FieldInfo> fields;
+  /*! \brief Offsets of the constructor's arguments; see NodeReflection::args. */
+  std::vector<uint32_t> arg_offsets;
+  std::vector<const FieldInfo*> args;
+  size_t num_required = 0;
+};
+
 struct NodeReflection {
   /*! \brief Parents' fields first, then own ones, in the order of declaration. */
-  TVM_DLL const std::vector<FieldInfo>& fields() const;
+  const std::vector<FieldInfo>& fields() const { return Collected().fields; }
+  /*! \brief What constructors take, in order; see TVM_NODE_ARGS. */
+  const std::vector<const FieldInfo*>& args() const { return Collected().args; }
+  /*! \brief How many of them cannot be left out. */
+  size_t num_required_args() const { return Collected().num_required; }
   /*! \brief The field called `name`, or null. */
   TVM_DLL const FieldInfo* Find(std::string_view name) const;
 
   /*! \brief Null for abstract types. */
   ObjectPtr<Object> (*create)() = nullptr;
   ObjectPtr<Object> (*copy)(const Object*) = nullptr;
-  void (*collect_fields)(std::vector<FieldInfo>*) = nullptr;
+  void (*collect)(FieldTable*) = nullptr;
+  /*! \brief Last step of making a node: requires references that must be there, calls Init(). */
+  void (*finish)(Object*) = nullptr;
   /*! \brief A variable: compared by the binding that introduced it, else by identity. */
   bool is_variable = false;
   /*! \brief For objects that exist once under a name (operators): saved and found by it. */
   std::string (*name_of)(const Object*) = nullptr;
   ObjectPtr<Object> (*find_named)(const std::string&) = nullptr;
   std::function<void(const Object*, ReprPrinter*)> repr;
-  /*! \brief Raises if the fields do not fit together; asked of nodes made field by field. */
-  std::function<void(const Object*)> check;
+
+  /*!
+   * \brief `finish` for a node whose fields in `given` were set by somebody who may not know what
+   * follows from what; TypeError if a type or number among them is not what the others make it.
+   */
+  TVM_DLL void Finish(Object* node, const std::vector<const FieldInfo*>& given) const;
 
   /*! \brief The entry of a type, made if missing. Only for registration. */
   TVM_DLL static NodeReflection* Mutable(const runtime::TypeInfo* type);
@@ -72,8 +90,9 @@ struct NodeReflection {
   TVM_DLL static const NodeReflection& Require(const runtime::TypeInfo* type);
 
  private:
+  TVM_DLL const FieldTable& Collected() const;
   mutable std::once_flag collected_;
-  mutable std::vector<FieldInfo> fields_;
+  mutable FieldTable table_;
 };
 
 /*! \brief Value of a field by name; AttributeError that lists the fields if there is none. */
@@ -86,74 +105,6 @@ TVM_DLL ObjectRef MakeNode(const std::string& type_key,
 /*! \brief A shallow copy. */
 TVM_DLL ObjectRef CopyNode(const ObjectRef& node);
 
-namespace detail {
-
-template <typename F>
-struct FieldAccess {
-  static Any Read(const void* address) { return Any(*static_cast<const F*>(address)); }
-  static bool Write(void* address, const Any& value) {
-    std::optional<F> converted = runtime::AnyTraits<F>::TryConvert(value);
-    if (!converted) return false;
-    *static_cast<F*>(address) = *std::move(converted);
-    return true;
-  }
-};
-
-struct FieldCollector {
-  const Object* base;
-  std::vector<FieldInfo>* out;
-
-  template <typename F>
-  void operator()(const char* name, FieldRole role, F& field) const {
-    using Type = std::remove_cv_t<F>;
-    auto offset = reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(base);
-    out->push_back(FieldInfo{name, role, std::is_base_of_v<ObjectRef, Type>,
-                             static_cast<uint32_t>(offset), &FieldAccess<Type>::Read,
-                             &FieldAccess<Type>::Write, &runtime::AnyTraits<Type>::TypeName});
-  }
-};
-
-/*! \brief Whether the class itself, not one above it, says TVM_DECLARE_ABSTRACT_NODE. */
-template <typename Node>
-constexpr bool IsDeclaredAbstract() {
-  if constexpr (requires { typename Node::_Abstract; }) {
-    return std::is_same_v<Node, typename Node::_Abstract>;
-  }
-  return false;
-}
-
-template <typename Node>
-bool RegisterNode() {
-  static_assert(std::is_same_v<Node, typename Node::_Self>,
-                "TVM_REGISTER_NODE: the class has no TVM_DECLARE_NODE of its own");
-  NodeReflection* reflection = NodeReflection::Mutable(Node::StaticTypeInfo());
-  if constexpr (!std::is_abstract_v<Node> && std::is_default_constructible_v<Node>) {
-    if constexpr (!IsDeclaredAbstract<Node>()) {
-      reflection->create = []() -> ObjectPtr<Object> { return make_object<Node>(); };
-    }
-    reflection->collect_fields = [](std::vector<FieldInfo>* out) {
-      ObjectPtr<Node> prototype = make_object<Node>();
-      Node::VisitFields(prototype.get(), FieldCollector{prototype.get(), out});
-    };
-  }
-  if constexpr (!std::is_abstract_v<Node> && std::is_copy_constructible_v<Node>) {
-    reflection->copy = [](const Object* node) -> ObjectPtr<Object> {
-      return make_object<Node>(*static_cast<const Node*>(node));
-    };
-  }
-  if constexpr (requires { Node::kIsVariable; }) reflection->is_variable = Node::kIsVariable;
-  return true;
-}
-
-template <typename Node, typename Check>
-bool RegisterNodeCheck(Check check) {
-  NodeReflection::Mutable(Node::StaticTypeInfo())->check = [check](const Object* node) {
-    check(static_cast<const Node*>(node));
-  };
-  return true;
-}
-
-}  // namespace detail
 }  // namespace tvm
 
 #endif  // TVM_NODE_REFLECTION_H_

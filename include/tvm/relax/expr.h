@@ -32,12 +32,12 @@ class VarNode : public ExprNode {
   static constexpr bool kIsVariable = true;
   String name_hint;
   TVM_DECLARE_NODE(VarNode, ExprNode, "relax.expr.Var", Ignore(name_hint));
+  TVM_NODE_ARGS(Value(name_hint), Value(struct_info_));
 };
 
-class Var : public Expr {
+class Var : public FromFields<Expr, VarNode> {
  public:
-  Var(String name_hint, StructInfo struct_info);
-  TVM_DEFINE_REF(Var, Expr, VarNode);
+  TVM_DEFINE_NODE_REF(Var, VarNode);
 };
 
 /*! \brief A variable visible only inside its dataflow block. */
@@ -46,37 +46,36 @@ class DataflowVarNode : public VarNode {
   TVM_DECLARE_NODE(DataflowVarNode, VarNode, "relax.expr.DataflowVar");
 };
 
-class DataflowVar : public Var {
+class DataflowVar : public FromFields<Var, DataflowVarNode> {
  public:
-  DataflowVar(String name_hint, StructInfo struct_info);
-  TVM_DEFINE_REF(DataflowVar, Var, DataflowVarNode);
+  TVM_DEFINE_NODE_REF(DataflowVar, DataflowVarNode);
 };
 
 /*! \brief A tensor known when the graph is built. */
 class ConstantNode : public ExprNode {
  public:
   runtime::NDArray data;
+  /*! \brief The struct info follows from `data`. */
+  void Init();
   TVM_DECLARE_NODE(ConstantNode, ExprNode, "relax.expr.Constant", Value(data));
 };
 
-class Constant : public Expr {
+class Constant : public FromFields<Expr, ConstantNode> {
  public:
-  /*! \brief The struct info follows from `data`. */
-  explicit Constant(runtime::NDArray data);
-  TVM_DEFINE_REF(Constant, Expr, ConstantNode);
+  TVM_DEFINE_NODE_REF(Constant, ConstantNode);
 };
 
 /*! \brief A shape as a value. */
 class ShapeExprNode : public ExprNode {
  public:
   Array<PrimExpr> values;
+  void Init();
   TVM_DECLARE_NODE(ShapeExprNode, ExprNode, "relax.expr.ShapeExpr", Value(values));
 };
 
-class ShapeExpr : public Expr {
+class ShapeExpr : public FromFields<Expr, ShapeExprNode> {
  public:
-  explicit ShapeExpr(Array<PrimExpr> values);
-  TVM_DEFINE_REF(ShapeExpr, Expr, ShapeExprNode);
+  TVM_DEFINE_NODE_REF(ShapeExpr, ShapeExprNode);
 };
 
 /*! \brief Calls `op`: an operator, a function of the module, or a named runtime function. */
@@ -88,16 +87,15 @@ class CallNode : public ExprNode {
   DictAttrs attrs;
   /*! \brief Results of a callee that says nothing about them itself. */
   Array<StructInfo> sinfo_args;
-  TVM_DECLARE_NODE(CallNode, ExprNode, "relax.expr.Call", Value(op), Value(args), Value(attrs),
+  void Init();
+  TVM_DECLARE_NODE(CallNode, ExprNode, "relax.expr.Call", Value(op), Value(args), Maybe(attrs),
                    Value(sinfo_args));
+  TVM_NODE_ARGS(Value(op), Value(args), Value(attrs), Value(sinfo_args), Value(struct_info_));
 };
 
-class Call : public Expr {
+class Call : public FromFields<Expr, CallNode> {
  public:
-  /*! \brief `struct_info` may be undefined: a block builder fills it in. */
-  Call(RelayExpr op, Array<RelayExpr> args, DictAttrs attrs, Array<StructInfo> sinfo_args,
-       StructInfo struct_info);
-  TVM_DEFINE_REF(Call, Expr, CallNode);
+  TVM_DEFINE_NODE_REF(Call, CallNode);
 };
 
 /*! \brief A function of the runtime's registry, called by name. */
@@ -107,37 +105,36 @@ class ExternFuncNode : public ExprNode {
   TVM_DECLARE_NODE(ExternFuncNode, ExprNode, "relax.expr.ExternFunc", Value(global_symbol));
 };
 
-class ExternFunc : public Expr {
+class ExternFunc : public FromFields<Expr, ExternFuncNode> {
  public:
-  explicit ExternFunc(String global_symbol);
-  TVM_DEFINE_REF(ExternFunc, Expr, ExternFuncNode);
+  TVM_DEFINE_NODE_REF(ExternFunc, ExternFuncNode);
 };
 
 class TupleNode : public ExprNode {
  public:
   Array<RelayExpr> fields;
+  void Init();
   TVM_DECLARE_NODE(TupleNode, ExprNode, "relax.expr.Tuple", Value(fields));
 };
 
-class Tuple : public Expr {
+class Tuple : public FromFields<Expr, TupleNode> {
  public:
-  explicit Tuple(Array<RelayExpr> fields);
-  TVM_DEFINE_REF(Tuple, Expr, TupleNode);
+  TVM_DEFINE_NODE_REF(Tuple, TupleNode);
 };
 
 class TupleGetItemNode : public ExprNode {
  public:
   RelayExpr tuple_value;
   int index = 0;
+  /*! \brief IndexError when the tuple is known to have no such field. */
+  void Init();
   TVM_DECLARE_NODE(TupleGetItemNode, ExprNode, "relax.expr.TupleGetItem", Value(tuple_value),
                    Value(index));
 };
 
-class TupleGetItem : public Expr {
+class TupleGetItem : public FromFields<Expr, TupleGetItemNode> {
  public:
-  /*! \brief IndexError when the tuple is known to have no such field. */
-  TupleGetItem(RelayExpr tuple_value, int index);
-  TVM_DEFINE_REF(TupleGetItem, Expr, TupleGetItemNode);
+  TVM_DEFINE_NODE_REF(TupleGetItem, TupleGetItemNode);
 };
 
 /*! \brief Gives the value of an expression a name. */
@@ -147,12 +144,12 @@ class VarBindingNode : public Object {
   RelayExpr value;
   Var var;
   TVM_DECLARE_NODE(VarBindingNode, Object, "relax.expr.VarBinding", Value(value), Bind(var));
+  TVM_NODE_ARGS(Value(var), Value(value));
 };
 
-class VarBinding : public ObjectRef {
+class VarBinding : public FromFields<ObjectRef, VarBindingNode> {
  public:
-  VarBinding(Var var, RelayExpr value);
-  TVM_DEFINE_REF(VarBinding, ObjectRef, VarBindingNode);
+  TVM_DEFINE_NODE_REF(VarBinding, VarBindingNode);
 };
 
 /*! \brief Bindings carried out one after the other; they may have side effects. */
@@ -162,10 +159,9 @@ class BindingBlockNode : public Object {
   TVM_DECLARE_NODE(BindingBlockNode, Object, "relax.expr.BindingBlock", Value(bindings));
 };
 
-class BindingBlock : public ObjectRef {
+class BindingBlock : public FromFields<ObjectRef, BindingBlockNode> {
  public:
-  explicit BindingBlock(Array<VarBinding> bindings);
-  TVM_DEFINE_REF(BindingBlock, ObjectRef, BindingBlockNode);
+  TVM_DEFINE_NODE_REF(BindingBlock, BindingBlockNode);
 };
 
 /*!
@@ -178,10 +174,9 @@ class DataflowBlockNode : public BindingBlockNode {
   TVM_DECLARE_NODE(DataflowBlockNode, BindingBlockNode, "relax.expr.DataflowBlock");
 };
 
-class DataflowBlock : public BindingBlock {
+class DataflowBlock : public FromFields<BindingBlock, DataflowBlockNode> {
  public:
-  explicit DataflowBlock(Array<VarBinding> bindings);
-  TVM_DEFINE_REF(DataflowBlock, BindingBlock, DataflowBlockNode);
+  TVM_DEFINE_NODE_REF(DataflowBlock, DataflowBlockNode);
 };
 
 /*! \brief Blocks, then a result. */
@@ -189,13 +184,13 @@ class SeqExprNode : public ExprNode {
  public:
   Array<BindingBlock> blocks;
   RelayExpr body;
+  void Init();
   TVM_DECLARE_NODE(SeqExprNode, ExprNode, "relax.expr.SeqExpr", Value(blocks), Value(body));
 };
 
-class SeqExpr : public Expr {
+class SeqExpr : public FromFields<Expr, SeqExprNode> {
  public:
-  SeqExpr(Array<BindingBlock> blocks, RelayExpr body);
-  TVM_DEFINE_REF(SeqExpr, Expr, SeqExprNode);
+  TVM_DEFINE_NODE_REF(SeqExpr, SeqExprNode);
 };
 
 /*! \brief A graph function. Attribute "Primitive" marks one that becomes a single kernel. */
@@ -205,16 +200,16 @@ class FunctionNode : public BaseFuncNode {
   RelayExpr body;
   StructInfo ret_struct_info;
   bool is_pure = true;
+  /*! \brief `ret_struct_info` defaults to that of `body`. */
+  void Init();
   TVM_DECLARE_NODE(FunctionNode, BaseFuncNode, "relax.expr.Function", Bind(params), Value(body),
-                   Value(ret_struct_info), Value(is_pure));
+                   Maybe(ret_struct_info), Value(is_pure));
+  TVM_NODE_ARGS(Value(params), Value(body), Value(ret_struct_info), Value(is_pure), Value(attrs));
 };
 
-class Function : public BaseFunc {
+class Function : public FromFields<BaseFunc, FunctionNode> {
  public:
-  /*! \brief `ret_struct_info` defaults to that of `body`. */
-  Function(Array<Var> params, RelayExpr body, StructInfo ret_struct_info, bool is_pure,
-           DictAttrs attrs);
-  TVM_DEFINE_REF(Function, BaseFunc, FunctionNode);
+  TVM_DEFINE_NODE_REF(Function, FunctionNode);
 };
 
 /*! \brief What is known about a value; an undefined reference when nothing is recorded. */

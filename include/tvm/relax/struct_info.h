@@ -40,10 +40,9 @@ class PrimStructInfoNode : public StructInfoNode {
   TVM_DECLARE_NODE(PrimStructInfoNode, StructInfoNode, "relax.PrimStructInfo", Value(dtype));
 };
 
-class PrimStructInfo : public StructInfo {
+class PrimStructInfo : public FromFields<StructInfo, PrimStructInfoNode> {
  public:
-  explicit PrimStructInfo(DataType dtype);
-  TVM_DEFINE_REF(PrimStructInfo, StructInfo, PrimStructInfoNode);
+  TVM_DEFINE_NODE_REF(PrimStructInfo, PrimStructInfoNode);
 };
 
 /*! \brief A shape as a value. `values` is undefined when only the rank is known. */
@@ -52,15 +51,17 @@ class ShapeStructInfoNode : public StructInfoNode {
   Optional<Array<PrimExpr>> values;
   /*! \brief Number of dimensions, -1 if unknown. */
   int ndim = -1;
+  /*! \brief ValueError unless `ndim` is the number of values, or -1, which then becomes it. */
+  void Init();
   TVM_DECLARE_NODE(ShapeStructInfoNode, StructInfoNode, "relax.ShapeStructInfo", Value(values),
                    Value(ndim));
 };
 
-class ShapeStructInfo : public StructInfo {
+class ShapeStructInfo : public FromFields<StructInfo, ShapeStructInfoNode> {
  public:
-  explicit ShapeStructInfo(Array<PrimExpr> values);
-  explicit ShapeStructInfo(int ndim);
-  TVM_DEFINE_REF(ShapeStructInfo, StructInfo, ShapeStructInfoNode);
+  explicit ShapeStructInfo(Array<PrimExpr> values) : ShapeStructInfo(std::move(values), -1) {}
+  explicit ShapeStructInfo(int ndim) : ShapeStructInfo(NullOpt, ndim) {}
+  TVM_DEFINE_NODE_REF(ShapeStructInfo, ShapeStructInfoNode);
 };
 
 /*! \brief A tensor. `shape` is a ShapeExpr, or undefined when only the rank is known. */
@@ -70,16 +71,19 @@ class TensorStructInfoNode : public StructInfoNode {
   DataType dtype;
   /*! \brief Number of dimensions, -1 if unknown. */
   int ndim = -1;
+  /*! \brief ValueError unless `shape` is a ShapeExpr of `ndim` extents; an `ndim` of -1 becomes
+   * that. */
+  void Init();
   TVM_DECLARE_NODE(TensorStructInfoNode, StructInfoNode, "relax.TensorStructInfo", Value(shape),
                    Value(dtype), Value(ndim));
 };
 
-class TensorStructInfo : public StructInfo {
+class TensorStructInfo : public FromFields<StructInfo, TensorStructInfoNode> {
  public:
-  /*! \brief With a shape; ValueError unless it is a ShapeExpr. */
-  TensorStructInfo(RelayExpr shape, DataType dtype);
-  TensorStructInfo(DataType dtype, int ndim);
-  TVM_DEFINE_REF(TensorStructInfo, StructInfo, TensorStructInfoNode);
+  TensorStructInfo(RelayExpr shape, DataType dtype)
+      : TensorStructInfo(Optional<RelayExpr>(std::move(shape)), dtype, -1) {}
+  TensorStructInfo(DataType dtype, int ndim) : TensorStructInfo(NullOpt, dtype, ndim) {}
+  TVM_DEFINE_NODE_REF(TensorStructInfo, TensorStructInfoNode);
 };
 
 class TupleStructInfoNode : public StructInfoNode {
@@ -88,10 +92,9 @@ class TupleStructInfoNode : public StructInfoNode {
   TVM_DECLARE_NODE(TupleStructInfoNode, StructInfoNode, "relax.TupleStructInfo", Value(fields));
 };
 
-class TupleStructInfo : public StructInfo {
+class TupleStructInfo : public FromFields<StructInfo, TupleStructInfoNode> {
  public:
-  explicit TupleStructInfo(Array<StructInfo> fields);
-  TVM_DEFINE_REF(TupleStructInfo, StructInfo, TupleStructInfoNode);
+  TVM_DEFINE_NODE_REF(TupleStructInfo, TupleStructInfoNode);
 };
 
 }  // namespace relax

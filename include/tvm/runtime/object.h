@@ -215,7 +215,7 @@ class ObjectRef {
 
 #define TVM_DEFINE_REF_COMMON_(TypeName, ParentType, NodeType)              \
   TypeName() = default;                                                     \
-  TypeName(std::nullptr_t) : ParentType(nullptr) {}                         \
+  TypeName(std::nullptr_t) {}                                               \
   explicit TypeName(::tvm::runtime::ObjectPtr<::tvm::runtime::Object> data) \
       : ParentType(std::move(data)) {}                                      \
   TypeName(const TypeName&) = default;                                      \

@@ -47,6 +47,11 @@ class TVM_DLL Registry {
 
   /*! \brief A new entry; ValueError if the name is taken and `override` is false. */
   static Registry& Register(const std::string& name, bool override = false);
+  /*!
+   * \brief Enter a function that a declaration implies: one registered under the name by Register,
+   * before or afterwards, takes its place.
+   */
+  static void RegisterImplied(const std::string& name, PackedFunc func);
   /*! \brief Forget a function; false if there was none. */
   static bool Remove(const std::string& name);
   /*! \brief The function, or null. Stays valid; its body may be replaced by an override. */
@@ -60,6 +65,7 @@ class TVM_DLL Registry {
   explicit Registry(std::string name) : name_(std::move(name)) {}
   std::string name_;
   PackedFunc func_;
+  bool implied_ = false;
 };
 
 }  // namespace runtime

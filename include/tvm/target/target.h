@@ -54,6 +54,7 @@ class TargetNode : public Object {
 
   TVM_DECLARE_NODE(TargetNode, Object, "Target", Value(kind), Value(keys), Value(attrs),
                    Value(host), Ignore(features));
+  TVM_NODE_ARGS();
 };
 
 /*! \brief Reference to a TargetNode. */

@@ -27,6 +27,7 @@ class TargetKindNode : public Object {
 
   TVM_DECLARE_NODE(TargetKindNode, Object, "TargetKind", Value(name), Ignore(device_type),
                    Ignore(default_keys), Ignore(option_types), Ignore(default_features));
+  TVM_NODE_ARGS();
 };
 
 /*! \brief Reference to a TargetKindNode. */

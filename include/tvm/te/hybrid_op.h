@@ -36,16 +36,17 @@ class HybridOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief The axes are found in `body`: its loops, but those bound to threads. */
+  void Init();
   TVM_DECLARE_NODE(HybridOpNode, OperationNode, "te.HybridOp", Value(inputs),
                    Bind(input_placeholders), Bind(output_placeholders), Bind(axis), Value(body));
+  TVM_NODE_ARGS(Value(name), Value(tag), Value(attrs), Value(inputs), Value(input_placeholders),
+                Value(output_placeholders), Value(body));
 };
 
-class HybridOp : public Operation {
+class HybridOp : public FromFields<Operation, HybridOpNode> {
  public:
-  /*! \brief The axes are found in `body`: its loops, but those bound to threads. */
-  HybridOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-           Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body);
-  TVM_DEFINE_REF(HybridOp, Operation, HybridOpNode);
+  TVM_DEFINE_NODE_REF(HybridOp, HybridOpNode);
 };
 
 }  // namespace te

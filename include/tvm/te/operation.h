@@ -31,14 +31,16 @@ class PlaceholderOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief TypeError unless the extents are integers. */
+  void Init();
   TVM_DECLARE_NODE(PlaceholderOpNode, OperationNode, "te.PlaceholderOp", Value(shape),
                    Value(dtype));
+  TVM_NODE_ARGS(Value(name), Value(shape), Value(dtype));
 };
 
-class PlaceholderOp : public Operation {
+class PlaceholderOp : public FromFields<Operation, PlaceholderOpNode> {
  public:
-  PlaceholderOp(String name, Array<PrimExpr> shape, DataType dtype);
-  TVM_DEFINE_REF(PlaceholderOp, Operation, PlaceholderOpNode);
+  TVM_DEFINE_NODE_REF(PlaceholderOp, PlaceholderOpNode);
 };
 
 /*!
@@ -65,16 +67,16 @@ class ComputeOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief Reduction axes are found in `body`; ValueError for an ill-formed body. */
+  void Init();
   TVM_DECLARE_NODE(ComputeOpNode, OperationNode, "te.ComputeOp", Bind(axis), Bind(reduce_axis),
                    Value(body));
+  TVM_NODE_ARGS(Value(name), Value(tag), Value(attrs), Value(axis), Value(body));
 };
 
-class ComputeOp : public Operation {
+class ComputeOp : public FromFields<Operation, ComputeOpNode> {
  public:
-  /*! \brief Reduction axes are found in `body`; raises ValueError for an ill-formed body. */
-  ComputeOp(String name, String tag, Map<String, ObjectRef> attrs, Array<IterVar> axis,
-            Array<PrimExpr> body);
-  TVM_DEFINE_REF(ComputeOp, Operation, ComputeOpNode);
+  TVM_DEFINE_NODE_REF(ComputeOp, ComputeOpNode);
 };
 
 /*!
@@ -101,15 +103,15 @@ class ExternOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief ValueError unless there is a buffer for every input, and an output. */
+  void Init();
   TVM_DECLARE_NODE(ExternOpNode, OperationNode, "te.ExternOp", Value(inputs),
                    Bind(input_placeholders), Bind(output_placeholders), Value(body));
 };
 
-class ExternOp : public Operation {
+class ExternOp : public FromFields<Operation, ExternOpNode> {
  public:
-  ExternOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-           Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body);
-  TVM_DEFINE_REF(ExternOp, Operation, ExternOpNode);
+  TVM_DEFINE_NODE_REF(ExternOp, ExternOpNode);
 };
 
 using FCompute = std::function<PrimExpr(const Array<Var>& indices)>;

@@ -36,18 +36,15 @@ class ScanOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief ValueError unless states, starts and updates agree in number, shape and dtype. */
+  void Init();
   TVM_DECLARE_NODE(ScanOpNode, OperationNode, "te.ScanOp", Bind(scan_axis), Value(init),
                    Value(update), Value(state_placeholder), Value(inputs));
 };
 
-class ScanOp : public Operation {
+class ScanOp : public FromFields<Operation, ScanOpNode> {
  public:
-  /*! \brief Raises ValueError unless states, starts and updates agree in number, shape and dtype.
-   */
-  ScanOp(String name, String tag, Map<String, ObjectRef> attrs, IterVar scan_axis,
-         Array<Tensor> init, Array<Tensor> update, Array<Tensor> state_placeholder,
-         Array<Tensor> inputs);
-  TVM_DEFINE_REF(ScanOp, Operation, ScanOpNode);
+  TVM_DEFINE_NODE_REF(ScanOp, ScanOpNode);
 };
 
 /*! \brief The recurrence over the first axis; its steps begin where the starts end. */

@@ -48,14 +48,15 @@ class SplitNode : public IterVarRelationNode {
   PrimExpr factor;
   /*! \brief Requested extent of `outer`. */
   PrimExpr nparts;
+  /*! \brief ValueError unless exactly one of `factor` and `nparts` is there. */
+  void Init();
   TVM_DECLARE_NODE(SplitNode, IterVarRelationNode, "te.Split", Value(parent), Value(outer),
-                   Value(inner), Value(factor), Value(nparts));
+                   Value(inner), Maybe(factor), Maybe(nparts));
 };
 
-class Split : public IterVarRelation {
+class Split : public FromFields<IterVarRelation, SplitNode> {
  public:
-  Split(IterVar parent, IterVar outer, IterVar inner, PrimExpr factor, PrimExpr nparts);
-  TVM_DEFINE_REF(Split, IterVarRelation, SplitNode);
+  TVM_DEFINE_NODE_REF(Split, SplitNode);
 };
 
 /*! \brief fused = outer * extent(inner) + inner. */
@@ -68,10 +69,9 @@ class FuseNode : public IterVarRelationNode {
                    Value(fused));
 };
 
-class Fuse : public IterVarRelation {
+class Fuse : public FromFields<IterVarRelation, FuseNode> {
  public:
-  Fuse(IterVar outer, IterVar inner, IterVar fused);
-  TVM_DEFINE_REF(Fuse, IterVarRelation, FuseNode);
+  TVM_DEFINE_NODE_REF(Fuse, FuseNode);
 };
 
 /*! \brief parent = rebased + min(parent), so that the generated loop starts at zero. */
@@ -82,10 +82,9 @@ class RebaseNode : public IterVarRelationNode {
   TVM_DECLARE_NODE(RebaseNode, IterVarRelationNode, "te.Rebase", Value(parent), Value(rebased));
 };
 
-class Rebase : public IterVarRelation {
+class Rebase : public FromFields<IterVarRelation, RebaseNode> {
  public:
-  Rebase(IterVar parent, IterVar rebased);
-  TVM_DEFINE_REF(Rebase, IterVarRelation, RebaseNode);
+  TVM_DEFINE_NODE_REF(Rebase, RebaseNode);
 };
 
 /*! \brief `iter` is a loop of one trip that stems from no axis: what fusing no loops gives. */
@@ -95,10 +94,9 @@ class SingletonNode : public IterVarRelationNode {
   TVM_DECLARE_NODE(SingletonNode, IterVarRelationNode, "te.Singleton", Value(iter));
 };
 
-class Singleton : public IterVarRelation {
+class Singleton : public FromFields<IterVarRelation, SingletonNode> {
  public:
-  explicit Singleton(IterVar iter);
-  TVM_DEFINE_REF(Singleton, IterVarRelation, SingletonNode);
+  TVM_DEFINE_NODE_REF(Singleton, SingletonNode);
 };
 
 /*! \brief What the user asked for about one loop or, for alignment, one axis. */
@@ -117,10 +115,12 @@ class IterVarAttrNode : public Object {
   Array<PrimExpr> pragma_values;
   /*! \brief What computes the loop and all loops in it; undefined for generated loops. */
   TensorIntrin tensor_intrin;
-  TVM_DECLARE_NODE(IterVarAttrNode, Object, "te.IterVarAttr", Value(iter_type), Value(bind_thread),
+  void Init();
+  TVM_DECLARE_NODE(IterVarAttrNode, Object, "te.IterVarAttr", Value(iter_type), Maybe(bind_thread),
                    Value(prefetch_data), Value(prefetch_offset), Value(dim_align_factor),
                    Value(dim_align_offset), Value(pragma_keys), Value(pragma_values),
-                   Value(tensor_intrin));
+                   Maybe(tensor_intrin));
+  TVM_NODE_ARGS();
 };
 
 class IterVarAttr : public ObjectRef {
@@ -212,10 +212,13 @@ class StageNode : public Object {
   Stage group;
   /*! \brief Undefined to store always. */
   PrimExpr store_predicate;
-  TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Value(op), Value(origin_op), Value(all_iter_vars),
+  /*! \brief ValueError unless the loops are those that the relations make, in their order. */
+  void Init();
+  TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Maybe(op), Maybe(origin_op), Value(all_iter_vars),
                    Value(leaf_iter_vars), Value(relations), Value(iter_var_attrs),
-                   Value(attach_type), Value(attach_ivar), Value(attach_stage), Value(scope),
-                   Value(is_output), Value(double_buffer), Value(group), Value(store_predicate));
+                   Value(attach_type), Maybe(attach_ivar), Maybe(attach_stage), Value(scope),
+                   Value(is_output), Value(double_buffer), Maybe(group), Maybe(store_predicate));
+  TVM_NODE_ARGS();
 };
 
 // StageNode holds a Stage, so these wait until it is complete.
@@ -230,8 +233,12 @@ class ScheduleNode : public Object {
   Array<Stage> groups;
   /*! \brief From operations, original and rewritten, to their stage. */
   Map<Operation, Stage> stage_map;
+  /*! \brief ValueError unless every stage is placed within the schedule, and after what it reads.
+   */
+  void Init();
   TVM_DECLARE_NODE(ScheduleNode, Object, "te.Schedule", Value(outputs), Value(stages),
                    Value(groups), Value(stage_map));
+  TVM_NODE_ARGS();
 };
 
 class Schedule : public ObjectRef {

@@ -99,13 +99,14 @@ class TensorNode : public tir::DataProducerNode {
   Array<PrimExpr> GetShape() const final { return shape; }
   DataType GetDataType() const final { return dtype; }
   String GetNameHint() const final;
+  /*! \brief ValueError unless the operation has such a result. */
+  void Init();
   TVM_DECLARE_NODE(TensorNode, tir::DataProducerNode, "te.Tensor", Value(shape), Value(dtype),
                    Value(op), Value(value_index));
 };
 
-class Tensor : public tir::DataProducer {
+class Tensor : public FromFields<tir::DataProducer, TensorNode> {
  public:
-  Tensor(Array<PrimExpr> shape, DataType dtype, Operation op, int value_index);
   size_t ndim() const { return get()->shape.size(); }
   /*! \brief The element at `indices`; raises ValueError unless there is one index per axis. */
   PrimExpr operator()(const Array<PrimExpr>& indices) const;
@@ -115,7 +116,7 @@ class Tensor : public tir::DataProducer {
   }
   bool operator==(const Tensor& other) const;
   bool operator!=(const Tensor& other) const { return !(*this == other); }
-  TVM_DEFINE_REF(Tensor, tir::DataProducer, TensorNode);
+  TVM_DEFINE_NODE_REF(Tensor, TensorNode);
 };
 
 struct TensorHash {

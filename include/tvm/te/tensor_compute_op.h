@@ -33,16 +33,17 @@ class TensorComputeOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
+  /*! \brief ValueError unless the axes behind the loops are those of the intrinsic. */
+  void Init();
   TVM_DECLARE_NODE(TensorComputeOpNode, OperationNode, "te.TensorComputeOp", Bind(axis),
                    Bind(reduce_axis), Value(schedulable_ndim), Value(call));
+  TVM_NODE_ARGS(Value(name), Value(tag), Value(attrs), Value(axis), Value(schedulable_ndim),
+                Value(call));
 };
 
-class TensorComputeOp : public Operation {
+class TensorComputeOp : public FromFields<Operation, TensorComputeOpNode> {
  public:
-  /*! \brief Raises ValueError unless the axes behind the loops are those of the intrinsic. */
-  TensorComputeOp(String name, String tag, Map<String, ObjectRef> attrs, Array<IterVar> axis,
-                  int schedulable_ndim, TensorIntrinCall call);
-  TVM_DEFINE_REF(TensorComputeOp, Operation, TensorComputeOpNode);
+  TVM_DEFINE_NODE_REF(TensorComputeOp, TensorComputeOpNode);
 };
 
 }  // namespace te

@@ -30,17 +30,16 @@ class TensorIntrinNode : public Object {
   Stmt reduce_init;
   /*! \brief Combines with what the outputs hold; may be undefined. */
   Stmt reduce_update;
+  /*! \brief ValueError unless there is one buffer of fitting shape for every tensor. */
+  void Init();
   TVM_DECLARE_NODE(TensorIntrinNode, Object, "te.TensorIntrin", Value(name), Value(op),
-                   Value(inputs), Bind(buffers), Bind(scalar_params), Value(body),
-                   Value(reduce_init), Value(reduce_update));
+                   Value(inputs), Bind(buffers), Bind(scalar_params), Maybe(body),
+                   Maybe(reduce_init), Maybe(reduce_update));
 };
 
-class TensorIntrin : public ObjectRef {
+class TensorIntrin : public FromFields<ObjectRef, TensorIntrinNode> {
  public:
-  /*! \brief Raises ValueError unless there is one buffer of fitting shape for every tensor. */
-  TensorIntrin(String name, Operation op, Array<Tensor> inputs, Array<Buffer> buffers,
-               Array<Var> scalar_params, Stmt body, Stmt reduce_init, Stmt reduce_update);
-  TVM_DEFINE_REF(TensorIntrin, ObjectRef, TensorIntrinNode);
+  TVM_DEFINE_NODE_REF(TensorIntrin, TensorIntrinNode);
 };
 
 /*! \brief An intrinsic applied to regions of tensors, as the body of a compute. */
@@ -53,16 +52,15 @@ class TensorIntrinCallNode : public Object {
   /*! \brief Axes around the call that combine into the same outputs. */
   Array<IterVar> reduce_axis;
   Array<PrimExpr> scalar_inputs;
+  /*! \brief ValueError unless tensors, regions and scalars are as the intrinsic wants. */
+  void Init();
   TVM_DECLARE_NODE(TensorIntrinCallNode, Object, "te.TensorIntrinCall", Value(intrin),
                    Value(tensors), Value(regions), Bind(reduce_axis), Value(scalar_inputs));
 };
 
-class TensorIntrinCall : public ObjectRef {
+class TensorIntrinCall : public FromFields<ObjectRef, TensorIntrinCallNode> {
  public:
-  /*! \brief Raises ValueError unless tensors, regions and scalars are as the intrinsic wants. */
-  TensorIntrinCall(TensorIntrin intrin, Array<Tensor> tensors, Array<Array<Range>> regions,
-                   Array<IterVar> reduce_axis, Array<PrimExpr> scalar_inputs);
-  TVM_DEFINE_REF(TensorIntrinCall, ObjectRef, TensorIntrinCallNode);
+  TVM_DEFINE_NODE_REF(TensorIntrinCall, TensorIntrinCallNode);
 };
 
 }  // namespace te

@@ -15,17 +15,17 @@ class BufferRegionNode : public Object {
  public:
   Buffer buffer;
   Array<Range> region;
+  void Init();
   TVM_DECLARE_NODE(BufferRegionNode, Object, "tir.BufferRegion", Value(buffer), Value(region));
 };
 
-class BufferRegion : public ObjectRef {
+class BufferRegion : public FromFields<ObjectRef, BufferRegionNode> {
  public:
-  BufferRegion(Buffer buffer, Array<Range> region);
   /*! \brief All of a buffer. */
   static BufferRegion FullRegion(Buffer buffer);
   /*! \brief One element. */
   static BufferRegion FromPoint(Buffer buffer, const Array<PrimExpr>& indices);
-  TVM_DEFINE_REF_COW(BufferRegion, ObjectRef, BufferRegionNode);
+  TVM_DEFINE_NODE_REF_COW(BufferRegion, BufferRegionNode);
 };
 
 /*! \brief Inside of a block, `buffer` is a view of the region `source`. */
@@ -33,15 +33,16 @@ class MatchBufferRegionNode : public Object {
  public:
   Buffer buffer;
   BufferRegion source;
+  /*! \brief ValueError unless the view has the source's element type and last extents. */
+  void Init();
   TVM_DECLARE_NODE(MatchBufferRegionNode, Object, "tir.MatchBufferRegion", Value(source),
                    Bind(buffer));
+  TVM_NODE_ARGS(Value(buffer), Value(source));
 };
 
-class MatchBufferRegion : public ObjectRef {
+class MatchBufferRegion : public FromFields<ObjectRef, MatchBufferRegionNode> {
  public:
-  /*! \brief Raises ValueError unless the view has the source's element type and last extents. */
-  MatchBufferRegion(Buffer buffer, BufferRegion source);
-  TVM_DEFINE_REF_COW(MatchBufferRegion, ObjectRef, MatchBufferRegionNode);
+  TVM_DEFINE_NODE_REF_COW(MatchBufferRegion, MatchBufferRegionNode);
 };
 
 /*!
@@ -64,16 +65,16 @@ class BlockNode : public StmtNode {
   Stmt body;
   Map<String, ObjectRef> annotations;
   TVM_DECLARE_NODE(BlockNode, StmtNode, "tir.Block", Value(iter_vars), Bind(alloc_buffers),
-                   Value(match_buffers), Value(reads), Value(writes), Value(init), Value(body),
+                   Value(match_buffers), Value(reads), Value(writes), Maybe(init), Value(body),
                    Value(annotations), Ignore(name_hint));
+  TVM_NODE_ARGS(Value(iter_vars), Value(reads), Value(writes), Value(name_hint), Value(body),
+                Default(init), Default(alloc_buffers), Default(match_buffers),
+                Default(annotations));
 };
 
-class Block : public Stmt {
+class Block : public FromFields<Stmt, BlockNode> {
  public:
-  Block(Array<IterVar> iter_vars, Array<BufferRegion> reads, Array<BufferRegion> writes,
-        String name_hint, Stmt body, Stmt init = Stmt(), Array<Buffer> alloc_buffers = {},
-        Array<MatchBufferRegion> match_buffers = {}, Map<String, ObjectRef> annotations = {});
-  TVM_DEFINE_REF_COW(Block, Stmt, BlockNode);
+  TVM_DEFINE_NODE_REF_COW(Block, BlockNode);
 };
 
 /*! \brief Runs `block` with `iter_values` for its variables, if `predicate` holds. */
@@ -82,14 +83,14 @@ class BlockRealizeNode : public StmtNode {
   Array<PrimExpr> iter_values;
   PrimExpr predicate;
   Block block;
+  void Init();
   TVM_DECLARE_NODE(BlockRealizeNode, StmtNode, "tir.BlockRealize", Value(iter_values),
                    Value(predicate), Value(block));
 };
 
-class BlockRealize : public Stmt {
+class BlockRealize : public FromFields<Stmt, BlockRealizeNode> {
  public:
-  BlockRealize(Array<PrimExpr> iter_values, PrimExpr predicate, Block block);
-  TVM_DEFINE_REF_COW(BlockRealize, Stmt, BlockRealizeNode);
+  TVM_DEFINE_NODE_REF_COW(BlockRealize, BlockRealizeNode);
 };
 
 }  // namespace tir

@@ -23,15 +23,15 @@ class PrimFuncNode : public BaseFuncNode {
   Type ret_type;
   Map<Var, Buffer> buffer_map;
   Stmt body;
+  void Init();
   TVM_DECLARE_NODE(PrimFuncNode, BaseFuncNode, "tir.PrimFunc", Bind(params), Bind(buffer_map),
-                   Value(ret_type), Value(body));
+                   Maybe(ret_type), Value(body));
+  TVM_NODE_ARGS(Value(params), Value(body), Default(ret_type), Default(buffer_map), Default(attrs));
 };
 
-class PrimFunc : public BaseFunc {
+class PrimFunc : public FromFields<BaseFunc, PrimFuncNode> {
  public:
-  PrimFunc(Array<Var> params, Stmt body, Type ret_type = VoidType(),
-           Map<Var, Buffer> buffer_map = {}, DictAttrs attrs = DictAttrs());
-  TVM_DEFINE_REF_COW(PrimFunc, BaseFunc, PrimFuncNode);
+  TVM_DEFINE_NODE_REF_COW(PrimFunc, PrimFuncNode);
 };
 
 /*! \brief Keys of function attributes. */

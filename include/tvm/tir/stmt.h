@@ -27,13 +27,14 @@ class LetStmtNode : public StmtNode {
   Var var;
   PrimExpr value;
   Stmt body;
+  void Init();
   TVM_DECLARE_NODE(LetStmtNode, StmtNode, "tir.LetStmt", Value(value), Bind(var), Value(body));
+  TVM_NODE_ARGS(Value(var), Value(value), Value(body));
 };
 
-class LetStmt : public Stmt {
+class LetStmt : public FromFields<Stmt, LetStmtNode> {
  public:
-  LetStmt(Var var, PrimExpr value, Stmt body);
-  TVM_DEFINE_REF_COW(LetStmt, Stmt, LetStmtNode);
+  TVM_DEFINE_NODE_REF_COW(LetStmt, LetStmtNode);
 };
 
 /*! \brief A fact about `body`: `attr_key` of `node` is `value`. Keys are in namespace attr. */
@@ -44,14 +45,13 @@ class AttrStmtNode : public StmtNode {
   String attr_key;
   PrimExpr value;
   Stmt body;
-  TVM_DECLARE_NODE(AttrStmtNode, StmtNode, "tir.AttrStmt", Value(node), Value(attr_key),
+  TVM_DECLARE_NODE(AttrStmtNode, StmtNode, "tir.AttrStmt", Maybe(node), Value(attr_key),
                    Value(value), Value(body));
 };
 
-class AttrStmt : public Stmt {
+class AttrStmt : public FromFields<Stmt, AttrStmtNode> {
  public:
-  AttrStmt(ObjectRef node, String attr_key, PrimExpr value, Stmt body);
-  TVM_DEFINE_REF_COW(AttrStmt, Stmt, AttrStmtNode);
+  TVM_DEFINE_NODE_REF_COW(AttrStmt, AttrStmtNode);
 };
 
 /*! \brief Fails with `message` unless `condition`; `body` may rely on it. */
@@ -61,14 +61,14 @@ class AssertStmtNode : public StmtNode {
   /*! \brief A StringImm, or a Call of tir.error_text whose values are put into its text. */
   PrimExpr message;
   Stmt body;
+  void Init();
   TVM_DECLARE_NODE(AssertStmtNode, StmtNode, "tir.AssertStmt", Value(condition), Value(message),
                    Value(body));
 };
 
-class AssertStmt : public Stmt {
+class AssertStmt : public FromFields<Stmt, AssertStmtNode> {
  public:
-  AssertStmt(PrimExpr condition, PrimExpr message, Stmt body);
-  TVM_DEFINE_REF_COW(AssertStmt, Stmt, AssertStmtNode);
+  TVM_DEFINE_NODE_REF_COW(AssertStmt, AssertStmtNode);
 };
 
 /*! \brief buffer[indices] = value; a vector index in the last place stores a vector. */
@@ -77,14 +77,14 @@ class BufferStoreNode : public StmtNode {
   Buffer buffer;
   PrimExpr value;
   Array<PrimExpr> indices;
+  void Init();
   TVM_DECLARE_NODE(BufferStoreNode, StmtNode, "tir.BufferStore", Value(buffer), Value(value),
                    Value(indices));
 };
 
-class BufferStore : public Stmt {
+class BufferStore : public FromFields<Stmt, BufferStoreNode> {
  public:
-  BufferStore(Buffer buffer, PrimExpr value, Array<PrimExpr> indices);
-  TVM_DEFINE_REF_COW(BufferStore, Stmt, BufferStoreNode);
+  TVM_DEFINE_NODE_REF_COW(BufferStore, BufferStoreNode);
 };
 
 /*! \brief `bounds` of `buffer` exist while `body` runs, if `condition`; StorageFlatten allocates.
@@ -95,14 +95,14 @@ class BufferRealizeNode : public StmtNode {
   Array<Range> bounds;
   PrimExpr condition;
   Stmt body;
+  void Init();
   TVM_DECLARE_NODE(BufferRealizeNode, StmtNode, "tir.BufferRealize", Bind(buffer), Value(bounds),
                    Value(condition), Value(body));
 };
 
-class BufferRealize : public Stmt {
+class BufferRealize : public FromFields<Stmt, BufferRealizeNode> {
  public:
-  BufferRealize(Buffer buffer, Array<Range> bounds, PrimExpr condition, Stmt body);
-  TVM_DEFINE_REF_COW(BufferRealize, Stmt, BufferRealizeNode);
+  TVM_DEFINE_NODE_REF_COW(BufferRealize, BufferRealizeNode);
 };
 
 /*! \brief Memory for product(extents) elements of `dtype`, alive while `body` runs. */
@@ -116,30 +116,29 @@ class AllocateNode : public StmtNode {
   Map<String, ObjectRef> annotations;
   /*! \brief Product of the extents when all are constant, else 0. */
   int64_t ConstantAllocationSize() const;
+  void Init();
   TVM_DECLARE_NODE(AllocateNode, StmtNode, "tir.Allocate", Bind(buffer_var), Value(dtype),
-                   Value(extents), Value(condition), Value(body), Value(annotations));
+                   Value(extents), Value(condition), Value(body), Default(annotations));
 };
 
-class Allocate : public Stmt {
+class Allocate : public FromFields<Stmt, AllocateNode> {
  public:
-  Allocate(Var buffer_var, DataType dtype, Array<PrimExpr> extents, PrimExpr condition, Stmt body,
-           Map<String, ObjectRef> annotations = {});
-  TVM_DEFINE_REF_COW(Allocate, Stmt, AllocateNode);
+  TVM_DEFINE_NODE_REF_COW(Allocate, AllocateNode);
 };
 
 /*! \brief Statements in order; never empty, never directly nested. */
 class SeqStmtNode : public StmtNode {
  public:
   Array<Stmt> seq;
+  void Init();
   TVM_DECLARE_NODE(SeqStmtNode, StmtNode, "tir.SeqStmt", Value(seq));
 };
 
-class SeqStmt : public Stmt {
+class SeqStmt : public FromFields<Stmt, SeqStmtNode> {
  public:
-  explicit SeqStmt(Array<Stmt> seq);
   /*! \brief One statement for all of `seq`: nested sequences spliced, no-ops dropped. */
   static Stmt Flatten(const Array<Stmt>& seq);
-  TVM_DEFINE_REF_COW(SeqStmt, Stmt, SeqStmtNode);
+  TVM_DEFINE_NODE_REF_COW(SeqStmt, SeqStmtNode);
 };
 
 /*! \brief `else_case` may be undefined. */
@@ -148,14 +147,14 @@ class IfThenElseNode : public StmtNode {
   PrimExpr condition;
   Stmt then_case;
   Stmt else_case;
+  void Init();
   TVM_DECLARE_NODE(IfThenElseNode, StmtNode, "tir.IfThenElse", Value(condition), Value(then_case),
-                   Value(else_case));
+                   Default(else_case));
 };
 
-class IfThenElse : public Stmt {
+class IfThenElse : public FromFields<Stmt, IfThenElseNode> {
  public:
-  IfThenElse(PrimExpr condition, Stmt then_case, Stmt else_case = Stmt());
-  TVM_DEFINE_REF_COW(IfThenElse, Stmt, IfThenElseNode);
+  TVM_DEFINE_NODE_REF_COW(IfThenElse, IfThenElseNode);
 };
 
 /*! \brief An expression for its effect; Evaluate(0) is the empty statement. */
@@ -165,12 +164,11 @@ class EvaluateNode : public StmtNode {
   TVM_DECLARE_NODE(EvaluateNode, StmtNode, "tir.Evaluate", Value(value));
 };
 
-class Evaluate : public Stmt {
+class Evaluate : public FromFields<Stmt, EvaluateNode> {
  public:
-  explicit Evaluate(PrimExpr value);
   // Evaluate(0) would otherwise be the null reference, as for a pointer.
   explicit Evaluate(int value) : Evaluate(PrimExpr(value)) {}
-  TVM_DEFINE_REF_COW(Evaluate, Stmt, EvaluateNode);
+  TVM_DEFINE_NODE_REF_COW(Evaluate, EvaluateNode);
 };
 
 enum class ForKind : int {
@@ -198,28 +196,27 @@ class ForNode : public StmtNode {
   /*! \brief Defined only for kThreadBinding. */
   Optional<IterVar> thread_binding;
   Map<String, ObjectRef> annotations;
+  void Init();
   TVM_DECLARE_NODE(ForNode, StmtNode, "tir.For", Bind(loop_var), Value(min), Value(extent),
-                   Value(kind), Value(body), Value(thread_binding), Value(annotations));
+                   Value(kind), Value(body), Default(thread_binding), Default(annotations));
 };
 
-class For : public Stmt {
+class For : public FromFields<Stmt, ForNode> {
  public:
-  For(Var loop_var, PrimExpr min, PrimExpr extent, ForKind kind, Stmt body,
-      Optional<IterVar> thread_binding = NullOpt, Map<String, ObjectRef> annotations = {});
-  TVM_DEFINE_REF_COW(For, Stmt, ForNode);
+  TVM_DEFINE_NODE_REF_COW(For, ForNode);
 };
 
 class WhileNode : public StmtNode {
  public:
   PrimExpr condition;
   Stmt body;
+  void Init();
   TVM_DECLARE_NODE(WhileNode, StmtNode, "tir.While", Value(condition), Value(body));
 };
 
-class While : public Stmt {
+class While : public FromFields<Stmt, WhileNode> {
  public:
-  While(PrimExpr condition, Stmt body);
-  TVM_DEFINE_REF_COW(While, Stmt, WhileNode);
+  TVM_DEFINE_NODE_REF_COW(While, WhileNode);
 };
 
 /*! \brief A hint that `bounds` of `buffer` will be read soon. */
@@ -230,10 +227,9 @@ class PrefetchNode : public StmtNode {
   TVM_DECLARE_NODE(PrefetchNode, StmtNode, "tir.Prefetch", Value(buffer), Value(bounds));
 };
 
-class Prefetch : public Stmt {
+class Prefetch : public FromFields<Stmt, PrefetchNode> {
  public:
-  Prefetch(Buffer buffer, Array<Range> bounds);
-  TVM_DEFINE_REF_COW(Prefetch, Stmt, PrefetchNode);
+  TVM_DEFINE_NODE_REF_COW(Prefetch, PrefetchNode);
 };
 
 /*! \brief Whether the statement is Evaluate of a constant, and so nothing. */

@@ -316,10 +316,7 @@ class Var(PrimExprWithOp):
     """
 
     def __init__(self, name: str, dtype: Any = "int32", span: Any = None) -> None:
-        if isinstance(dtype, tvm.ir.Type):
-            self.__init_handle_by_constructor__(_ffi_api.VarTyped, name, dtype)
-        else:
-            self.__init_handle_by_constructor__(_ffi_api.Var, name, dtype)
+        self.__init_handle_by_constructor__(_ffi_api.Var, name, dtype)
 
     @property
     def name(self) -> str:

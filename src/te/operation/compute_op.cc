@@ -67,17 +67,18 @@ void CheckBodies(const String& name, const Array<PrimExpr>& body) {
 
 }  // namespace
 
-ComputeOp::ComputeOp(String name, String tag, Map<String, ObjectRef> attrs, Array<IterVar> axis,
-                     Array<PrimExpr> body) {
+void ComputeOpNode::Init() {
   CheckBodies(name, body);
-  auto node = make_object<ComputeOpNode>();
-  node->name = std::move(name);
-  node->tag = std::move(tag);
-  node->attrs = std::move(attrs);
-  node->axis = std::move(axis);
-  node->body = std::move(body);
-  if (const tir::ReduceNode* reduce = AsReduce(node->body[0])) node->reduce_axis = reduce->axis;
-  data_ = std::move(node);
+  for (const IterVar& iv : axis) {
+    TVM_CHECK(iv->dom.defined(), ValueError)
+        << "compute " << name << ": the axis " << iv << " has no range";
+  }
+  Array<IterVar> found;
+  if (const tir::ReduceNode* reduce = AsReduce(body[0])) found = reduce->axis;
+  TVM_CHECK(reduce_axis.empty() || StructuralEqual()(reduce_axis, found), ValueError)
+      << "compute " << name << ": the expressions reduce over " << found << ", the node says "
+      << reduce_axis;
+  reduce_axis = std::move(found);
 }
 
 DataType ComputeOpNode::output_dtype(size_t i) const {
@@ -359,10 +360,6 @@ IterVar thread_axis(Range dom, String tag) {
   DataType dtype = dom.defined() ? dom->extent.dtype() : DataType::Int(32);
   return IterVar(std::move(dom), Var(tag, dtype), tir::kThreadIndex, tag);
 }
-
-TVM_REGISTER_GLOBAL("te.ComputeOp")
-    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs, Array<IterVar> axis,
-                       Array<PrimExpr> body) { return ComputeOp(name, tag, attrs, axis, body); });
 
 }  // namespace te
 }  // namespace tvm

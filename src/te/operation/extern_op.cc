@@ -14,22 +14,12 @@ namespace te {
 
 TVM_REGISTER_NODE(ExternOpNode);
 
-ExternOp::ExternOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-                   Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body) {
+void ExternOpNode::Init() {
   TVM_CHECK(inputs.size() == input_placeholders.size(), ValueError)
       << "extern " << name << ": " << inputs.size() << " inputs but " << input_placeholders.size()
       << " input buffers; give one buffer per input";
   TVM_CHECK(!output_placeholders.empty(), ValueError)
       << "extern " << name << ": no output buffer given";
-  auto node = make_object<ExternOpNode>();
-  node->name = std::move(name);
-  node->tag = std::move(tag);
-  node->attrs = std::move(attrs);
-  node->inputs = std::move(inputs);
-  node->input_placeholders = std::move(input_placeholders);
-  node->output_placeholders = std::move(output_placeholders);
-  node->body = std::move(body);
-  data_ = std::move(node);
 }
 
 DataType ExternOpNode::output_dtype(size_t i) const { return output_placeholders[i]->dtype; }
@@ -61,13 +51,6 @@ Stmt ExternOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const 
                                 output_placeholders, body);
   return tir::AttrStmt(tir::StringImm(name), tir::attr::extern_scope, PrimExpr(0), bound);
 }
-
-TVM_REGISTER_GLOBAL("te.ExternOp")
-    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-                       Array<Buffer> input_placeholders, Array<Buffer> output_placeholders,
-                       Stmt body) {
-      return ExternOp(name, tag, attrs, inputs, input_placeholders, output_placeholders, body);
-    });
 
 }  // namespace te
 }  // namespace tvm

@@ -43,24 +43,16 @@ class LoopCollector final : public tir::StmtVisitor {
 
 }  // namespace
 
-HybridOp::HybridOp(String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-                   Array<Buffer> input_placeholders, Array<Buffer> output_placeholders, Stmt body) {
+void HybridOpNode::Init() {
   TVM_CHECK(inputs.size() == input_placeholders.size(), ValueError)
       << "hybrid " << name << ": " << inputs.size() << " inputs but " << input_placeholders.size()
       << " input buffers; give one buffer per input";
   TVM_CHECK(!output_placeholders.empty(), ValueError) << "hybrid " << name << ": no output";
+  // Schedules refer to the axes of a node that was read.
+  if (!axis.empty()) return;
   LoopCollector loops;
   loops(body);
-  auto node = make_object<HybridOpNode>();
-  node->name = std::move(name);
-  node->tag = std::move(tag);
-  node->attrs = std::move(attrs);
-  node->inputs = std::move(inputs);
-  node->input_placeholders = std::move(input_placeholders);
-  node->output_placeholders = std::move(output_placeholders);
-  node->axis = std::move(loops.axes);
-  node->body = std::move(body);
-  data_ = std::move(node);
+  axis = std::move(loops.axes);
 }
 
 DataType HybridOpNode::output_dtype(size_t i) const { return output_placeholders[i]->dtype; }
@@ -281,13 +273,6 @@ Stmt HybridOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const 
   for (const IterVar& loop : stage->leaf_iter_vars) result = MarkLoop(stage, ctx, loop, result);
   return result;
 }
-
-TVM_REGISTER_GLOBAL("te.HybridOp")
-    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs, Array<Tensor> inputs,
-                       Array<Buffer> input_placeholders, Array<Buffer> output_placeholders,
-                       Stmt body) {
-      return HybridOp(name, tag, attrs, inputs, input_placeholders, output_placeholders, body);
-    });
 
 }  // namespace te
 }  // namespace tvm

@@ -12,17 +12,12 @@ namespace te {
 
 TVM_REGISTER_NODE(PlaceholderOpNode);
 
-PlaceholderOp::PlaceholderOp(String name, Array<PrimExpr> shape, DataType dtype) {
+void PlaceholderOpNode::Init() {
   for (const PrimExpr& extent : shape) {
     TVM_CHECK(extent.dtype().is_int() || extent.dtype().is_uint(), TypeError)
         << "placeholder " << name << ": extents must be integers, got " << extent << " of dtype "
         << extent.dtype();
   }
-  auto node = make_object<PlaceholderOpNode>();
-  node->name = std::move(name);
-  node->shape = std::move(shape);
-  node->dtype = dtype;
-  data_ = std::move(node);
 }
 
 Operation PlaceholderOpNode::ReplaceInputs(const Operation& self,

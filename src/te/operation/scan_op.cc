@@ -49,9 +49,7 @@ TensorDom WholeDomain(const Tensor& tensor) {
 
 }  // namespace
 
-ScanOp::ScanOp(String name, String tag, Map<String, ObjectRef> attrs, IterVar scan_axis,
-               Array<Tensor> init, Array<Tensor> update, Array<Tensor> state_placeholder,
-               Array<Tensor> inputs) {
+void ScanOpNode::Init() {
   TVM_CHECK(
       !init.empty() && init.size() == update.size() && init.size() == state_placeholder.size(),
       ValueError)
@@ -79,16 +77,6 @@ ScanOp::ScanOp(String name, String tag, Map<String, ObjectRef> attrs, IterVar sc
     TVM_CHECK(state->op->IsInstance<PlaceholderOpNode>(), ValueError)
         << "scan " << name << ": state " << state->GetNameHint() << " must be a placeholder";
   }
-  auto node = make_object<ScanOpNode>();
-  node->name = std::move(name);
-  node->tag = std::move(tag);
-  node->attrs = std::move(attrs);
-  node->scan_axis = std::move(scan_axis);
-  node->init = std::move(init);
-  node->update = std::move(update);
-  node->state_placeholder = std::move(state_placeholder);
-  node->inputs = std::move(inputs);
-  data_ = std::move(node);
 }
 
 Array<Tensor> ScanOpNode::InputTensors() const {

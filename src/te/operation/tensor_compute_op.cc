@@ -21,9 +21,11 @@ using arith::IntSet;
 
 TVM_REGISTER_NODE(TensorComputeOpNode);
 
-TensorComputeOp::TensorComputeOp(String name, String tag, Map<String, ObjectRef> attrs,
-                                 Array<IterVar> axis, int schedulable_ndim, TensorIntrinCall call) {
+void TensorComputeOpNode::Init() {
   const TensorIntrin& intrin = call->intrin;
+  TVM_CHECK(schedulable_ndim >= 0 && schedulable_ndim <= static_cast<int>(axis.size()), ValueError)
+      << "compute " << name << ": " << schedulable_ndim << " of " << axis.size()
+      << " axes are loops";
   arith::Analyzer analyzer;
   for (int i = 0; i < intrin->op->num_outputs(); ++i) {
     Array<PrimExpr> block = intrin->op->output_shape(i);
@@ -41,15 +43,7 @@ TensorComputeOp::TensorComputeOp(String name, String tag, Map<String, ObjectRef>
           << " has extent " << block[k] << ", the tensor has " << wanted << " there";
     }
   }
-  auto node = make_object<TensorComputeOpNode>();
-  node->name = std::move(name);
-  node->tag = std::move(tag);
-  node->attrs = std::move(attrs);
-  node->axis = std::move(axis);
-  node->reduce_axis = call->reduce_axis;
-  node->schedulable_ndim = schedulable_ndim;
-  node->call = std::move(call);
-  data_ = std::move(node);
+  reduce_axis = call->reduce_axis;
 }
 
 int TensorComputeOpNode::num_outputs() const { return call->intrin->op->num_outputs(); }
@@ -181,12 +175,6 @@ Stmt TensorComputeOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx)
   }
   return ProvideIntrinsic(stage, ctx, use);
 }
-
-TVM_REGISTER_GLOBAL("te.TensorComputeOp")
-    .set_body_typed([](String name, String tag, Map<String, ObjectRef> attrs, Array<IterVar> axis,
-                       int schedulable_ndim, TensorIntrinCall call) {
-      return TensorComputeOp(name, tag, attrs, axis, schedulable_ndim, call);
-    });
 
 }  // namespace te
 }  // namespace tvm

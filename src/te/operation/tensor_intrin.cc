@@ -14,9 +14,7 @@ namespace te {
 TVM_REGISTER_NODE(TensorIntrinNode);
 TVM_REGISTER_NODE(TensorIntrinCallNode);
 
-TensorIntrin::TensorIntrin(String name, Operation op, Array<Tensor> inputs, Array<Buffer> buffers,
-                           Array<Var> scalar_params, Stmt body, Stmt reduce_init,
-                           Stmt reduce_update) {
+void TensorIntrinNode::Init() {
   Array<Tensor> tensors = inputs;
   for (int i = 0; i < op->num_outputs(); ++i) tensors.push_back(op.output(i));
   TVM_CHECK(buffers.size() == tensors.size(), ValueError)
@@ -34,21 +32,9 @@ TensorIntrin::TensorIntrin(String name, Operation op, Array<Tensor> inputs, Arra
   }
   TVM_CHECK(body.defined() || reduce_update.defined(), ValueError)
       << "tensor intrinsic " << name << ": give a body, an update of a reduction, or both";
-  auto node = make_object<TensorIntrinNode>();
-  node->name = std::move(name);
-  node->op = std::move(op);
-  node->inputs = std::move(inputs);
-  node->buffers = std::move(buffers);
-  node->scalar_params = std::move(scalar_params);
-  node->body = std::move(body);
-  node->reduce_init = std::move(reduce_init);
-  node->reduce_update = std::move(reduce_update);
-  data_ = std::move(node);
 }
 
-TensorIntrinCall::TensorIntrinCall(TensorIntrin intrin, Array<Tensor> tensors,
-                                   Array<Array<Range>> regions, Array<IterVar> reduce_axis,
-                                   Array<PrimExpr> scalar_inputs) {
+void TensorIntrinCallNode::Init() {
   TVM_CHECK(tensors.size() == intrin->inputs.size() && regions.size() == tensors.size(), ValueError)
       << "call of tensor intrinsic " << intrin->name << ": it reads " << intrin->inputs.size()
       << " tensors, got " << tensors.size();
@@ -60,26 +46,7 @@ TensorIntrinCall::TensorIntrinCall(TensorIntrin intrin, Array<Tensor> tensors,
         << "call of tensor intrinsic " << intrin->name << ": tensor " << tensors[i]->GetNameHint()
         << " has " << tensors[i].ndim() << " axes, got a region of " << regions[i].size();
   }
-  auto node = make_object<TensorIntrinCallNode>();
-  node->intrin = std::move(intrin);
-  node->tensors = std::move(tensors);
-  node->regions = std::move(regions);
-  node->reduce_axis = std::move(reduce_axis);
-  node->scalar_inputs = std::move(scalar_inputs);
-  data_ = std::move(node);
 }
-
-TVM_REGISTER_GLOBAL("te.TensorIntrin")
-    .set_body_typed([](String name, Operation op, Array<Tensor> inputs, Array<Buffer> buffers,
-                       Array<Var> scalar_params, Stmt body, Stmt reduce_init, Stmt reduce_update) {
-      return TensorIntrin(name, op, inputs, buffers, scalar_params, body, reduce_init,
-                          reduce_update);
-    });
-TVM_REGISTER_GLOBAL("te.TensorIntrinCall")
-    .set_body_typed([](TensorIntrin intrin, Array<Tensor> tensors, Array<Array<Range>> regions,
-                       Array<IterVar> reduce_axis, Array<PrimExpr> scalar_inputs) {
-      return TensorIntrinCall(intrin, tensors, regions, reduce_axis, scalar_inputs);
-    });
 
 }  // namespace te
 }  // namespace tvm

@@ -37,35 +37,9 @@ TVM_REGISTER_REPR(ScheduleNode, [](const ScheduleNode* node, ReprPrinter* p) {
   p->stream << "schedule(" << node->stages << ')';
 });
 
-Split::Split(IterVar parent, IterVar outer, IterVar inner, PrimExpr factor, PrimExpr nparts) {
-  auto node = make_object<SplitNode>();
-  node->parent = std::move(parent);
-  node->outer = std::move(outer);
-  node->inner = std::move(inner);
-  node->factor = std::move(factor);
-  node->nparts = std::move(nparts);
-  data_ = std::move(node);
-}
-
-Fuse::Fuse(IterVar outer, IterVar inner, IterVar fused) {
-  auto node = make_object<FuseNode>();
-  node->outer = std::move(outer);
-  node->inner = std::move(inner);
-  node->fused = std::move(fused);
-  data_ = std::move(node);
-}
-
-Rebase::Rebase(IterVar parent, IterVar rebased) {
-  auto node = make_object<RebaseNode>();
-  node->parent = std::move(parent);
-  node->rebased = std::move(rebased);
-  data_ = std::move(node);
-}
-
-Singleton::Singleton(IterVar iter) {
-  auto node = make_object<SingletonNode>();
-  node->iter = std::move(iter);
-  data_ = std::move(node);
+void SplitNode::Init() {
+  TVM_CHECK(factor.defined() != nparts.defined(), ValueError)
+      << "te.Split: exactly one of factor and nparts must be given";
 }
 
 Stage::Stage(Operation op, bool is_output) {

@@ -1,6 +1,6 @@
 /*!
  * \file src/tir/ir/block.cc
- * \brief Constructors of blocks and regions.
+ * \brief What blocks and regions demand of their parts.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
@@ -15,14 +15,10 @@ TVM_REGISTER_NODE(MatchBufferRegionNode);
 TVM_REGISTER_NODE(BlockNode);
 TVM_REGISTER_NODE(BlockRealizeNode);
 
-BufferRegion::BufferRegion(Buffer buffer, Array<Range> region) {
+void BufferRegionNode::Init() {
   TVM_CHECK(buffer->shape.size() == region.size(), ValueError)
       << "tir.BufferRegion: buffer " << buffer->name << " has " << buffer->shape.size()
       << " axes, the region " << region << " has " << region.size();
-  auto n = make_object<BufferRegionNode>();
-  n->buffer = std::move(buffer);
-  n->region = std::move(region);
-  data_ = std::move(n);
 }
 
 BufferRegion BufferRegion::FullRegion(Buffer buffer) {
@@ -41,12 +37,9 @@ BufferRegion BufferRegion::FromPoint(Buffer buffer, const Array<PrimExpr>& indic
   return BufferRegion(buffer, region);
 }
 
-TVM_REGISTER_GLOBAL("tir.BufferRegion").set_body_typed([](Buffer buffer, Array<Range> region) {
-  return BufferRegion(buffer, region);
-});
 TVM_REGISTER_GLOBAL("tir.BufferRegionFull").set_body_typed(BufferRegion::FullRegion);
 
-MatchBufferRegion::MatchBufferRegion(Buffer buffer, BufferRegion source) {
+void MatchBufferRegionNode::Init() {
   const Buffer& of = source->buffer;
   TVM_CHECK(buffer->dtype == of->dtype, TypeError)
       << "tir.MatchBufferRegion: " << buffer->name << " of " << buffer->dtype
@@ -64,41 +57,9 @@ MatchBufferRegion::MatchBufferRegion(Buffer buffer, BufferRegion source) {
         << "tir.MatchBufferRegion: axis " << i << " of the region of " << of->name
         << " has the extent " << extent << ", the view " << buffer->name << " needs " << wanted;
   }
-  auto n = make_object<MatchBufferRegionNode>();
-  n->buffer = std::move(buffer);
-  n->source = std::move(source);
-  data_ = std::move(n);
 }
-TVM_REGISTER_GLOBAL("tir.MatchBufferRegion").set_body_typed([](Buffer buffer, BufferRegion source) {
-  return MatchBufferRegion(buffer, source);
-});
 
-Block::Block(Array<IterVar> iter_vars, Array<BufferRegion> reads, Array<BufferRegion> writes,
-             String name_hint, Stmt body, Stmt init, Array<Buffer> alloc_buffers,
-             Array<MatchBufferRegion> match_buffers, Map<String, ObjectRef> annotations) {
-  TVM_CHECK(body.defined(), ValueError) << "tir.Block " << name_hint << ": the body is undefined";
-  auto n = make_object<BlockNode>();
-  n->iter_vars = std::move(iter_vars);
-  n->reads = std::move(reads);
-  n->writes = std::move(writes);
-  n->name_hint = std::move(name_hint);
-  n->alloc_buffers = std::move(alloc_buffers);
-  n->match_buffers = std::move(match_buffers);
-  n->init = std::move(init);
-  n->body = std::move(body);
-  n->annotations = std::move(annotations);
-  data_ = std::move(n);
-}
-TVM_REGISTER_GLOBAL("tir.Block")
-    .set_body_typed([](Array<IterVar> iter_vars, Array<BufferRegion> reads,
-                       Array<BufferRegion> writes, String name_hint, Stmt body, Stmt init,
-                       Array<Buffer> alloc_buffers, Array<MatchBufferRegion> match_buffers,
-                       Map<String, ObjectRef> annotations) {
-      return Block(iter_vars, reads, writes, name_hint, body, init, alloc_buffers, match_buffers,
-                   annotations);
-    });
-
-BlockRealize::BlockRealize(Array<PrimExpr> iter_values, PrimExpr predicate, Block block) {
+void BlockRealizeNode::Init() {
   TVM_CHECK(iter_values.size() == block->iter_vars.size(), ValueError)
       << "tir.BlockRealize: block " << block->name_hint << " has " << block->iter_vars.size()
       << " variables but is given " << iter_values.size() << " values";
@@ -108,18 +69,9 @@ BlockRealize::BlockRealize(Array<PrimExpr> iter_values, PrimExpr predicate, Bloc
         << "tir.BlockRealize: " << var << " of block " << block->name_hint << " is " << var->dtype
         << " but its value " << iter_values[i] << " is " << iter_values[i].dtype();
   }
-  TVM_CHECK(predicate.defined() && predicate.dtype().is_bool(), TypeError)
+  TVM_CHECK(predicate.dtype().is_bool(), TypeError)
       << "tir.BlockRealize: the predicate must be a bool, got " << predicate;
-  auto n = make_object<BlockRealizeNode>();
-  n->iter_values = std::move(iter_values);
-  n->predicate = std::move(predicate);
-  n->block = std::move(block);
-  data_ = std::move(n);
 }
-TVM_REGISTER_GLOBAL("tir.BlockRealize")
-    .set_body_typed([](Array<PrimExpr> iter_values, PrimExpr predicate, Block block) {
-      return BlockRealize(iter_values, predicate, block);
-    });
 
 }  // namespace tir
 }  // namespace tvm

@@ -11,28 +11,15 @@ namespace tir {
 
 TVM_REGISTER_NODE(PrimFuncNode);
 
-PrimFunc::PrimFunc(Array<Var> params, Stmt body, Type ret_type, Map<Var, Buffer> buffer_map,
-                   DictAttrs attrs) {
-  TVM_CHECK(body.defined(), ValueError) << "PrimFunc: the body is undefined";
+void PrimFuncNode::Init() {
   for (const auto& [param, buffer] : buffer_map) {
     TVM_CHECK(param->dtype.is_handle(), TypeError)
         << "PrimFunc: parameter " << param << " of buffer " << buffer->name
         << " must be a handle, got " << param->dtype;
   }
-  auto n = make_object<PrimFuncNode>();
-  n->params = std::move(params);
-  n->body = std::move(body);
-  n->ret_type = ret_type.defined() ? std::move(ret_type) : Type(VoidType());
-  n->buffer_map = std::move(buffer_map);
-  n->attrs = attrs.defined() ? std::move(attrs) : DictAttrs(Map<String, Any>());
-  data_ = std::move(n);
+  if (!ret_type.defined()) ret_type = VoidType();
+  if (!attrs.defined()) attrs = DictAttrs(Map<String, Any>());
 }
-
-TVM_REGISTER_GLOBAL("tir.PrimFunc")
-    .set_body_typed([](Array<Var> params, Stmt body, Type ret_type, Map<Var, Buffer> buffer_map,
-                       DictAttrs attrs) {
-      return PrimFunc(params, body, ret_type, buffer_map, attrs);
-    });
 
 }  // namespace tir
 }  // namespace tvm
