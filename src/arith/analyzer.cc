@@ -124,10 +124,6 @@ bool Analyzer::CanProveGreaterEqual(const PrimExpr& expr, int64_t lower_bound) {
   return CanProve(expr >= lower_bound);
 }
 
-bool Analyzer::CanProveLess(const PrimExpr& expr, int64_t upper_bound) {
-  return CanProve(expr < upper_bound);
-}
-
 std::function<void()> Analyzer::EnterConstraint(const PrimExpr& cond) {
   return core_->EnterConstraint(cond);
 }

@@ -61,7 +61,7 @@ std::shared_ptr<ComputeDAGNode::Derived> ComputeDAGNode::NothingDerived() {
 
 ComputeDAG::ComputeDAG(Array<te::Tensor> tensors) : ComputeDAG(tensors, ScheduleOrder(tensors)) {}
 
-ComputeDAG::ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops) {
+void ComputeDAGNode::Init() {
   for (const te::Operation& op : ops) {
     if (!op->IsInstance<te::PlaceholderOpNode>()) continue;
     bool listed = false;
@@ -70,12 +70,8 @@ ComputeDAG::ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops) {
                                   << " is read but is not among the tensors; add it before the "
                                      "outputs";
   }
-  auto node = make_object<ComputeDAGNode>();
-  node->init_state = State(ops);
-  node->flop_ct = CountFlop(ops);
-  node->tensors = std::move(tensors);
-  node->ops = std::move(ops);
-  data_ = std::move(node);
+  init_state = State(ops);
+  flop_ct = CountFlop(ops);
 }
 
 const AccessAnalyzer& ComputeDAGNode::access() const {

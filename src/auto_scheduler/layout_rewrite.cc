@@ -22,19 +22,6 @@ namespace auto_scheduler {
 
 TVM_REGISTER_NODE(LayoutTransformNode);
 
-LayoutTransform::LayoutTransform(String placeholder, int tensor_index,
-                                 Array<PrimExpr> original_shape, Array<int64_t> dims,
-                                 Array<PrimExpr> extents, Array<PrimExpr> strides) {
-  auto node = make_object<LayoutTransformNode>();
-  node->placeholder = std::move(placeholder);
-  node->tensor_index = tensor_index;
-  node->original_shape = std::move(original_shape);
-  node->dims = std::move(dims);
-  node->extents = std::move(extents);
-  node->strides = std::move(strides);
-  data_ = std::move(node);
-}
-
 namespace {
 
 constexpr const char* kLayoutFree = "layout_free_placeholders";

@@ -52,27 +52,6 @@ const char* AnnotationText(IteratorAnnotation annotation) {
                         << static_cast<int>(annotation) << "; they go from 0 (none) to 11";
 }
 
-LoopPart::LoopPart(int axis, PrimExpr extent, PrimExpr stride) {
-  auto node = make_object<LoopPartNode>();
-  node->axis = axis;
-  node->extent = std::move(extent);
-  node->stride = std::move(stride);
-  data_ = std::move(node);
-}
-
-Iterator::Iterator(String name, Optional<Range> range, IteratorKind iter_kind,
-                   IteratorAnnotation annotation, Array<ObjectRef> orig_iters,
-                   Array<LoopPart> parts) {
-  auto node = make_object<IteratorNode>();
-  node->name = std::move(name);
-  node->range = std::move(range);
-  node->iter_kind = iter_kind;
-  node->annotation = annotation;
-  node->orig_iters = std::move(orig_iters);
-  node->parts = std::move(parts);
-  data_ = std::move(node);
-}
-
 int64_t Iterator::ConstExtent() const {
   if (!get()->range.defined()) return -1;
   const int64_t* extent = tir::as_const_int(get()->range.value()->extent);
@@ -314,6 +293,11 @@ void State::reorder(int stage_id, const Array<Iterator>& order) {
 
 Array<Iterator> State::split(int stage_id, const Iterator& it,
                              const Array<Optional<PrimExpr>>& lengths, bool inner_to_outer) {
+  for (const Optional<PrimExpr>& length : lengths) {
+    TVM_CHECK(!length.defined() || !tir::is_zero(length.value()), ScheduleError)
+        << "split(" << it->name << "): a length must be >= 1, got 0; one that is not known yet is "
+        << "None";
+  }
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
   Optional<PrimExpr> extent;
   if (it->range.defined()) extent = it->range.value()->extent;

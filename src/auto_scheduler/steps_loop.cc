@@ -170,14 +170,6 @@ void SplitAxis(ScheduleReplay* replay, int stage_id, int iter_id, const Lengths&
 
 }  // namespace
 
-AnnotationStep::AnnotationStep(int stage_id, int iter_id, IteratorAnnotation annotation) {
-  auto node = make_object<AnnotationStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->annotation = annotation;
-  data_ = std::move(node);
-}
-
 void AnnotationStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   const Iterator it = CheckedIter(*state, stage_id, iter_id);
   TVM_CHECK(it->annotation == IteratorAnnotation::kNone, ScheduleError)
@@ -210,20 +202,12 @@ void AnnotationStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
 }
 
-Array<Any> AnnotationStepNode::RecordFields() const {
-  return {iter_id, static_cast<int>(annotation)};
-}
-
-FuseStep::FuseStep(int stage_id, Array<int64_t> fused_ids) {
+void FuseStepNode::Init() {
   for (size_t i = 1; i < fused_ids.size(); ++i) {
     TVM_CHECK(fused_ids[i] == fused_ids[i - 1] + 1, ScheduleError)
         << "fuse: loops must be neighbours, outermost first, but ids are " << fused_ids
         << "; reorder the stage first";
   }
-  auto node = make_object<FuseStepNode>();
-  node->stage_id = stage_id;
-  node->fused_ids = std::move(fused_ids);
-  data_ = std::move(node);
 }
 
 void FuseStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -289,16 +273,6 @@ void FuseStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->ReplaceLoops(stage_id, first, loops.size(), {fused});
 }
 
-Array<Any> FuseStepNode::RecordFields() const { return {fused_ids}; }
-
-PragmaStep::PragmaStep(int stage_id, int iter_id, String pragma_type) {
-  auto node = make_object<PragmaStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->pragma_type = std::move(pragma_type);
-  data_ = std::move(node);
-}
-
 namespace {
 
 constexpr const char* kAutoUnroll = "auto_unroll_max_step$";
@@ -337,15 +311,6 @@ void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
 }
 
-Array<Any> PragmaStepNode::RecordFields() const { return {iter_id, pragma_type}; }
-
-ReorderStep::ReorderStep(int stage_id, Array<int64_t> after_ids) {
-  auto node = make_object<ReorderStepNode>();
-  node->stage_id = stage_id;
-  node->after_ids = std::move(after_ids);
-  data_ = std::move(node);
-}
-
 void ReorderStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   const Array<Iterator> iters = CheckedStage(*state, stage_id)->iters;
   std::vector<int> new_position(iters.size(), -1);
@@ -374,23 +339,19 @@ void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->SetOrder(stage_id, order);
 }
 
-Array<Any> ReorderStepNode::RecordFields() const { return {after_ids}; }
-
-SplitStep::SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent,
-                     Array<Optional<PrimExpr>> lengths, bool inner_to_outer) {
-  for (const Optional<PrimExpr>& length : lengths) {
-    if (!length.defined()) continue;
-    const int64_t* literal = tir::as_const_int(length.value());
-    TVM_CHECK(literal == nullptr || *literal >= 1, ScheduleError)
-        << "split: a length must be >= 1, got " << *literal;
+void SplitStepNode::Init() {
+  Array<Optional<PrimExpr>> known;
+  for (Optional<PrimExpr> length : lengths) {
+    if (const auto* name = length.as<tir::StringImmNode>()) {
+      length = PrimExpr(tir::SizeVar(name->value, DataType::Int(32), tir::SizeVarKind::kKnob));
+    }
+    const int64_t* literal = length.defined() ? tir::as_const_int(length.value()) : nullptr;
+    TVM_CHECK(literal == nullptr || *literal >= 0, ScheduleError)
+        << "split: a length must be >= 1, or 0 while it is open, got " << *literal;
+    known.push_back(literal != nullptr && *literal == 0 ? Optional<PrimExpr>() : length);
   }
-  auto node = make_object<SplitStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->extent = std::move(extent);
-  node->lengths = std::move(lengths);
-  node->inner_to_outer = inner_to_outer;
-  data_ = std::move(node);
+  lengths = std::move(known);
+  if (extent.defined() && tir::is_zero(extent.value())) extent = NullOpt;
 }
 
 void SplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -399,26 +360,6 @@ void SplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 
 void SplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, lengths, inner_to_outer);
-}
-
-Array<Any> SplitStepNode::RecordFields() const {
-  Array<Any> length_fields;
-  for (const Optional<PrimExpr>& length : lengths) {
-    if (!length.defined()) {
-      length_fields.push_back(0);
-    } else if (const auto* var = length.value().as<tir::VarNode>()) {
-      length_fields.push_back(var->name_hint);
-    } else {
-      const int64_t* literal = tir::as_const_int(length.value());
-      TVM_CHECK(literal != nullptr, ValueError)
-          << "record of a split: length " << length.value()
-          << " is neither a number nor a variable, so it cannot be written down";
-      length_fields.push_back(*literal);
-    }
-  }
-  const int64_t* literal = extent.defined() ? tir::as_const_int(extent.value()) : nullptr;
-  return {iter_id, literal == nullptr ? int64_t{0} : *literal, length_fields,
-          inner_to_outer ? 1 : 0};
 }
 
 namespace {
@@ -434,15 +375,6 @@ const SplitStepNode* SourceSplit(const Array<Step>& steps, int64_t src_step_id) 
 }
 
 }  // namespace
-
-FollowSplitStep::FollowSplitStep(int stage_id, int iter_id, int src_step_id, int n_split) {
-  auto node = make_object<FollowSplitStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->src_step_id = src_step_id;
-  node->n_split = n_split;
-  data_ = std::move(node);
-}
 
 Array<Optional<PrimExpr>> FollowSplitStepNode::ExtractSplitLengths(
     const Array<Step>& transform_steps) const {
@@ -475,19 +407,6 @@ void FollowSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, ExtractSplitLengths(replay->steps()), inner_to_outer);
 }
 
-Array<Any> FollowSplitStepNode::RecordFields() const { return {iter_id, src_step_id, n_split}; }
-
-FollowFusedSplitStep::FollowFusedSplitStep(int stage_id, int iter_id, Array<int64_t> src_step_ids,
-                                           int level, bool factor_or_nparts) {
-  auto node = make_object<FollowFusedSplitStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->src_step_ids = std::move(src_step_ids);
-  node->level = level;
-  node->factor_or_nparts = factor_or_nparts;
-  data_ = std::move(node);
-}
-
 Optional<PrimExpr> FollowFusedSplitStepNode::ExtractSplitLength(
     const Array<Step>& transform_steps) const {
   PrimExpr product = Integer(1);
@@ -511,19 +430,6 @@ void FollowFusedSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, {ExtractSplitLength(replay->steps())}, factor_or_nparts);
 }
 
-Array<Any> FollowFusedSplitStepNode::RecordFields() const {
-  return {iter_id, src_step_ids, level, factor_or_nparts ? 1 : 0};
-}
-
-StorageAlignStep::StorageAlignStep(int stage_id, int iter_id, int factor, int offset) {
-  auto node = make_object<StorageAlignStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->factor = factor;
-  node->offset = offset;
-  data_ = std::move(node);
-}
-
 void StorageAlignStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   CheckedIter(*state, stage_id, iter_id);
   EditStage(state, stage_id, [this](StageNode* stage) { stage->storage_offset = offset; });
@@ -533,8 +439,6 @@ void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   stage.storage_align(replay->axis(stage_id, iter_id), factor, offset);
 }
-
-Array<Any> StorageAlignStepNode::RecordFields() const { return {iter_id, factor, offset}; }
 
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -94,14 +94,6 @@ void InsertStage(State* state, const ComputeDAG& dag, int position, StageOrigin 
 
 }  // namespace
 
-ComputeAtStep::ComputeAtStep(int stage_id, int target_stage_id, int target_iter_id) {
-  auto node = make_object<ComputeAtStepNode>();
-  node->stage_id = stage_id;
-  node->target_stage_id = target_stage_id;
-  node->target_iter_id = target_iter_id;
-  data_ = std::move(node);
-}
-
 void ComputeAtStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   CheckedIter(*state, target_stage_id, target_iter_id);
   TVM_CHECK(target_stage_id > stage_id, ScheduleError)
@@ -114,14 +106,6 @@ void ComputeAtStepNode::ApplyToState(State* state, const ComputeDAG& dag) const 
 void ComputeAtStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   stage.compute_at(replay->stage(target_stage_id), replay->axis(target_stage_id, target_iter_id));
-}
-
-Array<Any> ComputeAtStepNode::RecordFields() const { return {target_stage_id, target_iter_id}; }
-
-ComputeInlineStep::ComputeInlineStep(int stage_id) {
-  auto node = make_object<ComputeInlineStepNode>();
-  node->stage_id = stage_id;
-  data_ = std::move(node);
 }
 
 void ComputeInlineStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -140,14 +124,6 @@ void ComputeInlineStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_inline();
 }
 
-Array<Any> ComputeInlineStepNode::RecordFields() const { return {}; }
-
-ComputeRootStep::ComputeRootStep(int stage_id) {
-  auto node = make_object<ComputeRootStepNode>();
-  node->stage_id = stage_id;
-  data_ = std::move(node);
-}
-
 void ComputeRootStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   PlaceStage(state, stage_id, ComputeAtKind::kRoot, -1, -1);
 }
@@ -155,16 +131,6 @@ void ComputeRootStepNode::ApplyToState(State* state, const ComputeDAG& dag) cons
 void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   stage.compute_root();
-}
-
-Array<Any> ComputeRootStepNode::RecordFields() const { return {}; }
-
-CacheReadStep::CacheReadStep(int stage_id, String scope_name, Array<int64_t> reader_stage_ids) {
-  auto node = make_object<CacheReadStepNode>();
-  node->stage_id = stage_id;
-  node->scope_name = std::move(scope_name);
-  node->reader_stage_ids = std::move(reader_stage_ids);
-  data_ = std::move(node);
 }
 
 void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -184,15 +150,6 @@ void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   }
   te::Tensor cache = replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
   replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
-}
-
-Array<Any> CacheReadStepNode::RecordFields() const { return {scope_name, reader_stage_ids}; }
-
-CacheWriteStep::CacheWriteStep(int stage_id, String scope_name) {
-  auto node = make_object<CacheWriteStepNode>();
-  node->stage_id = stage_id;
-  node->scope_name = std::move(scope_name);
-  data_ = std::move(node);
 }
 
 void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -215,16 +172,6 @@ void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->ResetAxes(stage_id + 1);
 }
 
-Array<Any> CacheWriteStepNode::RecordFields() const { return {scope_name}; }
-
-RfactorStep::RfactorStep(int stage_id, int iter_id, int factor_iter_id) {
-  auto node = make_object<RfactorStepNode>();
-  node->stage_id = stage_id;
-  node->iter_id = iter_id;
-  node->factor_iter_id = factor_iter_id;
-  data_ = std::move(node);
-}
-
 void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   const Iterator it = CheckedIter(*state, stage_id, iter_id);
   TVM_CHECK(it->iter_kind == IteratorKind::kReduction, ScheduleError)
@@ -241,8 +188,6 @@ void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->InsertStage(stage_id, replay->schedule[partial[0]->op]);
   replay->ResetAxes(stage_id + 1);
 }
-
-Array<Any> RfactorStepNode::RecordFields() const { return {iter_id, factor_iter_id}; }
 
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -43,7 +43,7 @@ const FieldInfo* NodeReflection::Find(std::string_view name) const {
 }
 
 void FieldInfo::Set(Object* node, const Any& value) const {
-  bool written = write(reinterpret_cast<char*>(node) + offset, value);
+  bool written = write(Address(node), value);
   TVM_CHECK(written, TypeError) << node->GetTypeKey() << "." << name << ": expected " << type_name()
                                 << ", got " << value.TypeName();
 }
@@ -142,7 +142,7 @@ void RegisterConstructor(const NodeReflection* reflection, const char* name) {
     ObjectPtr<Object> node = reflection->create();
     for (size_t i = 0; i < count; ++i) {
       const FieldInfo& field = *fields[i];
-      if (!field.write(reinterpret_cast<char*>(node.get()) + field.offset, args[i])) {
+      if (!field.write(field.Address(node.get()), args[i])) {
         runtime::ThrowArgTypeError(name, static_cast<int>(i), field.type_name(), args[i]);
       }
     }

@@ -295,8 +295,7 @@ class Loader {
       }
       TVM_CHECK(value != nullptr, ValueError)
           << "LoadJSON: " << where_ << " lacks the field \"" << field.name << '"';
-      bool written =
-          field.write(reinterpret_cast<char*>(node.get()) + field.offset, LoadValue(*value));
+      bool written = field.write(field.Address(node.get()), LoadValue(*value));
       TVM_CHECK(written, ValueError) << "LoadJSON: " << where_ << ": the field \"" << field.name
                                      << "\" should be " << field.type_name();
       given.push_back(&field);

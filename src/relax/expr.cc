@@ -22,6 +22,8 @@ StructInfo GetStructInfo(const RelayExpr& expr) {
   return expr->struct_info_.defined() ? Downcast<StructInfo>(expr->struct_info_) : StructInfo();
 }
 
+void VarNode::Init() { Downcast<StructInfo>(struct_info_); }
+
 // What is known already may be more than what follows from the parts, so it stays.
 
 void ConstantNode::Init() {
@@ -36,6 +38,7 @@ void ShapeExprNode::Init() {
 }
 
 void CallNode::Init() {
+  Downcast<StructInfo>(struct_info_);
   if (!attrs.defined()) attrs = DictAttrs(Map<String, Any>());
 }
 

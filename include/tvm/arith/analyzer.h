@@ -167,7 +167,6 @@ class Analyzer {
   bool CanProve(const PrimExpr& cond);
   bool CanProveEqual(const PrimExpr& lhs, const PrimExpr& rhs);
   bool CanProveGreaterEqual(const PrimExpr& expr, int64_t lower_bound);
-  bool CanProveLess(const PrimExpr& expr, int64_t upper_bound);
 
   /*! \brief State that `cond` holds until the returned function is called. */
   std::function<void()> EnterConstraint(const PrimExpr& cond);

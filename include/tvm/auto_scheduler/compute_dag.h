@@ -101,11 +101,9 @@ class LayoutTransformNode : public Object {
                    Value(extents), Value(strides));
 };
 
-class LayoutTransform : public ObjectRef {
+class LayoutTransform : public FromFields<ObjectRef, LayoutTransformNode> {
  public:
-  LayoutTransform(String placeholder, int tensor_index, Array<PrimExpr> original_shape,
-                  Array<int64_t> dims, Array<PrimExpr> extents, Array<PrimExpr> strides);
-  TVM_DEFINE_REF(LayoutTransform, ObjectRef, LayoutTransformNode);
+  TVM_DEFINE_NODE_REF(LayoutTransform, LayoutTransformNode);
 };
 
 class ComputeDAGNode : public Object {
@@ -117,8 +115,10 @@ class ComputeDAGNode : public Object {
   /*! \brief Floating point operations of one run, -1 if an extent is symbolic or a node unknown. */
   double flop_ct{-1};
   State init_state;
+  /*! \brief ValueError if a placeholder that is read is not among the tensors. */
+  void Init();
   TVM_DECLARE_NODE(ComputeDAGNode, Object, "auto_scheduler.ComputeDAG", Value(tensors), Value(ops),
-                   Value(flop_ct), Ignore(init_state));
+                   Derived(flop_ct), Ignore(init_state));
 
   /*! \brief Access analysis of `ops`, made on first use. */
   const AccessAnalyzer& access() const;
@@ -131,13 +131,13 @@ class ComputeDAGNode : public Object {
   std::shared_ptr<Derived> derived_ = NothingDerived();
 };
 
-class ComputeDAG : public ObjectRef {
+class ComputeDAG : public FromFields<ObjectRef, ComputeDAGNode> {
  public:
-  /*! \brief From the io tensors, inputs first; every placeholder that is read must be among them.
+  /*!
+   * \brief From the io tensors, inputs first; every placeholder that is read must be among them.
+   * The other constructor takes the order of operations, as after a stage-adding step.
    */
   explicit ComputeDAG(Array<te::Tensor> tensors);
-  /*! \brief With the order of operations given, as after a stage-adding step. */
-  ComputeDAG(Array<te::Tensor> tensors, Array<te::Operation> ops);
 
   /*! \brief The schedule that results from `steps`, and its arguments. */
   std::pair<te::Schedule, Array<te::Tensor>> ApplySteps(
@@ -167,7 +167,7 @@ class ComputeDAG : public ObjectRef {
   /*! \brief The operations of the tensors that are computed: what a schedule is made for. */
   Array<te::Operation> OutputOps() const;
 
-  TVM_DEFINE_REF_COW(ComputeDAG, ObjectRef, ComputeDAGNode);
+  TVM_DEFINE_NODE_REF_COW(ComputeDAG, ComputeDAGNode);
 };
 
 }  // namespace auto_scheduler

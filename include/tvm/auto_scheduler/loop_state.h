@@ -66,10 +66,9 @@ class LoopPartNode : public Object {
                    Value(stride));
 };
 
-class LoopPart : public ObjectRef {
+class LoopPart : public FromFields<ObjectRef, LoopPartNode> {
  public:
-  LoopPart(int axis, PrimExpr extent, PrimExpr stride);
-  TVM_DEFINE_REF(LoopPart, ObjectRef, LoopPartNode);
+  TVM_DEFINE_NODE_REF(LoopPart, LoopPartNode);
 };
 
 /*! \brief One loop of a stage. */
@@ -89,16 +88,15 @@ class IteratorNode : public Object {
   Array<LoopPart> parts;
   TVM_DECLARE_NODE(IteratorNode, Object, "auto_scheduler.Iterator", Value(name), Value(range),
                    Value(iter_kind), Value(annotation), Ignore(orig_iters), Value(parts));
+  TVM_NODE_ARGS(Value(name), Value(range), Value(iter_kind), Value(annotation), Default(orig_iters),
+                Default(parts));
 };
 
-class Iterator : public ObjectRef {
+class Iterator : public FromFields<ObjectRef, IteratorNode> {
  public:
-  Iterator(String name, Optional<Range> range, IteratorKind iter_kind,
-           IteratorAnnotation annotation, Array<ObjectRef> orig_iters = {},
-           Array<LoopPart> parts = {});
   /*! \brief The literal trip count, or -1 if the range is unknown or symbolic. */
   int64_t ConstExtent() const;
-  TVM_DEFINE_REF_COW(Iterator, ObjectRef, IteratorNode);
+  TVM_DEFINE_NODE_REF_COW(Iterator, IteratorNode);
 };
 
 /*! \brief One operation of the DAG with its loops and the place where it is computed. */
@@ -129,6 +127,7 @@ class StageNode : public Object {
                    Value(source), Value(scope), Value(op_type), Value(iters), Value(compute_at),
                    Value(attach_stage), Value(attach_iter), Value(split_steps),
                    Value(auto_unroll_max_step), Value(storage_offset));
+  TVM_NODE_ARGS();
 };
 
 class Stage : public ObjectRef {
@@ -148,6 +147,7 @@ class StateNode : public Object {
   bool concrete{true};
   TVM_DECLARE_NODE(StateNode, Object, "auto_scheduler.State", Value(stages), Value(transform_steps),
                    Ignore(current_compute_dag), Value(concrete));
+  TVM_NODE_ARGS();
 };
 
 /*!

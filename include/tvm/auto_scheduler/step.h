@@ -23,8 +23,6 @@ class StepNode : public Object {
   /*! \brief Change the loops of `state`. `dag` is the DAG without added stages. */
   virtual void ApplyToState(State* state, const ComputeDAG& dag) const = 0;
   virtual void ApplyToSchedule(ScheduleReplay* replay) const = 0;
-  /*! \brief The fields behind tag and stage id: strings, integers or arrays of these. */
-  virtual Array<Any> RecordFields() const = 0;
   /*! \brief Whether the ids of later stages shift and the current DAG changes. */
   virtual bool AddsStage() const { return false; }
   TVM_DECLARE_ABSTRACT_NODE(StepNode, Object, "auto_scheduler.Step", Value(stage_id));
@@ -32,7 +30,13 @@ class StepNode : public Object {
 
 class Step : public ObjectRef {
  public:
-  /*! \brief The record form `[tag, stage_id, field, ...]`. */
+  /*!
+   * \brief The record form `[tag, stage_id, field, ...]`: what the step's constructor takes.
+   *
+   * A field is an integer, a text or a list of these. An expression that is a number is the number,
+   * and one that is unknown is 0. A variable in a list is its name; a variable or expression that
+   * stands alone is 0 as well: what comes before it in the history says what it is.
+   */
   Array<Any> ToRecord() const;
   /*! \brief Inverse of ToRecord; a ValueError names the tag and what is wrong with it. */
   static Step FromRecord(const Array<Any>& record);

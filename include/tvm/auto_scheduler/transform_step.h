@@ -2,9 +2,8 @@
  * \file tvm/auto_scheduler/transform_step.h
  * \brief The schedule primitives as data: what a State's history and a record consist of.
  *
- * Every step states its effect three times over the same facts: on a State, on a te schedule, and
- * as a record `[tag, field, ...]`. In records an array is a list, a name or text a string,
- * everything else an integer; a split length that is still a variable is the variable's name.
+ * A step says its fields, its tag in records, and its effect on a State and on a te schedule.
+ * Constructor and record form follow from the fields.
  */
 #ifndef TVM_AUTO_SCHEDULER_TRANSFORM_STEP_H_
 #define TVM_AUTO_SCHEDULER_TRANSFORM_STEP_H_
@@ -17,37 +16,38 @@ namespace auto_scheduler {
 #define TVM_AUTO_SCHEDULER_STEP_METHODS(TagText)                      \
   const char* Tag() const final { return TagText; }                   \
   void ApplyToState(State* state, const ComputeDAG& dag) const final; \
-  void ApplyToSchedule(ScheduleReplay* replay) const final;           \
-  Array<Any> RecordFields() const final
+  void ApplyToSchedule(ScheduleReplay* replay) const final
 
 /*! \brief AN: run a loop as something else than a serial loop. */
 class AnnotationStepNode : public StepNode {
  public:
   int iter_id{0};
   IteratorAnnotation annotation{IteratorAnnotation::kNone};
+  /*! \brief ValueError for an annotation that does not exist. */
+  void Init() { AnnotationText(annotation); }
   TVM_AUTO_SCHEDULER_STEP_METHODS("AN");
   TVM_DECLARE_NODE(AnnotationStepNode, StepNode, "auto_scheduler.AnnotationStep", Value(iter_id),
                    Value(annotation));
 };
 
-class AnnotationStep : public Step {
+class AnnotationStep : public FromFields<Step, AnnotationStepNode> {
  public:
-  AnnotationStep(int stage_id, int iter_id, IteratorAnnotation annotation);
-  TVM_DEFINE_REF(AnnotationStep, Step, AnnotationStepNode);
+  TVM_DEFINE_NODE_REF(AnnotationStep, AnnotationStepNode);
 };
 
 /*! \brief FU: make one loop of neighbouring loops; of none, a loop that runs once. */
 class FuseStepNode : public StepNode {
  public:
   Array<int64_t> fused_ids;
+  /*! \brief ScheduleError unless the loops are neighbours, outermost first. */
+  void Init();
   TVM_AUTO_SCHEDULER_STEP_METHODS("FU");
   TVM_DECLARE_NODE(FuseStepNode, StepNode, "auto_scheduler.FuseStep", Value(fused_ids));
 };
 
-class FuseStep : public Step {
+class FuseStep : public FromFields<Step, FuseStepNode> {
  public:
-  FuseStep(int stage_id, Array<int64_t> fused_ids);
-  TVM_DEFINE_REF(FuseStep, Step, FuseStepNode);
+  TVM_DEFINE_NODE_REF(FuseStep, FuseStepNode);
 };
 
 /*! \brief PR: "auto_unroll_max_step$N" or "debug_skip_region" on a loop. */
@@ -60,10 +60,9 @@ class PragmaStepNode : public StepNode {
                    Value(pragma_type));
 };
 
-class PragmaStep : public Step {
+class PragmaStep : public FromFields<Step, PragmaStepNode> {
  public:
-  PragmaStep(int stage_id, int iter_id, String pragma_type);
-  TVM_DEFINE_REF(PragmaStep, Step, PragmaStepNode);
+  TVM_DEFINE_NODE_REF(PragmaStep, PragmaStepNode);
 };
 
 /*! \brief RE: new order of all loops, given as their present ids. */
@@ -74,10 +73,9 @@ class ReorderStepNode : public StepNode {
   TVM_DECLARE_NODE(ReorderStepNode, StepNode, "auto_scheduler.ReorderStep", Value(after_ids));
 };
 
-class ReorderStep : public Step {
+class ReorderStep : public FromFields<Step, ReorderStepNode> {
  public:
-  ReorderStep(int stage_id, Array<int64_t> after_ids);
-  TVM_DEFINE_REF(ReorderStep, Step, ReorderStepNode);
+  TVM_DEFINE_NODE_REF(ReorderStep, ReorderStepNode);
 };
 
 /*!
@@ -91,19 +89,20 @@ class SplitStepNode : public StepNode {
   int iter_id{0};
   /*! \brief Trip count of the loop that is split; undefined if it was unknown. */
   Optional<PrimExpr> extent;
-  /*! \brief A literal, a SizeVar, or undefined while open. */
+  /*! \brief A literal, a SizeVar, or undefined while open. A constructor takes 0 for an open one,
+   * and the name of a variable. */
   Array<Optional<PrimExpr>> lengths;
   bool inner_to_outer{true};
+  /*! \brief ScheduleError for a length below zero. */
+  void Init();
   TVM_AUTO_SCHEDULER_STEP_METHODS("SP");
   TVM_DECLARE_NODE(SplitStepNode, StepNode, "auto_scheduler.SplitStep", Value(iter_id),
                    Value(extent), Value(lengths), Value(inner_to_outer));
 };
 
-class SplitStep : public Step {
+class SplitStep : public FromFields<Step, SplitStepNode> {
  public:
-  SplitStep(int stage_id, int iter_id, Optional<PrimExpr> extent, Array<Optional<PrimExpr>> lengths,
-            bool inner_to_outer);
-  TVM_DEFINE_REF(SplitStep, Step, SplitStepNode);
+  TVM_DEFINE_NODE_REF(SplitStep, SplitStepNode);
 };
 
 /*!
@@ -123,10 +122,9 @@ class FollowSplitStepNode : public StepNode {
   Array<Optional<PrimExpr>> ExtractSplitLengths(const Array<Step>& transform_steps) const;
 };
 
-class FollowSplitStep : public Step {
+class FollowSplitStep : public FromFields<Step, FollowSplitStepNode> {
  public:
-  FollowSplitStep(int stage_id, int iter_id, int src_step_id, int n_split);
-  TVM_DEFINE_REF(FollowSplitStep, Step, FollowSplitStepNode);
+  TVM_DEFINE_NODE_REF(FollowSplitStep, FollowSplitStepNode);
 };
 
 /*! \brief FFSP: split in two by the product of one level of several earlier splits. */
@@ -144,11 +142,9 @@ class FollowFusedSplitStepNode : public StepNode {
   Optional<PrimExpr> ExtractSplitLength(const Array<Step>& transform_steps) const;
 };
 
-class FollowFusedSplitStep : public Step {
+class FollowFusedSplitStep : public FromFields<Step, FollowFusedSplitStepNode> {
  public:
-  FollowFusedSplitStep(int stage_id, int iter_id, Array<int64_t> src_step_ids, int level,
-                       bool factor_or_nparts);
-  TVM_DEFINE_REF(FollowFusedSplitStep, Step, FollowFusedSplitStepNode);
+  TVM_DEFINE_NODE_REF(FollowFusedSplitStep, FollowFusedSplitStepNode);
 };
 
 /*! \brief SA: pad the storage of a stage at a loop to a multiple of `factor` plus `offset`. */
@@ -162,10 +158,9 @@ class StorageAlignStepNode : public StepNode {
                    Value(iter_id), Value(factor), Value(offset));
 };
 
-class StorageAlignStep : public Step {
+class StorageAlignStep : public FromFields<Step, StorageAlignStepNode> {
  public:
-  StorageAlignStep(int stage_id, int iter_id, int factor, int offset);
-  TVM_DEFINE_REF(StorageAlignStep, Step, StorageAlignStepNode);
+  TVM_DEFINE_NODE_REF(StorageAlignStep, StorageAlignStepNode);
 };
 
 /*! \brief CA: compute a stage inside a loop of its consumer. Its ranges become unknown. */
@@ -178,10 +173,9 @@ class ComputeAtStepNode : public StepNode {
                    Value(target_stage_id), Value(target_iter_id));
 };
 
-class ComputeAtStep : public Step {
+class ComputeAtStep : public FromFields<Step, ComputeAtStepNode> {
  public:
-  ComputeAtStep(int stage_id, int target_stage_id, int target_iter_id);
-  TVM_DEFINE_REF(ComputeAtStep, Step, ComputeAtStepNode);
+  TVM_DEFINE_NODE_REF(ComputeAtStep, ComputeAtStepNode);
 };
 
 /*! \brief CI: recompute a stage wherever it is read. */
@@ -191,10 +185,9 @@ class ComputeInlineStepNode : public StepNode {
   TVM_DECLARE_NODE(ComputeInlineStepNode, StepNode, "auto_scheduler.ComputeInlineStep");
 };
 
-class ComputeInlineStep : public Step {
+class ComputeInlineStep : public FromFields<Step, ComputeInlineStepNode> {
  public:
-  explicit ComputeInlineStep(int stage_id);
-  TVM_DEFINE_REF(ComputeInlineStep, Step, ComputeInlineStepNode);
+  TVM_DEFINE_NODE_REF(ComputeInlineStep, ComputeInlineStepNode);
 };
 
 /*! \brief CR: compute a stage on its own, before its consumers. */
@@ -204,10 +197,9 @@ class ComputeRootStepNode : public StepNode {
   TVM_DECLARE_NODE(ComputeRootStepNode, StepNode, "auto_scheduler.ComputeRootStep");
 };
 
-class ComputeRootStep : public Step {
+class ComputeRootStep : public FromFields<Step, ComputeRootStepNode> {
  public:
-  explicit ComputeRootStep(int stage_id);
-  TVM_DEFINE_REF(ComputeRootStep, Step, ComputeRootStepNode);
+  TVM_DEFINE_NODE_REF(ComputeRootStep, ComputeRootStepNode);
 };
 
 /*! \brief CHR: copy a stage's output to `scope_name` for some readers; a new stage behind it. */
@@ -221,10 +213,9 @@ class CacheReadStepNode : public StepNode {
                    Value(reader_stage_ids));
 };
 
-class CacheReadStep : public Step {
+class CacheReadStep : public FromFields<Step, CacheReadStepNode> {
  public:
-  CacheReadStep(int stage_id, String scope_name, Array<int64_t> reader_stage_ids);
-  TVM_DEFINE_REF(CacheReadStep, Step, CacheReadStepNode);
+  TVM_DEFINE_NODE_REF(CacheReadStep, CacheReadStepNode);
 };
 
 /*! \brief CHW: compute in `scope_name`, then copy out; a new stage takes this stage's id. */
@@ -237,10 +228,9 @@ class CacheWriteStepNode : public StepNode {
                    Value(scope_name));
 };
 
-class CacheWriteStep : public Step {
+class CacheWriteStep : public FromFields<Step, CacheWriteStepNode> {
  public:
-  CacheWriteStep(int stage_id, String scope_name);
-  TVM_DEFINE_REF(CacheWriteStep, Step, CacheWriteStepNode);
+  TVM_DEFINE_NODE_REF(CacheWriteStep, CacheWriteStepNode);
 };
 
 /*! \brief RF: turn a reduction loop into a space axis; a new stage takes this stage's id. */
@@ -254,10 +244,9 @@ class RfactorStepNode : public StepNode {
                    Value(factor_iter_id));
 };
 
-class RfactorStep : public Step {
+class RfactorStep : public FromFields<Step, RfactorStepNode> {
  public:
-  RfactorStep(int stage_id, int iter_id, int factor_iter_id);
-  TVM_DEFINE_REF(RfactorStep, Step, RfactorStepNode);
+  TVM_DEFINE_NODE_REF(RfactorStep, RfactorStepNode);
 };
 
 }  // namespace auto_scheduler

@@ -39,6 +39,7 @@ struct FieldInfo {
   bool (*write)(void* address, const Any& value);
   std::string (*type_name)();
 
+  void* Address(Object* node) const { return reinterpret_cast<char*>(node) + offset; }
   Any Get(const Object* node) const { return read(reinterpret_cast<const char*>(node) + offset); }
   const ObjectRef& GetRef(const Object* node) const {
     return *reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(node) + offset);

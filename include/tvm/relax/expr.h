@@ -31,6 +31,7 @@ class VarNode : public ExprNode {
  public:
   static constexpr bool kIsVariable = true;
   String name_hint;
+  void Init();
   TVM_DECLARE_NODE(VarNode, ExprNode, "relax.expr.Var", Ignore(name_hint));
   TVM_NODE_ARGS(Value(name_hint), Value(struct_info_));
 };

@@ -12,15 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "../schedule/loop_relations.h"
+
 namespace tvm {
 namespace te {
 
 namespace {
-
-IterVar BoundThread(const Stage& stage, const IterVar& loop) {
-  auto it = stage->iter_var_attrs.find(loop);
-  return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
-}
 
 bool IsReduction(const IterVar& loop) { return loop->iter_type == tir::kCommReduce; }
 

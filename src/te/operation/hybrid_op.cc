@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "../schedule/loop_relations.h"
 #include "placeholder_binder.h"
 
 namespace tvm {
@@ -251,24 +252,23 @@ Stmt MarkLoop(const Stage& stage, LoweringContext* ctx, const IterVar& loop, con
 Stmt HybridOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
   Stmt result = BindPlaceholders(stage->op, ctx->buffers, inputs, input_placeholders,
                                  output_placeholders, body);
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) {
-      result = SplitLoop(result, split, &ctx->analyzer);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      result = FuseLoops(stage, result, fuse);
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      result = Rewrite(result, rebase->parent, [=](const tir::ForNode* op) {
-        const Var& var = rebase->rebased->var;
-        Map<Var, PrimExpr> values{
-            {op->loop_var, tir::is_zero(op->min) ? PrimExpr(var) : var + op->min}};
-        return tir::For(var, tir::make_zero(var.dtype()), op->extent, op->kind,
-                        tir::Substitute(op->body, values));
+  WalkDown(
+      stage.get(),
+      [&](const SplitNode* split) { result = SplitLoop(result, split, &ctx->analyzer); },
+      [&](const FuseNode* fuse) { result = FuseLoops(stage, result, fuse); },
+      [&](const RebaseNode* rebase) {
+        result = Rewrite(result, rebase->parent, [=](const tir::ForNode* op) {
+          const Var& var = rebase->rebased->var;
+          Map<Var, PrimExpr> values{
+              {op->loop_var, tir::is_zero(op->min) ? PrimExpr(var) : var + op->min}};
+          return tir::For(var, tir::make_zero(var.dtype()), op->extent, op->kind,
+                          tir::Substitute(op->body, values));
+        });
+      },
+      [&](const SingletonNode*) {
+        TVM_FATAL(ScheduleError) << "fuse(" << stage->op->name << "): a loop program has no place "
+                                 << "for a loop of one trip; fuse loops that it has";
       });
-    } else {
-      TVM_FATAL(ScheduleError) << "fuse(" << stage->op->name << "): a loop program has no place "
-                               << "for a loop of one trip; fuse loops that it has";
-    }
-  }
   result = LoopOrderer(stage)(result);
   for (const IterVar& loop : stage->leaf_iter_vars) result = MarkLoop(stage, ctx, loop, result);
   return result;

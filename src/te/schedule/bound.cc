@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph.h"
+#include "loop_relations.h"
 #include "message_passing.h"
 
 namespace tvm {
@@ -70,12 +71,6 @@ class BoundInference {
   }
 
  private:
-  static IterVar BoundThread(const Stage& stage, const IterVar& loop) {
-    if (loop->iter_type == tir::kThreadIndex) return loop;
-    auto it = stage->iter_var_attrs.find(loop);
-    return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
-  }
-
   /*! \brief Thread axis of a loop in whatever stage it is, or undefined. */
   IterVar ThreadOf(const IterVar& loop) const {
     auto it = thread_of_.find(loop);

@@ -10,6 +10,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "loop_relations.h"
+
 namespace tvm {
 namespace te {
 namespace {
@@ -23,17 +25,12 @@ class LoopReplay {
   }
 
   void Run() {
-    for (const IterVarRelation& relation : stage_->relations) {
-      if (const auto* split = relation.as<SplitNode>()) {
-        Replace({split->parent}, {split->outer, split->inner});
-      } else if (const auto* fuse = relation.as<FuseNode>()) {
-        Replace({fuse->outer, fuse->inner}, {fuse->fused});
-      } else if (const auto* rebase = relation.as<RebaseNode>()) {
-        Replace({rebase->parent}, {rebase->rebased});
-      } else if (const auto* singleton = relation.as<SingletonNode>()) {
-        Replace({}, {singleton->iter});
-      }
-    }
+    WalkDown(
+        stage_,
+        [this](const SplitNode* split) { Replace({split->parent}, {split->outer, split->inner}); },
+        [this](const FuseNode* fuse) { Replace({fuse->outer, fuse->inner}, {fuse->fused}); },
+        [this](const RebaseNode* rebase) { Replace({rebase->parent}, {rebase->rebased}); },
+        [this](const SingletonNode* singleton) { Replace({}, {singleton->iter}); });
     for (const IterVar& leaf : stage_->leaf_iter_vars) {
       ExpectKnown(leaf);
       // Threads that a scan launches are loops that stem from no axis.

@@ -9,18 +9,14 @@
 
 #include <utility>
 
+#include "loop_relations.h"
+
 namespace tvm {
 namespace te {
 
 using arith::IntSet;
 
 namespace {
-
-/*! \brief Thread axis that `loop` is bound to, or undefined. */
-IterVar BoundThread(const Stage& stage, const IterVar& loop) {
-  auto it = stage->iter_var_attrs.find(loop);
-  return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
-}
 
 /*! \brief What an index is divided by for a loop of `extent` trips; a loop of none has no index. */
 PrimExpr Divisor(const PrimExpr& extent) {
@@ -90,16 +86,15 @@ IterVarMap<bool> LoopsOfThreads(const Stage& stage) {
   for (const IterVar& loop : stage->leaf_iter_vars) {
     threaded[loop] = BoundThread(stage, loop).defined();
   }
-  for (size_t i = stage->relations.size(); i != 0; --i) {
-    const IterVarRelation& relation = stage->relations[i - 1];
-    if (const auto* split = relation.as<SplitNode>()) {
-      threaded[split->parent] = threaded[split->outer] || threaded[split->inner];
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      threaded[fuse->outer] = threaded[fuse->inner] = threaded[fuse->fused];
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      threaded[rebase->parent] = threaded[rebase->rebased];
-    }
-  }
+  WalkUp(
+      stage.get(),
+      [&](const SplitNode* split) {
+        threaded[split->parent] = threaded[split->outer] || threaded[split->inner];
+      },
+      [&](const FuseNode* fuse) {
+        threaded[fuse->outer] = threaded[fuse->inner] = threaded[fuse->fused];
+      },
+      [&](const RebaseNode* rebase) { threaded[rebase->parent] = threaded[rebase->rebased]; });
   return threaded;
 }
 
@@ -114,36 +109,38 @@ void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* anal
   // All loops bound to one thread axis have its extent, however short a loop could be: threads
   // beyond the end wait.
   IterVarMap<bool> threaded = LoopsOfThreads(stage);
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) {
-      PrimExpr extent = domains->at(split->parent)->extent;
-      std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
-      if (split->factor.defined()) {
-        bool no_tighten = threaded[split->inner];
-        sizes = var_context != nullptr ? var_context->SplitSizes(extent, split->factor, no_tighten)
-                                       : SplitSizes(extent, split->factor, no_tighten, analyzer);
-      } else {
-        bool no_tighten = threaded[split->outer];
-        if (var_context != nullptr) {
-          sizes = var_context->SplitSizesByParts(extent, split->nparts);
+  WalkDown(
+      stage.get(),
+      [&](const SplitNode* split) {
+        PrimExpr extent = domains->at(split->parent)->extent;
+        std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
+        if (split->factor.defined()) {
+          bool no_tighten = threaded[split->inner];
+          sizes = var_context != nullptr
+                      ? var_context->SplitSizes(extent, split->factor, no_tighten)
+                      : SplitSizes(extent, split->factor, no_tighten, analyzer);
         } else {
-          auto [inner, outer] = SplitSizes(extent, split->nparts, no_tighten, analyzer);
-          sizes = {outer, inner};
+          bool no_tighten = threaded[split->outer];
+          if (var_context != nullptr) {
+            sizes = var_context->SplitSizesByParts(extent, split->nparts);
+          } else {
+            auto [inner, outer] = SplitSizes(extent, split->nparts, no_tighten, analyzer);
+            sizes = {outer, inner};
+          }
         }
-      }
-      update(split->outer, sizes.first);
-      update(split->inner, sizes.second);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      PrimExpr extent =
-          analyzer->Simplify(domains->at(fuse->outer)->extent * domains->at(fuse->inner)->extent);
-      if (var_context != nullptr) extent = var_context->DefineShorthand(extent);
-      update(fuse->fused, extent);
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      update(rebase->rebased, domains->at(rebase->parent)->extent);
-    } else if (const auto* single = relation.as<SingletonNode>()) {
-      update(single->iter, PrimExpr(1));
-    }
-  }
+        update(split->outer, sizes.first);
+        update(split->inner, sizes.second);
+      },
+      [&](const FuseNode* fuse) {
+        PrimExpr extent =
+            analyzer->Simplify(domains->at(fuse->outer)->extent * domains->at(fuse->inner)->extent);
+        if (var_context != nullptr) extent = var_context->DefineShorthand(extent);
+        update(fuse->fused, extent);
+      },
+      [&](const RebaseNode* rebase) {
+        update(rebase->rebased, domains->at(rebase->parent)->extent);
+      },
+      [&](const SingletonNode* single) { update(single->iter, PrimExpr(1)); });
   for (const IterVar& loop : stage->leaf_iter_vars) {
     IterVar thread = BoundThread(stage, loop);
     if (!thread.defined()) continue;
@@ -164,32 +161,33 @@ void PassUpIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExp
     const PrimExpr& start = domains.at(root)->min;
     return tir::is_zero(start) ? value : value + start;
   };
-  for (size_t i = stage->relations.size(); i != 0; --i) {
-    const IterVarRelation& relation = stage->relations[i - 1];
-    if (const auto* split = relation.as<SplitNode>()) {
-      if (!values->count(split->outer) || !values->count(split->inner)) continue;
-      PrimExpr outer = values->at(split->outer);
-      PrimExpr inner = values->at(split->inner);
-      PrimExpr factor = domains.at(split->inner)->extent;
-      (*values)[split->parent] = offset(outer * factor + inner, split->parent);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      if (!values->count(fuse->fused)) continue;
-      PrimExpr value = values->at(fuse->fused);
-      PrimExpr factor = Divisor(domains.at(fuse->inner)->extent);
-      PrimExpr trips = domains.at(fuse->outer)->extent;
-      PrimExpr zero = tir::make_zero(value.dtype());
-      PrimExpr outer = tir::is_one(trips) ? zero : floordiv(value, factor);
-      // With one trip of both, a value past the end must show in one of them to be guarded.
-      PrimExpr inner = tir::is_one(trips)    ? value
-                       : tir::is_one(factor) ? zero
-                                             : floormod(value, factor);
-      (*values)[fuse->outer] = offset(outer, fuse->outer);
-      (*values)[fuse->inner] = offset(inner, fuse->inner);
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      if (!values->count(rebase->rebased)) continue;
-      (*values)[rebase->parent] = offset(values->at(rebase->rebased), rebase->parent);
-    }
-  }
+  WalkUp(
+      stage.get(),
+      [&](const SplitNode* split) {
+        if (!values->count(split->outer) || !values->count(split->inner)) return;
+        PrimExpr outer = values->at(split->outer);
+        PrimExpr inner = values->at(split->inner);
+        PrimExpr factor = domains.at(split->inner)->extent;
+        (*values)[split->parent] = offset(outer * factor + inner, split->parent);
+      },
+      [&](const FuseNode* fuse) {
+        if (!values->count(fuse->fused)) return;
+        PrimExpr value = values->at(fuse->fused);
+        PrimExpr factor = Divisor(domains.at(fuse->inner)->extent);
+        PrimExpr trips = domains.at(fuse->outer)->extent;
+        PrimExpr zero = tir::make_zero(value.dtype());
+        PrimExpr outer = tir::is_one(trips) ? zero : floordiv(value, factor);
+        // With one trip of both, a value past the end must show in one of them to be guarded.
+        PrimExpr inner = tir::is_one(trips)    ? value
+                         : tir::is_one(factor) ? zero
+                                               : floormod(value, factor);
+        (*values)[fuse->outer] = offset(outer, fuse->outer);
+        (*values)[fuse->inner] = offset(inner, fuse->inner);
+      },
+      [&](const RebaseNode* rebase) {
+        if (!values->count(rebase->rebased)) return;
+        (*values)[rebase->parent] = offset(values->at(rebase->rebased), rebase->parent);
+      });
 }
 
 void PassDownIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimExpr>* values) {
@@ -198,24 +196,27 @@ void PassDownIndex(const Stage& stage, const RangeMap& domains, IterVarMap<PrimE
     PrimExpr value = values->at(root);
     return tir::is_zero(start) ? value : value - start;
   };
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) {
-      if (!values->count(split->parent)) continue;
-      PrimExpr value = from_zero(split->parent);
-      PrimExpr factor = Divisor(domains.at(split->inner)->extent);
-      (*values)[split->outer] = floordiv(value, factor);
-      (*values)[split->inner] = floormod(value, factor);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      if (!values->count(fuse->outer) || !values->count(fuse->inner)) continue;
-      PrimExpr factor = domains.at(fuse->inner)->extent;
-      (*values)[fuse->fused] = from_zero(fuse->outer) * factor + from_zero(fuse->inner);
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      if (!values->count(rebase->parent)) continue;
-      (*values)[rebase->rebased] = from_zero(rebase->parent);
-    } else if (const auto* single = relation.as<SingletonNode>()) {
-      (*values)[single->iter] = tir::make_zero(single->iter->var.dtype());
-    }
-  }
+  WalkDown(
+      stage.get(),
+      [&](const SplitNode* split) {
+        if (!values->count(split->parent)) return;
+        PrimExpr value = from_zero(split->parent);
+        PrimExpr factor = Divisor(domains.at(split->inner)->extent);
+        (*values)[split->outer] = floordiv(value, factor);
+        (*values)[split->inner] = floormod(value, factor);
+      },
+      [&](const FuseNode* fuse) {
+        if (!values->count(fuse->outer) || !values->count(fuse->inner)) return;
+        PrimExpr factor = domains.at(fuse->inner)->extent;
+        (*values)[fuse->fused] = from_zero(fuse->outer) * factor + from_zero(fuse->inner);
+      },
+      [&](const RebaseNode* rebase) {
+        if (!values->count(rebase->parent)) return;
+        (*values)[rebase->rebased] = from_zero(rebase->parent);
+      },
+      [&](const SingletonNode* single) {
+        (*values)[single->iter] = tir::make_zero(single->iter->var.dtype());
+      });
 }
 
 namespace {
@@ -269,64 +270,64 @@ std::pair<IntSet, IntSet> UnfuseSet(const IntSet& fused, const Range& fused_dom,
 
 void PassUpDomain(const Stage& stage, const RangeMap& domains, IterVarMap<IntSet>* sets,
                   arith::Analyzer* analyzer) {
-  for (size_t i = stage->relations.size(); i != 0; --i) {
-    const IterVarRelation& relation = stage->relations[i - 1];
-    if (const auto* split = relation.as<SplitNode>()) {
-      const IntSet& outer = sets->at(split->outer);
-      const IntSet& inner = sets->at(split->inner);
-      const Range& domain = domains.at(split->parent);
-      const Range& outer_dom = domains.at(split->outer);
-      const Range& inner_dom = domains.at(split->inner);
-      if (outer.MatchRange(outer_dom) && inner.MatchRange(inner_dom)) {
-        (*sets)[split->parent] = IntSet::FromRange(domain);
-        continue;
-      }
-      IntSetMap env{{split->outer->var.get(), outer}, {split->inner->var.get(), inner}};
-      PrimExpr value = split->outer->var * inner_dom->extent + split->inner->var;
-      (*sets)[split->parent] = arith::EvalSet(value + domain->min, env, analyzer);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      auto [outer, inner] = UnfuseSet(sets->at(fuse->fused), domains.at(fuse->fused),
-                                      domains.at(fuse->outer), domains.at(fuse->inner), analyzer);
-      (*sets)[fuse->outer] = outer;
-      (*sets)[fuse->inner] = inner;
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      const IntSet& rebased = sets->at(rebase->rebased);
-      const Range& domain = domains.at(rebase->parent);
-      if (rebased.MatchRange(domains.at(rebase->rebased))) {
-        (*sets)[rebase->parent] = IntSet::FromRange(domain);
-        continue;
-      }
-      IntSetMap env{{rebase->rebased->var.get(), rebased}};
-      (*sets)[rebase->parent] = arith::EvalSet(rebase->rebased->var + domain->min, env, analyzer);
-    }
-  }
+  WalkUp(
+      stage.get(),
+      [&](const SplitNode* split) {
+        const IntSet& outer = sets->at(split->outer);
+        const IntSet& inner = sets->at(split->inner);
+        const Range& domain = domains.at(split->parent);
+        const Range& outer_dom = domains.at(split->outer);
+        const Range& inner_dom = domains.at(split->inner);
+        if (outer.MatchRange(outer_dom) && inner.MatchRange(inner_dom)) {
+          (*sets)[split->parent] = IntSet::FromRange(domain);
+          return;
+        }
+        IntSetMap env{{split->outer->var.get(), outer}, {split->inner->var.get(), inner}};
+        PrimExpr value = split->outer->var * inner_dom->extent + split->inner->var;
+        (*sets)[split->parent] = arith::EvalSet(value + domain->min, env, analyzer);
+      },
+      [&](const FuseNode* fuse) {
+        auto [outer, inner] = UnfuseSet(sets->at(fuse->fused), domains.at(fuse->fused),
+                                        domains.at(fuse->outer), domains.at(fuse->inner), analyzer);
+        (*sets)[fuse->outer] = outer;
+        (*sets)[fuse->inner] = inner;
+      },
+      [&](const RebaseNode* rebase) {
+        const IntSet& rebased = sets->at(rebase->rebased);
+        const Range& domain = domains.at(rebase->parent);
+        if (rebased.MatchRange(domains.at(rebase->rebased))) {
+          (*sets)[rebase->parent] = IntSet::FromRange(domain);
+          return;
+        }
+        IntSetMap env{{rebase->rebased->var.get(), rebased}};
+        (*sets)[rebase->parent] = arith::EvalSet(rebase->rebased->var + domain->min, env, analyzer);
+      });
 }
 
 void PassUpBitMask(const Stage& stage, IterVarMap<int>* bits) {
-  for (size_t i = stage->relations.size(); i != 0; --i) {
-    const IterVarRelation& relation = stage->relations[i - 1];
-    if (const auto* split = relation.as<SplitNode>()) {
-      (*bits)[split->parent] |= (*bits)[split->outer] | (*bits)[split->inner];
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      (*bits)[fuse->outer] |= (*bits)[fuse->fused];
-      (*bits)[fuse->inner] |= (*bits)[fuse->fused];
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      (*bits)[rebase->parent] |= (*bits)[rebase->rebased];
-    }
-  }
+  WalkUp(
+      stage.get(),
+      [&](const SplitNode* split) {
+        (*bits)[split->parent] |= (*bits)[split->outer] | (*bits)[split->inner];
+      },
+      [&](const FuseNode* fuse) {
+        (*bits)[fuse->outer] |= (*bits)[fuse->fused];
+        (*bits)[fuse->inner] |= (*bits)[fuse->fused];
+      },
+      [&](const RebaseNode* rebase) { (*bits)[rebase->parent] |= (*bits)[rebase->rebased]; });
 }
 
 void PassDownBitMask(const Stage& stage, IterVarMap<int>* bits) {
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) {
-      (*bits)[split->outer] |= (*bits)[split->parent];
-      (*bits)[split->inner] |= (*bits)[split->parent];
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      (*bits)[fuse->fused] |= (*bits)[fuse->outer] | (*bits)[fuse->inner];
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      (*bits)[rebase->rebased] |= (*bits)[rebase->parent];
-    }
-  }
+  WalkDown(
+      stage.get(),
+      [&](const SplitNode* split) {
+        (*bits)[split->outer] |= (*bits)[split->parent];
+        (*bits)[split->inner] |= (*bits)[split->parent];
+      },
+      [&](const FuseNode* fuse) {
+        (*bits)[fuse->fused] |= (*bits)[fuse->outer] | (*bits)[fuse->inner];
+      },
+      [&](const RebaseNode* rebase) { (*bits)[rebase->rebased] |= (*bits)[rebase->parent]; });
 }
 
 namespace {
@@ -335,23 +336,22 @@ namespace {
 IterVarMap<bool> LoopsThatOverrun(const Stage& stage, const RangeMap& domains,
                                   arith::Analyzer* analyzer) {
   IterVarMap<bool> overruns;
-  for (size_t i = stage->relations.size(); i != 0; --i) {
-    const IterVarRelation& relation = stage->relations[i - 1];
-    if (const auto* split = relation.as<SplitNode>()) {
-      overruns[split->parent] =
-          overruns[split->outer] || overruns[split->inner] ||
-          !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
-                        domains.at(split->inner)->extent, analyzer);
-    } else if (const auto* fuse = relation.as<FuseNode>()) {
-      // Past its end the fused loop keeps raising the outer index while the inner one wraps, except
-      // that PassUpIndex does not wrap where the outer loop has one trip.
-      bool one_row = tir::is_one(domains.at(fuse->outer)->extent);
-      overruns[fuse->outer] = overruns[fuse->fused] && !one_row;
-      overruns[fuse->inner] = overruns[fuse->fused] && one_row;
-    } else if (const auto* rebase = relation.as<RebaseNode>()) {
-      overruns[rebase->parent] = overruns[rebase->rebased];
-    }
-  }
+  WalkUp(
+      stage.get(),
+      [&](const SplitNode* split) {
+        overruns[split->parent] =
+            overruns[split->outer] || overruns[split->inner] ||
+            !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
+                          domains.at(split->inner)->extent, analyzer);
+      },
+      [&](const FuseNode* fuse) {
+        // Past its end the fused loop keeps raising the outer index while the inner one wraps,
+        // except that PassUpIndex does not wrap where the outer loop has one trip.
+        bool one_row = tir::is_one(domains.at(fuse->outer)->extent);
+        overruns[fuse->outer] = overruns[fuse->fused] && !one_row;
+        overruns[fuse->inner] = overruns[fuse->fused] && one_row;
+      },
+      [&](const RebaseNode* rebase) { overruns[rebase->parent] = overruns[rebase->rebased]; });
   return overruns;
 }
 
@@ -375,9 +375,7 @@ std::vector<PrimExpr> MakeBoundCheck(const Stage& stage, const RangeMap& domains
   for (const IterVar& root : stage->op->root_iter_vars()) guard(root);
   // Past its end an inner loop repeats elements of its neighbour, which a reduction would count
   // twice. Any other loop that overruns takes its root past the end too.
-  for (const IterVarRelation& relation : stage->relations) {
-    if (const auto* split = relation.as<SplitNode>()) guard(split->inner);
-  }
+  WalkDown(stage.get(), [&](const SplitNode* split) { guard(split->inner); });
   // A region computed for the sake of a reader may reach beyond the tensor.
   for (const IterVar& root : stage->op->root_iter_vars()) {
     if (root->iter_type == tir::kCommReduce || !root->dom.defined()) continue;

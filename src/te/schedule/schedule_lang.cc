@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph.h"
+#include "loop_relations.h"
 
 namespace tvm {
 namespace te {
@@ -122,12 +123,6 @@ void UpdateAttr(const Stage& stage, const IterVar& loop, FUpdate update) {
   }
   update(attr.CopyOnWrite());
   stage->iter_var_attrs.Set(loop, attr);
-}
-
-/*! \brief Thread axis that the loop is bound to, or undefined. */
-IterVar BoundThread(const Stage& stage, const IterVar& loop) {
-  auto it = stage->iter_var_attrs.find(loop);
-  return it == stage->iter_var_attrs.end() ? IterVar() : (*it).second->bind_thread;
 }
 
 void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,

@@ -16,18 +16,13 @@ class VarNode : public Object {
  public:
   static constexpr bool kIsVariable = true;
   String name;
-  DataType dtype;
+  DataType dtype = DataType::Int(32);
   TVM_DECLARE_NODE(VarNode, Object, "test.Var", Ignore(name), Value(dtype));
+  TVM_NODE_ARGS(Value(name), Default(dtype));
 };
-class Var : public ObjectRef {
+class Var : public FromFields<ObjectRef, VarNode> {
  public:
-  explicit Var(String name, DataType dtype = DataType::Int(32)) {
-    auto node = make_object<VarNode>();
-    node->name = std::move(name);
-    node->dtype = dtype;
-    data_ = std::move(node);
-  }
-  TVM_DEFINE_REF(Var, ObjectRef, VarNode);
+  TVM_DEFINE_NODE_REF(Var, VarNode);
 };
 
 class LambdaNode : public Object {
@@ -36,19 +31,12 @@ class LambdaNode : public Object {
   Array<ObjectRef> body;
   int64_t flag = 0;
   double weight = 0;
-  TVM_DECLARE_NODE(LambdaNode, Object, "test.Lambda", Bind(params), Value(body), Value(flag),
-                   Value(weight));
+  TVM_DECLARE_NODE(LambdaNode, Object, "test.Lambda", Bind(params), Value(body), Default(flag),
+                   Default(weight));
 };
-class Lambda : public ObjectRef {
+class Lambda : public FromFields<ObjectRef, LambdaNode> {
  public:
-  Lambda(Array<Var> params, Array<ObjectRef> body, int64_t flag = 0) {
-    auto node = make_object<LambdaNode>();
-    node->params = std::move(params);
-    node->body = std::move(body);
-    node->flag = flag;
-    data_ = std::move(node);
-  }
-  TVM_DEFINE_REF(Lambda, ObjectRef, LambdaNode);
+  TVM_DEFINE_NODE_REF(Lambda, LambdaNode);
 };
 
 TVM_REGISTER_NODE(VarNode);

@@ -227,9 +227,9 @@ def test_steps_survive_their_record_form(case):
     ("record", "message"),
     [
         (["XX", 0], "unknown tag XX"),
-        (["SP", 2, 0], "ends after 3 fields"),
+        (["SP", 2, 0], "has 3 fields instead of 6"),
         (["CI", 2, 9], "has 3 fields instead of 2"),
-        (["RE", 2, "abc"], "must be a list of integers"),
+        (["RE", 2, "abc"], "field 2 .after_ids. must be Array.int."),
         (["AN", 2, 0, 40], "no loop annotation has the number 40"),
     ],
 )
