@@ -33,13 +33,6 @@ using auto_scheduler::SearchTask;
 TVM_REGISTER_NODE(LinearExprNode);
 TVM_REGISTER_NODE(FeaturePackNode);
 
-LinearExpr::LinearExpr(double constant, Map<String, Any> coefficients) {
-  auto node = make_object<LinearExprNode>();
-  node->constant = constant;
-  node->coefficients = std::move(coefficients);
-  data_ = std::move(node);
-}
-
 namespace {
 
 // Rounding of logarithms that should cancel.

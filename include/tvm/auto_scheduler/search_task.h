@@ -24,18 +24,15 @@ class HardwareParamsNode : public Object {
   int warp_size{0};
   TVM_DECLARE_NODE(HardwareParamsNode, Object, "auto_scheduler.HardwareParams", Value(num_cores),
                    Value(vector_unit_bytes), Value(cache_line_bytes),
-                   Value(max_shared_memory_per_block), Value(max_local_memory_per_block),
-                   Value(max_threads_per_block), Value(max_vthread_extent), Value(warp_size));
+                   Default(max_shared_memory_per_block), Default(max_local_memory_per_block),
+                   Default(max_threads_per_block), Default(max_vthread_extent), Default(warp_size));
 };
 
-class HardwareParams : public ObjectRef {
+class HardwareParams : public FromFields<ObjectRef, HardwareParamsNode> {
  public:
-  HardwareParams(int num_cores, int vector_unit_bytes, int cache_line_bytes,
-                 int max_shared_memory_per_block = 0, int max_local_memory_per_block = 0,
-                 int max_threads_per_block = 0, int max_vthread_extent = 0, int warp_size = 0);
   /*! \brief The limits among the facts of `target`'s machine. */
   static HardwareParams FromTarget(const Target& target);
-  TVM_DEFINE_REF(HardwareParams, ObjectRef, HardwareParamsNode);
+  TVM_DEFINE_NODE_REF(HardwareParams, HardwareParamsNode);
 };
 
 class SearchTaskNode : public Object {
@@ -46,24 +43,24 @@ class SearchTaskNode : public Object {
   /*! \brief What is compiled for, with the machine written out. */
   Target target;
   Optional<Target> target_host;
+  /*! \brief Those of the target unless a constructor is given others. */
   HardwareParams hardware_params;
   LayoutRewriteOption layout_rewrite_option{LayoutRewriteOption::kNoRewrite};
   Array<String> task_input_names;
 
   /*! \brief The facts of the target's machine, those in `hardware_params` as they stand there. */
   MachineFacts Machine() const;
+  /*! \brief Writes the machine out in the target. */
+  void Init();
 
   TVM_DECLARE_NODE(SearchTaskNode, Object, "auto_scheduler.SearchTask", Value(compute_dag),
                    Value(workload_key), Value(desc), Value(target), Value(target_host),
-                   Value(hardware_params), Value(layout_rewrite_option), Value(task_input_names));
+                   Maybe(hardware_params), Value(layout_rewrite_option), Value(task_input_names));
 };
 
-class SearchTask : public ObjectRef {
+class SearchTask : public FromFields<ObjectRef, SearchTaskNode> {
  public:
-  SearchTask(ComputeDAG compute_dag, String workload_key, String desc, Target target,
-             Optional<Target> target_host, Optional<HardwareParams> hardware_params,
-             LayoutRewriteOption layout_rewrite_option, Array<String> task_input_names);
-  TVM_DEFINE_REF(SearchTask, ObjectRef, SearchTaskNode);
+  TVM_DEFINE_NODE_REF(SearchTask, SearchTaskNode);
 };
 
 }  // namespace auto_scheduler

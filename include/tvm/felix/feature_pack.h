@@ -26,10 +26,9 @@ class LinearExprNode : public Object {
                    Value(coefficients));
 };
 
-class LinearExpr : public ObjectRef {
+class LinearExpr : public FromFields<ObjectRef, LinearExprNode> {
  public:
-  LinearExpr(double constant, Map<String, Any> coefficients);
-  TVM_DEFINE_REF(LinearExpr, ObjectRef, LinearExprNode);
+  TVM_DEFINE_NODE_REF(LinearExpr, LinearExprNode);
 };
 
 /*!
