@@ -35,12 +35,6 @@ std::vector<float> Scores(const Any& returned, int64_t n, const char* function) 
 
 }  // namespace
 
-RandomModel::RandomModel(int64_t seed) {
-  auto node = make_object<RandomModelNode>();
-  node->seed = seed;
-  data_ = std::move(node);
-}
-
 std::vector<float> RandomModelNode::Predict(const SearchTask&, const Array<State>& states) {
   std::vector<float> scores;
   scores.reserve(states.size());
@@ -93,9 +87,6 @@ std::vector<float> PythonBasedModelNode::PredictStages(const SearchTask& task,
   return Scores(predict_stage_func(task, states), -1, "predict_stages");
 }
 
-TVM_REGISTER_GLOBAL("auto_scheduler.RandomModel").set_body_typed([](int64_t seed) {
-  return RandomModel(seed);
-});
 TVM_REGISTER_GLOBAL("auto_scheduler.PythonBasedModel")
     .set_body_typed([](PackedFunc update, PackedFunc predict, PackedFunc predict_stages) {
       return PythonBasedModel(update, predict, predict_stages);

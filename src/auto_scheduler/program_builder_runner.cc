@@ -40,6 +40,11 @@ void CheckCount(const char* what, size_t results, size_t candidates) {
       << what << ": " << results << " results for " << candidates << " candidates";
 }
 
+void CheckFunction(const char* where, const String& name) {
+  TVM_CHECK(name == "default" || std::string(name).find(':') != std::string::npos, ValueError)
+      << where << " must be \"default\" or \"module:function\", got \"" << name << '"';
+}
+
 }  // namespace
 
 /*! \brief Compiles in worker processes of this machine. */
@@ -53,6 +58,10 @@ class LocalBuilderNode : public ProgramBuilderNode {
     return Open()(candidates, unscheduled).cast<Array<BuildResult>>();
   }
   PackedFunc Open() const { return opened_.Get("auto_scheduler.local_builder.open", this); }
+  void Init() {
+    ProgramBuilderNode::Init();
+    CheckFunction("LocalBuilder: build_func", build_func);
+  }
   TVM_DECLARE_NODE(LocalBuilderNode, ProgramBuilderNode, "auto_scheduler.LocalBuilder",
                    Value(build_func), Value(memory_bytes));
 
@@ -73,6 +82,10 @@ class LocalRunnerNode : public ProgramRunnerNode {
         .cast<Array<MeasureResult>>();
   }
   PackedFunc Open() const { return opened_.Get("auto_scheduler.local_runner.open", this); }
+  void Init() {
+    ProgramRunnerNode::Init();
+    CheckFunction("LocalRunner: run_func", run_func);
+  }
   TVM_DECLARE_NODE(LocalRunnerNode, ProgramRunnerNode, "auto_scheduler.LocalRunner",
                    Value(run_func), Value(memory_bytes));
 
@@ -129,24 +142,20 @@ TVM_REGISTER_NODE(PythonBasedBuilderNode);
 TVM_REGISTER_NODE(PythonBasedRunnerNode);
 TVM_REGISTER_NODE(PythonBasedMeasureCallbackNode);
 
-namespace {
-
-void CheckBuilder(const ProgramBuilderNode* node) {
-  TVM_CHECK(node->n_parallel >= 1, ValueError)
-      << "ProgramBuilder: n_parallel must be >= 1, got " << node->n_parallel;
-  TVM_CHECK(node->timeout > 0, ValueError)
-      << "ProgramBuilder: timeout must be > 0 seconds, got " << node->timeout;
+void ProgramBuilderNode::Init() {
+  TVM_CHECK(n_parallel >= 1, ValueError)
+      << "ProgramBuilder: n_parallel must be >= 1, got " << n_parallel;
+  TVM_CHECK(timeout > 0, ValueError)
+      << "ProgramBuilder: timeout must be > 0 seconds, got " << timeout;
 }
 
-void CheckRunner(const ProgramRunnerNode* node) {
-  TVM_CHECK(node->timeout > 0, ValueError)
-      << "ProgramRunner: timeout must be > 0 seconds, got " << node->timeout;
-  const std::pair<const char*, double> at_least_zero[] = {
-      {"min_repeat_ms", node->min_repeat_ms},
-      {"cooldown_interval", node->cooldown_interval},
-      {"device", node->device}};
-  const std::pair<const char*, int> at_least_one[] = {{"number", node->number},
-                                                      {"repeat", node->repeat}};
+void ProgramRunnerNode::Init() {
+  TVM_CHECK(timeout > 0, ValueError)
+      << "ProgramRunner: timeout must be > 0 seconds, got " << timeout;
+  const std::pair<const char*, double> at_least_zero[] = {{"min_repeat_ms", min_repeat_ms},
+                                                          {"cooldown_interval", cooldown_interval},
+                                                          {"device", device}};
+  const std::pair<const char*, int> at_least_one[] = {{"number", number}, {"repeat", repeat}};
   for (const auto& [name, value] : at_least_zero) {
     TVM_CHECK(value >= 0, ValueError)
         << "ProgramRunner: " << name << " must be >= 0, got " << value;
@@ -157,75 +166,30 @@ void CheckRunner(const ProgramRunnerNode* node) {
   }
 }
 
-void CheckFunction(const char* where, const String& name) {
-  TVM_CHECK(name == "default" || std::string(name).find(':') != std::string::npos, ValueError)
-      << where << " must be \"default\" or \"module:function\", got \"" << name << '"';
-}
-
-void CheckLocalBuilder(const LocalBuilderNode* node) {
-  CheckBuilder(node);
-  CheckFunction("LocalBuilder: build_func", node->build_func);
-}
-void CheckLocalRunner(const LocalRunnerNode* node) {
-  CheckRunner(node);
-  CheckFunction("LocalRunner: run_func", node->run_func);
-}
-TVM_REGISTER_NODE_CHECK(LocalBuilderNode, CheckLocalBuilder);
-TVM_REGISTER_NODE_CHECK(LocalRunnerNode, CheckLocalRunner);
-
-template <typename Node>
-ObjectPtr<Node> MakeRunner(double timeout, int number, int repeat, double min_repeat_ms,
-                           double cooldown_interval, bool flush, int device, bool check) {
-  auto node = make_object<Node>();
-  node->timeout = timeout;
-  node->number = number;
-  node->repeat = repeat;
-  node->min_repeat_ms = min_repeat_ms;
-  node->cooldown_interval = cooldown_interval;
-  node->enable_cpu_cache_flush = flush;
-  node->device = device;
-  node->check_correctness = check;
-  CheckRunner(node.get());
-  return node;
-}
-
-TVM_REGISTER_GLOBAL("auto_scheduler.LocalBuilder")
-    .set_body_typed([](int n_parallel, double timeout, String build_func, int64_t memory_bytes) {
-      auto node = make_object<LocalBuilderNode>();
-      node->n_parallel = n_parallel;
-      node->timeout = timeout;
-      node->build_func = build_func;
-      node->memory_bytes = memory_bytes;
-      CheckLocalBuilder(node.get());
-      return ProgramBuilder(ObjectPtr<Object>(std::move(node)));
-    });
 TVM_REGISTER_GLOBAL("auto_scheduler.PythonBasedBuilder")
     .set_body_typed([](int n_parallel, double timeout, PackedFunc build) {
       auto node = make_object<PythonBasedBuilderNode>();
       node->n_parallel = n_parallel;
       node->timeout = timeout;
       node->build = build;
-      CheckBuilder(node.get());
+      node->Init();
       return ProgramBuilder(ObjectPtr<Object>(std::move(node)));
-    });
-TVM_REGISTER_GLOBAL("auto_scheduler.LocalRunner")
-    .set_body_typed([](double timeout, int number, int repeat, double min_repeat_ms,
-                       double cooldown_interval, bool flush, int device, bool check,
-                       String run_func, int64_t memory_bytes) {
-      auto node = MakeRunner<LocalRunnerNode>(timeout, number, repeat, min_repeat_ms,
-                                              cooldown_interval, flush, device, check);
-      node->run_func = run_func;
-      node->memory_bytes = memory_bytes;
-      CheckLocalRunner(node.get());
-      return ProgramRunner(ObjectPtr<Object>(std::move(node)));
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.PythonBasedRunner")
     .set_body_typed([](double timeout, int number, int repeat, double min_repeat_ms,
                        double cooldown_interval, bool flush, int device, bool check,
                        PackedFunc run) {
-      auto node = MakeRunner<PythonBasedRunnerNode>(timeout, number, repeat, min_repeat_ms,
-                                                    cooldown_interval, flush, device, check);
+      auto node = make_object<PythonBasedRunnerNode>();
+      node->timeout = timeout;
+      node->number = number;
+      node->repeat = repeat;
+      node->min_repeat_ms = min_repeat_ms;
+      node->cooldown_interval = cooldown_interval;
+      node->enable_cpu_cache_flush = flush;
+      node->device = device;
+      node->check_correctness = check;
       node->run = run;
+      node->Init();
       return ProgramRunner(ObjectPtr<Object>(std::move(node)));
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.PythonBasedMeasureCallback")
@@ -252,8 +216,6 @@ TVM_REGISTER_GLOBAL("auto_scheduler.LocalOpen").set_body_typed([](ObjectRef loca
   TVM_FATAL(TypeError) << "LocalOpen: expected a LocalBuilder or a LocalRunner, got "
                        << local->GetTypeKey();
 });
-
-}  // namespace
 
 }  // namespace auto_scheduler
 }  // namespace tvm

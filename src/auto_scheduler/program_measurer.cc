@@ -34,22 +34,9 @@ const char* Mark(int error_no) {
 
 }  // namespace
 
-ProgramMeasurer::ProgramMeasurer(ProgramBuilder builder, ProgramRunner runner,
-                                 Array<MeasureCallback> callbacks, int verbose,
-                                 int max_continuous_error) {
-  TVM_CHECK(builder.defined() && runner.defined(), ValueError)
-      << "ProgramMeasurer: give a builder and a runner";
-  auto node = make_object<ProgramMeasurerNode>();
-  node->builder = std::move(builder);
-  node->runner = std::move(runner);
-  node->callbacks = std::move(callbacks);
-  node->verbose = verbose;
-  if (max_continuous_error > 0) node->max_continuous_error = max_continuous_error;
-  data_ = std::move(node);
+void ProgramMeasurerNode::Init() {
+  if (max_continuous_error <= 0) max_continuous_error = kMaxContinuousError;
 }
-TVM_REGISTER_NODE_CHECK(ProgramMeasurerNode, [](const ProgramMeasurerNode* node) {
-  ProgramMeasurer(node->builder, node->runner, node->callbacks);
-});
 
 void ProgramMeasurerNode::Reset() {
   ct = error_ct = errors_in_a_row_ = 0;
@@ -166,11 +153,6 @@ Array<MeasureResult> ProgramMeasurerNode::Measure(const ObjectRef& policy,
   return results;
 }
 
-TVM_REGISTER_GLOBAL("auto_scheduler.ProgramMeasurer")
-    .set_body_typed([](ProgramBuilder builder, ProgramRunner runner,
-                       Array<MeasureCallback> callbacks, int verbose, int max_continuous_error) {
-      return ProgramMeasurer(builder, runner, callbacks, verbose, max_continuous_error);
-    });
 TVM_REGISTER_GLOBAL("auto_scheduler.MeasurePerformance")
     .set_body_typed([](ProgramMeasurer measurer, ObjectRef policy, Array<Candidate> candidates,
                        int batch_size) {

@@ -43,10 +43,10 @@ class RandomModelNode : public CostModelNode {
   TVM_DECLARE_NODE(RandomModelNode, CostModelNode, "auto_scheduler.RandomModel", Value(seed));
 };
 
-class RandomModel : public CostModel {
+class RandomModel : public FromFields<CostModel, RandomModelNode> {
  public:
-  explicit RandomModel(int64_t seed);
-  TVM_DEFINE_MUTABLE_REF(RandomModel, CostModel, RandomModelNode);
+  TVM_DEFINE_MUTABLE_REF(RandomModel, Constructors, RandomModelNode);
+  using Constructors::Constructors;
 };
 
 /*! \brief A model made of three functions, which return float32 arrays of one axis. */

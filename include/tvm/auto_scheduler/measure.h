@@ -47,11 +47,9 @@ class MeasureResultNode : public Object {
                    Value(error_no), Value(error_msg), Value(all_cost), Value(timestamp));
 };
 
-class MeasureResult : public ObjectRef {
+class MeasureResult : public FromFields<ObjectRef, MeasureResultNode> {
  public:
-  MeasureResult(Array<double> costs, int error_no, Optional<String> error_msg, double all_cost,
-                double timestamp);
-  TVM_DEFINE_REF(MeasureResult, ObjectRef, MeasureResultNode);
+  TVM_DEFINE_NODE_REF(MeasureResult, MeasureResultNode);
 };
 
 /*!
@@ -89,10 +87,9 @@ class MeasureInputNode : public CandidateNode {
                    Value(state));
 };
 
-class MeasureInput : public Candidate {
+class MeasureInput : public FromFields<Candidate, MeasureInputNode> {
  public:
-  MeasureInput(SearchTask task, State state);
-  TVM_DEFINE_REF(MeasureInput, Candidate, MeasureInputNode);
+  TVM_DEFINE_NODE_REF(MeasureInput, MeasureInputNode);
 };
 
 /*! \brief A function that somebody else scheduled. */
@@ -109,15 +106,15 @@ class ModuleCandidateNode : public CandidateNode {
   Target BuildTarget() const final { return target; }
   double Flop() const final { return flop; }
   String Record(const MeasureResult& result) const final;
+  /*! \brief ValueError unless the module has one function and the origin is JSON. */
+  void Init();
   TVM_DECLARE_NODE(ModuleCandidateNode, CandidateNode, "auto_scheduler.ModuleCandidate", Value(mod),
                    Value(target), Value(workload_key), Value(origin), Value(flop));
 };
 
-class ModuleCandidate : public Candidate {
+class ModuleCandidate : public FromFields<Candidate, ModuleCandidateNode> {
  public:
-  /*! \throws ValueError unless the module has one function and the origin is JSON. */
-  ModuleCandidate(IRModule mod, Target target, String workload_key, String origin, double flop);
-  TVM_DEFINE_REF(ModuleCandidate, Candidate, ModuleCandidateNode);
+  TVM_DEFINE_NODE_REF(ModuleCandidate, ModuleCandidateNode);
 };
 
 /*! \brief A compiled program, or why it could not be compiled. */
@@ -140,11 +137,9 @@ class BuildResultNode : public Object {
                    Value(description));
 };
 
-class BuildResult : public ObjectRef {
+class BuildResult : public FromFields<ObjectRef, BuildResultNode> {
  public:
-  BuildResult(String filename, Array<te::Tensor> args, int error_no, Optional<String> error_msg,
-              double time_cost, String code, String description);
-  TVM_DEFINE_REF(BuildResult, ObjectRef, BuildResultNode);
+  TVM_DEFINE_NODE_REF(BuildResult, BuildResultNode);
 };
 
 /*! \brief Compiles candidates. */
@@ -160,6 +155,8 @@ class ProgramBuilderNode : public Object {
    * \return One result a candidate; failures are results too.
    */
   virtual Array<BuildResult> Build(const Array<Candidate>& candidates, bool unscheduled) const = 0;
+  /*! \brief ValueError for a number out of range. */
+  void Init();
   TVM_DECLARE_ABSTRACT_NODE(ProgramBuilderNode, Object, "auto_scheduler.ProgramBuilder",
                             Value(n_parallel), Value(timeout));
 };
@@ -205,6 +202,8 @@ class ProgramRunnerNode : public Object {
   virtual Array<MeasureResult> Run(const Array<Candidate>& candidates,
                                    const Array<BuildResult>& programs,
                                    const RunContext& context) const = 0;
+  /*! \brief ValueError for a number out of range. */
+  void Init();
   TVM_DECLARE_ABSTRACT_NODE(ProgramRunnerNode, Object, "auto_scheduler.ProgramRunner",
                             Value(timeout), Value(number), Value(repeat), Value(min_repeat_ms),
                             Value(cooldown_interval), Value(enable_cpu_cache_flush), Value(device),
@@ -251,7 +250,8 @@ class ProgramMeasurerNode : public Object {
   Array<MeasureCallback> callbacks;
   /*! \brief 0: silent, 1: a character a program, 2: a paragraph a program. */
   int verbose{1};
-  /*! \brief This many failures in a row end the measuring: the candidates are not their cause. */
+  /*! \brief This many failures in a row end the measuring: the candidates are not their cause.
+   *         A constructor takes one below 1 for the usual number. */
   int max_continuous_error{kMaxContinuousError};
   /*! \brief Measurements, and failed ones among them. */
   int ct{0}, error_ct{0};
@@ -275,8 +275,9 @@ class ProgramMeasurerNode : public Object {
   /*! \brief Forget all results. */
   void Reset();
 
+  void Init();
   TVM_DECLARE_NODE(ProgramMeasurerNode, Object, "auto_scheduler.ProgramMeasurer", Value(builder),
-                   Value(runner), Value(callbacks), Value(verbose), Value(max_continuous_error),
+                   Value(runner), Value(callbacks), Default(verbose), Default(max_continuous_error),
                    Ignore(ct), Ignore(error_ct), Ignore(best_seconds), Ignore(best));
 
  private:
@@ -288,11 +289,10 @@ class ProgramMeasurerNode : public Object {
   Map<String, BuildResult> references_;
 };
 
-class ProgramMeasurer : public ObjectRef {
+class ProgramMeasurer : public FromFields<ObjectRef, ProgramMeasurerNode> {
  public:
-  ProgramMeasurer(ProgramBuilder builder, ProgramRunner runner, Array<MeasureCallback> callbacks,
-                  int verbose = 1, int max_continuous_error = -1);
-  TVM_DEFINE_MUTABLE_REF(ProgramMeasurer, ObjectRef, ProgramMeasurerNode);
+  TVM_DEFINE_MUTABLE_REF(ProgramMeasurer, Constructors, ProgramMeasurerNode);
+  using Constructors::Constructors;
 };
 
 }  // namespace auto_scheduler

@@ -65,18 +65,16 @@ class TuningOptionsNode : public Object {
   ProgramBuilder builder;
   ProgramRunner runner;
   Array<MeasureCallback> measure_callbacks;
+  /*! \brief ValueError for a number out of range. */
+  void Init();
   TVM_DECLARE_NODE(TuningOptionsNode, Object, "auto_scheduler.TuningOptions",
                    Value(num_measure_trials), Value(early_stopping), Value(num_measures_per_round),
                    Value(verbose), Value(builder), Value(runner), Value(measure_callbacks));
 };
 
-class TuningOptions : public ObjectRef {
+class TuningOptions : public FromFields<ObjectRef, TuningOptionsNode> {
  public:
-  /*! \throws ValueError for a builder or runner that is missing, or a number out of range. */
-  TuningOptions(int num_measure_trials, int early_stopping, int num_measures_per_round, int verbose,
-                ProgramBuilder builder, ProgramRunner runner,
-                Array<MeasureCallback> measure_callbacks);
-  TVM_DEFINE_REF(TuningOptions, ObjectRef, TuningOptionsNode);
+  TVM_DEFINE_NODE_REF(TuningOptions, TuningOptionsNode);
 };
 
 /*! \brief Search with a measurer made of the options; see SearchPolicyNode::Search. */

@@ -51,29 +51,12 @@ Optional<Candidate> SearchPolicyNode::Search(int n_trials, int early_stopping,
 
 TVM_REGISTER_NODE(TuningOptionsNode);
 
-TuningOptions::TuningOptions(int num_measure_trials, int early_stopping, int num_measures_per_round,
-                             int verbose, ProgramBuilder builder, ProgramRunner runner,
-                             Array<MeasureCallback> measure_callbacks) {
+void TuningOptionsNode::Init() {
   TVM_CHECK(num_measure_trials >= 0, ValueError)
       << "TuningOptions: num_measure_trials must be >= 0, got " << num_measure_trials;
   TVM_CHECK(num_measures_per_round >= 1, ValueError)
       << "TuningOptions: num_measures_per_round must be >= 1, got " << num_measures_per_round;
-  TVM_CHECK(builder.defined() && runner.defined(), ValueError)
-      << "TuningOptions: give a builder and a runner";
-  auto node = make_object<TuningOptionsNode>();
-  node->num_measure_trials = num_measure_trials;
-  node->early_stopping = early_stopping;
-  node->num_measures_per_round = num_measures_per_round;
-  node->verbose = verbose;
-  node->builder = std::move(builder);
-  node->runner = std::move(runner);
-  node->measure_callbacks = std::move(measure_callbacks);
-  data_ = std::move(node);
 }
-TVM_REGISTER_NODE_CHECK(TuningOptionsNode, [](const TuningOptionsNode* node) {
-  TuningOptions(node->num_measure_trials, node->early_stopping, node->num_measures_per_round,
-                node->verbose, node->builder, node->runner, node->measure_callbacks);
-});
 
 Optional<Candidate> AutoSchedule(SearchPolicy policy, const TuningOptions& options) {
   ProgramMeasurer measurer(options->builder, options->runner, options->measure_callbacks,
@@ -125,13 +108,6 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicySearch")
     .set_body_typed([](SearchPolicy policy, int n_trials, int early_stopping,
                        int measures_per_round, ProgramMeasurer measurer) {
       return policy->Search(n_trials, early_stopping, measures_per_round, measurer);
-    });
-TVM_REGISTER_GLOBAL("auto_scheduler.TuningOptions")
-    .set_body_typed([](int num_measure_trials, int early_stopping, int num_measures_per_round,
-                       int verbose, ProgramBuilder builder, ProgramRunner runner,
-                       Array<MeasureCallback> measure_callbacks) {
-      return TuningOptions(num_measure_trials, early_stopping, num_measures_per_round, verbose,
-                           builder, runner, measure_callbacks);
     });
 /*! \brief Schedule and arguments of the best state found. */
 TVM_REGISTER_GLOBAL("auto_scheduler.AutoSchedule")
