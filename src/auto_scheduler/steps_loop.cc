@@ -341,10 +341,7 @@ void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 
 void SplitStepNode::Init() {
   Array<Optional<PrimExpr>> known;
-  for (Optional<PrimExpr> length : lengths) {
-    if (const auto* name = length.as<tir::StringImmNode>()) {
-      length = PrimExpr(tir::SizeVar(name->value, DataType::Int(32), tir::SizeVarKind::kKnob));
-    }
+  for (const Optional<PrimExpr>& length : lengths) {
     const int64_t* literal = length.defined() ? tir::as_const_int(length.value()) : nullptr;
     TVM_CHECK(literal == nullptr || *literal >= 0, ScheduleError)
         << "split: a length must be >= 1, or 0 while it is open, got " << *literal;

@@ -36,6 +36,17 @@ Any RecordValue(const Any& value, bool in_list) {
   return var->name_hint;
 }
 
+/*! \brief A list whose texts are names of split lengths, with variables in their places. */
+Array<Any> WithVariables(const Array<Any>& list) {
+  Array<Any> elements;
+  for (const Any& element : list) {
+    std::optional<String> name = element.TryCast<String>();
+    elements.push_back(name ? Any(tir::SizeVar(*name, DataType::Int(32), tir::SizeVarKind::kKnob))
+                            : element);
+  }
+  return elements;
+}
+
 /*! \brief The type of the steps with each tag. */
 const std::map<std::string, const NodeReflection*>& StepTypes() {
   static const auto* types = [] {
@@ -81,7 +92,11 @@ Step Step::FromRecord(const Array<Any>& record) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const FieldInfo& field = *fields[i];
     const Any value = record[i + 1];
-    bool read = !value.is_null() && field.write(field.Address(step.get()), value);
+    void* address = field.Address(step.get());
+    bool read = !value.is_null() && field.write(address, value);
+    if (!read && value.as<ArrayNode>()) {
+      read = field.write(address, WithVariables(value.cast<Array<Any>>()));
+    }
     TVM_CHECK(read, ValueError) << "step record " << *tag << ": field " << i + 1 << " ("
                                 << field.name << ") must be " << field.type_name() << ", got "
                                 << value;

@@ -89,8 +89,7 @@ class SplitStepNode : public StepNode {
   int iter_id{0};
   /*! \brief Trip count of the loop that is split; undefined if it was unknown. */
   Optional<PrimExpr> extent;
-  /*! \brief A literal, a SizeVar, or undefined while open. A constructor takes 0 for an open one,
-   * and the name of a variable. */
+  /*! \brief A literal, a SizeVar, or undefined while open, which a constructor also takes 0 for. */
   Array<Optional<PrimExpr>> lengths;
   bool inner_to_outer{true};
   /*! \brief ScheduleError for a length below zero. */

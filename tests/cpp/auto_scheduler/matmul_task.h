@@ -19,7 +19,7 @@ inline SearchTask MatmulTask(const char* target = "c -num-cores=4") {
   te::Tensor d = te::compute(
       Array<PrimExpr>{64, 32}, [&](const Array<tir::Var>& i) { return max(c(i), 0.0f); }, "D");
   return SearchTask(ComputeDAG({a, b, d}), "matmul", "matmul", Target(String(target)), NullOpt,
-                    NullOpt, LayoutRewriteOption::kNoRewrite, {});
+                    HardwareParams(), LayoutRewriteOption::kNoRewrite, {});
 }
 
 }  // namespace auto_scheduler

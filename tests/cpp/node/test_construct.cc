@@ -116,9 +116,9 @@ TEST(Construct, AFunctionRegisteredByHandTakesThePlaceOfTheImpliedOne) {
 TEST(Construct, JsonThatNoConstructorWritesIsRefused) {
   std::string text = SaveJSON(Box("b", {2, 3}, ObjectRef()));
   EXPECT_EQ(LoadJSON(text).cast<Box>()->volume, 6);
-  size_t at = text.find("\"volume\":6");
+  size_t at = text.find("\"volume\": 6");
   ASSERT_NE(at, std::string::npos) << text;
-  text.replace(at, 10, "\"volume\":7");
+  text.replace(at, 11, "\"volume\": 7");
   EXPECT_NE(
       MessageOf([&] { LoadJSON(text); }).find("test.Box.volume: the other fields make it 6, not 7"),
       std::string::npos);
