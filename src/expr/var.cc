@@ -91,6 +91,7 @@ void IterVarNode::Init() {
   TVM_CHECK(iter_type >= kDataPar && iter_type <= kTensorized, ValueError)
       << "IterVar(" << var->name_hint << "): iter_type must be in [0, 8], got "
       << static_cast<int>(iter_type);
+  if (!thread_tag.defined()) thread_tag = "";
 }
 
 IterVar::operator PrimExpr() const { return get()->var; }

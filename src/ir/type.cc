@@ -18,7 +18,7 @@ std::optional<Type> Type::FromAny(const Any& value) {
 
 void PointerTypeNode::Init() {
   // "global" is the default scope: one spelling, so that equal types compare equal.
-  if (storage_scope == "global") storage_scope = "";
+  if (!storage_scope.defined() || storage_scope == "global") storage_scope = "";
 }
 
 TupleType TupleType::Empty() { return TupleType(Array<Type>()); }

@@ -226,7 +226,7 @@ def test_steps_survive_their_record_form(case):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (["XX", 0], "unknown tag XX"),
+        (["XX", 0], "unknown tag .XX."),
         (["SP", 2, 0], "has 3 fields instead of 6"),
         (["CI", 2, 9], "has 3 fields instead of 2"),
         (["RE", 2, "abc"], "field 2 .after_ids. must be Array.int."),
