@@ -13,9 +13,8 @@ namespace tvm {
 namespace tir {
 
 TVM_REGISTER_NODE(InstructionKindNode);
-TVM_REGISTER_NODE_CHECK(InstructionKindNode, [](const InstructionKindNode* kind) {
-  sched::PrimitiveOf(GetRef<InstructionKind>(kind));
-});
+
+void InstructionKindNode::Init() { sched::PrimitiveOf(GetRef<InstructionKind>(this)); }
 
 namespace sched {
 namespace {

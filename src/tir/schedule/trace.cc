@@ -15,23 +15,15 @@ namespace tir {
 
 TVM_REGISTER_NODE(BlockRVNode);
 TVM_REGISTER_NODE(LoopRVNode);
-TVM_REGISTER_NODE(InstructionNode);
-TVM_REGISTER_NODE(TraceNode);
-TVM_REGISTER_NODE_CHECK(InstructionNode, [](const InstructionNode* inst) {
-  Instruction(inst->kind, inst->values, inst->outputs);
-});
+TVM_REGISTER_NODE(InstructionNode, "tir.schedule.Instruction");
+TVM_REGISTER_NODE(TraceNode, "tir.schedule.Trace");
 
 using sched::Names;
 
-Instruction::Instruction(InstructionKind kind, Array<Any> arguments, Array<ObjectRef> outputs) {
-  TVM_CHECK(arguments.size() == kind->arguments.size(), ValueError)
+void InstructionNode::Init() {
+  TVM_CHECK(values.size() == kind->arguments.size(), ValueError)
       << "Instruction: " << kind->name << " has " << kind->arguments.size() << " arguments, got "
-      << arguments.size();
-  auto node = make_object<InstructionNode>();
-  node->kind = std::move(kind);
-  node->values = std::move(arguments);
-  node->outputs = std::move(outputs);
-  data_ = std::move(node);
+      << values.size();
 }
 
 Array<ObjectRef> InstructionNode::Inputs() const {
@@ -50,13 +42,6 @@ Array<Any> InstructionNode::Attrs() const {
     if (sched::AsRV(value) == nullptr) found.push_back(value);
   }
   return found;
-}
-
-Trace::Trace(Array<Instruction> insts, Map<Instruction, Any> decisions) {
-  auto node = make_object<TraceNode>();
-  node->insts = std::move(insts);
-  node->decisions = std::move(decisions);
-  data_ = std::move(node);
 }
 
 void TraceNode::Append(const Instruction& inst, const Any& decision) {
@@ -317,20 +302,12 @@ String FunctionOf(const Trace& trace) {
 
 }  // namespace
 
-TVM_REGISTER_GLOBAL("tir.schedule.Instruction")
-    .set_body_typed([](InstructionKind kind, Array<Any> arguments, Array<ObjectRef> outputs) {
-      return Instruction(kind, arguments, outputs);
-    });
 TVM_REGISTER_GLOBAL("tir.schedule.InstructionInputs").set_body_typed([](Instruction inst) {
   return inst->Inputs();
 });
 TVM_REGISTER_GLOBAL("tir.schedule.InstructionAttrs").set_body_typed([](Instruction inst) {
   return inst->Attrs();
 });
-TVM_REGISTER_GLOBAL("tir.schedule.Trace")
-    .set_body_typed([](Array<Instruction> insts, Map<Instruction, Any> decisions) {
-      return Trace(insts, decisions);
-    });
 TVM_REGISTER_GLOBAL("tir.schedule.TraceAppend")
     .set_body_typed([](Trace trace, Instruction inst, Any decision) {
       trace->Append(inst, decision);

@@ -56,9 +56,12 @@ class InstructionKindNode : public Object {
   Array<String> arguments;
   /*! \brief Whether it returns a list, which one output has to be unpacked from. */
   bool returns_list = false;
+  /*! \brief ValueError if no primitive has the name. */
+  void Init();
   TVM_DECLARE_NODE(InstructionKindNode, Object, "tir.InstructionKind", Value(name), Ignore(method),
                    Ignore(is_pure), Ignore(is_sampling), Ignore(is_postproc), Ignore(variadic),
                    Ignore(arguments), Ignore(returns_list));
+  TVM_NODE_ARGS();
 };
 class InstructionKind : public ObjectRef {
  public:
@@ -79,14 +82,14 @@ class InstructionNode : public Object {
   Array<ObjectRef> Inputs() const;
   /*! \brief The other arguments, in order. */
   Array<Any> Attrs() const;
+  /*! \brief ValueError unless there is a value for each argument of the kind. */
+  void Init();
   TVM_DECLARE_NODE(InstructionNode, Object, "tir.Instruction", Value(kind), Value(values),
                    Value(outputs));
 };
-class Instruction : public ObjectRef {
+class Instruction : public FromFields<ObjectRef, InstructionNode> {
  public:
-  /*! \brief ValueError unless there is a value for each argument of the kind. */
-  Instruction(InstructionKind kind, Array<Any> arguments, Array<ObjectRef> outputs);
-  TVM_DEFINE_REF(Instruction, ObjectRef, InstructionNode);
+  TVM_DEFINE_NODE_REF(Instruction, InstructionNode);
 };
 
 class Schedule;
@@ -115,9 +118,9 @@ class TraceNode : public Object {
 
   TVM_DECLARE_NODE(TraceNode, Object, "tir.Trace", Value(insts), Value(decisions));
 };
-class Trace : public ObjectRef {
+class Trace : public FromFields<ObjectRef, TraceNode> {
  public:
-  Trace(Array<Instruction> insts, Map<Instruction, Any> decisions);
+  using Constructors::Constructors;
   static Trace Empty() { return Trace(Array<Instruction>(), Map<Instruction, Any>()); }
   /*! \brief The trace that AsJSON wrote; ValueError says where it is none. */
   static Trace FromJSON(const std::string& text);
@@ -125,7 +128,7 @@ class Trace : public ObjectRef {
   Trace WithDecision(const Instruction& inst, const Any& decision, bool remove_postproc) const;
   /*! \brief Without instructions that only look and whose results nothing needs. */
   Trace Simplified(bool remove_postproc) const;
-  TVM_DEFINE_MUTABLE_REF(Trace, ObjectRef, TraceNode);
+  TVM_DEFINE_MUTABLE_REF(Trace, Constructors, TraceNode);
 };
 
 }  // namespace tir
