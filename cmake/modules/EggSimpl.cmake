@@ -5,6 +5,8 @@ set(EGG_SIMPL_DIR "${CMAKE_SOURCE_DIR}/rust/egg_simpl")
 set(EGG_SIMPL_TARGET_DIR "${CMAKE_BINARY_DIR}/egg_simpl")
 set(EGG_SIMPL_LIBRARY "${EGG_SIMPL_TARGET_DIR}/release/libegg_simpl.a")
 file(GLOB_RECURSE EGG_SIMPL_SOURCES CONFIGURE_DEPENDS "${EGG_SIMPL_DIR}/src/*.rs")
+list(APPEND EGG_SIMPL_SOURCES "${EGG_SIMPL_DIR}/build.rs"
+     "${CMAKE_SOURCE_DIR}/include/tvm/felix/tape_ops.def")
 add_custom_command(
   OUTPUT "${EGG_SIMPL_LIBRARY}"
   COMMAND "${CARGO_PROGRAM}" build --release --quiet --locked

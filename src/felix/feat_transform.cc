@@ -38,13 +38,6 @@ namespace {
 // Rounding of logarithms that should cancel.
 constexpr double kTolerance = 1e-9;
 
-template <typename T>
-NDArray ToNDArray(const std::vector<T>& values, std::vector<int64_t> shape, DataType dtype) {
-  NDArray array = NDArray::Empty(std::move(shape), dtype, Device{kDLCPU, 0});
-  array.CopyFromBytes(values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 /*! \brief The tape over knobs of all feature values, then of both sides of all constraints. */
 TapeData KnobTape(const ProgramFeatures& features, const std::vector<Constraint>& constraints,
                   const ExponentSpace& space) {
@@ -103,7 +96,7 @@ class PackMaker {
     for (size_t i = 0; i < next_root_; ++i) {
       Smoother::Smooth* value = Root(i);
       bool is_number = table.kind(i % table.size()) == FeatureKind::kNumber;
-      out_->AddRoot(is_number ? smoother_.EmitLog1p(value) : smoother_.Emit(value));
+      out_->AddRoot(is_number ? smoother_.EmitLogSize(value) : smoother_.Emit(value));
     }
   }
 
@@ -175,7 +168,8 @@ Array<Any> OrderAsArrays(const std::vector<std::vector<int>>& order) {
 }  // namespace
 
 FeaturePack GetFeaturePack(const SearchTask& task, const tir::PrimFunc& func,
-                           const arith::VarContext& context, const std::string& space_name) {
+                           const arith::VarContext& context, const std::string& space_name,
+                           int iterations, int node_limit) {
   const SearchSpace& space = SearchSpace::Get(task->target, space_name);
   const FeatureTable& table = space.features();
   const MachineFacts machine = task->Machine();
@@ -196,24 +190,12 @@ FeaturePack GetFeaturePack(const SearchTask& task, const tir::PrimFunc& func,
   maker.AddRows(&values, knob_tape, features.rows.size(), table);
   for (const Constraint& constraint : constraints) maker.AddConstraint(constraint);
 
-  TapeData tape = builder.Finish();
   for (const std::string& name : table.names()) pack->feature_names.push_back(name);
   for (const std::string& name : features.store_names) pack->store_names.push_back(name);
   pack->n_stores = static_cast<int>(features.rows.size());
-  std::vector<double> lower, upper;
-  for (const TapeVar& var : tape.vars) {
-    pack->var_names.push_back(var.name);
-    lower.push_back(var.lower);
-    upper.push_back(var.upper);
-  }
-  int64_t n = tape.size(), v = static_cast<int64_t>(tape.vars.size());
-  pack->tape_ops = ToNDArray(tape.ops, {n}, DataType::UInt(8));
-  pack->tape_args = ToNDArray(tape.args, {n, 3}, DataType::Int(32));
-  pack->tape_payload = ToNDArray(tape.payload, {n}, DataType::Int(64));
-  pack->tape_roots =
-      ToNDArray(tape.roots, {static_cast<int64_t>(tape.roots.size())}, DataType::Int(32));
-  pack->var_lower = ToNDArray(lower, {v}, DataType::Float(64));
-  pack->var_upper = ToNDArray(upper, {v}, DataType::Float(64));
+  TapeData tape = builder.Finish();
+  if (iterations > 0) tape = SimplifyTape(tape, {iterations, node_limit});
+  pack->tape = Tape(tape);
   for (const ExponentSpace::Knob& knob : exponents.knobs()) {
     if (knob.is_quotient) continue;
     Array<Any> factors;
@@ -241,34 +223,12 @@ TVM_REGISTER_GLOBAL("felix.LinearExprAsPrimExpr").set_body_typed([](LinearExpr l
   return sum;
 });
 
-/*
- * Expressions over variables as a tape: [ops, args, payload, roots, names, lower, upper,
- * is_integer].
- */
+/* Expressions over variables as a tape. */
 TVM_REGISTER_GLOBAL("felix.ExprsToTape").set_body_typed([](Array<PrimExpr> exprs) {
   TapeBuilder builder;
   ExprToTape convert(&builder);
   for (const PrimExpr& e : exprs) builder.AddRoot(convert.Convert(e));
-  TapeData tape = builder.Finish();
-  Array<String> names;
-  std::vector<double> lower, upper;
-  std::vector<uint8_t> integer;
-  for (const TapeVar& var : tape.vars) {
-    names.push_back(var.name);
-    lower.push_back(var.lower);
-    upper.push_back(var.upper);
-    integer.push_back(var.is_integer ? 1 : 0);
-  }
-  int64_t n = tape.size(), v = static_cast<int64_t>(tape.vars.size());
-  return Array<Any>{
-      ToNDArray(tape.ops, {n}, DataType::UInt(8)),
-      ToNDArray(tape.args, {n, 3}, DataType::Int(32)),
-      ToNDArray(tape.payload, {n}, DataType::Int(64)),
-      ToNDArray(tape.roots, {static_cast<int64_t>(tape.roots.size())}, DataType::Int(32)),
-      names,
-      ToNDArray(lower, {v}, DataType::Float(64)),
-      ToNDArray(upper, {v}, DataType::Float(64)),
-      ToNDArray(integer, {v}, DataType::UInt(8))};
+  return Tape(builder.Finish());
 });
 
 }  // namespace felix

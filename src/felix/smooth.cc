@@ -186,13 +186,9 @@ TapeBuilder::Index Smoother::Emit(Smooth* value) {
   return value->index = sum;
 }
 
-TapeBuilder::Index Smoother::EmitLog1p(Smooth* value) {
-  bool positive = value->sum && std::all_of(value->sum->begin(), value->sum->end(),
-                                            [](const auto& term) { return term.second >= 0; });
-  Index x = Emit(value);
-  // Points outside the constraints may make a size negative, which must not become NaN.
-  if (!positive) x = out_->Op(TapeOp::kMax, x, out_->Int(0));
-  return out_->Op(TapeOp::kLog, out_->Op(TapeOp::kAdd, x, out_->Int(1)));
+// Points outside the constraints may make a size negative, which counts as 0.
+TapeBuilder::Index Smoother::EmitLogSize(Smooth* value) {
+  return out_->Op(TapeOp::kLogSize, Emit(value));
 }
 
 TapeBuilder::Index Smoother::EmitLog(Smooth* value) {
@@ -279,13 +275,6 @@ Smoother::Smooth Smoother::FloorDiv(Smooth* a, Smooth* b) {
   return FromIndex(out_->Op(TapeOp::kAdd, at_low, rise));
 }
 
-TapeBuilder::Index Smoother::Step(Index t) {
-  Index x = out_->Op(TapeOp::kMin, out_->Op(TapeOp::kMax, t, out_->Int(0)), out_->Int(1));
-  // x^2 (3 - 2 x)
-  Index slope = out_->Op(TapeOp::kSub, out_->Int(3), out_->Op(TapeOp::kMul, out_->Int(2), x));
-  return out_->Op(TapeOp::kMul, out_->Op(TapeOp::kMul, x, x), slope);
-}
-
 std::optional<KnobSum> Smoother::IntegerRatio(const Smooth& a, const Smooth& b) const {
   if (!a.sum || !b.sum || a.sum->size() != 1 || b.sum->size() != 1) return std::nullopt;
   KnobProduct inverse = a.sum->begin()->first;
@@ -309,15 +298,15 @@ Smoother::Smooth Smoother::Less(Smooth* a, Smooth* b, bool or_equal) {
     return out_->Op(TapeOp::kMul, out_->Real(1 / std::log(2.0)), EmitLog(&value));
   };
   if (!or_equal) {
-    if (auto ratio = IntegerRatio(*a, *b)) return FromIndex(Step(position(*ratio)));
+    if (auto ratio = IntegerRatio(*a, *b)) return FromIndex(out_->Op(TapeOp::kStep, position(*ratio)));
   } else if (auto ratio = IntegerRatio(*b, *a)) {
     // a <= b is the opposite of b < a.
-    return FromIndex(Complement(Step(position(*ratio))));
+    return FromIndex(Complement(out_->Op(TapeOp::kStep, position(*ratio))));
   }
   Smooth difference = Add(b, a, -1);
   Index t = Emit(&difference);
   if (or_equal) t = out_->Op(TapeOp::kAdd, t, out_->Int(1));
-  return FromIndex(Step(t));
+  return FromIndex(out_->Op(TapeOp::kStep, t));
 }
 
 Smoother::Smooth Smoother::Equal(Smooth* a, Smooth* b) {
@@ -325,11 +314,11 @@ Smoother::Smooth Smoother::Equal(Smooth* a, Smooth* b) {
     if (auto ratio = IntegerRatio(*x, *y)) {
       Smooth value = FromSum(*ratio);
       Index t = out_->Op(TapeOp::kMul, out_->Real(1 / std::log(2.0)), EmitLog(&value));
-      return FromIndex(Complement(Step(t)));
+      return FromIndex(Complement(out_->Op(TapeOp::kStep, t)));
     }
   }
   Smooth difference = Add(b, a, -1);
-  return FromIndex(Complement(Step(out_->Op(TapeOp::kAbs, Emit(&difference)))));
+  return FromIndex(Complement(out_->Op(TapeOp::kStep, out_->Op(TapeOp::kAbs, Emit(&difference)))));
 }
 
 std::vector<Smoother::Smooth> Smoother::Translate(const TapeData& tape) {
@@ -407,12 +396,8 @@ std::vector<Smoother::Smooth> Smoother::Translate(const TapeData& tape) {
         value = FromIndex(Complement(Emit(arg(0))));
         break;
       case TapeOp::kSelect: {
-        // Each arm with its own weight: the difference of two arms far apart would lose the small
-        // one to rounding.
-        Index cond = Emit(arg(0));
-        Index yes = out_->Op(TapeOp::kMul, cond, Emit(arg(1)));
-        Index no = out_->Op(TapeOp::kMul, Complement(cond), Emit(arg(2)));
-        value = FromIndex(out_->Op(TapeOp::kAdd, yes, no));
+        Index cond = Emit(arg(0)), yes = Emit(arg(1));
+        value = FromIndex(out_->Op(TapeOp::kMix, cond, yes, Emit(arg(2))));
         break;
       }
       default:

@@ -87,7 +87,7 @@ class Smoother {
   std::vector<Smooth> Translate(const TapeData& tape);
   TapeBuilder::Index Emit(Smooth* value);
   /*! \brief ln(1 + value). */
-  TapeBuilder::Index EmitLog1p(Smooth* value);
+  TapeBuilder::Index EmitLogSize(Smooth* value);
   /*! \brief ln(value). */
   TapeBuilder::Index EmitLog(Smooth* value);
   /*! \brief Coefficients of the exponents and constant of ln(value), if value is one product. */
@@ -112,8 +112,6 @@ class Smoother {
   Index EmitProduct(const KnobProduct& product);
   /*! \brief ln of a product without its coefficient. */
   Index EmitLogProduct(const KnobProduct& product);
-  /*! \brief 0 for t <= 0, 1 for t >= 1, and smooth between. */
-  Index Step(Index t);
   Index Complement(Index a) { return out_->Op(TapeOp::kSub, out_->Int(1), a); }
 
   const ExponentSpace& space_;

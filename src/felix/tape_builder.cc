@@ -11,71 +11,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tape_formula.h"
+
 namespace tvm {
 namespace felix {
 
 using namespace tir;
-
-double EvaluateTapeOp(TapeOp op, double a, double b, double c) {
-  switch (op) {
-    case TapeOp::kAdd:
-      return a + b;
-    case TapeOp::kSub:
-      return a - b;
-    case TapeOp::kMul:
-      return a * b;
-    case TapeOp::kDiv:
-      return a / b;
-    case TapeOp::kFloorDiv:
-      return std::floor(a / b);
-    case TapeOp::kFloorMod:
-      return a - b * std::floor(a / b);
-    case TapeOp::kMin:
-      return a < b ? a : b;
-    case TapeOp::kMax:
-      return a > b ? a : b;
-    case TapeOp::kPow:
-      return std::pow(a, b);
-    case TapeOp::kLog:
-      return std::log(a);
-    case TapeOp::kExp:
-      return std::exp(a);
-    case TapeOp::kSqrt:
-      return std::sqrt(a);
-    case TapeOp::kLt:
-      return a < b;
-    case TapeOp::kLe:
-      return a <= b;
-    case TapeOp::kEq:
-      return a == b;
-    case TapeOp::kNe:
-      return a != b;
-    case TapeOp::kAnd:
-      return a != 0 && b != 0;
-    case TapeOp::kOr:
-      return a != 0 || b != 0;
-    case TapeOp::kNot:
-      return a == 0;
-    case TapeOp::kSelect:
-      return a != 0 ? b : c;
-    case TapeOp::kSigmoid:
-      return 0.5 + 0.5 * a / std::sqrt(1 + a * a);
-    case TapeOp::kHump:
-      return 1 / std::sqrt(1 + a * a);
-    case TapeOp::kAbs:
-      return std::fabs(a);
-    case TapeOp::kCeil:
-      return std::ceil(a);
-    case TapeOp::kFloor:
-      return std::floor(a);
-    case TapeOp::kIntConst:
-    case TapeOp::kRealConst:
-    case TapeOp::kVar:
-      break;
-  }
-  TVM_FATAL(InternalError) << "tape operation " << static_cast<int>(op) << " computes nothing";
-  throw;  // unreachable
-}
 
 TapeBuilder::Index TapeBuilder::Intern(TapeOp op, Index a, Index b, Index c, int64_t payload) {
   Key key{static_cast<int64_t>(op), a, b, c, payload};
@@ -126,8 +67,8 @@ TapeBuilder::Index TapeBuilder::Fold(TapeOp op, Index a, Index b, Index c) {
   int arity = TapeArity(op);
   bool all_const = IsConst(a) && (arity < 2 || IsConst(b)) && (arity < 3 || IsConst(c));
   if (all_const) {
-    double value = EvaluateTapeOp(op, ConstValue(a), arity > 1 ? ConstValue(b) : 0,
-                                  arity > 2 ? ConstValue(c) : 0);
+    double value = TapeValue(op, ConstValue(a), arity > 1 ? ConstValue(b) : 0,
+                             arity > 2 ? ConstValue(c) : 0);
     // What has no finite value stays visible in the tape.
     if (std::isfinite(value)) return Number(value);
     return -1;
@@ -140,6 +81,11 @@ TapeBuilder::Index TapeBuilder::Fold(TapeOp op, Index a, Index b, Index c) {
     case TapeOp::kSub:
       if (IsConst(b, 0)) return a;
       if (a == b) return Int(0);
+      // The opposite of an opposite.
+      if (IsConst(a, 1) && static_cast<TapeOp>(tape_.ops[b]) == TapeOp::kSub &&
+          IsConst(tape_.args[3 * b], 1)) {
+        return tape_.args[3 * b + 1];
+      }
       break;
     case TapeOp::kMul:
       if (IsConst(a, 0) || IsConst(b, 0)) return Int(0);
@@ -167,6 +113,11 @@ TapeBuilder::Index TapeBuilder::Fold(TapeOp op, Index a, Index b, Index c) {
       if (IsConst(a)) return ConstValue(a) != 0 ? b : c;
       if (b == c) return b;
       break;
+    case TapeOp::kMix:
+      if (IsConst(a, 1)) return b;
+      if (IsConst(a, 0)) return c;
+      if (b == c) return b;
+      break;
     default:
       break;
   }
@@ -176,9 +127,7 @@ TapeBuilder::Index TapeBuilder::Fold(TapeOp op, Index a, Index b, Index c) {
 TapeBuilder::Index TapeBuilder::Op(TapeOp op, Index a, Index b, Index c) {
   Index folded = Fold(op, a, b, c);
   if (folded >= 0) return folded;
-  bool commutes = op == TapeOp::kAdd || op == TapeOp::kMul || op == TapeOp::kMin ||
-                  op == TapeOp::kMax || op == TapeOp::kEq || op == TapeOp::kNe ||
-                  op == TapeOp::kAnd || op == TapeOp::kOr;
+  const bool commutes = FindTapeOp(static_cast<uint8_t>(op))->commutes;
   if (commutes && b < a) std::swap(a, b);
   return Intern(op, a, b, c, 0);
 }

@@ -54,9 +54,6 @@ class TapeBuilder {
   std::unordered_map<std::string, int64_t> var_ids_;
 };
 
-/*! \brief Value of one operation on numbers; booleans are 0 and 1. */
-double EvaluateTapeOp(TapeOp op, double a, double b, double c);
-
 /*! \brief Translates expressions over size variables into entries of a tape. */
 class ExprToTape {
  public:

@@ -12,6 +12,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <string_view>
+
+#include "tape_formula.h"
 
 // The library is built for the baseline of the architecture; these loops are worth a second copy
 // for wide vectors, chosen when the library is loaded.
@@ -30,126 +33,38 @@ namespace {
  *         the rows of a few thousand entries stay in the cache. */
 constexpr int kBlock = 32;
 
-using Row = double[kBlock];
-
-bool HasDerivative(TapeOp op) {
-  switch (op) {
-    case TapeOp::kIntConst:
-    case TapeOp::kRealConst:
-    case TapeOp::kFloorDiv:
-    case TapeOp::kLt:
-    case TapeOp::kLe:
-    case TapeOp::kEq:
-    case TapeOp::kNe:
-    case TapeOp::kAnd:
-    case TapeOp::kOr:
-    case TapeOp::kNot:
-    case TapeOp::kCeil:
-    case TapeOp::kFloor:
-      return false;
-    default:
-      return true;
-  }
+/*! \brief Whether the table gives a derivative by operand k. */
+bool HasDerivative(TapeOp op, int k) {
+  return std::string_view(FindTapeOp(static_cast<uint8_t>(op))->derivatives[k]) != "0.0";
 }
-
-#define TVM_FELIX_ROW(Expr) \
-  for (int i = 0; i < kBlock; ++i) out[i] = (Expr)
 
 /*! \brief One entry forward. Booleans are 0.0 and 1.0. */
 TVM_FELIX_VECTOR_CLONES
 void EvaluateRow(TapeOp op, const double* __restrict a, const double* __restrict b,
                  const double* __restrict c, double* __restrict out) {
   switch (op) {
-    case TapeOp::kAdd:
-      TVM_FELIX_ROW(a[i] + b[i]);
-      return;
-    case TapeOp::kSub:
-      TVM_FELIX_ROW(a[i] - b[i]);
-      return;
-    case TapeOp::kMul:
-      TVM_FELIX_ROW(a[i] * b[i]);
-      return;
-    case TapeOp::kDiv:
-      TVM_FELIX_ROW(a[i] / b[i]);
-      return;
-    case TapeOp::kFloorDiv:
-      TVM_FELIX_ROW(std::floor(a[i] / b[i]));
-      return;
-    case TapeOp::kFloorMod:
-      TVM_FELIX_ROW(a[i] - std::floor(a[i] / b[i]) * b[i]);
-      return;
-    case TapeOp::kMin:
-      TVM_FELIX_ROW(a[i] < b[i] ? a[i] : b[i]);
-      return;
-    case TapeOp::kMax:
-      TVM_FELIX_ROW(a[i] > b[i] ? a[i] : b[i]);
-      return;
-    case TapeOp::kPow:
-      TVM_FELIX_ROW(std::pow(a[i], b[i]));
-      return;
-    case TapeOp::kLog:
-      TVM_FELIX_ROW(std::log(a[i]));
-      return;
-    case TapeOp::kExp:
-      TVM_FELIX_ROW(std::exp(a[i]));
-      return;
-    case TapeOp::kSqrt:
-      TVM_FELIX_ROW(std::sqrt(a[i]));
-      return;
-    case TapeOp::kLt:
-      TVM_FELIX_ROW(a[i] < b[i] ? 1.0 : 0.0);
-      return;
-    case TapeOp::kLe:
-      TVM_FELIX_ROW(a[i] <= b[i] ? 1.0 : 0.0);
-      return;
-    case TapeOp::kEq:
-      TVM_FELIX_ROW(a[i] == b[i] ? 1.0 : 0.0);
-      return;
-    case TapeOp::kNe:
-      TVM_FELIX_ROW(a[i] != b[i] ? 1.0 : 0.0);
-      return;
-    case TapeOp::kAnd:
-      TVM_FELIX_ROW((a[i] != 0.0) & (b[i] != 0.0) ? 1.0 : 0.0);
-      return;
-    case TapeOp::kOr:
-      TVM_FELIX_ROW((a[i] != 0.0) | (b[i] != 0.0) ? 1.0 : 0.0);
-      return;
-    case TapeOp::kNot:
-      TVM_FELIX_ROW(a[i] == 0.0 ? 1.0 : 0.0);
-      return;
-    case TapeOp::kSelect:
-      TVM_FELIX_ROW(a[i] != 0.0 ? b[i] : c[i]);
-      return;
-    case TapeOp::kSigmoid:
-      TVM_FELIX_ROW(0.5 + 0.5 * a[i] / std::sqrt(1.0 + a[i] * a[i]));
-      return;
-    case TapeOp::kHump:
-      TVM_FELIX_ROW(1.0 / std::sqrt(1.0 + a[i] * a[i]));
-      return;
-    case TapeOp::kAbs:
-      TVM_FELIX_ROW(std::fabs(a[i]));
-      return;
-    case TapeOp::kCeil:
-      TVM_FELIX_ROW(std::ceil(a[i]));
-      return;
-    case TapeOp::kFloor:
-      TVM_FELIX_ROW(std::floor(a[i]));
-      return;
-    case TapeOp::kIntConst:
-    case TapeOp::kRealConst:
-    case TapeOp::kVar:
-      return;  // leaves are filled in by the caller
+#define TVM_TAPE_LEAF(code, Name) case TapeOp::k##Name:
+#include <tvm/felix/tape_ops.def>
+    return;  // leaves are filled in by the caller
+#define TVM_TAPE_OP(code, Name, ...)                                                     \
+  case TapeOp::k##Name:                                                                  \
+    for (int i = 0; i < kBlock; ++i) {                                                   \
+      out[i] = TapeFormula<TapeOp::k##Name>::Value(a[i], b[i], c[i]);                    \
+    }                                                                                    \
+    return;
+#include <tvm/felix/tape_ops.def>
   }
 }
 
-#undef TVM_FELIX_ROW
-
 // A result without weight adds nothing, even where its derivative is infinite.
-#define TVM_FELIX_ADD(Target, Derivative)                             \
-  if (Target != nullptr) {                                            \
-    for (int i = 0; i < kBlock; ++i) {                                \
-      Target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * (Derivative); \
-    }                                                                 \
+#define TVM_FELIX_PROPAGATE(Name, target, text, D)                                   \
+  if constexpr (std::string_view(text) != "0.0") {                                   \
+    if (target != nullptr) {                                                         \
+      for (int i = 0; i < kBlock; ++i) {                                             \
+        const double slope = TapeFormula<TapeOp::k##Name>::D(a[i], b[i], c[i], y[i]); \
+        target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * slope;                     \
+      }                                                                              \
+    }                                                                                \
   }
 
 /*!
@@ -157,113 +72,41 @@ void EvaluateRow(TapeOp op, const double* __restrict a, const double* __restrict
  *        row is an operand that no variable reaches. Rows may coincide, as in x * x.
  */
 TVM_FELIX_VECTOR_CLONES
-void PropagateRow(TapeOp op, const double* a, const double* b, const double* value,
+void PropagateRow(TapeOp op, const double* a, const double* b, const double* c, const double* y,
                   const double* weight, double* da, double* db, double* dc) {
   switch (op) {
-    case TapeOp::kAdd:
-      TVM_FELIX_ADD(da, 1.0);
-      TVM_FELIX_ADD(db, 1.0);
-      return;
-    case TapeOp::kSub:
-      TVM_FELIX_ADD(da, 1.0);
-      TVM_FELIX_ADD(db, -1.0);
-      return;
-    case TapeOp::kMul:
-      TVM_FELIX_ADD(da, b[i]);
-      TVM_FELIX_ADD(db, a[i]);
-      return;
-    case TapeOp::kDiv:
-      TVM_FELIX_ADD(da, 1.0 / b[i]);
-      TVM_FELIX_ADD(db, -value[i] / b[i]);
-      return;
-    case TapeOp::kFloorMod:
-      TVM_FELIX_ADD(da, 1.0);
-      TVM_FELIX_ADD(db, -std::floor(a[i] / b[i]));
-      return;
-    case TapeOp::kMin:
-      TVM_FELIX_ADD(da, a[i] < b[i] ? 1.0 : (a[i] == b[i] ? 0.5 : 0.0));
-      TVM_FELIX_ADD(db, b[i] < a[i] ? 1.0 : (a[i] == b[i] ? 0.5 : 0.0));
-      return;
-    case TapeOp::kMax:
-      TVM_FELIX_ADD(da, a[i] > b[i] ? 1.0 : (a[i] == b[i] ? 0.5 : 0.0));
-      TVM_FELIX_ADD(db, b[i] > a[i] ? 1.0 : (a[i] == b[i] ? 0.5 : 0.0));
-      return;
-    case TapeOp::kPow:
-      TVM_FELIX_ADD(da, a[i] != 0.0 ? b[i] * value[i] / a[i] : b[i] * std::pow(a[i], b[i] - 1.0));
-      // Of 0^b only b > 0 is defined, and there the value stays 0.
-      TVM_FELIX_ADD(db, a[i] > 0.0 ? value[i] * std::log(a[i]) : 0.0);
-      return;
-    case TapeOp::kLog:
-      TVM_FELIX_ADD(da, 1.0 / a[i]);
-      return;
-    case TapeOp::kExp:
-      TVM_FELIX_ADD(da, value[i]);
-      return;
-    case TapeOp::kSqrt:
-      TVM_FELIX_ADD(da, 0.5 / value[i]);
-      return;
-    case TapeOp::kSelect:
-      TVM_FELIX_ADD(db, a[i] != 0.0 ? 1.0 : 0.0);
-      TVM_FELIX_ADD(dc, a[i] != 0.0 ? 0.0 : 1.0);
-      return;
-    case TapeOp::kSigmoid: {
-      TVM_FELIX_ADD(da, 0.5 / ((1.0 + a[i] * a[i]) * std::sqrt(1.0 + a[i] * a[i])));
-      return;
-    }
-    case TapeOp::kHump:
-      TVM_FELIX_ADD(da, -a[i] * value[i] * value[i] * value[i]);
-      return;
-    case TapeOp::kAbs:
-      TVM_FELIX_ADD(da, a[i] > 0.0 ? 1.0 : (a[i] < 0.0 ? -1.0 : 0.0));
-      return;
-    default:
-      return;  // no derivative
+#define TVM_TAPE_LEAF(code, Name) case TapeOp::k##Name:
+#include <tvm/felix/tape_ops.def>
+    return;
+#define TVM_TAPE_OP(code, Name, spelling, arity, commutes, cost, value, by_a, by_b, by_c) \
+  case TapeOp::k##Name:                                                                   \
+    TVM_FELIX_PROPAGATE(Name, da, #by_a, Da)                                              \
+    TVM_FELIX_PROPAGATE(Name, db, #by_b, Db)                                              \
+    TVM_FELIX_PROPAGATE(Name, dc, #by_c, Dc)                                              \
+    return;
+#include <tvm/felix/tape_ops.def>
   }
 }
 
-#undef TVM_FELIX_ADD
+#undef TVM_FELIX_PROPAGATE
 
 }  // namespace
 
-TapeProgram::TapeProgram(const TapeData& tape)
-    : TapeProgram(tape.ops.data(), tape.args.data(), tape.payload.data(), tape.size(),
-                  tape.roots.data(), static_cast<int64_t>(tape.roots.size()),
-                  static_cast<int64_t>(tape.vars.size())) {}
-
-TapeProgram::TapeProgram(const uint8_t* ops, const int32_t* args, const int64_t* payload,
-                         int64_t size, const int32_t* roots, int64_t num_roots, int64_t num_vars) {
+TapeProgram::TapeProgram(const TapeData& tape) {
   auto node = make_object<TapeProgramNode>();
-  node->num_vars_ = num_vars;
-  node->steps_.reserve(size);
-  for (int64_t i = 0; i < size; ++i) {
-    TVM_CHECK(ops[i] < kNumTapeOps, ValueError)
-        << "Tape: entry " << i << " has operation code " << static_cast<int>(ops[i])
-        << "; valid codes are 0 to " << kNumTapeOps - 1;
-    TapeProgramNode::Step step{static_cast<TapeOp>(ops[i]), false, {-1, -1, -1}, payload[i]};
-    const int arity = TapeArity(step.op);
-    for (int k = 0; k < arity; ++k) {
-      const int32_t arg = args[3 * i + k];
-      TVM_CHECK(arg >= 0 && arg < i, ValueError)
-          << "Tape: entry " << i << " (code " << static_cast<int>(ops[i]) << ") has argument "
-          << arg << "; an argument must be an earlier entry";
-      step.args[k] = arg;
-      // The condition of a select is compared with zero only.
-      const bool matters = !(step.op == TapeOp::kSelect && k == 0);
-      step.active |= matters && node->steps_[arg].active;
+  node->num_vars_ = static_cast<int64_t>(tape.vars.size());
+  node->steps_.reserve(tape.size());
+  for (int32_t i = 0; i < tape.size(); ++i) {
+    const auto op = static_cast<TapeOp>(tape.ops[i]);
+    const int arity = TapeArity(op);
+    TapeProgramNode::Step step{op, op == TapeOp::kVar, {i, i, i}, tape.payload[i]};
+    for (int k = 0; k < 3 && arity > 0; ++k) {
+      step.args[k] = tape.args[3 * i + (k < arity ? k : 0)];
+      step.active |= k < arity && HasDerivative(op, k) && node->steps_[step.args[k]].active;
     }
-    if (step.op == TapeOp::kVar) {
-      TVM_CHECK(payload[i] >= 0 && payload[i] < num_vars, ValueError)
-          << "Tape: entry " << i << " reads variable " << payload[i] << " of " << num_vars;
-      step.active = true;
-    }
-    step.active &= HasDerivative(step.op);
     node->steps_.push_back(step);
   }
-  node->roots_.assign(roots, roots + num_roots);
-  for (int64_t k = 0; k < num_roots; ++k) {
-    TVM_CHECK(roots[k] >= 0 && roots[k] < size, ValueError)
-        << "Tape: root " << k << " is entry " << roots[k] << " of " << size;
-  }
+  node->roots_ = tape.roots;
   data_ = std::move(node);
 }
 
@@ -275,7 +118,6 @@ class Block {
   explicit Block(size_t rows) : values_(rows * kBlock) {}
 
   double* row(int32_t entry) { return values_.data() + static_cast<size_t>(entry) * kBlock; }
-  double* row_or_null(int32_t entry, bool wanted) { return wanted ? row(entry) : nullptr; }
   void Clear() { std::fill(values_.begin(), values_.end(), 0.0); }
 
  private:
@@ -311,7 +153,7 @@ void EvaluateBlock(const Steps& steps, const double* points, int64_t num_vars, i
       }
       continue;
     }
-    auto arg = [&](int k) { return step.args[k] < 0 ? nullptr : block->row(step.args[k]); };
+    auto arg = [&](int k) { return block->row(step.args[k]); };
     EvaluateRow(step.op, arg(0), arg(1), arg(2), out);
   }
 }
@@ -355,13 +197,12 @@ void TapeProgramNode::Backward(const double* points, const double* cotangents, i
         }
         continue;
       }
-      auto value = [&](int k) { return step.args[k] < 0 ? nullptr : values.row(step.args[k]); };
+      auto value = [&](int k) { return values.row(step.args[k]); };
       auto target = [&](int k) {
-        const int32_t arg = step.args[k];
-        return arg >= 0 && steps_[arg].active ? weights.row(arg) : nullptr;
+        return steps_[step.args[k]].active ? weights.row(step.args[k]) : nullptr;
       };
-      PropagateRow(step.op, value(0), value(1), values.row(i), weight, target(0), target(1),
-                   target(2));
+      PropagateRow(step.op, value(0), value(1), value(2), values.row(i), weight, target(0),
+                   target(1), target(2));
     }
   }
 }
@@ -390,24 +231,9 @@ runtime::NDArray Result(int64_t rows, int64_t columns) {
 
 }  // namespace
 
-TVM_REGISTER_GLOBAL("felix.TapeProgram")
-    .set_body_typed([](runtime::NDArray ops, runtime::NDArray args, runtime::NDArray payload,
-                       runtime::NDArray roots, int64_t num_vars) {
-      const int64_t size = ops.NumElements();
-      TVM_CHECK(ops.dtype() == DataType::UInt(8) && args.dtype() == DataType::Int(32) &&
-                    payload.dtype() == DataType::Int(64) && roots.dtype() == DataType::Int(32),
-                TypeError)
-          << "Tape: ops, args, payload, roots must be uint8, int32, int64, int32; got "
-          << ops.dtype() << ", " << args.dtype() << ", " << payload.dtype() << ", "
-          << roots.dtype();
-      TVM_CHECK(args.NumElements() == 3 * size && payload.NumElements() == size, ValueError)
-          << "Tape: " << size << " operations need " << 3 * size << " arguments and " << size
-          << " payloads, got " << args.NumElements() << " and " << payload.NumElements();
-      return TapeProgram(static_cast<const uint8_t*>(ops.data()),
-                         static_cast<const int32_t*>(args.data()),
-                         static_cast<const int64_t*>(payload.data()), size,
-                         static_cast<const int32_t*>(roots.data()), roots.NumElements(), num_vars);
-    });
+TVM_REGISTER_GLOBAL("felix.TapeProgram").set_body_typed([](Tape tape) {
+  return TapeProgram(tape.Data());
+});
 
 TVM_REGISTER_GLOBAL("felix.TapeForward")
     .set_body_typed([](TapeProgram tape, runtime::NDArray points) {

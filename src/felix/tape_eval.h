@@ -14,7 +14,7 @@ namespace tvm {
 namespace felix {
 
 /*!
- * \brief A checked tape, ready to be evaluated.
+ * \brief A tape, ready to be evaluated.
  *
  * Arithmetic is float64: tile sizes and their products are integers beyond 2^24, which float32
  * would round, so that floors and comparisons of equal sizes would go wrong.
@@ -53,6 +53,7 @@ class TapeProgramNode final : public Object {
     TapeOp op;
     /*! \brief Whether a variable reaches this entry through operations with a derivative. */
     bool active;
+    /*! \brief Entries; a slot without an operand repeats the first, so that it may be read. */
     int32_t args[3];
     int64_t payload;
   };
@@ -64,9 +65,6 @@ class TapeProgramNode final : public Object {
 
 class TapeProgram : public ObjectRef {
  public:
-  /*! \brief Check a tape; ValueError names the first malformed entry. */
-  TapeProgram(const uint8_t* ops, const int32_t* args, const int64_t* payload, int64_t size,
-              const int32_t* roots, int64_t num_roots, int64_t num_vars);
   explicit TapeProgram(const TapeData& tape);
   TVM_DEFINE_REF(TapeProgram, ObjectRef, TapeProgramNode);
 };

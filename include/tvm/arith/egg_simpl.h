@@ -25,11 +25,17 @@ enum EggStatus : int32_t {
   kEggInternalError = 2,  // a defect of the simplifier; nothing was changed
 };
 
-/*! \brief Why simplification ended. */
+/*! \brief Why simplification ended; of several rounds, the largest. */
 enum EggStopReason : int32_t {
   kEggSaturated = 0,       // no rule had anything left to add
-  kEggIterationLimit = 1,  // at least one subterm ran out of iterations
-  kEggNodeLimit = 2,       // at least one subterm ran out of e-graph nodes
+  kEggIterationLimit = 1,  // out of iterations
+  kEggNodeLimit = 2,       // out of e-graph nodes
+};
+
+/*! \brief How simplification went. */
+struct EggReport {
+  int32_t stop_reason;  // an EggStopReason
+  int64_t nodes;        // of the e-graph, at its largest
 };
 
 /*! \brief Domain of one variable; the range is closed and an end may be infinite. */
@@ -54,8 +60,8 @@ struct EggTape {
 
 /*! \brief Limits of one call. */
 struct EggOptions {
-  int32_t iterations;    // of equality saturation per subterm; 0 stops after the normal form
-  int32_t node_limit;    // e-graph nodes per subterm
+  int32_t iterations;    // of equality saturation; 0 stops after the normal form
+  int32_t node_limit;    // e-graph nodes
   uint8_t at_least_one;  // also use the rules that hold only for quantities >= 1, where proven
 };
 
@@ -66,12 +72,12 @@ struct EggOptions {
  * \param num_variables Length of that table.
  * \param options Limits.
  * \param result Receives a tape owned by the simplifier; release it with `egg_free_tape`.
- * \param stop_reason Receives an EggStopReason.
+ * \param report Receives how it went.
  * \param message Receives a text when the status is not kEggOk, else null.
  * \return An EggStatus.
  */
 int32_t egg_simplify_tape(const EggTape* tape, const EggVariable* variables, int64_t num_variables,
-                          const EggOptions* options, EggTape* result, int32_t* stop_reason,
+                          const EggOptions* options, EggTape* result, EggReport* report,
                           char** message);
 
 /*! \brief Release the arrays of a tape made by `egg_simplify_tape` and empty it. */

@@ -7,8 +7,8 @@
 
 #include <tvm/arith/var_context.h>
 #include <tvm/auto_scheduler/search_task.h>
+#include <tvm/felix/tape.h>
 #include <tvm/node/node.h>
-#include <tvm/runtime/ndarray.h>
 #include <tvm/tir/function.h>
 
 #include <string>
@@ -43,19 +43,13 @@ class LinearExpr : public FromFields<ObjectRef, LinearExprNode> {
  */
 class FeaturePackNode : public Object {
  public:
-  /*! \brief Exponent variables: the columns of a point. */
-  Array<String> var_names;
   Array<String> feature_names;
   Array<String> constraint_names;
   /*! \brief Buffer of each row. */
   Array<String> store_names;
   int n_stores = 0;
-  NDArray tape_ops;      // uint8[n]
-  NDArray tape_args;     // int32[n, 3]
-  NDArray tape_payload;  // int64[n]
-  NDArray tape_roots;    // int32[m]
-  NDArray var_lower;     // float64[v]
-  NDArray var_upper;     // float64[v]
+  /*! \brief Its variables, the columns of a point, are the exponents. */
+  Tape tape;
   /*! \brief Each is <= 0. */
   Array<LinearExpr> linear_cons;
   /*! \brief Knob to an array of pairs (prime, exponent variable). */
@@ -64,11 +58,10 @@ class FeaturePackNode : public Object {
   Map<String, Any> fixed_factors;
   /*! \brief Numbers of the buffers in the slots of each row; see ExtractFeatures. */
   Array<Any> buffer_order;
-  TVM_DECLARE_NODE(FeaturePackNode, Object, "felix.FeaturePack", Value(var_names),
-                   Value(feature_names), Value(constraint_names), Value(store_names),
-                   Value(n_stores), Value(tape_ops), Value(tape_args), Value(tape_payload),
-                   Value(tape_roots), Value(var_lower), Value(var_upper), Value(linear_cons),
-                   Value(var_factors), Value(fixed_factors), Value(buffer_order));
+  TVM_DECLARE_NODE(FeaturePackNode, Object, "felix.FeaturePack", Value(feature_names),
+                   Value(constraint_names), Value(store_names), Value(n_stores), Value(tape),
+                   Value(linear_cons), Value(var_factors), Value(fixed_factors),
+                   Value(buffer_order));
 };
 
 class FeaturePack : public ObjectRef {
@@ -81,10 +74,13 @@ class FeaturePack : public ObjectRef {
  * \param func The program of a sketch before buffers are flattened.
  * \param context Its knobs; the extents of their groups must be numbers.
  * \param space Name of the search space whose constraints and features are taken.
+ * \param iterations, node_limit Of equality saturation of the tape; without iterations the tape
+ *        stays as smoothing leaves it.
  * \return The pack. ValueError if a constraint cannot be met at any point.
  */
 FeaturePack GetFeaturePack(const auto_scheduler::SearchTask& task, const tir::PrimFunc& func,
-                           const arith::VarContext& context, const std::string& space);
+                           const arith::VarContext& context, const std::string& space,
+                           int iterations, int node_limit);
 
 }  // namespace felix
 }  // namespace tvm

@@ -5,10 +5,14 @@
  *
  * Entry i applies `ops[i]` to entries `args[3*i .. 3*i+2]`, all of which come before i. Equal
  * entries are stored once, so common subexpressions are shared between all roots. This is the form
- * in which expressions are simplified, saved, evaluated and differentiated.
+ * in which expressions are simplified, saved, evaluated and differentiated. What an operation is
+ * says tape_ops.def.
  */
 #ifndef TVM_FELIX_TAPE_H_
 #define TVM_FELIX_TAPE_H_
+
+#include <tvm/node/node.h>
+#include <tvm/runtime/ndarray.h>
 
 #include <cstdint>
 #include <string>
@@ -17,65 +21,31 @@
 namespace tvm {
 namespace felix {
 
-/*! \brief Operations of a tape. The numbers are part of the saved format. */
+/*! \brief Operations of a tape, kIntConst to kMix. */
 enum class TapeOp : uint8_t {
-  kIntConst = 0,   // payload is the value
-  kRealConst = 1,  // payload is the bit pattern of a double
-  kVar = 2,        // payload is the index into the variable table
-  kAdd = 3,
-  kSub = 4,
-  kMul = 5,
-  kDiv = 6,  // real quotient
-  kFloorDiv = 7,
-  kFloorMod = 8,
-  kMin = 9,
-  kMax = 10,
-  kPow = 11,
-  kLog = 12,  // natural logarithm
-  kExp = 13,
-  kSqrt = 14,
-  // Booleans are the numbers 0 and 1.
-  kLt = 15,
-  kLe = 16,
-  kEq = 17,
-  kNe = 18,
-  kAnd = 19,
-  kOr = 20,
-  kNot = 21,
-  kSelect = 22,   // condition, value if true, value if false
-  kSigmoid = 23,  // 1/2 + x / (2 sqrt(1 + x^2))
-  kHump = 24,     // 1 / sqrt(1 + x^2)
-  kAbs = 25,
-  kCeil = 26,
-  kFloor = 27,
+#define TVM_TAPE_LEAF(code, Name) k##Name = code,
+#define TVM_TAPE_OP(code, Name, ...) k##Name = code,
+#include <tvm/felix/tape_ops.def>
 };
 
-/*! \brief Number of tape operations; valid codes are smaller. */
-inline constexpr int kNumTapeOps = 28;
+/*! \brief A row of tape_ops.def; the formulas are their text. */
+struct TapeOpInfo {
+  TapeOp op;
+  const char* name;
+  int arity = 0;
+  bool commutes = false;
+  int cost = 0;
+  const char* value = "";
+  const char* derivatives[3] = {"0.0", "0.0", "0.0"};
+};
+
+/*! \brief All rows, in the order of the table. */
+const std::vector<TapeOpInfo>& TapeOps();
+/*! \brief The row of a code, null if there is none. */
+const TapeOpInfo* FindTapeOp(uint8_t code);
 
 /*! \brief How many of the three argument slots an operation reads. */
-inline constexpr int TapeArity(TapeOp op) {
-  switch (op) {
-    case TapeOp::kIntConst:
-    case TapeOp::kRealConst:
-    case TapeOp::kVar:
-      return 0;
-    case TapeOp::kLog:
-    case TapeOp::kExp:
-    case TapeOp::kSqrt:
-    case TapeOp::kNot:
-    case TapeOp::kSigmoid:
-    case TapeOp::kHump:
-    case TapeOp::kAbs:
-    case TapeOp::kCeil:
-    case TapeOp::kFloor:
-      return 1;
-    case TapeOp::kSelect:
-      return 3;
-    default:
-      return 2;
-  }
-}
+inline int TapeArity(TapeOp op) { return FindTapeOp(static_cast<uint8_t>(op))->arity; }
 
 /*! \brief A variable of a tape. The range is closed; an end may be infinite. */
 struct TapeVar {
@@ -94,6 +64,30 @@ struct TapeData {
   std::vector<TapeVar> vars;
 
   int32_t size() const { return static_cast<int32_t>(ops.size()); }
+};
+
+/*! \brief A tape as an object: what crosses languages and is saved. */
+class TapeNode : public Object {
+ public:
+  runtime::NDArray ops;      // uint8[n]
+  runtime::NDArray args;     // int32[n, 3]
+  runtime::NDArray payload;  // int64[n]
+  runtime::NDArray roots;    // int32[m]
+  Array<String> var_names;
+  runtime::NDArray var_lower;    // float64[v]
+  runtime::NDArray var_upper;    // float64[v]
+  runtime::NDArray var_integer;  // uint8[v], 0 or 1
+  TVM_DECLARE_NODE(TapeNode, Object, "felix.Tape", Value(ops), Value(args), Value(payload),
+                   Value(roots), Value(var_names), Value(var_lower), Value(var_upper),
+                   Value(var_integer));
+};
+
+class Tape : public ObjectRef {
+ public:
+  explicit Tape(const TapeData& data);
+  /*! \brief The arrays, checked; ValueError or TypeError names what is malformed. */
+  TapeData Data() const;
+  TVM_DEFINE_REF(Tape, ObjectRef, TapeNode);
 };
 
 }  // namespace felix

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 
 import tvm._ffi
 from tvm.runtime import Object
 
-from .tape import Tape, TapeVar
+from . import tape as _tape  # noqa: F401  (registers the class of `tape`)
 
 __all__ = ["FeaturePackPy", "LinearExpr"]
 
@@ -40,8 +39,8 @@ class FeaturePackPy(Object):
     Where they are integers, the features are those of the concrete program; in between they are
     interpolated so that gradients exist.
 
-    Native fields: `var_names` (columns of a point), `feature_names` (of one row), `store_names`
-    (of the rows), `constraint_names` (of the constraints that are not linear), `n_stores`,
+    Native fields: `tape` (a `Tape` over the exponents: features row by row, then the constraints
+    that are not linear), `feature_names` (of one row), `store_names` (of the rows), `constraint_names` (of the constraints that are not linear), `n_stores`,
     `linear_cons` (of LinearExpr, each <= 0), `var_factors` (knob to pairs of prime and exponent
     variable), `fixed_factors` (knob to the part of its value that is not free) and
     `buffer_order` (which buffers the slots of each row describe).
@@ -50,7 +49,7 @@ class FeaturePackPy(Object):
     @property
     def variables(self) -> list[str]:
         """Names of the free exponents, in column order."""
-        return [str(name) for name in self.var_names]
+        return [variable.name for variable in self.tape.variables]
 
     @property
     def n_features(self) -> int:
@@ -61,23 +60,6 @@ class FeaturePackPy(Object):
     def n_constraints(self) -> int:
         """Number of constraints that are not linear in the exponents."""
         return len(self.constraint_names)
-
-    @cached_property
-    def tape(self) -> Tape:
-        """Features row by row, then the constraints that are not linear, over the exponents."""
-        variables = [
-            TapeVar(str(name), False, float(lower), float(upper))
-            for name, lower, upper in zip(
-                self.var_names, self.var_lower.numpy(), self.var_upper.numpy()
-            )
-        ]
-        return Tape(
-            self.tape_ops.numpy(),
-            self.tape_args.numpy(),
-            self.tape_payload.numpy(),
-            self.tape_roots.numpy(),
-            tuple(variables),
-        )
 
     def linear_constraints(self) -> tuple[np.ndarray, np.ndarray]:
         """A of shape (n_linear, n_variables) and b of shape (n_linear,): ``A x + b <= 0``."""

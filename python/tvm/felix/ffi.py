@@ -11,6 +11,7 @@ from tvm.tir import PrimFunc
 
 from . import _ffi_api
 from .features import FeaturePackPy
+from .tape import ITERATIONS, NODE_LIMIT
 
 __all__ = [
     "extract_backbone",
@@ -46,16 +47,24 @@ def generate_code_for_state(
 
 
 def get_feature_pack(
-    task: auto_scheduler.SearchTask, code: PrimFunc, context: Any, search_space: str = "felix"
+    task: auto_scheduler.SearchTask,
+    code: PrimFunc,
+    context: Any,
+    search_space: str = "felix",
+    iterations: int = ITERATIONS,
+    node_limit: int = NODE_LIMIT,
 ) -> FeaturePackPy:
     """Features and constraints of a symbolic program, those of the search space.
+
+    `iterations` and `node_limit` bound the equality saturation of the tape; without iterations it
+    stays as smoothing leaves it.
 
     Raises
     ------
     ValueError : the constraints cannot be met by any tiling, or the task's target has no space
         `search_space`.
     """
-    return _ffi_api.GetFeaturePack(task, code, context, search_space)
+    return _ffi_api.GetFeaturePack(task, code, context, search_space, iterations, node_limit)
 
 
 def extract_backbone(state: Any) -> tuple[str, ...]:

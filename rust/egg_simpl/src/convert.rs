@@ -1,9 +1,8 @@
-//! Tapes to normal form, and replacement inside it.
+//! Tapes to normal form.
 
-use crate::graph::{Graph, Id, Node, Op};
+use crate::graph::{Graph, Id, Node};
 use crate::number::Number;
-use crate::tape::{Entry, Tape, TapeOp};
-use std::collections::HashMap;
+use crate::tape::{Entry, Tape, TapeOp, TapeOp as Op};
 
 /// Bring every entry to normal form; result k is the value of root k.
 pub fn read_tape(graph: &mut Graph, tape: &Tape) -> Result<Vec<Id>, String> {
@@ -21,7 +20,6 @@ pub fn read_tape(graph: &mut Graph, tape: &Tape) -> Result<Vec<Id>, String> {
 }
 
 fn read_entry(graph: &mut Graph, entry: &Entry, ids: &[Id]) -> Option<Id> {
-    let arg = |slot: usize| ids[entry.args[slot] as usize];
     Some(match entry.op {
         TapeOp::IntConst => graph.int(entry.payload),
         TapeOp::RealConst => {
@@ -29,31 +27,11 @@ fn read_entry(graph: &mut Graph, entry: &Entry, ids: &[Id]) -> Option<Id> {
             graph.number(number)
         }
         TapeOp::Var => graph.variable(entry.payload as u32),
-        TapeOp::Add => graph.add(arg(0), arg(1)),
-        TapeOp::Sub => graph.sub(arg(0), arg(1)),
-        TapeOp::Mul => graph.mul(arg(0), arg(1)),
-        TapeOp::Div => graph.div(arg(0), arg(1)),
-        TapeOp::FloorDiv => graph.floor_div(arg(0), arg(1)),
-        TapeOp::FloorMod => graph.floor_mod(arg(0), arg(1)),
-        TapeOp::Min => graph.min(arg(0), arg(1)),
-        TapeOp::Max => graph.max(arg(0), arg(1)),
-        TapeOp::Pow => graph.pow(arg(0), arg(1)),
-        TapeOp::Log => graph.log(arg(0)),
-        TapeOp::Exp => graph.exp(arg(0)),
-        TapeOp::Sqrt => graph.sqrt(arg(0)),
-        TapeOp::Lt => graph.lt(arg(0), arg(1)),
-        TapeOp::Le => graph.le(arg(0), arg(1)),
-        TapeOp::Eq => graph.eq(arg(0), arg(1)),
-        TapeOp::Ne => graph.ne(arg(0), arg(1)),
-        TapeOp::And => graph.and(arg(0), arg(1)),
-        TapeOp::Or => graph.or(arg(0), arg(1)),
-        TapeOp::Not => graph.not(arg(0)),
-        TapeOp::Select => graph.select(arg(0), arg(1), arg(2)),
-        TapeOp::Sigmoid => graph.sigmoid(arg(0)),
-        TapeOp::Hump => graph.hump(arg(0)),
-        TapeOp::Abs => graph.abs(arg(0)),
-        TapeOp::Ceil => graph.ceil(arg(0)),
-        TapeOp::Floor => graph.floor(arg(0)),
+        op => {
+            let args: Vec<Id> =
+                entry.args[..op.arity()].iter().map(|arg| ids[*arg as usize]).collect();
+            graph.apply(op, &args)
+        }
     })
 }
 
@@ -82,57 +60,20 @@ impl Graph {
             Op::Ceil => self.ceil(args[0]),
             Op::Log => self.log(args[0]),
             Op::Abs => self.abs(args[0]),
-            Op::Sigmoid => self.sigmoid(args[0]),
-            Op::Hump => self.hump(args[0]),
             Op::Pow => self.pow(args[0], args[1]),
-            Op::PlainAdd => self.add(args[0], args[1]),
-            Op::PlainMul => self.mul(args[0], args[1]),
-        }
-    }
-
-    /// Rebuild the roots with some nodes replaced by others of equal value.
-    pub fn replace(&mut self, roots: &[Id], replacements: &HashMap<Id, Id>) -> Vec<Id> {
-        let mut renamed: HashMap<Id, Id> = HashMap::new();
-        for id in self.reachable(roots) {
-            let new = match replacements.get(&id) {
-                Some(replacement) => *replacement,
-                None => self.rebuild(id, &renamed),
-            };
-            renamed.insert(id, new);
-        }
-        roots.iter().map(|root| renamed[root]).collect()
-    }
-
-    fn rebuild(&mut self, id: Id, renamed: &HashMap<Id, Id>) -> Id {
-        if self.children(id).iter().all(|child| renamed[child] == *child) {
-            return id;
-        }
-        match self.node(id).clone() {
-            Node::Number(_) | Node::Var(_) | Node::Euler => id,
-            Node::Sum(constant, terms) => {
-                let parts: Vec<_> = terms.iter().map(|(term, c)| (renamed[term], *c)).collect();
-                self.sum(constant, &parts).unwrap_or(id)
+            Op::Add => fold(self, Graph::add),
+            Op::Mul => fold(self, Graph::mul),
+            Op::Sub => self.sub(args[0], args[1]),
+            Op::Div => self.div(args[0], args[1]),
+            Op::MulAdd => {
+                let product = self.mul(args[0], args[1]);
+                self.add(product, args[2])
             }
-            Node::Product(factors) => {
-                let mut product = self.number(Number::ONE);
-                for (base, exponent) in factors {
-                    let factor = self.raise(renamed[&base], renamed[&exponent]);
-                    product = self.mul(product, factor);
-                }
-                product
-            }
-            Node::Apply(op, args) => {
-                let args: Vec<Id> = args.iter().map(|arg| renamed[arg]).collect();
-                self.apply(op, &args)
-            }
-        }
-    }
-
-    /// `base^exponent`, where the base may be Euler's number.
-    pub fn raise(&mut self, base: Id, exponent: Id) -> Id {
-        match self.node(base) {
-            Node::Euler => self.exp(exponent),
-            _ => self.pow(base, exponent),
+            Op::Exp => self.exp(args[0]),
+            Op::Sqrt => self.sqrt(args[0]),
+            Op::LogSize | Op::Step => self.function(op, args[0]),
+            Op::Mix => self.mix(args[0], args[1], args[2]),
+            Op::IntConst | Op::RealConst | Op::Var => unreachable!("a leaf has no operands"),
         }
     }
 }

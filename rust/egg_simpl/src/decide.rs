@@ -3,7 +3,8 @@
 //! Each constructor first asks the known intervals, of the operands and of their difference.
 
 use crate::facts::Facts;
-use crate::graph::{Graph, Id, Node, Op};
+use crate::graph::{Graph, Id, Node};
+use crate::tape::TapeOp as Op;
 use crate::number::Number;
 
 impl Graph {
@@ -414,29 +415,21 @@ impl Graph {
         self.intern(Node::Apply(Op::Abs, vec![a.min(negated)]))
     }
 
-    /// The step is odd around 1/2, so of x and -x only one is ever evaluated.
-    pub fn sigmoid(&mut self, a: Id) -> Id {
-        if let Some(number) = self.as_number(a) {
-            if let Some(value) = Number::from_f64(crate::facts::sigmoid(number.to_f64())) {
-                return self.number(value);
-            }
+    /// A function of one operand that has no rules of its own.
+    pub fn function(&mut self, op: Op, a: Id) -> Id {
+        let number = self.as_number(a).and_then(|a| Number::from_f64(op.apply(&[a.to_f64()])));
+        match number {
+            Some(number) => self.number(number),
+            None => self.intern(Node::Apply(op, vec![a])),
         }
-        let negated = self.scale(a, Number::MINUS_ONE);
-        if negated < a {
-            let step = self.intern(Node::Apply(Op::Sigmoid, vec![negated]));
-            let one = self.int(1);
-            return self.sub(one, step);
-        }
-        self.intern(Node::Apply(Op::Sigmoid, vec![a]))
     }
 
-    pub fn hump(&mut self, a: Id) -> Id {
-        if let Some(number) = self.as_number(a) {
-            if let Some(value) = Number::from_f64(crate::facts::hump(number.to_f64())) {
-                return self.number(value);
-            }
+    pub fn mix(&mut self, weight: Id, yes: Id, no: Id) -> Id {
+        match self.as_number(weight) {
+            _ if yes == no => yes,
+            Some(weight) if weight.is_one() => yes,
+            Some(weight) if weight.is_zero() => no,
+            _ => self.intern(Node::Apply(Op::Mix, vec![weight, yes, no])),
         }
-        let negated = self.scale(a, Number::MINUS_ONE);
-        self.intern(Node::Apply(Op::Hump, vec![a.min(negated)]))
     }
 }

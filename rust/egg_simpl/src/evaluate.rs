@@ -4,45 +4,17 @@ use crate::tape::{Tape, TapeOp, Variable};
 
 /// Values of the roots at one point.
 pub fn evaluate(tape: &Tape, point: &[f64]) -> Vec<f64> {
-    let truth = |value: bool| f64::from(u8::from(value));
     let mut values: Vec<f64> = Vec::with_capacity(tape.entries.len());
     for entry in &tape.entries {
-        let x = |slot: usize| values[entry.args[slot] as usize];
         let value = match entry.op {
             TapeOp::IntConst => entry.payload as f64,
             TapeOp::RealConst => f64::from_bits(entry.payload as u64),
             TapeOp::Var => point[entry.payload as usize],
-            TapeOp::Add => x(0) + x(1),
-            TapeOp::Sub => x(0) - x(1),
-            TapeOp::Mul => x(0) * x(1),
-            TapeOp::Div => x(0) / x(1),
-            TapeOp::FloorDiv => (x(0) / x(1)).floor(),
-            TapeOp::FloorMod => x(0) - (x(0) / x(1)).floor() * x(1),
-            TapeOp::Min => x(0).min(x(1)),
-            TapeOp::Max => x(0).max(x(1)),
-            TapeOp::Pow => x(0).powf(x(1)),
-            TapeOp::Log => x(0).ln(),
-            TapeOp::Exp => x(0).exp(),
-            TapeOp::Sqrt => x(0).sqrt(),
-            TapeOp::Lt => truth(x(0) < x(1)),
-            TapeOp::Le => truth(x(0) <= x(1)),
-            TapeOp::Eq => truth(x(0) == x(1)),
-            TapeOp::Ne => truth(x(0) != x(1)),
-            TapeOp::And => truth(x(0) != 0.0 && x(1) != 0.0),
-            TapeOp::Or => truth(x(0) != 0.0 || x(1) != 0.0),
-            TapeOp::Not => truth(x(0) == 0.0),
-            TapeOp::Select => {
-                if x(0) != 0.0 {
-                    x(1)
-                } else {
-                    x(2)
-                }
+            op => {
+                let operands = &entry.args[..op.arity()];
+                let args: Vec<f64> = operands.iter().map(|arg| values[*arg as usize]).collect();
+                op.apply(&args)
             }
-            TapeOp::Sigmoid => crate::facts::sigmoid(x(0)),
-            TapeOp::Hump => crate::facts::hump(x(0)),
-            TapeOp::Abs => x(0).abs(),
-            TapeOp::Ceil => x(0).ceil(),
-            TapeOp::Floor => x(0).floor(),
         };
         values.push(value);
     }

@@ -4,6 +4,7 @@
 //! Interval ends are doubles computed by the same monotone operations that evaluation uses.
 
 use crate::number::Number;
+use crate::tape::TapeOp;
 
 /// The closed interval a value lies in, and whether it is always an integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -223,13 +224,17 @@ impl Facts {
         }
     }
 
-    pub fn sigmoid(self) -> Facts {
-        Facts::new(sigmoid(self.lower), sigmoid(self.upper), false)
+    pub fn step(self) -> Facts {
+        let step = |end: f64| TapeOp::Step.apply(&[end]);
+        Facts::new(step(self.lower), step(self.upper), false)
     }
 
-    pub fn hump(self) -> Facts {
-        let size = self.abs();
-        Facts::new(hump(size.upper), hump(size.lower), false)
+    /// `self * yes + (1 - self) * no`; between the arms where the weight is between 0 and 1.
+    pub fn mix(self, yes: Facts, no: Facts) -> Facts {
+        if self.is_nonnegative() && self.upper <= 1.0 {
+            return Facts { integer: false, ..yes.join(no) };
+        }
+        self.mul(yes).add(Facts::of_number(Number::ONE).sub(self).mul(no))
     }
 }
 
@@ -240,19 +245,6 @@ fn corner(a: f64, b: f64) -> f64 {
     } else {
         a * b
     }
-}
-
-/// The algebraic step 1/2 + x / (2 sqrt(1 + x^2)).
-pub fn sigmoid(x: f64) -> f64 {
-    if x.is_infinite() {
-        return if x > 0.0 { 1.0 } else { 0.0 };
-    }
-    0.5 + x / (2.0 * (1.0 + x * x).sqrt())
-}
-
-/// The algebraic bump 1 / sqrt(1 + x^2).
-pub fn hump(x: f64) -> f64 {
-    1.0 / (1.0 + x * x).sqrt()
 }
 
 #[cfg(test)]

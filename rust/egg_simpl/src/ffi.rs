@@ -37,6 +37,12 @@ pub struct EggOptions {
     at_least_one: u8,
 }
 
+#[repr(C)]
+pub struct EggReport {
+    stop_reason: i32,
+    nodes: i64,
+}
+
 fn limits(iterations: i32, node_limit: i32, at_least_one: u8) -> Result<Limits, String> {
     let count = |name: &str, value: i32| {
         usize::try_from(value).map_err(|_| format!("{name} must be >= 0, got {value}"))
@@ -108,7 +114,7 @@ pub unsafe extern "C" fn egg_simplify_tape(
     num_variables: i64,
     options: *const EggOptions,
     result: *mut EggTape,
-    stop_reason: *mut i32,
+    report: *mut EggReport,
     message: *mut *mut c_char,
 ) -> i32 {
     put(message, std::ptr::null_mut());
@@ -137,9 +143,9 @@ pub unsafe extern "C" fn egg_simplify_tape(
         simplify_tape(&tape, &variables, limits)
     });
     match outcome {
-        Ok((tape, reason)) => {
+        Ok((tape, found)) => {
             put(result, export(tape));
-            put(stop_reason, reason as i32);
+            put(report, EggReport { stop_reason: found.reason as i32, nodes: found.nodes as i64 });
             OK
         }
         Err((status, text)) => {

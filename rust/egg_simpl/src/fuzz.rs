@@ -36,7 +36,7 @@ fn random_tape(generator: &mut Generator, length: usize) -> Tape {
     tape.push(RealConst, &[], 0.5f64.to_bits() as i64);
     while tape.entries.len() < length {
         let op = if generator.below(12) == 0 {
-            generator.pick(&[Sigmoid, Hump, Ceil, Floor])
+            generator.pick(&[Step, Mix, MulAdd, LogSize, Ceil, Floor])
         } else {
             generator.pick(&OPS)
         };
@@ -104,7 +104,7 @@ fn stable_values(tape: &Tape, point: &[f64]) -> Option<Vec<f64>> {
         exact.push(match entry.op {
             TapeOp::Var => variables()[entry.payload as usize].is_integer,
             TapeOp::Div | TapeOp::Pow | TapeOp::Log | TapeOp::Exp => false,
-            TapeOp::Sqrt | TapeOp::Sigmoid | TapeOp::Hump => false,
+            TapeOp::Sqrt | TapeOp::LogSize | TapeOp::Step => false,
             _ => from_exact,
         });
     }

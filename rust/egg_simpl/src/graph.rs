@@ -5,40 +5,12 @@
 
 use crate::facts::Facts;
 use crate::number::Number;
-use crate::tape::Variable;
+use crate::tape::{TapeOp as Op, Variable};
 use std::collections::HashMap;
 
 /// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u32);
-
-/// Operations the polynomial form does not look into. `Min` to `Or` take two or more operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
-    Min,
-    Max,
-    And,
-    Or,
-    Not,
-    Lt,
-    Le,
-    Eq,
-    Ne,
-    Select,
-    FloorDiv,
-    FloorMod,
-    Floor,
-    Ceil,
-    Log,
-    Abs,
-    Sigmoid,
-    Hump,
-    /// Power of a base that is no valid factor: a negative constant or zero.
-    Pow,
-    /// Sum or product whose constants do not fit the number type; kept as written.
-    PlainAdd,
-    PlainMul,
-}
 
 /// A node in normal form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +23,8 @@ pub enum Node {
     Sum(Number, Vec<(Id, Number)>),
     /// Product of base^exponent, sorted; neither products nor numeric coefficients inside.
     Product(Vec<(Id, Id)>),
+    /// What the polynomial form does not look into. Operations that associate may have more than
+    /// two operands; `Add` and `Mul` have constants that do not fit the number type.
     Apply(Op, Vec<Id>),
 }
 
@@ -202,10 +176,17 @@ pub fn apply_facts(op: Op, args: &[Facts]) -> Facts {
         Op::Ceil => args[0].ceil(),
         Op::Log => args[0].log(),
         Op::Abs => args[0].abs(),
-        Op::Sigmoid => args[0].sigmoid(),
-        Op::Hump => args[0].hump(),
+        Op::LogSize => args[0].max(Facts::of_number(Number::ZERO)).add(Facts::of_number(Number::ONE)).log(),
+        Op::Step => args[0].step(),
+        Op::Mix => args[0].mix(args[1], args[2]),
         Op::Pow => args[0].pow(args[1]),
-        Op::PlainAdd => fold(Facts::add),
-        Op::PlainMul => fold(Facts::mul),
+        Op::Add => fold(Facts::add),
+        Op::Mul => fold(Facts::mul),
+        Op::Sub => args[0].sub(args[1]),
+        Op::Div => args[0].div(args[1]),
+        Op::MulAdd => args[0].mul(args[1]).add(args[2]),
+        Op::Exp => args[0].exp(),
+        Op::Sqrt => args[0].pow(Facts::of_number(Number::Ratio { num: 1, den: 2 })),
+        Op::IntConst | Op::RealConst | Op::Var => Facts::UNKNOWN,
     }
 }

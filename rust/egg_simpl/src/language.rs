@@ -1,65 +1,124 @@
 //! The term language of equality saturation, and what its e-classes know.
 
 use crate::facts::Facts;
-use crate::graph::{apply_facts, Op};
+use crate::graph::apply_facts;
 use crate::number::Number;
-use egg::{define_language, Analysis, DidMerge, EGraph, Id};
+use crate::tape::{TapeOp, Variable};
+use egg::{Analysis, DidMerge, EGraph, FromOp, Id, Language};
 use std::fmt;
-use std::str::FromStr;
 
-/// A subexpression that the rules do not look into, by its id in the graph of normal forms.
+/// What a term applies to its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Leaf(pub u32);
+pub enum Head {
+    Number(Number),
+    Var(u32),
+    Op(TapeOp),
+}
 
-impl fmt::Display for Leaf {
+/// An operation of the tape on e-classes. Of operands that may change places the smaller id comes
+/// first, so the e-graph never holds both orders; patterns are matched in both instead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Term {
+    pub head: Head,
+    args: [Id; 3],
+}
+
+impl Term {
+    pub fn number(number: Number) -> Term {
+        Term { head: Head::Number(number), args: [Id::from(0); 3] }
+    }
+
+    pub fn var(index: u32) -> Term {
+        Term { head: Head::Var(index), args: [Id::from(0); 3] }
+    }
+
+    pub fn op(op: TapeOp, operands: &[Id]) -> Term {
+        let mut args = [Id::from(0); 3];
+        args[..operands.len()].copy_from_slice(operands);
+        Term { head: Head::Op(op), args }
+    }
+
+    fn arity(&self) -> usize {
+        match self.head {
+            Head::Op(op) => op.arity(),
+            _ => 0,
+        }
+    }
+
+    pub fn commutes(&self) -> bool {
+        matches!(self.head, Head::Op(op) if op.commutes())
+    }
+
+    pub fn cost(&self) -> u64 {
+        match self.head {
+            Head::Op(op) => op.cost(),
+            _ => 0,
+        }
+    }
+}
+
+impl Language for Term {
+    type Discriminant = Head;
+
+    fn discriminant(&self) -> Head {
+        self.head
+    }
+
+    fn matches(&self, other: &Term) -> bool {
+        self.head == other.head
+    }
+
+    fn children(&self) -> &[Id] {
+        &self.args[..self.arity()]
+    }
+
+    fn children_mut(&mut self) -> &mut [Id] {
+        let arity = self.arity();
+        &mut self.args[..arity]
+    }
+
+    fn update_children<F: FnMut(Id) -> Id>(&mut self, mut rename: F) {
+        for id in self.children_mut() {
+            *id = rename(*id);
+        }
+        if self.commutes() {
+            self.args[..2].sort_unstable();
+        }
+    }
+}
+
+impl fmt::Display for Term {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "${}", self.0)
+        match self.head {
+            Head::Number(number) => write!(out, "{number}"),
+            Head::Var(index) => write!(out, "${index}"),
+            Head::Op(op) => write!(out, "{}", op.spelling()),
+        }
     }
 }
 
-impl FromStr for Leaf {
-    type Err = String;
+impl FromOp for Term {
+    type Error = String;
 
-    fn from_str(text: &str) -> Result<Leaf, String> {
-        let index = text.strip_prefix('$').and_then(|digits| digits.parse().ok());
-        index.map(Leaf).ok_or_else(|| format!("`{text}` is not a leaf"))
+    fn from_op(text: &str, children: Vec<Id>) -> Result<Term, String> {
+        let refuse = || format!("`{text}` with {} operands is no term", children.len());
+        if let Some(op) = TapeOp::from_spelling(text).filter(|op| op.arity() == children.len()) {
+            return Ok(Term::op(op, &children));
+        }
+        if !children.is_empty() {
+            return Err(refuse());
+        }
+        match text.strip_prefix('$') {
+            Some(index) => index.parse().map(Term::var).map_err(|_| refuse()),
+            None => text.parse().map(Term::number).map_err(|_| refuse()),
+        }
     }
 }
 
-define_language! {
-    pub enum Term {
-        Number(Number),
-        Leaf(Leaf),
-        "+" = Add([Id; 2]),
-        "*" = Mul([Id; 2]),
-        "^" = Pow([Id; 2]),
-        "//" = FloorDiv([Id; 2]),
-        "mod" = FloorMod([Id; 2]),
-        "min" = Min([Id; 2]),
-        "max" = Max([Id; 2]),
-        "<" = Lt([Id; 2]),
-        "<=" = Le([Id; 2]),
-        "==" = Eq([Id; 2]),
-        "!=" = Ne([Id; 2]),
-        "&&" = And([Id; 2]),
-        "||" = Or([Id; 2]),
-        "!" = Not(Id),
-        "select" = Select([Id; 3]),
-        "log" = Log(Id),
-        "exp" = Exp(Id),
-        "floor" = Floor(Id),
-        "ceil" = Ceil(Id),
-        "abs" = Abs(Id),
-        "sigmoid" = Sigmoid(Id),
-        "hump" = Hump(Id),
-    }
-}
-
-/// Interval and integrality of every e-class, from those of the leaves.
-#[derive(Default)]
+/// Interval and integrality of every e-class, from those of the variables.
+#[derive(Clone, Default)]
 pub struct Ranges {
-    /// By graph id of the leaf.
-    pub leaves: std::collections::HashMap<Leaf, Facts>,
+    pub variables: Vec<Variable>,
 }
 
 pub type Classes = EGraph<Term, Ranges>;
@@ -72,37 +131,20 @@ const MIN_IMPROVEMENT: f64 = 1e-6;
 impl Analysis<Term> for Ranges {
     type Data = Facts;
 
-    fn make(egraph: &mut Classes, term: &Term, _: Id) -> Facts {
-        let of = |id: &Id| egraph[*id].data;
-        let apply = |op: Op, args: &[Id]| {
-            let args: Vec<Facts> = args.iter().map(of).collect();
-            apply_facts(op, &args)
+    fn make(classes: &mut Classes, term: &Term, _: Id) -> Facts {
+        let op = match term.head {
+            Head::Number(number) => return Facts::of_number(number),
+            Head::Var(index) => {
+                let variable = classes.analysis.variables[index as usize];
+                return Facts::new(variable.lower, variable.upper, variable.is_integer);
+            }
+            Head::Op(op) => op,
         };
-        match term {
-            Term::Number(number) => Facts::of_number(*number),
-            Term::Leaf(leaf) => *egraph.analysis.leaves.get(leaf).unwrap_or(&Facts::UNKNOWN),
-            Term::Add([a, b]) => of(a).add(of(b)),
-            Term::Mul([a, b]) => of(a).mul(of(b)),
-            Term::Pow([a, b]) => of(a).pow(of(b)),
-            Term::FloorDiv(args) => apply(Op::FloorDiv, args),
-            Term::FloorMod(args) => apply(Op::FloorMod, args),
-            Term::Min(args) => apply(Op::Min, args),
-            Term::Max(args) => apply(Op::Max, args),
-            Term::Lt([a, b]) => {
-                decided(of(a), of(b), |a, b| a.upper < b.lower, |a, b| a.lower >= b.upper)
-            }
-            Term::Le([a, b]) => {
-                decided(of(a), of(b), |a, b| a.upper <= b.lower, |a, b| a.lower > b.upper)
-            }
-            Term::Eq(_) | Term::Ne(_) | Term::And(_) | Term::Or(_) | Term::Not(_) => Facts::BOOLEAN,
-            Term::Select(args) => apply(Op::Select, args),
-            Term::Log(a) => of(a).log(),
-            Term::Exp(a) => of(a).exp(),
-            Term::Floor(a) => of(a).floor(),
-            Term::Ceil(a) => of(a).ceil(),
-            Term::Abs(a) => of(a).abs(),
-            Term::Sigmoid(a) => of(a).sigmoid(),
-            Term::Hump(a) => of(a).hump(),
+        let args: Vec<Facts> = term.children().iter().map(|id| classes[*id].data).collect();
+        match (op, args.as_slice()) {
+            (TapeOp::Lt, [a, b]) => decided(a.upper < b.lower, a.lower >= b.upper),
+            (TapeOp::Le, [a, b]) => decided(a.upper <= b.lower, a.lower > b.upper),
+            _ => apply_facts(op, &args),
         }
     }
 
@@ -122,26 +164,19 @@ impl Analysis<Term> for Ranges {
         DidMerge(changed, other_changed)
     }
 
-    fn modify(egraph: &mut Classes, id: Id) {
-        let facts = egraph[id].data;
+    fn modify(classes: &mut Classes, id: Id) {
+        let facts = classes[id].data;
         if let Some(number) = facts.constant().filter(|_| facts.integer) {
-            let constant = egraph.add(Term::Number(number));
-            egraph.union(id, constant);
+            let constant = classes.add(Term::number(number));
+            classes.union(id, constant);
         }
     }
 }
 
-fn decided(
-    a: Facts,
-    b: Facts,
-    yes: fn(Facts, Facts) -> bool,
-    no: fn(Facts, Facts) -> bool,
-) -> Facts {
-    if yes(a, b) {
-        Facts::of_number(Number::ONE)
-    } else if no(a, b) {
-        Facts::of_number(Number::ZERO)
-    } else {
-        Facts::BOOLEAN
+fn decided(yes: bool, no: bool) -> Facts {
+    match (yes, no) {
+        (true, _) => Facts::of_number(Number::ONE),
+        (_, true) => Facts::of_number(Number::ZERO),
+        _ => Facts::BOOLEAN,
     }
 }

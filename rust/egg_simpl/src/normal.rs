@@ -4,8 +4,9 @@
 //! Constant bases stay as they are (2^x is not turned into exp(x ln 2)), so that powers of integers
 //! stay exact. A step whose constants leave the number type keeps the expression as written.
 
-use crate::graph::{Expand, Graph, Id, Node, Op};
+use crate::graph::{Expand, Graph, Id, Node};
 use crate::number::Number;
+use crate::tape::TapeOp as Op;
 
 /// Multiplying out stops at this many terms, so that nested products cannot explode.
 const MAX_EXPANDED_TERMS: usize = 32;
@@ -15,11 +16,6 @@ const MAX_FLATTENED_TERMS: usize = 12;
 /// Powers of sums up to this one are multiplied out.
 const MAX_EXPANDED_POWER: i64 = 4;
 
-/// Costs relative to an addition.
-const DIVISION_COST: u64 = 4;
-const LOG_COST: u64 = 16;
-const POWER_COST: u64 = 16;
-
 type Terms = Vec<(Id, Number)>;
 type Factors = Vec<(Id, Id)>;
 
@@ -28,7 +24,7 @@ impl Graph {
 
     pub fn add(&mut self, a: Id, b: Id) -> Id {
         self.sum(Number::ZERO, &[(a, Number::ONE), (b, Number::ONE)])
-            .unwrap_or_else(|| self.plain(Op::PlainAdd, a, b))
+            .unwrap_or_else(|| self.plain(Op::Add, a, b))
     }
 
     pub fn sub(&mut self, a: Id, b: Id) -> Id {
@@ -40,7 +36,7 @@ impl Graph {
     pub fn scale(&mut self, a: Id, factor: Number) -> Id {
         self.sum(Number::ZERO, &[(a, factor)]).unwrap_or_else(|| {
             let factor = self.number(factor);
-            self.plain(Op::PlainMul, a, factor)
+            self.plain(Op::Mul, a, factor)
         })
     }
 
@@ -246,33 +242,34 @@ impl Graph {
             Node::Sum(constant, terms) => {
                 let scaled = |c: &Number| !c.is_one() && *c != Number::MINUS_ONE;
                 let scalings = terms.iter().filter(|(_, c)| scaled(c)).count();
-                (terms.len() + scalings) as u64 - u64::from(constant.is_zero())
+                let additions = terms.len() as u64 - u64::from(constant.is_zero());
+                additions * Op::Add.cost() + scalings as u64 * Op::Mul.cost()
             }
             Node::Product(factors) => {
-                let mut cost = factors.len() as u64 - 1;
+                let mut cost = (factors.len() as u64 - 1) * Op::Mul.cost();
                 let mut divides = false;
                 for (base, exponent) in factors {
                     cost += match self.as_number(*exponent) {
                         Some(power) => {
                             divides |= power.is_negative();
                             match power.as_integer() {
-                                Some(power) => power.unsigned_abs().min(POWER_COST) - 1,
-                                None => POWER_COST,
+                                Some(power) => {
+                                    let unrolled = (power.unsigned_abs() - 1) * Op::Mul.cost();
+                                    unrolled.min(Op::Pow.cost())
+                                }
+                                None => Op::Pow.cost(),
                             }
                         }
                         // Powers of constants are shared between monomials.
                         None if self.as_number(*base).is_some() => 0,
-                        None => POWER_COST,
+                        None if matches!(self.node(*base), Node::Euler) => Op::Exp.cost(),
+                        None => Op::Pow.cost(),
                     };
                 }
-                cost + if divides { DIVISION_COST } else { 0 }
+                cost + if divides { Op::Div.cost() } else { 0 }
             }
-            Node::Apply(op, args) => match op {
-                Op::Log => LOG_COST,
-                Op::FloorDiv | Op::FloorMod | Op::Sigmoid | Op::Hump => 2 * DIVISION_COST,
-                Op::Pow => POWER_COST,
-                _ => (args.len() as u64 - 1).max(1),
-            },
+            Node::Apply(op, args) if op.arity() == 2 => (args.len() as u64 - 1) * op.cost(),
+            Node::Apply(op, _) => op.cost(),
         }
     }
 
@@ -286,7 +283,7 @@ impl Graph {
         });
         coefficient
             .and_then(|coefficient| self.product(coefficient, factors))
-            .unwrap_or_else(|| self.plain(Op::PlainMul, a, b))
+            .unwrap_or_else(|| self.plain(Op::Mul, a, b))
     }
 
     pub fn div(&mut self, a: Id, b: Id) -> Id {

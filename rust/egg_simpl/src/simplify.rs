@@ -1,84 +1,44 @@
-//! The whole way: tape, normal form, saturation of what is left, tape.
+//! The whole way: tape, normal form, saturation, tape.
 
 use crate::convert::read_tape;
-use crate::graph::{Expand, Graph, Id};
-use crate::saturate::{are_equal, find_islands, read_term, saturate, Limits, StopReason};
+use crate::graph::{Expand, Graph};
+use crate::saturate::{are_equal, saturate, Limits, Report};
 use crate::tape::{Tape, Variable};
 use crate::write::write_tape;
-use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
 
-/// Saturation can open new simplifications of the normal form and the other way round; two rounds
-/// settle nearly everything, and the bound keeps the work predictable.
-const MAX_ROUNDS: usize = 3;
+/// Saturation can open new simplifications of the normal form and the other way round.
+const MAX_ROUNDS: usize = 2;
 
-/// Saturating an island takes about a millisecond. Those nearest to the roots, which come first, see
-/// most of what lies below them; a tape with more than these is left in normal form elsewhere.
-const MAX_ISLANDS: usize = 128;
-
-/// A tape whose roots have the values of the given one, and why the search for it ended.
+/// A tape whose roots have the values of the given one, at no more cost, and how the search went.
 pub fn simplify_tape(
     tape: &Tape,
     variables: &[Variable],
     limits: Limits,
-) -> Result<(Tape, StopReason), String> {
+) -> Result<(Tape, Report), String> {
     check_variables(variables)?;
-    let mut graph = Graph::new(variables.to_vec(), Expand::WhenCheaper);
-    let mut roots = read_tape(&mut graph, tape)?;
-    let mut reason = StopReason::Saturated;
-    if limits.iterations > 0 {
-        let mut done = HashSet::new();
-        for _ in 0..MAX_ROUNDS {
-            let (better, round_reason) = saturate_islands(&mut graph, &roots, limits, &mut done);
-            reason = reason.max(round_reason);
-            if better.is_empty() {
-                break;
+    let mut report = Report::NOTHING_TO_DO;
+    let mut best = tape.compact();
+    for round in 0..MAX_ROUNDS {
+        let before = best.cost();
+        let mut graph = Graph::new(variables.to_vec(), Expand::WhenCheaper);
+        let roots = read_tape(&mut graph, &best)?;
+        let mut candidates = vec![write_tape(&graph, &roots)];
+        if limits.iterations > 0 {
+            let (cheapest, round_report) = saturate(&candidates[0], variables, limits);
+            report = report.and(round_report);
+            candidates.push(cheapest.compact());
+        }
+        // The normal form is not always the cheapest spelling of a tape that was cheap already.
+        for candidate in candidates {
+            if candidate.cost() < best.cost() || (round == 0 && candidate.cost() == best.cost()) {
+                best = candidate;
             }
-            roots = graph.replace(&roots, &better);
+        }
+        if limits.iterations == 0 || best.cost() >= before {
+            break;
         }
     }
-    let simplified = write_tape(&graph, &roots);
-    let plain = tape.compact();
-    // The normal form is not always the cheapest spelling of a tape that was cheap already.
-    let result = if simplified.cost() <= plain.cost() { simplified } else { plain };
-    Ok((result, reason))
-}
-
-/// Cheaper equals of subterms. Islands are independent, and each result depends on its island
-/// alone, so running them in parallel does not change the outcome.
-fn saturate_islands(
-    graph: &mut Graph,
-    roots: &[Id],
-    limits: Limits,
-    done: &mut HashSet<Id>,
-) -> (HashMap<Id, Id>, StopReason) {
-    let mut islands = find_islands(graph, roots);
-    islands.retain(|id| !done.contains(id));
-    let mut reason =
-        if islands.len() > MAX_ISLANDS { StopReason::NodeLimit } else { StopReason::Saturated };
-    islands.truncate(MAX_ISLANDS);
-    done.extend(&islands);
-    let view: &Graph = graph;
-    let terms: Vec<_> = islands.par_iter().map(|id| saturate(view, *id, limits)).collect();
-    let mut better = HashMap::new();
-    for (id, (term, stopped)) in islands.into_iter().zip(terms) {
-        reason = reason.max(stopped);
-        let new = read_term(graph, &term);
-        if new != id && is_cheaper(graph, new, id) {
-            better.insert(id, new);
-        }
-    }
-    (better, reason)
-}
-
-/// Whether `new` needs less than `old` beyond what both need.
-fn is_cheaper(graph: &Graph, new: Id, old: Id) -> bool {
-    let (in_new, in_old) = (graph.reachable(&[new]), graph.reachable(&[old]));
-    let cost_beyond = |of: &[Id], other: &[Id]| -> u64 {
-        let beyond = of.iter().filter(|id| other.binary_search(id).is_err());
-        beyond.map(|id| graph.own_cost(*id)).sum()
-    };
-    cost_beyond(&in_new, &in_old) < cost_beyond(&in_old, &in_new)
+    Ok((best, report))
 }
 
 /// Whether the two roots of a tape are provably equal for all values of the variables.
@@ -101,7 +61,7 @@ pub fn roots_are_equivalent(
     if graph.facts(difference).is_nonzero() {
         return Ok(false);
     }
-    Ok(limits.iterations > 0 && are_equal(&graph, a, b, limits))
+    Ok(limits.iterations > 0 && are_equal(&write_tape(&graph, &roots), variables, limits))
 }
 
 fn check_variables(variables: &[Variable]) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The tape: scalar operations in static single assignment form, as flat arrays.
 //!
-//! The numbering of operations and the meaning of the arrays are those of tvm/felix/tape.h.
+//! Operations are those of tvm/felix/tape_ops.def, arrays those of tvm/felix/tape.h.
 
 use crate::number::Number;
 use std::collections::HashMap;
@@ -13,45 +13,48 @@ pub struct Variable {
     pub is_integer: bool,
 }
 
-macro_rules! tape_ops {
-    ($($name:ident = $code:literal / $arity:literal),* $(,)?) => {
-        /// Operation of a tape entry.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum TapeOp { $($name = $code),* }
-
-        impl TapeOp {
-            pub fn from_code(code: u8) -> Option<TapeOp> {
-                match code { $($code => Some(TapeOp::$name),)* _ => None }
-            }
-
-            /// How many of the three argument slots the operation reads.
-            pub fn arity(self) -> usize {
-                match self { $(TapeOp::$name => $arity),* }
-            }
+/// The functions that formulas of the table are written in.
+mod formula {
+    pub fn truth(condition: bool) -> f64 {
+        f64::from(u8::from(condition))
+    }
+    pub fn choose(condition: bool, x: f64, y: f64) -> f64 {
+        if condition {
+            x
+        } else {
+            y
         }
-    };
+    }
+    macro_rules! methods {
+        ($($name:ident = $method:ident($($arg:ident),*);)*) => {
+            $(pub fn $name($($arg: f64),*) -> f64 { f64::$method($($arg),*) })*
+        };
+    }
+    methods! {
+        min = min(a, b); max = max(a, b); pow = powf(a, b); floor = floor(a); ceil = ceil(a);
+        abs = abs(a); log = ln(a); exp = exp(a); sqrt = sqrt(a);
+    }
 }
 
-tape_ops! {
-    IntConst = 0 / 0, RealConst = 1 / 0, Var = 2 / 0,
-    Add = 3 / 2, Sub = 4 / 2, Mul = 5 / 2, Div = 6 / 2, FloorDiv = 7 / 2, FloorMod = 8 / 2,
-    Min = 9 / 2, Max = 10 / 2, Pow = 11 / 2, Log = 12 / 1, Exp = 13 / 1, Sqrt = 14 / 1,
-    Lt = 15 / 2, Le = 16 / 2, Eq = 17 / 2, Ne = 18 / 2, And = 19 / 2, Or = 20 / 2, Not = 21 / 1,
-    Select = 22 / 3, Sigmoid = 23 / 1, Hump = 24 / 1, Abs = 25 / 1, Ceil = 26 / 1, Floor = 27 / 1,
+mod table {
+    use super::formula::{abs, ceil, choose, exp, floor, log, max, min, pow, sqrt, truth};
+    include!(concat!(env!("OUT_DIR"), "/tape_ops.rs"));
 }
+pub use table::TapeOp;
 
 impl TapeOp {
-    /// Evaluation cost relative to an addition, for 64 points at a time on a vector unit.
-    pub fn cost(self) -> u64 {
-        match self {
-            TapeOp::IntConst | TapeOp::RealConst | TapeOp::Var => 0,
-            TapeOp::Div | TapeOp::Sqrt => 4,
-            TapeOp::FloorDiv | TapeOp::FloorMod | TapeOp::Sigmoid | TapeOp::Hump => 8,
-            TapeOp::Log | TapeOp::Exp => 16,
-            TapeOp::Pow => 32,
-            _ => 1,
-        }
+    pub fn from_code(code: u8) -> Option<TapeOp> {
+        TapeOp::ALL.into_iter().find(|op| *op as u8 == code)
+    }
+
+    pub fn from_spelling(text: &str) -> Option<TapeOp> {
+        TapeOp::ALL.into_iter().find(|op| op.arity() > 0 && op.spelling() == text)
+    }
+
+    /// Value of an operation on as many operands as it has.
+    pub fn apply(self, args: &[f64]) -> f64 {
+        let x = |slot: usize| args.get(slot).copied().unwrap_or(f64::NAN);
+        self.value(x(0), x(1), x(2))
     }
 }
 
@@ -119,7 +122,7 @@ impl Tape {
         let mut entry = Entry { op, args: [-1; 3], payload };
         entry.args[..args.len()].copy_from_slice(args);
         let mut key = entry;
-        if matches!(op, TapeOp::Add | TapeOp::Mul | TapeOp::Min | TapeOp::Max) {
+        if op.commutes() {
             key.args[..2].sort_unstable();
         }
         let next = self.entries.len() as i32;

@@ -14,34 +14,6 @@ use std::collections::HashMap;
 /// Shared parts are written out each time they occur, so the text can be far longer than the tape.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
-const OPERATORS: &[(&str, TapeOp)] = &[
-    ("+", TapeOp::Add),
-    ("-", TapeOp::Sub),
-    ("*", TapeOp::Mul),
-    ("/", TapeOp::Div),
-    ("//", TapeOp::FloorDiv),
-    ("mod", TapeOp::FloorMod),
-    ("min", TapeOp::Min),
-    ("max", TapeOp::Max),
-    ("pow", TapeOp::Pow),
-    ("log", TapeOp::Log),
-    ("exp", TapeOp::Exp),
-    ("sqrt", TapeOp::Sqrt),
-    ("<", TapeOp::Lt),
-    ("<=", TapeOp::Le),
-    ("==", TapeOp::Eq),
-    ("!=", TapeOp::Ne),
-    ("&&", TapeOp::And),
-    ("||", TapeOp::Or),
-    ("!", TapeOp::Not),
-    ("select", TapeOp::Select),
-    ("sigmoid", TapeOp::Sigmoid),
-    ("hump", TapeOp::Hump),
-    ("abs", TapeOp::Abs),
-    ("ceil", TapeOp::Ceil),
-    ("floor", TapeOp::Floor),
-];
-
 /// Simplify one expression.
 pub fn simplify_expr(text: &str, limits: Limits) -> Result<String, String> {
     let mut reader = Reader::default();
@@ -171,11 +143,10 @@ impl Reader {
                 Ok(self.tape.push(TapeOp::Div, &[value, base], 0))
             }
             _ => {
-                let known = OPERATORS.iter().find(|(spelling, _)| *spelling == operator);
-                let (_, op) = known
+                let op = TapeOp::from_spelling(operator)
                     .ok_or_else(|| format!("expression text: `{operator}` is not an operator"))?;
                 expect(op.arity())?;
-                Ok(self.tape.push(*op, args, 0))
+                Ok(self.tape.push(op, args, 0))
             }
         }
     }
@@ -189,11 +160,9 @@ fn write_text(tape: &Tape, names: &[String]) -> Result<String, String> {
             TapeOp::RealConst => format!("{:?}", f64::from_bits(entry.payload as u64)),
             TapeOp::Var => names[entry.payload as usize].clone(),
             op => {
-                let spelling = OPERATORS.iter().find(|(_, known)| *known == op);
-                let (spelling, _) = spelling.expect("every operation has a spelling");
                 let args = entry.args[..op.arity()].iter().map(|arg| texts[*arg as usize].as_str());
                 let args: Vec<&str> = args.collect();
-                format!("({spelling} {})", args.join(" "))
+                format!("({} {})", op.spelling(), args.join(" "))
             }
         };
         if text.len() > MAX_TEXT_BYTES {

@@ -4,7 +4,7 @@
 //! several sums or products have in common are computed once.
 
 use crate::facts::Facts;
-use crate::graph::{Graph, Id, Node, Op};
+use crate::graph::{Graph, Id, Node};
 use crate::number::Number;
 use crate::share::{share, Item, Shared};
 use crate::tape::{Tape, TapeOp};
@@ -179,30 +179,7 @@ impl<'a> Writer<'a> {
         self.tape.push(op, &[a, b], 0)
     }
 
-    fn write_operation(&mut self, op: Op, args: &[i32]) -> i32 {
-        let op = match op {
-            Op::Min => TapeOp::Min,
-            Op::Max => TapeOp::Max,
-            Op::And => TapeOp::And,
-            Op::Or => TapeOp::Or,
-            Op::Not => TapeOp::Not,
-            Op::Lt => TapeOp::Lt,
-            Op::Le => TapeOp::Le,
-            Op::Eq => TapeOp::Eq,
-            Op::Ne => TapeOp::Ne,
-            Op::Select => TapeOp::Select,
-            Op::FloorDiv => TapeOp::FloorDiv,
-            Op::FloorMod => TapeOp::FloorMod,
-            Op::Floor => TapeOp::Floor,
-            Op::Ceil => TapeOp::Ceil,
-            Op::Log => TapeOp::Log,
-            Op::Abs => TapeOp::Abs,
-            Op::Sigmoid => TapeOp::Sigmoid,
-            Op::Hump => TapeOp::Hump,
-            Op::Pow => TapeOp::Pow,
-            Op::PlainAdd => TapeOp::Add,
-            Op::PlainMul => TapeOp::Mul,
-        };
+    fn write_operation(&mut self, op: TapeOp, args: &[i32]) -> i32 {
         if op.arity() == 2 {
             let first = args[0];
             return args[1..].iter().fold(first, |a, b| self.binary(op, a, *b));

@@ -1,0 +1,240 @@
+//! Extraction by the cost of evaluating all roots together, shared parts counted once.
+//!
+//! The cheapest choice of a node for every class is a hard problem. This one starts with the nodes
+//! that are cheapest when each class counts its own parts once, and improves one class at a time by
+//! the exact change of the total, as technology mapping recovers area in logic synthesis.
+
+use crate::language::{Classes, Head, Term};
+use crate::tape::Tape;
+use egg::{Id, Language};
+use std::collections::HashMap;
+
+/// Improvement ends with a pass that changes nothing, or after this many.
+const MAX_PASSES: usize = 6;
+
+/// The cheapest tape found for the classes `roots`.
+pub fn extract(classes: &Classes, roots: &[Id]) -> Tape {
+    let mut extractor = Extractor::new(classes);
+    extractor.choose_by_parts();
+    extractor.improve(roots);
+    extractor.write(roots)
+}
+
+struct Node {
+    head: Head,
+    cost: u64,
+    args: Vec<usize>,
+}
+
+struct Extractor {
+    index: HashMap<Id, usize>,
+    nodes: Vec<Vec<Node>>,
+    choice: Vec<Option<usize>>,
+    /// Users among the chosen nodes that some root needs.
+    uses: Vec<u32>,
+}
+
+/// Classes as bits, and their total cost.
+#[derive(Clone, Default)]
+struct Parts {
+    bits: Vec<u64>,
+    cost: u64,
+}
+
+impl Extractor {
+    fn new(classes: &Classes) -> Extractor {
+        let mut ids: Vec<Id> = classes.classes().map(|class| class.id).collect();
+        ids.sort_unstable();
+        let index: HashMap<Id, usize> = ids.iter().enumerate().map(|(i, id)| (*id, i)).collect();
+        let node = |term: &Term| Node {
+            head: term.head,
+            cost: term.cost(),
+            args: term.children().iter().map(|id| index[&classes.find(*id)]).collect(),
+        };
+        let nodes: Vec<Vec<Node>> =
+            ids.iter().map(|id| classes[*id].nodes.iter().map(node).collect()).collect();
+        let size = nodes.len();
+        Extractor { index, nodes, choice: vec![None; size], uses: vec![0; size] }
+    }
+
+    /// For every class the node whose parts, each counted once, cost least.
+    fn choose_by_parts(&mut self) {
+        let size = self.nodes.len();
+        let mut users: Vec<Vec<(usize, usize)>> = vec![Vec::new(); size];
+        let mut queue = std::collections::VecDeque::new();
+        for (class, nodes) in self.nodes.iter().enumerate() {
+            for (k, node) in nodes.iter().enumerate() {
+                for arg in &node.args {
+                    users[*arg].push((class, k));
+                }
+                if node.args.is_empty() {
+                    queue.push_back((class, k));
+                }
+            }
+        }
+        let mut parts: Vec<Option<Parts>> = vec![None; size];
+        while let Some((class, k)) = queue.pop_front() {
+            let node = &self.nodes[class][k];
+            let Some(found) = self.parts_of(class, node, &parts) else { continue };
+            if parts[class].as_ref().is_some_and(|known| known.cost <= found.cost) {
+                continue;
+            }
+            parts[class] = Some(found);
+            self.choice[class] = Some(k);
+            queue.extend(users[class].iter().copied());
+        }
+    }
+
+    /// None where an operand has no choice yet, or needs the class itself.
+    fn parts_of(&self, class: usize, node: &Node, parts: &[Option<Parts>]) -> Option<Parts> {
+        let mut out = Parts { bits: vec![0; self.nodes.len().div_ceil(64)], cost: 0 };
+        for arg in &node.args {
+            for (word, more) in out.bits.iter_mut().zip(&parts[*arg].as_ref()?.bits) {
+                *word |= more;
+            }
+        }
+        if out.bits[class / 64] >> (class % 64) & 1 == 1 {
+            return None;
+        }
+        out.cost = node.cost;
+        for (i, word) in out.bits.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let part = i * 64 + rest.trailing_zeros() as usize;
+                out.cost += self.nodes[part][self.choice[part]?].cost;
+                rest &= rest - 1;
+            }
+        }
+        out.bits[class / 64] |= 1 << (class % 64);
+        Some(out)
+    }
+
+    fn chosen(&self, class: usize) -> &Node {
+        &self.nodes[class][self.choice[class].expect("every class has a finite term")]
+    }
+
+    /// Count a use of each class; the cost of what was not needed before.
+    fn take(&mut self, classes: &[usize]) -> u64 {
+        let mut cost = 0;
+        let mut stack = classes.to_vec();
+        while let Some(class) = stack.pop() {
+            self.uses[class] += 1;
+            if self.uses[class] == 1 {
+                cost += self.chosen(class).cost;
+                stack.extend(self.chosen(class).args.clone());
+            }
+        }
+        cost
+    }
+
+    /// Take back a use of each class; the cost of what is not needed any more.
+    fn release(&mut self, classes: &[usize]) -> u64 {
+        let mut cost = 0;
+        let mut stack = classes.to_vec();
+        while let Some(class) = stack.pop() {
+            self.uses[class] -= 1;
+            if self.uses[class] == 0 {
+                cost += self.chosen(class).cost;
+                stack.extend(self.chosen(class).args.clone());
+            }
+        }
+        cost
+    }
+
+    /// Whether the chosen terms of `from` need `class`.
+    fn needs(&self, from: &[usize], class: usize, seen: &mut [u32], mark: u32) -> bool {
+        let mut stack = from.to_vec();
+        while let Some(next) = stack.pop() {
+            if next == class {
+                return true;
+            }
+            if seen[next] != mark {
+                seen[next] = mark;
+                stack.extend(&self.chosen(next).args);
+            }
+        }
+        false
+    }
+
+    fn improve(&mut self, roots: &[Id]) {
+        let roots: Vec<usize> = roots.iter().map(|root| self.index[root]).collect();
+        self.take(&roots);
+        let mut seen = vec![0; self.nodes.len()];
+        let mut mark = 0;
+        for _ in 0..MAX_PASSES {
+            let mut changed = false;
+            for class in self.needed(&roots) {
+                if self.uses[class] == 0 || self.nodes[class].len() < 2 {
+                    continue;
+                }
+                let old = self.choice[class];
+                let args = self.chosen(class).args.clone();
+                let mut best = (self.chosen(class).cost + self.release(&args), old);
+                for k in 0..self.nodes[class].len() {
+                    let args = self.nodes[class][k].args.clone();
+                    mark += 1;
+                    let usable = args.iter().all(|arg| self.choice[*arg].is_some());
+                    if Some(k) == old || !usable || self.needs(&args, class, &mut seen, mark) {
+                        continue;
+                    }
+                    let cost = self.nodes[class][k].cost + self.take(&args);
+                    self.release(&args);
+                    if cost < best.0 {
+                        best = (cost, Some(k));
+                    }
+                }
+                changed |= best.1 != old;
+                self.choice[class] = best.1;
+                let args = self.chosen(class).args.clone();
+                self.take(&args);
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
+    /// Chosen classes that the roots need, operands first.
+    fn needed(&self, roots: &[usize]) -> Vec<usize> {
+        let mut order = Vec::new();
+        let mut state = vec![false; self.nodes.len()];
+        let mut stack: Vec<(usize, usize)> = Vec::new();
+        for root in roots {
+            if !state[*root] {
+                state[*root] = true;
+                stack.push((*root, 0));
+            }
+            while let Some((class, next)) = stack.pop() {
+                match self.chosen(class).args.get(next) {
+                    Some(arg) => {
+                        stack.push((class, next + 1));
+                        if !state[*arg] {
+                            state[*arg] = true;
+                            stack.push((*arg, 0));
+                        }
+                    }
+                    None => order.push(class),
+                }
+            }
+        }
+        order
+    }
+
+    fn write(&self, roots: &[Id]) -> Tape {
+        let roots: Vec<usize> = roots.iter().map(|root| self.index[root]).collect();
+        let mut tape = Tape::default();
+        let mut entries: HashMap<usize, i32> = HashMap::new();
+        for class in self.needed(&roots) {
+            let node = self.chosen(class);
+            let args: Vec<i32> = node.args.iter().map(|arg| entries[arg]).collect();
+            let entry = match node.head {
+                Head::Number(number) => tape.push_number(number),
+                Head::Var(index) => tape.push(crate::tape::TapeOp::Var, &[], i64::from(index)),
+                Head::Op(op) => tape.push(op, &args, 0),
+            };
+            entries.insert(class, entry);
+        }
+        tape.roots = roots.iter().map(|root| entries[root]).collect();
+        tape
+    }
+}
