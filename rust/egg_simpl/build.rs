@@ -79,10 +79,33 @@ fn generate(rows: &[Row]) -> String {
     out += "}\n\nimpl TapeOp {\n";
     let names: Vec<String> = rows.iter().map(|row| format!("TapeOp::{}", row.name)).collect();
     writeln!(out, "    pub const ALL: [TapeOp; {}] = [{}];", rows.len(), names.join(", ")).unwrap();
-    table(&mut out, rows, "/// How many of the three argument slots it reads.", "arity", "usize", |row| &row.arity);
-    table(&mut out, rows, "/// Whether the first two operands may change places.", "commutes", "bool", |row| &row.commutes);
-    table(&mut out, rows, "/// Of evaluating an entry; an addition costs 10.", "cost", "u64", |row| &row.cost);
-    table(&mut out, rows, "/// In the prefix text language.", "spelling", "&'static str", |row| &row.spelling);
+    table(
+        &mut out,
+        rows,
+        "/// How many of the three argument slots it reads.",
+        "arity",
+        "usize",
+        |row| &row.arity,
+    );
+    table(
+        &mut out,
+        rows,
+        "/// Whether the first two operands may change places.",
+        "commutes",
+        "bool",
+        |row| &row.commutes,
+    );
+    table(
+        &mut out,
+        rows,
+        "/// Of evaluating an entry; an addition costs 10.",
+        "cost",
+        "u64",
+        |row| &row.cost,
+    );
+    table(&mut out, rows, "/// In the prefix text language.", "spelling", "&'static str", |row| {
+        &row.spelling
+    });
     out += "    /// Value of an operation; booleans are 0 and 1.\n    \
             #[allow(unused_parens)]\n    \
             pub fn value(self, a: f64, b: f64, c: f64) -> f64 {\n        match self {\n";
@@ -93,8 +116,16 @@ fn generate(rows: &[Row]) -> String {
     out
 }
 
-fn table(out: &mut String, rows: &[Row], doc: &str, name: &str, kind: &str, cell: fn(&Row) -> &String) {
-    writeln!(out, "    {doc}\n    pub fn {name}(self) -> {kind} {{\n        match self {{").unwrap();
+fn table(
+    out: &mut String,
+    rows: &[Row],
+    doc: &str,
+    name: &str,
+    kind: &str,
+    cell: fn(&Row) -> &String,
+) {
+    writeln!(out, "    {doc}\n    pub fn {name}(self) -> {kind} {{\n        match self {{")
+        .unwrap();
     for row in rows {
         writeln!(out, "            TapeOp::{} => {},", row.name, cell(row)).unwrap();
     }

@@ -250,8 +250,6 @@ Smoother::Smooth Smoother::Div(Smooth* a, Smooth* b) {
   return FromIndex(out_->Op(TapeOp::kDiv, x, Emit(b)));
 }
 
-// Linear in the dividend between integers. Divisor and dividend are integers at the points that
-// count, so half a unit more under the bar changes nothing there and keeps rounding errors out.
 Smoother::Smooth Smoother::FloorDiv(Smooth* a, Smooth* b) {
   if (a->sum && b->sum && b->sum->size() == 1) {
     Smooth exact = Div(a, b);
@@ -262,17 +260,8 @@ Smoother::Smooth Smoother::FloorDiv(Smooth* a, Smooth* b) {
     });
     if (integral) return exact;
   }
-  Index x = Emit(a), d = Emit(b);
-  auto floor_of = [&](Index n) {
-    Index middle = out_->Op(TapeOp::kAdd, n, out_->Real(0.5));
-    return out_->Op(TapeOp::kFloorDiv, middle, d);
-  };
-  Index low = out_->Op(TapeOp::kFloor, x);
-  Index part = out_->Op(TapeOp::kFloorMod, x, out_->Int(1));
-  Index at_low = floor_of(low);
-  Index at_high = floor_of(out_->Op(TapeOp::kAdd, low, out_->Int(1)));
-  Index rise = out_->Op(TapeOp::kMul, part, out_->Op(TapeOp::kSub, at_high, at_low));
-  return FromIndex(out_->Op(TapeOp::kAdd, at_low, rise));
+  Index x = Emit(a);
+  return FromIndex(out_->Op(TapeOp::kSmoothFloorDiv, x, Emit(b)));
 }
 
 std::optional<KnobSum> Smoother::IntegerRatio(const Smooth& a, const Smooth& b) const {
@@ -298,7 +287,8 @@ Smoother::Smooth Smoother::Less(Smooth* a, Smooth* b, bool or_equal) {
     return out_->Op(TapeOp::kMul, out_->Real(1 / std::log(2.0)), EmitLog(&value));
   };
   if (!or_equal) {
-    if (auto ratio = IntegerRatio(*a, *b)) return FromIndex(out_->Op(TapeOp::kStep, position(*ratio)));
+    if (auto ratio = IntegerRatio(*a, *b))
+      return FromIndex(out_->Op(TapeOp::kStep, position(*ratio)));
   } else if (auto ratio = IntegerRatio(*b, *a)) {
     // a <= b is the opposite of b < a.
     return FromIndex(Complement(out_->Op(TapeOp::kStep, position(*ratio))));

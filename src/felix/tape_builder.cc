@@ -67,8 +67,8 @@ TapeBuilder::Index TapeBuilder::Fold(TapeOp op, Index a, Index b, Index c) {
   int arity = TapeArity(op);
   bool all_const = IsConst(a) && (arity < 2 || IsConst(b)) && (arity < 3 || IsConst(c));
   if (all_const) {
-    double value = TapeValue(op, ConstValue(a), arity > 1 ? ConstValue(b) : 0,
-                             arity > 2 ? ConstValue(c) : 0);
+    double value =
+        TapeValue(op, ConstValue(a), arity > 1 ? ConstValue(b) : 0, arity > 2 ? ConstValue(c) : 0);
     // What has no finite value stays visible in the tape.
     if (std::isfinite(value)) return Number(value);
     return -1;

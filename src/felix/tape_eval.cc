@@ -46,25 +46,25 @@ void EvaluateRow(TapeOp op, const double* __restrict a, const double* __restrict
 #define TVM_TAPE_LEAF(code, Name) case TapeOp::k##Name:
 #include <tvm/felix/tape_ops.def>
     return;  // leaves are filled in by the caller
-#define TVM_TAPE_OP(code, Name, ...)                                                     \
-  case TapeOp::k##Name:                                                                  \
-    for (int i = 0; i < kBlock; ++i) {                                                   \
-      out[i] = TapeFormula<TapeOp::k##Name>::Value(a[i], b[i], c[i]);                    \
-    }                                                                                    \
+#define TVM_TAPE_OP(code, Name, ...)                                  \
+  case TapeOp::k##Name:                                               \
+    for (int i = 0; i < kBlock; ++i) {                                \
+      out[i] = TapeFormula<TapeOp::k##Name>::Value(a[i], b[i], c[i]); \
+    }                                                                 \
     return;
 #include <tvm/felix/tape_ops.def>
   }
 }
 
 // A result without weight adds nothing, even where its derivative is infinite.
-#define TVM_FELIX_PROPAGATE(Name, target, text, D)                                   \
-  if constexpr (std::string_view(text) != "0.0") {                                   \
-    if (target != nullptr) {                                                         \
-      for (int i = 0; i < kBlock; ++i) {                                             \
+#define TVM_FELIX_PROPAGATE(Name, target, text, D)                                    \
+  if constexpr (std::string_view(text) != "0.0") {                                    \
+    if (target != nullptr) {                                                          \
+      for (int i = 0; i < kBlock; ++i) {                                              \
         const double slope = TapeFormula<TapeOp::k##Name>::D(a[i], b[i], c[i], y[i]); \
-        target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * slope;                     \
-      }                                                                              \
-    }                                                                                \
+        target[i] += weight[i] == 0.0 ? 0.0 : weight[i] * slope;                      \
+      }                                                                               \
+    }                                                                                 \
   }
 
 /*!
@@ -129,6 +129,21 @@ int PointsIn(int64_t begin, int64_t batch) {
   return static_cast<int>(std::min<int64_t>(kBlock, batch - begin));
 }
 
+/*!
+ * \brief Visit (root, point) of a block so that both a row of a root, along points, and a line of
+ *        the caller's matrix, along roots, are used up while they are in the cache.
+ */
+template <typename Visit>
+void ForRootTiles(int64_t num_roots, int count, Visit visit) {
+  constexpr int64_t kTile = 8;  // doubles of a cache line
+  for (int64_t begin = 0; begin < num_roots; begin += kTile) {
+    const int64_t end = std::min(begin + kTile, num_roots);
+    for (int p = 0; p < count; ++p) {
+      for (int64_t k = begin; k < end; ++k) visit(k, p);
+    }
+  }
+}
+
 /*! \brief The rows of constants, which are the same for every block. */
 template <typename Steps>
 void FillConstants(const Steps& steps, Block* block) {
@@ -166,10 +181,9 @@ void TapeProgramNode::Forward(const double* points, int64_t batch, double* roots
   for (int64_t begin = 0; begin < batch; begin += kBlock) {
     const int count = PointsIn(begin, batch);
     EvaluateBlock(steps_, points + begin * num_vars_, num_vars_, count, &values);
-    for (int64_t k = 0; k < num_roots(); ++k) {
-      const double* row = values.row(roots_[k]);
-      for (int p = 0; p < count; ++p) roots[(begin + p) * num_roots() + k] = row[p];
-    }
+    ForRootTiles(num_roots(), count, [&](int64_t k, int p) {
+      roots[(begin + p) * num_roots() + k] = values.row(roots_[k])[p];
+    });
   }
 }
 
@@ -183,10 +197,9 @@ void TapeProgramNode::Backward(const double* points, const double* cotangents, i
     const int count = PointsIn(begin, batch);
     EvaluateBlock(steps_, points + begin * num_vars_, num_vars_, count, &values);
     weights.Clear();
-    for (int64_t k = 0; k < num_roots(); ++k) {
-      double* row = weights.row(roots_[k]);
-      for (int p = 0; p < count; ++p) row[p] += cotangents[(begin + p) * num_roots() + k];
-    }
+    ForRootTiles(num_roots(), count, [&](int64_t k, int p) {
+      weights.row(roots_[k])[p] += cotangents[(begin + p) * num_roots() + k];
+    });
     for (int32_t i = static_cast<int32_t>(steps_.size()) - 1; i >= 0; --i) {
       const Step& step = steps_[i];
       if (!step.active) continue;

@@ -104,26 +104,26 @@ struct TapeFormula;
 // Operands that an operation does not have, and functions that not every formula calls.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define TVM_TAPE_OP(code, Name, spelling, arity, commutes, cost, value, da, db, dc)     \
-  template <>                                                                           \
-  struct TapeFormula<TapeOp::k##Name> {                                                 \
-    template <typename T>                                                               \
-    static inline T Value(T a, T b, T c) {                                              \
-      using namespace formula;                                                          \
-      return value;                                                                     \
-    }                                                                                   \
-    static inline double Da(double a, double b, double c, double y) {                   \
-      using namespace formula;                                                          \
-      return da;                                                                        \
-    }                                                                                   \
-    static inline double Db(double a, double b, double c, double y) {                   \
-      using namespace formula;                                                          \
-      return db;                                                                        \
-    }                                                                                   \
-    static inline double Dc(double a, double b, double c, double y) {                   \
-      using namespace formula;                                                          \
-      return dc;                                                                        \
-    }                                                                                   \
+#define TVM_TAPE_OP(code, Name, spelling, arity, commutes, cost, value, da, db, dc) \
+  template <>                                                                       \
+  struct TapeFormula<TapeOp::k##Name> {                                             \
+    template <typename T>                                                           \
+    static inline T Value(T a, T b, T c) {                                          \
+      using namespace formula;                                                      \
+      return value;                                                                 \
+    }                                                                               \
+    static inline double Da(double a, double b, double c, double y) {               \
+      using namespace formula;                                                      \
+      return da;                                                                    \
+    }                                                                               \
+    static inline double Db(double a, double b, double c, double y) {               \
+      using namespace formula;                                                      \
+      return db;                                                                    \
+    }                                                                               \
+    static inline double Dc(double a, double b, double c, double y) {               \
+      using namespace formula;                                                      \
+      return dc;                                                                    \
+    }                                                                               \
   };
 #include <tvm/felix/tape_ops.def>
 #pragma GCC diagnostic pop

@@ -22,7 +22,7 @@ const DataType kReal = DataType::Float(64);
 struct Term {
   PrimExpr expr;
   Term() = default;
-  Term(PrimExpr e) : expr(std::move(e)) {}  // NOLINT
+  Term(PrimExpr e) : expr(std::move(e)) {}              // NOLINT
   Term(double value) : expr(FloatImm(kReal, value)) {}  // NOLINT
 };
 

@@ -40,10 +40,11 @@ class FeaturePackPy(Object):
     interpolated so that gradients exist.
 
     Native fields: `tape` (a `Tape` over the exponents: features row by row, then the constraints
-    that are not linear), `feature_names` (of one row), `store_names` (of the rows), `constraint_names` (of the constraints that are not linear), `n_stores`,
-    `linear_cons` (of LinearExpr, each <= 0), `var_factors` (knob to pairs of prime and exponent
-    variable), `fixed_factors` (knob to the part of its value that is not free) and
-    `buffer_order` (which buffers the slots of each row describe).
+    that are not linear), `feature_names` (of one row), `store_names` (of the rows),
+    `constraint_names` (of the constraints that are not linear), `n_stores`, `linear_cons` (of
+    LinearExpr, each <= 0), `var_factors` (knob to pairs of prime and exponent variable),
+    `fixed_factors` (knob to the part of its value that is not free) and `buffer_order` (which
+    buffers the slots of each row describe).
     """
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -48,8 +48,8 @@ def _read_rows() -> dict[int, _Row]:
 
 _ROWS = _read_rows()
 
-#: Operation codes (``TapeOp.ADD``), from the native table; the numbers are part of the saved format.
-TapeOp: Any = IntEnum("TapeOp", {row.name: row.code for row in _ROWS.values()})  # type: ignore[misc]
+#: Operation codes, such as ``TapeOp.ADD``; the numbers are part of the saved format.
+TapeOp = cast(Any, IntEnum)("TapeOp", {row.name: row.code for row in _ROWS.values()})
 
 
 @dataclass(frozen=True)

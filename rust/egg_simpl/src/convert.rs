@@ -4,8 +4,14 @@ use crate::graph::{Graph, Id, Node};
 use crate::number::Number;
 use crate::tape::{Entry, Tape, TapeOp, TapeOp as Op};
 
-/// Bring every entry to normal form; result k is the value of root k.
+/// Bring the roots to normal form; result k is the value of root k.
 pub fn read_tape(graph: &mut Graph, tape: &Tape) -> Result<Vec<Id>, String> {
+    let values = read_entries(graph, tape)?;
+    Ok(tape.roots.iter().map(|root| values[*root as usize]).collect())
+}
+
+/// Bring every entry to normal form; result i is the value of entry i.
+pub fn read_entries(graph: &mut Graph, tape: &Tape) -> Result<Vec<Id>, String> {
     let mut ids: Vec<Id> = Vec::with_capacity(tape.entries.len());
     for (i, entry) in tape.entries.iter().enumerate() {
         let id = read_entry(graph, entry, &ids).ok_or_else(|| {
@@ -16,7 +22,7 @@ pub fn read_tape(graph: &mut Graph, tape: &Tape) -> Result<Vec<Id>, String> {
         })?;
         ids.push(id);
     }
-    Ok(tape.roots.iter().map(|root| ids[*root as usize]).collect())
+    Ok(ids)
 }
 
 fn read_entry(graph: &mut Graph, entry: &Entry, ids: &[Id]) -> Option<Id> {
@@ -72,6 +78,7 @@ impl Graph {
             Op::Exp => self.exp(args[0]),
             Op::Sqrt => self.sqrt(args[0]),
             Op::LogSize | Op::Step => self.function(op, args[0]),
+            Op::SmoothFloorDiv => self.intern(Node::Apply(op, args.to_vec())),
             Op::Mix => self.mix(args[0], args[1], args[2]),
             Op::IntConst | Op::RealConst | Op::Var => unreachable!("a leaf has no operands"),
         }

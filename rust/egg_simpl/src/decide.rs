@@ -4,8 +4,8 @@
 
 use crate::facts::Facts;
 use crate::graph::{Graph, Id, Node};
-use crate::tape::TapeOp as Op;
 use crate::number::Number;
+use crate::tape::TapeOp as Op;
 
 impl Graph {
     /// Facts about `a - b`, which are sharper than the two intervals when terms cancel.

@@ -11,13 +11,34 @@ use std::collections::HashMap;
 
 /// Improvement ends with a pass that changes nothing, or after this many.
 const MAX_PASSES: usize = 6;
+const ROUNDS: usize = 4;
 
-/// The cheapest tape found for the classes `roots`.
-pub fn extract(classes: &Classes, roots: &[Id]) -> Tape {
+/// A tape in the e-graph: its entries and their classes.
+pub type Spelling<'a> = (&'a Tape, &'a [Id]);
+
+/// The cheapest tape found for the classes `roots`. The search starts from each of the spellings too,
+/// since what it ends with depends on where it starts.
+pub fn extract(classes: &Classes, roots: &[Id], spellings: &[Spelling]) -> Tape {
     let mut extractor = Extractor::new(classes);
     extractor.choose_by_parts();
-    extractor.improve(roots);
-    extractor.write(roots)
+    let by_parts = extractor.choice.clone();
+    let starts = spellings.iter().map(Some).chain([None]);
+    let found = starts.map(|spelling| {
+        extractor.choice.clone_from(&by_parts);
+        extractor.uses.fill(0);
+        if let Some((tape, ids)) = spelling {
+            extractor.choose_as_spelt(classes, tape, ids);
+        }
+        extractor.take_roots(roots);
+        for _ in 0..ROUNDS {
+            extractor.choose_by_parts();
+            if !extractor.improve(roots) {
+                break;
+            }
+        }
+        extractor.write(roots)
+    });
+    found.min_by_key(Tape::cost).expect("there is a start at least")
 }
 
 struct Node {
@@ -46,10 +67,13 @@ impl Extractor {
         let mut ids: Vec<Id> = classes.classes().map(|class| class.id).collect();
         ids.sort_unstable();
         let index: HashMap<Id, usize> = ids.iter().enumerate().map(|(i, id)| (*id, i)).collect();
-        let node = |term: &Term| Node {
-            head: term.head,
-            cost: term.cost(),
-            args: term.children().iter().map(|id| index[&classes.find(*id)]).collect(),
+        let node = |term: &Term| {
+            let mut args: Vec<usize> =
+                term.children().iter().map(|id| index[&classes.find(*id)]).collect();
+            if term.commutes() {
+                args[..2].sort_unstable();
+            }
+            Node { head: term.head, cost: term.cost(), args }
         };
         let nodes: Vec<Vec<Node>> =
             ids.iter().map(|id| classes[*id].nodes.iter().map(node).collect()).collect();
@@ -57,7 +81,9 @@ impl Extractor {
         Extractor { index, nodes, choice: vec![None; size], uses: vec![0; size] }
     }
 
-    /// For every class the node whose parts, each counted once, cost least.
+    /// For every class that is not in use the node whose parts, each counted once, cost least; what
+    /// is in use costs nothing more. Chosen nodes in use need only others in use, so no class ends up
+    /// needing itself.
     fn choose_by_parts(&mut self) {
         let size = self.nodes.len();
         let mut users: Vec<Vec<(usize, usize)>> = vec![Vec::new(); size];
@@ -80,8 +106,35 @@ impl Extractor {
                 continue;
             }
             parts[class] = Some(found);
-            self.choice[class] = Some(k);
+            if self.uses[class] == 0 {
+                self.choice[class] = Some(k);
+            }
             queue.extend(users[class].iter().copied());
+        }
+    }
+
+    /// For every class of a tape's entries the first of them. Each needs earlier ones only, so no
+    /// class ends up needing itself.
+    fn choose_as_spelt(&mut self, classes: &Classes, tape: &Tape, ids: &[Id]) {
+        let place = |id: Id| self.index[&classes.find(id)];
+        let mut chosen = vec![false; self.nodes.len()];
+        let mut choices = Vec::new();
+        for (entry, id) in tape.entries.iter().zip(ids) {
+            let class = place(*id);
+            let mut args: Vec<usize> = entry.args[..entry.op.arity()]
+                .iter()
+                .map(|arg| place(ids[*arg as usize]))
+                .collect();
+            if entry.op.commutes() {
+                args[..2].sort_unstable();
+            }
+            let same = |node: &Node| node.head == Head::Op(entry.op) && node.args == args;
+            if !std::mem::replace(&mut chosen[class], true) {
+                choices.extend(self.nodes[class].iter().position(same).map(|k| (class, k)));
+            }
+        }
+        for (class, k) in choices {
+            self.choice[class] = Some(k);
         }
     }
 
@@ -96,12 +149,13 @@ impl Extractor {
         if out.bits[class / 64] >> (class % 64) & 1 == 1 {
             return None;
         }
-        out.cost = node.cost;
+        let cost = |class: usize, node: &Node| if self.uses[class] > 0 { 0 } else { node.cost };
+        out.cost = cost(class, node);
         for (i, word) in out.bits.iter().enumerate() {
             let mut rest = *word;
             while rest != 0 {
                 let part = i * 64 + rest.trailing_zeros() as usize;
-                out.cost += self.nodes[part][self.choice[part]?].cost;
+                out.cost += cost(part, &self.nodes[part][self.choice[part]?]);
                 rest &= rest - 1;
             }
         }
@@ -156,9 +210,15 @@ impl Extractor {
         false
     }
 
-    fn improve(&mut self, roots: &[Id]) {
+    fn take_roots(&mut self, roots: &[Id]) {
         let roots: Vec<usize> = roots.iter().map(|root| self.index[root]).collect();
         self.take(&roots);
+    }
+
+    /// Whether anything changed.
+    fn improve(&mut self, roots: &[Id]) -> bool {
+        let roots: Vec<usize> = roots.iter().map(|root| self.index[root]).collect();
+        let mut improved = false;
         let mut seen = vec![0; self.nodes.len()];
         let mut mark = 0;
         for _ in 0..MAX_PASSES {
@@ -188,10 +248,12 @@ impl Extractor {
                 let args = self.chosen(class).args.clone();
                 self.take(&args);
             }
+            improved |= changed;
             if !changed {
                 break;
             }
         }
+        improved
     }
 
     /// Chosen classes that the roots need, operands first.
@@ -226,7 +288,13 @@ impl Extractor {
         let mut entries: HashMap<usize, i32> = HashMap::new();
         for class in self.needed(&roots) {
             let node = self.chosen(class);
-            let args: Vec<i32> = node.args.iter().map(|arg| entries[arg]).collect();
+            let mut args: Vec<i32> = node.args.iter().map(|arg| entries[arg]).collect();
+            // Constants lead, as in the normal form.
+            if matches!(node.head, Head::Op(op) if op.commutes())
+                && matches!(self.chosen(node.args[1]).head, Head::Number(_))
+            {
+                args.swap(0, 1);
+            }
             let entry = match node.head {
                 Head::Number(number) => tape.push_number(number),
                 Head::Var(index) => tape.push(crate::tape::TapeOp::Var, &[], i64::from(index)),

@@ -229,6 +229,14 @@ impl Facts {
         Facts::new(step(self.lower), step(self.upper), false)
     }
 
+    pub fn smooth_floor_div(self, other: Facts) -> Facts {
+        if !other.is_positive() {
+            return Facts::UNKNOWN;
+        }
+        let margin = Facts::new(0.5, 1.5, false);
+        Facts { integer: false, ..self.floor().add(margin).div(other).floor() }
+    }
+
     /// `self * yes + (1 - self) * no`; between the arms where the weight is between 0 and 1.
     pub fn mix(self, yes: Facts, no: Facts) -> Facts {
         if self.is_nonnegative() && self.upper <= 1.0 {

@@ -36,7 +36,7 @@ fn random_tape(generator: &mut Generator, length: usize) -> Tape {
     tape.push(RealConst, &[], 0.5f64.to_bits() as i64);
     while tape.entries.len() < length {
         let op = if generator.below(12) == 0 {
-            generator.pick(&[Step, Mix, MulAdd, LogSize, Ceil, Floor])
+            generator.pick(&[Step, Mix, MulAdd, LogSize, SmoothFloorDiv, Ceil, Floor])
         } else {
             generator.pick(&OPS)
         };
@@ -87,6 +87,10 @@ fn stable_values(tape: &Tape, point: &[f64]) -> Option<Vec<f64>> {
                 !from_exact && (x(0) - x(1)).abs() < 1e-9 * x(0).abs().max(1.0)
             }
             TapeOp::FloorDiv | TapeOp::FloorMod => near_integer(x(0) / x(1)),
+            // It is continuous in the dividend.
+            TapeOp::SmoothFloorDiv => [0.5, 1.5]
+                .iter()
+                .any(|half| near_integer((x(0).floor() + half) / x(1)) || near_integer(x(0))),
             TapeOp::Ceil | TapeOp::Floor => near_integer(x(0)),
             TapeOp::Select | TapeOp::Not => x(0) != 0.0 && x(0).abs() < 1e-9,
             TapeOp::And | TapeOp::Or => (0..2).any(|k| x(k) != 0.0 && x(k).abs() < 1e-9),

@@ -176,8 +176,11 @@ pub fn apply_facts(op: Op, args: &[Facts]) -> Facts {
         Op::Ceil => args[0].ceil(),
         Op::Log => args[0].log(),
         Op::Abs => args[0].abs(),
-        Op::LogSize => args[0].max(Facts::of_number(Number::ZERO)).add(Facts::of_number(Number::ONE)).log(),
+        Op::LogSize => {
+            args[0].max(Facts::of_number(Number::ZERO)).add(Facts::of_number(Number::ONE)).log()
+        }
         Op::Step => args[0].step(),
+        Op::SmoothFloorDiv => args[0].smooth_floor_div(args[1]),
         Op::Mix => args[0].mix(args[1], args[2]),
         Op::Pow => args[0].pow(args[1]),
         Op::Add => fold(Facts::add),

@@ -166,7 +166,8 @@ impl Analysis<Term> for Ranges {
 
     fn modify(classes: &mut Classes, id: Id) {
         let facts = classes[id].data;
-        if let Some(number) = facts.constant().filter(|_| facts.integer) {
+        // A real interval can shrink to a point by rounding alone, and so can large integers.
+        if let Some(number) = facts.constant().filter(|n| facts.integer && n.is_exact()) {
             let constant = classes.add(Term::number(number));
             classes.union(id, constant);
         }

@@ -6,6 +6,7 @@
 //! them after regrouping all sums in all ways; here the forms are computed, and every sum of two
 //! that is a third becomes an equality, as do the parts that several forms have in common.
 
+use crate::extract::Spelling;
 use crate::language::{Classes, Term};
 use crate::number::Number;
 use crate::share::{share, Item};
@@ -99,30 +100,33 @@ fn form_of(entry: &Entry, forms: &[Option<Exact>]) -> Option<Exact> {
     }
 }
 
-/// Tell the e-graph what is known of forms and exponentials; `ids` are the classes of the entries.
-pub fn add_linear_facts(classes: &mut Classes, tape: &Tape, ids: &[Id]) {
-    let forms = forms_of(tape);
-    let mut linear: BTreeMap<(Form, i64), Id> = BTreeMap::new();
-    for (form, id) in forms.iter().zip(ids) {
-        let Some(form) = form.as_ref().filter(|form| !form.is_constant()) else { continue };
-        let key = (form.rounded(), (form.constant * RESOLUTION).round() as i64);
-        let known = *linear.entry(key).or_insert(*id);
-        classes.union(known, *id);
-    }
-    let mut facts = Facts { classes, exponentials: HashMap::new(), linear };
+/// Tell the e-graph what is known of forms and exponentials of tapes, whose entries have the given
+/// classes.
+pub fn add_linear_facts(classes: &mut Classes, tapes: &[Spelling]) {
+    let mut facts = Facts { classes, exponentials: HashMap::new(), linear: BTreeMap::new() };
     let mut wanted: BTreeSet<Form> = BTreeSet::new();
-    for (entry, id) in tape.entries.iter().zip(ids).filter(|(entry, _)| entry.op == TapeOp::Exp) {
-        let Some(form) = forms[entry.args[0] as usize].as_ref() else { continue };
-        let rounded = form.rounded();
-        if rounded.is_empty() || wanted.len() >= MAX_EXPONENTIALS {
-            continue;
+    for (tape, ids) in tapes {
+        let forms = forms_of(tape);
+        for (form, id) in forms.iter().zip(*ids) {
+            let Some(form) = form.as_ref().filter(|form| !form.is_constant()) else { continue };
+            let key = (form.rounded(), (form.constant * RESOLUTION).round() as i64);
+            let known = *facts.linear.entry(key).or_insert(*id);
+            facts.classes.union(known, *id);
         }
-        let plain = facts.exponential(&rounded);
-        let Some(scale) = power_of_e(form.constant) else { continue };
-        let scale = facts.classes.add(Term::number(scale));
-        let scaled = facts.apply(TapeOp::Mul, scale, plain);
-        facts.classes.union(*id, scaled);
-        wanted.insert(rounded);
+        let exponentials = tape.entries.iter().zip(*ids).filter(|(e, _)| e.op == TapeOp::Exp);
+        for (entry, id) in exponentials {
+            let Some(form) = forms[entry.args[0] as usize].as_ref() else { continue };
+            let rounded = form.rounded();
+            let Some(scale) = power_of_e(form.constant) else { continue };
+            if rounded.is_empty() || wanted.len() >= MAX_EXPONENTIALS {
+                continue;
+            }
+            let plain = facts.exponential(&rounded);
+            let scale = facts.classes.add(Term::number(scale));
+            let scaled = facts.apply(TapeOp::Mul, scale, plain);
+            facts.classes.union(*id, scaled);
+            wanted.insert(rounded);
+        }
     }
     facts.share_factors(&wanted);
     facts.relate();

@@ -151,7 +151,17 @@ pub fn cheaper_spellings() -> Vec<Rule> { rules! {
     "collect":         "(+ (* ?a ?b) (* ?a ?c))" => "(* ?a (+ ?b ?c))";
     "collect-sub":     "(- (* ?a ?b) (* ?a ?c))" => "(* ?a (- ?b ?c))";
     "collect-fused":   "(muladd ?a ?b (* ?a ?c))" => "(* ?a (+ ?b ?c))";
+    "add-nothing":     "(+ ?a 0)" => "?a";
+    "sub-nothing":     "(- ?a 0)" => "?a";
+    "sub-same":        "(- ?a ?a)" => "0";
+    "mul-nothing":     "(* ?a 0)" => "0";
+    "mul-once":        "(* ?a 1)" => "?a";
+    "div-once":        "(/ ?a 1)" => "?a";
+    "add-product":     "(muladd ?a 1 ?c)" => "(+ ?a ?c)";
     "opposite-twice":  "(- 1 (- 1 ?a))" => "?a";
+    "opposite-both":   "(* (- ?a 1) (- ?b 1))" => "(* (- 1 ?a) (- 1 ?b))";
+    "sub-negative":    "(- ?a (* -1 ?b))" => "(+ ?a ?b)";
+    "sub-of-sub":      "(- ?a (- ?b ?c))" => "(+ ?a (- ?c ?b))";
     "opposite-step":   "(- 1 (step ?a))" => "(step (- 1 ?a))";
     "opposite-mix":    "(- 1 (mix ?c ?a ?b))" => "(mix ?c (- 1 ?a) (- 1 ?b))";
     "mix-same":        "(mix ?c ?a ?a)" => "?a";
@@ -159,6 +169,8 @@ pub fn cheaper_spellings() -> Vec<Rule> { rules! {
     "mix-of-parts":    "(+ (* ?c ?a) (* (- 1 ?c) ?b))" => "(mix ?c ?a ?b)";
     "mix-rest":        "(* (- 1 ?c) ?b)" => "(mix ?c 0 ?b)";
     "mix-either":      "(- 1 (* (- 1 ?a) (- 1 ?b)))" => "(mix ?a 1 ?b)";
+    "mix-either-sum":  "(- (+ ?a ?b) (* ?a ?b))" => "(mix ?a 1 ?b)";
+    "mix-one-but":     "(- 1 (* ?a ?b))" => "(mix ?a (- 1 ?b) 1)";
     "mix-keep":        "(mix ?c ?a 0)" => "(* ?c ?a)";
     "mix-drop":        "(mix ?c 0 ?b)" => "(* (- 1 ?c) ?b)";
     "mix-scale":       "(mix ?c (* ?x ?a) (* ?x ?b))" => "(* ?x (mix ?c ?a ?b))";
@@ -329,21 +341,14 @@ pub fn quantities_at_least_one() -> Vec<Rule> { rules! {
 
 /// Every rule, for the tests.
 pub fn all() -> Vec<Rule> {
-    let groups =
-        [basic(), cheaper_spellings(), regrouping(), quantities_at_least_one()];
+    let groups = [basic(), cheaper_spellings(), regrouping(), quantities_at_least_one()];
     groups.into_iter().flatten().collect()
 }
 
 /// The groups that simplification always uses.
 pub fn basic() -> Vec<Rule> {
-    let groups = [
-        extrema(),
-        floor_division(),
-        comparisons(),
-        booleans(),
-        selection(),
-        logarithms(),
-    ];
+    let groups =
+        [extrema(), floor_division(), comparisons(), booleans(), selection(), logarithms()];
     groups.into_iter().flatten().collect()
 }
 

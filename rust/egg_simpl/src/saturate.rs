@@ -1,6 +1,6 @@
 //! Equality saturation of a whole tape: one e-graph over all its roots.
 
-use crate::extract::extract;
+use crate::extract::{extract, Spelling};
 use crate::language::{Classes, Ranges, Rewrite, Term};
 use crate::linear::add_linear_facts;
 use crate::number::Number;
@@ -69,12 +69,12 @@ fn regrouping_rules() -> &'static [Rewrite] {
     RULES.get_or_init(|| compiled(rules::regrouping))
 }
 
-/// The e-graph of a tape, and the class of each entry.
-fn load(tape: &Tape, variables: &[Variable]) -> (Classes, Vec<Id>) {
-    let mut classes = Classes::new(Ranges { variables: variables.to_vec() });
+/// Add the entries of a tape to the e-graph; the class of each.
+fn load(classes: &mut Classes, tape: &Tape) -> Vec<Id> {
     let mut ids: Vec<Id> = Vec::with_capacity(tape.entries.len());
     for entry in &tape.entries {
-        let real = |value: f64| Term::number(Number::from_f64(value).expect("constants are finite"));
+        let real =
+            |value: f64| Term::number(Number::from_f64(value).expect("constants are finite"));
         let term = match entry.op {
             TapeOp::IntConst => Term::number(Number::int(entry.payload)),
             TapeOp::RealConst => real(f64::from_bits(entry.payload as u64)),
@@ -87,8 +87,7 @@ fn load(tape: &Tape, variables: &[Variable]) -> (Classes, Vec<Id>) {
         };
         ids.push(classes.add(term));
     }
-    classes.rebuild();
-    (classes, ids)
+    ids
 }
 
 fn run(classes: Classes, limits: Limits, more: &'static [Rewrite]) -> (Classes, Report) {
@@ -112,19 +111,37 @@ fn run(classes: Classes, limits: Limits, more: &'static [Rewrite]) -> (Classes, 
     (runner.egraph, Report { reason, nodes })
 }
 
-/// The cheapest tape found for the roots, which are in normal form.
-pub fn saturate(tape: &Tape, variables: &[Variable], limits: Limits) -> (Tape, Report) {
-    let (mut classes, ids) = load(tape, variables);
-    add_linear_facts(&mut classes, tape, &ids);
+/// The cheapest tape found for the roots of a tape in normal form. The e-graph also holds the tape
+/// that it came from; `places` are the entries of the one that have the value of those of the other.
+pub fn saturate(
+    normal: &Tape,
+    plain: &Tape,
+    places: &[Option<i32>],
+    variables: &[Variable],
+    limits: Limits,
+) -> (Tape, Report) {
+    let mut classes = Classes::new(Ranges { variables: variables.to_vec() });
+    let ids = load(&mut classes, normal);
+    let plain_ids = load(&mut classes, plain);
+    for (id, place) in plain_ids.iter().zip(places) {
+        if let Some(place) = place {
+            classes.union(*id, ids[*place as usize]);
+        }
+    }
+    classes.rebuild();
+    let spellings: [Spelling; 2] = [(normal, &ids), (plain, &plain_ids)];
+    add_linear_facts(&mut classes, &spellings);
     let (classes, report) = run(classes, limits, cheaper_rules());
     let roots: Vec<Id> =
-        tape.roots.iter().map(|root| classes.find(ids[*root as usize])).collect();
-    (extract(&classes, &roots), report)
+        normal.roots.iter().map(|root| classes.find(ids[*root as usize])).collect();
+    (extract(&classes, &roots, &spellings), report)
 }
 
 /// Whether saturation puts the two roots of a tape into one class.
 pub fn are_equal(tape: &Tape, variables: &[Variable], limits: Limits) -> bool {
-    let (classes, ids) = load(tape, variables);
+    let mut classes = Classes::new(Ranges { variables: variables.to_vec() });
+    let ids = load(&mut classes, tape);
+    classes.rebuild();
     let (classes, _) = run(classes, limits, regrouping_rules());
     let [left, right] = [0, 1].map(|k| classes.find(ids[tape.roots[k] as usize]));
     left == right

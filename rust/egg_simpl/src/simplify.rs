@@ -1,13 +1,10 @@
 //! The whole way: tape, normal form, saturation, tape.
 
-use crate::convert::read_tape;
-use crate::graph::{Expand, Graph};
+use crate::convert::{read_entries, read_tape};
+use crate::graph::{Expand, Graph, Id};
 use crate::saturate::{are_equal, saturate, Limits, Report};
 use crate::tape::{Tape, Variable};
-use crate::write::write_tape;
-
-/// Saturation can open new simplifications of the normal form and the other way round.
-const MAX_ROUNDS: usize = 2;
+use crate::write::{write_entries, write_tape};
 
 /// A tape whose roots have the values of the given one, at no more cost, and how the search went.
 pub fn simplify_tape(
@@ -16,28 +13,24 @@ pub fn simplify_tape(
     limits: Limits,
 ) -> Result<(Tape, Report), String> {
     check_variables(variables)?;
+    let plain = tape.compact();
+    let mut graph = Graph::new(variables.to_vec(), Expand::WhenCheaper);
+    let values = read_entries(&mut graph, &plain)?;
+    let roots: Vec<Id> = plain.roots.iter().map(|root| values[*root as usize]).collect();
+    let (written, places) = write_entries(&graph, &roots);
+    let normal = written.compact();
+    // The normal form is not always the cheapest spelling of a tape that was cheap already; of
+    // equally cheap ones it is the one to prefer.
     let mut report = Report::NOTHING_TO_DO;
-    let mut best = tape.compact();
-    for round in 0..MAX_ROUNDS {
-        let before = best.cost();
-        let mut graph = Graph::new(variables.to_vec(), Expand::WhenCheaper);
-        let roots = read_tape(&mut graph, &best)?;
-        let mut candidates = vec![write_tape(&graph, &roots)];
-        if limits.iterations > 0 {
-            let (cheapest, round_report) = saturate(&candidates[0], variables, limits);
-            report = report.and(round_report);
-            candidates.push(cheapest.compact());
-        }
-        // The normal form is not always the cheapest spelling of a tape that was cheap already.
-        for candidate in candidates {
-            if candidate.cost() < best.cost() || (round == 0 && candidate.cost() == best.cost()) {
-                best = candidate;
-            }
-        }
-        if limits.iterations == 0 || best.cost() >= before {
-            break;
-        }
+    let mut found = None;
+    if limits.iterations > 0 {
+        let places: Vec<Option<i32>> = values.iter().map(|id| places.get(id).copied()).collect();
+        let (cheapest, outcome) = saturate(&written, &plain, &places, variables, limits);
+        report = outcome;
+        found = Some(cheapest.compact());
     }
+    let spellings = [Some(normal), Some(plain), found].into_iter().flatten();
+    let best = spellings.min_by_key(Tape::cost).expect("there are two at least");
     Ok((best, report))
 }
 

@@ -31,14 +31,19 @@ type Part = (Id, Number);
 
 /// Write the roots as a tape, sharing equal entries between all of them.
 pub fn write_tape(graph: &Graph, roots: &[Id]) -> Tape {
+    write_entries(graph, roots).0.compact()
+}
+
+/// Write the roots, and say where each value is that was written on the way.
+pub fn write_entries(graph: &Graph, roots: &[Id]) -> (Tape, HashMap<Id, i32>) {
     let order = graph.reachable(roots);
     let mut writer = Writer::new(graph, &order);
-    // Children come first, so no expression is too deep; what no root needs is dropped at the end.
+    // Children come first, so no expression is too deep; what no root needs stays in the tape.
     for id in order {
         writer.write(id);
     }
     writer.tape.roots = roots.iter().map(|root| writer.written[root]).collect();
-    writer.tape.compact()
+    (writer.tape, writer.written)
 }
 
 /// Constant bases whose powers are cheaper as products of powers of single variables: 2^(x - y)
