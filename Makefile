@@ -10,7 +10,7 @@ TESTS ?= tests/python docs/tutorials
 BUILD_DIR := build/core
 
 NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -type f) CMakeLists.txt \
-                  rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock
+                  rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock rust/egg_simpl/build.rs
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
 .DEFAULT_GOAL := help

@@ -5,9 +5,9 @@
     python benchmarks/tape.py --operations
 
 For every sketch of 30 tasks: entries, and the time of values and gradients at 64 points as the
-search asks for them, the three tapes interleaved in one process; and what simplification takes, which is
-the processor time of all sketches of the task together. A task's time is the sum over its sketches.
-`--operations` measures single operations instead: the cost column of tvm/felix/tape_ops.def.
+search asks for them, the three tapes interleaved in one process; and what simplification takes,
+which is the processor time of all sketches of the task together. A task's time is the sum over its
+sketches. `--operations` measures single operations instead: the costs in tape_ops.def.
 """
 
 from __future__ import annotations

@@ -211,8 +211,10 @@ FeaturePack GetFeaturePack(const SearchTask& task, const tir::PrimFunc& func,
 }
 
 TVM_REGISTER_GLOBAL("felix.GetFeaturePack")
-    .set_body_typed([](SearchTask task, tir::PrimFunc func, arith::VarContext context,
-                       String space) { return GetFeaturePack(task, func, context, space); });
+    .set_body_typed([](SearchTask task, tir::PrimFunc func, arith::VarContext context, String space,
+                       int iterations, int node_limit) {
+      return GetFeaturePack(task, func, context, space, iterations, node_limit);
+    });
 
 TVM_REGISTER_GLOBAL("felix.LinearExprAsPrimExpr").set_body_typed([](LinearExpr linear) {
   PrimExpr sum = FloatImm(DataType::Float(64), linear->constant);

@@ -11,18 +11,19 @@ use std::collections::HashMap;
 
 /// Improvement ends with a pass that changes nothing, or after this many.
 const MAX_PASSES: usize = 6;
-const ROUNDS: usize = 4;
+/// Between improvements, what is not in use is chosen anew, given what is.
+const ROUNDS: usize = 2;
 
 /// A tape in the e-graph: its entries and their classes.
 pub type Spelling<'a> = (&'a Tape, &'a [Id]);
 
-/// The cheapest tape found for the classes `roots`. The search starts from each of the spellings too,
-/// since what it ends with depends on where it starts.
-pub fn extract(classes: &Classes, roots: &[Id], spellings: &[Spelling]) -> Tape {
+/// The cheapest tape found for the classes `roots`. The search starts from the given spelling and from
+/// the cheapest parts, since what it ends with depends on where it starts.
+pub fn extract(classes: &Classes, roots: &[Id], spelling: Spelling) -> Tape {
     let mut extractor = Extractor::new(classes);
     extractor.choose_by_parts();
     let by_parts = extractor.choice.clone();
-    let starts = spellings.iter().map(Some).chain([None]);
+    let starts = [Some(spelling), None].into_iter();
     let found = starts.map(|spelling| {
         extractor.choice.clone_from(&by_parts);
         extractor.uses.fill(0);

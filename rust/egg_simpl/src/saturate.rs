@@ -134,7 +134,7 @@ pub fn saturate(
     let (classes, report) = run(classes, limits, cheaper_rules());
     let roots: Vec<Id> =
         normal.roots.iter().map(|root| classes.find(ids[*root as usize])).collect();
-    (extract(&classes, &roots, &spellings), report)
+    (extract(&classes, &roots, spellings[0]), report)
 }
 
 /// Whether saturation puts the two roots of a tape into one class.
