@@ -1,8 +1,8 @@
-# Rust's build tool, and by it the crates of rust/egg_simpl: egg (equality saturation) and rayon
-# (parallel loops), with what those need.
+# Rust's build tool, and by it the crate of rust/egg_simpl: egg (equality saturation), with what
+# that needs.
 # Found:   cargo on PATH or in ~/.cargo/bin; the crates by cargo, at the versions of Cargo.lock.
-# Version: cargo 1.74 or newer, egg 0.11, rayon 1.
-# Licence: cargo MIT or Apache-2.0, egg MIT, rayon MIT or Apache-2.0.
+# Version: cargo 1.74 or newer, egg 0.11.
+# Licence: cargo MIT or Apache-2.0, egg MIT.
 find_program(CARGO_PROGRAM cargo HINTS "$ENV{HOME}/.cargo/bin")
 if(NOT CARGO_PROGRAM)
   message(FATAL_ERROR
