@@ -307,3 +307,59 @@ impl Extractor {
         tape
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::Ranges;
+    use crate::tape::{TapeOp, Variable};
+
+    /// exp(x), exp(y) and exp(x + y), where the last is also the product of the others.
+    fn exponentials(roots: usize) -> (Classes, Tape, Vec<Id>, Vec<Id>) {
+        let mut tape = Tape::default();
+        let x = tape.push(TapeOp::Var, &[], 0);
+        let y = tape.push(TapeOp::Var, &[], 1);
+        let sum = tape.push(TapeOp::Add, &[x, y], 0);
+        for arg in [sum, x, y] {
+            tape.push(TapeOp::Exp, &[arg], 0);
+        }
+        let variable = Variable { lower: 0.0, upper: 4.0, is_integer: false };
+        let mut classes = Classes::new(Ranges { variables: vec![variable; 2] });
+        let ids = crate::saturate::load(&mut classes, &tape);
+        let product = classes.add(Term::op(TapeOp::Mul, &[ids[4], ids[5]]));
+        classes.union(ids[3], product);
+        classes.rebuild();
+        let roots = ids[3..3 + roots].iter().map(|id| classes.find(*id)).collect();
+        (classes, tape, ids, roots)
+    }
+
+    fn count(tape: &Tape, op: TapeOp) -> usize {
+        tape.entries.iter().filter(|entry| entry.op == op).count()
+    }
+
+    #[test]
+    fn what_other_roots_need_costs_nothing_more() {
+        let (classes, tape, ids, roots) = exponentials(3);
+        let best = extract(&classes, &roots, (&tape, &ids));
+        assert_eq!((count(&best, TapeOp::Exp), count(&best, TapeOp::Mul)), (2, 1));
+    }
+
+    #[test]
+    fn a_root_on_its_own_takes_the_cheapest_way() {
+        let (classes, tape, ids, roots) = exponentials(1);
+        let best = extract(&classes, &roots, (&tape, &ids));
+        assert_eq!((count(&best, TapeOp::Exp), count(&best, TapeOp::Add)), (1, 1));
+    }
+
+    #[test]
+    fn a_class_never_needs_itself() {
+        let (mut classes, tape, ids, _) = exponentials(3);
+        // exp(x) = exp(x + y) / exp(y), and the product the other way round: a circle.
+        let quotient = classes.add(Term::op(TapeOp::Div, &[ids[3], ids[5]]));
+        classes.union(ids[4], quotient);
+        classes.rebuild();
+        let roots: Vec<Id> = ids[3..5].iter().map(|id| classes.find(*id)).collect();
+        let best = extract(&classes, &roots, (&tape, &ids));
+        assert!(count(&best, TapeOp::Exp) == 2 && best.compact().entries.len() <= 6);
+    }
+}

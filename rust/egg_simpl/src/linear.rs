@@ -259,3 +259,40 @@ impl Facts<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::Ranges;
+    use crate::tape::Variable;
+
+    #[test]
+    fn what_is_left_of_an_extent_is_a_quotient_of_the_tile_sizes() {
+        // exp(ln 24 - a ln 2 - b ln 3), exp(a ln 2), exp(b ln 3)
+        let real = |value: f64| value.to_bits() as i64;
+        let mut tape = Tape::default();
+        let mut parts = Vec::new();
+        for (variable, base) in [(0, 2.0f64), (1, 3.0)] {
+            let exponent = tape.push(TapeOp::Var, &[], variable);
+            let log = tape.push(TapeOp::RealConst, &[], real(base.ln()));
+            parts.push(tape.push(TapeOp::Mul, &[log, exponent], 0));
+        }
+        let log = tape.push(TapeOp::RealConst, &[], real(24.0f64.ln()));
+        let left = tape.push(TapeOp::Sub, &[log, parts[0]], 0);
+        let left = tape.push(TapeOp::Sub, &[left, parts[1]], 0);
+        let sizes = [parts[0], parts[1], left].map(|form| tape.push(TapeOp::Exp, &[form], 0));
+        let variable = Variable { lower: 0.0, upper: 3.0, is_integer: false };
+        let mut classes = Classes::new(Ranges { variables: vec![variable; 2] });
+        let ids = crate::saturate::load(&mut classes, &tape);
+        classes.rebuild();
+        add_linear_facts(&mut classes, &[(&tape, &ids)]);
+        let [a, b, left] = sizes.map(|size| ids[size as usize]);
+        let product = classes.add(Term::op(TapeOp::Mul, &[a, b]));
+        let one = classes.add(Term::number(Number::ONE));
+        let inverse = classes.add(Term::op(TapeOp::Div, &[one, product]));
+        let extent = classes.add(Term::number(Number::int(24)));
+        let quotient = classes.add(Term::op(TapeOp::Mul, &[extent, inverse]));
+        classes.rebuild();
+        assert_eq!(classes.find(quotient), classes.find(left));
+    }
+}

@@ -70,7 +70,7 @@ fn regrouping_rules() -> &'static [Rewrite] {
 }
 
 /// Add the entries of a tape to the e-graph; the class of each.
-fn load(classes: &mut Classes, tape: &Tape) -> Vec<Id> {
+pub(crate) fn load(classes: &mut Classes, tape: &Tape) -> Vec<Id> {
     let mut ids: Vec<Id> = Vec::with_capacity(tape.entries.len());
     for entry in &tape.entries {
         let real =
