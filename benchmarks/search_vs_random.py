@@ -21,12 +21,12 @@ from rich.table import Table
 from tqdm import tqdm
 
 from tvm import te, topi
-from tvm.auto_scheduler import LocalBuilder, LocalRunner
+from tvm.auto_scheduler import LocalRunner
 from tvm.auto_scheduler.cost_model.metric import spearman
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.optim import Optimizer
-from tvm.felix.search import ConfigInfo
+from tvm.felix.search import ConfigInfo, SearchSettings
 from tvm.felix.sym_task import SymTaskAndInstances, make_task
 
 
@@ -70,19 +70,16 @@ def compare(
     """One row: best latencies of both searches on one task with one seed."""
     runner = LocalRunner(number=3, repeat=3, min_repeat_ms=50)
     sides = {}
-    for name in ("gradient", "random"):
+    for name, settings in (("gradient", None), ("random", SearchSettings(random_share=1.0))):
         model = MLPModelPLWrapper(pretrained=pretrained, seed=seed)
-        sides[name] = Optimizer([group], model, builder=LocalBuilder(), runner=runner, seed=seed)
+        sides[name] = Optimizer([group], model, runner=runner, seed=seed, settings=settings)
     gradient, random = sides["gradient"], sides["random"]
-    bar = tqdm(disable=True)
     while gradient.n_measure < n_measure:
         before = gradient.n_measure
         gradient.tune(
             min(n_measure, before + per_round), measure_per_round=per_round, progress=False
         )
-        task = random.tasks[0]
-        infos = task.search.random_round(gradient.n_measure - before)
-        random.measure_configs(task, infos, bar)
+        random.session.round(random.tasks[0].policy, gradient.n_measure - before)
         if gradient.n_measure == before:
             break
 
@@ -92,12 +89,12 @@ def compare(
     again = {name: [] for name in best}
     for _ in range(3):
         for name, side in sides.items():
-            inputs = [side.get_measure_input(side.tasks[0], best[name])]
-            again[name] += [result.mean_cost for result in side.measurer.measure(inputs)]
+            inputs = [side.tasks[0].policy.get_measure_input(best[name])]
+            again[name] += [r.mean_cost for r in side.session.measurer.measure(inputs)]
     seconds = {name: float(np.median(values)) for name, values in again.items()}
 
     gradient.perf_model.train_self(gradient.data_builder)
-    function = gradient.tasks[0].function
+    function = gradient.tasks[0].policy.function
     held = [i for i in random.tasks[0].search.measured.values() if i.seconds is not None]
     predicted = np.array(
         [

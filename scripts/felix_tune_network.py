@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         init_logging(folder / "tune.log", console=30)
         tune_network(model, inputs, settings, folder, progress=not options.no_progress)
-    except (ValueError, TypeError, KeyError, FileNotFoundError) as error:
+    except (ValueError, TypeError, KeyError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

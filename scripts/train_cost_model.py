@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     try:
         commands[options.command](options)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

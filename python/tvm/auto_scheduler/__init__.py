@@ -47,6 +47,7 @@ from .measure_record import (
     load_records,
     save_records,
 )
+from .measure_session import MeasureSession
 from .relax_integration import extract_tasks
 from .search_policy import (
     EmptyPolicy,
@@ -95,6 +96,7 @@ __all__ = [
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "MeasureSession",
     "ModuleCandidate",
     "PreloadCustomSketchRule",
     "PreloadMeasuredStates",

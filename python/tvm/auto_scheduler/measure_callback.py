@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,23 @@ from tvm.runtime import Object
 from . import _ffi_api
 from .measure_node import Candidate, MeasureResult
 
-__all__ = ["MeasureCallback", "PythonBasedMeasureCallback", "as_callbacks"]
+__all__ = ["MeasureCallback", "PythonBasedMeasureCallback", "as_callbacks", "weakly"]
+
+
+def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls a method of an object which it does not keep alive.
+
+    An object of Python that holds a node, which holds its methods, would otherwise never go away.
+    """
+    reference = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        bound = reference()
+        if bound is None:
+            raise RuntimeError("an object was given up while its node was in use")
+        return bound(*arguments)
+
+    return call
 
 
 @tvm._ffi.register_object("auto_scheduler.MeasureCallback")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from . import _ffi_api
 from .cost_model import CostModel, RandomModel
 from .loop_state import State, StateObject, state_object_of
 from .measure import ProgramMeasurer
+from .measure_callback import weakly
 from .measure_node import Candidate, MeasureResult
 from .measure_record import load_records
 from .search_task import SearchTask
@@ -28,19 +28,6 @@ __all__ = [
     "SearchPolicy",
     "SketchPolicy",
 ]
-
-
-def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls a method of an object which it does not keep alive."""
-    reference = weakref.WeakMethod(method)
-
-    def call(*arguments: Any) -> Any:
-        bound = reference()
-        if bound is None:
-            raise RuntimeError("SearchPolicy: the policy was given up while it was in use")
-        return bound(*arguments)
-
-    return call
 
 
 @tvm._ffi.register_object("auto_scheduler.SearchPolicy")
@@ -64,7 +51,7 @@ class SearchPolicy(Object):
             if getattr(type(self), method) is getattr(SearchPolicy, method):
                 raise TypeError(f"{type(self).__name__}: a SearchPolicy defines `{method}`")
         self.__init_handle_by_constructor__(
-            _ffi_api.PythonBasedPolicy, task, verbose, _weakly(self.propose), _weakly(self.observe)
+            _ffi_api.PythonBasedPolicy, task, verbose, weakly(self.propose), weakly(self.observe)
         )
 
     def propose(self, n: int) -> list[Candidate]:

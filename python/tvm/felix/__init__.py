@@ -4,7 +4,7 @@
 >>> tasks = felix.extract_tasks(model, example_inputs, save_to="run/tasks.json")
 >>> optim = felix.Optimizer(tasks, felix.MLPModelPLWrapper())
 >>> optim.tune(n_measurements=300, log_file="run/records.json")
->>> fast = felix.compile(model, example_inputs, records="run/records.json")
+>>> fast = felix.compile(model, example_inputs, records="run")
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _LAZY = {
     "SymTaskAndInstances": "sym_task",
     "TaskInstance": "sym_task",
     "Sketch": "sketch",
+    "FelixPolicy": "policy",
+    "Network": "network",
+    "GraphOptions": "network",
     "Optimizer": "optim",
     "TuneResult": "optim",
     "MLPModelPLWrapper": "tvm.auto_scheduler.cost_model.mlp_model",

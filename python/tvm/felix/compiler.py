@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,32 +14,11 @@ from torch.utils import _pytree as pytree
 import tvm
 from tvm import auto_scheduler, relax
 from tvm.auto_scheduler.relax_integration import group_task, recorded_schedule
-from tvm.ir import IRModule
-from tvm.relax.frontend.torch import export_for_inference, from_exported_program
 from tvm.target import Target
 
-__all__ = ["CompiledNetwork", "compile", "import_network"]
+from .network import GraphOptions, Network, read_graph_options
 
-
-def import_network(
-    model: torch.nn.Module,
-    example_inputs: Sequence[Any],
-    example_kwargs: Mapping[str, Any] | None = None,
-    winograd: bool = False,
-) -> tuple[IRModule, torch.export.ExportedProgram]:
-    """A network as optimised, fused graph functions, and the program it was imported from.
-
-    Parameters
-    ----------
-    winograd : whether 3x3 convolutions are taken apart into Winograd's transforms and products.
-
-    Raises
-    ------
-    ValueError : operators that cannot be imported, all of them in one message.
-    """
-    program = export_for_inference(model, example_inputs, example_kwargs)
-    mod = from_exported_program(program)
-    return relax.transform.OptimizeForInference(winograd)(mod), program
+__all__ = ["CompiledNetwork", "RecordedSchedules", "compile", "compile_network"]
 
 
 def compile(
@@ -56,44 +36,74 @@ def compile(
     model : left as it was.
     example_inputs, example_kwargs : inputs of the shapes and types to compile for.
     target : what to compile for; it must be able to run in this process.
-    records : file of measured schedules. Each kernel gets the fastest one recorded for it on this
-        target; kernels without a record get a default schedule.
+    records : folder of a tuning run, or file of measured schedules. Each kernel gets the fastest
+        one recorded for it on this target; kernels without a record get a default schedule.
     winograd : compute 3x3 convolutions by Winograd's minimal filtering where that is less work:
         two to four times fewer products, results that differ by rounding, about 1e-5 of the
-        largest. For processors. None for the way that more of the records belong to, and without
-        records for no.
+        largest. For processors. None for what the tasks beside the records were tuned with; where
+        there are none, for the way that more of the records belong to; and without records for no.
 
     Raises
     ------
     ValueError : operators that cannot be imported, all of them in one message.
-    FileNotFoundError : there is no such record file.
+    FileNotFoundError : there are no such records.
     """
     target = target if isinstance(target, Target) else Target(target)
-    source = _RecordedSchedules(records, target) if records is not None else None
-    mod, program = import_network(model, example_inputs, example_kwargs, bool(winograd))
-    if winograd is None and source is not None and source.coverage(mod) < 1:
-        other, _ = import_network(model, example_inputs, example_kwargs, winograd=True)
-        mod = max(mod, other, key=source.coverage)
-    executable = relax.build(mod, target, source)
-    return CompiledNetwork(executable, program, mod, target)
+    network = Network(model, example_inputs, example_kwargs, GraphOptions(bool(winograd)))
+    source = None
+    if records is not None:
+        source = RecordedSchedules(records, target)
+        if winograd is None:
+            network = source.tuned_form(network)
+    return compile_network(network, target, source)
 
 
-class _RecordedSchedules:
-    """The best recorded schedule of each kernel, for ``relax.build``."""
+def compile_network(
+    network: Network, target: Target, source: RecordedSchedules | None = None
+) -> CompiledNetwork:
+    """Compile a network that is imported already, with recorded schedules if there are any."""
+    executable = relax.build(network.mod, target, source)
+    return CompiledNetwork(executable, network, target)
+
+
+class RecordedSchedules:
+    """The best recorded schedule of each kernel, for ``relax.build``.
+
+    Parameters
+    ----------
+    records : record file, or the folder of a run.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    """
 
     def __init__(self, records: str | os.PathLike[str], target: Target) -> None:
-        if not os.path.exists(records):
+        path = Path(records)
+        if path.is_dir():
+            path = path / "records.json"
+        if not path.exists():
             raise FileNotFoundError(
-                f"felix.compile: record file {os.fspath(records)} does not exist; tune first, or "
-                "leave out records"
+                f"felix.compile: record file {path} does not exist; tune first, or leave out "
+                "records"
             )
-        self._records = os.fspath(records)
+        self._records = path
         self._target = target
         self._schedules: dict[str, relax.GroupSchedule | None] = {}
 
-    def coverage(self, mod: IRModule) -> float:
+    def tuned_form(self, network: Network) -> Network:
+        """The network with the graph that was tuned."""
+        tasks = self._records.with_name("tasks.json")
+        options = read_graph_options(tasks) if tasks.exists() else None
+        if options is not None:
+            return network.with_options(options)
+        if self.coverage(network) == 1:
+            return network
+        return max(network, network.with_options(GraphOptions(winograd=True)), key=self.coverage)
+
+    def coverage(self, network: Network) -> float:
         """Share of the kernels to tune that have a record."""
-        groups = relax.extract_tasks(mod)
+        groups = relax.extract_tasks(network.mod)
         known = sum(self._best(group) is not None for group in groups)
         return known / len(groups) if groups else 1.0
 
@@ -129,17 +139,17 @@ class CompiledNetwork:
     def __init__(
         self,
         executable: relax.Executable,
-        program: torch.export.ExportedProgram,
-        mod: IRModule,
+        network: Network,
         target: Target,
     ) -> None:
+        program = network.program
         self.executable = executable
         self.machine = relax.VirtualMachine(executable, tvm.cpu())
         self._main = self.machine["main"]
         self._in_spec = program.call_spec.in_spec
         self._out_spec = program.call_spec.out_spec
         self._example = pytree.tree_leaves(program.example_inputs)
-        self._mod = mod
+        self._network = network
         self._target = target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -194,7 +204,7 @@ class CompiledNetwork:
                 samples.setdefault(call["Name"], []).append(seconds)
         return {
             str(group_task(group, self._target).workload_key): float(np.median(samples[group.name]))
-            for group in relax.extract_tasks(self._mod)
+            for group in relax.extract_tasks(self._network.mod)
         }
 
 

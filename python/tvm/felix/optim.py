@@ -6,45 +6,29 @@ import json
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
 from tvm import auto_scheduler
-from tvm.auto_scheduler import MeasureInput, MeasureResult
-from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper, one_torch_thread
+from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.runtime.files import read_json, write_atomically
 
-from .perf_func import TaskPerfFunc
+from .policy import FelixPolicy, Learner
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
 from .task_scheduler import TaskProgress, TaskScheduler
 
-__all__ = ["Optimizer", "TaskResult", "Timer", "TuneResult"]
+__all__ = ["Optimizer", "TaskResult", "Timer", "TuneResult", "TunedTask"]
 
 logger = logging.getLogger(__name__)
 
-# From this many measured programs on, the model is trained before each round.
-_MIN_PROGRAMS_TO_TRAIN = 8
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
-
-
-class _Listener(auto_scheduler.PythonBasedMeasureCallback):
-    """Passes each result on to whoever measures at the moment."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hear: Callable[[MeasureInput, MeasureResult], None] = lambda *_: None
-
-    def on_result(self, policy: Any, candidate: Any, result: MeasureResult) -> None:
-        self.hear(candidate, result)
 
 
 class Timer:
@@ -97,15 +81,26 @@ class TuneResult:
         return self.history[-1][2] if self.history else None
 
 
-@dataclass
-class _Task:
-    """A task with everything the search keeps for it."""
+@dataclass(frozen=True)
+class TunedTask:
+    """A task and who searches it."""
 
     instance: TaskInstance
-    n_sketches: int
-    function: TaskPerfFunc
-    search: SingleTaskOptimizer
-    errors: Counter[int] = field(default_factory=Counter)
+    policy: FelixPolicy
+
+    @property
+    def search(self) -> SingleTaskOptimizer:
+        """Everything that is known of the task's schedules."""
+        return self.policy.search_state
+
+    def progress(self) -> TaskProgress:
+        """What the task scheduler needs to know."""
+        return TaskProgress(
+            self.instance.weight,
+            self.instance.flop,
+            self.search.least_lat_history,
+            self.search.exhausted,
+        )
 
 
 class Optimizer:
@@ -134,34 +129,45 @@ class Optimizer:
         seed: int = 0,
         settings: SearchSettings | None = None,
     ) -> None:
-        self.perf_model = perf_model
-        self._listener = _Listener()
-        self.measurer = auto_scheduler.ProgramMeasurer(builder, runner, [self._listener])
-        self.data_builder = DatasetBuilder()
-        self.output_file: Path | None = None
+        self.session = auto_scheduler.MeasureSession(builder, runner)
+        self.learner = Learner(perf_model)
         self.timer = Timer()
-        self.n_measure = 0
         self.n_rounds = 0
         self.history: list[tuple[float, int, float]] = []
         self._rng = np.random.default_rng(seed)
         self._scheduler = TaskScheduler()
-        self._trained_on = 0
-        self.tasks: list[_Task] = []
-        settings = settings or SearchSettings()
         pairs = [(group.task, instance) for group in tasks for instance in group.instances]
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
-        for sym_task, instance in sorted(pairs, key=lambda pair: pair[1].idx):
-            function = TaskPerfFunc(
-                sym_task.sketches, instance.flop, instance.ansor_task.workload_key, perf_model
+        pairs.sort(key=lambda pair: pair[1].idx)
+        self.tasks = [
+            TunedTask(
+                instance,
+                FelixPolicy(task, self.learner, seed=[seed, instance.idx], settings=settings),
             )
-            for index, reason in function.skipped.items():
-                logger.warning("task %d: sketch %d is skipped: %s", instance.idx, index, reason)
-            search = SingleTaskOptimizer(
-                function, np.random.default_rng([seed, instance.idx]), settings
-            )
-            self.tasks.append(_Task(instance, len(sym_task.sketches), function, search))
-        self._ensure_model()
+            for task, instance in pairs
+        ]
+        self.learner.size([task.policy for task in self.tasks])
+
+    @property
+    def perf_model(self) -> MLPModelPLWrapper:
+        """The cost model."""
+        return self.learner.model
+
+    @property
+    def data_builder(self) -> DatasetBuilder:
+        """Everything measured so far, as training data."""
+        return self.learner.data
+
+    @property
+    def n_measure(self) -> int:
+        """Programs measured so far, restored ones included."""
+        return self.session.n_measure
+
+    @property
+    def output_file(self) -> Path | None:
+        """Where records go."""
+        return self.session.records
 
     def tune(
         self,
@@ -176,7 +182,7 @@ class Optimizer:
     ) -> TuneResult:
         """Measure until `n_measurements` are done (those restored from a log count).
 
-        Ctrl-C ends the run after the current measurement; everything measured is kept.
+        Ctrl-C ends the run; everything measured is kept.
 
         Parameters
         ----------
@@ -187,6 +193,12 @@ class Optimizer:
         log_file : records are appended here, each one as soon as it is measured.
         progress : show a progress bar.
         on_round : called after each round, for saving state.
+
+        Raises
+        ------
+        OSError : a record cannot be written. What was measured is kept, and written if that is
+            possible again by now, else to the log.
+        RuntimeError : too many candidates failed in a row, or a worker does not start.
         """
         for name, value in (
             ("n_config_seeds", n_config_seeds),
@@ -195,7 +207,9 @@ class Optimizer:
         ):
             if value < 1:
                 raise ValueError(f"tune: {name} must be >= 1, got {value}")
-        self.output_file = Path(log_file) if log_file is not None else None
+        self.session.records = Path(log_file) if log_file is not None else None
+        for task in self.tasks:
+            task.policy.n_config_seeds, task.policy.n_grad_steps = n_config_seeds, n_grad_steps
         interrupted = False
         # Zero-size bars confuse tqdm's rate, and a finished log is a legal resume.
         bar = tqdm(
@@ -205,23 +219,29 @@ class Optimizer:
             unit="prog",
             dynamic_ncols=True,
         )
+        self.session.on_result.append(lambda *_: bar.update(1))
         try:
             while self.n_measure < n_measurements:
-                chosen = self._scheduler.choose([self._progress(t) for t in self.tasks], self._rng)
+                chosen = self._scheduler.choose([t.progress() for t in self.tasks], self._rng)
                 if chosen is None:
                     logger.info("every task is finished; stopping before the budget is used")
                     break
                 task = self.tasks[chosen]
-                limit = min(
-                    self._batch_size(task, measure_per_round), n_measurements - self.n_measure
+                batch = self._batch_size(task, measure_per_round)
+                self._do_one_task_one_round(task, min(batch, n_measurements - self.n_measure))
+                seconds = self.network_seconds()
+                bar.set_postfix_str(
+                    f"task {task.instance.idx}, network "
+                    + (f"{seconds * 1e3:.3f} ms" if math.isfinite(seconds) else "-")
                 )
-                self._do_one_task_one_round(task, n_config_seeds, n_grad_steps, limit, bar)
                 if on_round is not None:
                     on_round(self)
         except KeyboardInterrupt:
             interrupted = True
         finally:
+            self.session.on_result.pop()
             bar.close()
+            self.session.flush()
         return self.result(interrupted)
 
     def result(self, interrupted: bool = False) -> TuneResult:
@@ -233,10 +253,10 @@ class Optimizer:
                 task.instance.desc,
                 task.instance.weight,
                 task.instance.flop,
-                task.n_sketches,
+                task.policy.n_sketches,
                 task.search.best,
                 len(task.search.measured),
-                dict(task.errors),
+                dict(task.policy.errors),
             )
             for task in self.tasks
         ]
@@ -248,32 +268,17 @@ class Optimizer:
         """Take up the records of an earlier run; returns how many belong to the tasks.
 
         Restored schedules are never measured again, train the model, and count as measurements.
+        What is known already changes nothing.
+
+        Raises
+        ------
+        ValueError : a record cannot be read; the message names file and line.
         """
-        by_key = {t.instance.ansor_task.workload_key: t for t in self.tasks}
-        used = 0
-        other_machines: set[str] = set()
-        for measure_input, result in auto_scheduler.load_records(str(log_file)):
-            task = by_key.get(measure_input.task.workload_key)
-            if task is None:
-                continue
-            if not task.instance.ansor_task.target.is_same_machine(measure_input.task.target):
-                other_machines.add(str(measure_input.task.target))
-                continue
-            info = self._config_of(task, measure_input)
-            if info is None or info.key in task.search.measured:
-                continue
-            self._register(task, info, result)
-            self.measurer.observe(measure_input, result)
-            used += 1
-        if other_machines:
-            logger.warning(
-                "%s: records of other machines are not taken up: %s",
-                log_file,
-                "; ".join(sorted(other_machines)),
-            )
-        for task in self.tasks:
-            if task.search.measured:
-                task.search.end_round()
+        before = sum(len(task.search.measured) for task in self.tasks)
+        policies = {task.instance.ansor_task.workload_key: task.policy for task in self.tasks}
+        self.session.restore(log_file, policies)
+        used = sum(len(task.search.measured) for task in self.tasks) - before
+        self.session.n_measure += used
         return used
 
     def network_seconds(self) -> float:
@@ -292,127 +297,65 @@ class Optimizer:
         self.perf_model.save(folder / "cost_model.ckpt")
         state = {
             "rng": self._rng.bit_generator.state,
-            "task_rngs": [task.search.rng.bit_generator.state for task in self.tasks],
-            "rounds": [task.search.least_lat_history for task in self.tasks],
+            "tasks": {
+                str(task.instance.ansor_task.workload_key): {
+                    "rng": task.search.rng.bit_generator.state,
+                    "rounds": task.search.least_lat_history,
+                    "measured": len(task.search.measured),
+                }
+                for task in self.tasks
+            },
             "history": self.history,
             "seconds": self.timer.elapsed(),
             "n_rounds": self.n_rounds,
         }
-        temporary = folder / "state.json.partial"
-        temporary.write_text(json.dumps(state))
-        temporary.replace(folder / "state.json")
+        write_atomically(folder / "state.json", json.dumps(state))
 
     def load_state(self, folder: str | Path) -> None:
-        """Read what `save_state` wrote, if anything; `restore` reads the records themselves."""
+        """Read what `save_state` wrote, if anything; call it after `restore`.
+
+        A round that was measured but not saved counts as one more round of its task.
+
+        Raises
+        ------
+        ValueError : the file is damaged, or belongs to another network.
+        """
         path = Path(folder) / "state.json"
         if not path.exists():
             return
-        state = json.loads(path.read_text())
-        if len(state["task_rngs"]) != len(self.tasks):
-            raise ValueError(
-                f"{path} describes {len(state['task_rngs'])} tasks, the network has "
-                f"{len(self.tasks)}: resume with the network and options of the first run"
-            )
-        self._rng.bit_generator.state = state["rng"]
-        for task, rng, rounds in zip(self.tasks, state["task_rngs"], state["rounds"]):
-            task.search.rng.bit_generator.state = rng
-            task.search.least_lat_history = rounds
-        self.history = [tuple(entry) for entry in state["history"]]
-        self.timer = Timer(state["seconds"])
-        self.n_rounds = state["n_rounds"]
+        state = read_json(path)
+        try:
+            saved = state["tasks"]
+            ours = {str(task.instance.ansor_task.workload_key): task for task in self.tasks}
+            if saved.keys() != ours.keys():
+                raise ValueError(
+                    f"{len(saved)} tasks that are not the {len(ours)} of the network: resume with "
+                    "the network and options of the first run"
+                )
+            self._rng.bit_generator.state = state["rng"]
+            for key, task in ours.items():
+                search, entry = task.search, saved[key]
+                search.rng.bit_generator.state = entry["rng"]
+                search.least_lat_history = [float(seconds) for seconds in entry["rounds"]]
+                if len(search.measured) > int(entry["measured"]):
+                    search.end_round()
+            self.history = [(float(s), int(n), float(best)) for s, n, best in state["history"]]
+            self.timer = Timer(float(state["seconds"]))
+            self.n_rounds = int(state["n_rounds"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"{error}" if isinstance(error, ValueError) else f"no valid state: {error!r}"
+            raise ValueError(f"{path}: {what}") from error
         checkpoint = Path(folder) / "cost_model.ckpt"
         if checkpoint.exists():
             self.perf_model.load(checkpoint)
 
-    def _do_one_task_one_round(
-        self, task: _Task, n_seeds: int, n_steps: int, n_measure: int, bar: tqdm
-    ) -> None:
+    def _do_one_task_one_round(self, task: TunedTask, n_measure: int) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
-        if task.search.least_lat_history:
-            n_steps = max(1, n_steps // 2)
-        with one_torch_thread():
-            enough = len(self.data_builder) >= _MIN_PROGRAMS_TO_TRAIN
-            if enough and len(self.data_builder) > self._trained_on:
-                self.perf_model.train_self(self.data_builder)
-                self._trained_on = len(self.data_builder)
-            infos = task.search.optimize_round(n_seeds, n_steps, n_measure)
-        if infos:
-            self.measure_configs(task, infos, bar)
-        task.search.end_round()
+        self.session.round(task.policy, n_measure)
         self.n_rounds += 1
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
 
-    def measure_configs(self, task: _Task, infos: Sequence[ConfigInfo], bar: tqdm) -> None:
-        """Build, run and record schedules; each result is on disk before the next one runs."""
-        inputs = [self.get_measure_input(task, info) for info in infos]
-        waiting = iter(infos)
-
-        def hear(measure_input: MeasureInput, result: MeasureResult) -> None:
-            if self.output_file is not None:
-                auto_scheduler.save_records(str(self.output_file), [measure_input], [result])
-            self._register(task, next(waiting), result)
-            seconds = self.network_seconds()
-            bar.set_postfix_str(
-                f"task {task.instance.idx}, network "
-                + (f"{seconds * 1e3:.3f} ms" if math.isfinite(seconds) else "-")
-            )
-            bar.update(1)
-
-        self._listener.hear = hear
-        self.measurer.measure(inputs)
-
-    def get_measure_input(self, task: _Task, info: ConfigInfo) -> MeasureInput:
-        """The program of one schedule, ready to be measured and recorded."""
-        sketch = task.function.sketch_funcs[info.sketch].sketch
-        return MeasureInput(task.instance.ansor_task, sketch.state_from_config(info.config))
-
-    def _register(self, task: _Task, info: ConfigInfo, result: MeasureResult) -> None:
-        """Take one measurement into history, data set and counters."""
-        info.error_no = int(result.error_no)
-        if info.error_no == 0:
-            info.seconds = float(np.mean([float(c) for c in result.costs]))
-            function = task.function.sketch_funcs[info.sketch]
-            self.data_builder.add(
-                function.features(function.point(info.config)[None])[0],
-                task.instance.flop,
-                ConfigMeta(task.function.name, info.sketch, info.config, info.seconds),
-            )
-        else:
-            task.errors[info.error_no] += 1
-            logger.info("task %d: %s", task.instance.idx, result.error_msg)
-        task.search.record(info)
-        self.n_measure += 1
-
-    def _config_of(self, task: _Task, measure_input: MeasureInput) -> ConfigInfo | None:
-        """Which sketch and knob values a recorded state is, or None for a foreign one."""
-        for index, function in task.function.sketch_funcs.items():
-            config = function.sketch.config_from_state(measure_input.state)
-            if config is not None:
-                return ConfigInfo(index, config, float("nan"))
-        return None
-
-    def _progress(self, task: _Task) -> TaskProgress:
-        return TaskProgress(
-            task.instance.weight,
-            task.instance.flop,
-            task.search.least_lat_history,
-            task.search.exhausted,
-        )
-
-    def _batch_size(self, task: _Task, measure_per_round: int) -> int:
+    def _batch_size(self, task: TunedTask, measure_per_round: int) -> int:
         total = sum(t.instance.weight * t.instance.flop for t in self.tasks)
         share = task.instance.weight * task.instance.flop / total
         return max(1, measure_per_round // 2) if share < _SMALL_SHARE else measure_per_round
-
-    def _ensure_model(self) -> None:
-        """Size the model for the tasks; a new one is standardised on random points of theirs."""
-        rows = []
-        if not self.perf_model.built:
-            rng = np.random.default_rng(0)
-            for task in self.tasks:
-                for function in task.function.sketch_funcs.values():
-                    points = function.config_maker.make(16, rng)
-                    if len(points):
-                        rows.append(function.features(points).reshape(-1, function.n_features))
-        sample = torch.from_numpy(np.concatenate(rows)) if rows else None
-        self.perf_model.ensure_built(self.tasks[0].function.n_features, sample)

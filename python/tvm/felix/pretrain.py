@@ -19,6 +19,7 @@ from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder, SegmentBatch
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 
 from .optim import Optimizer
+from .search import SearchSettings
 from .sym_task import SymTaskAndInstances
 
 __all__ = ["dataset_from_records", "filter_latency", "measure_random_programs", "train_mlp"]
@@ -40,20 +41,24 @@ def measure_random_programs(
     Records that the file already holds count, so an interrupted collection goes on where it
     stopped. Returns the number of programs measured by this call.
     """
-    optimizer = Optimizer(tasks, MLPModelPLWrapper(), seed=seed)
-    optimizer.output_file = Path(records)
-    if Path(records).exists():
+    settings = SearchSettings(random_share=1.0)
+    optimizer = Optimizer(tasks, MLPModelPLWrapper(), seed=seed, settings=settings)
+    session = optimizer.session
+    session.records = Path(records)
+    if session.records.exists():
         optimizer.restore(records)
-    before = optimizer.n_measure
-    with tqdm(total=per_task * len(optimizer.tasks), disable=not progress, unit="prog") as bar:
+    before = session.n_measure
+    with (
+        session,
+        tqdm(total=per_task * len(optimizer.tasks), disable=not progress, unit="prog") as bar,
+    ):
         bar.update(min(before, bar.total))
+        session.on_result.append(lambda *_: bar.update(1))
         for task in optimizer.tasks:
-            while len(task.search.measured) < per_task:
-                infos = task.search.random_round(min(batch, per_task - len(task.search.measured)))
-                if not infos:
+            while (missing := per_task - len(task.search.measured)) > 0:
+                if not session.round(task.policy, min(batch, missing)):
                     break
-                optimizer.measure_configs(task, infos, bar)
-    return optimizer.n_measure - before
+    return session.n_measure - before
 
 
 def dataset_from_records(

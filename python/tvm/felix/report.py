@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tvm.runtime.files import write_atomically
+
 from .optim import TaskResult, TuneResult
 from .sym_task import SymTaskAndInstances
 
@@ -176,6 +178,4 @@ def write_summary(
         "history": [list(entry) for entry in result.history if entry[2] < float("inf")],
         "versions": versions(),
     }
-    temporary = path.with_name(path.name + ".partial")
-    temporary.write_text(json.dumps(summary, indent=2) + "\n")
-    temporary.replace(path)
+    write_atomically(path, json.dumps(summary, indent=2) + "\n")

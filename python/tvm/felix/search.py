@@ -25,7 +25,7 @@ class SearchSettings:
     elite_share: float = 0.4
     """Share of the start points taken near the best measured schedules."""
     random_share: float = 0.125
-    """Share of each measured batch drawn at random instead of by prediction."""
+    """Share of each measured batch drawn at random instead of by prediction; 1 for no descent."""
     max_per_neighbourhood: int = 2
     """Candidates of one sketch at most one unit move apart that one batch may hold."""
 
@@ -59,6 +59,8 @@ class SingleTaskOptimizer:
     measured: dict[tuple, ConfigInfo] = field(default_factory=dict)
     least_lat_history: list[float] = field(default_factory=list)
     """Best latency in seconds after each round; infinity while none is valid."""
+    proposed: set[tuple] = field(default_factory=set)
+    """Identities of all schedules that rounds have chosen."""
     exhausted: bool = False
     """Whether the last round found nothing new to measure."""
 
@@ -69,7 +71,7 @@ class SingleTaskOptimizer:
         return min(valid, key=lambda info: info.seconds or 0.0, default=None)
 
     def optimize_round(self, n_seeds: int, n_steps: int, n_measure: int) -> list[ConfigInfo]:
-        """Up to `n_measure` new schedules worth measuring.
+        """Up to `n_measure` schedules worth measuring, none chosen or measured before.
 
         Parameters
         ----------
@@ -78,23 +80,26 @@ class SingleTaskOptimizer:
         n_measure : size of the batch.
         """
         trajectories: dict[int, np.ndarray] = {}
-        for index, function in self.task_f.sketch_funcs.items():
-            start = self.start_points(function, n_seeds)
-            if len(start):
-                trajectories[index] = self.descend(function, start, n_steps)
+        if self.n_random(n_measure) < n_measure:
+            for index, function in self.task_f.sketch_funcs.items():
+                start = self.start_points(function, n_seeds)
+                if len(start):
+                    trajectories[index] = self.descend(function, start, n_steps)
         ranked = self.task_f.rounded_sorted_configs(trajectories)
         chosen = self.pick(ranked, n_measure)
+        self.proposed.update(info.key for info in chosen)
         self.exhausted = not chosen
         return chosen
 
-    def random_round(self, n_measure: int) -> list[ConfigInfo]:
-        """Up to `n_measure` new schedules drawn uniformly over sketches and valid points."""
-        chosen: dict[tuple, ConfigInfo] = {}
-        for candidate in self._random_candidates(n_measure):
-            info = self._info(candidate)
-            if info.key not in self.measured:
-                chosen.setdefault(info.key, info)
-        return list(chosen.values())[:n_measure]
+    def n_random(self, n_measure: int) -> int:
+        """How many of a batch are drawn at random."""
+        if not self.task_f.model.built:
+            return n_measure
+        return min(n_measure, round(self.settings.random_share * n_measure))
+
+    def new(self, info: ConfigInfo) -> bool:
+        """Whether a schedule was neither chosen nor measured."""
+        return info.key not in self.measured and info.key not in self.proposed
 
     def start_points(self, function: SketchPerfFunc, n_seeds: int) -> np.ndarray:
         """Random valid points, and points near the best measured ones of this sketch."""
@@ -160,9 +165,7 @@ class SingleTaskOptimizer:
         A neighbourhood contributes few candidates at first; the limit is lifted when the batch
         would otherwise stay short.
         """
-        n_random = min(n_measure, round(self.settings.random_share * n_measure))
-        if not self.task_f.model.built:
-            n_random = n_measure
+        n_random = self.n_random(n_measure)
         chosen: dict[tuple, ConfigInfo] = {}
         taken: list[Candidate] = []
         for limit in (self.settings.max_per_neighbourhood, n_measure):
@@ -170,7 +173,7 @@ class SingleTaskOptimizer:
                 if len(chosen) >= n_measure - n_random:
                     break
                 info = self._info(candidate)
-                if info.key in self.measured or info.key in chosen:
+                if not self.new(info) or info.key in chosen:
                     continue
                 near = sum(
                     other.sketch == candidate.sketch
@@ -184,7 +187,7 @@ class SingleTaskOptimizer:
             if len(chosen) >= n_measure:
                 break
             info = self._info(candidate)
-            if info.key not in self.measured:
+            if self.new(info):
                 chosen.setdefault(info.key, info)
         return list(chosen.values())
 

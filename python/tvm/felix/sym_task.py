@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tvm import auto_scheduler, ir, te
+from tvm import auto_scheduler, ir, relax, te
 from tvm.auto_scheduler.relax_integration import group_task
+from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
 from . import ffi
-from .compiler import import_network
+from .network import GraphOptions, Network
 from .sketch import Sketch
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "make_task",
     "merge_tasks",
     "save_tasks",
+    "tasks_of_network",
 ]
 
 logger = logging.getLogger(__name__)
@@ -172,27 +174,29 @@ def extract_tasks(
     target : what to tune for.
     save_to : JSON file for the tasks, readable by `load_tasks` without the model.
     winograd : take 3x3 convolutions apart where that is less work, so that the product of the
-        transformed data is the task; `compile` must then be told the same.
+        transformed data is the task. The file at `save_to` says so.
 
     Raises
     ------
     ValueError : operators that cannot be imported, all of them in one message; or the network has
         nothing to tune.
     """
-    from tvm import relax
-
     target = target if isinstance(target, Target) else Target(target)
-    mod, _ = import_network(model, example_inputs, winograd=winograd)
+    network = Network(model, example_inputs, options=GraphOptions(winograd))
+    tasks = tasks_of_network(network, target)
+    if save_to is not None:
+        save_tasks(tasks, save_to, network.options)
+    return tasks
+
+
+def tasks_of_network(network: Network, target: Target) -> list[SymTaskAndInstances]:
+    """The tasks of a network that is imported already; see `extract_tasks`."""
     merged: dict[str, SymTaskAndInstances] = {}
-    for group in relax.extract_tasks(mod):
-        task = group_task(group, target)
-        _add(merged, make_task(task, weight=group.weight))
+    for group in relax.extract_tasks(network.mod):
+        _add(merged, make_task(group_task(group, target), weight=group.weight))
     if not merged:
         raise ValueError("extract_tasks: the network has no operator that computes anything")
-    tasks = _numbered(merged.values())
-    if save_to is not None:
-        save_tasks(tasks, save_to)
-    return tasks
+    return _numbered(merged.values())
 
 
 def merge_tasks(groups: Sequence[Sequence[SymTaskAndInstances]]) -> list[SymTaskAndInstances]:
@@ -224,8 +228,10 @@ def _numbered(groups: Any) -> list[SymTaskAndInstances]:
     ]
 
 
-def save_tasks(tasks: Sequence[SymTaskAndInstances], path: str | Path) -> None:
-    """Write tasks with their computations as JSON."""
+def save_tasks(
+    tasks: Sequence[SymTaskAndInstances], path: str | Path, graph: GraphOptions | None = None
+) -> None:
+    """Write tasks with their computations as JSON, and how the network's graph was made."""
     entries = []
     for group in tasks:
         for instance in group.instances:
@@ -242,10 +248,10 @@ def save_tasks(tasks: Sequence[SymTaskAndInstances], path: str | Path) -> None:
                     "tensors": json.loads(ir.save_json(list(task.compute_dag.tensors))),
                 }
             )
-    path = Path(path)
-    temporary = path.with_name(path.name + ".partial")
-    temporary.write_text(json.dumps({"format": _FORMAT, "tasks": entries}) + "\n")
-    temporary.replace(path)
+    document = {"format": _FORMAT, "tasks": entries}
+    if graph is not None:
+        document["graph"] = asdict(graph)
+    write_atomically(path, json.dumps(document) + "\n")
 
 
 def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
@@ -253,20 +259,25 @@ def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
 
     Raises
     ------
-    ValueError : the file has another format version.
+    ValueError : the file is damaged or has another format version; the message names it.
     """
-    document = json.loads(Path(path).read_text())
-    if document.get("format") != _FORMAT:
-        raise ValueError(f"{path}: task file format {document.get('format')}, expected {_FORMAT}")
+    document = read_json(path)
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != _FORMAT:
+        raise ValueError(f"{path}: task file format {found}, expected {_FORMAT}")
     tasks = []
-    for entry in document["tasks"]:
-        search_task = auto_scheduler.SearchTask(
-            compute_dag=list(ir.load_json(json.dumps(entry["tensors"]))),
-            target=entry["target"],
-            desc=entry["desc"],
-            layout_rewrite_option=entry["layout_rewrite_option"],
-        )
-        tasks.append(
-            make_task(search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"])
-        )
+    for number, entry in enumerate(document.get("tasks", ())):
+        try:
+            search_task = auto_scheduler.SearchTask(
+                compute_dag=list(ir.load_json(json.dumps(entry["tensors"]))),
+                target=entry["target"],
+                desc=entry["desc"],
+                layout_rewrite_option=entry["layout_rewrite_option"],
+            )
+            tasks.append(
+                make_task(search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"])
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{path}: task {number} cannot be read: {what}") from error
     return tasks

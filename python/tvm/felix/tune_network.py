@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ import torch
 
 import tvm
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.runtime.files import FolderLock, read_json, write_atomically
 
 from . import report
 from .checkpoint import packaged_checkpoint
-from .compiler import CompiledNetwork
-from .compiler import compile as compile_network
+from .compiler import CompiledNetwork, RecordedSchedules, compile_network
+from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
-from .sym_task import SymTaskAndInstances, extract_tasks, save_tasks
+from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
 from .timing import interleaved_seconds, output_difference, torch_variants
 
 __all__ = ["TuneSettings", "read_settings", "tune_network"]
@@ -58,6 +59,7 @@ def read_settings(folder: Path) -> TuneSettings:
     Raises
     ------
     FileNotFoundError : the folder has no `run.json`, so no run was started there.
+    ValueError : it is damaged; the message names file and line, or the option.
     """
     path = folder / "run.json"
     if not path.exists():
@@ -65,7 +67,33 @@ def read_settings(folder: Path) -> TuneSettings:
             f"{folder} has no run.json, so there is nothing to resume; start with --out {folder}"
         )
     # Runs from before there was a choice did without.
-    return TuneSettings(**{"winograd": False, **json.loads(path.read_text())})
+    options = {"winograd": False, **_mapping(path)}
+    kinds = {field.name: field.type for field in fields(TuneSettings)}
+    for name, value in options.items():
+        if name not in kinds:
+            raise ValueError(f"{path}: there is no option {name!r}; known are {', '.join(kinds)}")
+        if not isinstance(value, _TYPES[str(kinds[name])]):
+            raise ValueError(f"{path}: {name} is a {kinds[name]}, got {value!r}")
+    if "network" not in options:
+        raise ValueError(f"{path}: it names no network")
+    return TuneSettings(**options)
+
+
+# Types of the options in run.json.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "int | None": (int, type(None)),
+    "str | None": (str, type(None)),
+}
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected an object with options, got {type(content).__name__}")
+    return content
 
 
 def tune_network(
@@ -84,9 +112,26 @@ def tune_network(
     Returns
     -------
     The content of `summary.json`.
+
+    Raises
+    ------
+    BlockingIOError : another process has a run in this folder.
+    OSError : the folder cannot be written, or the disk is full; what was measured is kept.
+    ValueError : a file of the earlier run is damaged; the message names it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write_atomically(folder / "run.json", json.dumps(asdict(settings), indent=2) + "\n")
+    with FolderLock(folder):
+        write_atomically(folder / "run.json", json.dumps(asdict(settings), indent=2) + "\n")
+        return _tune(model, example_inputs, settings, folder, progress)
+
+
+def _tune(
+    model: torch.nn.Module,
+    example_inputs: Sequence[torch.Tensor],
+    settings: TuneSettings,
+    folder: Path,
+    progress: bool,
+) -> dict[str, Any]:
     threads = settings.threads or os.cpu_count() or 1
     # Measuring workers and the compiled network read this when their thread pool starts.
     os.environ["TVM_NUM_THREADS"] = str(threads)
@@ -95,12 +140,13 @@ def tune_network(
 
     target = tvm.target.Target(settings.target)
     # The transforms have schedules for processors only.
-    winograd = settings.winograd and "cpu" in target.keys
-    tasks = extract_tasks(model, example_inputs, target=target, winograd=winograd)
-    save_tasks(tasks, folder / "tasks.json")
+    options = GraphOptions(winograd=settings.winograd and "cpu" in target.keys)
+    network = Network(model, example_inputs, options=options)
+    tasks = tasks_of_network(network, target)
+    save_tasks(tasks, folder / "tasks.json", options)
     report.print_tasks(tasks)
 
-    untuned_network = compile_network(model, example_inputs, target=target, winograd=winograd)
+    untuned_network = compile_network(network, target)
     untuned = untuned_network.task_seconds()
 
     records = folder / "records.json"
@@ -110,8 +156,8 @@ def tune_network(
         seed=settings.seed,
     )
     if records.exists():
-        optimizer.load_state(folder)
         restored = optimizer.restore(records)
+        optimizer.load_state(folder)
         print(f"Resumed with {restored} measurements from {records}")
     result = optimizer.tune(
         settings.trials,
@@ -126,9 +172,9 @@ def tune_network(
     if result.interrupted:
         print("Interrupted: what was measured is kept; continue with --resume")
 
-    tuned_network = compile_network(
-        model, example_inputs, target=target, records=records, winograd=winograd
-    )
+    optimizer.session.close()
+
+    tuned_network = compile_network(network, target, RecordedSchedules(folder, target))
     latency = _compare(
         model, example_inputs, untuned_network, tuned_network, settings.timing_rounds
     )
@@ -193,9 +239,3 @@ def _coverage(tasks: Sequence[SymTaskAndInstances], result: TuneResult) -> float
             total += work
             covered += work if instance.ansor_task.workload_key in tuned else 0.0
     return covered / total if total else 0.0
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".partial")
-    temporary.write_text(text)
-    temporary.replace(path)

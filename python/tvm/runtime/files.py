@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-__all__ = ["FolderLock", "append_lines", "write_atomically"]
+__all__ = ["FolderLock", "append_lines", "read_json", "write_atomically"]
 
 _LOCK_NAME = ".lock"
 
@@ -68,12 +71,27 @@ def append_lines(path: str | os.PathLike[str], lines: Sequence[str]) -> None:
             raise OSError(error.errno, f"cannot append: {error.strerror}", str(path)) from error
 
 
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The content of a JSON file.
+
+    Raises
+    ------
+    ValueError : it is not JSON; the message names file, line and column.
+    """
+    try:
+        return json.loads(Path(path).read_bytes())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}: column {error.colno}: {error.msg}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 class FolderLock:
     """Holds a folder for this process, as a context manager; a process that ends lets go of it.
 
     Raises
     ------
-    RuntimeError : another process holds the folder; the message names it.
+    BlockingIOError : another process holds the folder; the message names it.
     OSError : the folder cannot be written.
     """
 
@@ -85,8 +103,10 @@ class FolderLock:
         except BlockingIOError:
             holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._file)
-            raise RuntimeError(
-                f"{folder} is in use by process {holder}: wait for it, or take another folder"
+            raise BlockingIOError(
+                errno.EWOULDBLOCK,
+                f"in use by process {holder}: wait for it, or take another folder",
+                str(folder),
             ) from None
         os.ftruncate(self._file, 0)
         os.write(self._file, f"{os.getpid()}\n".encode())

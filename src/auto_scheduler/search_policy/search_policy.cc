@@ -11,14 +11,41 @@
 namespace tvm {
 namespace auto_scheduler {
 
+namespace {
+
+/*! \brief Keeps what a round has measured, for the case that it does not come to its end. */
+class RoundNode : public MeasureCallbackNode {
+ public:
+  Array<Candidate> candidates;
+  Array<MeasureResult> results;
+  void OnResult(const ObjectRef&, const Candidate& candidate, const MeasureResult& result) final {
+    candidates.push_back(candidate);
+    results.push_back(result);
+  }
+  TVM_DECLARE_OBJECT(RoundNode, MeasureCallbackNode, "auto_scheduler.Round");
+};
+
+}  // namespace
+
 std::pair<Array<Candidate>, Array<MeasureResult>> SearchPolicyNode::ContinueSearchOneRound(
     int n, ProgramMeasurer measurer) {
   Array<Candidate> candidates = Propose(n);
-  Array<MeasureResult> results;
-  if (candidates.empty()) return {candidates, results};
-  results = measurer->Measure(GetRef<SearchPolicy>(this), candidates);
-  Observe(candidates, results);
-  return {candidates, results};
+  if (candidates.empty()) return {};
+  auto round = make_object<RoundNode>();
+  // It hears first: what a later one fails to record was measured all the same.
+  const Array<MeasureCallback> callbacks = measurer->callbacks;
+  measurer->callbacks = {MeasureCallback(ObjectPtr<Object>(round))};
+  for (const MeasureCallback& callback : callbacks) measurer->callbacks.push_back(callback);
+  try {
+    Array<MeasureResult> results = measurer->Measure(GetRef<SearchPolicy>(this), candidates);
+    measurer->callbacks = callbacks;
+    Observe(candidates, results);
+    return {candidates, results};
+  } catch (...) {
+    measurer->callbacks = callbacks;
+    if (!round->results.empty()) Observe(round->candidates, round->results);
+    throw;
+  }
 }
 
 Optional<Candidate> SearchPolicyNode::Search(int n_trials, int early_stopping,

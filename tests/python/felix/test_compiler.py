@@ -8,7 +8,8 @@ from torch import nn
 import tvm
 from tvm import auto_scheduler, felix, relax
 from tvm.auto_scheduler.relax_integration import group_task
-from tvm.felix.compiler import import_network
+from tvm.felix import network as network_module
+from tvm.felix.network import GraphOptions, Network
 
 torch.manual_seed(0)
 TARGET = tvm.target.Target("llvm")
@@ -62,7 +63,7 @@ def test_missing_record_file_is_refused(mlp, tmp_path):
 
 
 def test_task_seconds_names_every_task(mlp, compiled):
-    mod, _ = import_network(mlp, (torch.randn(4, 12),))
+    mod = Network(mlp, (torch.randn(4, 12),)).mod
     keys = {str(group_task(g, TARGET).workload_key) for g in relax.extract_tasks(mod)}
     seconds = compiled.task_seconds(repeats=2)
     assert set(seconds) == keys
@@ -113,12 +114,63 @@ def test_compile_sees_from_the_records_whether_convolutions_were_taken_apart(tmp
         torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-3, atol=1e-4)
 
 
+def test_folder_of_a_run_knows_the_options_of_the_graph(tmp_path, monkeypatch):
+    model = nn.Conv2d(64, 64, 3, padding=1).eval()
+    x = torch.randn(1, 64, 24, 24)
+    exports = []
+    export = network_module.export_for_inference
+    monkeypatch.setattr(
+        network_module, "export_for_inference", lambda *a: exports.append(a) or export(*a)
+    )
+    for winograd in (True, False):
+        felix.extract_tasks(model, (x,), save_to=tmp_path / "tasks.json", winograd=winograd)
+        # No record says anything yet, so that only the tasks can.
+        (tmp_path / "records.json").write_text("")
+        exports.clear()
+        network = felix.compile(model, (x,), records=tmp_path)
+        assert len(exports) == 1
+        names = [
+            str(call["Name"]) for call in network.machine.profile("main", tvm.nd.array(x)).calls
+        ]
+        assert ("winograd_product" in names) == winograd
+    # What is asked for explicitly goes before what was tuned.
+    network = felix.compile(model, (x,), records=tmp_path, winograd=True)
+    names = [str(c["Name"]) for c in network.machine.profile("main", tvm.nd.array(x)).calls]
+    assert "winograd_product" in names
+
+
+def test_network_is_imported_once_whatever_its_options(mlp):
+    network = Network(mlp, (torch.randn(4, 12),))
+    other = network.with_options(GraphOptions(winograd=True))
+    assert other.program is network.program
+    assert other.options.winograd and not network.options.winograd
+    assert network.with_options(GraphOptions()) is network
+    assert str(network.mod) == str(other.mod)  # it has no convolution
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"format": 1,\n "tasks": [}', r"tasks\.json:2: column"),
+        (
+            '{"format": 1, "tasks": [], "graph": {"wino": true}}',
+            r"tasks\.json: graph .*wino",
+        ),
+    ],
+)
+def test_damaged_tasks_beside_the_records_are_named(mlp, tmp_path, text, reason):
+    (tmp_path / "records.json").write_text("")
+    (tmp_path / "tasks.json").write_text(text)
+    with pytest.raises(ValueError, match=reason):
+        felix.compile(mlp, (torch.randn(4, 12),), records=tmp_path)
+
+
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_recorded_schedules_give_the_same_results(tmp_path, batch_norm):
     layers = [nn.Linear(12, 32), *([nn.BatchNorm1d(32)] if batch_norm else []), nn.ReLU()]
     model = nn.Sequential(*layers, nn.Linear(32, 8)).eval()
     x = torch.randn(4, 12)
-    mod, _ = import_network(model, (x,))
+    mod = Network(model, (x,)).mod
     tasks = [group_task(group, TARGET) for group in relax.extract_tasks(mod)]
     records = tmp_path / "records.json"
     slow = auto_scheduler.MeasureResult([2.0], 0, "", 1.0, 0.0)

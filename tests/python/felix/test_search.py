@@ -9,7 +9,7 @@ import torch
 from tvm import te, topi
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.felix.perf_func import TaskPerfFunc
-from tvm.felix.search import ConfigInfo, SingleTaskOptimizer
+from tvm.felix.search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from tvm.felix.sym_task import load_tasks, make_task, save_tasks
 
 
@@ -94,12 +94,14 @@ def test_equal_seeds_propose_equal_configurations(task):
 
 def test_a_task_that_has_been_measured_completely_is_exhausted(search):
     # Everything that is ever proposed counts as measured until nothing new comes.
+    settings, search.settings = search.settings, SearchSettings(random_share=1.0)
     for _ in range(200):
-        infos = search.random_round(64)
+        infos = search.optimize_round(1, 1, 64)
         for info in infos:
             search.record(ConfigInfo(info.sketch, info.config, 0.0, 1e-3, 0))
         if not infos:
             break
+    search.settings = settings
     proposed = search.optimize_round(4, 2, 4)
     assert all(info.key not in search.measured for info in proposed)
     assert search.exhausted == (not proposed)

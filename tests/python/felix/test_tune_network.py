@@ -11,8 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from tvm.felix.tune_network import TuneSettings, read_settings
+from tvm.felix import network as network_module
+from tvm.felix import nn
+from tvm.felix.tune_network import TuneSettings, read_settings, tune_network
+from tvm.runtime.files import FolderLock
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "scripts" / "felix_tune_network.py"
@@ -91,6 +95,55 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_measurement(tmp_path
     measured = [json.dumps(json.loads(line)["i"]) for line in whole]
     assert len(set(measured)) == len(measured)
     assert json.loads((out / "summary.json").read_text())["measurements"] == 24
+
+
+@pytest.mark.slow
+def test_tuning_exports_the_network_once(tmp_path, monkeypatch):
+    exports = []
+    export = network_module.export_for_inference
+    monkeypatch.setattr(
+        network_module, "export_for_inference", lambda *a: exports.append(a) or export(*a)
+    )
+    model, inputs = nn.load_network("mlp")
+    settings = TuneSettings(network="mlp", trials=2, per_round=2, timing_rounds=1)
+    threads = torch.get_num_threads()
+    try:
+        tune_network(model, inputs, settings, tmp_path, progress=False)
+    finally:
+        torch.set_num_threads(threads)
+    assert len(exports) == 1
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    with FolderLock(tmp_path):
+        result = run("mlp", "--trials", "1", "--out", tmp_path)
+    assert result.returncode == 1
+    assert f"in use by process {os.getpid()}" in result.stderr
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_folder_that_cannot_be_made_is_an_error_with_its_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("mlp", "--out", tmp_path / "file" / "run")
+    assert result.returncode == 1
+    assert "Not a directory" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"network": "mlp",\n "trials": }', r"run\.json:2: column 12"),
+        ("[1]", r"run\.json: expected an object with options, got list"),
+        ('{"network": "mlp", "trails": 3}', r"run\.json: there is no option 'trails'; known are"),
+        ('{"network": "mlp", "trials": "3"}', r"run\.json: trials is a int, got '3'"),
+        ('{"trials": 3}', r"run\.json: it names no network"),
+    ],
+)
+def test_damaged_options_of_a_run_are_named(tmp_path, text, reason):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(ValueError, match=reason):
+        read_settings(tmp_path)
 
 
 def test_an_unknown_network_is_refused_and_the_known_ones_listed(tmp_path):

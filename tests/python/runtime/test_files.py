@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tvm.runtime.files import FolderLock, append_lines, write_atomically
+from tvm.runtime.files import FolderLock, append_lines, read_json, write_atomically
 
 
 @pytest.mark.parametrize("content", ["text\n", b"\x00\xff", lambda path: path.write_text("made")])
@@ -73,12 +73,25 @@ def test_folder_is_held_by_one_process_and_let_go_by_a_dead_one(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(RuntimeError, match=f"in use by process {holder.pid}"):
+        with pytest.raises(BlockingIOError, match=f"in use by process {holder.pid}"):
             FolderLock(tmp_path)
     finally:
         holder.kill()
         holder.wait()
         holder.stdout.close()
-    with FolderLock(tmp_path), pytest.raises(RuntimeError, match=f"process {os.getpid()}"):
+    with FolderLock(tmp_path), pytest.raises(BlockingIOError, match=f"process {os.getpid()}"):
         FolderLock(tmp_path)
     FolderLock(tmp_path).release()
+
+
+def test_damaged_json_names_its_file_line_and_column(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text('{\n "a": 1,\n "b": }\n')
+    with pytest.raises(ValueError, match=r"state\.json:3: column 7: Expecting value"):
+        read_json(path)
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(ValueError, match=r"state\.json: .*utf-8"):
+        read_json(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"state\.json"):
+        read_json(path)

@@ -1,0 +1,90 @@
+"""A network as the compiler sees it: imported once, with the options of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.relax.frontend.torch import export_for_inference, from_exported_program
+from tvm.runtime.files import read_json
+
+__all__ = ["GraphOptions", "Network", "read_graph_options"]
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """What may be done to a graph before its kernels are tuned; stored with a run's tasks.
+
+    Attributes
+    ----------
+    winograd : whether 3x3 convolutions are taken apart into Winograd's transforms and products.
+    """
+
+    winograd: bool = False
+
+
+def read_graph_options(tasks: Path) -> GraphOptions | None:
+    """The options of the graph whose tasks a file holds; None where it does not say.
+
+    Raises
+    ------
+    ValueError : the file is damaged; the message names it.
+    """
+    document = read_json(tasks)
+    options = document.get("graph") if isinstance(document, dict) else None
+    if options is None:
+        return None
+    try:
+        return GraphOptions(**options)
+    except TypeError as error:
+        raise ValueError(f"{tasks}: graph options {options}: {error}") from error
+
+
+class Network:
+    """A torch module, exported and imported once.
+
+    Parameters
+    ----------
+    model : imported as it behaves in evaluation mode; left as it was.
+    example_inputs, example_kwargs : inputs of the shapes and types to compile for.
+    options : of the graph.
+
+    Attributes
+    ----------
+    program : the exported program.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        example_inputs: Sequence[Any],
+        example_kwargs: Mapping[str, Any] | None = None,
+        options: GraphOptions | None = None,
+    ) -> None:
+        self.program = export_for_inference(model, example_inputs, example_kwargs)
+        self.options = options or GraphOptions()
+        self._imported = from_exported_program(self.program)
+
+    @cached_property
+    def mod(self) -> IRModule:
+        """The graph: optimised as the options say, and fused into kernels."""
+        return relax.transform.OptimizeForInference(self.options.winograd)(self._imported)
+
+    def with_options(self, options: GraphOptions) -> Network:
+        """The same network with another graph; nothing is imported again."""
+        if options == self.options:
+            return self
+        other = Network.__new__(Network)
+        other.program, other.options, other._imported = self.program, options, self._imported
+        return other

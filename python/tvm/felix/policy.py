@@ -1,0 +1,234 @@
+"""The gradient search as a search policy: ``search_policy="felix"``."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import torch
+
+from tvm.auto_scheduler import (
+    Candidate,
+    MeasureInput,
+    MeasureResult,
+    SearchPolicy,
+    SearchTask,
+)
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper, one_torch_thread
+from tvm.auto_scheduler.measure_session import observe_records
+
+from .checkpoint import packaged_checkpoint
+from .perf_func import TaskPerfFunc
+from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
+from .sym_task import SymTask
+
+__all__ = ["FelixPolicy", "Learner", "make_policies"]
+
+logger = logging.getLogger(__name__)
+
+_PARAMS = ("seed", "n_config_seeds", "n_grad_steps", "search_space")
+
+# From this many measured programs on, the model is trained before each round.
+_MIN_PROGRAMS_TO_TRAIN = 8
+
+
+class Learner:
+    """A cost model with the data it has learned from; the policies of a network share one.
+
+    Attributes
+    ----------
+    model : trained further in place.
+    data : everything measured so far.
+    """
+
+    def __init__(self, model: MLPModelPLWrapper) -> None:
+        self.model = model
+        self.data = DatasetBuilder()
+        self._trained_on = 0
+
+    def train(self) -> None:
+        """Learn from what is new, if there is enough."""
+        if len(self.data) >= _MIN_PROGRAMS_TO_TRAIN and len(self.data) > self._trained_on:
+            self.model.train_self(self.data)
+            self._trained_on = len(self.data)
+
+    def size(self, policies: Sequence[FelixPolicy]) -> None:
+        """Size the model for tasks; a new one is standardised on random points of theirs."""
+        rows = []
+        if not self.model.built:
+            rng = np.random.default_rng(0)
+            for policy in policies:
+                for function in policy.function.sketch_funcs.values():
+                    points = function.config_maker.make(16, rng)
+                    if len(points):
+                        rows.append(function.features(points).reshape(-1, function.n_features))
+        sample = torch.from_numpy(np.concatenate(rows)) if rows else None
+        self.model.ensure_built(policies[0].function.n_features, sample)
+
+
+class FelixPolicy(SearchPolicy):
+    """Gradient descent on a learned latency model over symbolic sketches (Felix, ASPLOS 2024).
+
+    Parameters
+    ----------
+    task : a search task, or one with its symbolic sketches.
+    learner : the cost model; by default one that starts from nothing.
+    seed : equal seeds and equal measurements give equal proposals.
+    settings : constants of the search.
+    n_config_seeds : start points of the descent, per sketch and round.
+    n_grad_steps : gradient steps of the first round; later rounds take half.
+    search_space : where the sketches of a search task are from, see auto_scheduler.search_spaces.
+
+    Attributes
+    ----------
+    search_state : the search with everything measured.
+    function : predicted performance of the task's schedules.
+    errors : error code to number of measurements that ended with it.
+
+    Raises
+    ------
+    ValueError : the task has no sketch, or none that can be searched.
+    """
+
+    def __init__(
+        self,
+        task: SearchTask | SymTask,
+        learner: Learner | None = None,
+        *,
+        seed: int | Sequence[int] = 0,
+        settings: SearchSettings | None = None,
+        n_config_seeds: int = 32,
+        n_grad_steps: int = 64,
+        search_space: str = "felix",
+        verbose: int = 1,
+    ) -> None:
+        sym_task = task if isinstance(task, SymTask) else SymTask(task, search_space=search_space)
+        super().__init__(sym_task.ansor_task, verbose)
+        own = learner is None
+        self.learner = Learner(MLPModelPLWrapper()) if learner is None else learner
+        self.n_config_seeds = n_config_seeds
+        self.n_grad_steps = n_grad_steps
+        self.n_sketches = len(sym_task.sketches)
+        self.function = TaskPerfFunc(
+            sym_task.sketches,
+            max(sym_task.get_flops(), 1.0),
+            str(self.search_task.workload_key),
+            self.learner.model,
+        )
+        for index, reason in self.function.skipped.items():
+            logger.warning("%s: sketch %d is skipped: %s", self.search_task.desc, index, reason)
+        self.search_state = SingleTaskOptimizer(
+            self.function, np.random.default_rng(seed), settings or SearchSettings()
+        )
+        self.errors: Counter[int] = Counter()
+        self._pending: dict[Candidate, ConfigInfo] = {}
+        if own:
+            self.learner.size([self])
+
+    def propose(self, n: int) -> list[Candidate]:
+        """Train on what is new, then search; up to `n` schedules, best predicted first."""
+        n_steps = self.n_grad_steps
+        if self.search_state.least_lat_history:
+            n_steps = max(1, n_steps // 2)
+        with one_torch_thread():
+            if self.search_state.n_random(n) < n:
+                self.learner.train()
+            infos = self.search_state.optimize_round(self.n_config_seeds, n_steps, n)
+        candidates: list[Candidate] = []
+        for info in infos:
+            candidate = self.get_measure_input(info)
+            self._pending[candidate] = info
+            candidates.append(candidate)
+        return candidates
+
+    def observe(self, candidates: Sequence[Candidate], results: Sequence[MeasureResult]) -> None:
+        """Learn of a round, or of an earlier run; what is known already changes nothing."""
+        known = len(self.search_state.measured)
+        for candidate, result in zip(candidates, results):
+            info = self._pending.pop(candidate, None) or self._config_of(candidate)
+            if info is not None and info.key not in self.search_state.measured:
+                self._register(info, result)
+        if len(self.search_state.measured) > known:
+            self.search_state.end_round()
+
+    def get_measure_input(self, info: ConfigInfo) -> MeasureInput:
+        """The program of one schedule, ready to be measured and recorded."""
+        sketch = self.function.sketch_funcs[info.sketch].sketch
+        return MeasureInput(self.search_task, sketch.state_from_config(info.config))
+
+    def _register(self, info: ConfigInfo, result: MeasureResult) -> None:
+        """Take one measurement into history, data set and counters."""
+        info.error_no = int(result.error_no)
+        if info.error_no == 0:
+            info.seconds = result.mean_cost
+            function = self.function.sketch_funcs[info.sketch]
+            self.learner.data.add(
+                function.features(function.point(info.config)[None])[0],
+                self.function.flop,
+                ConfigMeta(self.function.name, info.sketch, info.config, info.seconds),
+            )
+        else:
+            self.errors[info.error_no] += 1
+            logger.info("%s: %s", self.search_task.desc, result.error_msg)
+        self.search_state.record(info)
+
+    def _config_of(self, candidate: Candidate) -> ConfigInfo | None:
+        """Which sketch and knob values a state is, or None for a foreign one."""
+        if not isinstance(candidate, MeasureInput):
+            return None
+        for index, function in self.function.sketch_funcs.items():
+            config = function.sketch.config_from_state(candidate.state)
+            if config is not None:
+                return ConfigInfo(index, config, float("nan"))
+        return None
+
+
+def make_policies(
+    tasks: Sequence[SearchTask],
+    params: Mapping[str, Any] | None = None,
+    verbose: int = 1,
+    load_model_file: str | None = None,
+    load_log_file: str | None = None,
+) -> list[SearchPolicy]:
+    """One policy a task; they learn together.
+
+    Parameters
+    ----------
+    params : `seed`, `n_config_seeds`, `n_grad_steps` and `search_space` of FelixPolicy, and the
+        fields of SearchSettings.
+    load_model_file : checkpoint to start from; by default the packaged one for processors, and
+        nothing for other targets.
+    load_log_file : records to learn from, and not to measure again.
+
+    Raises
+    ------
+    ValueError : there is no such parameter; the message lists the known ones.
+    """
+    given = dict(params or {})
+    names = [field.name for field in fields(SearchSettings)]
+    settings = SearchSettings(**{name: given.pop(name) for name in names if name in given})
+    options = {name: given.pop(name) for name in _PARAMS if name in given}
+    if given:
+        raise ValueError(
+            f"felix: unknown parameters {', '.join(map(repr, given))}; known are "
+            f"{', '.join([*_PARAMS, *names])}"
+        )
+    seed = options.pop("seed", 0)
+    processors = all("cpu" in task.target.keys for task in tasks)
+    checkpoint = load_model_file or (packaged_checkpoint() if processors else None)
+    learner = Learner(MLPModelPLWrapper(pretrained=checkpoint, seed=seed))
+    policies = [
+        FelixPolicy(
+            task, learner, seed=[seed, index], settings=settings, verbose=verbose, **options
+        )
+        for index, task in enumerate(tasks)
+    ]
+    learner.size(policies)
+    if load_log_file is not None:
+        observe_records(load_log_file, {str(p.search_task.workload_key): p for p in policies})
+    return list(policies)

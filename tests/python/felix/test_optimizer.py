@@ -1,0 +1,261 @@
+"""The optimizer and the gradient policy: budgets, resuming, interruptions, damaged files."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+
+import pytest
+
+from tvm import auto_scheduler, te, topi
+from tvm.auto_scheduler import (
+    BuildResult,
+    MeasureErrorNo,
+    MeasureResult,
+    ProgramBuilder,
+    ProgramMeasurer,
+    ProgramRunner,
+    measure_session,
+)
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.task_scheduler import make_search_policies
+from tvm.felix.optim import Optimizer
+from tvm.felix.search import SearchSettings
+from tvm.felix.sym_task import make_task, merge_tasks
+
+
+def dense(rows: int) -> list[te.Tensor]:
+    data = te.placeholder((rows, 32), name="data")
+    weight = te.placeholder((48, 32), name="weight")
+    return [data, weight, topi.nn.relu(topi.nn.dense(data, weight))]
+
+
+class Compiled(ProgramBuilder):
+    """Builds nothing, four at once."""
+
+    def __init__(self):
+        super().__init__(n_parallel=4)
+
+    def build(self, candidates, unscheduled=False):
+        return [BuildResult("", [], 0, None, 0.0) for _ in candidates]
+
+
+class Timed(ProgramRunner):
+    """Latencies that only depend on the program; interrupted after `stop_after` of them."""
+
+    def __init__(self, stop_after=None, fail=False):
+        super().__init__()
+        self.left, self.fail = stop_after, fail
+
+    def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+        results = []
+        for position, candidate in enumerate(candidates):
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left = None if self.left is None else self.left - 1
+            lengths = [int(text) for text in re.findall(r"\d+", str(candidate.state))]
+            cost = 1e10 if self.fail else 1e-3 / (1 + sum(lengths) % 97)
+            error_no = MeasureErrorNo.RUN_TIMEOUT if self.fail else 0
+            results.append(MeasureResult([cost], error_no, "too late", 0.1, 1.0))
+            on_result(position, results[-1])
+        return results
+
+
+SETTINGS = SearchSettings(random_share=1.0)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return merge_tasks([[make_task(dense(rows), desc=f"dense {rows}")] for rows in (16, 24)])
+
+
+def optimizer(tasks, **runner):
+    return Optimizer(
+        tasks,
+        MLPModelPLWrapper(seed=1),
+        builder=Compiled(),
+        runner=Timed(**runner),
+        settings=SETTINGS,
+    )
+
+
+def tune(optim, n, folder=None):
+    return optim.tune(
+        n,
+        n_config_seeds=2,
+        n_grad_steps=1,
+        measure_per_round=4,
+        log_file=None if folder is None else folder / "records.json",
+        progress=False,
+        on_round=None if folder is None else lambda o: o.save_state(folder),
+    )
+
+
+def programs(path):
+    return [json.dumps(json.loads(line)["i"]) for line in path.read_text().splitlines()]
+
+
+def test_tuning_uses_its_budget_and_records_every_program_once(tasks, tmp_path):
+    optim = optimizer(tasks)
+    result = tune(optim, 14, tmp_path)
+    recorded = programs(tmp_path / "records.json")
+    assert len(set(recorded)) == len(recorded) == result.n_measurements == 14
+    assert [task.n_measured for task in result.tasks] == [
+        len(task.search.measured) for task in optim.tasks
+    ]
+    for row in result.tasks:
+        best = optim.session.measurer.best_seconds[row.workload_key]
+        assert row.best_seconds == pytest.approx(best)
+    network = [seconds for _, _, seconds in result.history]
+    assert network == sorted(network, reverse=True)
+    assert len(optim.data_builder) == 14
+
+
+def test_equal_seeds_measure_equal_programs(tasks, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        tune(optimizer(tasks), 10, tmp_path / name)
+    assert programs(tmp_path / "a" / "records.json") == programs(tmp_path / "b" / "records.json")
+
+
+def test_interrupted_round_is_kept_and_resumed_once(tasks, tmp_path):
+    result = tune(optimizer(tasks, stop_after=10), 30, tmp_path)
+    assert (result.interrupted, result.n_measurements) == (True, 10)
+
+    def resumed():
+        optim = optimizer(tasks)
+        assert optim.restore(tmp_path / "records.json") == 10
+        optim.load_state(tmp_path)
+        return optim
+
+    # Two whole rounds were saved; the half of the third is one more entry of its task.
+    first = resumed()
+    rounds = [list(task.search.least_lat_history) for task in first.tasks]
+    assert sum(map(len, rounds)) == 3
+    assert len(first.history) == 2
+    # However often a run is taken up again, it has the same history.
+    first.save_state(tmp_path)
+    for _ in range(3):
+        again = resumed()
+        assert [task.search.least_lat_history for task in again.tasks] == rounds
+        assert again.history == first.history
+        again.save_state(tmp_path)
+    assert again.restore(tmp_path / "records.json") == 0
+    assert again.n_measure == 10
+
+    tune(again, 20, tmp_path)
+    recorded = programs(tmp_path / "records.json")
+    assert len(set(recorded)) == len(recorded) == 20
+
+
+def test_records_without_a_state_are_one_round_of_each_task(tasks, tmp_path):
+    tune(optimizer(tasks), 12, tmp_path)
+    (tmp_path / "state.json").unlink()
+    optim = optimizer(tasks)
+    assert optim.restore(tmp_path / "records.json") == 12
+    optim.load_state(tmp_path)
+    assert [len(task.search.least_lat_history) for task in optim.tasks] == [1, 1]
+
+
+def test_record_that_does_not_fit_on_the_disk_is_written_when_there_is_room(
+    tasks, tmp_path, monkeypatch
+):
+    append, failures = measure_session.append_lines, [False, False, True]
+
+    def full_at_times(path, lines):
+        if failures and failures.pop(0):
+            raise OSError(errno.ENOSPC, "cannot append: No space left on device", str(path))
+        append(path, lines)
+
+    monkeypatch.setattr(measure_session, "append_lines", full_at_times)
+    optim = optimizer(tasks)
+    with pytest.raises(OSError, match=r"No space left on device.*records\.json"):
+        tune(optim, 12, tmp_path)
+    assert optim.n_measure == 3
+    assert len(programs(tmp_path / "records.json")) == 3
+    assert sum(len(task.search.measured) for task in optim.tasks) == 3
+
+
+def test_record_that_never_fits_is_in_the_log(tasks, tmp_path, monkeypatch, caplog):
+    def full(path, lines):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(measure_session, "append_lines", full)
+    with pytest.raises(OSError, match="No space left"):
+        tune(optimizer(tasks), 4, tmp_path)
+    assert "these records are in no file" in caplog.text
+    [line] = [line for line in caplog.text.splitlines() if line.startswith('{"i"')]
+    auto_scheduler.load_record_from_string(line)
+
+
+def test_task_that_only_fails_is_dropped_with_its_errors_counted(tasks):
+    optim = optimizer(tasks, fail=True)
+    result = tune(optim, 100)
+    assert result.n_measurements < 100
+    for row in result.tasks:
+        assert row.best_seconds is None
+        assert row.errors == {int(MeasureErrorNo.RUN_TIMEOUT): row.n_measured}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text[:-20], r"state\.json:1: column"),
+        (lambda text: text.replace('"n_rounds"', '"rounds"'), r"state\.json: .*'n_rounds'"),
+        (
+            lambda text: text.replace('"seconds": ', '"seconds": "long", "s": '),
+            r"state\.json: .*long",
+        ),
+        (lambda text: "[]", r"state\.json: no valid state"),
+    ],
+)
+def test_damaged_state_is_named(tasks, tmp_path, change, reason):
+    tune(optimizer(tasks), 4, tmp_path)
+    path = tmp_path / "state.json"
+    path.write_text(change(path.read_text()))
+    optim = optimizer(tasks)
+    optim.restore(tmp_path / "records.json")
+    with pytest.raises(ValueError, match=reason):
+        optim.load_state(tmp_path)
+
+
+def test_damaged_record_is_named_with_its_line(tasks, tmp_path):
+    tune(optimizer(tasks), 4, tmp_path)
+    path = tmp_path / "records.json"
+    lines = path.read_text().splitlines()
+    lines[2] = lines[2].replace('"SP"', '"ZZ"')
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=r"records\.json:3: .*ZZ"):
+        optimizer(tasks).restore(path)
+
+
+def test_state_of_another_network_is_refused(tasks, tmp_path):
+    tune(optimizer(tasks), 4, tmp_path)
+    with pytest.raises(ValueError, match=r"state\.json: 2 tasks that are not the 1 of the network"):
+        optimizer(tasks[:1]).load_state(tmp_path)
+
+
+def test_gradient_policy_is_found_by_name_and_works_like_any_other(tmp_path):
+    task = auto_scheduler.SearchTask(compute_dag=dense(8), target="llvm")
+    records = tmp_path / "records.json"
+    params = {"n_config_seeds": 4, "n_grad_steps": 4, "random_share": 0.5}
+    [policy] = make_search_policies("felix", params, [task], 4, verbose=0)
+    measurer = ProgramMeasurer(Compiled(), Timed(), [auto_scheduler.RecordToFile(records)])
+    best = policy.search(12, None, 4, measurer)
+    assert measurer.ct == len(policy.search_state.measured) == 12
+    assert best.task.workload_key == task.workload_key
+    fastest = policy.search_state.best
+    assert measurer.best_seconds[task.workload_key] == pytest.approx(fastest.seconds)
+    # Another policy takes over what this one has seen.
+    [other] = make_search_policies(
+        "felix", params, [task], 4, verbose=0, load_log_file=str(records)
+    )
+    assert other.search_state.measured.keys() == policy.search_state.measured.keys()
+    assert other.search_state.best.key == fastest.key
+
+
+def test_unknown_parameter_lists_the_known_ones():
+    task = auto_scheduler.SearchTask(compute_dag=dense(8), target="llvm")
+    with pytest.raises(ValueError, match="unknown parameters 'population'; known are seed, .*lr"):
+        make_search_policies("felix", {"population": 3}, [task], 4, verbose=0)
