@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import zipfile
@@ -14,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+
+from tvm.runtime.files import write_atomically
 
 from .. import _ffi_api
 from ..feature import get_per_store_features_from_measure_pairs
@@ -206,20 +209,19 @@ class DatasetBuilder:
 
     def save(self, path: str | Path) -> None:
         """Write as a numpy archive of plain arrays and JSON text (nothing in it is pickled)."""
-        path = Path(path)
         counts = np.array([len(f) for f in self.features], dtype=np.int64)
         rows = np.concatenate(self.features) if self.features else np.zeros((0, 0), np.float32)
         meta = [[m.task, m.sketch, m.config, m.seconds, m.target] for m in self.conf_meta]
-        temporary = path.with_name(path.name + ".partial.npz")
+        archive = io.BytesIO()
         np.savez_compressed(
-            temporary,
+            archive,
             format=_FORMAT,
             features=rows,
             counts=counts,
             labels=np.array(self.labels, dtype=np.float64),
             meta=json.dumps(meta),
         )
-        temporary.replace(path)
+        write_atomically(path, archive.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> DatasetBuilder:

@@ -14,6 +14,8 @@ import pytorch_lightning as pl
 import torch
 from torch import nn
 
+from tvm.runtime.files import write_atomically
+
 from ..feature import DEFAULT_FEATURE_VEC_LEN, FeatureCache
 from ..loop_state import State, StateObject
 from ..measure_node import MeasureInput, MeasureResult
@@ -314,7 +316,6 @@ class MLPModelPLWrapper(pl.LightningModule):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, input statistics and settings; tensors and plain values only."""
-        path = Path(path)
         network = self._network()
         state = {
             "n_features": network.mean.shape[0],
@@ -324,9 +325,7 @@ class MLPModelPLWrapper(pl.LightningModule):
             "batch_size": self.batch_size,
             "weights": network.state_dict(),
         }
-        temporary = path.with_name(path.name + ".partial")
-        torch.save(state, temporary)
-        temporary.replace(path)
+        write_atomically(path, lambda partial: torch.save(state, partial))
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read what `save` wrote; nothing is unpickled beyond tensors and plain values.

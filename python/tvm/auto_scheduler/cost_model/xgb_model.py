@@ -7,7 +7,6 @@ import importlib
 import json
 import logging
 import multiprocessing
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvm import te
+from tvm.runtime.files import write_atomically
 
 from .. import _ffi_api
 from ..feature import FeatureCache, get_per_store_features_from_measure_pairs
@@ -246,10 +246,7 @@ class XGBModel(PythonBasedModel):
             "features": int(_ffi_api.PerStoreFeatureVersion()),
             "sha256": hashlib.sha256(trees).hexdigest(),
         }
-        path = Path(file_name)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        temporary.write_bytes(json.dumps(header).encode() + b"\n" + trees)
-        temporary.replace(path)
+        write_atomically(file_name, json.dumps(header).encode() + b"\n" + trees)
 
     def load(self, file_name: str | Path) -> None:
         """Read what `save` wrote; scores are the model's from now on.
