@@ -15,7 +15,8 @@ namespace felix {
 using runtime::NDArray;
 
 TVM_REGISTER_NODE(TapeNode);
-TVM_REGISTER_NODE_CHECK(TapeNode, [](const TapeNode* node) { GetRef<Tape>(node).Data(); });
+
+void TapeNode::Init() { GetRef<Tape>(this).Data(); }
 
 const std::vector<TapeOpInfo>& TapeOps() {
   static const std::vector<TapeOpInfo> table = {
@@ -121,24 +122,6 @@ TapeData Tape::Data() const {
   CheckTape(out);
   return out;
 }
-
-TVM_REGISTER_GLOBAL("felix.Tape")
-    .set_body_typed([](NDArray ops, NDArray args, NDArray payload, NDArray roots,
-                       Array<String> var_names, NDArray var_lower, NDArray var_upper,
-                       NDArray var_integer) {
-      auto node = make_object<TapeNode>();
-      node->ops = std::move(ops);
-      node->args = std::move(args);
-      node->payload = std::move(payload);
-      node->roots = std::move(roots);
-      node->var_names = std::move(var_names);
-      node->var_lower = std::move(var_lower);
-      node->var_upper = std::move(var_upper);
-      node->var_integer = std::move(var_integer);
-      Tape tape{ObjectPtr<Object>(std::move(node))};
-      tape.Data();
-      return tape;
-    });
 
 /* Rows of tape_ops.def: [code, name, arity, cost, value, derivatives...]. */
 TVM_REGISTER_GLOBAL("felix.TapeOps").set_body_typed([] {

@@ -77,6 +77,8 @@ class TapeNode : public Object {
   runtime::NDArray var_lower;    // float64[v]
   runtime::NDArray var_upper;    // float64[v]
   runtime::NDArray var_integer;  // uint8[v], 0 or 1
+  /*! \brief ValueError or TypeError that names what is malformed. */
+  void Init();
   TVM_DECLARE_NODE(TapeNode, Object, "felix.Tape", Value(ops), Value(args), Value(payload),
                    Value(roots), Value(var_names), Value(var_lower), Value(var_upper),
                    Value(var_integer));
