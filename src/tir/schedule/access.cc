@@ -204,6 +204,10 @@ std::shared_ptr<const Access> AccessOf(const Tree& tree, Id id) {
   return facts->access;
 }
 
+std::vector<Buffer> WrittenBy(const Tree& tree, Id id) { return AccessOf(tree, id)->written; }
+
+std::vector<Buffer> ReadBy(const Tree& tree, Id id) { return AccessOf(tree, id)->read; }
+
 BlockKind KindOf(const Tree& tree, Id id) {
   BlockFacts* facts = FactsOf(tree, id);
   if (facts == nullptr) return FindKind(tree, id);
@@ -212,6 +216,12 @@ BlockKind KindOf(const Tree& tree, Id id) {
     facts->kind = kind;
   }
   return *facts->kind;
+}
+
+bool WritesPinned(const Tree& tree, Id id) {
+  const std::vector<Buffer> written = WrittenBy(tree, id);
+  return std::any_of(written.begin(), written.end(),
+                     [&](const Buffer& buffer) { return tree.IsPinned(buffer); });
 }
 
 bool WritesEveryElement(const Tree& tree, Id id, const Buffer& buffer) {

@@ -49,8 +49,13 @@ enum class BlockKind {
 
 /*! \brief What a leaf block (or a statement) accesses; for other nodes all that is below. */
 std::shared_ptr<const Access> AccessOf(const Tree& tree, Id id);
+/*! \brief Buffers that AccessOf finds written, and those it finds read. */
+std::vector<Buffer> WrittenBy(const Tree& tree, Id id);
+std::vector<Buffer> ReadBy(const Tree& tree, Id id);
 /*! \brief The kind of a leaf block, judged by its body and not by what it declares. */
 BlockKind KindOf(const Tree& tree, Id block);
+/*! \brief Whether the order in which a block runs decides on what it writes. */
+bool WritesPinned(const Tree& tree, Id block);
 /*! \brief Whether an expression loads from a buffer. */
 bool ReadsMemory(const PrimExpr& expr);
 /*! \brief Whether a statement may leave out some of the reads it holds. */

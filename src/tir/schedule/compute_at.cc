@@ -14,7 +14,7 @@ namespace sched {
 using Spans = std::unordered_map<const VarNode*, Span>;
 
 void RequireSoleWriter(const Tree& tree, Id id, const Flows& flows) {
-  for (const Buffer& buffer : AccessOf(tree, id)->written) {
+  for (const Buffer& buffer : WrittenBy(tree, id)) {
     TVM_CHECK(!tree.IsPinned(buffer), ScheduleError)
         << "it cannot be shown that every element of " << buffer->name << ", which block "
         << tree.NameOf(id)
@@ -29,7 +29,7 @@ void RequireSoleWriter(const Tree& tree, Id id, const Flows& flows) {
 
 void RequireAllInstances(const Tree& tree, Id id) {
   const BlockItem& block = tree.block(id);
-  const std::vector<Buffer>& written = AccessOf(tree, id)->written;
+  const std::vector<Buffer> written = WrittenBy(tree, id);
   bool result = std::any_of(written.begin(), written.end(),
                             [&](const Buffer& buffer) { return tree.IsParam(buffer); });
   TVM_CHECK(block.total && (block.covers || !result), ScheduleError)
@@ -53,11 +53,6 @@ Ids Around(const Tree& tree, Id loop) {
   Ids around = tree.LoopsAbove(loop);
   around.push_back(loop);
   return around;
-}
-
-Ids Without(Ids loops, const Ids& left_out) {
-  std::erase_if(loops, [&](Id id) { return Has(left_out, id); });
-  return loops;
 }
 
 void CheckPlace(const Tree& tree, Id block, Id loop) {

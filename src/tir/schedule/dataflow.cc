@@ -13,8 +13,6 @@ namespace tvm {
 namespace tir {
 namespace sched {
 
-bool Has(const Ids& ids, Id id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
-
 Ids Flow::Users() const {
   Ids users;
   for (const Ids* ids : {&writers, &readers}) {
@@ -62,11 +60,7 @@ bool SeesFinished(const Tree& tree, Id writer, Id reader, const Buffer& buffer) 
   if (tree.VarsOfLoops(common).Intersects(FeedsOf(tree, writer).reducing)) return false;
   if (!tree.IsBlock(reader)) return false;
   LoopAnalyzer analyzer(tree, common.back());
-  auto inside = [&](Id id) {
-    Ids loops = tree.LoopsAbove(id);
-    std::erase_if(loops, [&](Id loop) { return Has(common, loop); });
-    return loops;
-  };
+  auto inside = [&](Id id) { return Without(tree.LoopsAbove(id), common); };
   std::optional<Box> box = ExactBox(tree, writer, buffer, inside(writer), &analyzer);
   if (!box) return false;
   auto boxes = ReadSpans(tree, reader, buffer, inside(reader), &analyzer);
@@ -90,8 +84,8 @@ bool IsFunctionOfPlace(Tree* tree, const Flow& flow, const Order& order) {
   bool complete = kinds == Kinds{BlockKind::kComplete};
   if (kinds == Kinds{BlockKind::kComplete, BlockKind::kUpdate}) {
     Id init = flow.writers[0], update = flow.writers[1];
-    std::vector<Buffer> made = AccessOf(*tree, init)->written;
-    std::vector<Buffer> combined = AccessOf(*tree, update)->written;
+    std::vector<Buffer> made = WrittenBy(*tree, init);
+    std::vector<Buffer> combined = WrittenBy(*tree, update);
     if (made != combined || !SeesFinished(*tree, init, update, flow.buffer)) return false;
     VarSet inside;
     for (Id loop : tree->LoopsAbove(update)) {
@@ -145,9 +139,7 @@ void Prepare(Tree* tree) {
   for (Id id : blocks) {
     if (tree->block(id).init_block == kNone) continue;
     // An update is one of several results: all of them start in one block, or none is moved.
-    for (const Buffer& buffer : AccessOf(*tree, id)->written) {
-      if (tree->IsPinned(buffer)) tree->EditBlock(id)->init_block = kNone;
-    }
+    if (WritesPinned(*tree, id)) tree->EditBlock(id)->init_block = kNone;
   }
 }
 

@@ -47,7 +47,6 @@ class Order {
   std::unordered_map<Id, size_t> at_;
 };
 
-bool Has(const Ids& ids, Id id);
 /*! \brief Loops around both nodes, outermost first. */
 Ids CommonLoops(const Tree& tree, Id a, Id b);
 

@@ -63,7 +63,7 @@ Place AtOwnPlace(const Tree& tree, Id id, const Array<PrimExpr>& indices, const 
 }
 
 void RequireFinal(const Tree& tree, Id id) {
-  for (const Buffer& buffer : AccessOf(tree, id)->read) {
+  for (const Buffer& buffer : ReadBy(tree, id)) {
     TVM_CHECK(!tree.IsPinned(buffer), ScheduleError)
         << buffer->name << ", which block " << tree.NameOf(id)
         << " reads, does not have one final value, so the block must read it where it does";
@@ -122,7 +122,8 @@ namespace {
 Place PlaceIn(const Tree& tree, Id id, const Buffer& buffer) {
   std::optional<Place> first;
   bool same = true;
-  for (const Touch& touch : AccessOf(tree, id)->reads) {
+  std::shared_ptr<const Access> access = AccessOf(tree, id);
+  for (const Touch& touch : access->reads) {
     if (!touch.buffer.same_as(buffer)) continue;
     Place place = AtOwnPlace(tree, id, touch.indices, buffer);
     if (!first) first = place;
@@ -139,7 +140,7 @@ Place PlaceIn(const Tree& tree, Id id, const Buffer& buffer) {
 
 /*! \brief What a block reads besides one buffer. */
 std::vector<Buffer> OthersRead(const Tree& tree, Id id, const Buffer& buffer) {
-  std::vector<Buffer> others = AccessOf(tree, id)->read;
+  std::vector<Buffer> others = ReadBy(tree, id);
   std::erase_if(others, [&](const Buffer& other) { return other.same_as(buffer); });
   return others;
 }
@@ -199,7 +200,7 @@ void ReverseComputeInline(Tree* tree, Id id) {
   RequireAllInstances(*tree, id);
   RequireFinal(*tree, id);
   std::string refusals;
-  for (const Buffer& buffer : AccessOf(*tree, id)->read) {
+  for (const Buffer& buffer : ReadBy(*tree, id)) {
     const Flow& flow = flows[buffer];
     if (flow.writers.empty() || tree->IsParam(buffer) || flow.readers != Ids{id}) continue;
     Place place;

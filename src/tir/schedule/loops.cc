@@ -168,12 +168,6 @@ Ids Chain(const Tree& tree, const Ids& loops) {
   return chain;
 }
 
-std::string NamesOf(const Tree& tree, const Ids& ids) {
-  std::string names;
-  for (Id id : ids) names += (names.empty() ? "" : ", ") + tree.NameOf(id);
-  return names;
-}
-
 }  // namespace
 
 Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
@@ -181,7 +175,7 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
   TVM_CHECK(chain == loops, ScheduleError)
       << "only loops directly inside of each other, given from outermost to innermost, can be "
          "fused; the nest is "
-      << NamesOf(*tree, chain) << ". Reorder first";
+      << tree->NamesOf(chain) << ". Reorder first";
   VarSet vars = tree->VarsOfLoops(loops);
   Array<PrimExpr> extents;
   std::string name;
@@ -229,10 +223,7 @@ namespace {
 void CheckReorderable(const Tree& tree, Id unit) {
   TVM_CHECK(tree.IsBlock(unit), ScheduleError)
       << "below the loops is a statement outside of blocks, whose order counts";
-  std::shared_ptr<const Access> access = AccessOf(tree, unit);
-  bool pinned = std::any_of(access->written.begin(), access->written.end(),
-                            [&](const Buffer& buffer) { return tree.IsPinned(buffer); });
-  TVM_CHECK(!pinned && KindOf(tree, unit) != BlockKind::kOpaque, ScheduleError)
+  TVM_CHECK(!WritesPinned(tree, unit) && KindOf(tree, unit) != BlockKind::kOpaque, ScheduleError)
       << "what block " << tree.NameOf(unit)
       << " writes depends on the order of its iterations; only blocks that compute each element "
          "from others, or reduce, can be reordered";
@@ -284,7 +275,7 @@ void Bind(Tree* tree, Id id, const std::string& tag) {
   for (const char* kind : {"blockIdx", "threadIdx", "vthread"}) {
     for (const char* axis : {".x", ".y", ".z"}) {
       known |= tag == std::string(kind) + axis;
-      tags += (tags.empty() ? "" : ", ") + std::string(kind) + axis;
+      AddItem(&tags, std::string(kind) + axis);
     }
   }
   TVM_CHECK(known, ScheduleError) << "'" << tag << "' is no thread axis; there are " << tags;
@@ -314,7 +305,7 @@ void Unannotate(Tree* tree, Id id, const String& key) {
   for (const auto& [name, value] : *annotations) known.push_back(name);
   std::sort(known.begin(), known.end());
   std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  for (const std::string& name : known) AddItem(&names, name);
   TVM_CHECK(annotations->count(key), ScheduleError)
       << tree->NameOf(id) << " has no annotation '" << key << "'; it has "
       << (names.empty() ? "none" : names);

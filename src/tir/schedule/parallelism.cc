@@ -64,18 +64,16 @@ class ParallelismCheck {
           << "loop " << loop.name() << " cannot be " << MarkOf(loop)
           << ": it runs statements whose accesses are not all known";
       for (Id block : tree_.BlocksBelow(unit)) {
-        std::shared_ptr<const Access> access = AccessOf(tree_, block);
-        bool pinned = std::any_of(access->written.begin(), access->written.end(),
-                                  [&](const Buffer& buffer) { return tree_.IsPinned(buffer); });
-        TVM_CHECK(!pinned && KindOf(tree_, block) != BlockKind::kOpaque, ScheduleError)
+        TVM_CHECK(!WritesPinned(tree_, block) && KindOf(tree_, block) != BlockKind::kOpaque,
+                  ScheduleError)
             << "loop " << loop.name() << " cannot be " << MarkOf(loop) << ": what block "
             << tree_.NameOf(block) << " writes depends on the order of its iterations";
-        CheckBlock(id, block, *access);
+        CheckBlock(id, block);
       }
     }
   }
 
-  void CheckBlock(Id id, Id block, const Access& access) {
+  void CheckBlock(Id id, Id block) {
     const LoopItem& loop = tree_.loop(id);
     Feeds fed = FeedsOf(tree_, block);
     bool adds = fed.reducing.Contains(loop.var) ||
@@ -91,7 +89,7 @@ class ParallelismCheck {
     }
     // Otherwise different iterations write different elements.
     if (!tree_.block(block).given.Intersects(below)) return;
-    for (const Buffer& buffer : access.written) {
+    for (const Buffer& buffer : WrittenBy(tree_, block)) {
       std::string why = "all cores see it; compute the block outside of the loop";
       if (!tree_.IsParam(buffer)) why = SharedByIterations(id, block, buffer);
       TVM_CHECK(why.empty(), ScheduleError)
@@ -190,7 +188,7 @@ class ParallelismCheck {
         bool found = std::any_of(around.begin(), around.end(), [&](Id id) {
           return tree_.IsUnder(id, kernel) && tree_.loop(id).thread_tag() == tag;
         });
-        if (!found) missing += (missing.empty() ? "" : ", ") + tag;
+        if (!found) AddItem(&missing, tag);
       }
       TVM_CHECK(
           scope == "local" || missing.empty() || KindOf(tree_, writer) == BlockKind::kComplete,

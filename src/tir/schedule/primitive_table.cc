@@ -103,7 +103,7 @@ void SampleComputeLocation(Call* call) {
   std::map<int64_t, Id> places = ComputeLocations(call->tree(), call->node(0));
   std::string list;
   for (const auto& [place, loop] : places) {
-    list += (list.empty() ? "" : ", ") + std::to_string(place);
+    AddItem(&list, std::to_string(place));
   }
   int64_t chosen = 0;
   if (call->decision.is_null()) {
@@ -272,7 +272,7 @@ InstructionKind InstructionKind::Get(const std::string& name) {
   }
   std::sort(known.begin(), known.end());
   std::string list;
-  for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
+  for (const std::string& other : known) sched::AddItem(&list, other);
   TVM_FATAL(KeyError) << "no instruction is called '" << name << "'; there are " << list;
 }
 

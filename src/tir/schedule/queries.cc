@@ -47,7 +47,7 @@ Id BlockNamed(const Tree& tree, const std::string& name) {
   for (Id id : blocks) {
     if (std::find(names.begin(), names.end(), tree.NameOf(id)) != names.end()) continue;
     names.push_back(tree.NameOf(id));
-    list += (list.empty() ? "" : ", ") + tree.NameOf(id);
+    AddItem(&list, tree.NameOf(id));
   }
   TVM_FATAL(ScheduleError) << (found.empty() ? "no block is" : "several blocks are") << " called '"
                            << name << "'; the blocks are " << list;

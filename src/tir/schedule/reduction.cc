@@ -11,10 +11,7 @@ namespace tir {
 namespace sched {
 
 void RequireReduction(const Tree& tree, Id id) {
-  std::shared_ptr<const Access> access = AccessOf(tree, id);
-  bool pinned = std::any_of(access->written.begin(), access->written.end(),
-                            [&](const Buffer& buffer) { return tree.IsPinned(buffer); });
-  TVM_CHECK(!pinned && KindOf(tree, id) == BlockKind::kReduction, ScheduleError)
+  TVM_CHECK(!WritesPinned(tree, id) && KindOf(tree, id) == BlockKind::kReduction, ScheduleError)
       << "block " << tree.NameOf(id)
       << " is no reduction with an init, of which it is known that the order of its iterations "
          "does not matter";
@@ -55,8 +52,7 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
   RequireReduction(*tree, id);
   Ids path = tree->LoopsAbove(id);
   auto at = std::find(path.begin(), path.end(), loop);
-  std::string names;
-  for (Id item : path) names += (names.empty() ? "" : ", ") + tree->NameOf(item);
+  std::string names = tree->NamesOf(path);
   TVM_CHECK(at != path.end(), ScheduleError)
       << "loop " << tree->NameOf(loop) << " is not around block " << tree->NameOf(id)
       << "; the loops around it are " << (names.empty() ? "none" : names);

@@ -37,14 +37,6 @@ std::vector<Array<PrimExpr>> Places(const Tree& tree, Id id, const Buffer& buffe
   return places;
 }
 
-Ids Without(const Ids& loops, const Ids& left_out) {
-  Ids kept;
-  for (Id id : loops) {
-    if (std::find(left_out.begin(), left_out.end(), id) == left_out.end()) kept.push_back(id);
-  }
-  return kept;
-}
-
 /*! \brief The interval of an index while loops run, if its ends are in terms of fixed ones. */
 std::optional<Span> IntervalOf(const PrimExpr& index, const Map<Var, arith::IntSet>& moving,
                                const VarSet& fixed, arith::Analyzer* analyzer) {

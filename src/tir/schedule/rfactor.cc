@@ -118,7 +118,7 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
   for (const Var& var : fed.reducing) feeding.push_back(var->name_hint);
   std::sort(feeding.begin(), feeding.end());
   std::string names;
-  for (const std::string& name : feeding) names += (names.empty() ? "" : ", ") + name;
+  for (const std::string& name : feeding) AddItem(&names, name);
   const BlockItem block = tree->block(id);
   TVM_CHECK(fed.reducing.Contains(loop.var), ScheduleError)
       << "loop " << loop.name() << " does not feed the reduction of block " << block.name

@@ -93,7 +93,7 @@ void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int6
   std::string text;
   for (int64_t size : tile) {
     fits &= size >= 1 && !__builtin_mul_overflow(product, size, &product);
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
+    AddItem(&text, std::to_string(size));
   }
   TVM_CHECK(fits && product == extent, ScheduleError)
       << "sample_perfect_tile: the decision [" << text << "] is not " << n
@@ -130,7 +130,7 @@ std::map<int64_t, Id> ComputeLocations(Tree* tree, Id block) {
   std::map<int64_t, Id> places{{kStay, kNone}};
   if (IsLegal(tree, [&] { ComputeInline(tree, block); })) places[kInlined] = kNone;
   Flows flows(*tree);
-  for (const Buffer& buffer : AccessOf(*tree, block)->written) {
+  for (const Buffer& buffer : WrittenBy(*tree, block)) {
     if (flows[buffer].readers.empty()) continue;
     Ids loops = tree->LoopsAbove(flows[buffer].readers[0]);
     for (size_t depth = 0; depth < loops.size(); ++depth) {

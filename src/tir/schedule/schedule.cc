@@ -48,7 +48,7 @@ class ConcreteScheduleNode final : public ScheduleNode {
 
   Tree* TreeOf(const String& function);
   /*! \brief The node that a variable of a class stands for; TypeError if it is none of ours. */
-  const Meaning& NodeOf(const Any& rv, bool block_or_loop[2]) const;
+  const Meaning& NodeOf(const Any& rv, bool block, bool loop) const;
   int64_t Number(const Any& value) const;
   /*! \brief A variable for a result of a step that gave `given` results before. */
   ObjectRef VariableFor(const Result& result, int tree, size_t given);
@@ -80,7 +80,7 @@ Tree* ConcreteScheduleNode::TreeOf(const String& function) {
       trees_.push_back(std::move(tree));
       return trees_.back().get();
     }
-    names += (names.empty() ? "" : ", ") + var->name_hint;
+    AddItem(&names, var->name_hint);
   }
   TVM_FATAL(ScheduleError) << "the module has no function " << function << " of blocks; it has "
                            << (names.empty() ? "none" : names);
@@ -94,14 +94,14 @@ IRModule ConcreteScheduleNode::Mod() const {
   return IRModule(functions, mod_->attrs);
 }
 
-const Meaning& ConcreteScheduleNode::NodeOf(const Any& rv, bool block_or_loop[2]) const {
+const Meaning& ConcreteScheduleNode::NodeOf(const Any& rv, bool block, bool loop) const {
   bool is_block = rv.as<BlockRVNode>(), is_loop = rv.as<LoopRVNode>();
   auto found = meanings_.find(rv.object());
-  bool wanted = (is_block && block_or_loop[0]) || (is_loop && block_or_loop[1]);
-  bool loop = block_or_loop[1] && (!block_or_loop[0] || is_loop);
+  bool wanted = (is_block && block) || (is_loop && loop);
+  bool as_loop = loop && (!block || is_loop);
   TVM_CHECK(wanted && found != meanings_.end(), TypeError)
-      << "expected a " << (loop ? "loop" : "block") << " of this schedule, as "
-      << (loop ? "get_loops" : "get_block") << " returns it, got a " << rv.TypeName();
+      << "expected a " << (as_loop ? "loop" : "block") << " of this schedule, as "
+      << (as_loop ? "get_loops" : "get_block") << " returns it, got a " << rv.TypeName();
   const Meaning& meaning = found->second;
   const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
   Id id = static_cast<Id>(meaning.value);
@@ -134,8 +134,7 @@ int64_t ConcreteScheduleNode::Number(const Any& value) const {
 
 ObjectRef ConcreteScheduleNode::Get(const Any& rv) const {
   if (rv.as<BlockRVNode>() || rv.as<LoopRVNode>()) {
-    bool any[2] = {true, true};
-    const Meaning& meaning = NodeOf(rv, any);
+    const Meaning& meaning = NodeOf(rv, true, true);
     const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
     Id id = static_cast<Id>(meaning.value);
     return tree.IsLoop(id) ? tree.ToStmt(id) : Stmt(tree.ToBlock(id));
@@ -293,8 +292,7 @@ class Application final : public Call {
   }
 
   void AddNode(const Any& rv, bool block, bool loop, Ids* nodes) {
-    bool block_or_loop[2] = {block, loop};
-    const Meaning& meaning = sch_->NodeOf(rv, block_or_loop);
+    const Meaning& meaning = sch_->NodeOf(rv, block, loop);
     TVM_CHECK(tree_ < 0 || tree_ == meaning.tree, ScheduleError)
         << "the " << (loop ? "loops" : "blocks") << " are in different functions";
     tree_ = meaning.tree;

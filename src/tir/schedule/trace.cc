@@ -86,7 +86,7 @@ bool IsLeftOut(const sched::Argument& argument, const Any& value) {
 
 String LineOf(const Instruction& inst, const Names& names, const std::optional<Any>& decision) {
   std::string arguments;
-  auto add = [&](const std::string& text) { arguments += (arguments.empty() ? "" : ", ") + text; };
+  auto add = [&](const std::string& text) { sched::AddItem(&arguments, text); };
   const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
   for (size_t i = 0; i < row.arguments.size(); ++i) {
     const Any& value = inst->values[static_cast<int64_t>(i)];
@@ -99,7 +99,7 @@ String LineOf(const Instruction& inst, const Names& names, const std::optional<A
   if (decision && row.kind->is_sampling) add("decision=" + sched::ToText(*decision, names));
   std::string outputs;
   for (const ObjectRef& rv : inst->outputs) {
-    outputs += (outputs.empty() ? "" : ", ") + names.at(rv.get());
+    sched::AddItem(&outputs, names.at(rv.get()));
   }
   if (inst->outputs.size() == 1 && row.kind->returns_list) outputs += ",";
   std::string call = "sch." + row.kind->method + "(" + arguments + ")";

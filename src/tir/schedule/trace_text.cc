@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "node/json.h"
+#include "text_list.h"
 
 namespace tvm {
 namespace tir {
@@ -132,14 +133,13 @@ std::string ToText(const Any& value, const Names& names) {
   if (auto text = value.TryCast<std::string>()) return Quoted(*text);
   if (const auto* items = value.as<ArrayNode>()) {
     std::string text;
-    for (const Any& item : items->data) text += (text.empty() ? "" : ", ") + ToText(item, names);
+    for (const Any& item : items->data) AddItem(&text, ToText(item, names));
     return "[" + text + "]";
   }
   if (const auto* entries = value.as<runtime::MapNode>()) {
     std::string text;
     for (const auto& [key, item] : entries->entries()) {
-      text +=
-          (text.empty() ? "" : ", ") + Quoted(key.cast<std::string>()) + ": " + ToText(item, names);
+      AddItem(&text, Quoted(key.cast<std::string>()) + ": " + ToText(item, names));
     }
     return "{" + text + "}";
   }

@@ -11,6 +11,13 @@ namespace tvm {
 namespace tir {
 namespace sched {
 
+bool Has(const Ids& ids, Id id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+
+Ids Without(Ids ids, const Ids& left_out) {
+  std::erase_if(ids, [&](Id id) { return Has(left_out, id); });
+  return ids;
+}
+
 bool VarSet::Contains(const VarNode* var) const {
   return std::any_of(begin(), end(), [&](const Var& v) { return v.get() == var; });
 }
@@ -49,7 +56,7 @@ void VarSet::Add(const VarSet& other) {
 
 std::string VarSet::Names() const {
   std::string names;
-  for (const Var& var : vars_) names += (names.empty() ? "" : ", ") + var->name_hint.str();
+  for (const Var& var : vars_) AddItem(&names, var->name_hint.str());
   return names;
 }
 
@@ -168,6 +175,12 @@ Id Tree::ImportBlock(const BlockRealizeNode* realize) {
 
 const std::string& Tree::NameOf(Id id) const {
   return IsLoop(id) ? loop(id).name() : block(id).name.str();
+}
+
+std::string Tree::NamesOf(const Ids& ids) const {
+  std::string names;
+  for (Id id : ids) AddItem(&names, NameOf(id));
+  return names;
 }
 
 bool Tree::IsAlive(Id id) const {

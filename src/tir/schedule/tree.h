@@ -21,6 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text_list.h"
+
 namespace tvm {
 namespace tir {
 namespace sched {
@@ -29,6 +31,8 @@ namespace sched {
 using Id = int32_t;
 constexpr Id kNone = -1;
 using Ids = std::vector<Id>;
+bool Has(const Ids& ids, Id id);
+Ids Without(Ids ids, const Ids& left_out);
 using VarMap = std::unordered_map<const VarNode*, PrimExpr>;
 
 /*! \brief A few variables, in the order they were added. */
@@ -190,6 +194,8 @@ class Tree {
   const LeafItem& leaf(Id id) const { return static_cast<const LeafItem&>((*this)[id]); }
   /*! \brief Name of a loop or block. */
   const std::string& NameOf(Id id) const;
+  /*! \brief Names for messages. */
+  std::string NamesOf(const Ids& ids) const;
   /*! \brief Whether the node is still below the root. */
   bool IsAlive(Id id) const;
   /*! \brief Loops around a node inside of its scope, outermost first. */
