@@ -258,25 +258,26 @@ def main() -> None:
             desc=name,
             layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
         )
-        curves: dict[str, list[list[tuple[int, float, float]]]] = {}
-        for policy in options.policies:
-            for space in options.spaces:
-                curves[f"{policy} on {space}"] = [
-                    race(task, policy, space, seed, options.trials, options.per_round)
-                    for seed in options.seeds
-                ]
         with torch.inference_mode():
             samples = interleaved_seconds({"torch": reference()}, rounds=15)["torch"]
         seconds = statistics.median(samples)
-        report["tasks"][name] = {"torch_seconds": seconds, "curves": curves}
         print(f"{name}: PyTorch {seconds * 1e3:.3f} ms")
-        for side, runs in curves.items():
-            steps = sorted({options.felix_trials, options.trials})
-            texts = []
-            for step in steps:
-                best = geomean([at(curve, step) for curve in runs])
-                texts.append(f"{best * 1e3:9.3f} ms ({seconds / best:5.2f}) at {step}")
-            print(f"  {side:>24}: {', '.join(texts)}, {runs[0][-1][1] if runs[0] else 0:.0f} s")
+        curves: dict[str, list[list[tuple[int, float, float]]]] = {}
+        for policy in options.policies:
+            for space in options.spaces:
+                runs = [
+                    race(task, policy, space, seed, options.trials, options.per_round)
+                    for seed in options.seeds
+                ]
+                curves[f"{policy} on {space}"] = runs
+                texts = []
+                for step in sorted({options.felix_trials, options.trials}):
+                    best = geomean([at(curve, step) for curve in runs])
+                    texts.append(f"{best * 1e3:9.3f} ms ({seconds / best:5.2f}) at {step}")
+                took = runs[0][-1][1] if runs[0] else 0
+                side = f"{policy} on {space}"
+                print(f"  {side:>24}: {', '.join(texts)}, {took:.0f} s", flush=True)
+        report["tasks"][name] = {"torch_seconds": seconds, "curves": curves}
 
     ratios = []
     for entry in report["tasks"].values():
