@@ -21,10 +21,8 @@ import torch
 
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler.cost_model import XGBModel
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModel, MLPModelPLWrapper
-from tvm.felix.checkpoint import packaged_checkpoint
-from tvm.felix.optim import Optimizer
-from tvm.felix.sym_task import make_task
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModel
+from tvm.auto_scheduler.task_scheduler import make_search_policies
 from tvm.felix.timing import interleaved_seconds
 
 Tensors = list[te.Tensor]
@@ -168,21 +166,21 @@ def race(
 ) -> list[tuple[int, float, float]]:
     """Measure with one policy; (measurements, seconds, best latency) after each round."""
     runner = auto_scheduler.LocalRunner(number=3, repeat=3, min_repeat_ms=50)
-    if policy_name == "felix":
-        model = MLPModelPLWrapper(pretrained=packaged_checkpoint(), seed=seed)
-        group = make_task(task, search_space=space)
-        optimizer = Optimizer([group], model, runner=runner, seed=seed)
-        result = optimizer.tune(trials, measure_per_round=min(per_round, 8), progress=False)
-        return [(count, seconds, best) for seconds, count, best in result.history]
-    models: dict[str, Callable[[], Any]] = {
-        "sketch.xgb": lambda: XGBModel(num_warmup_sample=per_round, seed=seed, verbose_eval=0),
-        "sketch.mlp": lambda: MLPModel(num_warmup_sample=per_round, seed=seed),
-        "sketch.random": lambda: auto_scheduler.RandomModel(seed),
-    }
     start = time.monotonic()
-    policy = auto_scheduler.SketchPolicy(
-        task, models[policy_name](), params={"search_space": space}, seed=seed, verbose=0
-    )
+    if policy_name == "felix":
+        params = {"search_space": space, "seed": seed}
+        [policy] = make_search_policies("felix", params, [task], per_round, verbose=0)
+        # A gradient search learns from each batch, so its batches are small.
+        per_round = min(per_round, 8)
+    else:
+        models: dict[str, Callable[[], Any]] = {
+            "sketch.xgb": lambda: XGBModel(num_warmup_sample=per_round, seed=seed, verbose_eval=0),
+            "sketch.mlp": lambda: MLPModel(num_warmup_sample=per_round, seed=seed),
+            "sketch.random": lambda: auto_scheduler.RandomModel(seed),
+        }
+        policy = auto_scheduler.SketchPolicy(
+            task, models[policy_name](), params={"search_space": space}, seed=seed, verbose=0
+        )
     measurer = auto_scheduler.ProgramMeasurer(runner=runner)
     curve: list[tuple[int, float, float]] = []
     best, count = math.inf, 0

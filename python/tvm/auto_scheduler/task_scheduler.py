@@ -90,7 +90,8 @@ def make_search_policies(
     num_measures_per_round : an untrained model gives random scores for the first round of each
         task.
     verbose : 0 is silent.
-    load_model_file : a saved model to start with, if it exists; saved again after each update.
+    load_model_file : a saved model to start with, if it exists; models of "sketch" policies are
+        saved there again after each update.
     load_log_file : records to learn from, and not to measure again.
     adaptive_training : train less often as measurements grow.
 
@@ -111,7 +112,9 @@ def make_search_policies(
     if search_policy == "felix":
         # Policies of one network learn together, which their room above this one arranges.
         make = importlib.import_module("tvm.felix.policy").make_policies
-        return make(tasks, search_policy_params, verbose, load_model_file, load_log_file)
+        saved = load_model_file is not None and Path(load_model_file).is_file()
+        checkpoint = load_model_file if saved else None
+        return make(tasks, search_policy_params, verbose, checkpoint, load_log_file)
     if kind != "sketch" or not model_name:
         known = ["default", *(f"sketch.{name}" for name in _MODELS), "felix"]
         raise ValueError(f"unknown search policy {search_policy!r}; known are {', '.join(known)}")
