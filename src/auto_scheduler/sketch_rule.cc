@@ -2,9 +2,8 @@
  * \file sketch_rule.cc
  * \brief The derivation of sketches.
  */
-#include <tvm/auto_scheduler/search_space.h>
+#include <tvm/auto_scheduler/sketch_rule.h>
 #include <tvm/auto_scheduler/transform_step.h>
-#include <tvm/runtime/packed_func.h>
 #include <tvm/runtime/registry.h>
 
 #include "sketch_utils.h"

@@ -237,10 +237,6 @@ int64_t KnownExtent(const Iterator& iter) {
   return extent;
 }
 
-bool EndsWith(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 }  // namespace
 
 std::vector<std::pair<int, int>> ComputeLocations(const SearchTask& task, const State& state,
@@ -261,7 +257,7 @@ std::vector<std::pair<int, int>> ComputeLocations(const SearchTask& task, const 
       break;  // a tile in registers, too small to hold another stage
     }
     // The outermost part of an attached stage's loop runs once.
-    bool once = KnownExtent(iter) == 1 || (attached && EndsWith(iter->name, ".0"));
+    bool once = KnownExtent(iter) == 1 || (attached && std::string(iter->name).ends_with(".0"));
     if (!once) places.emplace_back(target, i);
     if (state.HasAttachedStages(target, i)) break;
   }

@@ -20,8 +20,7 @@ Iterator EndOfOuterReduction(const Stage& stage) {
   for (const Iterator& iter : stage->iters) {
     if (iter->iter_kind != IteratorKind::kReduction) continue;
     if (!first.defined()) first = iter;
-    const std::string name = iter->name;
-    if (name.size() > 2 && name.compare(name.size() - 2, 2, ".0") == 0) last_of_tile = iter;
+    if (std::string(iter->name).ends_with(".0")) last_of_tile = iter;
   }
   // Axes that are kept whole stand in the innermost tile.
   return last_of_tile.defined() ? last_of_tile : first;

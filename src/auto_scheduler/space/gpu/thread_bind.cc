@@ -14,10 +14,6 @@ namespace auto_scheduler {
 
 namespace {
 
-bool EndsWith(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 class ThreadBind final : public RandomRule {
  public:
   const char* Name() const final { return "thread bind"; }
@@ -104,7 +100,10 @@ class ThreadBind final : public RandomRule {
     auto fuse_level = [&](int first, const std::string& level) {
       const Array<Iterator>& iters = (*state)->stages[stage_id]->iters;
       int last = first;
-      while (last < static_cast<int>(iters.size()) && EndsWith(iters[last]->name, level)) ++last;
+      while (last < static_cast<int>(iters.size()) &&
+             std::string(iters[last]->name).ends_with(level)) {
+        ++last;
+      }
       return Fuse(state, stage_id, first, last);
     };
     int64_t space = CumulativeExtents((*state)->stages[stage_id]).first;
