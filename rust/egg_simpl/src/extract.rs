@@ -100,7 +100,10 @@ impl Extractor {
             }
         }
         let mut parts: Vec<Option<Parts>> = vec![None; size];
+        // What waits already need not wait twice.
+        let mut waits: Vec<Vec<bool>> = self.nodes.iter().map(|n| vec![false; n.len()]).collect();
         while let Some((class, k)) = queue.pop_front() {
+            waits[class][k] = false;
             let node = &self.nodes[class][k];
             let Some(found) = self.parts_of(class, node, &parts) else { continue };
             if parts[class].as_ref().is_some_and(|known| known.cost <= found.cost) {
@@ -110,7 +113,11 @@ impl Extractor {
             if self.uses[class] == 0 {
                 self.choice[class] = Some(k);
             }
-            queue.extend(users[class].iter().copied());
+            for (user, k) in &users[class] {
+                if !std::mem::replace(&mut waits[*user][*k], true) {
+                    queue.push_back((*user, *k));
+                }
+            }
         }
     }
 
