@@ -124,8 +124,10 @@ void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
     if (extents[i].defined()) {
       range = Range::FromMinExtent(Integer(0), extents[i].value());
     }
-    made.push_back(Iterator(it->name + "." + std::to_string(i), range, it->iter_kind,
-                            IteratorAnnotation::kNone, {}, parts[i]));
+    Iterator part(it->name + "." + std::to_string(i), range, it->iter_kind,
+                  IteratorAnnotation::kNone, {}, parts[i]);
+    part.CopyOnWrite()->split_part = static_cast<int>(i);
+    made.push_back(part);
   }
   const auto this_step = static_cast<int64_t>((*state)->transform_steps.size()) - 1;
   EditStage(state, stage_id, [&](StageNode* stage) {

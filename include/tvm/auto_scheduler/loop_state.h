@@ -79,6 +79,8 @@ class IteratorNode : public Object {
   Optional<Range> range;
   IteratorKind iter_kind{IteratorKind::kSpatial};
   IteratorAnnotation annotation{IteratorAnnotation::kNone};
+  /*! \brief Which part of a split the loop is, the outermost 0; -1 if no split made it. */
+  int split_part{-1};
   /*! \brief The loops this one was fused from, outermost first. */
   Array<ObjectRef> orig_iters;
   /*! \brief Slices of the stage's axes, outermost first; empty if not a plain product of slices.
@@ -87,7 +89,8 @@ class IteratorNode : public Object {
    */
   Array<LoopPart> parts;
   TVM_DECLARE_NODE(IteratorNode, Object, "auto_scheduler.Iterator", Value(name), Value(range),
-                   Value(iter_kind), Value(annotation), Ignore(orig_iters), Value(parts));
+                   Value(iter_kind), Value(annotation), Value(split_part), Ignore(orig_iters),
+                   Value(parts));
   TVM_NODE_ARGS(Value(name), Value(range), Value(iter_kind), Value(annotation), Default(orig_iters),
                 Default(parts));
 };

@@ -31,7 +31,10 @@ class LoopPart(Object):
 
 @tvm._ffi.register_object("auto_scheduler.Iterator")
 class Iterator(Object):
-    """One loop of a stage: `name`, `range`, `iter_kind`, `annotation`, `parts`."""
+    """One loop of a stage: `name`, `range`, `iter_kind`, `annotation`, `parts`.
+
+    `split_part` is its place among the parts of the split that made it, the outermost 0, else -1.
+    """
 
 
 @tvm._ffi.register_object("auto_scheduler.Stage")

@@ -241,10 +241,10 @@ class PreloadCustomSketchRule(SearchCallback):
 
 @tvm._ffi.register_func("auto_scheduler.LoadMeasured")
 def _load_measured(filename: str, workload_key: str, target: Target) -> list[list[Object]]:
-    """Records of a file for one workload and kind of target, as [input, result]."""
+    """Records of a file for one workload on one kind of machine, as [input, result]."""
     return [
         [measure_input, result]
         for measure_input, result in load_records(str(filename))
         if str(measure_input.task.workload_key) == str(workload_key)
-        and str(measure_input.task.target.kind.name) == str(target.kind.name)
+        and target.is_same_machine(measure_input.task.target)
     ]

@@ -257,7 +257,7 @@ std::vector<std::pair<int, int>> ComputeLocations(const SearchTask& task, const 
       break;  // a tile in registers, too small to hold another stage
     }
     // The outermost part of an attached stage's loop runs once.
-    bool once = KnownExtent(iter) == 1 || (attached && std::string(iter->name).ends_with(".0"));
+    bool once = KnownExtent(iter) == 1 || (attached && iter->split_part == 0);
     if (!once) places.emplace_back(target, i);
     if (state.HasAttachedStages(target, i)) break;
   }

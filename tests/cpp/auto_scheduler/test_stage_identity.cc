@@ -65,6 +65,17 @@ TEST(StageIdentity, AnRfactorStageNamesTheStageThatSumsItsParts) {
   EXPECT_EQ(state.PositionOf(kC), partial + 1);
 }
 
+TEST(StageIdentity, LoopsKnowWhichPartOfASplitTheyAre) {
+  State state = MatmulTask()->compute_dag->init_state;
+  const Array<Optional<PrimExpr>> lengths = {PrimExpr(Integer(4)), PrimExpr(Integer(2))};
+  state.split(kC, state->stages[kC]->iters[0], lengths);
+  Array<Iterator> iters = state->stages[kC]->iters;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(iters[i]->split_part, i);
+  EXPECT_EQ(iters[3]->split_part, -1);
+  EXPECT_EQ(state.parallel(kC, iters[0])->split_part, 0);
+  EXPECT_EQ(state.fuse(kC, {iters[1], iters[2]})->split_part, -1);
+}
+
 TEST(StageIdentity, ReplayedStepsGiveTheSameIdentities) {
   const SearchTask task = MatmulTask();
   State state = task->compute_dag->init_state;

@@ -5,7 +5,6 @@
 #include "gpu_rules.h"
 
 #include <algorithm>
-#include <string>
 
 #include "../structure_rules.h"
 
@@ -20,7 +19,7 @@ Iterator EndOfOuterReduction(const Stage& stage) {
   for (const Iterator& iter : stage->iters) {
     if (iter->iter_kind != IteratorKind::kReduction) continue;
     if (!first.defined()) first = iter;
-    if (std::string(iter->name).ends_with(".0")) last_of_tile = iter;
+    if (iter->split_part == 0) last_of_tile = iter;
   }
   // Axes that are kept whole stand in the innermost tile.
   return last_of_tile.defined() ? last_of_tile : first;

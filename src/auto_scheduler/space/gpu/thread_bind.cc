@@ -3,7 +3,6 @@
  * \brief Which loops of a program are blocks and threads of a graphics processor.
  */
 #include <algorithm>
-#include <string>
 #include <unordered_set>
 
 #include "../../sketch_utils.h"
@@ -97,22 +96,19 @@ class ThreadBind final : public RandomRule {
   static bool BindTiledRoot(const SearchTask& task, State* state, int stage_id) {
     const HardwareParams& limits = task->hardware_params;
     // The rule that tiles leaves the levels in this order, each with its axes side by side.
-    auto fuse_level = [&](int first, const std::string& level) {
+    auto fuse_level = [&](int level) {
       const Array<Iterator>& iters = (*state)->stages[stage_id]->iters;
-      int last = first;
-      while (last < static_cast<int>(iters.size()) &&
-             std::string(iters[last]->name).ends_with(level)) {
-        ++last;
-      }
-      return Fuse(state, stage_id, first, last);
+      int last = level;  // the levels outside are one loop each by now
+      while (last < static_cast<int>(iters.size()) && iters[last]->split_part == level) ++last;
+      return Fuse(state, stage_id, level, last);
     };
     int64_t space = CumulativeExtents((*state)->stages[stage_id]).first;
-    Iterator blocks = fuse_level(0, ".0");
+    Iterator blocks = fuse_level(0);
     state->bind(stage_id, blocks, IteratorAnnotation::kBlockX);
-    Iterator virtual_threads = fuse_level(1, ".1");
+    Iterator virtual_threads = fuse_level(1);
     if (virtual_threads.ConstExtent() > limits->max_vthread_extent) return false;
     state->bind(stage_id, virtual_threads, IteratorAnnotation::kVThread);
-    Iterator threads = fuse_level(2, ".2");
+    Iterator threads = fuse_level(2);
     // Less than a warp leaves lanes idle, which only a tiny result excuses.
     if (threads.ConstExtent() < limits->warp_size && space > 2 * limits->warp_size) return false;
     if (threads.ConstExtent() > limits->max_threads_per_block) return false;
