@@ -75,10 +75,11 @@ TEST(FeaturePack, HasTheColumnsOfTheSpace) {
   const SearchTask task = MatmulTask();
   const State sketch = GenerateAllSymSketches(task, 1).states[0];
   auto [func, context] = GenerateCodeForState(task, sketch, /*symbolic=*/true);
-  const FeaturePack pack = GetFeaturePack(task, func, context, "felix");
+  const FeaturePack pack =
+      GetFeaturePack(task, func, context, "felix", /*iterations=*/0, /*node_limit=*/0);
   const size_t columns = SearchSpace::Get(task->target, "felix").features().size();
   EXPECT_EQ(pack->feature_names.size(), columns);
-  EXPECT_EQ(pack->tape_roots.Shape()[0],
+  EXPECT_EQ(pack->tape->roots.Shape()[0],
             static_cast<int64_t>(pack->n_stores * columns + pack->constraint_names.size()));
 }
 
