@@ -214,6 +214,14 @@ std::string FirstProblem(const PrimFunc& func) {
       verifier.DefineBuffer(buffer.value());
     }
   }
+  // A launch gives its thread axis a meaning in the whole kernel: a store may ask which thread it
+  // is beside the reduction that binds the threads, until UnifyThreadBinding moves the launch
+  // outwards.
+  PostOrderVisit(func->body, [&verifier](const ObjectRef& node) {
+    const auto* launch = node.as<AttrStmtNode>();
+    if (launch == nullptr || launch->attr_key != attr::thread_extent) return;
+    if (const auto* iv = launch->node.as<IterVarNode>()) verifier.Define(iv->var.get());
+  });
   verifier(func->body);
   return verifier.problem;
 }

@@ -167,8 +167,9 @@ def test_intrinsic_is_lowered_by_the_rule_of_its_target():
         return tir.call_pure_extern(call.dtype, "fast_rsqrt", call.args[0])
 
     try:
-        body = tir.Evaluate(tir.rsqrt(tir.Var("x", "float32")))
-        mod = tir.transform.LowerIntrin()(tvm.IRModule({"f": tir.PrimFunc([], body)}))
+        x = tir.Var("x", "float32")
+        func = tir.PrimFunc([x], tir.Evaluate(tir.rsqrt(x)))
+        mod = tir.transform.LowerIntrin()(tvm.IRModule({"f": func}))
         assert "fast_rsqrt" in mod.script()
     finally:
         tvm.ir.Op.get("tir.rsqrt").reset_attr("default.FLowerIntrinsic")
