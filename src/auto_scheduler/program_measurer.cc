@@ -84,7 +84,8 @@ void ProgramMeasurerNode::Show(const Candidate& candidate, const MeasureResult& 
   std::cout << std::string(50, '=') << "\nNo: " << ct << "\tGFLOPS: " << std::fixed
             << std::setprecision(2) << throughput(result->MeanCost()) << " / "
             << throughput(best_so_far) << std::defaultfloat << "\tresult: " << result << '\n';
-  if (const auto* input = candidate.as<MeasureInputNode>()) std::cout << input->state << '\n';
+  if (const auto* input = candidate.as<MeasureInputNode>())
+    std::cout << input->state.ToStr() << '\n';
   std::cout << std::flush;
 }
 

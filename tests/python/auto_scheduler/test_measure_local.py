@@ -79,6 +79,15 @@ def test_programs_are_timed_and_the_best_is_kept(task, measurer):
     )
 
 
+def test_all_messages_show_the_loops_of_each_program(task, measurer, capfd):
+    candidate = tiled(task, 8)
+    shown = ProgramMeasurer(measurer.builder, measurer.runner, verbose=2)
+    shown.measure([candidate])
+    out = capfd.readouterr().out
+    assert "No: 1\tGFLOPS: " in out
+    assert str(candidate.state) in out
+
+
 def test_rewritten_layout_gives_the_right_answer(measurer):
     task = SearchTask(
         compute_dag=matmul(layout_free=True),
