@@ -220,8 +220,9 @@ def plot(report: dict[str, Any], path: Path) -> None:
         for side, curves in entry["curves"].items():
             curve = curves[0]
             ratios = [entry["torch_seconds"] / best for _, _, best in curve]
-            row[0].plot([c for c, _, _ in curve], ratios, label=side)
-            row[1].plot([s for _, s, _ in curve], ratios, label=side)
+            # With markers, as a curve of one round has no line.
+            row[0].plot([c for c, _, _ in curve], ratios, ".-", label=side)
+            row[1].plot([s for _, s, _ in curve], ratios, ".-", label=side)
         row[0].set_ylabel(f"{name}\nPyTorch / best")
         row[0].set_xlabel("measurements")
         row[1].set_xlabel("seconds")
