@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
+from felix_tune_network import Help
+
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Command line of this program."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     parser.add_argument("network", help="name of felix.nn, or module:function")
     parser.add_argument("batch_size", nargs="?", type=int, default=1, help="examples a run")
     parser.add_argument("--target", default="llvm", help="what to compile for")

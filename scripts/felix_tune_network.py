@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 
-class _Help(argparse.ArgumentDefaultsHelpFormatter):
+class Help(argparse.ArgumentDefaultsHelpFormatter):
     """Shows defaults, but not that there is none."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
@@ -18,7 +18,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Command line of this program."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Help)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     parser.add_argument(
         "network",
         nargs="?",
