@@ -137,17 +137,20 @@ def _train_ansor(options: argparse.Namespace) -> None:
         "target": data.split_by_target,
     }[options.split]
     train, test = split(options.train_ratio, np.random.default_rng(options.seed))
-    if not len(train) or not len(test):
+    measured, groups = test.normalized_throughputs(), test.groups()
+    # Metrics compare programs of one task.
+    if not len(train) or np.unique(groups, return_counts=True)[1].max(initial=0) < 2:
         raise ValueError(
-            f"train_ansor: {len(data)} programs split by {options.split} into {len(train)} and "
-            f"{len(test)}; more records, fewer --min-programs or another --train-ratio are needed"
+            f"train_ansor: {len(data)} programs split by {options.split} into {len(train)} to "
+            f"train and {len(test)} to test, where one to train and two of one task to test are "
+            "needed; more records, fewer --min-programs or another --train-ratio would do"
         )
     if options.model == "xgb":
         trees = XGBModel(seed=options.seed)
         trees.fit(
             train.features,
             train.normalized_throughputs(),
-            (test.features, test.normalized_throughputs()),
+            (test.features, measured),
         )
         trees.save(options.out)
         predicted = trees.score(test.features)
@@ -156,7 +159,6 @@ def _train_ansor(options: argparse.Namespace) -> None:
         network.fit(train, options.epochs)
         network.save(options.out)
         predicted = network.network.score(test.batch())
-    measured, groups = test.normalized_throughputs(), test.groups()
     random = random_baseline(measured, groups)
     print(f"{len(train)} programs to train, {len(test)} to test")
     for name, value in evaluate(predicted, measured, groups).items():

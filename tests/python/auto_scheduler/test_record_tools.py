@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -90,6 +92,23 @@ def test_distilling_keeps_the_best_of_each_workload(tmp_path):
     done = subprocess.run([*command, "-i", str(tmp_path / "none")], capture_output=True, text=True)
     assert done.returncode == 1
     assert "error" in done.stderr
+
+
+def test_a_model_needs_programs_of_one_task_to_be_tested_with(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "scripts"))
+    train = importlib.import_module("train_cost_model").main
+    log, model = tmp_path / "records.json", tmp_path / "model.xgb"
+    for n in (16, 32):
+        save(log, task_of(n), [3e-3, 1e-3, 2e-3, 5e-3])
+    command = ["train_ansor", "-l", str(log), "-o", str(model), "--min-programs", "2"]
+    assert train([*command, "--split", "within_task", "--train-ratio", "0.75"]) == 1
+    assert "into 6 to train and 2 to test" in capsys.readouterr().err
+    assert not model.exists()
+    assert train([*command, "--split", "within_task", "--train-ratio", "0.5"]) == 0
+    printed = capsys.readouterr().out
+    assert "4 programs to train, 4 to test" in printed
+    assert "nan" not in printed
+    auto_scheduler.XGBModel(model_file=str(model))
 
 
 def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path):
