@@ -287,8 +287,9 @@ def main() -> None:
                 at(e, options.trials) / at(f, options.felix_trials)
                 for f, e in zip(felix, evolution)
             ]
-    report["geomean_felix_vs_evolutionary"] = geomean(ratios)
-    print(f"geomean_felix_vs_evolutionary: {report['geomean_felix_vs_evolutionary']:.3f}")
+    if ratios:
+        report["geomean_felix_vs_evolutionary"] = geomean(ratios)
+        print(f"geomean_felix_vs_evolutionary: {report['geomean_felix_vs_evolutionary']:.3f}")
     options.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
     plot(report, options.out.with_suffix(".png"))
 

@@ -96,6 +96,7 @@ def test_distilling_keeps_the_best_of_each_workload(tmp_path):
 
 def test_a_model_needs_programs_of_one_task_to_be_tested_with(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "scripts"))
+    monkeypatch.chdir(tmp_path)  # data sets are kept in the current folder
     train = importlib.import_module("train_cost_model").main
     log, model = tmp_path / "records.json", tmp_path / "model.xgb"
     for n in (16, 32):
