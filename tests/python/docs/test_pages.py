@@ -55,7 +55,7 @@ def test_the_readme_writes_a_kernel_that_runs(capsys):
 
     import tvm
 
-    (kernel,) = (text for text in programs(ROOT / "README.md") if "te.compute" in text)
+    (kernel,) = (text for text in programs(ROOT / "README.md") if "te.create_schedule" in text)
     names = {}
     exec(kernel, names)
     assert "blockIdx.x" in capsys.readouterr().out
@@ -63,6 +63,20 @@ def test_the_readme_writes_a_kernel_that_runs(capsys):
     result = tvm.nd.empty((1024,))
     names["add"](tvm.nd.array(a), tvm.nd.array(b), result)
     np.testing.assert_array_equal(result.numpy(), a + b)
+
+
+def test_the_readme_tunes_a_product_by_ansors_search(tmp_path, monkeypatch):
+    pytest.importorskip("xgboost")
+    monkeypatch.chdir(tmp_path)
+    (search,) = (text for text in programs(ROOT / "README.md") if "register_workload" in text)
+    smaller = search.replace("(512,)", "(32,)").replace(
+        "num_measure_trials=64", "num_measure_trials=2"
+    )
+    assert smaller.count("32") == 1 and "trials=2" in smaller
+    names = {"__name__": "readme"}
+    exec(smaller, names)
+    assert len((tmp_path / "matmul.json").read_text().splitlines()) == 2
+    assert [tensor.op.name for tensor in names["args"]] == ["A", "B", "C"]
 
 
 def test_the_readme_names_functions_and_options_that_exist():
