@@ -152,7 +152,7 @@ def damage(data, kind):
         "empty": b"",
         "cut": data[: len(data) // 2],
         "flipped": data[:-40] + bytes([data[-40] ^ 255]) + data[-39:],
-        "foreign": b"cos\nsystem\n(S'echo pwned > /tmp/pwned'\ntR.",
+        "foreign": b"cos\nsystem\n(S'echo executed'\ntR.",
         "json": json.dumps({"kind": [1, 2]}).encode(),
     }[kind]
 
