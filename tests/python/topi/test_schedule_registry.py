@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,16 @@ def expected_epilogue(kind, array, *rest):
     return np.maximum(biased, 0) if kind == "relu" else biased + rest[1]
 
 
+def check_with_epilogue(epilogue, fn, data, weight, plain, rng):
+    """Hold `fn` of data and weight, with elementwise work behind it, to the value without it."""
+    bias, residual = random_array(rng, plain.shape[-1]), random_array(rng, *plain.shape)
+    got = compute(
+        lambda x, w, *rest: with_epilogue(epilogue, fn(x, w), *rest), data, weight, bias, residual
+    )
+    want = expected_epilogue(epilogue, plain, bias, residual)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
 EPILOGUES = st.sampled_from(["none", "relu", "residual"])
 
 
@@ -71,17 +83,9 @@ def test_convolutions_match_torch(size, channels, filters, kernel, stride, epilo
     pad = kernel // 2
     data = random_array(rng, 2, *size, channels)
     weight = random_array(rng, kernel, kernel, channels, filters)
-    bias = random_array(rng, filters)
     plain = nhwc(F.conv2d(chw(data), torch.tensor(weight).permute(3, 2, 0, 1), None, stride, pad))
-    residual = random_array(rng, *plain.shape)
-    got = compute(
-        lambda x, w, *rest: with_epilogue(
-            epilogue, topi.nn.conv2d_nhwc(x, w, stride, pad), *rest
-        ),
-        data, weight, bias, residual,
-    )  # fmt: skip
-    want = expected_epilogue(epilogue, plain, bias, residual)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    convolve = partial(topi.nn.conv2d_nhwc, stride=stride, padding=pad)
+    check_with_epilogue(epilogue, convolve, data, weight, plain, rng)
 
 
 @settings(max_examples=15, deadline=None)
@@ -97,18 +101,10 @@ def test_depthwise_convolutions_match_torch(size, channels, kernel, stride, epil
     pad = kernel // 2
     data = random_array(rng, 1, *size, channels)
     weight = random_array(rng, kernel, kernel, channels, 1)
-    bias = random_array(rng, channels)
     filters = torch.tensor(weight).permute(2, 3, 0, 1)
     plain = nhwc(F.conv2d(chw(data), filters, None, stride, pad, groups=channels))
-    residual = random_array(rng, *plain.shape)
-    got = compute(
-        lambda x, w, *rest: with_epilogue(
-            epilogue, topi.nn.depthwise_conv2d_nhwc(x, w, stride, pad), *rest
-        ),
-        data, weight, bias, residual,
-    )  # fmt: skip
-    want = expected_epilogue(epilogue, plain, bias, residual)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    convolve = partial(topi.nn.depthwise_conv2d_nhwc, stride=stride, padding=pad)
+    check_with_epilogue(epilogue, convolve, data, weight, plain, rng)
 
 
 @settings(max_examples=30, deadline=None)
@@ -138,13 +134,7 @@ def test_products_match_numpy(form, rows, columns, depth, epilogue):
         "batch_NN": lambda x, y: topi.nn.batch_matmul(x, y, transpose_b=False),
         "batch_NT": topi.nn.batch_matmul,
     }
-    bias, residual = random_array(rng, columns), random_array(rng, *plain.shape)
-    got = compute(
-        lambda x, y, *rest: with_epilogue(epilogue, functions[form](x, y), *rest),
-        a, b, bias, residual,
-    )  # fmt: skip
-    want = expected_epilogue(epilogue, plain, bias, residual)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    check_with_epilogue(epilogue, functions[form], a, b, plain, rng)
 
 
 @settings(max_examples=25, deadline=None)

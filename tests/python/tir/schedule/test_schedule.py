@@ -215,22 +215,21 @@ def test_a_scheduled_module_can_be_scheduled_again():
 class MatmulModule:
     @T.prim_func
     def main(
-        A: T.Buffer((128, 128), "float32"),
-        B: T.Buffer((128, 128), "float32"),
-        C: T.Buffer((128, 128), "float32"),
+        left: T.Buffer((48, 40), "float32"),
+        right: T.Buffer((40, 64), "float32"),
+        product: T.Buffer((48, 64), "float32"),
     ):
-        T.func_attr({"global_symbol": "main", "tir.noalias": True})
-        for i, j, k in T.grid(128, 128, 128):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+        for row, column, depth in T.grid(48, 64, 40):
+            with T.block("sum"):
+                r, c, d = T.axis.remap("SSR", [row, column, depth])
                 with T.init():
-                    C[vi, vj] = 0.0
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+                    product[r, c] = 0.0
+                product[r, c] = product[r, c] + left[r, d] * right[d, c]
 
 
 def test_a_module_written_as_script_is_scheduled_built_and_written_again():
     sch = tir.Schedule(MatmulModule, seed=3)
-    block = sch.get_block("C", "main")
+    block = sch.get_block("sum", "main")
     i, j, k = sch.get_loops(block=block)
     j_0, j_1 = sch.split(loop=j, factors=sch.sample_perfect_tile(loop=j, n=2))
     sch.reorder(i, j_0, k, j_1)
