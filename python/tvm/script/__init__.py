@@ -23,19 +23,26 @@ from .source import Source
 __all__ = ["from_source", "ir", "ir_module", "parse", "relax", "tir"]
 
 
-def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, name: str = "<str>") -> Any:
+def from_source(
+    text: str,
+    extra_vars: Mapping[str, Any] | None = None,
+    name: str = "<str>",
+    check_well_formed: bool = False,
+) -> Any:
     """The function or module that a text describes.
 
     Parameters
     ----------
     extra_vars : numbers, texts and expressions by the name that the text has for them.
     name : what errors call the text, for instance the path of its file.
+    check_well_formed : refuse tensor programs whose variables are not bound once before their use;
+        what prints at any stage of compilation reads back without.
 
     Raises
     ------
     DiagnosticError : the text is not a program; the message has line, column and a way out.
     """
-    return read_text(Source(text, name), extra_vars)
+    return read_text(Source(text, name), extra_vars, check_well_formed)
 
 
 parse = from_source

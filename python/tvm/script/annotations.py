@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import error, tir
+from tvm import error
 
-__all__ = ["Annotation", "ScalarType", "construct"]
+__all__ = ["Annotation", "construct"]
 
 
 class Annotation:
@@ -23,19 +23,6 @@ class Annotation:
 
     def __repr__(self) -> str:
         return self._name
-
-
-class ScalarType(Annotation):
-    """An element type; outside of scripts, calling it with a number makes a constant."""
-
-    def __init__(self, dtype: str) -> None:
-        super().__init__(f"T.{dtype}")
-        self._dtype = dtype
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and isinstance(args[0], bool | int | float):
-            return tir.const(args[0], self._dtype)
-        return self
 
 
 def construct(name: str) -> Any:

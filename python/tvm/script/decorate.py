@@ -15,15 +15,26 @@ from .module import read_definition
 from .reader import DIALECTS, Surroundings
 from .source import Source
 
-__all__ = ["function_decorator", "read_object"]
+__all__ = ["function_decorator", "is_in_class", "read_object", "text_around"]
 
 
-def read_object(thing: Any, frame: FrameType) -> Any:
+def read_object(thing: Any, frame: FrameType, check_well_formed: bool = True) -> Any:
     """The program that the text of a Python function or class describes.
 
     Parameters
     ----------
-    frame : where it is defined; the names known there are constants of the program.
+    frame : where it is defined; the names known there have their values in the program.
+
+    Raises
+    ------
+    ValueError : the text is not to be found.
+    """
+    source, around = text_around(thing, frame)
+    return read_definition(source, around, check_well_formed)
+
+
+def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
+    """The text of a Python function or class, and what its names mean.
 
     Raises
     ------
@@ -47,9 +58,8 @@ def read_object(thing: Any, frame: FrameType) -> Any:
         for alias, value in known.items()
         if inspect.ismodule(value) and value.__name__ in by_module
     }
-    return read_definition(
-        Source("".join(lines), name, first_line), Surroundings(known, dialects, exact=False)
-    )
+    source = Source("".join(lines), name, first_line)
+    return source, Surroundings(known, dialects, exact=False)
 
 
 def function_decorator(name: str) -> Callable[..., Any]:
@@ -60,18 +70,22 @@ def function_decorator(name: str) -> Callable[..., Any]:
 
     def decorator(func: Callable[..., Any] | None = None, **options: Any) -> Any:
         frame = sys._getframe(1)
+        check = options.get("check_well_formed", True)
         if func is None:
-            # The options are in the text, which is read with the function.
-            return lambda inner: _read(inner, frame)
+            # The other options are in the text, which is read with the function.
+            return lambda inner: _read(inner, frame, check)
         if not inspect.isfunction(func):
             raise error.TypeError(f"{name} decorates a function, got {type(func).__name__}")
-        return _read(func, frame)
+        return _read(func, frame, check)
 
     decorator.__name__ = decorator.__qualname__ = name.rsplit(".", 1)[-1]
     return decorator
 
 
-def _read(func: Callable[..., Any], frame: FrameType) -> Any:
-    if "__qualname__" in frame.f_locals and frame.f_code.co_name != "<module>":
-        return func
-    return read_object(func, frame)
+def is_in_class(frame: FrameType) -> bool:
+    """Whether a frame runs the body of a class, whose decorator reads all of it."""
+    return "__qualname__" in frame.f_locals and frame.f_code.co_name != "<module>"
+
+
+def _read(func: Callable[..., Any], frame: FrameType, check_well_formed: bool) -> Any:
+    return func if is_in_class(frame) else read_object(func, frame, check_well_formed)

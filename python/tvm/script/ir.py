@@ -6,23 +6,32 @@ import sys
 from typing import Any
 
 from tvm import error
-from tvm.ir import GlobalVar, IRModule
+from tvm.ir import GlobalVar, IRModule, Range
 
 from .decorate import read_object
 
-__all__ = ["GlobalVar", "ir_module", "module_attrs"]
+__all__ = ["GlobalVar", "Range", "ir_module", "module_attrs"]
 
 
-def ir_module(cls: type) -> IRModule:
+def ir_module(cls: type | None = None, *, check_well_formed: bool = True) -> Any:
     """Decorator: the module of the functions in a class.
+
+    Parameters
+    ----------
+    check_well_formed : refuse tensor programs whose variables are not bound once before their use.
 
     Raises
     ------
     DiagnosticError : the class is not a module; the message has the place.
     """
-    if not isinstance(cls, type):
-        raise error.TypeError(f"I.ir_module decorates a class, got {type(cls).__name__}")
-    return read_object(cls, sys._getframe(1))
+    frame = sys._getframe(1)
+
+    def decorate(thing: type) -> IRModule:
+        if not isinstance(thing, type):
+            raise error.TypeError(f"I.ir_module decorates a class, got {type(thing).__name__}")
+        return read_object(thing, frame, check_well_formed)
+
+    return decorate if cls is None else decorate(cls)
 
 
 def module_attrs(attrs: dict[str, Any]) -> None:

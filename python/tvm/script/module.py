@@ -6,14 +6,18 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm import ir
+from tvm import ir, tir
 
-from .reader import DIALECTS, Reader, Surroundings
+from .evaluator import Evaluator
+from .ir_builder import ir as I
+from .ir_builder.base import IRBuilder
+from .options import decorator_options
+from .program import read_prim_func
+from .reader import DIALECTS, Surroundings
 from .relax_function import read_relax_function
 from .source import Source
-from .tir_function import read_prim_func
 
-__all__ = ["read_definition", "read_module", "read_text"]
+__all__ = ["read_definition", "read_text"]
 
 # Reads a function by the construct it is decorated with.
 _FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.BaseFunc]] = {
@@ -22,24 +26,31 @@ _FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.Ba
 }
 
 
-def read_text(source: Source, constants: Mapping[str, Any] | None = None) -> Any:
+def read_text(
+    source: Source, constants: Mapping[str, Any] | None = None, check_well_formed: bool = False
+) -> Any:
     """The function or module of a text.
 
     Parameters
     ----------
     constants : values by name that the text may use besides its own.
+    check_well_formed : refuse tensor programs whose variables are not bound once before their use.
     """
-    reader = _TopReader(source, Surroundings(constants))
+    reader = _TopReader(source, Surroundings(constants), check_well_formed)
     return reader.text_of(source.tree())
 
 
-def read_definition(source: Source, around: Surroundings) -> Any:
+def read_definition(source: Source, around: Surroundings, check_well_formed: bool) -> Any:
     """The function or module of the only definition in a text."""
-    return _TopReader(source, around).definition(source.tree().body[0])
+    return _TopReader(source, around, check_well_formed).definition(source.tree().body[0])
 
 
-class _TopReader(Reader):
+class _TopReader(Evaluator):
     """Reads the lines outside of functions."""
+
+    def __init__(self, source: Source, around: Surroundings, check_well_formed: bool) -> None:
+        super().__init__(source, around)
+        self._check = check_well_formed
 
     def text_of(self, tree: ast.Module) -> Any:
         found: list[ast.stmt] = []
@@ -89,7 +100,7 @@ class _TopReader(Reader):
     def definition(self, node: ast.stmt) -> Any:
         """The function or module of a definition."""
         if isinstance(node, ast.ClassDef):
-            return read_module(self.source, node, self.around)
+            return self.module(node)
         if not isinstance(node, ast.FunctionDef):
             raise self.error(node, "a function or a class is needed here")
         return self.function(node)
@@ -111,47 +122,46 @@ class _TopReader(Reader):
         """The function of a definition."""
         read = _FUNCTIONS[self.kind_of(node)]
         try:
-            return read(self.source, node, self.around)
+            func = read(self.source, node, self.around)
         except RecursionError:
             raise self.error(node, f"`{node.name}` is nested too deeply") from None
+        if self._check and isinstance(func, tir.PrimFunc):
+            with self.blaming(node):
+                tir.analysis.verify_well_formed(func, assert_mode=True)
+        return func
+
+    def module(self, node: ast.ClassDef) -> ir.IRModule:
+        """The module that a class under ``@I.ir_module`` describes."""
+        self.around.module_name = node.name
+        decorator_options(self, node, ("check_well_formed",))
+        definitions: list[ast.FunctionDef] = []
+        attrs: dict[str, Any] = {}
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef):
+                definitions.append(part)
+            elif isinstance(part, ast.Expr) and self.called(part.value) == "I.module_attrs":
+                assert isinstance(part.value, ast.Call)
+                attrs |= self.attributes(self.arguments(part.value, ("attrs",), 1)["attrs"])
+            elif not isinstance(part, ast.Pass) and not _is_text(part):
+                raise self.error(
+                    part,
+                    "a module has functions and I.module_attrs({...}), and nothing else",
+                )
+        names = [_name_of(self, definition) for definition in definitions]
+        with IRBuilder() as builder, I.ir_module():
+            I.module_attrs(attrs)
+            for definition, name in zip(definitions, names):
+                if definition.name in self.around.functions:
+                    raise self.error(definition, f"there are two functions `{definition.name}`")
+                with self.blaming(definition):
+                    variable = I.decl_function(name)
+                self.around.functions[definition.name] = self.around.functions[name] = variable
+            for definition, name in zip(definitions, names):
+                I.def_function(name, self.function(definition))
+        return builder.get()
 
 
-def read_module(source: Source, node: ast.ClassDef, around: Surroundings) -> ir.IRModule:
-    """The module that a class under ``@I.ir_module`` describes.
-
-    Raises
-    ------
-    DiagnosticError : the text is not a module; the message has its place.
-    """
-    reader = _TopReader(source, around)
-    definitions: list[ast.FunctionDef] = []
-    attrs: dict[str, Any] = {}
-    for part in node.body:
-        if isinstance(part, ast.FunctionDef):
-            definitions.append(part)
-        elif isinstance(part, ast.Expr) and reader.called(part.value) == "I.module_attrs":
-            assert isinstance(part.value, ast.Call)
-            attrs |= reader.attributes(reader.arguments(part.value, ("attrs",), 1)["attrs"])
-        elif not isinstance(part, ast.Pass) and not _is_text(part):
-            raise reader.error(
-                part,
-                "a module has functions and I.module_attrs({...}), and nothing else",
-            )
-    names = [_name_of(reader, definition) for definition in definitions]
-    for definition, name in zip(definitions, names):
-        variable = ir.GlobalVar(name)
-        if definition.name in around.functions:
-            raise reader.error(definition, f"there are two functions `{definition.name}`")
-        around.functions[definition.name] = around.functions[name] = variable
-    functions = {
-        around.functions[name]: reader.function(definition)
-        for definition, name in zip(definitions, names)
-    }
-    with reader.blaming(node):
-        return ir.IRModule(functions, attrs)
-
-
-def _name_of(reader: Reader, node: ast.FunctionDef) -> str:
+def _name_of(reader: Evaluator, node: ast.FunctionDef) -> str:
     """The name of a function in its module, which need not be one of Python."""
     for decorator in node.decorator_list:
         for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():

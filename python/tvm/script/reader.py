@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,24 +14,10 @@ from tvm.error import DiagnosticError
 
 from .source import Source
 
-__all__ = ["DIALECTS", "Reader", "Surroundings", "is_number"]
+__all__ = ["DIALECTS", "Reader", "Surroundings", "kind_of"]
 
 # The name by which a script calls each dialect, and the module it stands for.
 DIALECTS: Mapping[str, str] = {"T": "tvm.script.tir", "I": "tvm.script.ir", "R": "tvm.script.relax"}
-
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a plain number of Python."""
-    return isinstance(value, bool | int | float)
 
 
 class Surroundings:
@@ -44,8 +29,9 @@ class Surroundings:
     dialects : dialect by the name the text has for it.
     functions : variables of the functions of the module the text is in.
     metadata : objects by type key that the text refers to; None when it has none.
-    exact : arithmetic of numbers stays an expression of the program, as a printed text means it,
-        instead of being computed, as a person means it.
+    exact : the text is a printed one, or from elsewhere: arithmetic of numbers stays an expression
+        of the program, and nothing of Python can be reached. Otherwise it is part of a program of
+        Python's: what Python computes is computed while reading.
     """
 
     def __init__(
@@ -56,15 +42,17 @@ class Surroundings:
         metadata: Mapping[str, Sequence[Any]] | None = None,
         exact: bool = True,
     ) -> None:
-        self.constants = dict(constants or {})
+        self.constants: Mapping[str, Any] = {} if constants is None else constants
         self.dialects = {name: name for name in DIALECTS} | dict(dialects or {})
         self.functions = dict(functions or {})
         self.metadata = metadata
         self.exact = exact
+        # The name of the class that is read, which stands for the module inside of it.
+        self.module_name = ""
 
 
-class Reader:
-    """Reads parts of a syntax tree; nothing of the text is ever executed."""
+class Reader(ABC):
+    """Reads parts of a syntax tree: names, scopes, calls, attributes."""
 
     def __init__(self, source: Source, around: Surroundings) -> None:
         self.source = source
@@ -87,6 +75,13 @@ class Reader:
         except (tvm.error.TVMError, TypeError, ValueError, OverflowError) as reason:
             # The first line of a message from C++ says it all.
             raise self.error(node, str(reason).strip().split("\n")[0]) from reason
+        except RecursionError:
+            raise
+        except Exception as reason:
+            if self.around.exact:
+                raise
+            # A function of the program around failed when the text called it.
+            raise self.error(node, f"{type(reason).__name__}: {reason}") from reason
 
     # ---- names ----
 
@@ -114,27 +109,13 @@ class Reader:
             if node.id in scope:
                 return scope[node.id]
         if node.id in self.around.constants:
-            return self._constant(node, self.around.constants[node.id])
+            return self.around.constants[node.id]
         known = {name for scope in self._scopes for name in scope} | set(self.around.constants)
         raise self.error(node, f"`{node.id}` is not defined here", _suggest(node.id, known))
 
     def is_defined(self, name: str) -> bool:
         """Whether a name of the script means something here."""
         return any(name in scope for scope in self._scopes)
-
-    def _constant(self, node: ast.AST, value: Any) -> Any:
-        """A value of the scope around the function, if it is one that can be part of a program."""
-        if isinstance(value, list | tuple):
-            return tuple(self._constant(node, item) for item in value)
-        if hasattr(value, "__index__") and not isinstance(value, ir.PrimExpr | bool):
-            return int(value)
-        if value is None or isinstance(value, bool | float | str | ir.PrimExpr | tir.Buffer):
-            return value
-        raise self.error(
-            node,
-            f"a {type(value).__name__} of the scope around cannot be part of a script",
-            "numbers, texts, tuples of them, expressions and buffers can",
-        )
 
     # ---- constructs ----
 
@@ -196,37 +177,16 @@ class Reader:
 
     # ---- constants ----
 
+    @abstractmethod
+    def value(self, node: ast.AST) -> Any:
+        """The value of an expression."""
+
     def plain(self, node: ast.AST) -> Any:
         """A constant: number, text, None, a tuple or list of them, a name of the scope around."""
-        if isinstance(node, ast.Constant) and not isinstance(node.value, bytes | complex):
-            if node.value is Ellipsis:
-                raise self.error(node, "`...` leaves something out that a script has to say")
-            return node.value
-        if isinstance(node, ast.Tuple | ast.List):
-            return [self.plain(item) for item in node.elts]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            value = self.plain(node.operand)
-            if is_number(value):
-                return -value
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            left, right = self.plain(node.left), self.plain(node.right)
-            if is_number(left) and is_number(right):
-                with self.blaming(node):
-                    try:
-                        return _ARITHMETIC[type(node.op)](left, right)
-                    except ZeroDivisionError:
-                        raise self.error(node, "division by zero") from None
-        if isinstance(node, ast.Subscript):
-            items = self.plain(node.value)
-            index = self.integer(node.slice)
-            if isinstance(items, tuple | list) and -len(items) <= index < len(items):
-                return items[index]
-            raise self.error(node, f"{_kind(node)} is no element of a tuple")
-        if isinstance(node, ast.Name):
-            value = self.lookup(node)
-            if not isinstance(value, tir.Buffer | ir.PrimExpr):
-                return value
-        raise self.error(node, f"a constant is needed here, not {_kind(node)}")
+        value = self.value(node)
+        if isinstance(value, tir.Buffer | ir.PrimExpr):
+            raise self.error(node, f"a constant is needed here, not {kind_of(node)}")
+        return value
 
     def text(self, node: ast.AST) -> str:
         """A text."""
@@ -254,7 +214,7 @@ class Reader:
     def attributes(self, node: ast.AST) -> dict[str, Any]:
         """Values by name."""
         if not isinstance(node, ast.Dict):
-            raise self.error(node, f"a dictionary is needed here, not {_kind(node)}")
+            raise self.error(node, f"a dictionary is needed here, not {kind_of(node)}")
         entries = {}
         for key, value in zip(node.keys, node.values):
             if key is None:
@@ -264,49 +224,7 @@ class Reader:
 
     def attribute(self, node: ast.AST) -> Any:
         """A value of an attribute; plain constants stay what they are in Python."""
-        if isinstance(node, ast.List | ast.Tuple):
-            return [self.attribute(item) for item in node.elts]
-        if isinstance(node, ast.Dict):
-            return {
-                self.attribute(key): self.attribute(value)
-                for key, value in zip(node.keys, node.values)
-                if key is not None
-            }
-        if isinstance(node, ast.Subscript):
-            return self.metadata(node)
-        if isinstance(node, ast.Call):
-            return self._made(node)
-        if isinstance(node, ast.Name) and isinstance(self.lookup(node), ir.PrimExpr):
-            return self.lookup(node)
-        if isinstance(node, ast.Constant | ast.UnaryOp | ast.Name):
-            return self.plain(node)
-        return self.expression(node)
-
-    def _made(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1:
-            value = self.text(node.args[0])
-            if value not in ("nan", "inf", "-inf"):
-                raise self.error(node.args[0], f'float takes "nan", "inf" or "-inf", not {value!r}')
-            return math.nan if value == "nan" else float(value)
-        what = self.construct(node.func)
-        with self.blaming(node):
-            if what == "I.node":
-                found = self.arguments(node, ("type_key", *(k.arg or "" for k in node.keywords)), 1)
-                key = self.text(found.pop("type_key"))
-                return ir.make_node(key, **{k: self.attribute(v) for k, v in found.items()})
-            if what == "I.GlobalVar":
-                return self.global_var(self.text(self.arguments(node, ("name",), 1)["name"]))
-            if what == "T.dtype":
-                return tvm.DataType(self.text(self.arguments(node, ("name",), 1)["name"]))
-            if what == "T.target":
-                found = self.arguments(node, ("spec", "host"), 1)
-                host = self.text(found["host"]) if "host" in found else None
-                return tvm.target.Target(self.text(found["spec"]), host=host)
-        return self.expression(node)
-
-    def expression(self, node: ast.AST) -> Any:
-        """An expression of the dialect, where an attribute has one."""
-        raise self.error(node, f"{_kind(node)} cannot be the value of an attribute here")
+        return self.value(node)
 
     def global_var(self, name: str) -> ir.GlobalVar:
         """The variable of a function of the module, or of one elsewhere."""
@@ -320,7 +238,7 @@ class Reader:
             and isinstance(inner.value, ast.Name)
             and inner.value.id == "metadata"
         ):
-            raise self.error(node, f"a constant is needed here, not {_kind(node)}")
+            raise self.error(node, f"a constant is needed here, not {kind_of(node)}")
         if self.around.metadata is None:
             raise self.error(
                 node,
@@ -334,7 +252,8 @@ class Reader:
         return kept[index]
 
 
-def _kind(node: ast.AST) -> str:
+def kind_of(node: ast.AST) -> str:
+    """A part of the text in a message."""
     text = ast.unparse(node)
     return f"`{text if len(text) <= 40 else text[:37] + '...'}`"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from tvm import ir, relax
 
+from .options import decorator_options
 from .reader import Surroundings
 from .relax_expr import GraphExprReader
 from .source import Source
-from .tir_function import decorator_options
 
 __all__ = ["read_relax_function"]
 

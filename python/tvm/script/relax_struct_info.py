@@ -15,12 +15,12 @@ from tvm.relax import (
     TupleStructInfo,
 )
 
-from .tir_buffer import DeclarationReader
+from .evaluator import Evaluator
 
 __all__ = ["StructInfoReader"]
 
 
-class StructInfoReader(DeclarationReader):
+class StructInfoReader(Evaluator):
     """Reads struct info; a text among the extents is an expression of symbolic ones."""
 
     def struct_info(self, node: ast.AST) -> StructInfo:

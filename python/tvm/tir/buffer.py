@@ -10,7 +10,7 @@ from tvm.ir import IntImm, PointerType, PrimExpr, PrimType, Range
 from tvm.runtime import Object
 
 from . import _ffi_api
-from .expr import BufferLoad, Call, Ramp, Var, convert
+from .expr import BufferLoad, Call, ExprOp, Ramp, Var, convert
 
 __all__ = ["Buffer", "BufferRegion", "DataProducer", "decl_buffer"]
 
@@ -157,8 +157,10 @@ class Buffer(Object):
 
 
 @tvm._ffi.register_object("tir.BufferRegion")
-class BufferRegion(Object):
+class BufferRegion(ExprOp, Object):
     """The box `region` of `buffer`, one range per axis; without `region` all of the buffer.
+
+    Python's operators take the elements of a region as a vector: ``A[0:8] + 1.0``.
 
     Raises
     ------
@@ -170,6 +172,29 @@ class BufferRegion(Object):
             self.__init_handle_by_constructor__(_ffi_api.BufferRegionFull, buffer)
         else:
             self.__init_handle_by_constructor__(_ffi_api.BufferRegion, buffer, list(region))
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        """Type of the region read as a vector."""
+        return self.asobject().dtype
+
+    def asobject(self) -> BufferLoad:
+        """The elements as a vector.
+
+        Raises
+        ------
+        ValueError : an extent is not known.
+        """
+        places = []
+        for axis in self.region:
+            if not isinstance(axis.extent, IntImm):
+                raise ValueError(f"{self}: a vector has a known length, not {axis.extent}")
+            lanes = int(axis.extent)
+            places.append(Ramp(axis.min, 1, lanes) if lanes > 1 else axis.min)
+        return BufferLoad(self.buffer, places)
+
+    # A region is known by identity; == builds an expression.
+    __hash__ = Object.__hash__
 
 
 def _vector_index(item: Any, covered: Range) -> Any:

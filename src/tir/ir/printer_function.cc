@@ -196,12 +196,14 @@ void TIRPrinter::FindRoot(const PrimFuncNode* func) {
   });
   const BlockNode* root = RootOf(func).get();
   if (root == nullptr) {
-    lacks_root_ = has_blocks;
+    // A block of the whole function that takes no values is a root, whatever its name.
+    const auto* whole = func->body.as<BlockRealizeNode>();
+    lacks_root_ = has_blocks && (whole == nullptr || !whole->iter_values.empty());
     return;
   }
   // A root is understood where there is something for it to hold; else it is written out.
   const auto* inner = root->body.as<BlockRealizeNode>();
-  bool nested = inner != nullptr && inner->block->name_hint == "root" && inner->iter_values.empty();
+  bool nested = inner != nullptr && inner->iter_values.empty();
   if ((has_blocks || !root->alloc_buffers.empty()) && !nested) root_ = root;
 }
 

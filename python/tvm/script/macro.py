@@ -1,0 +1,66 @@
+"""Macros: functions whose body is read where they are called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from tvm import error
+
+from .reader import Surroundings
+from .source import Source
+
+__all__ = ["Macro"]
+
+
+class Macro:
+    """A function under ``@T.macro``.
+
+    Parameters
+    ----------
+    hygienic : names in the body mean what they mean where the macro is defined; otherwise the names
+        of the function that calls it come first.
+    """
+
+    def __init__(
+        self, source: Source, definition: ast.FunctionDef, around: Surroundings, hygienic: bool
+    ) -> None:
+        self.source = source
+        self.definition = definition
+        self.around = around
+        self.hygienic = hygienic
+        parameters = []
+        arguments = definition.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        first_default = len(plain) - len(arguments.defaults)
+        for position, argument in enumerate(plain):
+            default: Any = inspect.Parameter.empty
+            if position >= first_default:
+                default = arguments.defaults[position - first_default]
+            parameters.append(
+                inspect.Parameter(
+                    argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default
+                )
+            )
+        if arguments.vararg is not None:
+            parameters.append(
+                inspect.Parameter(arguments.vararg.arg, inspect.Parameter.VAR_POSITIONAL)
+            )
+        for argument, value in zip(arguments.kwonlyargs, arguments.kw_defaults):
+            default = value or inspect.Parameter.empty
+            parameters.append(
+                inspect.Parameter(argument.arg, inspect.Parameter.KEYWORD_ONLY, default=default)
+            )
+        if arguments.kwarg is not None:
+            parameters.append(inspect.Parameter(arguments.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+        self.signature = inspect.Signature(parameters)
+
+    def __repr__(self) -> str:
+        return f"T.macro({self.definition.name})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        raise error.TypeError(
+            f"the macro {self.definition.name} is read where a T.prim_func calls it; it does "
+            "nothing when Python runs it"
+        )

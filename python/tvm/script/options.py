@@ -1,0 +1,26 @@
+"""Options of decorators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from .reader import Reader
+
+__all__ = ["decorator_options"]
+
+
+def decorator_options(
+    reader: Reader, node: ast.FunctionDef | ast.ClassDef, names: Sequence[str]
+) -> dict[str, Any]:
+    """The options in the decorator's parentheses; all but `name` are flags."""
+    options: dict[str, Any] = {}
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            if decorator.args:
+                raise reader.error(decorator.args[0], "options of a decorator have names")
+            found = reader.arguments(decorator, names, 0)
+            for name, value in found.items():
+                options[name] = reader.text(value) if name == "name" else reader.flag(value)
+    return options
