@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils import _pytree as pytree
 
 import tvm
 from tvm import auto_scheduler, relax
 from tvm.auto_scheduler.relax_integration import group_task, recorded_schedule
+from tvm.relax.frontend.torch import CallSignature
 from tvm.target import Target
 
 from .network import GraphOptions, Network, read_graph_options
@@ -22,19 +22,20 @@ __all__ = ["CompiledNetwork", "RecordedSchedules", "compile", "compile_network"]
 
 
 def compile(
-    model: torch.nn.Module,
-    example_inputs: Sequence[Any],
+    model: torch.nn.Module | Callable[..., Any],
+    example_inputs: torch.Tensor | Sequence[Any],
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
     winograd: bool | None = None,
 ) -> CompiledNetwork:
-    """Compile a network as it behaves in eval mode.
+    """Compile a network, or a function of tensors, as it behaves in eval mode.
 
     Parameters
     ----------
     model : left as it was.
-    example_inputs, example_kwargs : inputs of the shapes and types to compile for.
+    example_inputs, example_kwargs : inputs of the shapes and types to compile for; a single tensor
+        stands for a sequence of one.
     target : what to compile for; it must be able to run in this process.
     records : folder of a tuning run, or file of measured schedules. Each kernel gets the fastest
         one recorded for it on this target; kernels without a record get a default schedule.
@@ -142,13 +143,10 @@ class CompiledNetwork:
         network: Network,
         target: Target,
     ) -> None:
-        program = network.program
         self.executable = executable
         self.machine = relax.VirtualMachine(executable, tvm.cpu())
         self._main = self.machine["main"]
-        self._in_spec = program.call_spec.in_spec
-        self._out_spec = program.call_spec.out_spec
-        self._example = pytree.tree_leaves(program.example_inputs)
+        self._signature = CallSignature(network.program)
         self._network = network
         self._target = target
 
@@ -161,32 +159,10 @@ class CompiledNetwork:
             with what was expected and what came.
         TypeError : the inputs are not structured like the example.
         """
-        result = self._main(*(_as_ndarray(tensor) for tensor in self._tensors(args, kwargs)))
+        tensors = self._signature.tensors(args, kwargs)
+        result = self._main(*(_as_ndarray(tensor) for tensor in tensors))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else list(result)
-        tensors = [torch.from_dlpack(array) for array in arrays]
-        return pytree.tree_unflatten(tensors, self._out_spec)
-
-    def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        if spec != self._in_spec:
-            raise TypeError(
-                "compiled network: the inputs must be structured like the example; expected "
-                f"{self._in_spec}, got {spec}"
-            )
-        tensors = []
-        for given, example in zip(leaves, self._example):
-            if isinstance(example, torch.Tensor):
-                if not isinstance(given, torch.Tensor):
-                    raise TypeError(
-                        f"compiled network: expected a tensor, got {type(given).__name__}"
-                    )
-                tensors.append(given)
-            elif given != example:
-                raise ValueError(
-                    f"compiled network: {example!r} is part of the program, got {given!r}; "
-                    "compile again for another value"
-                )
-        return tensors
+        return self._signature.results([torch.from_dlpack(array) for array in arrays])
 
     def task_seconds(self, repeats: int = 5) -> dict[str, float]:
         """Seconds of one call of each kernel inside the network, by workload key.
@@ -196,7 +172,7 @@ class CompiledNetwork:
         repeats : runs of the network, on its example inputs; the median over all calls of a kernel
             is taken.
         """
-        inputs = [_as_ndarray(t) for t in self._example if isinstance(t, torch.Tensor)]
+        inputs = [_as_ndarray(tensor) for tensor in self._signature.example_tensors]
         samples: dict[str, list[float]] = {}
         for _ in range(repeats):
             for call in self.machine.profile("main", *inputs).calls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,8 +67,8 @@ class Network:
 
     def __init__(
         self,
-        model: torch.nn.Module,
-        example_inputs: Sequence[Any],
+        model: torch.nn.Module | Callable[..., Any],
+        example_inputs: torch.Tensor | Sequence[Any],
         example_kwargs: Mapping[str, Any] | None = None,
         options: GraphOptions | None = None,
     ) -> None:

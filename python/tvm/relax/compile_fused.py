@@ -20,7 +20,7 @@ from tvm.runtime.relax_vm import Executable, make_executable
 from tvm.target import Target
 
 from . import op
-from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var, rearranged
 from .fused_group import FusedGroup, fused_groups
 from .memory_plan import Lifetime, plan_memory
 from .rewriter import graph_functions
@@ -122,7 +122,7 @@ def _check_schedule(group: FusedGroup, chosen: GroupSchedule) -> None:
 
 
 # As the runtime numbers them: DLDataTypeCode and TensorPlace.
-_TYPE_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
+_TYPE_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 1}
 _PLACES = {"input": 0, "constant": 1, "arena": 2, "output": 3}
 
 
@@ -176,7 +176,7 @@ class _CallLister:
         if use not in self._constant_index:
             data = constant.data
             if relayout is not None:
-                data = tvm.nd.array(np.ascontiguousarray(relayout(data.numpy())))
+                data = rearranged(data, relayout)
             self._constant_index[use] = len(self.constants)
             self.constants.append(data)
         return self._constant_index[use]

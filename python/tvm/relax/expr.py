@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import tvm
 from tvm._ffi import register_object
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar, RelayExpr
 from tvm.runtime import NDArray, Object
+from tvm.runtime.bfloat16 import patterns_to_float32, to_patterns
 
 from . import _ffi_api
 from .struct_info import StructInfo, TensorStructInfo, static_shape
@@ -33,6 +34,7 @@ __all__ = [
     "VarBinding",
     "const",
     "dict_attrs",
+    "rearranged",
 ]
 
 
@@ -79,6 +81,19 @@ class Constant(Expr):
 
     def __init__(self, data: NDArray) -> None:
         self.__init_handle_by_constructor__(_ffi_api.Constant, data)
+
+    def values(self) -> np.ndarray:
+        """A copy as a NumPy array; bfloat16 comes as float32."""
+        array = self.data.numpy()
+        return patterns_to_float32(array) if self.data.dtype == "bfloat16" else array
+
+    def astype(self, dtype: str) -> Constant:
+        """The constant converted to another element type."""
+        return self if self.data.dtype == dtype else const(self.values(), dtype)
+
+    def rearranged(self, function: Callable[[np.ndarray], np.ndarray]) -> Constant:
+        """The constant that a function makes of it which only moves elements, whatever type."""
+        return Constant(rearranged(self.data, function))
 
 
 @register_object("relax.expr.ShapeExpr")
@@ -183,6 +198,15 @@ class Function(BaseFunc):
         )
 
 
+def rearranged(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> NDArray:
+    """The array, of the same type, that a function makes of it which only moves elements.
+
+    The function gets the 16-bit patterns of bfloat16, which it moves like any numbers.
+    """
+    array = np.ascontiguousarray(function(data.numpy()))
+    return tvm.nd.empty(array.shape, data.dtype).copyfrom(array)
+
+
 def const(
     value: bool | int | float | np.ndarray | NDArray, dtype: str | TensorStructInfo | None = None
 ) -> Constant:
@@ -203,10 +227,13 @@ def const(
     if isinstance(value, NDArray) and name in (None, str(value.dtype)):
         data = value
     else:
-        array = value.numpy() if isinstance(value, NDArray) else np.asarray(value)
+        array = Constant(value).values() if isinstance(value, NDArray) else np.asarray(value)
         if name is None and isinstance(value, (int, float)) and not isinstance(value, bool):
             name = "float32" if isinstance(value, float) else "int32"
-        data = tvm.nd.array(np.asarray(array, dtype=name, order="C"))
+        if name == "bfloat16":
+            data = tvm.nd.empty(array.shape, name).copyfrom(to_patterns(array))
+        else:
+            data = tvm.nd.array(np.asarray(array, dtype=name, order="C"))
     if info is not None and info.shape is not None and tuple(data.shape) != static_shape(info):
         raise ValueError(
             f"relax.const: the value has shape {tuple(data.shape)}, the struct info says "

@@ -13,6 +13,7 @@ from .utils import Extent, equal_const_int, get_const_tuple, is_constant, larges
 
 __all__ = [
     "add",
+    "atan2",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -184,6 +185,11 @@ def minimum(a: Operand, b: Operand) -> te.Tensor:
 def power(a: Operand, b: Operand) -> te.Tensor:
     """a to the power of b, of floating-point operands."""
     return _binary(a, b, tir.pow, "power")
+
+
+def atan2(a: Operand, b: Operand) -> te.Tensor:
+    """The angle of the point (b, a) in [-pi, pi]."""
+    return _binary(a, b, tir.atan2, "atan2")
 
 
 def log_add_exp(a: Operand, b: Operand) -> te.Tensor:

@@ -27,6 +27,7 @@ __all__ = [
     "elementwise",
     "erf",
     "exp",
+    "expm1",
     "fast_erf",
     "fast_exp",
     "fast_tanh",
@@ -38,6 +39,7 @@ __all__ = [
     "isinf",
     "isnan",
     "log",
+    "log1p",
     "log2",
     "log10",
     "negative",
@@ -101,6 +103,26 @@ def exp(x: te.Tensor) -> te.Tensor:
 def log(x: te.Tensor) -> te.Tensor:
     """Natural logarithm."""
     return elementwise(x, tir.log, "log")
+
+
+def expm1(x: te.Tensor) -> te.Tensor:
+    """exp(x) - 1, accurate also near zero.
+
+    By e^x - 1 = tanh(x / 2) (e^x + 1), whose factors lose nothing where x is small; far from zero,
+    where the product would overflow or the tangent is 1, the difference is exact enough.
+    """
+    half, one, far = (tir.const(v, x.dtype) for v in (0.5, 1.0, 0.5))
+
+    def value(v: Any) -> Any:
+        near = tir.tanh(v * half) * (tir.exp(v) + one)
+        return tir.Select(tir.abs(v) < far, near, tir.exp(v) - one)
+
+    return elementwise(x, value, "expm1")
+
+
+def log1p(x: te.Tensor) -> te.Tensor:
+    """log(1 + x), accurate also near zero."""
+    return elementwise(x, tir.log1p, "log1p")
 
 
 def log2(x: te.Tensor) -> te.Tensor:

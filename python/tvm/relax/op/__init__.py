@@ -2,6 +2,8 @@
 
 from . import basic, nn
 from . import computations as computations
+from . import nn_computations as nn_computations
+from . import tensor_computations as tensor_computations
 from .base import (
     attrs_of,
     call_dps_packed,

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
 def _scalar_value(expr: RelayExpr) -> bool | int | float | None:
     """The number a rank-0 constant holds, None for everything else."""
     if isinstance(expr, Constant) and not len(expr.data.shape):
-        return expr.data.numpy().item()
+        return expr.values().item()
     return None
 
 

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from tvm import te, topi
 
+from .precision import accumulated_in_float32, computed_in_float32
 from .registry import OpPattern, register
 
 __all__: list[str] = []
@@ -38,18 +39,18 @@ def _batch_norm(
     return [out, topi.identity(mean), topi.identity(var)]
 
 
-def _matmul(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+def _matmul(a: te.Tensor, b: te.Tensor, out_dtype: str | None = None) -> te.Tensor:
     """NumPy's matmul for operands of rank two or more."""
     rank_a, rank_b = len(a.shape), len(b.shape)
     if min(rank_a, rank_b) < 2:
         raise ValueError(f"relax.matmul: operands need rank 2 or more, got {rank_a} and {rank_b}")
     if rank_a == rank_b == 2:
-        return topi.nn.matmul(a, b)
+        return topi.nn.matmul(a, b, out_dtype=out_dtype)
     if rank_a < rank_b:
         a = topi.expand_dims(a, 0, rank_b - rank_a)
     elif rank_b < rank_a:
         b = topi.expand_dims(b, 0, rank_a - rank_b)
-    return topi.nn.batch_matmul(a, b, transpose_b=False)
+    return topi.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=False)
 
 
 def _split(x: te.Tensor, sizes: Sequence[int], axis: int = 0) -> list[te.Tensor]:
@@ -63,22 +64,22 @@ def _pad(
     return topi.identity(x) if padded.same_as(x) else padded
 
 
-register("exp", topi.exp, _ELEMWISE)
-register("log", topi.log, _ELEMWISE)
+register("exp", computed_in_float32(topi.exp), _ELEMWISE)
+register("log", computed_in_float32(topi.log), _ELEMWISE)
 register("sqrt", topi.sqrt, _ELEMWISE)
-register("rsqrt", topi.rsqrt, _ELEMWISE)
-register("tanh", topi.tanh, _ELEMWISE)
-register("sigmoid", topi.sigmoid, _ELEMWISE)
-register("erf", topi.erf, _ELEMWISE)
+register("rsqrt", computed_in_float32(topi.rsqrt), _ELEMWISE)
+register("tanh", computed_in_float32(topi.tanh), _ELEMWISE)
+register("sigmoid", computed_in_float32(topi.sigmoid), _ELEMWISE)
+register("erf", computed_in_float32(topi.erf), _ELEMWISE)
 register("negative", topi.negative, _ELEMWISE)
 register("clip", topi.clip, _ELEMWISE)
 register("astype", topi.cast, _ELEMWISE)
 register("nn.relu", topi.nn.relu, _ELEMWISE)
 register("nn.leakyrelu", topi.nn.leaky_relu, _ELEMWISE)
-register("nn.gelu", topi.nn.gelu, _ELEMWISE)
-register("nn.silu", topi.nn.silu, _ELEMWISE)
-register("nn.hardsigmoid", topi.nn.hardsigmoid, _ELEMWISE)
-register("nn.hardswish", topi.nn.hardswish, _ELEMWISE)
+register("nn.gelu", computed_in_float32(topi.nn.gelu), _ELEMWISE)
+register("nn.silu", computed_in_float32(topi.nn.silu), _ELEMWISE)
+register("nn.hardsigmoid", computed_in_float32(topi.nn.hardsigmoid), _ELEMWISE)
+register("nn.hardswish", computed_in_float32(topi.nn.hardswish), _ELEMWISE)
 
 register("add", topi.add, _BROADCAST)
 register("subtract", topi.subtract, _BROADCAST)
@@ -98,20 +99,20 @@ register("strided_slice", topi.strided_slice, _INJECTIVE)
 register("split", _split, _OPAQUE)
 register("nn.pad", _pad, _INJECTIVE)
 
-register("sum", topi.sum, _REDUCE)
-register("mean", topi.mean, _REDUCE)
+register("sum", computed_in_float32(topi.sum), _REDUCE)
+register("mean", computed_in_float32(topi.mean), _REDUCE)
 register("max", topi.max, _REDUCE)
 register("min", topi.min, _REDUCE)
 
-register("matmul", _matmul, _HEAVY)
-register("nn.dense", topi.nn.dense, _HEAVY)
-register("nn.conv2d", topi.nn.conv2d, _HEAVY)
+register("matmul", accumulated_in_float32(_matmul), _HEAVY)
+register("nn.dense", accumulated_in_float32(topi.nn.dense), _HEAVY)
+register("nn.conv2d", accumulated_in_float32(topi.nn.conv2d), _HEAVY)
 register("nn.winograd_input_transform", topi.nn.winograd_input_transform, _OPAQUE, tunable=False)
 register("nn.winograd_product", topi.nn.winograd_product, _OPAQUE)
 register("nn.winograd_output_transform", topi.nn.winograd_output_transform, _HEAVY, tunable=False)
 register("nn.max_pool2d", topi.nn.max_pool2d, _HEAVY)
-register("nn.avg_pool2d", topi.nn.avg_pool2d, _HEAVY)
-register("nn.adaptive_avg_pool2d", topi.nn.adaptive_avg_pool2d, _HEAVY)
-register("nn.softmax", topi.nn.softmax, _OPAQUE)
-register("nn.log_softmax", topi.nn.log_softmax, _OPAQUE)
+register("nn.avg_pool2d", computed_in_float32(topi.nn.avg_pool2d), _HEAVY)
+register("nn.adaptive_avg_pool2d", computed_in_float32(topi.nn.adaptive_avg_pool2d), _HEAVY)
+register("nn.softmax", computed_in_float32(topi.nn.softmax), _OPAQUE)
+register("nn.log_softmax", computed_in_float32(topi.nn.log_softmax), _OPAQUE)
 register("nn.batch_norm", _batch_norm, _OPAQUE)

@@ -9,7 +9,7 @@ import numpy as np
 from tvm.ir import IRModule, RelayExpr
 
 from .. import op
-from ..expr import Call, Constant, Function, Tuple, Var, const
+from ..expr import Call, Constant, Function, Tuple, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import TensorStructInfo, static_shape
@@ -26,6 +26,14 @@ _REDUCTIONS = ("relax.sum", "relax.mean", "relax.max", "relax.min")
 def _is_4d(expr: RelayExpr) -> bool:
     info = expr.struct_info
     return isinstance(info, TensorStructInfo) and info.ndim == 4
+
+
+def _is_layout_free(call: Call) -> bool:
+    """Whether a call computes element by element, wherever its operands' dimensions stand."""
+    if op.op_spec(call.op).pattern > OpPattern.BROADCAST or not _is_4d(call):
+        return False
+    names_dimensions = str(call.op.name) in ("relax.tril", "relax.triu", "relax.broadcast_to")
+    return not names_dimensions
 
 
 class _NHWCConverter(FunctionRewriter):
@@ -61,7 +69,7 @@ class _NHWCConverter(FunctionRewriter):
             return self._reshape(value)
         if name == "relax.nn.dense" and value.args[0] in self._flat:
             return self._dense(value)
-        if op.op_spec(value.op).pattern <= OpPattern.BROADCAST and _is_4d(value):
+        if _is_layout_free(value):
             return self._elementwise(value)
         return value
 
@@ -79,7 +87,7 @@ class _NHWCConverter(FunctionRewriter):
     def _in_nhwc(self, expr: RelayExpr) -> RelayExpr:
         """The NHWC form of a value of rank 4, made on first use."""
         if isinstance(expr, Constant):
-            return const(np.ascontiguousarray(expr.data.numpy().transpose(_TO_NHWC)))
+            return expr.rearranged(lambda array: array.transpose(_TO_NHWC))
         if not self._has_nhwc(expr):
             self._nhwc[expr] = self.emit(op.permute_dims(expr, _TO_NHWC))
         return self._nhwc[expr]
@@ -103,8 +111,11 @@ class _NHWCConverter(FunctionRewriter):
         order = (2, 3, 1, 0)
         shape = (kernel_h, kernel_w, channels, filters // channels) if depthwise else None
         if isinstance(weight, Constant):
-            array = weight.data.numpy().transpose(order)
-            weight = const(np.ascontiguousarray(array.reshape(shape) if shape else array))
+
+            def rearrange(array: np.ndarray) -> np.ndarray:
+                return array.transpose(order).reshape(shape) if shape else array.transpose(order)
+
+            weight = weight.rearranged(rearrange)
         else:
             weight = self.emit(op.permute_dims(weight, order))
             weight = self.emit(op.reshape(weight, shape)) if shape else weight
@@ -141,9 +152,13 @@ class _NHWCConverter(FunctionRewriter):
             return arg
         full = (1,) * (4 - len(shape)) + shape
         if isinstance(arg, Constant):
-            array = np.ascontiguousarray(arg.data.numpy().reshape(full).transpose(_TO_NHWC))
-            # A bias in NHWC is a plain vector along the innermost dimension.
-            return const(array.reshape(-1) if array.size == array.shape[3] else array)
+
+            def spread(array: np.ndarray) -> np.ndarray:
+                array = array.reshape(full).transpose(_TO_NHWC)
+                # A bias in NHWC is a plain vector along the innermost dimension.
+                return array.reshape(-1) if array.size == array.shape[3] else array
+
+            return arg.rearranged(spread)
         return self.emit(op.permute_dims(self.emit(op.reshape(arg, full)), _TO_NHWC))
 
     def _reduction(self, call: Call) -> RelayExpr:
@@ -192,9 +207,12 @@ class _NHWCConverter(FunctionRewriter):
         weight = call.args[1]
         if not isinstance(weight, Constant):
             return call
-        array = weight.data.numpy()
-        grid = array.reshape(len(array), channels, height, width).transpose(_TO_NHWC)
-        return op.nn.dense(flat, const(np.ascontiguousarray(grid.reshape(array.shape))))
+
+        def permute(array: np.ndarray) -> np.ndarray:
+            grid = array.reshape(len(array), channels, height, width)
+            return grid.transpose(_TO_NHWC).reshape(array.shape)
+
+        return op.nn.dense(flat, weight.rearranged(permute))
 
 
 @graph_pass("relax.ConvertLayout")

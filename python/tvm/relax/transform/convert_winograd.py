@@ -38,7 +38,7 @@ class _Converter(FunctionRewriter):
         padding = op.attrs_of(call)["padding"]
         shape = static_shape(data.struct_info)
         out_h, out_w, _, _ = winograd_tiles(shape, tile_size, _KERNEL, padding)
-        transformed = winograd_transformed_weight(weight.data.numpy(), tile_size)
+        transformed = winograd_transformed_weight(weight.values(), tile_size)
         tiles = self.emit(
             op.nn.winograd_input_transform(data, tile_size, _KERNEL, padding), "tiles"
         )

@@ -52,7 +52,7 @@ class _BatchNormFolder(FunctionRewriter):
         if not all(isinstance(s, Constant) for s in statistics):
             return self._as_arithmetic(call, axis, rank, epsilon)
         dtype = str(data.struct_info.dtype)
-        gamma, beta, mean, var = (s.data.numpy().astype("float64") for s in statistics)
+        gamma, beta, mean, var = (s.values().astype("float64") for s in statistics)
         scale = gamma / np.sqrt(var + epsilon)
         shift = beta - mean * scale
         scaled = self._scale_producer(data, axis, scale)
@@ -72,7 +72,7 @@ class _BatchNormFolder(FunctionRewriter):
         if _is_op(value, "add") and isinstance(value.args[1], Constant):
             channels = static_shape(data.struct_info)[axis]
             rank = len(static_shape(data.struct_info))
-            flat = value.args[1].data.numpy().astype("float64")
+            flat = value.args[1].values().astype("float64")
             expected = _along(np.zeros(channels), axis, rank).shape
             # A bias of lower rank broadcasts from the right: the full shape without leading 1s.
             if flat.size != channels or expected[rank - flat.ndim :] != flat.shape:
@@ -92,9 +92,9 @@ class _BatchNormFolder(FunctionRewriter):
             return None
         if out_axis is None or channel_axis != axis:
             return None
-        array = weight.data.numpy()
-        scaled = (array * _along(scale, out_axis, array.ndim)).astype(array.dtype)
-        args = [value.args[0], const(scaled)]
+        array = weight.values()
+        scaled = array * _along(scale, out_axis, array.ndim)
+        args = [value.args[0], const(scaled, str(weight.data.dtype))]
         return self.emit(Call(value.op, args, value.attrs, (), value.struct_info)), bias
 
     def _only_read(self, expr: RelayExpr) -> RelayExpr | None:

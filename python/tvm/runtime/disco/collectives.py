@@ -13,6 +13,7 @@ from functools import reduce
 import numpy as np
 
 from tvm import error
+from tvm.runtime.bfloat16 import patterns_to_float32, to_patterns
 from tvm.runtime.data_type import DataType
 from tvm.runtime.ndarray import NDArray
 
@@ -145,26 +146,13 @@ def _reduced(sources: Sequence[np.ndarray], dtype: DataType, op: str) -> np.ndar
         raise error.ValueError(f"allreduce: the average of {dtype} would be rounded; use sum")
     # Short floats are summed in float32, so that the error does not grow with the workers.
     if dtype == "bfloat16":
-        wide: Sequence[np.ndarray] = [_widened(source) for source in sources]
+        wide: Sequence[np.ndarray] = [patterns_to_float32(source) for source in sources]
     else:
         wide = [s.astype("float32") if dtype == "float16" else s for s in sources]
     result = reduce(REDUCE_OPS[op], wide)
     if op == "avg":
         result = result / result.dtype.type(len(sources))
-    return _narrowed(result) if dtype == "bfloat16" else result.astype(dtype.to_numpy())
-
-
-def _widened(patterns: np.ndarray) -> np.ndarray:
-    """Patterns of bfloat16, which are the upper halves of those of float32, as float32."""
-    return (patterns.astype("uint32") << 16).view("float32")
-
-
-def _narrowed(values: np.ndarray) -> np.ndarray:
-    """float32 as patterns of bfloat16, rounded to nearest, ties to even."""
-    bits = np.ascontiguousarray(values).view("uint32")
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    # The addition would carry a NaN's payload into the sign.
-    return np.where(np.isnan(values), 0x7FC0, rounded).astype("uint16").reshape(values.shape)
+    return to_patterns(result) if dtype == "bfloat16" else result.astype(dtype.to_numpy())
 
 
 def _source(parts: Sequence[Part], worker: int) -> np.ndarray:

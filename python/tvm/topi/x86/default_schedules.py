@@ -209,7 +209,8 @@ def _injective(
 ) -> te.Schedule | None:
     # Flattened, only plain elementwise reads stay vectors.
     elementwise = all(str(o.tag) == tag.ELEMWISE for o in operations_of(outputs))
-    if len(outputs) != 1 or not elementwise or not _is_static(outputs):
+    computed = isinstance(output.op, te.ComputeOp)
+    if len(outputs) != 1 or not computed or not elementwise or not _is_static(outputs):
         return None
     size = math.prod(const_shape(output.shape))
     vectors = next(

@@ -1,6 +1,15 @@
 """Import of PyTorch modules through ``torch.export``."""
 
-from .exported_program import export_for_inference, from_exported_program, from_module
-from .ops import supported_operators
+from .arguments import operators_table, supported_operators
+from .export import export_for_inference
+from .exported_program import from_exported_program, from_module
+from .structure import CallSignature
 
-__all__ = ["export_for_inference", "from_exported_program", "from_module", "supported_operators"]
+__all__ = [
+    "CallSignature",
+    "export_for_inference",
+    "from_exported_program",
+    "from_module",
+    "operators_table",
+    "supported_operators",
+]

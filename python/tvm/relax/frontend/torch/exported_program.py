@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
+from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, OutputKind
 
 import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, Var
-from tvm.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import StructInfo, TensorStructInfo
 
-from .ops import CONVERTERS, Arguments, UnsupportedUse, operator_name
+from . import operators as operators
+from .arguments import CONVERTERS, REFUSED, Arguments, UnsupportedUse, dtype_name, operator_name
+from .export import export_for_inference
 
-__all__ = ["export_for_inference", "from_exported_program", "from_module"]
+__all__ = ["from_exported_program", "from_module"]
 
 
 def from_module(
-    model: torch.nn.Module,
-    example_args: Sequence[Any],
+    model: torch.nn.Module | Callable[..., Any],
+    example_args: Any,
     example_kwargs: Mapping[str, Any] | None = None,
     keep_params_as_input: bool = False,
 ) -> IRModule:
-    """Import a torch module as it behaves in eval mode.
+    """Import a torch module, or a function of tensors, as it behaves in eval mode.
 
     Parameters
     ----------
     model : left as it was, its training flags included.
-    example_args, example_kwargs : inputs of the shapes and types the imported module is for.
+    example_args, example_kwargs : inputs of the shapes and types the imported module is for; a
+        single tensor stands for a sequence of one.
     keep_params_as_input : see :func:`from_exported_program`.
 
     Raises
@@ -41,27 +46,6 @@ def from_module(
     """
     program = export_for_inference(model, example_args, example_kwargs)
     return from_exported_program(program, keep_params_as_input=keep_params_as_input)
-
-
-def export_for_inference(
-    model: torch.nn.Module,
-    example_args: Sequence[Any],
-    example_kwargs: Mapping[str, Any] | None = None,
-) -> torch.export.ExportedProgram:
-    """``torch.export.export`` of a module in eval mode; its training flags stay as they were."""
-    with _eval_mode(model), torch.no_grad():
-        return torch.export.export(model, tuple(example_args), dict(example_kwargs or {}))
-
-
-@contextmanager
-def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 def from_exported_program(
@@ -85,10 +69,30 @@ def from_exported_program(
     ValueError : operators that cannot be imported: one message names each with the module that
         uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
     """
-    # Decomposition takes longer than everything else here, and most programs do not need it.
+    # Decomposition takes longer than everything else here, and many programs do not need it.
     if not _is_translatable(program.graph):
-        program = program.run_decompositions({})
-    return _Importer(program, keep_params_as_input).run()
+        program = program.run_decompositions(_decompositions(()))
+    importer = _Importer(program, keep_params_as_input)
+    mod = importer.run()
+    decomposable = importer.decomposable()
+    if decomposable:
+        # Converters refuse some settings that an operator's definition by others still allows.
+        program = program.run_decompositions(_decompositions(decomposable))
+        importer = _Importer(program, keep_params_as_input)
+        mod = importer.run()
+    importer.raise_problems()
+    return mod
+
+
+def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
+    """How operators without a converter, and the wanted ones, are defined by others."""
+    table = dict(torch.export.default_decompositions().items())
+    kept = {
+        target: definition
+        for target, definition in table.items()
+        if operator_name(target) not in CONVERTERS
+    }
+    return {**kept, **{target: decomposition_table[target] for target in wanted}}
 
 
 def _is_translatable(graph: torch.fx.Graph) -> bool:
@@ -119,11 +123,15 @@ def _is_private(value: Any) -> bool:
     return _is_in_place(value) or all(result.alias_info is None for result in results)
 
 
+# A value about which nothing is known, because an operator before it cannot be imported.
+_UNKNOWN = object()
+
+
 @dataclass(frozen=True)
 class _Problem:
     """An operator that has no translation, and the module that uses it."""
 
-    operator: str
+    target: Any
     module: str
     reason: str
 
@@ -147,12 +155,20 @@ class _Importer:
                 outputs = [
                     item if isinstance(item, Constant) else self._builder.emit_output(item)
                     for item in self._outputs()
+                    if item is not _UNKNOWN
                 ]
-            if self._problems:
-                raise ValueError(self._report())
             single = self._returns_one_tensor()
-            self._builder.emit_func_output(outputs[0] if single else Tuple(outputs))
+            self._builder.emit_func_output(outputs[0] if single and outputs else Tuple(outputs))
         return self._builder.get()
+
+    def decomposable(self) -> set[OpOverload]:
+        """Operators that could not be imported and that are defined by others."""
+        return {p.target for p in self._problems if p.target in decomposition_table}
+
+    def raise_problems(self) -> None:
+        """Raise the report of the operators that could not be imported, if there are any."""
+        if self._problems:
+            raise ValueError(self._report())
 
     def _bind_inputs(self) -> list[Var]:
         """Parameters of the function: the user's inputs first."""
@@ -169,14 +185,18 @@ class _Importer:
                     # A number given as an example is part of the exported program.
                     self._values[node] = node.meta.get("val")
                 continue
+            if spec.kind is InputKind.TOKEN:
+                # Orders operators with side effects, which nothing here translates.
+                self._values[node] = _UNKNOWN
+                continue
             tensor = self._tensor(str(spec.target))
             if self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR:
                 self._values[node] = Var(node.name, _struct_info(node))
                 weights.append(self._values[node])
             else:
-                self._values[node] = Constant(
-                    tvm.nd.array(tensor.detach().cpu().contiguous().numpy())
-                )
+                # A copy: what the model learns later is not the program's.
+                shared = tvm.nd.from_dlpack(tensor.detach().cpu().contiguous())
+                self._values[node] = Constant(tvm.nd.array(shared))
         return params + weights
 
     def _tensor(self, target: str) -> torch.Tensor:
@@ -188,41 +208,55 @@ class _Importer:
         )
 
     def _convert(self, node: torch.fx.Node) -> Any:
-        name = operator_name(node.target)
+        # An operator with side effects comes as an argument, behind the token that orders it.
+        target = node.args[1] if node.target is torch.ops.higher_order.with_effects else node.target
+        name = operator_name(target)
         converter = CONVERTERS.get(name)
+        if converter and any(self._values.get(n) is _UNKNOWN for n in node.all_input_nodes):
+            return _UNKNOWN
         try:
             if converter is None:
-                raise UnsupportedUse("")
-            value = converter(Arguments(self._builder, node, self._values.__getitem__))
+                reason = REFUSED.get(name)
+                raise UnsupportedUse(f"({reason})" if reason else "")
+            arguments = Arguments(self._builder, node, self._values.__getitem__)
+            value = converter(arguments)
+            if isinstance(value, list):
+                for k, item in enumerate(value):
+                    arguments.refuse_unless(
+                        item is not None or not arguments.reads_result(k),
+                        f"whose result {k} is read",
+                    )
         except UnsupportedUse as problem:
-            self._problems.append(_Problem(name, _module_path(node), str(problem)))
+            self._problems.append(_Problem(target, _module_path(node), str(problem)))
             # A stand-in of the right shape, so that the rest is looked at too.
             return _stand_in(node)
         if isinstance(value, list):
             return [self._bind(item) for item in value]
         return self._bind(value)
 
-    def _bind(self, value: RelayExpr) -> RelayExpr:
-        return value if isinstance(value, (Var, Constant)) else self._builder.emit(value)
+    def _bind(self, value: Any) -> Any:
+        # Sizes, and results that nobody reads, are no graph values.
+        is_bound = isinstance(value, (Var, Constant)) or not isinstance(value, RelayExpr)
+        return value if is_bound else self._builder.emit(value)
 
     def _outputs(self) -> list[RelayExpr]:
         signature = self._program.graph_signature
         (output,) = (n for n in self._program.graph.nodes if n.op == "output")
         values = []
         for spec, item in zip(signature.output_specs, output.args[0]):
+            if spec.kind is OutputKind.TOKEN:
+                continue
             if spec.kind is not OutputKind.USER_OUTPUT:
                 raise ValueError(
                     f"relax.frontend.torch: the program writes to '{spec.target}'; only programs "
                     "that leave their inputs and buffers alone can be imported (is the module in "
                     "eval mode?)"
                 )
-            if not isinstance(item, torch.fx.Node):
-                raise ValueError(
-                    f"relax.frontend.torch: result {item!r} is not a tensor; return tensors only"
-                )
-            values.append(self._values[item])
+            # None and numbers among the results are the caller's to put in.
+            if isinstance(item, torch.fx.Node):
+                values.append(self._values[item])
         if not values:
-            raise ValueError("relax.frontend.torch: the program returns nothing")
+            raise ValueError("relax.frontend.torch: the program returns no tensor")
         return values
 
     def _returns_one_tensor(self) -> bool:
@@ -230,10 +264,13 @@ class _Importer:
         return spec is None or spec.is_leaf()
 
     def _report(self) -> str:
-        lines = dict.fromkeys(
-            f"  {p.operator}{' ' + p.reason if p.reason else ''}, used by {p.module}"
-            for p in self._problems
-        )
+        counts = Counter((p.target, p.reason) for p in self._problems)
+        modules = {(p.target, p.reason): p.module for p in reversed(self._problems)}
+        lines = [
+            f"  {operator_name(target)}{' ' + reason if reason else ''}, used by "
+            f"{modules[target, reason]}{f' and {n - 1} more' if n > 1 else ''}"
+            for (target, reason), n in counts.items()
+        ]
         return "relax.frontend.torch: these operators cannot be imported:\n" + "\n".join(lines)
 
 
@@ -257,15 +294,21 @@ def _tensor_info(tensor: torch.Tensor, name: str) -> TensorStructInfo:
             f"relax.frontend.torch: '{name}' has the dynamic shape {tuple(tensor.shape)}; export "
             "with fixed shapes"
         )
-    return TensorStructInfo(tensor.shape, str(tensor.dtype).removeprefix("torch."))
+    return TensorStructInfo(tensor.shape, dtype_name(tensor.dtype))
 
 
 def _stand_in(node: torch.fx.Node) -> Any:
+    """In place of a value that could not be imported: variables of its shapes, if fixed."""
     value = node.meta.get("val")
-    if isinstance(value, torch.Tensor):
-        return Var(node.name, _tensor_info(value, node.name))
-    if isinstance(value, (tuple, list)):
-        return [
-            Var(f"{node.name}_{i}", _tensor_info(item, node.name)) for i, item in enumerate(value)
-        ]
-    return Var(node.name, TupleStructInfo([]))
+    values = [value] if isinstance(value, torch.Tensor) else value
+    if not isinstance(values, (tuple, list)) or not all(map(_is_describable, values)):
+        return _UNKNOWN
+    made = [Var(f"{node.name}_{i}", _tensor_info(v, node.name)) for i, v in enumerate(values)]
+    return made[0] if isinstance(value, torch.Tensor) else made
+
+
+def _is_describable(value: Any) -> bool:
+    """Whether a graph variable can stand for a value."""
+    if not isinstance(value, torch.Tensor) or value.is_complex():
+        return False
+    return all(isinstance(n, int) for n in value.shape)

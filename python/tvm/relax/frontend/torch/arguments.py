@@ -1,0 +1,227 @@
+"""What a converter sees of a node of the exported graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from tvm.ir import RelayExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, ShapeExpr, const
+from tvm.relax.struct_info import static_shape
+
+__all__ = [
+    "CONVERTERS",
+    "REFUSED",
+    "Arguments",
+    "Converter",
+    "UnsupportedUse",
+    "converter",
+    "dtype_name",
+    "operator_name",
+    "operators_table",
+    "refuse",
+    "supported_operators",
+]
+
+# A converter makes the value of a node; several outputs come as a list.
+Converter = Callable[["Arguments"], Any]
+CONVERTERS: dict[str, Converter] = {}
+# Why operators that have a meaning in PyTorch have none here, by name.
+REFUSED: dict[str, str] = {}
+
+
+class UnsupportedUse(Exception):
+    """An operator is known, but not with these settings."""
+
+
+def converter(*names: str) -> Callable[[Converter], Converter]:
+    """Decorator: the function converts the operators of these names, without their "aten."."""
+
+    def register(function: Converter) -> Converter:
+        for name in names:
+            CONVERTERS[f"aten.{name}"] = function
+        return function
+
+    return register
+
+
+def refuse(reason: str, *names: str) -> None:
+    """Say why some operators, without their "aten.", cannot be imported."""
+    REFUSED.update({f"aten.{name}": reason for name in names})
+
+
+def operator_name(target: Any) -> str:
+    """``aten.conv2d.default`` for an ATen overload, the plain name for a Python function.
+
+    An in-place operator has the name of the one that returns a new tensor: ``aten.relu.default``
+    for ``aten.relu_.default``.
+    """
+    if not isinstance(target, torch._ops.OpOverload):
+        return target.__name__
+    namespace, name, overload = str(target).split(".")
+    if target._schema.is_mutable:
+        name = name.removesuffix("_")
+    return f"{namespace}.{name}.{overload}"
+
+
+def supported_operators() -> list[str]:
+    """Names of the operators that can be imported."""
+    return sorted(CONVERTERS)
+
+
+def operators_table() -> dict[str, str | None]:
+    """ATen operators by name: None for one that is imported, else why it is refused."""
+    imported = {name: None for name in CONVERTERS if name.startswith("aten.")}
+    return {**REFUSED, **imported}
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``float32`` for ``torch.float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+class Arguments:
+    """The arguments of one node, by the names of the operator's schema, with graph values.
+
+    Attributes
+    ----------
+    builder : where further bindings go.
+    node : the node of the exported graph.
+    """
+
+    def __init__(
+        self, builder: BlockBuilder, node: torch.fx.Node, lookup: Callable[[Any], Any]
+    ) -> None:
+        self.builder = builder
+        self.node = node
+        self._nodes: dict[str, Any] = {}
+        if isinstance(node.target, torch._ops.OpOverload):
+            for i, argument in enumerate(node.target._schema.arguments):
+                if i < len(node.args):
+                    value = node.args[i]
+                elif argument.name in node.kwargs:
+                    value = node.kwargs[argument.name]
+                else:
+                    value = argument.default_value
+                self._nodes[argument.name] = value
+        else:
+            self._nodes = {str(i): value for i, value in enumerate(node.args)}
+        self._values = {
+            name: torch.fx.node.map_arg(value, lookup) for name, value in self._nodes.items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The argument, or the default where the schema has no such name."""
+        return self._values.get(name, default)
+
+    @property
+    def name(self) -> str:
+        """The operator's name without namespace and overload, such as "conv2d"."""
+        return operator_name(self.node.target).split(".")[1]
+
+    def example(self, name: str) -> Any:
+        """A tensor argument as the export saw it: with strides, without values."""
+        return self._nodes[name].meta["val"]
+
+    def emit(self, expr: RelayExpr) -> RelayExpr:
+        """Bind an intermediate value."""
+        return self.builder.emit(expr)
+
+    def call(self, name: str, *args: RelayExpr | float, **settings: Any) -> RelayExpr:
+        """Bind a call of a graph operator."""
+        return self.emit(op.make_call(name, *args, **settings))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of a tensor argument."""
+        return static_shape(self[name].struct_info)
+
+    def rank(self, name: str) -> int:
+        """Number of dimensions of a tensor argument."""
+        return int(self[name].struct_info.ndim)
+
+    def axis(self, name: str = "dim", of: str = "self") -> int:
+        """An argument that is a dimension of another, counted from the front."""
+        # A scalar has dimension 0 for PyTorch.
+        return int(self[name]) % max(self.rank(of), 1)
+
+    def axes(self, name: str = "dim", of: str = "self") -> list[int] | None:
+        """Dimensions counted from the front; None for all, which an empty list means too."""
+        value = self.get(name)
+        if value is None or value == []:
+            return None
+        rank = max(self.rank(of), 1)
+        return [int(v) % rank for v in ([value] if isinstance(value, int) else value)]
+
+    def dtype(self, name: str) -> str:
+        """Element type of a tensor argument."""
+        return str(self[name].struct_info.dtype)
+
+    @property
+    def _result(self) -> torch.Tensor:
+        value = self.node.meta["val"]
+        return value if isinstance(value, torch.Tensor) else value[0]
+
+    @property
+    def result_dtype(self) -> str:
+        """Element type of the node's result, of the first if it has several."""
+        return dtype_name(self._result.dtype)
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the node's result, of the first if it has several."""
+        return tuple(int(extent) for extent in self._result.shape)
+
+    def operand(self, name: str, dtype: str | None = None) -> RelayExpr:
+        """A tensor or number as an operand of the result's element type, or of another."""
+        return self.cast(self[name], dtype or self.result_dtype)
+
+    def cast(self, value: Any, dtype: str) -> RelayExpr:
+        """A tensor or number in an element type."""
+        if not isinstance(value, RelayExpr):
+            return const(value, dtype)
+        if str(value.struct_info.dtype) == dtype:
+            return value
+        if isinstance(value, Constant):
+            return value.astype(dtype)
+        return self.emit(op.astype(value, dtype))
+
+    def common_dtype(self, *names: str) -> str:
+        """The type to which PyTorch promotes some arguments before it computes."""
+        found = []
+        for name in names:
+            value = self._nodes[name]
+            if isinstance(value, torch.fx.Node):
+                value = value.meta["val"]
+            found.append(value)
+        if len(found) == 1:
+            return dtype_name(found[0].dtype)
+        return dtype_name(torch.result_type(*found))
+
+    def tensor(self, value: RelayExpr | float, shape: Sequence[int], dtype: str) -> RelayExpr:
+        """A value repeated to a shape."""
+        if not isinstance(value, RelayExpr):
+            number = self.cast(value, dtype).values().item()
+            return self.call("full", ShapeExpr(list(shape)), dtype=dtype, fill_value=number)
+        data = self.cast(value, dtype)
+        if static_shape(data.struct_info) == tuple(shape):
+            return data
+        return self.emit(op.broadcast_to(data, list(shape)))
+
+    def reads_result(self, index: int) -> bool:
+        """Whether anything reads one of the node's results; of those that are a tuple."""
+        return any(
+            len(user.args) > 1 and user.args[1] == index and bool(user.users)
+            for user in self.node.users
+        )
+
+    def refuse_unless(self, condition: bool, what: str) -> None:
+        """Report settings that have no equivalent."""
+        if not condition:
+            raise UnsupportedUse(what)

@@ -1,0 +1,198 @@
+"""``torch.export`` of modules as they behave in inference, with errors for who calls it."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import linecache
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .structure import assembled, taken_apart
+
+__all__ = ["export_for_inference"]
+
+
+class _FunctionModule(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+
+def export_for_inference(
+    model: torch.nn.Module | Any,
+    example_args: Any,
+    example_kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> torch.export.ExportedProgram:
+    """``torch.export.export`` of a module in eval mode; its training flags stay as they were.
+
+    Parameters
+    ----------
+    model : a module, or a function of tensors.
+    example_args : positional inputs; a single tensor stands for one.
+    dynamic_shapes : as ``torch.export.export`` takes it.
+
+    Raises
+    ------
+    TypeError : not a module or function, or the inputs do not fit its parameters.
+    ValueError : the program depends on the data: a branch that asks for a tensor's values, for
+        instance. The message names the line.
+    """
+    if not isinstance(model, torch.nn.Module):
+        if not callable(model):
+            raise TypeError(
+                f"relax.frontend.torch: expected a module or a function of tensors, got "
+                f"{type(model).__name__}"
+            )
+        model = _FunctionModule(model)
+    args = (example_args,) if isinstance(example_args, torch.Tensor) else tuple(example_args)
+    kwargs = dict(example_kwargs or {})
+    _check_inputs(model, args, kwargs)
+    args, kwargs = _distinct(taken_apart((args, kwargs)))
+    written = io.StringIO()
+    with _eval_mode(model), _objects_as_parts(model), torch.no_grad(), _quiet():
+        try:
+            with redirect_stderr(written):
+                program = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic_shapes)
+        except Exception as error:
+            # Whatever the export raises, the person wants to know where in the model.
+            explained = _explained(error)
+            if explained is None:
+                raise
+            raise explained from None
+    # Only of a failure has the export something to say that is not for the reader.
+    sys.stderr.write(written.getvalue())
+    return program
+
+
+def _distinct(inputs: Any) -> Any:
+    """The inputs with a copy of each tensor that is there twice, which the export takes for one."""
+    seen: set[int] = set()
+
+    def once(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or id(leaf) not in seen:
+            seen.add(id(leaf))
+            return leaf
+        return leaf.detach().clone()
+
+    return pytree.tree_map(once, inputs)
+
+
+def _check_inputs(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    forward = model._function if isinstance(model, _FunctionModule) else model.forward
+    try:
+        signature = inspect.signature(forward)
+    except (TypeError, ValueError):
+        # Functions without a Python signature are left to the export.
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        names = ", ".join(signature.parameters)
+        raise TypeError(
+            f"relax.frontend.torch: {len(args) + len(kwargs)} example inputs do not fit "
+            f"{_name_of(model)}({names}): {error}"
+        ) from None
+
+
+def _name_of(model: torch.nn.Module) -> str:
+    if isinstance(model, _FunctionModule):
+        return getattr(model._function, "__name__", type(model._function).__name__)
+    return f"{type(model).__name__}.forward"
+
+
+@contextmanager
+def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
+def _objects_as_parts(model: torch.nn.Module) -> Iterator[None]:
+    """Inside, the module takes and gives parts in place of objects that pytrees do not know."""
+
+    def before(_: Any, args: Any, kwargs: Any) -> Any:
+        return assembled(args), assembled(kwargs)
+
+    def after(_: Any, __: Any, result: Any) -> Any:
+        return taken_apart(result)
+
+    hooks = [
+        model.register_forward_pre_hook(before, with_kwargs=True),
+        model.register_forward_hook(after),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the export's own reports of the errors that are raised, and explained, here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            # Recurrent layers cache a list of their weights.
+            warnings.filterwarnings("ignore", message="The tensor attributes? .* assigned during")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _explained(error: BaseException) -> Exception | None:
+    """The error of an export as one line about the model, where the reason is known."""
+    where = _place_in_model(error)
+    chain: BaseException | None = error
+    while chain is not None:
+        name = type(chain).__name__
+        if name in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
+            return ValueError(
+                f"relax.frontend.torch: the program depends on the values of a tensor at {where}; "
+                "write it with operators on tensors, such as torch.where"
+            )
+        if name == "ConstraintViolationError":
+            return ValueError(f"relax.frontend.torch: dynamic_shapes: {_first_lines(chain)}")
+        chain = chain.__cause__ or chain.__context__
+    return None
+
+
+def _first_lines(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:4])
+
+
+def _place_in_model(error: BaseException) -> str:
+    """The innermost line of the traceback that is not PyTorch's own, as text."""
+    root = Path(torch.__file__).parent
+    ours = Path(__file__).parent
+    place = "an unknown line"
+    traceback = error.__traceback__
+    while traceback is not None:
+        path = Path(traceback.tb_frame.f_code.co_filename)
+        if root not in path.parents and ours not in path.parents:
+            text = linecache.getline(str(path), traceback.tb_lineno).strip()
+            place = f"{path.name}:{traceback.tb_lineno}" + (f" ({text})" if text else "")
+        traceback = traceback.tb_next
+    return place

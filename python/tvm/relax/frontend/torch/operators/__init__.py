@@ -1,0 +1,12 @@
+"""How ATen operators become graph operators; importing a module here registers its own."""
+
+from . import creation as creation
+from . import elementwise as elementwise
+from . import image as image
+from . import linear as linear
+from . import normalization as normalization
+from . import program as program
+from . import reduction as reduction
+from . import selection as selection
+from . import shape as shape
+from . import window as window

@@ -1,0 +1,121 @@
+"""Tensors made of numbers alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm.ir import RelayExpr
+from tvm.relax import op
+from tvm.relax.expr import ShapeExpr, const
+
+from ..arguments import Arguments, converter, refuse
+
+__all__: list[str] = []
+
+
+def _filled(a: Arguments, value: float) -> RelayExpr:
+    return op.make_call(
+        "full", ShapeExpr(a.result_shape), dtype=a.result_dtype, fill_value=_number(a, value)
+    )
+
+
+def _number(a: Arguments, value: float) -> bool | int | float:
+    if a.result_dtype == "bool":
+        return bool(value)
+    return float(value) if a.result_dtype.startswith(("float", "bfloat")) else int(value)
+
+
+@converter("full.default", "full_like.default", "new_full.default", "fill.Scalar")
+def _full(a: Arguments) -> RelayExpr:
+    value = a["fill_value"] if a.get("fill_value") is not None else a["value"]
+    if isinstance(value, RelayExpr):
+        return a.tensor(value, a.result_shape, a.result_dtype)
+    return _filled(a, value)
+
+
+@converter("fill.Tensor")
+def _fill(a: Arguments) -> RelayExpr:
+    return a.tensor(a["value"], a.result_shape, a.result_dtype)
+
+
+@converter("zeros.default", "zeros_like.default", "new_zeros.default", "zero.default",
+           "empty.memory_format", "empty_strided.default", "empty_like.default",
+           "new_empty.default", "new_empty_strided.default", "empty_permuted.default")  # fmt: skip
+def _zeros(a: Arguments) -> RelayExpr:
+    # What a program reads of memory that it has not written is its own affair; zeros are allowed.
+    return _filled(a, 0)
+
+
+@converter("ones.default", "ones_like.default", "new_ones.default")
+def _ones(a: Arguments) -> RelayExpr:
+    return _filled(a, 1)
+
+
+@converter("scalar_tensor.default")
+def _scalar_tensor(a: Arguments) -> RelayExpr:
+    return const(a["s"], a.result_dtype)
+
+
+@converter("arange.default", "arange.start", "arange.start_step")
+def _arange(a: Arguments) -> RelayExpr:
+    (count,) = a.result_shape
+    return op.make_call(
+        "arange", start=_number(a, a.get("start", 0)), step=_number(a, a.get("step", 1)),
+        count=count, dtype=a.result_dtype,
+    )  # fmt: skip
+
+
+@converter("linspace.default")
+def _linspace(a: Arguments) -> RelayExpr:
+    (count,) = a.result_shape
+    return const(np.linspace(a["start"], a["end"], count), a.result_dtype)
+
+
+@converter("eye.default", "eye.m")
+def _eye(a: Arguments) -> RelayExpr:
+    return const(np.eye(a.result_shape[0], a.result_shape[1]), a.result_dtype)
+
+
+@converter("one_hot.default")
+def _one_hot(a: Arguments) -> RelayExpr:
+    classes = a.result_shape[-1]
+    index = a.emit(op.reshape(a["self"], (*a.shape("self"), 1)))
+    kinds = const(np.arange(classes), a.dtype("self"))
+    return op.astype(a.call("equal", index, kinds), a.result_dtype)
+
+
+@converter("tril_indices.default", "triu_indices.default")
+def _triangle_indices(a: Arguments) -> RelayExpr:
+    name = "tril" if "tril" in a.name else "triu"
+    make = np.tril_indices if name == "tril" else np.triu_indices
+    found = make(int(a["row"]), int(a["offset"]), int(a["col"]))
+    return const(np.stack(found), a.result_dtype)
+
+
+refuse(
+    "draws random numbers, which another compiler cannot draw alike; pass them as an input",
+    "rand.default", "randn.default", "randperm.default", "rand_like.default", "randn_like.default",
+    "bernoulli.default", "bernoulli.p", "multinomial.default", "randint.default", "randint.low",
+    "normal_functional.default", "uniform.default", "exponential.default",
+)  # fmt: skip
+refuse(
+    "computes with complex numbers",
+    "_fft_c2r.default", "_fft_r2c.default", "_fft_c2c.default", "view_as_complex.default",
+    "view_as_real.default", "complex.default", "polar.default",
+)  # fmt: skip
+refuse(
+    "is a step of training",
+    "_adaptive_avg_pool2d_backward.default", "avg_pool2d_backward.default",
+    "convolution_backward.default", "embedding_dense_backward.default",
+    "max_pool2d_with_indices_backward.default", "native_group_norm_backward.default",
+    "native_layer_norm_backward.default",
+)  # fmt: skip
+refuse(
+    "takes a number out of a tensor, which the exported program then computes with",
+    "_local_scalar_dense.default", "item.default",
+)  # fmt: skip
+refuse(
+    "asks how a tensor lies in memory, which the compiler decides",
+    "sym_storage_offset.default", "sym_stride.int", "sym_is_contiguous.default",
+)  # fmt: skip
+refuse("writes to a tensor that is given to it", "atan2.out", "resize.default", "resize_.default")

@@ -1,0 +1,34 @@
+"""What an exported program holds besides computations: checks and access to tuples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arguments import CONVERTERS, Arguments, converter
+
+__all__: list[str] = []
+
+
+@converter("_assert_tensor_metadata.default", "_assert_async.msg", "_assert_scalar.default",
+           "sym_constrain_range_for_size.default", "sym_constrain_range.default")  # fmt: skip
+def _no_effect(a: Arguments) -> list[Any]:
+    # A check that tracing leaves behind; its condition was fixed with the program's shapes.
+    return []
+
+
+@converter("sym_size.int")
+def _size(a: Arguments) -> Any:
+    return a["self"].struct_info.shape.values[a.axis()]
+
+
+@converter("sym_numel.default")
+def _numel(a: Arguments) -> Any:
+    return math.prod(a["self"].struct_info.shape.values)
+
+
+def _getitem(a: Arguments) -> Any:
+    return a["0"][a["1"]]
+
+
+CONVERTERS["getitem"] = _getitem

@@ -1,0 +1,349 @@
+"""Views, movement of elements and joining: every result element is one of the operands'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.ir import RelayExpr
+from tvm.relax import op
+from tvm.relax.expr import ShapeExpr, TupleGetItem
+
+from ..arguments import Arguments, converter
+
+__all__: list[str] = []
+
+
+@converter(
+    "flatten.using_ints",
+    "reshape.default",
+    "reshape_as.default",
+    "squeeze.default",
+    "squeeze.dim",
+    "squeeze.dims",
+    "unflatten.int",
+    "unsqueeze.default",
+    "view.default",
+    "view_as.default",
+    "_unsafe_view.default",
+)
+def _view(a: Arguments) -> RelayExpr:
+    return op.reshape(a["self"], a.result_shape)
+
+
+@converter("view.dtype")
+def _view_dtype(a: Arguments) -> RelayExpr:
+    a.refuse_unless(a.dtype("self") == a.result_dtype, "as another element type")
+    return a["self"]
+
+
+@converter("permute.default")
+def _permute(a: Arguments) -> RelayExpr:
+    return op.permute_dims(a["self"], a.axes("dims") or [])
+
+
+@converter("transpose.int", "swapaxes.default")
+def _transpose(a: Arguments) -> RelayExpr:
+    axes = list(range(a.rank("self")))
+    if not axes:
+        return a["self"]
+    first = "dim0" if a.get("dim0") is not None else "axis0"
+    one, two = a.axis(first), a.axis(first.replace("0", "1"))
+    axes[one], axes[two] = axes[two], axes[one]
+    return op.permute_dims(a["self"], axes)
+
+
+@converter("movedim.intlist", "movedim.int")
+def _movedim(a: Arguments) -> RelayExpr:
+    source, target = a.axes("source") or [], a.axes("destination") or []
+    rest = iter(k for k in range(a.rank("self")) if k not in source)
+    placed = dict(zip(target, source))
+    return op.permute_dims(
+        a["self"], [placed[k] if k in placed else next(rest) for k in range(a.rank("self"))]
+    )
+
+
+@converter("t.default", "numpy_T.default", "mT.default")
+def _t(a: Arguments) -> RelayExpr:
+    rank = a.rank("self")
+    if rank < 2:
+        return a["self"]
+    if a.name == "mT":
+        return op.permute_dims(a["self"], [*range(rank - 2), rank - 1, rank - 2])
+    return op.permute_dims(a["self"])
+
+
+@converter("expand.default", "expand_as.default", "broadcast_to.default")
+def _expand(a: Arguments) -> RelayExpr:
+    return a.tensor(a["self"], a.result_shape, a.result_dtype)
+
+
+@converter("repeat.default", "tile.default")
+def _repeat(a: Arguments) -> RelayExpr:
+    sizes = [int(n) for n in (a["repeats"] if a.get("repeats") is not None else a["dims"])]
+    rank = a.rank("self")
+    # The shorter of the two is taken to have ones in front.
+    sizes = [1] * (rank - len(sizes)) + sizes
+    data = a["self"]
+    if rank < len(sizes):
+        data = a.emit(op.reshape(data, [1] * (len(sizes) - rank) + list(a.shape("self"))))
+    return op.make_call("tile", data, reps=sizes)
+
+
+@converter("repeat_interleave.self_int")
+def _repeat_interleave(a: Arguments) -> RelayExpr:
+    count = int(a["repeats"])
+    data, shape = a["self"], a.shape("self")
+    axis = a.axis() if a["dim"] is not None else 0
+    if a["dim"] is None:
+        shape = (math.prod(shape),)
+        data = a.emit(op.reshape(data, shape))
+    # A view of repeated neighbours.
+    apart = a.emit(op.reshape(data, [*shape[: axis + 1], 1, *shape[axis + 1 :]]))
+    wide = a.emit(op.broadcast_to(apart, [*shape[: axis + 1], count, *shape[axis + 1 :]]))
+    return op.reshape(wide, a.result_shape)
+
+
+@converter("cat.default", "concat.default")
+def _cat(a: Arguments) -> RelayExpr:
+    # An empty vector joins with anything.
+    shapes = [tuple(int(n) for n in t.struct_info.shape.values) for t in a["tensors"]]
+    pieces = [
+        a.cast(tensor, a.result_dtype)
+        for tensor, shape in zip(a["tensors"], shapes)
+        if shape != (0,) or len(a.result_shape) == 1
+    ]
+    pieces = [p for p in pieces if 0 not in (int(n) for n in p.struct_info.shape.values)] or pieces
+    if len(pieces) == 1:
+        return pieces[0]
+    return op.concat(pieces, int(a["dim"]) % len(a.result_shape))
+
+
+@converter("stack.default")
+def _stack(a: Arguments) -> RelayExpr:
+    shape = a.result_shape
+    axis = int(a["dim"]) % len(shape)
+    apart = [*shape[:axis], 1, *shape[axis + 1 :]]
+    pieces = [a.emit(op.reshape(a.cast(t, a.result_dtype), apart)) for t in a["tensors"]]
+    return op.concat(pieces, axis)
+
+
+def _sliced(a: Arguments, data: RelayExpr, axis: int, begin: int, end: int, step: int) -> Any:
+    extents = [int(n) for n in data.struct_info.shape.values]
+    if (begin, end, step) == (0, extents[axis], 1):
+        return data
+    low, high, steps = [0] * len(extents), extents, [1] * len(extents)
+    low[axis], high[axis], steps[axis] = begin, end, step
+    return op.strided_slice(data, low, high, steps)
+
+
+def _range(a: Arguments, extent: int) -> tuple[int, int, int]:
+    first, last, step = slice(a["start"], a["end"], a["step"]).indices(extent)
+    return first, max(first, last), step
+
+
+@converter("slice.Tensor")
+def _slice(a: Arguments) -> RelayExpr:
+    axis = a.axis()
+    return _sliced(a, a["self"], axis, *_range(a, a.shape("self")[axis]))
+
+
+@converter("narrow.int")
+def _narrow(a: Arguments) -> RelayExpr:
+    axis = a.axis()
+    start = int(a["start"]) % max(1, a.shape("self")[axis])
+    return _sliced(a, a["self"], axis, start, start + int(a["length"]), 1)
+
+
+@converter("select.int")
+def _select(a: Arguments) -> RelayExpr:
+    axis, index = a.axis(), a["index"]
+    index = int(index) % a.shape("self")[axis]
+    piece = a.emit(_sliced(a, a["self"], axis, index, index + 1, 1))
+    return op.reshape(piece, a.result_shape)
+
+
+@converter("slice_scatter.default")
+def _slice_scatter(a: Arguments) -> RelayExpr:
+    shape, axis = a.shape("self"), a.axis()
+    begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    begin[axis], end[axis], strides[axis] = _range(a, shape[axis])
+    return op.make_call(
+        "strided_set", a["self"], a.operand("src"), begin=begin, end=end, strides=strides
+    )
+
+
+@converter("select_scatter.default")
+def _select_scatter(a: Arguments) -> RelayExpr:
+    shape, axis = a.shape("self"), a.axis()
+    index = int(a["index"]) % shape[axis]
+    begin, end = [0] * len(shape), list(shape)
+    begin[axis], end[axis] = index, index + 1
+    thin = [*shape[:axis], 1, *shape[axis + 1 :]]
+    source = a.emit(op.reshape(a.operand("src"), thin))
+    return op.make_call("strided_set", a["self"], source, begin=begin, end=end)
+
+
+@converter("copy.default", "copy_.default")
+def _copy(a: Arguments) -> RelayExpr:
+    return a.tensor(a["src"], a.result_shape, a.result_dtype)
+
+
+@converter(
+    "split.Tensor",
+    "split.sizes",
+    "split_with_sizes.default",
+    "chunk.default",
+    "tensor_split.sections",
+    "tensor_split.indices",
+    "unsafe_chunk.default",
+    "unsafe_split.Tensor",
+)
+def _split(a: Arguments) -> list[RelayExpr]:
+    axis = a.axis()
+    sizes = [int(piece.shape[axis]) for piece in a.node.meta["val"]]
+    pieces = a.emit(op.split(a["self"], sizes, axis))
+    return [TupleGetItem(pieces, i) for i in range(len(sizes))]
+
+
+@converter("unbind.int")
+def _unbind(a: Arguments) -> list[RelayExpr]:
+    axis = a.axis()
+    count = a.shape("self")[axis]
+    pieces = a.emit(op.split(a["self"], [1] * count, axis))
+    shape = tuple(int(n) for n in a.node.meta["val"][0].shape)
+    return [op.reshape(a.emit(TupleGetItem(pieces, i)), shape) for i in range(count)]
+
+
+@converter("flip.default")
+def _flip(a: Arguments) -> RelayExpr:
+    axes = a.axes("dims")
+    return op.make_call("flip", a["self"], axis=axes) if axes else a["self"]
+
+
+@converter("roll.default")
+def _roll(a: Arguments) -> RelayExpr:
+    data, shape = a["self"], a.shape("self")
+    shifts = [int(s) for s in _sequence(a["shifts"])]
+    axes = a.axes("dims")
+    if axes is None:
+        data, shape, axes = a.emit(op.reshape(data, (math.prod(shape),))), (math.prod(shape),), [0]
+    for axis, shift in zip(axes, shifts):
+        cut = -shift % shape[axis]
+        if cut:
+            ahead = a.emit(_sliced(a, data, axis, cut, shape[axis], 1))
+            behind = a.emit(_sliced(a, data, axis, 0, cut, 1))
+            data = a.emit(op.concat([ahead, behind], axis))
+    return op.reshape(data, a.result_shape)
+
+
+def _sequence(value: int | Sequence[int]) -> Sequence[int]:
+    return [value] if isinstance(value, int) else value
+
+
+@converter("diagonal.default")
+def _diagonal(a: Arguments) -> RelayExpr:
+    return op.make_call(
+        "diagonal", a["self"], offset=int(a["offset"]), axis1=a.axis("dim1"), axis2=a.axis("dim2")
+    )
+
+
+@converter("as_strided.default")
+def _as_strided(a: Arguments) -> RelayExpr:
+    meta = a.example("self")
+    a.refuse_unless(meta.is_contiguous(), "of a tensor that is not laid out in row-major order")
+    return op.make_call(
+        "as_strided",
+        a["self"],
+        ShapeExpr([int(n) for n in a["size"]]),
+        strides=[int(n) for n in a["stride"]],
+        offset=int(a["storage_offset"] or meta.storage_offset()),
+    )
+
+
+@converter("unfold.default")
+def _unfold(a: Arguments) -> RelayExpr:
+    axis, size, step = a.axis("dimension"), int(a["size"]), int(a["step"])
+    shape = a.shape("self")
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    # Windows overlap: the same elements under two dimensions, the step and the place in it.
+    result = a.result_shape
+    out_strides = [s * step if k == axis else s for k, s in enumerate(strides)] + [strides[axis]]
+    assert result[-1] == size
+    return op.make_call("as_strided", a["self"], ShapeExpr(result), strides=out_strides, offset=0)
+
+
+@converter("pixel_shuffle.default")
+def _pixel_shuffle(a: Arguments) -> RelayExpr:
+    factor = int(a["upscale_factor"])
+    *lead, channels, height, width = a.shape("self")
+    rank = len(lead)
+    apart = a.emit(
+        op.reshape(a["self"], [*lead, channels // factor**2, factor, factor, height, width])
+    )
+    order = [*range(rank), *(rank + k for k in (0, 3, 1, 4, 2))]
+    return op.reshape(a.emit(op.permute_dims(apart, order)), a.result_shape)
+
+
+@converter("pixel_unshuffle.default")
+def _pixel_unshuffle(a: Arguments) -> RelayExpr:
+    factor = int(a["downscale_factor"])
+    *lead, channels, height, width = a.shape("self")
+    rank = len(lead)
+    apart = a.emit(
+        op.reshape(a["self"], [*lead, channels, height // factor, factor, width // factor, factor])
+    )
+    order = [*range(rank), *(rank + k for k in (0, 2, 4, 1, 3))]
+    return op.reshape(a.emit(op.permute_dims(apart, order)), a.result_shape)
+
+
+@converter("tril.default", "triu.default")
+def _triangle(a: Arguments) -> RelayExpr:
+    name = "tril" if "tril" in a.name else "triu"
+    dtype = a.result_dtype
+    if dtype == "bool":
+        whole = a.call(name, a.operand("self", "int8"), k=int(a["diagonal"]))
+        return op.astype(whole, "bool")
+    return op.make_call(name, a["self"], k=int(a["diagonal"]))
+
+
+@converter("pad.default")
+def _pad(a: Arguments) -> RelayExpr:
+    return _padded(a, a["mode"], a["pad"], a["value"])
+
+
+@converter("constant_pad_nd.default")
+def _constant_pad(a: Arguments) -> RelayExpr:
+    return _padded(a, "constant", a["pad"], a["value"])
+
+
+@converter("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
+def _reflection_pad(a: Arguments) -> RelayExpr:
+    return _padded(a, "reflect", a["padding"], None)
+
+
+@converter("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
+def _replication_pad(a: Arguments) -> RelayExpr:
+    return _padded(a, "replicate", a["padding"], None)
+
+
+def _padded(a: Arguments, mode: str, sizes: Sequence[int], value: float | None) -> RelayExpr:
+    rank = a.rank("self")
+    before, after = [0] * rank, [0] * rank
+    # Sizes come in pairs, from the last dimension to the first.
+    for i, (low, high) in enumerate(zip(sizes[::2], sizes[1::2])):
+        before[rank - 1 - i], after[rank - 1 - i] = int(low), int(high)
+    if mode != "constant":
+        return op.make_call("nn.extend", a["self"], before=before, after=after, mode=mode)
+    data = a["self"]
+    if min([*before, *after]) < 0:
+        shape = a.shape("self")
+        begin = [max(0, -n) for n in before]
+        end = [extent - max(0, -n) for extent, n in zip(shape, after)]
+        data = a.emit(op.strided_slice(data, begin, end))
+        before, after = [max(0, n) for n in before], [max(0, n) for n in after]
+    if a.result_dtype == "bool":
+        data = a.emit(op.astype(data, "int8"))
+        return op.astype(a.emit(op.nn.pad(data, before, after, float(value or 0))), "bool")
+    return op.nn.pad(data, before, after, float(value or 0))
