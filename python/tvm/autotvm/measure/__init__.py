@@ -1,0 +1,5 @@
+"""Measuring points of templates."""
+
+from ..measure_node import MeasureErrorNo, MeasureInput, MeasureResult
+from .measure import Builder, BuildResult, Runner, create_measure_batch
+from .measure_methods import LocalBuilder, LocalRunner, measure_option

@@ -1,0 +1,21 @@
+"""Templates, their spaces, and the configurations that they are run with."""
+
+from .context import get_config
+from .dispatcher import (
+    ApplyConfig,
+    ApplyFixedConfig,
+    ApplyHistoryBest,
+    DispatchContext,
+    FallbackContext,
+)
+from .space import ConfigEntity, ConfigSpace, FallbackConfigEntity, InstantiationError
+from .task import (
+    Task,
+    args_to_workload,
+    compute_flop,
+    create,
+    deserialize_args,
+    serialize_args,
+    template,
+)
+from .topi_integration import get_workload, register_topi_compute, register_topi_schedule
