@@ -42,7 +42,7 @@ def test_results_have_the_structure_that_the_module_returns():
     torch.testing.assert_close(result["parts"], [2 * x, x])
     with pytest.raises(ValueError, match="2.0 is part of the program, got 3.0"):
         network(x, 3.0, bias=bias)
-    with pytest.raises(TypeError, match="structured like the example"):
+    with pytest.raises(TypeError, match="takes 2 inputs and bias like the example, got 2 inputs"):
         network(x, 2.0)
 
 

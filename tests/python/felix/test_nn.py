@@ -7,7 +7,19 @@ from tvm.felix import nn as networks
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), [("mlp", 669706), ("resnet18", 11689512), ("mobilenet_v2", 3504872)]
+    ("name", "parameters"),
+    [
+        ("mlp", 669706),
+        ("resnet18", 11689512),
+        ("resnet50", 25557032),
+        ("mobilenet_v2", 3504872),
+        ("efficientnet_b0", 5288548),
+        ("convnext_tiny", 28589128),
+        ("vit_b_32", 88224232),
+        ("bert_base", 109482240),
+        ("r3d_18", 33371472),
+        ("dcgan", 3576704),
+    ],
 )
 def test_network_has_the_parameter_count_of_its_paper(name, parameters):
     model, _ = networks.load_network(name)
@@ -27,7 +39,7 @@ def test_resnet18_classifies_small_images():
 
 
 def test_unknown_network_error_lists_the_known_ones():
-    with pytest.raises(ValueError, match="'vgg'.*mlp, mobilenet_v2, resnet18"):
+    with pytest.raises(ValueError, match="'vgg'.*bert_base, .*mlp, mobilenet_v2, .*resnet18"):
         networks.load_network("vgg")
 
 

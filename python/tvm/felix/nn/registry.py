@@ -12,25 +12,53 @@ from typing import Any
 import torch
 from torch import nn
 
+from .convnext import convnext_tiny
+from .efficientnet import efficientnet_b0
+from .generative import dcgan, unet_small
 from .mlp import mlp
 from .mobilenet import mobilenet_v2
-from .resnet import resnet18
+from .resnet import resnet18, resnet50
+from .transformer import bert_base, llama_small, vit_b_32
+from .video import r3d_18
 
 __all__ = ["NETWORKS", "NetworkSpec", "load_network"]
 
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """How to make a network, and the shape of one input example without the batch dimension."""
+    """How to make a network, and example inputs for it, given the batch."""
 
     make: Callable[[], nn.Module]
-    input_shape: tuple[int, ...]
+    inputs: Callable[[int], tuple[torch.Tensor, ...]]
 
+
+def _numbers(*shape: int) -> Callable[[int], tuple[torch.Tensor, ...]]:
+    return lambda batch: (torch.randn(batch, *shape),)
+
+
+def _tokens(vocabulary: int, length: int) -> Callable[[int], tuple[torch.Tensor, ...]]:
+    return lambda batch: (torch.randint(vocabulary, (batch, length)),)
+
+
+def _noisy_images(batch: int) -> tuple[torch.Tensor, ...]:
+    return torch.randn(batch, 3, 32, 32), torch.rand(batch) * 1000
+
+
+_IMAGES = _numbers(3, 224, 224)
 
 NETWORKS: dict[str, NetworkSpec] = {
-    "mlp": NetworkSpec(mlp, (784,)),
-    "resnet18": NetworkSpec(resnet18, (3, 224, 224)),
-    "mobilenet_v2": NetworkSpec(mobilenet_v2, (3, 224, 224)),
+    "bert_base": NetworkSpec(bert_base, _tokens(30522, 128)),
+    "convnext_tiny": NetworkSpec(convnext_tiny, _IMAGES),
+    "dcgan": NetworkSpec(dcgan, _numbers(100, 1, 1)),
+    "efficientnet_b0": NetworkSpec(efficientnet_b0, _IMAGES),
+    "llama_small": NetworkSpec(llama_small, _tokens(32000, 128)),
+    "mlp": NetworkSpec(mlp, _numbers(784)),
+    "mobilenet_v2": NetworkSpec(mobilenet_v2, _IMAGES),
+    "r3d_18": NetworkSpec(r3d_18, _numbers(3, 16, 112, 112)),
+    "resnet18": NetworkSpec(resnet18, _IMAGES),
+    "resnet50": NetworkSpec(resnet50, _IMAGES),
+    "unet_small": NetworkSpec(unet_small, _noisy_images),
+    "vit_b_32": NetworkSpec(vit_b_32, _IMAGES),
 }
 
 
@@ -61,7 +89,7 @@ def load_network(
     elif name in NETWORKS:
         spec = NETWORKS[name]
         model = spec.make()
-        inputs = (torch.randn(batch, *spec.input_shape),)
+        inputs = spec.inputs(batch)
     else:
         raise ValueError(
             f"load_network: unknown network '{name}'; known networks are "

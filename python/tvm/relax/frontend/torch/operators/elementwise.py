@@ -56,7 +56,8 @@ for _aten in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy", "deta
 @converter("dropout.default", "feature_dropout.default", "alpha_dropout.default")
 def _dropout(a: Arguments) -> RelayExpr:
     a.refuse_unless(not a["train"], "in training mode; call model.eval() before the export")
-    return a["input"]
+    # The form that writes in place calls it otherwise.
+    return a["self"] if a.get("input") is None else a["input"]
 
 
 @converter("native_dropout.default")
