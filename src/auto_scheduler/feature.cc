@@ -129,16 +129,6 @@ Bytes Pack(const std::vector<Rows>& programs, const std::vector<float>& throughp
   return Bytes(std::move(out));
 }
 
-/*! \brief Mean of the costs in seconds; infinite where there is no valid one. */
-double MeanCost(const MeasureResult& result) {
-  if (result->error_no != 0 || result->costs.empty()) {
-    return std::numeric_limits<double>::infinity();
-  }
-  double sum = 0;
-  for (double cost : result->costs) sum += cost;
-  return sum / static_cast<double>(result->costs.size());
-}
-
 Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<MeasureResult>& results,
                              int skip_first, int max_n_bufs) {
   TVM_CHECK(inputs.size() == results.size(), ValueError)
@@ -156,13 +146,14 @@ Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<Meas
     auto [it, fresh] = ids.emplace(key, static_cast<int32_t>(ids.size()));
     if (fresh) best.push_back(std::numeric_limits<double>::infinity());
     task_ids.push_back(it->second);
-    best[it->second] = std::min(best[it->second], MeanCost(results[i]));
+    if (results[i]->error_no == 0) {
+      best[it->second] = std::min(best[it->second], results[i]->MeanCost());
+    }
   }
   std::vector<float> throughputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    double cost = MeanCost(results[i]);
-    throughputs.push_back(cost < std::numeric_limits<double>::infinity()
-                              ? static_cast<float>(best[task_ids[i]] / cost)
+    throughputs.push_back(results[i]->error_no == 0
+                              ? static_cast<float>(best[task_ids[i]] / results[i]->MeanCost())
                               : 0.0f);
   }
   return Pack(FeaturesOfAll(tasks, states, skip_first, max_n_bufs), throughputs, task_ids);
@@ -175,6 +166,10 @@ TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromStates")
       return Pack(FeaturesOfAll({task}, states, 0, max_n_bufs), {}, {});
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromMeasurePairs")
+    .set_body_typed(FeaturesOfMeasurePairs);
+// Models that look at patterns of accesses ask for their rows under this name; the rows describe
+// each buffer of a store already, so they are the same.
+TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromMeasurePairsPAM")
     .set_body_typed(FeaturesOfMeasurePairs);
 TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeatureNames").set_body_typed([](int max_n_bufs) {
   Array<String> names;

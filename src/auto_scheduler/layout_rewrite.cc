@@ -13,7 +13,9 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string>
+#include <vector>
 
 #include "schedule_replay.h"
 
@@ -136,6 +138,62 @@ Array<PrimExpr> NewIndices(const LayoutTransform& transform, const Array<PrimExp
     indices.push_back(index);
   }
   return indices;
+}
+
+/*! \brief Dimensions of a layout written as text, outermost first. */
+struct LayoutText {
+  std::vector<int64_t> extents;
+  std::vector<std::string> axes;
+
+  /*! \brief ValueError unless `text` is extents and names in turn, as in "8i32k4i". */
+  explicit LayoutText(const std::string& text) {
+    size_t at = 0;
+    auto take = [&](auto belongs) {
+      const size_t begin = at;
+      while (at < text.size() && belongs(static_cast<unsigned char>(text[at]))) ++at;
+      return text.substr(begin, at - begin);
+    };
+    constexpr size_t kMostDigits = 9;
+    while (at < text.size()) {
+      const std::string digits = take([](int c) { return std::isdigit(c) != 0; });
+      const std::string name = take([](int c) { return std::isalpha(c) != 0 || c == '_'; });
+      const int64_t extent = digits.empty() || digits.size() > kMostDigits ? 0 : std::stoll(digits);
+      TVM_CHECK(extent > 0 && !name.empty(), ValueError)
+          << "layout \"" << text << "\": expected an extent and the name of an axis for each "
+          << "dimension, such as \"8i32k4i\"";
+      extents.push_back(extent);
+      axes.push_back(name);
+    }
+  }
+
+  /*! \brief Product of the extents of one axis. */
+  int64_t Extent(const std::string& axis) const {
+    int64_t extent = 1;
+    for (size_t i = 0; i < axes.size(); ++i) extent *= axes[i] == axis ? extents[i] : 1;
+    return extent;
+  }
+};
+
+/*! \brief The transform to a layout in whose text the dimensions of the input have these names. */
+LayoutTransform TransformTo(const LayoutText& layout, const te::Operation& placeholder,
+                            const std::vector<std::string>& dim_names) {
+  Array<PrimExpr> shape;
+  for (const std::string& name : dim_names) shape.push_back(Integer(layout.Extent(name)));
+  const size_t n = layout.axes.size();
+  Array<int64_t> dims(n, 0);
+  Array<PrimExpr> extents(n, PrimExpr(0)), strides(n, PrimExpr(0));
+  std::vector<int64_t> inner(dim_names.size(), 1);
+  for (size_t i = n; i-- > 0;) {
+    auto found = std::find(dim_names.begin(), dim_names.end(), layout.axes[i]);
+    TVM_CHECK(found != dim_names.end(), ValueError)
+        << "layout of " << placeholder->name << ": there is no axis " << layout.axes[i];
+    const size_t dim = found - dim_names.begin();
+    dims.Set(i, static_cast<int64_t>(dim));
+    extents.Set(i, Integer(layout.extents[i]));
+    strides.Set(i, Integer(inner[dim]));
+    inner[dim] *= layout.extents[i];
+  }
+  return LayoutTransform(placeholder->name, 0, shape, dims, extents, strides);
 }
 
 /*! \brief Indices into the original layout for indices into the new one. */
@@ -305,6 +363,54 @@ std::pair<te::Schedule, Array<te::Tensor>> ComputeDAG::ApplySteps(
   }
   return {replay.schedule, dag->tensors};
 }
+
+/*!
+ * \brief `body` with its reads of `placeholder`, whose indices name one axis each, in the layout.
+ *
+ * They are reads of a placeholder of the same name in the layout's shape.
+ */
+PrimExpr RewriteIndexForNewLayout(const te::Operation& placeholder, const String& new_layout,
+                                  const PrimExpr& body) {
+  std::vector<std::string> dim_names;
+  tir::PostOrderVisit(body, [&](const ObjectRef& node) {
+    const auto* load = node.as<tir::ProducerLoadNode>();
+    if (load == nullptr || !Downcast<te::Tensor>(load->producer)->op.same_as(placeholder)) return;
+    std::vector<std::string> names;
+    for (const PrimExpr& index : load->indices) {
+      const auto* axis = index.as<tir::VarNode>();
+      names.push_back(axis == nullptr ? "" : std::string(axis->name_hint));
+    }
+    bool simple = std::find(names.begin(), names.end(), "") == names.end();
+    TVM_CHECK(simple && (dim_names.empty() || names == dim_names), ValueError)
+        << "layout of " << placeholder->name << ": it is read at " << load->indices
+        << "; only what is read along the same axes everywhere can be laid out anew";
+    dim_names = std::move(names);
+  });
+  if (dim_names.empty()) return body;
+  LayoutTransform transform =
+      TransformTo(LayoutText(std::string(new_layout)), placeholder, dim_names);
+  te::Tensor original = placeholder.output(0);
+  ReadRewriter rewriter;
+  rewriter.replaced.emplace(
+      original, te::placeholder(transform->extents, original->dtype, placeholder->name));
+  rewriter.transformed.emplace(original, transform);
+  return rewriter(body);
+}
+
+TVM_REGISTER_GLOBAL("auto_scheduler.RewriteIndexForNewLayout")
+    .set_body_typed(RewriteIndexForNewLayout);
+TVM_REGISTER_GLOBAL("auto_scheduler.GetShapeFromRewrittenLayout")
+    .set_body_typed([](String rewritten_layout, Array<String> axis_names) {
+      const LayoutText layout{std::string(rewritten_layout)};
+      Array<PrimExpr> shape;
+      for (const String& name : axis_names) {
+        TVM_CHECK(std::count(layout.axes.begin(), layout.axes.end(), std::string(name)) > 0,
+                  ValueError)
+            << "layout \"" << rewritten_layout << "\": it has no axis " << name;
+        shape.push_back(Integer(layout.Extent(name)));
+      }
+      return shape;
+    });
 
 }  // namespace auto_scheduler
 }  // namespace tvm

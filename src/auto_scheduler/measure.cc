@@ -78,6 +78,9 @@ TVM_REGISTER_GLOBAL("auto_scheduler.CandidateRecord")
     .set_body_typed([](Candidate candidate, MeasureResult result) {
       return candidate->Record(result);
     });
+TVM_REGISTER_GLOBAL("auto_scheduler.MeasureResultCosts").set_body_typed([](MeasureResult result) {
+  return result->costs;
+});
 TVM_REGISTER_GLOBAL("auto_scheduler.MeasureResultMeanCost")
     .set_body_method<MeasureResult>(&MeasureResultNode::MeanCost);
 

@@ -19,6 +19,9 @@ TVM_REGISTER_NODE(ProgramMeasurerNode);
 
 namespace {
 
+/*! \brief The verbosity at which programs are shown with their results. */
+constexpr int kShowPrograms = 2;
+
 /*! \brief "", "T" for timeouts or "E" for other errors. */
 const char* Mark(int error_no) {
   switch (static_cast<MeasureErrorNO>(error_no)) {
@@ -74,8 +77,10 @@ Map<String, BuildResult> ProgramMeasurerNode::References(const Array<Candidate>&
 }
 
 void ProgramMeasurerNode::Show(const Candidate& candidate, const MeasureResult& result) const {
-  if (verbose < 1) return;
-  if (verbose == 1) {
+  const int level =
+      errors_in_a_row_ >= max_continuous_error ? std::max(verbose, kShowPrograms) : verbose;
+  if (level < 1) return;
+  if (level < kShowPrograms) {
     std::cout << '*' << Mark(result->error_no) << std::flush;
     return;
   }
@@ -112,11 +117,14 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
     for (const MeasureCallback& callback : callbacks) {
       callback->OnResult(policy, candidate, result);
     }
-    Show(candidate, result);
     errors_in_a_row_ = result->error_no == 0 ? 0 : errors_in_a_row_ + 1;
-    TVM_CHECK(errors_in_a_row_ < max_continuous_error, RuntimeError)
-        << "ProgramMeasurer: " << errors_in_a_row_ << " candidates failed in a row, the last with "
-        << "error " << result->error_no << ": " << result->error_msg.value_or("no message");
+    if (errors_in_a_row_ == max_continuous_error) {
+      std::cout << "\nProgramMeasurer: " << errors_in_a_row_ << " candidates failed in a row, the "
+                << "last with error " << result->error_no << ": "
+                << result->error_msg.value_or("no message")
+                << "\nUntil one succeeds, programs are shown." << std::endl;
+    }
+    Show(candidate, result);
   });
   Array<MeasureResult> results;
   try {

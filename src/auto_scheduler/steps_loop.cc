@@ -435,8 +435,11 @@ void StorageAlignStepNode::ApplyToState(State* state, const ComputeDAG& dag) con
 }
 
 void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::IterVar axis = replay->axis(stage_id, iter_id);
+  // A result has no dimension of a loop that it sums over, so there is no stride to pad.
+  if (axis->iter_type == tir::kCommReduce) return;
   te::Stage stage = replay->stage(stage_id);
-  stage.storage_align(replay->axis(stage_id, iter_id), factor, offset);
+  stage.storage_align(axis, factor, offset);
 }
 
 }  // namespace auto_scheduler

@@ -149,8 +149,8 @@ std::optional<KnobSum> Smoother::MulSums(const KnobSum& a, const KnobSum& b) con
   return out;
 }
 
-TapeBuilder::Index Smoother::EmitLogProduct(const KnobProduct& product) {
-  std::map<int, double> coefs;
+std::pair<std::vector<double>, double> Smoother::LogOf(const KnobProduct& product) const {
+  std::vector<double> coefs(space_.exponents().size(), 0.0);
   double constant = 0;
   for (const auto& [id, power] : product) {
     const ExponentSpace::Knob& knob = space_.knobs()[id];
@@ -160,13 +160,21 @@ TapeBuilder::Index Smoother::EmitLogProduct(const KnobProduct& product) {
       coefs[e] += (knob.is_quotient ? -power : power) * ln;
     }
   }
+  // Sums of equal logarithms cancel exactly only up to rounding.
+  for (double& coef : coefs) {
+    if (std::fabs(coef) < 1e-12) coef = 0;
+  }
+  return {std::move(coefs), constant};
+}
+
+TapeBuilder::Index Smoother::EmitLogProduct(const KnobProduct& product) {
+  auto [coefs, constant] = LogOf(product);
   Index sum = out_->Number(constant);
-  for (const auto& [e, coef] : coefs) {
-    // Sums of equal logarithms cancel exactly only up to rounding.
-    if (std::fabs(coef) < 1e-12) continue;
+  for (size_t e = 0; e < coefs.size(); ++e) {
+    if (coefs[e] == 0) continue;
     const Exponent& exponent = space_.exponents()[e];
     Index x = out_->Var({exponent.name, false, 0, static_cast<double>(exponent.upper)});
-    sum = out_->Op(TapeOp::kAdd, sum, out_->Op(TapeOp::kMul, out_->Number(coef), x));
+    sum = out_->Op(TapeOp::kAdd, sum, out_->Op(TapeOp::kMul, out_->Number(coefs[e]), x));
   }
   return sum;
 }
@@ -203,19 +211,8 @@ TapeBuilder::Index Smoother::EmitLog(Smooth* value) {
 std::optional<std::pair<std::vector<double>, double>> Smoother::LogLinear(
     const Smooth& value) const {
   if (!value.sum || value.sum->size() != 1 || value.sum->begin()->second <= 0) return std::nullopt;
-  std::vector<double> coefs(space_.exponents().size(), 0.0);
-  double constant = std::log(value.sum->begin()->second);
-  for (const auto& [id, power] : value.sum->begin()->first) {
-    const ExponentSpace::Knob& knob = space_.knobs()[id];
-    constant += power * std::log(static_cast<double>(knob.scale));
-    for (int e : knob.exponents) {
-      double ln = std::log(static_cast<double>(space_.exponents()[e].prime));
-      coefs[e] += (knob.is_quotient ? -power : power) * ln;
-    }
-  }
-  for (double& coef : coefs) {
-    if (std::fabs(coef) < 1e-12) coef = 0;
-  }
+  auto [coefs, constant] = LogOf(value.sum->begin()->first);
+  constant += std::log(value.sum->begin()->second);
   return std::make_pair(std::move(coefs), constant);
 }
 

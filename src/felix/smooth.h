@@ -109,6 +109,8 @@ class Smoother {
   Smooth Equal(Smooth* a, Smooth* b);
   /*! \brief Quotient b / a if it is an integer at every valid point. */
   std::optional<KnobSum> IntegerRatio(const Smooth& a, const Smooth& b) const;
+  /*! \brief Coefficients of the exponents and constant of ln(product). */
+  std::pair<std::vector<double>, double> LogOf(const KnobProduct& product) const;
   Index EmitProduct(const KnobProduct& product);
   /*! \brief ln of a product without its coefficient. */
   Index EmitLogProduct(const KnobProduct& product);

@@ -13,11 +13,13 @@ namespace tvm {
 
 namespace {
 
-/*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
-bool IsGpu(const Target& target) {
+bool HasKey(const Target& target, const char* wanted) {
   return std::any_of(target->keys.begin(), target->keys.end(),
-                     [](const String& key) { return key == "gpu"; });
+                     [wanted](const String& key) { return key == wanted; });
 }
+
+/*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
+bool IsGpu(const Target& target) { return HasKey(target, "gpu"); }
 
 }  // namespace
 
@@ -34,10 +36,12 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.vector_bytes = 16;
     facts.num_vector_registers = 64;
     facts.warp_size = fact("thread_warp_size", 32);
-    facts.max_shared_memory_per_block = fact("max_shared_memory_per_block", 48 << 10);
+    facts.max_shared_memory_per_block =
+        fact("max_shared_memory_per_block", HasKey(target, "mali") ? 32 << 10 : 48 << 10);
     facts.max_local_memory_per_block = std::numeric_limits<int32_t>::max();
-    facts.max_threads_per_block = fact("max_threads_per_block", 1024);
-    facts.max_vthread_extent = fact("max_vthread_extent", facts.warp_size / 4);
+    facts.max_threads_per_block = fact("max_threads_per_block", fact("max_num_threads", 1024));
+    facts.max_vthread_extent =
+        fact("max_vthread_extent", std::max<int64_t>(1, facts.warp_size / 4));
     facts.cache_bytes[0] = facts.max_shared_memory_per_block;
     facts.cache_bytes[1] = facts.cache_bytes[2] = fact("l2_cache_size_bytes", 4 << 20);
     return facts;

@@ -250,8 +250,9 @@ class ProgramMeasurerNode : public Object {
   Array<MeasureCallback> callbacks;
   /*! \brief 0: silent, 1: a character a program, 2: a paragraph a program. */
   int verbose{1};
-  /*! \brief This many failures in a row end the measuring: the candidates are not their cause.
-   *         A constructor takes one below 1 for the usual number. */
+  /*! \brief After this many failures in a row, whose cause is hardly the candidates, programs are
+   *         shown with what went wrong until one succeeds. A constructor takes one below 1 for the
+   *         usual number. */
   int max_continuous_error{kMaxContinuousError};
   /*! \brief Measurements, and failed ones among them. */
   int ct{0}, error_ct{0};
@@ -266,7 +267,6 @@ class ProgramMeasurerNode : public Object {
    *        program, so that no build disturbs a measurement.
    * \param policy Who asks; goes to the callbacks.
    * \param batch_size Programs in a batch; -1 for two a worker of the builder.
-   * \throws RuntimeError after too many failures in a row.
    */
   Array<MeasureResult> Measure(const ObjectRef& policy, const Array<Candidate>& candidates,
                                int batch_size = -1);

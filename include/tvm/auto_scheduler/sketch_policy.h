@@ -53,8 +53,11 @@ class SketchPolicyNode : public SearchPolicyNode {
    * \throws ValueError if no program is valid.
    */
   Array<State> SampleInitialPopulation();
-  /*! \brief `population` and the best programs measured, where more good ones are likely. */
-  Array<State> GeneratePotentialSpaceStates(const Array<State>& population) const;
+  /*!
+   * \brief Where more good programs are likely: `population` and the best ones measured or, in the
+   *        mode "potential-space" once something ran, these and mutants of them alone.
+   */
+  Array<State> GeneratePotentialSpaceStates(const Array<State>& population);
   /*! \brief `n` states of `population`, drawn with repetition. */
   Array<State> RandomSampleStates(const Array<State>& population, int n);
   /*! \brief The `out_size` programs of highest score, best first, that evolve of `population`. */
@@ -74,6 +77,10 @@ class SketchPolicyNode : public SearchPolicyNode {
   Array<Candidate> PickStatesWithEpsGreedy(const Array<State>& best, const Array<State>& drawn,
                                            int n, int n_random);
   std::vector<uint32_t> Seeds(size_t n);
+  /*! \brief Children of `parents`, which are in order of merit: copies or mutants; some may fail.
+   *  \param refused Receives how many attempts to mutate failed.
+   */
+  std::vector<State> Offspring(const std::vector<State>& parents, int* refused);
 
   std::vector<State> sketches_;
   /*! \brief Hashes of the programs that were proposed or observed. */

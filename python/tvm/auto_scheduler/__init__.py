@@ -12,7 +12,14 @@ from . import (
     utils,
     workload_registry,
 )
-from .compute_dag import ComputeDAG, LayoutRewriteOption, LayoutTransform, pack_array
+from .compute_dag import (
+    ComputeDAG,
+    LayoutRewriteOption,
+    LayoutTransform,
+    get_shape_from_rewritten_layout,
+    pack_array,
+    rewrite_compute_body,
+)
 from .cost_model import CostModel, PythonBasedModel, RandomModel, XGBModel
 from .dispatcher import (
     ApplyHistoryBest,
@@ -124,6 +131,7 @@ __all__ = [
     "extract_tasks",
     "feature",
     "feature_names",
+    "get_shape_from_rewritten_layout",
     "get_task_input_buffer",
     "load_best_record",
     "load_record_from_string",
@@ -137,6 +145,7 @@ __all__ = [
     "register_task_input_buffer",
     "register_workload",
     "register_workload_tensors",
+    "rewrite_compute_body",
     "save_records",
     "search_policy",
     "search_task",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import tvm._ffi
-from tvm import te
+from tvm import te, tir
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -18,7 +18,14 @@ from .python_code import python_code_from_state
 from .utils import get_const_tuple
 from .workload_registry import workload_key_to_tensors
 
-__all__ = ["ComputeDAG", "LayoutRewriteOption", "LayoutTransform", "pack_array"]
+__all__ = [
+    "ComputeDAG",
+    "LayoutRewriteOption",
+    "LayoutTransform",
+    "get_shape_from_rewritten_layout",
+    "pack_array",
+    "rewrite_compute_body",
+]
 
 
 class LayoutRewriteOption:
@@ -36,7 +43,7 @@ class LayoutRewriteOption:
     @staticmethod
     def get_target_default(target: tvm.target.Target, in_network: bool = False) -> int:
         """What is usual for a target; a network transforms its weights once, when it is built."""
-        if target.kind.name != "llvm":
+        if target.kind.name != "llvm" and "mali" not in target.keys:
             return LayoutRewriteOption.NO_REWRITE
         if in_network:
             return LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
@@ -97,6 +104,60 @@ def pack_array(array: np.ndarray, transform: LayoutTransform) -> np.ndarray:
             raise ValueError(f"pack_array: dimension {dim} of extent {size} has no part")
     order = [place[part] for part in range(len(dims))]
     return np.ascontiguousarray(array.reshape(split_shape).transpose(order))
+
+
+def get_shape_from_rewritten_layout(
+    rewritten_layout: str, axis_names: Sequence[str]
+) -> list[tir.IntImm]:
+    """Extents of axes in a layout written as text.
+
+    Parameters
+    ----------
+    rewritten_layout : an extent and the name of an axis for each dimension, outermost first. Names
+        are letters and underscores.
+    axis_names : the axes, in the order of the shape before.
+
+    Raises
+    ------
+    ValueError : the text is no layout, or has no such axis.
+
+    Examples
+    --------
+    >>> [int(extent) for extent in get_shape_from_rewritten_layout("8i32k4i", ["i", "k"])]
+    [32, 32]
+    """
+    return list(_ffi_api.GetShapeFromRewrittenLayout(rewritten_layout, list(axis_names)))
+
+
+def rewrite_compute_body(compute_tensor: te.Tensor, new_layout: str) -> te.Tensor:
+    """The operation of a tensor with its layout-free input in another layout.
+
+    Parameters
+    ----------
+    compute_tensor : output of an operation whose attribute ``layout_free_placeholders`` names one
+        input, read along axes only.
+    new_layout : see `get_shape_from_rewritten_layout`; dimensions are named as those axes.
+
+    Returns
+    -------
+    Tensor of the same shape; among ``op.input_tensors`` is a placeholder of the input's name in the
+    shape of the layout. `pack_array` makes its content.
+
+    Raises
+    ------
+    ValueError : there is not one such input, or it is read at other indices than axes, or the
+        layout has other axes.
+    """
+    op = compute_tensor.op
+    free = list(op.attrs.get("layout_free_placeholders", ()))
+    if len(free) != 1 or len(op.body) != 1:
+        raise ValueError(
+            f"rewrite_compute_body: {op.name} has {len(free)} layout-free inputs and "
+            f"{len(op.body)} outputs; expected one of each"
+        )
+    body = _ffi_api.RewriteIndexForNewLayout(free[0].op, new_layout, op.body[0])
+    attrs = {k: v for k, v in op.attrs.items() if k != "layout_free_placeholders"}
+    return te._ffi_api.ComputeOp(op.name, op.tag, attrs, op.axis, [body]).output(0)
 
 
 @tvm._ffi.register_object("auto_scheduler.ComputeDAG")

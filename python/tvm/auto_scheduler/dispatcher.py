@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from tvm import relax
 from tvm.target import Target
@@ -18,10 +22,11 @@ from .cost_model import RandomModel, XGBModel
 from .loop_state import State, StateObject, state_object_of
 from .measure import ProgramMeasurer
 from .measure_node import MeasureErrorNo, MeasureInput, MeasureResult
-from .measure_record import RecordReader
+from .measure_record import load_record_from_string, record_lines, record_summary
 from .relax_integration import group_task, recorded_schedule
 from .search_policy import SketchPolicy
 from .search_task import SearchTask
+from .step_records import malformed_is_value_error
 from .utils import calc_workload_dis_factor, decode_workload_key
 
 __all__ = ["ApplyHistoryBest", "ApplyHistoryBestOrSample", "DispatchContext", "FallbackContext"]
@@ -39,12 +44,25 @@ _Table = dict[str, dict[str, dict[str, dict[str, "_Best"]]]]
 Records = str | Path | Iterable[tuple[MeasureInput, MeasureResult]]
 
 
-class _Best(NamedTuple):
+@dataclass
+class _Best:
     """The fastest known program of a workload, and what it was measured for."""
 
-    state: StateObject
+    program: StateObject | str
+    """A line of a record file is read when it is asked for: only then its workload must be known
+    to this process, and few of a long file's lines are."""
     seconds: float
     target: Target
+    place: str = "record"
+    """Where the line is from, for messages."""
+
+    @cached_property
+    def state(self) -> StateObject:
+        """The program as a loop state."""
+        if not isinstance(self.program, str):
+            return self.program
+        with malformed_is_value_error(self.place):
+            return load_record_from_string(self.program)[0].state
 
 
 class DispatchContext:
@@ -199,6 +217,7 @@ class ApplyHistoryBest(DispatchContext):
         self.best_by_targetkey: _Table = {}
         self.best_by_model: _Table = {}
         self._best_user_defined: _Table = {}
+        self._told: set[str] = set()
         self.load(records, n_lines)
 
     @staticmethod
@@ -217,32 +236,40 @@ class ApplyHistoryBest(DispatchContext):
 
     def load(self, records: Records | Sequence[str | Path], n_lines: int | None = None) -> None:
         """Take in more records; better ones win."""
-        pairs: list[tuple[MeasureInput, MeasureResult]] | RecordReader
         if isinstance(records, (str, Path)):
-            pairs = RecordReader(records)
-        else:
-            pairs = []
-            for entry in records:
-                if isinstance(entry, (str, Path)):
-                    self.load(entry, n_lines)
-                else:
-                    pairs.append(entry)
-        counter = 0
-        for counter, (measure_input, result) in enumerate(pairs, start=1):
-            if n_lines is not None and counter > n_lines:
-                break
-            if int(result.error_no) != MeasureErrorNo.NO_ERROR:
+            self._load_file(records, n_lines)
+            return
+        for i, entry in enumerate(records):
+            if isinstance(entry, (str, Path)):
+                self._load_file(entry, n_lines)
                 continue
-            task = measure_input.task
-            cost = result.mean_cost
-            for table, key in self._places(task.target):
-                entry, _, arguments = self.get_workload_entry(table, key, str(task.workload_key))
-                known = entry.setdefault(arguments, {}).get(str(task.target))
-                if known is None or cost < known.seconds:
-                    entry[arguments][str(task.target)] = _Best(
-                        measure_input.state, cost, task.target
-                    )
-        logger.debug("ApplyHistoryBest: read %d records", counter)
+            if n_lines is not None and i >= n_lines:
+                break
+            measure_input, result = entry
+            if int(result.error_no) == MeasureErrorNo.NO_ERROR:
+                task = measure_input.task
+                best = _Best(measure_input.state, result.mean_cost, task.target)
+                self._take(str(task.workload_key), best)
+
+    def _load_file(self, path: str | Path, n_lines: int | None) -> None:
+        if not Path(path).exists():
+            raise FileNotFoundError(f"record file {path} does not exist")
+        target_of = functools.cache(Target)
+        lines = itertools.islice(record_lines(path), n_lines)
+        for number, line in lines:
+            place = f"{path}:{number}"
+            with malformed_is_value_error(place):
+                key, target, seconds = record_summary(line)
+                if seconds < math.inf:
+                    self._take(key, _Best(line, seconds, target_of(target), place))
+
+    def _take(self, workload_key: str, best: _Best) -> None:
+        for table, key in self._places(best.target):
+            entry, _, arguments = self.get_workload_entry(table, key, workload_key)
+            machines = entry.setdefault(arguments, {})
+            known = machines.get(str(best.target))
+            if known is None or best.seconds < known.seconds:
+                machines[str(best.target)] = best
 
     def update(
         self, target: Target | str, workload_key: str, state: State | StateObject | None
@@ -278,7 +305,26 @@ class ApplyHistoryBest(DispatchContext):
                 state = self._best_of(table.get(name, {}), workload_key, target)
                 if state is not None:
                     return state
+        self._tell_of_other_machines(workload_key, target)
         return None
+
+    def _tell_of_other_machines(self, workload_key: str, target: Target) -> None:
+        """Say once of a workload that there are records of it, but none of this machine."""
+        name, arguments = decode_workload_key(workload_key)
+        exact = _arguments_key(arguments)
+        machines = {
+            machine
+            for table in self.best_by_targetkey.values()
+            for machine in table.get(name, {}).get(exact, {})
+        }
+        if machines and workload_key not in self._told:
+            self._told.add(workload_key)
+            logger.warning(
+                "the records of %s are of other machines than %s: %s",
+                workload_key,
+                target.with_machine(),
+                "; ".join(sorted(machines)),
+            )
 
     def _best_of(
         self,

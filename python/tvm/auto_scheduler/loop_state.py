@@ -49,6 +49,54 @@ class Stage(Object):
     """
 
 
+class LoopId(int):
+    """A position of a loop, step or stage: an int that is also its own `value`, as TVM's are."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
+def _positions(field: int) -> Any:
+    """A property with the positions in a field of a step's record."""
+
+    def read(self: Object) -> list[LoopId]:
+        return [LoopId(number) for number in _ffi_api.StepToRecord(self)[field]]
+
+    return property(read)
+
+
+@tvm._ffi.register_object("auto_scheduler.FuseStep")
+class FuseStep(Object):
+    """The loops `fused_ids` of the stage `stage_id`, outermost first, become one."""
+
+    fused_ids = _positions(2)
+
+
+@tvm._ffi.register_object("auto_scheduler.ReorderStep")
+class ReorderStep(Object):
+    """The loops of the stage `stage_id` take the order `after_ids`, given as present positions."""
+
+    after_ids = _positions(2)
+
+
+@tvm._ffi.register_object("auto_scheduler.FollowFusedSplitStep")
+class FollowFusedSplitStep(Object):
+    """A loop is split like the product of the splits made by the steps `src_step_ids`."""
+
+    src_step_ids = _positions(3)
+
+
+@tvm._ffi.register_object("auto_scheduler.CacheReadStep")
+class CacheReadStep(Object):
+    """The stages `reader_stage_ids` read `stage_id` through a stage in the memory `scope_name`."""
+
+    reader_stage_ids = _positions(3)
+
+
 @tvm._ffi.register_object("auto_scheduler.State")
 class StateObject(Object):
     """The immutable state: `stages`, `transform_steps`, `concrete`."""

@@ -309,8 +309,8 @@ class ProgramMeasurer(Object):
     callbacks : such as RecordToFile; a function is called after each batch with (policy,
         candidates, results).
     verbose : 0 silent, 1 a character a program, 2 a paragraph a program.
-    max_continuous_error : this many failures in a row end the measuring, since they have another
-        cause than the candidates; by default 150.
+    max_continuous_error : after this many failures in a row, whose cause is hardly the candidates,
+        programs are shown as with verbose=2 until one succeeds; by default 150.
 
     Attributes
     ----------
@@ -348,7 +348,7 @@ class ProgramMeasurer(Object):
 
         Raises
         ------
-        RuntimeError : too many candidates failed in a row, or a worker does not start.
+        RuntimeError : a worker does not start.
         """
         return list(_ffi_api.MeasurePerformance(self, policy, list(candidates), batch_size or -1))
 

@@ -126,6 +126,11 @@ class MeasureInput(Candidate):
     def __init__(self, task: SearchTask, state: State | StateObject) -> None:
         self.__init_handle_by_constructor__(_ffi_api.MeasureInput, task, state_object_of(state))
 
+    def __repr__(self) -> str:
+        task, n_steps = self.task, len(self.state.transform_steps)
+        what = " ".join(filter(None, (str(task.desc), str(task.workload_key))))
+        return f"MeasureInput({what} for {task.target}, {n_steps} steps)"
+
     def request(self, unscheduled: bool = False) -> ProgramRequest:
         arguments = {
             "input": dump_input(self),
@@ -330,13 +335,24 @@ class BuildResult(Object):
         )
 
 
+class Cost(float):
+    """Seconds: a float that is also its own `value`, as TVM's literals are read."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+
 @tvm._ffi.register_object("auto_scheduler.MeasureResult")
 class MeasureResult(Object):
     """Times of one program.
 
     Parameters
     ----------
-    costs : seconds per run, one value a repeat; [1e10] on failure.
+    costs : seconds per run, one value a repeat; [1e10] on failure. Read as a list of `Cost`.
     error_no, error_msg : what went wrong.
     all_cost : seconds for build and run together.
     timestamp : seconds since the epoch.
@@ -360,12 +376,22 @@ class MeasureResult(Object):
         )
 
     @property
+    def costs(self) -> list[Cost]:
+        """Seconds per run, one value a repeat."""
+        return [Cost(cost) for cost in _ffi_api.MeasureResultCosts(self)]
+
+    @property
     def mean_cost(self) -> float:
         """Mean of the costs in seconds, 1e10 on failure."""
         return _ffi_api.MeasureResultMeanCost(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         error_msg = None if self.error_msg is None else str(self.error_msg)
-        costs = [float(cost) for cost in self.costs]
-        values = (costs, int(self.error_no), error_msg, self.all_cost, self.timestamp)
+        values = (
+            list(map(float, self.costs)),
+            int(self.error_no),
+            error_msg,
+            self.all_cost,
+            self.timestamp,
+        )
         return MeasureResult, values

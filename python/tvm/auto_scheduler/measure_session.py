@@ -87,7 +87,7 @@ class MeasureSession:
         Raises
         ------
         OSError : a result cannot be recorded; `flush` tries again.
-        RuntimeError : too many candidates failed in a row, or a worker does not start.
+        RuntimeError : a worker does not start.
         """
         return len(policy.continue_search_one_round(n, self.measurer)[0])
 

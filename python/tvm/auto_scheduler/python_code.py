@@ -17,6 +17,9 @@ __all__ = ["python_code_from_state"]
 
 _MARKS = {number: name for name, number in State.ANNOTATION_TRANS_TABLE.items()}
 
+# The kind of loops that are summed over.
+_REDUCTION = 1
+
 
 class _Printer:
     """Writes one step after the other, and knows which variable holds which stage and loop."""
@@ -164,6 +167,9 @@ class _Printer:
         self._split(stage_id, int(loop_id), [length], int(factor))
 
     def _sa(self, stage_id: int, loop_id: int, factor: int, offset: int) -> None:
+        before = self.dag.replay_steps(self.transform_steps[: self._done - 1])
+        if int(before.stages[stage_id].iters[int(loop_id)].iter_kind) == _REDUCTION:
+            return  # results have no dimension of it
         stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
         self._say(f"s[{stage}].storage_align({loop}, {int(factor)}, {int(offset)})")
 

@@ -16,7 +16,7 @@ import tvm._ffi
 
 from .cost_model import CostModel, RandomModel, XGBModel
 from .measure import ProgramMeasurer
-from .measure_node import MAX_FLOAT, MeasureErrorNo
+from .measure_node import MAX_FLOAT
 from .measure_record import RecordReader
 from .search_policy import PreloadMeasuredStates, SearchPolicy, SketchPolicy
 from .search_task import SearchTask
@@ -38,6 +38,10 @@ logger = logging.getLogger("auto_scheduler")
 _DELTA = 1e-4
 # How far the throughput of a task may fall behind similar ones before it is no longer compared.
 _ROUNDS_BEFORE_LEAVING = 5
+# Under "expected-gain" a task ends after this many rounds without a valid program, and after this
+# many without any progress.
+_MAX_FAILED_ROUNDS = 3
+_STALL_ROUNDS = 8
 
 _MODELS = ("xgb", "mlp", "random")
 
@@ -159,7 +163,9 @@ class TaskScheduler:
     objective_func : from the tasks' best latencies in seconds to what is to become small; by
         default the sum of weight x latency.
     strategy : "gradient" tunes the task that promises to lower the objective most, "round-robin"
-        one after the other.
+        one after the other. "expected-gain" is the gradient as Felix takes it: heavy tasks first,
+        a task without valid measurement counts with a finite latency, and tasks that only fail
+        or have not improved for long are finished.
     load_model_file, load_log_file : see `make_search_policies`; counts and best latencies are
         restored from the log too.
     alpha : share of the past in the estimate of a task's promise, the rest being the forecast.
@@ -167,6 +173,7 @@ class TaskScheduler:
     gamma : accepted as in TVM, where no strategy reads it either.
     backward_window_size : rounds over which the past improvement is taken.
     callbacks : by default PrintTableInfo and LogEstimatedLatency.
+    seed : of the choice among tasks that promise the same.
 
     Attributes
     ----------
@@ -175,6 +182,8 @@ class TaskScheduler:
     task_costs_history : best latency of each task after each of its rounds.
     dead_tasks : tasks that are not tuned any more.
     ct, best_ct, best_score, cur_score : trials so far, those at the best objective, and objectives.
+    flop_cts : floating-point operations of each task, at least 1.
+    rng : source of the random choices.
 
     Raises
     ------
@@ -194,6 +203,7 @@ class TaskScheduler:
         gamma: float = 0.5,
         backward_window_size: int = 3,
         callbacks: Sequence[TaskSchedulerCallback] | None = None,
+        seed: int = 0,
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(
@@ -211,6 +221,7 @@ class TaskScheduler:
         if callbacks is None:
             callbacks = [PrintTableInfo(), LogEstimatedLatency("total_latency.tsv")]
         self.callbacks = list(callbacks)
+        self.rng = np.random.default_rng(seed)
 
         n = len(self.tasks)
         self.task_cts = [0] * n
@@ -222,6 +233,7 @@ class TaskScheduler:
         self.ct = self.best_ct = 0
         self.cur_score = self.best_score = MAX_FLOAT
         self.num_measures_per_round = 0
+        self._per_task_limit = math.inf
         self.tune_option: TuningOptions | None = None
         self.search_policies: list[SearchPolicy] = []
         self.tic = time.monotonic()
@@ -288,13 +300,10 @@ class TaskScheduler:
         self.ct = self.best_ct = 0
         self.tic = time.monotonic()
         self.best_score = self.cur_score = self._score(self.best_costs)
-        for i in range(len(self.tasks)):
-            if not self.task_cts[i] and self.ct < tune_option.num_measure_trials:
-                self._tune_task(i)
-        self.best_ct, self.best_score = self.ct, self.cur_score
-        while self.ct < tune_option.num_measure_trials and len(self.dead_tasks) < len(self.tasks):
-            self._tune_task(STRATEGIES[self.strategy](self))
-            if self.cur_score < self.best_score:
+        while self.ct < tune_option.num_measure_trials and (i := self.next_task()) is not None:
+            is_first = not self.task_cts[i]
+            self._tune_task(i)
+            if is_first or self.cur_score < self.best_score:
                 self.best_score, self.best_ct = self.cur_score, self.ct
             elif self.ct - self.best_ct >= early_stopping and all(
                 cost < MAX_FLOAT for cost in self.best_costs
@@ -304,6 +313,49 @@ class TaskScheduler:
                 )
                 break
 
+    def next_task(self) -> int | None:
+        """The task that the strategy would have measured next, or None if all are finished."""
+        return STRATEGIES[self.strategy](self)
+
+    def alive(self) -> list[int]:
+        """Tasks that are not dead."""
+        return [i for i in range(len(self.tasks)) if i not in self.dead_tasks]
+
+    def end_round(self, i: int, cost: float, n_measured: int) -> None:
+        """Take in a round of task i, whoever measured it.
+
+        Parameters
+        ----------
+        cost : lowest latency of the round in seconds, 1e10 or infinity if nothing was valid.
+        n_measured : programs that were measured; a task with none left is finished.
+        """
+        self.task_cts[i] += 1
+        if cost < self.best_costs[i]:
+            self.task_best_cts[i] = self.task_cts[i]
+            self.best_costs[i] = cost
+        stalled = (self.task_cts[i] - self.task_best_cts[i]) * self.num_measures_per_round
+        if not n_measured or stalled >= self._per_task_limit:
+            self.dead_tasks.add(i)
+        self.task_costs_history[i].append(float(self.best_costs[i]))
+        # A dry round counts too, so that a search with nothing left to find comes to its end.
+        self.ct += n_measured
+        self.cur_score = self._score(self.best_costs)
+        self._leave_group(i)
+
+    def resume(self, i: int, history: Sequence[float]) -> None:
+        """Set the rounds of task i to those of an earlier run.
+
+        Parameters
+        ----------
+        history : best latency in seconds after each round, infinity before a valid measurement.
+        """
+        costs = [min(float(cost), MAX_FLOAT) for cost in history]
+        self.task_costs_history[i] = costs
+        self.task_cts[i] = len(costs)
+        self.best_costs[i] = min(costs, default=MAX_FLOAT)
+        self.task_best_cts[i] = costs.index(self.best_costs[i]) + 1 if costs else 0
+        self.cur_score = self._score(self.best_costs)
+
     def _tune_task(self, i: int) -> None:
         """One round of task i."""
         for callback in self.callbacks:
@@ -311,20 +363,8 @@ class TaskScheduler:
         inputs, results = self.search_policies[i].continue_search_one_round(
             self.num_measures_per_round, self.measurer
         )
-        self.task_cts[i] += 1
-        for result in results:
-            cost = _mean_cost(result)
-            if cost < self.best_costs[i]:
-                self.task_best_cts[i] = self.task_cts[i]
-                self.best_costs[i] = cost
-        stalled = (self.task_cts[i] - self.task_best_cts[i]) * self.num_measures_per_round
-        if not inputs or stalled >= self._per_task_limit:
-            self.dead_tasks.add(i)
-        self.task_costs_history[i].append(float(self.best_costs[i]))
-        # A dry round counts too, so that a search with nothing left to find comes to its end.
-        self.ct += len(inputs)
-        self.cur_score = self._score(self.best_costs)
-        self._leave_group(i)
+        best = min((result.mean_cost for result in results), default=MAX_FLOAT)
+        self.end_round(i, best, len(inputs))
         for callback in self.callbacks:
             callback.post_tune(self, i)
 
@@ -344,11 +384,8 @@ class TaskScheduler:
         """Estimated change of the objective for one more round of task i; never positive."""
         if i in self.dead_tasks:
             return 0.0
-        costs = np.array(self.best_costs, dtype=np.float64)
-        lower = costs.copy()
-        lower[i] -= _DELTA
-        chain = (self._score(costs) - self._score(lower)) / _DELTA
-
+        costs = self.best_costs
+        chain = self.slope(i, costs)
         history, rounds = self.task_costs_history[i], self.task_cts[i]
         window = self.backward_window_size
         backward = 0.0
@@ -364,6 +401,14 @@ class TaskScheduler:
         forward = min(by_rate, by_similar) - costs[i]
         return min(0.0, chain * (self.alpha * backward + (1 - self.alpha) * forward))
 
+    def slope(self, i: int, costs: np.ndarray) -> float:
+        """Derivative of the objective with respect to the latency of task i."""
+        if self.objective_func == self._weighted_latency:
+            return float(self.task_weights[i])
+        lower = costs.copy()
+        lower[i] -= _DELTA
+        return (self._score(costs) - self._score(lower)) / _DELTA
+
     def _restore(self, log_file: str) -> None:
         """Counts and best latencies as they were when `log_file` was written."""
         number = {
@@ -378,7 +423,7 @@ class TaskScheduler:
                 continue
             i = number[key]
             trials[i] += 1
-            cost = _mean_cost(result)
+            cost = result.mean_cost
             if cost < self.best_costs[i]:
                 self.best_costs[i] = cost
                 trials_at_best[i] = trials[i]
@@ -402,28 +447,65 @@ def _limit(trials: int | None) -> float:
     return math.inf if trials is None or trials < 0 else trials
 
 
-def _mean_cost(result: Any) -> float:
-    return result.mean_cost if int(result.error_no) == MeasureErrorNo.NO_ERROR else MAX_FLOAT
-
-
-def _by_gradient(scheduler: TaskScheduler) -> int:
-    """The task with the steepest descent; a random one of those alive where all are equal."""
-    alive = [i for i in range(len(scheduler.tasks)) if i not in scheduler.dead_tasks]
+def _by_gradient(scheduler: TaskScheduler) -> int | None:
+    """Each task once, then that of the steepest descent; a random one where all are equal."""
+    alive = scheduler.alive()
+    untouched = [i for i in alive if not scheduler.task_cts[i]]
+    if untouched or not alive:
+        return untouched[0] if untouched else None
     gradients = np.array([scheduler.gradient(i) for i in alive])
     if gradients.max() == gradients.min():
-        return int(np.random.default_rng().choice(alive))
+        return int(scheduler.rng.choice(alive))
     return alive[int(np.argmin(gradients))]
 
 
-def _round_robin(scheduler: TaskScheduler) -> int:
+def _round_robin(scheduler: TaskScheduler) -> int | None:
     """The task after the last tuned one, finished ones left out."""
-    alive = [i for i in range(len(scheduler.tasks)) if i not in scheduler.dead_tasks]
-    return min(alive, key=lambda i: (scheduler.task_cts[i], i))
+    return min(scheduler.alive(), key=lambda i: (scheduler.task_cts[i], i), default=None)
 
 
-STRATEGIES: dict[str, Callable[[TaskScheduler], int]] = {
+def _by_expected_gain(scheduler: TaskScheduler) -> int | None:
+    """The heaviest untouched task, then that of which a round promises most seconds."""
+    alive = [i for i in scheduler.alive() if not _is_finished(scheduler, i)]
+    untouched = [i for i in alive if not scheduler.task_cts[i]]
+    if untouched:
+        work = [flop * w for flop, w in zip(scheduler.flop_cts, scheduler.task_weights)]
+        return max(untouched, key=lambda i: work[i])
+    if not alive:
+        return None
+    # A task without valid measurement counts with the latency that its work would take at the
+    # throughput of the others, so that one that only fails cannot absorb the whole budget.
+    known = [i for i, cost in enumerate(scheduler.best_costs) if cost < MAX_FLOAT]
+    seconds = sum(scheduler.best_costs[i] for i in known)
+    throughput = sum(scheduler.flop_cts[i] for i in known) / seconds if seconds > 0 else 1e9
+    prior = np.array(scheduler.flop_cts) / throughput
+    costs = np.where(scheduler.best_costs < MAX_FLOAT, scheduler.best_costs, prior)
+
+    def gain(i: int) -> float:
+        history = [h if h < MAX_FLOAT else prior[i] for h in scheduler.task_costs_history[i]]
+        rounds, window = scheduler.task_cts[i], scheduler.backward_window_size
+        forward = backward = costs[i] / rounds
+        if len(history) > window:
+            backward = (history[-1 - window] - history[-1]) / window
+        promise = scheduler.alpha * backward + (1 - scheduler.alpha) * forward
+        return scheduler.slope(i, costs) * promise
+
+    gains = np.array([gain(i) for i in alive])
+    return alive[int(scheduler.rng.choice(np.flatnonzero(gains == gains.max())))]
+
+
+def _is_finished(scheduler: TaskScheduler, i: int) -> bool:
+    """Whether a task only fails, or has most likely reached the optimum of its space."""
+    history = scheduler.task_costs_history[i]
+    if scheduler.task_cts[i] >= _MAX_FAILED_ROUNDS and scheduler.best_costs[i] >= MAX_FLOAT:
+        return True
+    return len(history) > _STALL_ROUNDS and history[-1 - _STALL_ROUNDS] <= history[-1] * 1.0001
+
+
+STRATEGIES: dict[str, Callable[[TaskScheduler], int | None]] = {
     "gradient": _by_gradient,
     "round-robin": _round_robin,
+    "expected-gain": _by_expected_gain,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,15 @@ import numpy as np
 import torch
 
 import tvm
-from tvm import auto_scheduler, relax
-from tvm.auto_scheduler.relax_integration import group_task, recorded_schedule
+from tvm import relax
+from tvm.auto_scheduler import ApplyHistoryBest
+from tvm.auto_scheduler.relax_integration import group_task
 from tvm.relax.frontend.torch import CallSignature
 from tvm.target import Target
 
 from .network import GraphOptions, Network, read_graph_options
 
-__all__ = ["CompiledNetwork", "RecordedSchedules", "compile", "compile_network"]
+__all__ = ["CompiledNetwork", "compile", "compile_network", "recorded_schedules"]
 
 
 def compile(
@@ -53,79 +55,59 @@ def compile(
     network = Network(model, example_inputs, example_kwargs, GraphOptions(bool(winograd)))
     source = None
     if records is not None:
-        source = RecordedSchedules(records, target)
+        source = recorded_schedules(records)
         if winograd is None:
-            network = source.tuned_form(network)
+            network = _tuned_form(network, _record_file(records), source, target)
     return compile_network(network, target, source)
 
 
 def compile_network(
-    network: Network, target: Target, source: RecordedSchedules | None = None
+    network: Network, target: Target, source: ApplyHistoryBest | None = None
 ) -> CompiledNetwork:
     """Compile a network that is imported already, with recorded schedules if there are any."""
     executable = relax.build(network.mod, target, source)
     return CompiledNetwork(executable, network, target)
 
 
-class RecordedSchedules:
-    """The best recorded schedule of each kernel, for ``relax.build``.
-
-    Parameters
-    ----------
-    records : record file, or the folder of a run.
+def recorded_schedules(records: str | os.PathLike[str]) -> ApplyHistoryBest:
+    """The best schedules of a record file, or of the folder of a run.
 
     Raises
     ------
     FileNotFoundError : there is no such file.
     """
+    return ApplyHistoryBest(_record_file(records))
 
-    def __init__(self, records: str | os.PathLike[str], target: Target) -> None:
-        path = Path(records)
-        if path.is_dir():
-            path = path / "records.json"
-        if not path.exists():
-            raise FileNotFoundError(
-                f"felix.compile: record file {path} does not exist; tune first, or leave out "
-                "records"
-            )
-        self._records = path
-        self._target = target
-        self._schedules: dict[str, relax.GroupSchedule | None] = {}
 
-    def tuned_form(self, network: Network) -> Network:
-        """The network with the graph that was tuned."""
-        tasks = self._records.with_name("tasks.json")
-        options = read_graph_options(tasks) if tasks.exists() else None
-        if options is not None:
-            return network.with_options(options)
-        if self.coverage(network) == 1:
-            return network
-        return max(network, network.with_options(GraphOptions(winograd=True)), key=self.coverage)
+def _record_file(records: str | os.PathLike[str]) -> Path:
+    path = Path(records)
+    if path.is_dir():
+        path = path / "records.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"felix.compile: record file {path} does not exist; tune first, or leave out records"
+        )
+    return path
 
-    def coverage(self, network: Network) -> float:
-        """Share of the kernels to tune that have a record."""
-        groups = relax.extract_tasks(network.mod)
-        known = sum(self._best(group) is not None for group in groups)
-        return known / len(groups) if groups else 1.0
 
-    def _best(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
-        if group.key not in self._schedules:
-            task = group_task(group, self._target)
-            best, _ = auto_scheduler.load_best_record(
-                self._records, str(task.workload_key), self._target
-            )
-            # The record's state belongs to the tensors of its own task, which equal this one's.
-            self._schedules[group.key] = (
-                None
-                if best is None
-                else recorded_schedule(
-                    best.task.compute_dag, best.state, int(task.layout_rewrite_option)
-                )
-            )
-        return self._schedules[group.key]
+def _tuned_form(
+    network: Network, records: Path, source: ApplyHistoryBest, target: Target
+) -> Network:
+    """The network with the graph that was tuned."""
+    tasks = records.with_name("tasks.json")
+    options = read_graph_options(tasks) if tasks.exists() else None
+    if options is not None:
+        return network.with_options(options)
+    coverage = functools.partial(_coverage, source=source, target=target)
+    if coverage(network) == 1:
+        return network
+    return max(network, network.with_options(GraphOptions(winograd=True)), key=coverage)
 
-    def __call__(self, group: relax.FusedGroup) -> relax.GroupSchedule | None:
-        return self._best(group) if group.is_tunable else None
+
+def _coverage(network: Network, source: ApplyHistoryBest, target: Target) -> float:
+    """Share of the kernels to tune that have a record."""
+    keys = [str(group_task(g, target).workload_key) for g in relax.extract_tasks(network.mod)]
+    return sum(source.query(target, key) is not None for key in keys) / len(keys) if keys else 1.0
 
 
 class CompiledNetwork:

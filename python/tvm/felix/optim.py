@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from tvm import auto_scheduler
@@ -21,7 +20,6 @@ from tvm.runtime.files import read_json, write_atomically
 from .policy import FelixPolicy, Learner
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
-from .task_scheduler import TaskProgress, TaskScheduler
 
 __all__ = ["Optimizer", "TaskResult", "Timer", "TuneResult", "TunedTask"]
 
@@ -93,15 +91,6 @@ class TunedTask:
         """Everything that is known of the task's schedules."""
         return self.policy.search_state
 
-    def progress(self) -> TaskProgress:
-        """What the task scheduler needs to know."""
-        return TaskProgress(
-            self.instance.weight,
-            self.instance.flop,
-            self.search.least_lat_history,
-            self.search.exhausted,
-        )
-
 
 class Optimizer:
     """Tunes the tasks of a network by gradient descent on a learned latency model.
@@ -134,8 +123,6 @@ class Optimizer:
         self.timer = Timer()
         self.n_rounds = 0
         self.history: list[tuple[float, int, float]] = []
-        self._rng = np.random.default_rng(seed)
-        self._scheduler = TaskScheduler()
         pairs = [(group.task, instance) for group in tasks for instance in group.instances]
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
@@ -148,6 +135,13 @@ class Optimizer:
             for task, instance in pairs
         ]
         self.learner.size([task.policy for task in self.tasks])
+        self.scheduler = auto_scheduler.TaskScheduler(
+            [task.instance.ansor_task for task in self.tasks],
+            [task.instance.weight for task in self.tasks],
+            strategy="expected-gain",
+            callbacks=[],
+            seed=seed,
+        )
 
     @property
     def perf_model(self) -> MLPModelPLWrapper:
@@ -198,7 +192,7 @@ class Optimizer:
         ------
         OSError : a record cannot be written. What was measured is kept, and written if that is
             possible again by now, else to the log.
-        RuntimeError : too many candidates failed in a row, or a worker does not start.
+        RuntimeError : a worker does not start.
         """
         for name, value in (
             ("n_config_seeds", n_config_seeds),
@@ -222,13 +216,13 @@ class Optimizer:
         self.session.on_result.append(lambda *_: bar.update(1))
         try:
             while self.n_measure < n_measurements:
-                chosen = self._scheduler.choose([t.progress() for t in self.tasks], self._rng)
+                chosen = self.scheduler.next_task()
                 if chosen is None:
                     logger.info("every task is finished; stopping before the budget is used")
                     break
                 task = self.tasks[chosen]
                 batch = self._batch_size(task, measure_per_round)
-                self._do_one_task_one_round(task, min(batch, n_measurements - self.n_measure))
+                self._do_one_task_one_round(chosen, min(batch, n_measurements - self.n_measure))
                 seconds = self.network_seconds()
                 bar.set_postfix_str(
                     f"task {task.instance.idx}, network "
@@ -279,6 +273,7 @@ class Optimizer:
         self.session.restore(log_file, policies)
         used = sum(len(task.search.measured) for task in self.tasks) - before
         self.session.n_measure += used
+        self._resume_scheduler()
         return used
 
     def network_seconds(self) -> float:
@@ -296,7 +291,7 @@ class Optimizer:
         folder = Path(folder)
         self.perf_model.save(folder / "cost_model.ckpt")
         state = {
-            "rng": self._rng.bit_generator.state,
+            "rng": self.scheduler.rng.bit_generator.state,
             "tasks": {
                 str(task.instance.ansor_task.workload_key): {
                     "rng": task.search.rng.bit_generator.state,
@@ -332,7 +327,7 @@ class Optimizer:
                     f"{len(saved)} tasks that are not the {len(ours)} of the network: resume with "
                     "the network and options of the first run"
                 )
-            self._rng.bit_generator.state = state["rng"]
+            self.scheduler.rng.bit_generator.state = state["rng"]
             for key, task in ours.items():
                 search, entry = task.search, saved[key]
                 search.rng.bit_generator.state = entry["rng"]
@@ -342,6 +337,7 @@ class Optimizer:
             self.history = [(float(s), int(n), float(best)) for s, n, best in state["history"]]
             self.timer = Timer(float(state["seconds"]))
             self.n_rounds = int(state["n_rounds"])
+            self._resume_scheduler()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"{error}" if isinstance(error, ValueError) else f"no valid state: {error!r}"
             raise ValueError(f"{path}: {what}") from error
@@ -349,9 +345,17 @@ class Optimizer:
         if checkpoint.exists():
             self.perf_model.load(checkpoint)
 
-    def _do_one_task_one_round(self, task: TunedTask, n_measure: int) -> None:
+    def _resume_scheduler(self) -> None:
+        for index, task in enumerate(self.tasks):
+            self.scheduler.resume(index, task.search.least_lat_history)
+
+    def _do_one_task_one_round(self, index: int, n_measure: int) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
-        self.session.round(task.policy, n_measure)
+        task = self.tasks[index]
+        n_measured = self.session.round(task.policy, n_measure)
+        best = task.search.best
+        seconds = best.seconds if best is not None else None
+        self.scheduler.end_round(index, math.inf if seconds is None else seconds, n_measured)
         self.n_rounds += 1
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
 

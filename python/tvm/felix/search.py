@@ -61,8 +61,6 @@ class SingleTaskOptimizer:
     """Best latency in seconds after each round; infinity while none is valid."""
     proposed: set[tuple] = field(default_factory=set)
     """Identities of all schedules that rounds have chosen."""
-    exhausted: bool = False
-    """Whether the last round found nothing new to measure."""
 
     @property
     def best(self) -> ConfigInfo | None:
@@ -88,7 +86,6 @@ class SingleTaskOptimizer:
         ranked = self.task_f.rounded_sorted_configs(trajectories)
         chosen = self.pick(ranked, n_measure)
         self.proposed.update(info.key for info in chosen)
-        self.exhausted = not chosen
         return chosen
 
     def n_random(self, n_measure: int) -> int:

@@ -18,7 +18,7 @@ from tvm.runtime.files import FolderLock, read_json, write_atomically
 
 from . import report
 from .checkpoint import packaged_checkpoint
-from .compiler import CompiledNetwork, RecordedSchedules, compile_network
+from .compiler import CompiledNetwork, compile_network, recorded_schedules
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
@@ -174,7 +174,7 @@ def _tune(
 
     optimizer.session.close()
 
-    tuned_network = compile_network(network, target, RecordedSchedules(folder, target))
+    tuned_network = compile_network(network, target, recorded_schedules(folder))
     latency = _compare(
         model, example_inputs, untuned_network, tuned_network, settings.timing_rounds
     )

@@ -71,7 +71,9 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     relayouts: dict[str, Mapping[int, Relayout]] = {}
     schedules = _CURRENT_SOURCE.get() if schedules is None else schedules
     for group in fused_groups(mod):
-        chosen = _schedule_for(group, schedules)
+        # Whoever has schedules may ask which target they are for.
+        with target:
+            chosen = _schedule_for(group, schedules)
         if chosen is None:
             chosen = GroupSchedule(topi.schedule_for(group.te.outputs, target), group.args)
         else:

@@ -165,15 +165,39 @@ Array<State> SketchPolicyNode::SampleInitialPopulation() {
   return population;
 }
 
-Array<State> SketchPolicyNode::EvolutionarySearch(const Array<State>& population, int out_size) {
-  TVM_CHECK(out_size >= 0, ValueError)
-      << "SketchPolicy.evolutionary_search: out_size must be >= 0, got " << out_size;
+std::vector<State> SketchPolicyNode::Offspring(const std::vector<State>& parents, int* refused) {
   const SearchSpace& space = Space();
   const MutationRules rules = space.Mutations(search_task, Options());
   std::vector<double> weights;
   for (const MutationRule& mutation : rules) weights.push_back(mutation.weight);
   const double mutation_prob = Param<double>("evolutionary_search_mutation_prob");
   const int n_children = Param<int>("evolutionary_search_population");
+  RankSelection selection(parents.size());
+  std::vector<uint32_t> seeds = Seeds(n_children);
+  std::vector<int> refusals(n_children, 0);
+  std::vector<State> children = ParallelStates(n_children, [&](int i) -> std::optional<State> {
+    // Where a parent resists change, another one has its turn.
+    constexpr int kMaxTries = 10;
+    std::mt19937 own(seeds[i]);
+    for (int tries = 0; tries < kMaxTries; ++tries) {
+      State state = parents[selection.Draw(&own)];
+      if (std::uniform_real_distribution<double>()(own) >= mutation_prob) return state;
+      const MutationRule& mutation =
+          rules[std::discrete_distribution<size_t>(weights.begin(), weights.end())(own)];
+      if (mutation.rule->Apply(search_task, &state, &own) && space.IsValid(search_task, state)) {
+        return state;
+      }
+      ++refusals[i];
+    }
+    return std::nullopt;
+  });
+  *refused += std::accumulate(refusals.begin(), refusals.end(), 0);
+  return children;
+}
+
+Array<State> SketchPolicyNode::EvolutionarySearch(const Array<State>& population, int out_size) {
+  TVM_CHECK(out_size >= 0, ValueError)
+      << "SketchPolicy.evolutionary_search: out_size must be >= 0, got " << out_size;
   // Without knowledge there is nothing to climb.
   constexpr int kRandomModelIters = 2;
   int n_iters = Param<int>("evolutionary_search_num_iters");
@@ -217,27 +241,10 @@ Array<State> SketchPolicyNode::EvolutionarySearch(const Array<State>& population
 
     std::stable_sort(scored.begin(), scored.end(),
                      [](const ScoredState& a, const ScoredState& b) { return a.score > b.score; });
-    RankSelection selection(scored.size());
-    std::vector<uint32_t> seeds = Seeds(n_children);
-    std::vector<int> refusals(n_children, 0);
-    now = ParallelStates(n_children, [&](int i) -> std::optional<State> {
-      // Where a parent resists change, another one has its turn.
-      constexpr int kMaxTries = 10;
-      std::mt19937 own(seeds[i]);
-      for (int tries = 0; tries < kMaxTries; ++tries) {
-        State state = scored[selection.Draw(&own)].state;
-        if (std::uniform_real_distribution<double>()(own) >= mutation_prob) return state;
-        const MutationRule& mutation =
-            rules[std::discrete_distribution<size_t>(weights.begin(), weights.end())(own)];
-        if (mutation.rule->Apply(search_task, &state, &own) && space.IsValid(search_task, state)) {
-          return state;
-        }
-        ++refusals[i];
-      }
-      return std::nullopt;
-    });
+    std::vector<State> parents;
+    for (const ScoredState& entry : scored) parents.push_back(entry.state);
+    now = Offspring(parents, &refused);
     mutated += static_cast<int>(now.size());
-    refused += std::accumulate(refusals.begin(), refusals.end(), 0);
   }
   Array<State> result = best.Sorted();
   if (verbose >= 1) {

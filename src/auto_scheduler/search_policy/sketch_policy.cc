@@ -16,6 +16,15 @@ namespace auto_scheduler {
 
 TVM_REGISTER_NODE(SketchPolicyNode);
 
+namespace {
+
+/*! \brief Evolution starts from random programs of all sketches and the best ones measured. */
+constexpr const char* kNormalMode = "normal";
+/*! \brief Evolution starts from the neighbourhood of the best programs measured. */
+constexpr const char* kPotentialSpaceMode = "potential-space";
+
+}  // namespace
+
 Map<String, Any> SketchPolicyDefaults() {
   return {{"search_space", String("ansor")},
           {"eps_greedy", 0.05},
@@ -24,6 +33,7 @@ Map<String, Any> SketchPolicyDefaults() {
           {"sample_init_use_measured_ratio", 0.2},
           {"evolutionary_search_population", 2048},
           {"evolutionary_search_num_iters", 4},
+          {"evolutionary_search_mode", String(kNormalMode)},
           {"evolutionary_search_mutation_prob", 0.85},
           {"cpu_multi_level_tiling_structure", String("SSRSRS")},
           {"gpu_multi_level_tiling_structure", String("SSSRRSRS")},
@@ -82,6 +92,10 @@ Map<String, Any> WithDefaults(const Map<String, Any>& given) {
   check("evolutionary_search_num_iters", 0, kMany);
   check("retry_search_one_round_on_empty", 0, kMany);
   check("disable_change_compute_location", 0, 1);
+  const String mode = params.at("evolutionary_search_mode").cast<String>();
+  TVM_CHECK(mode == kNormalMode || mode == kPotentialSpaceMode, ValueError)
+      << "SketchPolicy: parameter evolutionary_search_mode is \"" << mode << "\", but must be \""
+      << kNormalMode << "\" or \"" << kPotentialSpaceMode << "\"";
   return params;
 }
 
@@ -158,15 +172,22 @@ std::pair<Array<State>, Array<State>> SketchPolicyNode::SearchOneRound(int n, in
   return {EvolutionarySearch(population, kSparesOfBest * n), drawn};
 }
 
-Array<State> SketchPolicyNode::GeneratePotentialSpaceStates(const Array<State>& population) const {
+Array<State> SketchPolicyNode::GeneratePotentialSpaceStates(const Array<State>& population) {
   size_t most = static_cast<size_t>(Param<double>("sample_init_use_measured_ratio") *
                                     Param<int>("evolutionary_search_population"));
   std::vector<std::pair<double, State>> best = measured_;
   std::stable_sort(best.begin(), best.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  Array<State> result = population;
+  std::vector<State> elite;
   for (size_t i = 0; i < std::min(most, best.size()) && best[i].first > 0; ++i) {
-    result.push_back(best[i].second);
+    elite.push_back(best[i].second);
+  }
+  const bool narrowed = Param<String>("evolutionary_search_mode") == kPotentialSpaceMode;
+  Array<State> result = narrowed && !elite.empty() ? Array<State>() : population;
+  for (const State& state : elite) result.push_back(state);
+  if (narrowed && !elite.empty()) {
+    int refused = 0;
+    for (const State& state : Offspring(elite, &refused)) result.push_back(state);
   }
   return result;
 }

@@ -104,16 +104,19 @@ TEST(ProgramMeasurer, MeasuresAnyKindOfCandidateInBatchesAndKeepsTheBest) {
   EXPECT_EQ(builder->batches[0], 4);
 }
 
-TEST(ProgramMeasurer, FailuresInARowEndTheMeasuring) {
+TEST(ProgramMeasurer, ShowsProgramsAfterFailuresInARowUntilOneSucceeds) {
   ProgramMeasurer measurer = Measurer(/*max_continuous_error=*/2);
-  try {
-    measurer->Measure(nullptr, {Number(-1), Number(3), Number(-2), Number(-3), Number(1)});
-    FAIL() << "two failures in a row";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "RuntimeError");
-    EXPECT_NE(std::string(error.what()).find("2 candidates failed in a row"), std::string::npos);
-  }
-  EXPECT_EQ(measurer->ct, 4);
+  testing::internal::CaptureStdout();
+  measurer->Measure(nullptr,
+                    {Number(-1), Number(3), Number(-2), Number(-3), Number(-4), Number(1)});
+  std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(measurer->ct, 6);
+  EXPECT_EQ(measurer->error_ct, 4);
+  EXPECT_NE(shown.find("2 candidates failed in a row, the last with error"), std::string::npos);
+  EXPECT_EQ(shown.find("No: 3\t"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("No: 4\t"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("No: 5\t"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("No: 6\t"), std::string::npos) << shown;
 }
 
 TEST(SearchPolicy, SearchesInRoundsUnderAnyMeasurer) {

@@ -101,6 +101,42 @@ def test_the_best_record_of_the_machine_wins(network, tmp_path):
     assert {best.seconds for best in entry[arguments].values()} == {5e-4, 1e-4}
 
 
+def test_records_of_others_are_left_unread_or_warned_of(network, tmp_path, caplog):
+    [task], _ = auto_scheduler.extract_tasks(network, None, TARGET)
+    other = Target("llvm -mcpu=skylake-avx512 -num-cores=4")
+    [elsewhere], _ = auto_scheduler.extract_tasks(network, None, other)
+    key = str(task.workload_key)
+    log = tmp_path / "records.json"
+    auto_scheduler.save_records(log, *map(list, zip(record(elsewhere, 8, 1e-4))))
+    foreign = json.loads(log.read_text())
+    foreign["i"][0][0] = '["ffffffffffffffffffffffffffffffff", [3]]'
+    log.write_text(log.read_text() + json.dumps(foreign) + "\n")
+    # Nobody registered the second record's computation, which matters to no query for the first.
+    context = ApplyHistoryBest(log)
+    assert step_of(context.query(other, key)) == [8]
+    for _ in range(2):
+        assert context.query(TARGET, key) is None
+    told = [r.message for r in caplog.records if "other machines" in r.message]
+    assert len(told) == 1
+    assert "skylake-avx512" in told[0]
+    log.write_text('{"i": [[]], "r": []}\n')
+    with pytest.raises(ValueError, match=r"records\.json:1: "):
+        ApplyHistoryBest(log)
+
+
+def test_builds_ask_for_their_own_target(network):
+    asked = []
+
+    class Spy(DispatchContext):
+        def _query_inside(self, target, workload_key, dag, func_name):
+            asked.append(str(target))
+
+    target = Target("llvm -num-cores=3")
+    with Spy():
+        relax.build(network, target)
+    assert asked == [str(target)]
+
+
 def test_a_workload_may_take_a_compatible_one():
     auto_scheduler.register_workload("dispatch_scale", _scale, override=True)
     task = auto_scheduler.SearchTask(func="dispatch_scale", args=(8,), target=TARGET)

@@ -228,10 +228,16 @@ GPU_WORKLOADS = {
 }
 
 
-@pytest.mark.parametrize("workload", GPU_WORKLOADS)
-def test_gpu_programs_compute_the_same_emulated(workload, random_inputs, run_schedule):
+@pytest.mark.parametrize(
+    ("workload", "target"),
+    [
+        *((workload, "cuda") for workload in GPU_WORKLOADS),
+        *((workload, "opencl -device=mali") for workload in ("matmul", "conv", "row_min")),
+    ],
+)
+def test_gpu_programs_compute_the_same_emulated(workload, target, random_inputs, run_schedule):
     name, *args = GPU_WORKLOADS[workload]
-    task = auto_scheduler.SearchTask(func=name, args=args, target="cuda")
+    task = auto_scheduler.SearchTask(func=name, args=args, target=target)
     dag = task.compute_dag
     policy = _policy(task, evolutionary_search_population=256)
     population = policy.sample_initial_population()
@@ -265,3 +271,55 @@ def test_gpu_programs_respect_the_limits_of_the_device():
             if str(stage.op.name).endswith(".shared"):
                 shared += 4 * math.prod(extents.values())
         assert shared <= 4096
+
+
+def test_mali_programs_use_vectors_instead_of_shared_memory():
+    task = auto_scheduler.SearchTask(
+        func="test_matmul", args=(64, 64, 64), target="opencl -device=mali"
+    )
+    limits = task.hardware_params
+    assert [int(limits.max_threads_per_block), int(limits.max_vthread_extent)] == [256, 1]
+    assert int(limits.max_shared_memory_per_block) == 32768
+    policy = _policy(task, evolutionary_search_population=256)
+    population = policy.sample_initial_population()
+    stages = [stage for state in population for stage in state.stages]
+    assert not any(str(stage.scope) == "shared" for stage in stages)
+    lanes = [
+        int(loop.range.extent)
+        for stage in stages
+        for loop in stage.iters
+        if int(loop.annotation) == 2
+    ]
+    assert 2 <= max(lanes) <= 4
+
+
+def test_the_potential_space_is_the_neighbourhood_of_the_best_measured():
+    task = _task("matmul")
+    policies = {
+        mode: _policy(task, evolutionary_search_mode=mode, evolutionary_search_num_iters=0)
+        for mode in ("normal", "potential-space")
+    }
+    # Nothing is measured yet, so both start from random programs.
+    first = {mode: policy.propose(4) for mode, policy in policies.items()}
+    assert [c.state for c in first["normal"]] == [c.state for c in first["potential-space"]]
+    best, other = first["normal"][:2]
+    results = [auto_scheduler.MeasureResult([cost], 0, None, 1, 1) for cost in (1e-3, 1.0)]
+    changed = {}
+    for mode, policy in policies.items():
+        policy.observe([best, other], results)
+        proposed = policy.propose(8)
+        assert proposed
+        # What one mutation leaves as it was: all steps but one.
+        known = [[str(s) for s in c.state.transform_steps] for c in (best, other)]
+        changed[mode] = [
+            min(_differences([str(s) for s in c.state.transform_steps], steps) for steps in known)
+            for c in proposed
+        ]
+    assert max(changed["potential-space"]) <= 2
+    assert np.mean(changed["potential-space"]) < np.mean(changed["normal"])
+
+
+def _differences(left, right):
+    """Steps that differ between two histories."""
+    differing = sum(a != b for a, b in zip(left, right))
+    return differing + abs(len(left) - len(right))

@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 
+import tvm
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import MeasureInput, MeasureResult, _ffi_api, feature
 
@@ -208,6 +209,10 @@ def test_throughputs_are_relative_to_the_best_of_the_task(tiled, tmp_path):
         inputs, results, skip_first_n_feature_extraction=2
     )
     assert [bool(r.any()) for r in skipped] == [False, False, True]
+    packed = tvm.get_global_func("auto_scheduler.GetPerStoreFeaturesFromMeasurePairsPAM")
+    patterns, same, _ = feature.unpack_feature(packed(inputs, results, 0, 5))
+    np.testing.assert_array_equal(patterns[1], rows[1])
+    np.testing.assert_array_equal(same, throughputs)
     auto_scheduler.register_workload_tensors("features", task.compute_dag.tensors)
     log = tmp_path / "records.json"
     auto_scheduler.save_records(log, inputs, results)

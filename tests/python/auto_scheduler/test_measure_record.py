@@ -6,6 +6,7 @@ import json
 import logging
 import pickle
 
+import numpy as np
 import pytest
 
 import tvm
@@ -127,6 +128,71 @@ def test_reader_skips_and_limits_lines(tmp_path):
     inputs, results = auto_scheduler.RecordReader(path).read_lines(max_lines=1, skip_lines=1)
     assert len(inputs) == 1
     assert float(results[0].costs[0]) == 0.2
+
+
+def test_reader_goes_on_where_it_was_and_sees_what_comes_later(tmp_path):
+    path = tmp_path / "records.json"
+    pairs = [_pair(cost) for cost in (0.1, 0.2, 0.3)]
+    auto_scheduler.save_records(path, [p[0] for p in pairs], [p[1] for p in pairs])
+    reader = auto_scheduler.RecordReader(path)
+    assert str(reader.filename) == str(path)
+    assert [r.mean_cost for r in reader.read_lines(1)[1]] == [0.1]
+    assert [r.mean_cost for _, r in reader] == [0.2, 0.3]
+    assert list(reader) == []
+    auto_scheduler.save_records(path, *[[x] for x in _pair(0.4)])
+    assert [r.mean_cost for r in reader.read_lines()[1]] == [0.4]
+    path.write_text(EXAMPLE + "\n" + '{"i": 1, "r": 2}\n')
+    with pytest.raises(ValueError, match=r"records\.json:2: "):
+        list(auto_scheduler.RecordReader(path))
+    with pytest.raises(FileNotFoundError, match="none does not exist"):
+        auto_scheduler.RecordReader(tmp_path / "none")
+
+
+def test_keys_without_shapes_are_warned_of(tmp_path, caplog):
+    measure_input, result = _pair()
+    key = '["0123456789abcdef0123456789abcdef"]'
+    auto_scheduler.register_workload_tensors(key, measure_input.task.compute_dag.tensors)
+    task = auto_scheduler.SearchTask(workload_key=key, target="llvm")
+    path = tmp_path / "records.json"
+    old = auto_scheduler.MeasureInput(task, measure_input.state)
+    auto_scheduler.save_records(path, [measure_input, old], [result, result])
+    with caplog.at_level(logging.WARNING, logger="auto_scheduler"):
+        auto_scheduler.RecordReader(path).read_lines(1)
+        assert not caplog.records
+        auto_scheduler.RecordReader(path).read_lines()
+    assert "0123456789abcdef" in caplog.text and "tells no shapes" in caplog.text
+
+
+def test_numbers_are_read_as_numbers_and_by_value():
+    _, result = _pair(0.25)
+    assert [float(c) for c in result.costs] == [c.value for c in result.costs] == [0.25]
+    assert np.mean(result.costs) == 0.25
+    steps = {type(s).__name__: s for s in load_record_from_string(EXAMPLE)[0].state.transform_steps}
+    assert [i.value for i in steps["ReorderStep"].after_ids] == [0, 2, 4, 1, 3]
+    assert steps["FuseStep"].fused_ids == [0, 1]
+
+
+def test_measure_inputs_print_in_a_line():
+    text = str(load_record_from_string(EXAMPLE)[0])
+    assert "test_matmul" in text and "llvm" in text and "7 steps" in text
+    assert len(text.splitlines()) == 1
+
+
+def test_padding_by_a_loop_that_is_summed_over_changes_nothing():
+    task = _pair()[0].task
+    dag = task.compute_dag
+    state = dag.get_init_state()
+    product = dag.ops[-1]
+    state.storage_align(product, state[product].iters[-1], 8, 4)
+    line = dump_record_to_string(auto_scheduler.MeasureInput(task, state), _pair()[1])
+    again = load_record_from_string(line)[0].state
+    assert dag.infer_bound_from_state(again) == dag.infer_bound_from_state(state)
+    schedule, args = dag.apply_steps_from_state(state)
+    plain, plain_args = dag.apply_steps_from_state(dag.get_init_state())
+    tvm.ir.assert_structural_equal(
+        tvm.lower(schedule, args), tvm.lower(plain, plain_args), map_free_vars=True
+    )
+    assert "storage_align" not in dag.print_python_code_from_state(state)
 
 
 def test_best_record_has_the_lowest_valid_cost(tmp_path):

@@ -86,7 +86,8 @@ def test_distilling_keeps_the_best_of_each_workload(tmp_path):
     save(log, task_of(16), [3e-3, 1e-3, None])
     save(log, task_of(32), [5e-3])
     command = [sys.executable, "-m", "tvm.auto_scheduler.measure_record", "--mode", "distill"]
-    subprocess.run([*command, "-i", str(log)], check=True, capture_output=True)
+    done = subprocess.run([*command, "-i", str(log)], check=True, capture_output=True, text=True)
+    assert done.stderr == ""
     best = list(auto_scheduler.load_records(tmp_path / "records.best.json"))
     assert sorted(result.mean_cost for _, result in best) == [1e-3, 5e-3]
     done = subprocess.run([*command, "-i", str(tmp_path / "none")], capture_output=True, text=True)

@@ -64,6 +64,11 @@ def test_unknown_parameters_list_the_known_ones():
         ({"max_vectorize_size": 0}, ValueError, "max_vectorize_size is 0"),
         ({"eps_greedy": "a"}, TypeError, "eps_greedy must be a number"),
         ({"max_vectorize_size": 1.5}, TypeError, "max_vectorize_size must be an integer"),
+        (
+            {"evolutionary_search_mode": "fast"},
+            ValueError,
+            'mode is "fast", but must be "normal" or "potential-space"',
+        ),
         ({"search_space": "x"}, ValueError, 'search space "x".*registered are .*"ansor" of cpu'),
     ],
 )

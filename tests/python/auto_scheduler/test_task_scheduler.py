@@ -173,6 +173,70 @@ def test_similar_tasks_expect_each_others_speed():
     assert TaskScheduler(make_tasks(50, 51), callbacks=[]).groups == {}
 
 
+def scheduler_of(histories, weights=None):
+    """A scheduler by expected gain of equal tasks with these latencies after each round."""
+    tasks = make_tasks(*(64 for _ in histories))
+    scheduler = TaskScheduler(tasks, weights, strategy="expected-gain", callbacks=[])
+    for i, history in enumerate(histories):
+        scheduler.resume(i, history)
+    return scheduler
+
+
+def test_by_expected_gain_untouched_tasks_come_first_heaviest_first():
+    assert scheduler_of([[1e-3], [], []], [1, 1, 4]).next_task() == 2
+
+
+def test_the_task_with_the_most_weighted_latency_to_gain_is_chosen():
+    assert scheduler_of([[2e-3, 1e-3], [2e-3, 1e-3]], [1, 8]).next_task() == 1
+
+
+def test_by_expected_gain_the_objective_of_the_user_counts():
+    scheduler = scheduler_of([[2e-3, 1e-3], [2e-3, 1e-3]], [1, 8])
+    scheduler.objective_func = lambda costs: costs[0] + 0.5 * costs[1]
+    assert scheduler.next_task() == 0
+
+
+def test_a_task_that_only_fails_is_dropped_and_never_absorbs_the_budget():
+    scheduler = scheduler_of([[np.inf] * 2, [1e-3]])
+    assert scheduler.next_task() == 1
+    scheduler.end_round(0, np.inf, 4)
+    scheduler.resume(1, [1e-3] * 10)
+    assert scheduler.next_task() is None
+
+
+def test_a_stalled_task_is_dropped():
+    assert scheduler_of([[1e-3] * 10, [1e-6]]).next_task() == 1
+
+
+@pytest.mark.parametrize("strategy", ["gradient", "round-robin", "expected-gain"])
+def test_nothing_is_chosen_when_every_task_is_finished(strategy):
+    scheduler = TaskScheduler(make_tasks(2, 4), strategy=strategy, callbacks=[])
+    first = scheduler.next_task()
+    scheduler.end_round(first, 1e-3, 0)
+    second = scheduler.next_task()
+    assert {first, second} == {0, 1}
+    scheduler.end_round(second, 1e-3, 0)
+    assert scheduler.next_task() is None
+
+
+def test_all_strategies_spend_all_trials():
+    for strategy in ("gradient", "round-robin", "expected-gain"):
+        tasks = make_tasks(2, 4, 8)
+        scheduler = TaskScheduler(tasks, strategy=strategy, callbacks=[])
+        option, counts = options(lambda n, count: 1.0 / count, 12, per_round=2)
+        scheduler.tune(option, [Tiles(task) for task in tasks])
+        assert sum(counts.values()) == scheduler.ct == 12
+        assert min(counts.values()) >= 2
+
+
+def test_an_earlier_run_is_resumed():
+    scheduler = scheduler_of([[np.inf, 3e-3, 2e-3, 2e-3], []])
+    assert scheduler.task_cts == [4, 0]
+    assert scheduler.task_best_cts == [3, 0]
+    assert scheduler.best_costs.tolist() == [2e-3, 1e10]
+    assert scheduler.task_costs_history[0] == [1e10, 3e-3, 2e-3, 2e-3]
+
+
 def test_callbacks_hear_of_each_round(tmp_path, capsys):
     tasks = make_tasks(2, 4)
     heard = []

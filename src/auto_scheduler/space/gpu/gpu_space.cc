@@ -4,6 +4,8 @@
  */
 #include <tvm/auto_scheduler/search_space.h>
 
+#include <algorithm>
+
 #include "../random_rules.h"
 #include "../structure_rules.h"
 #include "gpu_rules.h"
@@ -17,13 +19,14 @@ namespace {
 constexpr const char* kTilingStructure = "SSSRRSRS";
 /*! \brief A consumer holds the tile of one thread. */
 constexpr int kThreadLevel = 3;
+constexpr int kFloatBytes = 4;
 
 std::vector<int> UnrollSteps() { return {0, 16, 64, 512, 1024}; }
 
 /*! \brief The space of Ansor. */
-class AnsorGpuSpace final : public SearchSpace {
+class AnsorGpuSpace : public SearchSpace {
  public:
-  SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
+  SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const override {
     SketchOptions tiling;
     tiling.tiling_structure =
         options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
@@ -40,7 +43,7 @@ class AnsorGpuSpace final : public SearchSpace {
             RuleSkipStage()};
   }
 
-  InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {
+  InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const override {
     return {InitFillTileSize(options.max_innermost_split_factor), InitBounds(), InitThreadBind(),
             InitUnroll(UnrollSteps())};
   }
@@ -78,7 +81,38 @@ class AnsorGpuSpace final : public SearchSpace {
   }
 };
 
+/*!
+ * \brief The space of Ansor for Mali: shared memory is no faster than the rest and threads are
+ * wide, so stages are tiled for caches and registers as on a processor, and use vectors.
+ */
+class AnsorMaliSpace final : public AnsorGpuSpace {
+ public:
+  SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
+    SketchOptions tiling;
+    tiling.tiling_structure =
+        options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
+    tiling.fusion_levels = {kThreadLevel};
+    tiling.always_fuse = true;
+    return {RuleAlwaysInline(true),
+            RuleSimplifyConstTensor(),
+            RuleAddRfactor(),
+            RuleAddCacheWrite(tiling),
+            RuleMultiLevelTilingWithFusion(tiling),
+            RuleMultiLevelTiling(tiling),
+            RuleSkipStage()};
+  }
+
+  InitPopulationRules InitRules(const SearchTask& task, const SpaceOptions& options) const final {
+    InitPopulationRules rules = AnsorGpuSpace::InitRules(task, options);
+    const int lanes = std::min(options.max_vectorize_size,
+                               task->hardware_params->vector_unit_bytes / kFloatBytes);
+    rules.push_back(InitVectorization(lanes));
+    return rules;
+  }
+};
+
 TVM_REGISTER_SEARCH_SPACE("ansor", "gpu", AnsorGpuSpace);
+TVM_REGISTER_SEARCH_SPACE("ansor", "mali", AnsorMaliSpace);
 
 }  // namespace
 

@@ -7,25 +7,23 @@ A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, 
 
 from __future__ import annotations
 
-import argparse
 import functools
-import importlib
 import json
 import logging
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import tvm._ffi
+from tvm.runtime import Object
 from tvm.runtime.files import append_lines, write_atomically
 from tvm.target import Target
 
-from . import _ffi_api
-from .loop_state import StateObject
-from .measure_callback import MeasureCallback
-from .measure_node import (
+from .. import _ffi_api
+from ..loop_state import StateObject
+from ..measure_callback import MeasureCallback
+from ..measure_node import (
     MAX_FLOAT,
     Candidate,
     MeasureInput,
@@ -35,8 +33,9 @@ from .measure_node import (
     input_to_json,
     load_input,
 )
-from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
-from .utils import calc_workload_dis_factor, decode_workload_key
+from ..step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from ..utils import calc_workload_dis_factor, decode_workload_key
+from ..workload_registry import is_registered_function
 
 __all__ = [
     "RecordReader",
@@ -49,14 +48,11 @@ __all__ = [
     "load_record_from_string",
     "load_records",
     "record_lines",
+    "record_summary",
     "save_records",
     "steps_from_json",
     "steps_to_json",
 ]
-
-if __name__ == "__main__":
-    # The package has imported this module already; what follows can be registered only once.
-    sys.exit(importlib.import_module("tvm.auto_scheduler.measure_record").main())
 
 logger = logging.getLogger("auto_scheduler")
 
@@ -110,52 +106,81 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
 
 def record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
     """Lines that hold a record, with their numbers; broken ones are reported and left out."""
-    with open(filename, encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            line = line.strip()
-            if not line or line.startswith("#"):
-                continue
-            try:
-                json.loads(line)
-            except (json.JSONDecodeError, RecursionError):
-                # What a run leaves behind that was killed while it wrote.
-                logger.warning("%s:%d is not a whole record; skipped", filename, number)
-                continue
+    reader = RecordReader(filename)
+    while entry := _ffi_api.RecordReaderReadLine(reader):
+        number, line = int(entry[0]), entry[1].decode(errors="replace")
+        if _is_whole(filename, number, line):
             yield number, line
 
 
-class RecordReader:
-    """Reads a record file.
+def _is_whole(filename: str | Path, number: int, line: str) -> bool:
+    """Whether a line is JSON; what a run leaves behind that was killed while it wrote is not."""
+    try:
+        json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        logger.warning("%s:%d is not a whole record; skipped", filename, number)
+        return False
+    return True
 
-    Iterating gives pairs of MeasureInput and MeasureResult.
+
+@tvm._ffi.register_func("auto_scheduler.ReadRecordLine")
+def _read_record_line(filename: str, number: int, line: bytes) -> list[Object]:
+    """Input and result of a line, or nothing of a broken one."""
+    text = line.decode(errors="replace")
+    if not _is_whole(filename, number, text):
+        return []
+    with malformed_is_value_error(f"{filename}:{number}"):
+        return list(load_record_from_string(text))
+
+
+@tvm._ffi.register_object("auto_scheduler.RecordReader")
+class RecordReader(Object):
+    """Reads a record file from its beginning on, record by record.
+
+    Iterating gives pairs of MeasureInput and MeasureResult. As with a file, each read goes on where
+    the last one ended; at the end, a later read sees what was appended meanwhile. Lines that are no
+    whole records are passed over with a warning.
+
+    Parameters
+    ----------
+    filename : record file.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    ValueError : when reading, a line that is no record; the message says which.
     """
 
     def __init__(self, filename: str | Path) -> None:
         if not Path(filename).exists():
             raise FileNotFoundError(f"record file {filename} does not exist")
-        self.filename = str(filename)
+        self.__init_handle_by_constructor__(_ffi_api.RecordReader, str(filename))
 
     def read_lines(
         self, max_lines: int | None = None, skip_lines: int = 0
     ) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Inputs and results of up to `max_lines` records behind the first `skip_lines`."""
-        inputs: list[MeasureInput] = []
-        results: list[MeasureResult] = []
-        for position, (measure_input, result) in enumerate(self):
-            if position < skip_lines:
-                continue
-            if max_lines is not None and len(inputs) == max_lines:
-                break
-            inputs.append(measure_input)
-            results.append(result)
-        return inputs, results
+        """Inputs and results of up to `max_lines` records behind the next `skip_lines`."""
+        inputs, results = _ffi_api.RecordReaderReadLines(
+            self, -1 if max_lines is None else max_lines, skip_lines
+        )
+        self.check_workload_key(inputs)
+        return list(inputs), list(results)
+
+    def check_workload_key(self, inputs: Sequence[MeasureInput]) -> None:
+        """Warn of workload keys without shapes, of which other workloads may have the same."""
+        for key in sorted({str(measure_input.task.workload_key) for measure_input in inputs}):
+            is_list_of_hash = key.startswith("[") and not decode_workload_key(key)[1]
+            if is_list_of_hash and not is_registered_function(key):
+                logger.warning(
+                    "%s: the workload key %s tells no shapes, so records of other shapes may "
+                    "stand under it; tune again, or write the shapes into it",
+                    self.filename,
+                    key,
+                )
 
     def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-        for number, line in record_lines(self.filename):
-            try:
-                yield load_record_from_string(line)
-            except ValueError as error:
-                raise ValueError(f"{self.filename}:{number}: {error}") from error
+        while record := _ffi_api.RecordReaderReadNext(self):
+            yield record[0], record[1]
 
 
 @tvm._ffi.register_object("auto_scheduler.RecordToFile")
@@ -220,7 +245,7 @@ def load_best_record(
     is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
     for number, line in record_lines(filename):
         with malformed_is_value_error(f"{filename}:{number}"):
-            key, record_target, cost = _summary(line)
+            key, record_target, cost = record_summary(line)
             if workload_key is not None and key != workload_key:
                 cost *= (
                     calc_workload_dis_factor(
@@ -256,7 +281,7 @@ def _load_best_state(
     return None if best is None else best.state
 
 
-def _summary(line: str) -> tuple[str, str, float]:
+def record_summary(line: str) -> tuple[str, str, float]:
     """Workload, target and mean cost of a record; the cost of a failed one is infinite."""
     data = json.loads(line)
     (key, target, *_), _ = data["i"]
@@ -270,23 +295,7 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     best: dict[tuple[str, str], tuple[float, str]] = {}
     for number, line in record_lines(in_file):
         with malformed_is_value_error(f"{in_file}:{number}"):
-            key, target, cost = _summary(line)
+            key, target, cost = record_summary(line)
         if cost < best.get((key, target), (math.inf, ""))[0]:
             best[(key, target)] = (cost, line)
     write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m tvm.auto_scheduler.measure_record --mode distill -i in.json -o out.json``."""
-    parser = argparse.ArgumentParser(description="Tools for record files.")
-    parser.add_argument("--mode", choices=("distill",), default="distill")
-    parser.add_argument("-i", "--input", required=True, help="record file to read")
-    parser.add_argument("-o", "--output", help="file to write (default: <input>.best.json)")
-    options = parser.parse_args(arguments)
-    output = options.output or f"{options.input.removesuffix('.json')}.best.json"
-    try:
-        distill_record_file(options.input, output)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
