@@ -225,5 +225,15 @@ std::shared_ptr<const SketchRule> RuleMultiLevelTilingWithFusion(const SketchOpt
   return std::make_shared<MultiLevelTilingWithFusion>(options);
 }
 
+SketchRules RulesForCaches(const SketchOptions& options, bool inline_costly) {
+  return {RuleAlwaysInline(inline_costly),
+          RuleSimplifyConstTensor(),
+          RuleAddRfactor(),
+          RuleAddCacheWrite(options),
+          RuleMultiLevelTilingWithFusion(options),
+          RuleMultiLevelTiling(options),
+          RuleSkipStage()};
+}
+
 }  // namespace auto_scheduler
 }  // namespace tvm

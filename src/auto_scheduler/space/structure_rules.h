@@ -38,6 +38,12 @@ std::shared_ptr<const SketchRule> RuleAddCacheWrite(const SketchOptions& options
 std::shared_ptr<const SketchRule> RuleMultiLevelTiling(const SketchOptions& options);
 std::shared_ptr<const SketchRule> RuleMultiLevelTilingWithFusion(const SketchOptions& options);
 
+/*!
+ * \brief Ansor's rules, in order, where stages are tiled for caches and registers alone.
+ * \param inline_costly See RuleAlwaysInline.
+ */
+SketchRules RulesForCaches(const SketchOptions& options, bool inline_costly);
+
 }  // namespace auto_scheduler
 }  // namespace tvm
 

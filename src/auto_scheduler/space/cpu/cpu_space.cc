@@ -41,14 +41,7 @@ int CountParallel(const Stage& stage, int n) {
 class AnsorCpuSpace : public SearchSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const override {
-    SketchOptions tiling = TilingOf(options);
-    return {RuleAlwaysInline(),
-            RuleSimplifyConstTensor(),
-            RuleAddRfactor(),
-            RuleAddCacheWrite(tiling),
-            RuleMultiLevelTilingWithFusion(tiling),
-            RuleMultiLevelTiling(tiling),
-            RuleSkipStage()};
+    return RulesForCaches(TilingOf(options), /*inline_costly=*/false);
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const override {

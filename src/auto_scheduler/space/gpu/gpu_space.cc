@@ -23,15 +23,20 @@ constexpr int kFloatBytes = 4;
 
 std::vector<int> UnrollSteps() { return {0, 16, 64, 512, 1024}; }
 
+SketchOptions TilingOf(const SpaceOptions& options) {
+  SketchOptions tiling;
+  tiling.tiling_structure =
+      options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
+  tiling.fusion_levels = {kThreadLevel};
+  tiling.always_fuse = true;
+  return tiling;
+}
+
 /*! \brief The space of Ansor. */
 class AnsorGpuSpace : public SearchSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const override {
-    SketchOptions tiling;
-    tiling.tiling_structure =
-        options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
-    tiling.fusion_levels = {kThreadLevel};
-    tiling.always_fuse = true;
+    const SketchOptions tiling = TilingOf(options);
     return {RuleAddCacheRead(),
             RuleSpecialComputeLocation(),
             RuleAlwaysInline(true),
@@ -88,18 +93,7 @@ class AnsorGpuSpace : public SearchSpace {
 class AnsorMaliSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
-    SketchOptions tiling;
-    tiling.tiling_structure =
-        options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
-    tiling.fusion_levels = {kThreadLevel};
-    tiling.always_fuse = true;
-    return {RuleAlwaysInline(true),
-            RuleSimplifyConstTensor(),
-            RuleAddRfactor(),
-            RuleAddCacheWrite(tiling),
-            RuleMultiLevelTilingWithFusion(tiling),
-            RuleMultiLevelTiling(tiling),
-            RuleSkipStage()};
+    return RulesForCaches(TilingOf(options), /*inline_costly=*/true);
   }
 
   InitPopulationRules InitRules(const SearchTask& task, const SpaceOptions& options) const final {
