@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tvm._older_names import hints_for
+
 from . import (
     cost_model,
     feature,
@@ -154,3 +156,5 @@ __all__ = [
     "workload_key_to_tensors",
     "workload_registry",
 ]
+
+__getattr__ = hints_for(__name__)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tvm._older_names import hints_for
+
 # Loaded on first use: PyTorch Lightning alone takes longer to import than the rest together.
 _LAZY = {
     "extract_tasks": "sym_task",
@@ -40,7 +42,7 @@ __all__ = sorted(_LAZY)
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hints_for(__name__)(name)
     try:
         home = _LAZY[name]
         module = importlib.import_module(home if "." in home else f"{__name__}.{home}")
