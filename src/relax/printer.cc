@@ -218,11 +218,19 @@ void RelaxPrinter::PrintAnnotation(const RelayExpr& expr) {
   }
 }
 
-void RelaxPrinter::Print(const VarBindingNode* binding) {
-  Print(binding->var);
-  PrintAnnotation(binding->var);
+void RelaxPrinter::Print(const Binding& binding) {
+  Print(binding.var());
+  PrintAnnotation(binding.var());
   os_ << " = ";
-  Print(binding->value);
+  if (const auto* cast = binding.as<MatchCastNode>()) {
+    os_ << "R.match_cast(";
+    Print(cast->value);
+    os_ << ", ";
+    Print(cast->struct_info);
+    os_ << ')';
+  } else {
+    Print(binding->value);
+  }
 }
 
 void RelaxPrinter::PrintBlock(const BindingBlock& block, bool scoped) {
@@ -238,9 +246,9 @@ void RelaxPrinter::PrintBlock(const BindingBlock& block, bool scoped) {
   }
   Array<RelayExpr> outputs;
   for (size_t i = 0; i < block->bindings.size(); ++i) {
-    const VarBinding& binding = block->bindings[i];
-    Print(binding.get());
-    if (!binding->var->IsInstance<DataflowVarNode>()) outputs.push_back(binding->var);
+    const Binding& binding = block->bindings[i];
+    Print(binding);
+    if (!binding.var()->IsInstance<DataflowVarNode>()) outputs.push_back(binding.var());
     if (is_dataflow || i + 1 != block->bindings.size()) NewLine();
   }
   if (is_dataflow) {

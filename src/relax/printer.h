@@ -29,7 +29,7 @@ class RelaxPrinter {
 
   void Print(const StructInfo& info);
   void Print(const RelayExpr& expr);
-  void Print(const VarBindingNode* binding);
+  void Print(const Binding& binding);
   void Print(const FunctionNode* func);
   /*! \brief The lines of a block; `scoped` sets a plain one off from the lines before it. */
   void PrintBlock(const BindingBlock& block, bool scoped);

@@ -44,8 +44,8 @@ class Collector {
     }
     if (const auto* sequence = expr.as<SeqExprNode>()) {
       for (const BindingBlock& block : sequence->blocks) {
-        for (const VarBinding& binding : block->bindings) {
-          Visit(GetStructInfo(binding->var));
+        for (const Binding& binding : block->bindings) {
+          Visit(GetStructInfo(binding.var()));
           Visit(binding->value);
         }
       }
@@ -76,11 +76,24 @@ void CollectNames(const FunctionNode* func, std::vector<tir::Var>* extents, bool
 TVM_REGISTER_REPR(StructInfoNode, [](const StructInfoNode* node, ReprPrinter* p) {
   RelaxPrinter(p->stream).Print(GetRef<StructInfo>(node));
 });
-TVM_REGISTER_REPR(ExprNode, [](const ExprNode* node, ReprPrinter* p) {
+template <typename Node>
+void PrintExpr(const Node* node, ReprPrinter* p) {
   RelaxPrinter(p->stream, p->indent).Print(GetRef<RelayExpr>(node));
-});
-TVM_REGISTER_REPR(VarBindingNode, [](const VarBindingNode* node, ReprPrinter* p) {
-  RelaxPrinter(p->stream).Print(node);
+}
+TVM_REGISTER_REPR(VarNode, &PrintExpr<VarNode>);
+TVM_REGISTER_REPR(ConstantNode, &PrintExpr<ConstantNode>);
+TVM_REGISTER_REPR(ShapeExprNode, &PrintExpr<ShapeExprNode>);
+TVM_REGISTER_REPR(PrimValueNode, &PrintExpr<PrimValueNode>);
+TVM_REGISTER_REPR(StringImmNode, &PrintExpr<StringImmNode>);
+TVM_REGISTER_REPR(DataTypeImmNode, &PrintExpr<DataTypeImmNode>);
+TVM_REGISTER_REPR(CallNode, &PrintExpr<CallNode>);
+TVM_REGISTER_REPR(ExternFuncNode, &PrintExpr<ExternFuncNode>);
+TVM_REGISTER_REPR(TupleNode, &PrintExpr<TupleNode>);
+TVM_REGISTER_REPR(TupleGetItemNode, &PrintExpr<TupleGetItemNode>);
+TVM_REGISTER_REPR(SeqExprNode, &PrintExpr<SeqExprNode>);
+TVM_REGISTER_REPR(IfNode, &PrintExpr<IfNode>);
+TVM_REGISTER_REPR(BindingNode, [](const BindingNode* node, ReprPrinter* p) {
+  RelaxPrinter(p->stream).Print(GetRef<Binding>(node));
 });
 TVM_REGISTER_REPR(BindingBlockNode, [](const BindingBlockNode* node, ReprPrinter* p) {
   RelaxPrinter(p->stream, p->indent).PrintBlock(GetRef<BindingBlock>(node), false);

@@ -16,15 +16,8 @@ namespace tvm {
 namespace relax {
 
 /*! \brief A graph expression; `struct_info_` is a StructInfo, or undefined before inference. */
-class ExprNode : public RelayExprNode {
- public:
-  TVM_DECLARE_ABSTRACT_NODE(ExprNode, RelayExprNode, "relax.Expr");
-};
-
-class Expr : public RelayExpr {
- public:
-  TVM_DEFINE_REF(Expr, RelayExpr, ExprNode);
-};
+using Expr = RelayExpr;
+using ExprNode = RelayExprNode;
 
 /*! \brief A variable, visible to the end of the function from its binding or parameter list on. */
 class VarNode : public ExprNode {
@@ -56,9 +49,10 @@ class DataflowVar : public FromFields<Var, DataflowVarNode> {
 class ConstantNode : public ExprNode {
  public:
   runtime::NDArray data;
-  /*! \brief The struct info follows from `data`. */
+  /*! \brief The struct info follows from `data` unless it is given. */
   void Init();
   TVM_DECLARE_NODE(ConstantNode, ExprNode, "relax.expr.Constant", Value(data));
+  TVM_NODE_ARGS(Value(data), Default(struct_info_));
 };
 
 class Constant : public FromFields<Expr, ConstantNode> {
@@ -79,6 +73,45 @@ class ShapeExpr : public FromFields<Expr, ShapeExprNode> {
   TVM_DEFINE_NODE_REF(ShapeExpr, ShapeExprNode);
 };
 
+/*! \brief A scalar of the host as a value. */
+class PrimValueNode : public ExprNode {
+ public:
+  PrimExpr value;
+  void Init();
+  TVM_DECLARE_NODE(PrimValueNode, ExprNode, "relax.expr.PrimValue", Value(value));
+};
+
+class PrimValue : public FromFields<Expr, PrimValueNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PrimValue, PrimValueNode);
+};
+
+/*! \brief A text as a value. */
+class StringImmNode : public ExprNode {
+ public:
+  String value;
+  void Init();
+  TVM_DECLARE_NODE(StringImmNode, ExprNode, "relax.expr.StringImm", Value(value));
+};
+
+class StringImm : public FromFields<Expr, StringImmNode> {
+ public:
+  TVM_DEFINE_NODE_REF(StringImm, StringImmNode);
+};
+
+/*! \brief An element type as a value. */
+class DataTypeImmNode : public ExprNode {
+ public:
+  DataType value;
+  void Init();
+  TVM_DECLARE_NODE(DataTypeImmNode, ExprNode, "relax.expr.DataTypeImm", Value(value));
+};
+
+class DataTypeImm : public FromFields<Expr, DataTypeImmNode> {
+ public:
+  TVM_DEFINE_NODE_REF(DataTypeImm, DataTypeImmNode);
+};
+
 /*! \brief Calls `op`: an operator, a function of the module, or a named runtime function. */
 class CallNode : public ExprNode {
  public:
@@ -88,6 +121,7 @@ class CallNode : public ExprNode {
   DictAttrs attrs;
   /*! \brief Results of a callee that says nothing about them itself. */
   Array<StructInfo> sinfo_args;
+  /*! \brief ValueError if `op` is a value that is known to be no function. */
   void Init();
   TVM_DECLARE_NODE(CallNode, ExprNode, "relax.expr.Call", Value(op), Value(args), Maybe(attrs),
                    Value(sinfo_args));
@@ -100,13 +134,16 @@ class Call : public FromFields<Expr, CallNode> {
 };
 
 /*! \brief A function of the runtime's registry, called by name. */
-class ExternFuncNode : public ExprNode {
+class ExternFuncNode : public BaseFuncNode {
  public:
   String global_symbol;
-  TVM_DECLARE_NODE(ExternFuncNode, ExprNode, "relax.expr.ExternFunc", Value(global_symbol));
+  /*! \brief Nothing but a function is known of it unless struct info is given. */
+  void Init();
+  TVM_DECLARE_NODE(ExternFuncNode, BaseFuncNode, "relax.expr.ExternFunc", Value(global_symbol));
+  TVM_NODE_ARGS(Value(global_symbol), Default(struct_info_));
 };
 
-class ExternFunc : public FromFields<Expr, ExternFuncNode> {
+class ExternFunc : public FromFields<BaseFunc, ExternFuncNode> {
  public:
   TVM_DEFINE_NODE_REF(ExternFunc, ExternFuncNode);
 };
@@ -139,24 +176,55 @@ class TupleGetItem : public FromFields<Expr, TupleGetItemNode> {
 };
 
 /*! \brief Gives the value of an expression a name. */
-class VarBindingNode : public Object {
+class BindingNode : public Object {
  public:
   /*! \brief Listed before `var`, which is not visible in it. */
   RelayExpr value;
+  TVM_DECLARE_ABSTRACT_NODE(BindingNode, Object, "relax.expr.Binding", Value(value));
+};
+
+class Binding : public ObjectRef {
+ public:
+  /*! \brief The variable, of whichever kind of binding this is. */
+  Var var() const;
+  TVM_DEFINE_REF(Binding, ObjectRef, BindingNode);
+};
+
+class VarBindingNode : public BindingNode {
+ public:
   Var var;
-  TVM_DECLARE_NODE(VarBindingNode, Object, "relax.expr.VarBinding", Value(value), Bind(var));
+  TVM_DECLARE_NODE(VarBindingNode, BindingNode, "relax.expr.VarBinding", Bind(var));
   TVM_NODE_ARGS(Value(var), Value(value));
 };
 
-class VarBinding : public FromFields<ObjectRef, VarBindingNode> {
+class VarBinding : public FromFields<Binding, VarBindingNode> {
  public:
   TVM_DEFINE_NODE_REF(VarBinding, VarBindingNode);
+};
+
+/*!
+ * \brief Gives a value a name and says what is known of it, which is checked when it runs.
+ *
+ * Symbolic extents of `struct_info` that are new are bound to the extents of the value.
+ */
+class MatchCastNode : public BindingNode {
+ public:
+  StructInfo struct_info;
+  Var var;
+  TVM_DECLARE_NODE(MatchCastNode, BindingNode, "relax.expr.MatchCast", Bind(struct_info),
+                   Bind(var));
+  TVM_NODE_ARGS(Value(var), Value(value), Value(struct_info));
+};
+
+class MatchCast : public FromFields<Binding, MatchCastNode> {
+ public:
+  TVM_DEFINE_NODE_REF(MatchCast, MatchCastNode);
 };
 
 /*! \brief Bindings carried out one after the other; they may have side effects. */
 class BindingBlockNode : public Object {
  public:
-  Array<VarBinding> bindings;
+  Array<Binding> bindings;
   TVM_DECLARE_NODE(BindingBlockNode, Object, "relax.expr.BindingBlock", Value(bindings));
 };
 
@@ -192,6 +260,22 @@ class SeqExprNode : public ExprNode {
 class SeqExpr : public FromFields<Expr, SeqExprNode> {
  public:
   TVM_DEFINE_NODE_REF(SeqExpr, SeqExprNode);
+};
+
+/*! \brief The value of one branch, chosen by a scalar bool when it runs. */
+class IfNode : public ExprNode {
+ public:
+  RelayExpr cond;
+  RelayExpr true_branch;
+  RelayExpr false_branch;
+  TVM_DECLARE_NODE(IfNode, ExprNode, "relax.expr.If", Value(cond), Value(true_branch),
+                   Value(false_branch));
+  TVM_NODE_ARGS(Value(cond), Value(true_branch), Value(false_branch), Default(struct_info_));
+};
+
+class If : public FromFields<Expr, IfNode> {
+ public:
+  TVM_DEFINE_NODE_REF(If, IfNode);
 };
 
 /*! \brief A graph function. Attribute "Primitive" marks one that becomes a single kernel. */

@@ -6,6 +6,7 @@
 #define TVM_RELAX_STRUCT_INFO_H_
 
 #include <tvm/ir/expr.h>
+#include <tvm/ir/global_info.h>
 #include <tvm/node/node.h>
 
 namespace tvm {
@@ -33,11 +34,15 @@ class ObjectStructInfo : public StructInfo {
   TVM_DEFINE_REF(ObjectStructInfo, StructInfo, ObjectStructInfoNode);
 };
 
-/*! \brief A scalar that is not a tensor. */
+/*! \brief A scalar that is not a tensor; `value` is what it is known to be, if that is known. */
 class PrimStructInfoNode : public StructInfoNode {
  public:
   DataType dtype;
-  TVM_DECLARE_NODE(PrimStructInfoNode, StructInfoNode, "relax.PrimStructInfo", Value(dtype));
+  Optional<PrimExpr> value;
+  /*! \brief ValueError unless `dtype` is that of `value`. */
+  void Init();
+  TVM_DECLARE_NODE(PrimStructInfoNode, StructInfoNode, "relax.PrimStructInfo", Value(dtype),
+                   Default(value));
 };
 
 class PrimStructInfo : public FromFields<StructInfo, PrimStructInfoNode> {
@@ -51,7 +56,10 @@ class ShapeStructInfoNode : public StructInfoNode {
   Optional<Array<PrimExpr>> values;
   /*! \brief Number of dimensions, -1 if unknown. */
   int ndim = -1;
-  /*! \brief ValueError unless `ndim` is the number of values, or -1, which then becomes it. */
+  /*!
+   * \brief ValueError unless `ndim` is the number of values, or -1, which then becomes it, and the
+   * values are int64; literals become that.
+   */
   void Init();
   TVM_DECLARE_NODE(ShapeStructInfoNode, StructInfoNode, "relax.ShapeStructInfo", Value(values),
                    Value(ndim));
@@ -64,18 +72,23 @@ class ShapeStructInfo : public FromFields<StructInfo, ShapeStructInfoNode> {
   TVM_DEFINE_NODE_REF(ShapeStructInfo, ShapeStructInfoNode);
 };
 
-/*! \brief A tensor. `shape` is a ShapeExpr, or undefined when only the rank is known. */
+/*!
+ * \brief A tensor. `shape` is a ShapeExpr, a variable that holds a shape, or undefined when only
+ * the rank is known; an unknown element type is void.
+ */
 class TensorStructInfoNode : public StructInfoNode {
  public:
   Optional<RelayExpr> shape;
   DataType dtype;
   /*! \brief Number of dimensions, -1 if unknown. */
   int ndim = -1;
-  /*! \brief ValueError unless `shape` is a ShapeExpr of `ndim` extents; an `ndim` of -1 becomes
-   * that. */
+  /*! \brief Where the tensor lives, if that is decided. */
+  Optional<VDevice> vdevice;
+  /*! \brief ValueError unless `shape` is a shape of `ndim` extents; an `ndim` of -1 becomes that.
+   */
   void Init();
   TVM_DECLARE_NODE(TensorStructInfoNode, StructInfoNode, "relax.TensorStructInfo", Value(shape),
-                   Value(dtype), Value(ndim));
+                   Value(dtype), Value(ndim), Default(vdevice));
 };
 
 class TensorStructInfo : public FromFields<StructInfo, TensorStructInfoNode> {
@@ -95,6 +108,30 @@ class TupleStructInfoNode : public StructInfoNode {
 class TupleStructInfo : public FromFields<StructInfo, TupleStructInfoNode> {
  public:
   TVM_DEFINE_NODE_REF(TupleStructInfo, TupleStructInfoNode);
+};
+
+/*!
+ * \brief A function value: what it takes and gives.
+ *
+ * `params` is undefined for an opaque function, of which only the result is known: `ret`, or what
+ * the registered function named `derive_func` says of a call.
+ */
+class FuncStructInfoNode : public StructInfoNode {
+ public:
+  Optional<Array<StructInfo>> params;
+  StructInfo ret;
+  /*! \brief Whether calls have no effect beside their result. */
+  bool purity = true;
+  Optional<String> derive_func;
+  TVM_DECLARE_NODE(FuncStructInfoNode, StructInfoNode, "relax.FuncStructInfo", MaybeBind(params),
+                   Value(ret), Value(purity), Default(derive_func));
+};
+
+class FuncStructInfo : public FromFields<StructInfo, FuncStructInfoNode> {
+ public:
+  /*! \brief A function of the runtime: it takes anything, gives anything and may have effects. */
+  static FuncStructInfo OpaqueFunc();
+  TVM_DEFINE_NODE_REF(FuncStructInfo, FuncStructInfoNode);
 };
 
 }  // namespace relax

@@ -19,6 +19,7 @@ from .base import (
 from .container import Array, Map
 from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayExpr
 from .function import BaseFunc, CallingConv
+from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op, register_op_attr
 from .type import (
@@ -39,8 +40,10 @@ __all__ = [
     "BaseFunc",
     "CallingConv",
     "DictAttrs",
+    "DummyGlobalInfo",
     "FloatImm",
     "FuncType",
+    "GlobalInfo",
     "GlobalVar",
     "IRModule",
     "IntImm",
@@ -59,6 +62,7 @@ __all__ = [
     "Type",
     "TypeKind",
     "TypeVar",
+    "VDevice",
     "assert_structural_equal",
     "diagnostics",
     "get_first_structural_mismatch",

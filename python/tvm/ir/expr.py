@@ -40,8 +40,21 @@ class RelayExpr(BaseExpr):
         ValueError : it has not been deduced yet.
         """
         if self.checked_type_ is None:
+            if self.struct_info_ is not None:
+                return self.struct_info_.as_type()
             raise ValueError(f"{type(self).__name__}: its type has not been inferred yet")
         return self.checked_type_
+
+    @property
+    def _checked_type_(self) -> Any:
+        """The deduced type, None before it has been deduced."""
+        known = self.checked_type_ is not None or self.struct_info_ is not None
+        return self.checked_type if known else None
+
+    @property
+    def struct_info(self) -> Any:
+        """What is known about the value, a StructInfo; None before it has been inferred."""
+        return self.struct_info_
 
 
 @tvm._ffi.register_object("IntImm")

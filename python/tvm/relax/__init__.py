@@ -2,30 +2,48 @@
 
 from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
 
-from . import analysis, expr, op, struct_info, transform
+from . import analysis, expr, expr_functor, op, struct_info, transform, ty
+from .analysis import get_static_type
 from .block_builder import BlockBuilder
 from .compile_fused import GroupSchedule, schedules_from
 from .expr import (
+    Binding,
     BindingBlock,
     Call,
     Constant,
     DataflowBlock,
     DataflowVar,
+    DataTypeImm,
     Expr,
+    ExprWithOp,
     ExternFunc,
     Function,
     GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
     SeqExpr,
     ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
     const,
+    get_shape_of,
 )
+from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor
 from .extract import extract_tasks
 from .fused_group import FusedGroup, fused_groups
+from .op import (
+    call_dps_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    call_tir_with_grad,
+)
 from .struct_info import (
+    FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
@@ -33,44 +51,73 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from .te_calls import te_tensor
+from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 from .vm_build import build
 
 __all__ = [
+    "Binding",
     "BindingBlock",
     "BlockBuilder",
     "Call",
     "Constant",
+    "DataTypeImm",
     "DataflowBlock",
     "DataflowVar",
+    "DynTensorType",
     "Executable",
     "Expr",
+    "ExprVisitor",
+    "ExprWithOp",
     "ExternFunc",
+    "FuncStructInfo",
+    "FuncType",
     "Function",
     "FusedGroup",
     "GlobalVar",
     "GroupSchedule",
+    "If",
+    "MatchCast",
     "ObjectStructInfo",
+    "ObjectType",
+    "PackedFuncType",
     "PrimStructInfo",
+    "PrimValue",
+    "PyExprMutator",
+    "PyExprVisitor",
     "SeqExpr",
     "ShapeExpr",
     "ShapeStructInfo",
+    "ShapeType",
+    "StringImm",
     "StructInfo",
     "TensorStructInfo",
     "Tuple",
     "TupleGetItem",
     "TupleStructInfo",
+    "TupleType",
     "Var",
     "VarBinding",
     "VirtualMachine",
     "analysis",
     "build",
+    "call_dps_packed",
+    "call_pure_packed",
+    "call_tir",
+    "call_tir_inplace",
+    "call_tir_with_grad",
     "const",
     "expr",
+    "expr_functor",
     "extract_tasks",
     "fused_groups",
+    "get_shape_of",
+    "get_static_type",
     "load_executable",
     "op",
     "schedules_from",
     "struct_info",
+    "te_tensor",
     "transform",
+    "ty",
 ]

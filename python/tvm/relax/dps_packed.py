@@ -63,7 +63,7 @@ class _Kernels:
         if symbol in self._mod and isinstance(self._mod[symbol], tir.PrimFunc):
             return self._mod.get_global_var(symbol)
         inputs = tensor_fields(call.args[1].struct_info)
-        outputs = list(call.sinfo_args)
+        outputs = tensor_fields(call.struct_info)
         key = (symbol, *(str(info) for info in [*inputs, *outputs]))
         if key not in self._known:
             hint = "".join(c if c.isalnum() else "_" for c in symbol)
@@ -96,4 +96,4 @@ class _PackedCalls(FunctionRewriter):
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if not _is_packed_call(value):
             return value
-        return call_tir(self._kernels.callee(value), value.args[1], list(value.sinfo_args))
+        return call_tir(self._kernels.callee(value), value.args[1], value.sinfo_args[0])

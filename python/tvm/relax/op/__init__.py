@@ -1,33 +1,34 @@
 """Graph operators; each function makes a call whose struct info is known."""
 
-from . import basic, nn
 from . import computations as computations
+from . import grad, image, nn
 from . import nn_computations as nn_computations
+from . import operators as operators
 from . import tensor_computations as tensor_computations
 from .base import (
     attrs_of,
-    call_dps_packed,
-    call_tir,
     infer_struct_info,
+    known_call,
     make_call,
     number_operands,
 )
-from .basic import *
-from .registry import OpPattern, OpSpec, get_op, has_op, op_spec, register
-
-__all__ = [
-    "OpPattern",
-    "OpSpec",
-    "attrs_of",
-    "call_dps_packed",
-    "call_tir",
-    "get_op",
-    "has_op",
-    "infer_struct_info",
-    "make_call",
-    "nn",
-    "number_operands",
-    "op_spec",
-    "register",
-    *basic.__all__,
-]
+from .binary import *
+from .builtin import builtin, memory, vm
+from .calls import *
+from .create import *
+from .linear_algebra import *
+from .manipulate import *
+from .registry import (
+    OpPattern,
+    OpSpec,
+    get_op,
+    has_op,
+    has_rule,
+    is_pure,
+    op_spec,
+    register,
+    register_rule,
+)
+from .selection import *
+from .statistical import *
+from .unary import *

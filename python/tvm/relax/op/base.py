@@ -7,22 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te
-from tvm.ir import GlobalVar, Op, RelayExpr, register_op
+from tvm.ir import GlobalVar, RelayExpr
 
-from ..expr import Call, Constant, ExternFunc, ShapeExpr, Tuple, const, dict_attrs
+from ..expr import Call, Constant, PrimValue, ShapeExpr, Tuple, const, dict_attrs
 from ..struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
     static_shape,
 )
-from .registry import get_op, op_spec
+from .registry import get_op, has_rule, op_spec, rule_of
 
 __all__ = [
     "attrs_of",
-    "call_dps_packed",
-    "call_tir",
     "infer_struct_info",
+    "known_call",
     "make_call",
     "number_operands",
 ]
@@ -41,11 +40,13 @@ def _plain(value: Any) -> Any:
     literal = getattr(value, "value", None)
     if literal is not None:
         return literal
-    return tuple(_plain(v) for v in value)
+    return tuple(_plain(v) for v in value) if isinstance(value, Sequence) else value
 
 
 def _scalar_value(expr: RelayExpr) -> bool | int | float | None:
-    """The number a rank-0 constant holds, None for everything else."""
+    """The number a rank-0 constant or a scalar of the host is, None for everything else."""
+    if isinstance(expr, PrimValue):
+        return getattr(expr.value, "value", None)
     if isinstance(expr, Constant) and not len(expr.data.shape):
         return expr.values().item()
     return None
@@ -106,6 +107,8 @@ def infer_struct_info(call: Call) -> StructInfo:
     ------
     ValueError, TypeError : the operator does not accept operands of these shapes or types.
     """
+    if has_rule(call.op):
+        return rule_of(call.op)(call)
     signature = tuple(
         ("number",) if number is not None else _signature(arg)
         for arg, number in zip(call.args, number_operands(call.args))
@@ -127,66 +130,11 @@ def make_call(name: str, *args: RelayExpr | float, **attrs: Any) -> Call:
         None,
     )  # fmt: skip
     operands = [a if isinstance(a, RelayExpr) else const(a, dtype) for a in args]
-    call = Call(get_op(name), operands, dict_attrs(attrs))
-    return Call(call.op, operands, call.attrs, (), infer_struct_info(call))
+    return known_call(Call(get_op(name), operands, dict_attrs(attrs)))
 
 
-register_op("relax.call_tir")
-
-
-def call_tir(
-    gvar: GlobalVar,
-    args: Sequence[RelayExpr] | Tuple,
-    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
-) -> Call:
-    """Call of a tensor function of the module, which writes into outputs allocated for it.
-
-    Parameters
-    ----------
-    gvar : name of a ``PrimFunc`` that takes the arguments, then the outputs.
-    out_sinfo : the output, or several, which makes the result a tuple.
-
-    Raises
-    ------
-    TypeError : ``out_sinfo`` is not struct info of tensors.
-    """
-    return _call_with_outputs("relax.call_tir", gvar, args, out_sinfo)
-
-
-register_op("relax.call_dps_packed")
-
-
-def call_dps_packed(
-    func: str | ExternFunc,
-    args: Sequence[RelayExpr] | Tuple,
-    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
-) -> Call:
-    """Call of a function by name, which writes into outputs allocated for it.
-
-    Parameters
-    ----------
-    func : name of a ``PrimFunc`` of the module or else of a function of the runtime's registry;
-        it takes the arguments, then the outputs.
-    out_sinfo : the output, or several, which makes the result a tuple.
-
-    Raises
-    ------
-    TypeError : ``out_sinfo`` is not struct info of tensors.
-    """
-    callee = ExternFunc(func) if isinstance(func, str) else func
-    return _call_with_outputs("relax.call_dps_packed", callee, args, out_sinfo)
-
-
-def _call_with_outputs(
-    op: str,
-    callee: RelayExpr,
-    args: Sequence[RelayExpr] | Tuple,
-    out_sinfo: TensorStructInfo | Sequence[TensorStructInfo],
-) -> Call:
-    outputs = [out_sinfo] if isinstance(out_sinfo, StructInfo) else list(out_sinfo)
-    for info in outputs:
-        if not isinstance(info, TensorStructInfo):
-            raise TypeError(f"{op}: out_sinfo must describe tensors, got {info}")
-    fields = args if isinstance(args, Tuple) else Tuple(list(args))
-    result = outputs[0] if len(outputs) == 1 else TupleStructInfo(outputs)
-    return Call(Op.get(op), [callee, fields], None, outputs, result)
+def known_call(call: Call) -> Call:
+    """The call with what is known of its result, if that can be told from its operands already."""
+    if any(arg.struct_info is None for arg in call.args if not isinstance(arg, GlobalVar)):
+        return call
+    return Call(call.op, call.args, call.attrs, call.sinfo_args, infer_struct_info(call))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from typing import Any
 
-from tvm import te, topi
+from tvm import error, te, topi
 
 from .precision import accumulated_in_float32, computed_in_float32
 from .registry import OpPattern, register
@@ -24,6 +24,9 @@ def _batch_norm(
     var: te.Tensor,
     axis: int = 1,
     epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    momentum: float = 0.1,
 ) -> list[te.Tensor]:
     """Inference form: normalised by the moving statistics, which come back unchanged."""
     rank = len(x.shape)
@@ -33,9 +36,12 @@ def _batch_norm(
         trailing = rank - 1 - axis
         return topi.expand_dims(v, 1, trailing) if trailing else v
 
-    scale = topi.multiply(gamma, topi.rsqrt(topi.add(var, epsilon)))
-    shift = topi.subtract(beta, topi.multiply(mean, scale))
-    out = topi.add(topi.multiply(x, spread(scale)), spread(shift))
+    factor = topi.rsqrt(topi.add(var, epsilon))
+    if scale:
+        factor = topi.multiply(gamma, factor)
+    shift = topi.multiply(mean, factor)
+    shift = topi.subtract(beta, shift) if center else topi.negative(shift)
+    out = topi.add(topi.multiply(x, spread(factor)), spread(shift))
     return [out, topi.identity(mean), topi.identity(var)]
 
 
@@ -43,7 +49,9 @@ def _matmul(a: te.Tensor, b: te.Tensor, out_dtype: str | None = None) -> te.Tens
     """NumPy's matmul for operands of rank two or more."""
     rank_a, rank_b = len(a.shape), len(b.shape)
     if min(rank_a, rank_b) < 2:
-        raise ValueError(f"relax.matmul: operands need rank 2 or more, got {rank_a} and {rank_b}")
+        raise error.ValueError(
+            f"relax.matmul: operands need rank 2 or more, got {rank_a} and {rank_b}"
+        )
     if rank_a == rank_b == 2:
         return topi.nn.matmul(a, b, out_dtype=out_dtype)
     if rank_a < rank_b:
@@ -53,15 +61,113 @@ def _matmul(a: te.Tensor, b: te.Tensor, out_dtype: str | None = None) -> te.Tens
     return topi.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=False)
 
 
-def _split(x: te.Tensor, sizes: Sequence[int], axis: int = 0) -> list[te.Tensor]:
-    return topi.split(x, list(accumulate(sizes))[:-1], axis)
+def _split(
+    x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0
+) -> list[te.Tensor]:
+    cuts: Any = indices_or_sections
+    return topi.split(x, cuts if isinstance(cuts, int) else list(cuts), axis)
 
 
 def _pad(
-    x: te.Tensor, pad_before: Sequence[int], pad_after: Sequence[int], pad_value: float = 0.0
+    x: te.Tensor, pad_width: Sequence[int], pad_mode: str = "constant", pad_value: float = 0.0
 ) -> te.Tensor:
-    padded = topi.nn.pad(x, pad_before, pad_after, pad_value)
+    if pad_mode != "constant":
+        raise error.ValueError(f"relax.nn.pad: a border that is {pad_mode} has no te computation")
+    padded = topi.nn.pad(x, list(pad_width[::2]), list(pad_width[1::2]), pad_value)
     return topi.identity(x) if padded.same_as(x) else padded
+
+
+def _expand_dims(x: te.Tensor, axis: Sequence[int]) -> te.Tensor:
+    rank = len(x.shape) + len(axis)
+    for place in sorted(a % rank for a in axis):
+        x = topi.expand_dims(x, place)
+    return x
+
+
+def _strided_slice(
+    x: te.Tensor,
+    axes: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    assume_inbound: bool = False,
+) -> te.Tensor:
+    # topi takes an entry for each leading dimension.
+    extents = topi.utils.get_const_tuple(x.shape)
+    steps = strides or [1] * len(axes)
+    limits = {a % len(extents): limit for a, *limit in zip(axes, begin, end, steps)}
+    whole = [limits.get(k, [0, extent, 1]) for k, extent in enumerate(extents)]
+    low, high, step = (list(column) for column in zip(*whole))
+    return topi.strided_slice(x, low, high, step)
+
+
+def _relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:
+    """The result of a windowed operator in another order of its dimensions."""
+    if wanted is None or wanted == layout:
+        return out
+    return topi.layout_transform(out, layout, wanted)
+
+
+def _conv2d(
+    x: te.Tensor,
+    weight: te.Tensor,
+    data_layout: str = "NCHW",
+    out_layout: str | None = None,
+    **settings: Any,
+) -> te.Tensor:
+    out = topi.nn.conv2d(x, weight, data_layout=data_layout, **settings)
+    return _relaid(out, data_layout, out_layout)
+
+
+def _max_pool2d(
+    x: te.Tensor,
+    pool_size: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] = (1, 1),
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    layout: str = "NCHW",
+    out_layout: str | None = None,
+) -> te.Tensor:
+    out = topi.nn.max_pool2d(x, pool_size, strides, padding, dilation, ceil_mode, layout)
+    return _relaid(out, layout, out_layout)
+
+
+def _avg_pool2d(
+    x: te.Tensor,
+    pool_size: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] = (1, 1),
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    layout: str = "NCHW",
+    out_layout: str | None = None,
+) -> te.Tensor:
+    out = topi.nn.pool2d(
+        x, pool_size, strides, dilation, padding, "avg", ceil_mode, layout, count_include_pad
+    )
+    return _relaid(out, layout, out_layout)
+
+
+def _adaptive_avg_pool2d(
+    x: te.Tensor,
+    output_size: Sequence[int] | None = None,
+    layout: str = "NCHW",
+    out_layout: str | None = None,
+) -> te.Tensor:
+    if output_size is None:
+        return topi.identity(x)
+    return _relaid(topi.nn.adaptive_avg_pool2d(x, output_size, layout), layout, out_layout)
+
+
+def _flatten(x: te.Tensor) -> te.Tensor:
+    return topi.reshape(x, (-1,))
+
+
+def _gelu_tanh(x: te.Tensor) -> te.Tensor:
+    return topi.nn.gelu(x, approximate="tanh")
 
 
 register("exp", computed_in_float32(topi.exp), _ELEMWISE)
@@ -77,6 +183,7 @@ register("astype", topi.cast, _ELEMWISE)
 register("nn.relu", topi.nn.relu, _ELEMWISE)
 register("nn.leakyrelu", topi.nn.leaky_relu, _ELEMWISE)
 register("nn.gelu", computed_in_float32(topi.nn.gelu), _ELEMWISE)
+register("nn.gelu_tanh", computed_in_float32(_gelu_tanh), _ELEMWISE)
 register("nn.silu", computed_in_float32(topi.nn.silu), _ELEMWISE)
 register("nn.hardsigmoid", computed_in_float32(topi.nn.hardsigmoid), _ELEMWISE)
 register("nn.hardswish", computed_in_float32(topi.nn.hardswish), _ELEMWISE)
@@ -92,10 +199,11 @@ register("broadcast_to", topi.broadcast_to, _BROADCAST)
 
 register("permute_dims", topi.transpose, _INJECTIVE)
 register("reshape", topi.reshape, _INJECTIVE, is_view=True)
-register("expand_dims", topi.expand_dims, _INJECTIVE, is_view=True)
+register("flatten", _flatten, _INJECTIVE, is_view=True)
+register("expand_dims", _expand_dims, _INJECTIVE, is_view=True)
 register("squeeze", topi.squeeze, _INJECTIVE, is_view=True)
 register("concat", topi.concatenate, _INJECTIVE)
-register("strided_slice", topi.strided_slice, _INJECTIVE)
+register("strided_slice", _strided_slice, _INJECTIVE)
 register("split", _split, _OPAQUE)
 register("nn.pad", _pad, _INJECTIVE)
 
@@ -106,13 +214,33 @@ register("min", topi.min, _REDUCE)
 
 register("matmul", accumulated_in_float32(_matmul), _HEAVY)
 register("nn.dense", accumulated_in_float32(topi.nn.dense), _HEAVY)
-register("nn.conv2d", accumulated_in_float32(topi.nn.conv2d), _HEAVY)
+register("nn.conv2d", accumulated_in_float32(_conv2d), _HEAVY)
 register("nn.winograd_input_transform", topi.nn.winograd_input_transform, _OPAQUE, tunable=False)
 register("nn.winograd_product", topi.nn.winograd_product, _OPAQUE)
 register("nn.winograd_output_transform", topi.nn.winograd_output_transform, _HEAVY, tunable=False)
-register("nn.max_pool2d", topi.nn.max_pool2d, _HEAVY)
-register("nn.avg_pool2d", computed_in_float32(topi.nn.avg_pool2d), _HEAVY)
-register("nn.adaptive_avg_pool2d", computed_in_float32(topi.nn.adaptive_avg_pool2d), _HEAVY)
+register("nn.max_pool2d", _max_pool2d, _HEAVY)
+register("nn.avg_pool2d", computed_in_float32(_avg_pool2d), _HEAVY)
+register("nn.adaptive_avg_pool2d", computed_in_float32(_adaptive_avg_pool2d), _HEAVY)
 register("nn.softmax", computed_in_float32(topi.nn.softmax), _OPAQUE)
 register("nn.log_softmax", computed_in_float32(topi.nn.log_softmax), _OPAQUE)
 register("nn.batch_norm", _batch_norm, _OPAQUE)
+
+
+def _conv(kernel: Any, layout: str) -> Any:
+    """A convolution of topi whose result may have another order of dimensions."""
+
+    def compute(
+        x: te.Tensor,
+        weight: te.Tensor,
+        data_layout: str = layout,
+        out_layout: str | None = None,
+        **settings: Any,
+    ) -> te.Tensor:
+        out = kernel(x, weight, data_layout=data_layout, **settings)
+        return _relaid(out, data_layout, out_layout)
+
+    return accumulated_in_float32(compute)
+
+
+register("nn.conv1d", _conv(topi.nn.conv1d, "NCW"), _HEAVY)
+register("nn.conv3d", _conv(topi.nn.conv3d, "NCDHW"), _HEAVY)

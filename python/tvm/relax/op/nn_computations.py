@@ -140,9 +140,64 @@ def _col2im(
     return te.compute((batch, channels, *output_size), read, name="T_col2im")
 
 
-register("nn.layer_norm", topi.nn.layer_norm, _OPAQUE)
-register("nn.rms_norm", topi.nn.rms_norm, _OPAQUE)
-register("nn.group_norm", topi.nn.group_norm, _OPAQUE)
+def _resize2d(
+    x: te.Tensor,
+    size: Sequence[int],
+    roi: Sequence[float],
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    **settings: Any,
+) -> te.Tensor:
+    return topi.image.resize2d(
+        x, roi, size, bicubic_alpha=cubic_alpha, bicubic_exclude=bool(cubic_exclude), **settings
+    )
+
+
+def _affine(
+    gamma: te.Tensor, beta: te.Tensor, center: bool, scale: bool
+) -> tuple[te.Tensor, te.Tensor]:
+    """The factors of a normalisation; those that are switched off are ones and zeros."""
+    one, zero = topi.full_like(gamma, 1.0), topi.full_like(beta, 0.0)
+    return gamma if scale else one, beta if center else zero
+
+
+def _layer_norm(
+    x: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    axes: Sequence[int],
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> te.Tensor:
+    gamma, beta = _affine(gamma, beta, center, scale)
+    return topi.nn.layer_norm(x, gamma, beta, axes, epsilon)
+
+
+def _rms_norm(
+    x: te.Tensor, weight: te.Tensor, axes: Sequence[int], epsilon: float = 1e-5
+) -> te.Tensor:
+    return topi.nn.rms_norm(x, weight, axes, epsilon)
+
+
+def _group_norm(
+    x: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    num_groups: int,
+    channel_axis: int,
+    axes: Sequence[int],
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> te.Tensor:
+    gamma, beta = _affine(gamma, beta, center, scale)
+    return topi.nn.group_norm(x, gamma, beta, num_groups, channel_axis, axes, epsilon)
+
+
+register("nn.layer_norm", _layer_norm, _OPAQUE)
+register("nn.rms_norm", _rms_norm, _OPAQUE)
+register("nn.group_norm", _group_norm, _OPAQUE)
 register("nn.instance_norm", topi.nn.instance_norm, _OPAQUE)
 register("nn.masked_softmax", computed_in_float32(_masked_softmax), _OPAQUE)
 
@@ -151,8 +206,6 @@ for _name in ("elu", "log_sigmoid", "mish", "selu", "softplus", "softsign"):
 register("nn.prelu", topi.nn.prelu, OpPattern.BROADCAST)
 register("nn.extend", _extend, _INJECTIVE)
 
-register("nn.conv1d", accumulated_in_float32(topi.nn.conv1d), _HEAVY)
-register("nn.conv3d", accumulated_in_float32(topi.nn.conv3d), _HEAVY)
 register("nn.conv_transpose", accumulated_in_float32(topi.nn.conv_transpose), _HEAVY)
 register("nn.col2im", computed_in_float32(_col2im), _OPAQUE)
 
@@ -164,6 +217,6 @@ register("nn.adaptive_pool2d", computed_in_float32(topi.nn.adaptive_pool), _HEAV
 register("nn.adaptive_pool3d", computed_in_float32(topi.nn.adaptive_pool3d), _HEAVY)
 
 register("image.resize1d", topi.image.resize1d, _INJECTIVE)
-register("image.resize2d", topi.image.resize2d, _INJECTIVE)
+register("image.resize2d", _resize2d, _INJECTIVE)
 register("image.resize3d", topi.image.resize3d, _INJECTIVE)
 register("image.grid_sample", topi.image.grid_sample, _OPAQUE, tunable=False)

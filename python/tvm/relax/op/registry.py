@@ -1,7 +1,8 @@
-"""The table of graph operators: how each is computed in te and how it may be fused.
+"""The tables of graph operators: how each is computed in te, and what is known of its result.
 
-An operator's result shape and type are not written down a second time: they are read off the te
-tensors that its computation gives for placeholders of the argument shapes.
+An operator without a rule of its own has the result shape and type that are read off the te tensors
+which its computation gives for placeholders of the argument shapes; these must be fixed then. A rule
+also says what follows from shapes that are symbolic or unknown.
 """
 
 from __future__ import annotations
@@ -11,10 +12,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from tvm import te
+from tvm import error, te
 from tvm.ir import Op, register_op
 
-__all__ = ["OpPattern", "OpSpec", "get_op", "has_op", "op_spec", "register"]
+__all__ = [
+    "OpPattern",
+    "OpSpec",
+    "get_op",
+    "has_op",
+    "has_rule",
+    "is_pure",
+    "op_spec",
+    "register",
+    "register_rule",
+    "rule_of",
+]
 
 Operand = te.Tensor | float | int
 Compute = Callable[..., te.Tensor | Sequence[te.Tensor]]
@@ -60,6 +72,8 @@ class OpSpec:
 
 
 _TABLE: dict[str, OpSpec] = {}
+_RULES: dict[str, Callable[[Any], Any]] = {}
+_IMPURE: set[str] = set()
 
 
 def register(
@@ -77,9 +91,44 @@ def register(
     """
     full = f"relax.{name}"
     if full in _TABLE:
-        raise ValueError(f"relax.op.register: operator '{full}' exists already")
+        raise error.ValueError(f"relax.op.register: operator '{full}' exists already")
+    if full not in _RULES:
+        register_op(full)
     _TABLE[full] = OpSpec(full, compute, pattern, is_view, tunable)
-    register_op(full)
+
+
+def register_rule(name: str, rule: Callable[[Any], Any], pure: bool = True) -> None:
+    """Say what is known of the result of an operator, ``name`` without the "relax." prefix.
+
+    Parameters
+    ----------
+    rule : from a call to the struct info of its result; raises TypeError or ValueError for operands
+        that the operator does not take.
+    pure : whether a call has no effect beside its result.
+    """
+    full = f"relax.{name}"
+    if full in _RULES:
+        raise error.ValueError(f"relax.op.register_rule: operator '{full}' has a rule already")
+    if full not in _TABLE:
+        register_op(full)
+    _RULES[full] = rule
+    if not pure:
+        _IMPURE.add(full)
+
+
+def has_rule(op: Any) -> bool:
+    """Whether ``op`` is an operator with a rule of struct info."""
+    return isinstance(op, Op) and str(op.name) in _RULES
+
+
+def rule_of(op: Op) -> Callable[[Any], Any]:
+    """The operator's rule of struct info."""
+    return _RULES[str(op.name)]
+
+
+def is_pure(op: Op) -> bool:
+    """Whether a call of the operator has no effect beside its result."""
+    return str(op.name) not in _IMPURE
 
 
 def get_op(name: str) -> Op:
@@ -101,7 +150,7 @@ def op_spec(op: Op | str) -> OpSpec:
     """
     name = op if isinstance(op, str) else str(op.name)
     if name not in _TABLE:
-        raise ValueError(
+        raise error.ValueError(
             f"relax: operator '{name}' has no te computation; add one with relax.op.register"
         )
     return _TABLE[name]

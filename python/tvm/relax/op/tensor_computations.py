@@ -29,10 +29,27 @@ def _where(condition: te.Tensor, x: te.Tensor | Number, y: te.Tensor | Number) -
     return topi.where(condition, as_tensor(x), as_tensor(y))
 
 
-def _arange(start: Number, step: Number, count: int, dtype: str) -> te.Tensor:
-    """Numbers from start on; a count says what an end, rounded, would leave open."""
+def _full(shape: Sequence[Any], value: Any, dtype: str | None = None) -> te.Tensor:
+    """One value everywhere: a number, or a tensor without dimensions."""
+    if not isinstance(value, te.Tensor):
+        return topi.full(shape, dtype, value)
+    kind = dtype or value.dtype
+    return te.compute(
+        tuple(shape), lambda *i: value().astype(kind), name="T_full", tag=topi.tag.INJECTIVE
+    )
+
+
+def _arange(start: Any, end: Any, step: Any, dtype: str) -> te.Tensor:
+    """Numbers from start on, below end."""
     wide = "float64" if dtype.startswith(("float", "bfloat")) else "int64"
-    first, gap = tir.const(start, wide), tir.const(step, wide)
+    if all(isinstance(v, (bool, int, float)) for v in (start, end, step)):
+        count: Any = max(0, -int((start - end) // step))
+    else:
+        count = tir.floordiv(end - start + step - 1, step)
+    first, gap = (
+        v.astype(wide) if isinstance(v, tir.PrimExpr) else tir.const(v, wide)
+        for v in (start, step)
+    )
     return te.compute(
         (count,),
         lambda i: (first + i.astype(wide) * gap).astype(dtype),
@@ -41,12 +58,34 @@ def _arange(start: Number, step: Number, count: int, dtype: str) -> te.Tensor:
     )
 
 
-def _gather_elements(x: te.Tensor, indices: te.Tensor, axis: int = 0) -> te.Tensor:
-    return topi.gather(x, axis, indices)
+def _argsort(
+    x: te.Tensor, axis: int = -1, descending: bool = False, dtype: str = "int32"
+) -> te.Tensor:
+    return topi.argsort(x, axis, not descending, dtype)
 
 
-def _flip(x: te.Tensor, axis: Sequence[int]) -> te.Tensor:
-    at = topi.utils.normalize_axes(axis, len(x.shape))
+def _sort(x: te.Tensor, axis: int = -1, descending: bool = False) -> te.Tensor:
+    return topi.sort(x, axis, not descending)
+
+
+def _topk(
+    x: te.Tensor,
+    k: int = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    largest: bool = True,
+    dtype: str = "int32",
+) -> Any:
+    return topi.topk(x, k, axis, ret_type, not largest, dtype)
+
+
+def _tile(x: te.Tensor, repeats: Sequence[int]) -> te.Tensor:
+    return topi.tile(x, repeats)
+
+
+def _flip(x: te.Tensor, axis: int | Sequence[int]) -> te.Tensor:
+    axes = (axis,) if isinstance(axis, int) else axis
+    at = topi.utils.normalize_axes(axes, len(x.shape))
     return te.compute(
         x.shape,
         lambda *i: x(*(x.shape[k] - 1 - v if k in at else v for k, v in enumerate(i))),
@@ -170,13 +209,13 @@ for _name in ("atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "flo
     register(_name, getattr(topi, _name), _BROADCAST)
 register("where", _where, _BROADCAST)
 
-register("full", topi.full, _INJECTIVE)
+register("full", _full, _INJECTIVE)
 register("arange", _arange, _INJECTIVE)
 register("take", topi.take, _INJECTIVE)
 register("gather_elements", _gather_elements, _INJECTIVE)
 register("index_tensor", _index_tensor, _INJECTIVE)
 register("flip", _flip, _INJECTIVE)
-register("tile", topi.tile, _INJECTIVE)
+register("tile", _tile, _INJECTIVE)
 register("diagonal", _diagonal, _INJECTIVE)
 register("as_strided", _as_strided, _INJECTIVE)
 register("strided_set", topi.strided_set, _INJECTIVE)
@@ -185,10 +224,10 @@ register("scatter_elements", topi.scatter_elements, _OPAQUE, tunable=False)
 register("scatter_nd", _scatter_nd, _OPAQUE, tunable=False)
 register("cumsum", topi.cumsum, _OPAQUE, tunable=False)
 register("cumprod", topi.cumprod, _OPAQUE, tunable=False)
-register("sort", topi.sort, _OPAQUE, tunable=False)
-register("argsort", topi.argsort, _OPAQUE, tunable=False)
+register("sort", _sort, _OPAQUE, tunable=False)
+register("argsort", _argsort, _OPAQUE, tunable=False)
 register("searchsorted", topi.searchsorted, _OPAQUE, tunable=False)
-register("topk", topi.topk, _OPAQUE, tunable=False)
+register("topk", _topk, _OPAQUE, tunable=False)
 
 register("prod", computed_in_float32(topi.prod), _REDUCE)
 register("all", topi.all, _REDUCE)

@@ -59,7 +59,7 @@ class _NHWCConverter(FunctionRewriter):
         name = str(value.op.name)
         if name == "relax.nn.conv2d":
             return self._conv2d(value)
-        if name in _POOLS and op.attrs_of(value)["layout"] == "NCHW":
+        if name in _POOLS:
             return self._pool(value)
         if name in _REDUCTIONS and self._has_nhwc(value.args[0]):
             return self._reduction(value)
@@ -101,7 +101,7 @@ class _NHWCConverter(FunctionRewriter):
 
     def _conv2d(self, call: Call) -> RelayExpr:
         settings = op.attrs_of(call)
-        if settings.pop("data_layout") != "NCHW":
+        if settings.pop("data_layout") != "NCHW" or settings.pop("out_layout", "NCHW") != "NCHW":
             return call
         settings.pop("kernel_layout")
         data, weight = call.args
@@ -130,7 +130,10 @@ class _NHWCConverter(FunctionRewriter):
         )
 
     def _pool(self, call: Call) -> RelayExpr:
-        settings = {**op.attrs_of(call), "layout": "NHWC"}
+        settings = op.attrs_of(call)
+        if settings["layout"] != "NCHW" or settings["out_layout"] != "NCHW":
+            return call
+        settings |= {"layout": "NHWC", "out_layout": "NHWC"}
         name = str(call.op.name).removeprefix("relax.")
         return self._from_nhwc(op.make_call(name, self._in_nhwc(call.args[0]), **settings))
 

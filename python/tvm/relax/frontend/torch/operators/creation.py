@@ -14,9 +14,8 @@ __all__: list[str] = []
 
 
 def _filled(a: Arguments, value: float) -> RelayExpr:
-    return op.make_call(
-        "full", ShapeExpr(a.result_shape), dtype=a.result_dtype, fill_value=_number(a, value)
-    )
+    number = const(_number(a, value), a.result_dtype)
+    return op.full(ShapeExpr(a.result_shape), number, a.result_dtype)
 
 
 def _number(a: Arguments, value: float) -> bool | int | float:
@@ -59,10 +58,10 @@ def _scalar_tensor(a: Arguments) -> RelayExpr:
 @converter("arange.default", "arange.start", "arange.start_step")
 def _arange(a: Arguments) -> RelayExpr:
     (count,) = a.result_shape
-    return op.make_call(
-        "arange", start=_number(a, a.get("start", 0)), step=_number(a, a.get("step", 1)),
-        count=count, dtype=a.result_dtype,
-    )  # fmt: skip
+    start, step = _number(a, a.get("start", 0)), _number(a, a.get("step", 1))
+    # The count is known; half a step off, no rounding changes it.
+    end = start + (count - 0.5 if isinstance(start, float) else count) * step
+    return op.arange(start, end, step, a.result_dtype)
 
 
 @converter("linspace.default")

@@ -13,11 +13,15 @@ __all__: list[str] = []
 
 
 def _resized(a: Arguments, rank: int, **settings: Any) -> RelayExpr:
+    data = a.get("self") if a.get("self") is not None else a["input"]
+    sizes = list(a.result_shape[-rank:])
+    if rank == 2:
+        return op.image.resize2d(data, sizes, **settings)
     return op.make_call(
         f"image.resize{rank}d",
-        a.get("self") if a.get("self") is not None else a["input"],
+        data,
         roi=[0.0] * (2 * rank),
-        size=list(a.result_shape[-rank:]),
+        size=sizes,
         layout={1: "NCW", 2: "NCHW", 3: "NCDHW"}[rank],
         **settings,
     )

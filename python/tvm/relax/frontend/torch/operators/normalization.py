@@ -74,9 +74,7 @@ def _normalized_axes(a: Arguments) -> tuple[list[int], tuple[int, ...]]:
 def _layer_norm_call(a: Arguments) -> RelayExpr:
     axes, shape = _normalized_axes(a)
     gamma, beta = _factors(a, "weight", "bias", shape)
-    return op.make_call(
-        "nn.layer_norm", a["input"], gamma, beta, axis=axes, epsilon=float(a["eps"])
-    )
+    return op.nn.layer_norm(a["input"], gamma, beta, axes, float(a["eps"]))
 
 
 @converter("layer_norm.default")
@@ -104,7 +102,7 @@ def _rms_norm(a: Arguments) -> RelayExpr | list[RelayExpr | None]:
     if epsilon is None:
         epsilon = {"float64": 2.0**-52}.get(dtype, 2.0**-23)
     weight = const(np.ones(shape), dtype) if a["weight"] is None else a.cast(a["weight"], dtype)
-    out = op.make_call("nn.rms_norm", a["input"], weight, axis=axes, epsilon=float(epsilon))
+    out = op.nn.rms_norm(a["input"], weight, axes, float(epsilon))
     if "_fused" not in a.name:
         return out
     return [out, None]

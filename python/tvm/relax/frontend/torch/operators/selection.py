@@ -179,7 +179,7 @@ def _scatter(a: Arguments) -> RelayExpr:
         extents = static_shape(source.struct_info)
         if extents != shape:
             # Only the part of the source that the indices cover is read.
-            source = a.emit(op.strided_slice(source, [0] * len(shape), list(shape)))
+            source = a.emit(op.strided_slice(source, list(range(len(shape))), [0] * len(shape), list(shape)))
         updates = a.cast(source, a.result_dtype)
     else:
         updates = a.tensor(source, shape, a.result_dtype)
@@ -225,15 +225,14 @@ def _scan(a: Arguments) -> RelayExpr:
 def _sort(a: Arguments) -> list[Any]:
     if not a.rank("self"):
         return [a["self"], a.tensor(0, (), "int64")]
-    axis, ascending = a.axis(), not a["descending"]
-    order = a.call("argsort", a["self"], axis=axis, is_ascend=ascending, dtype="int64")
+    axis = a.axis()
+    order = a.emit(op.argsort(a["self"], axis, bool(a["descending"]), "int64"))
     return [op.make_call("gather_elements", a["self"], order, axis=axis), order]
 
 
 @converter("argsort.default", "argsort.stable")
 def _argsort(a: Arguments) -> RelayExpr:
-    ascending = not a["descending"]
-    return op.make_call("argsort", a["self"], axis=a.axis(), is_ascend=ascending, dtype="int64")
+    return op.argsort(a["self"], a.axis(), bool(a["descending"]), "int64")
 
 
 @converter("topk.default")
@@ -241,8 +240,8 @@ def _topk(a: Arguments) -> list[Any]:
     if not a.rank("self"):
         return [a["self"], a.tensor(0, (), "int64")]
     a.refuse_unless(int(a["k"]) > 0, "of no elements")
-    both = a.call(
-        "topk", a["self"], k=int(a["k"]), axis=a.axis(), is_ascend=not a["largest"], dtype="int64"
+    both = a.emit(
+        op.topk(a["self"], int(a["k"]), a.axis(), largest=bool(a["largest"]), dtype="int64")
     )
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from tvm.ir import RelayExpr
@@ -88,7 +89,7 @@ def _repeat(a: Arguments) -> RelayExpr:
     data = a["self"]
     if rank < len(sizes):
         data = a.emit(op.reshape(data, [1] * (len(sizes) - rank) + list(a.shape("self"))))
-    return op.make_call("tile", data, reps=sizes)
+    return op.tile(data, sizes)
 
 
 @converter("repeat_interleave.self_int")
@@ -133,9 +134,7 @@ def _sliced(a: Arguments, data: RelayExpr, axis: int, begin: int, end: int, step
     extents = [int(n) for n in data.struct_info.shape.values]
     if (begin, end, step) == (0, extents[axis], 1):
         return data
-    low, high, steps = [0] * len(extents), extents, [1] * len(extents)
-    low[axis], high[axis], steps[axis] = begin, end, step
-    return op.strided_slice(data, low, high, steps)
+    return op.strided_slice(data, [axis], [begin], [end], [step])
 
 
 def _range(a: Arguments, extent: int) -> tuple[int, int, int]:
@@ -203,7 +202,7 @@ def _copy(a: Arguments) -> RelayExpr:
 def _split(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
     sizes = [int(piece.shape[axis]) for piece in a.node.meta["val"]]
-    pieces = a.emit(op.split(a["self"], sizes, axis))
+    pieces = a.emit(op.split(a["self"], list(accumulate(sizes))[:-1], axis))
     return [TupleGetItem(pieces, i) for i in range(len(sizes))]
 
 
@@ -211,7 +210,7 @@ def _split(a: Arguments) -> list[RelayExpr]:
 def _unbind(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
     count = a.shape("self")[axis]
-    pieces = a.emit(op.split(a["self"], [1] * count, axis))
+    pieces = a.emit(op.split(a["self"], count, axis))
     shape = tuple(int(n) for n in a.node.meta["val"][0].shape)
     return [op.reshape(a.emit(TupleGetItem(pieces, i)), shape) for i in range(count)]
 
@@ -341,9 +340,9 @@ def _padded(a: Arguments, mode: str, sizes: Sequence[int], value: float | None) 
         shape = a.shape("self")
         begin = [max(0, -n) for n in before]
         end = [extent - max(0, -n) for extent, n in zip(shape, after)]
-        data = a.emit(op.strided_slice(data, begin, end))
+        data = a.emit(op.strided_slice(data, list(range(rank)), begin, end))
         before, after = [max(0, n) for n in before], [max(0, n) for n in after]
     if a.result_dtype == "bool":
         data = a.emit(op.astype(data, "int8"))
-        return op.astype(a.emit(op.nn.pad(data, before, after, float(value or 0))), "bool")
-    return op.nn.pad(data, before, after, float(value or 0))
+    padded = op.nn.pad(data, list(zip(before, after)), pad_value=float(value or 0))
+    return op.astype(a.emit(padded), "bool") if a.result_dtype == "bool" else padded

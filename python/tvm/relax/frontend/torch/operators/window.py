@@ -70,17 +70,8 @@ def _convolution(a: Arguments) -> RelayExpr:
         "dilation": _sizes(a["dilation"], rank),
         "groups": int(a["groups"]),
     }
-    if rank == 2:
-        out = op.nn.conv2d(data, a["weight"], **settings)
-    else:
-        out = op.make_call(
-            f"nn.conv{rank}d",
-            data,
-            a["weight"],
-            **settings,
-            data_layout="NCW" if rank == 1 else "NCDHW",
-            kernel_layout="OIW" if rank == 1 else "OIDHW",
-        )
+    convolution = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
+    out = convolution(data, a["weight"], **settings)
     return _unbatched(a, _with_bias(a, out, rank))
 
 
@@ -127,6 +118,11 @@ def _pool_settings(a: Arguments, rank: int) -> dict[str, Any]:
     }
 
 
+def _named(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings by the names that the operators on images have for them."""
+    return {{"kernel": "pool_size", "stride": "strides"}.get(k, k): v for k, v in settings.items()}
+
+
 def _rank_of(a: Arguments) -> int:
     """Number of pooled dimensions, from the operator's name."""
     name = a.name
@@ -138,7 +134,7 @@ def _max_pool(a: Arguments) -> RelayExpr:
     data = _batched(a, a["self"], rank)
     settings = _pool_settings(a, rank)
     if rank == 2:
-        out = op.make_call("nn.max_pool2d", data, **settings, layout="NCHW")
+        out = op.nn.max_pool2d(data, **_named(settings))
     else:
         layout = "NCW" if rank == 1 else "NCDHW"
         out = op.make_call(f"nn.pool{rank}d", data, **settings, pool_type="max", layout=layout)
@@ -170,10 +166,7 @@ def _avg_pool(a: Arguments) -> RelayExpr:
     divisor = a.get("divisor_override")
     count_include_pad = bool(a["count_include_pad"]) or divisor is not None
     if rank == 2:
-        del settings["dilation"]
-        out = op.make_call(
-            "nn.avg_pool2d", data, **settings, count_include_pad=count_include_pad, layout="NCHW"
-        )
+        out = op.nn.avg_pool2d(data, **_named(settings), count_include_pad=count_include_pad)
     else:
         out = op.make_call(
             f"nn.pool{rank}d", data, **settings, pool_type="avg",

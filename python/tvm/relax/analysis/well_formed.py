@@ -6,7 +6,7 @@ import tvm._ffi
 from tvm.error import InternalError
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
-from .expr import (
+from ..expr import (
     Call,
     Constant,
     DataflowBlock,

@@ -1,0 +1,4 @@
+"""Questions about graph modules."""
+
+from .struct_info import *
+from .well_formed import *
