@@ -6,6 +6,7 @@
 
 #include <tvm/ir/op.h>
 #include <tvm/ir/script_printer.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <charconv>
@@ -75,7 +76,14 @@ void RelaxPrinter::PrintExtent(const PrimExpr& extent) {
     return name == var->name_hint.str() ? PrimExpr(var) : tir::Var(name, var->dtype);
   });
   bool quoted = symbolic && in_signature_;
-  os_ << (quoted ? "\"" : "") << AsRepr(Any(named)) << (quoted ? "\"" : "");
+  const auto* literal = named.as<IntImmNode>();
+  os_ << (quoted ? "\"" : "");
+  if (literal != nullptr) {
+    os_ << literal->value;
+  } else {
+    os_ << AsRepr(Any(named));
+  }
+  os_ << (quoted ? "\"" : "");
 }
 
 void RelaxPrinter::PrintExtents(const Array<PrimExpr>& extents) {
@@ -89,7 +97,14 @@ void RelaxPrinter::Print(const StructInfo& info) {
   if (!info.defined()) {
     os_ << "None";
   } else if (const auto* scalar = info.as<PrimStructInfoNode>()) {
-    os_ << "R.Prim(\"" << scalar->dtype << "\")";
+    os_ << "R.Prim(";
+    if (scalar->value) {
+      os_ << "value=";
+      PrintExtent(scalar->value.value());
+    } else {
+      os_ << '"' << scalar->dtype << '"';
+    }
+    os_ << ')';
   } else if (const auto* shape = info.as<ShapeStructInfoNode>()) {
     os_ << "R.Shape(";
     if (shape->values) {
@@ -100,23 +115,66 @@ void RelaxPrinter::Print(const StructInfo& info) {
       os_ << "ndim=" << shape->ndim << ')';
     }
   } else if (const auto* tensor = info.as<TensorStructInfoNode>()) {
-    os_ << "R.Tensor(";
-    if (tensor->shape) {
-      const Array<PrimExpr>& extents = Downcast<ShapeExpr>(tensor->shape.value())->values;
-      os_ << '(';
-      PrintExtents(extents);
-      os_ << (extents.size() == 1 ? ",)" : ")");
-    } else {
-      os_ << "ndim=" << tensor->ndim;
-    }
-    os_ << ", dtype=\"" << tensor->dtype << "\")";
+    Print(tensor);
   } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
-    os_ << "R.Tuple(";
+    os_ << "R.Tuple";
+    if (tuple->fields.empty()) return;
+    os_ << '(';
     PrintInfos(tuple->fields);
     os_ << ')';
+  } else if (const auto* func = info.as<FuncStructInfoNode>()) {
+    Print(func);
   } else {
     os_ << "R.Object";
   }
+}
+
+void RelaxPrinter::Print(const TensorStructInfoNode* tensor) {
+  os_ << "R.Tensor(";
+  const char* comma = "";
+  if (const auto* literal = tensor->shape ? tensor->shape.value().as<ShapeExprNode>() : nullptr) {
+    os_ << '(';
+    PrintExtents(literal->values);
+    os_ << (literal->values.size() == 1 ? ",)" : ")");
+    comma = ", ";
+  } else if (tensor->shape) {
+    Print(tensor->shape.value());
+    comma = ", ";
+  }
+  if (!tensor->dtype.is_void()) {
+    os_ << comma << "dtype=\"" << tensor->dtype << '"';
+    comma = ", ";
+  }
+  if (!tensor->shape && tensor->ndim != -1) {
+    os_ << comma << "ndim=" << tensor->ndim;
+    comma = ", ";
+  }
+  if (tensor->vdevice) {
+    const VDevice& device = tensor->vdevice.value();
+    os_ << comma << "vdevice=";
+    std::string kind = AsRepr(Any(device->target));
+    PrintScriptText(os_, kind.substr(0, kind.find(' ')) + ":" + std::to_string(device->vdevice_id) +
+                             ":" + device->memory_scope.str());
+  }
+  os_ << ')';
+}
+
+void RelaxPrinter::Print(const FuncStructInfoNode* func) {
+  os_ << "R.Callable";
+  const bool any = func->ret.as<ObjectStructInfoNode>() != nullptr;
+  if (!func->params) {
+    if (any && !func->purity) return;
+    os_ << "(ret=";
+    Print(func->ret);
+    os_ << ", purity=" << (func->purity ? "True" : "False") << ')';
+    return;
+  }
+  const Array<StructInfo>& params = func->params.value();
+  os_ << "((";
+  PrintInfos(params);
+  os_ << (params.size() == 1 ? ",), " : "), ");
+  Print(func->ret);
+  os_ << ", " << (func->purity ? "True" : "False") << ')';
 }
 
 void RelaxPrinter::PrintInfos(const Array<StructInfo>& infos) {
@@ -148,11 +206,23 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
     os_ << '[' << field->index << ']';
   } else if (const auto* call = expr.as<CallNode>()) {
     PrintCall(call);
+  } else if (const auto* scalar = expr.as<PrimValueNode>()) {
+    os_ << "R.prim_value(";
+    PrintScalar(scalar->value);
+    os_ << ')';
+  } else if (const auto* text = expr.as<StringImmNode>()) {
+    os_ << "R.str(";
+    PrintScriptText(os_, text->value);
+    os_ << ')';
+  } else if (const auto* kind = expr.as<DataTypeImmNode>()) {
+    os_ << "R.dtype(\"" << kind->value << "\")";
+  } else if (const auto* branch = expr.as<IfNode>()) {
+    PrintIf(branch, nullptr);
   } else if (const auto* global = expr.as<GlobalVarNode>()) {
     bool usual = in_function_ && PythonName(global->name_hint) == global->name_hint.str();
     os_ << (usual ? "cls." + global->name_hint.str() : AsRepr(Any(expr)));
   } else if (const auto* sequence = expr.as<SeqExprNode>()) {
-    PrintBody(GetRef<RelayExpr>(sequence));
+    Print(PrintBlocks(GetRef<RelayExpr>(sequence)));
   } else {
     os_ << AsRepr(Any(expr));
   }
@@ -165,11 +235,72 @@ void RelaxPrinter::PrintList(const Array<RelayExpr>& items) {
   }
 }
 
+void RelaxPrinter::PrintScalar(const PrimExpr& value) {
+  const auto* number = value.as<IntImmNode>();
+  if (number != nullptr && number->dtype == DataType::Int(64)) {
+    os_ << number->value;
+  } else if (number != nullptr && number->dtype.is_bool()) {
+    os_ << (number->value != 0 ? "True" : "False");
+  } else if (const auto* real = value.as<FloatImmNode>();
+             real != nullptr && real->dtype.bits() == 64) {
+    PrintScriptValue(os_, Any(real->value), false);
+  } else {
+    bool outer = in_signature_;
+    in_signature_ = false;
+    PrintExtent(value);
+    in_signature_ = outer;
+  }
+}
+
+void RelaxPrinter::PrintSetting(const Any& value) {
+  if (value.is_object() && value.object()->IsInstance<IntImmNode>()) {
+    const auto* number = static_cast<const IntImmNode*>(value.object());
+    if (number->dtype == DataType::Int(64)) {
+      os_ << number->value;
+      return;
+    }
+  }
+  if (value.is_object() && value.object()->IsInstance<ArrayNode>()) {
+    const auto* items = static_cast<const ArrayNode*>(value.object());
+    os_ << '[';
+    for (size_t i = 0; i < items->size(); ++i) {
+      os_ << (i == 0 ? "" : ", ");
+      PrintSetting(items->at(i));
+    }
+    os_ << ']';
+    return;
+  }
+  if (value.is_object() && value.object()->IsInstance<PrimValueNode>()) {
+    Print(GetRef<RelayExpr>(static_cast<const PrimValueNode*>(value.object())));
+    return;
+  }
+  PrintScriptValue(os_, value, false);
+}
+
+namespace {
+
+/*! \brief Calls whose text says what they give, so that their variable need not. */
+bool SaysItsResult(const CallNode* call) {
+  if (call->sinfo_args.empty()) return false;
+  const auto* op = call->op.as<OpNode>();
+  return op != nullptr || call->op.as<ExternFuncNode>() != nullptr;
+}
+
+/*! \brief Operators whose text is called for its effect. */
+bool IsStatement(const RelayExpr& value) {
+  const auto* call = value.as<CallNode>();
+  const auto* op = call == nullptr ? nullptr : call->op.as<OpNode>();
+  return op != nullptr && (op->name == "relax.print" || op->name == "relax.assert_op");
+}
+
+}  // namespace
+
 void RelaxPrinter::PrintCall(const CallNode* call) {
   bool destination = false;
   bool first = true;
+  std::string name;
   if (const auto* op = call->op.as<OpNode>()) {
-    const std::string& name = op->name.str();
+    name = op->name.str();
     const std::string prefix = "relax.";
     if (name.rfind(prefix, 0) == 0) {
       os_ << "R." << name.substr(prefix.size()) << '(';
@@ -177,7 +308,8 @@ void RelaxPrinter::PrintCall(const CallNode* call) {
       os_ << "R.call_op(\"" << name << '"';
       first = false;
     }
-    destination = name == "relax.call_tir" || name == "relax.call_dps_packed";
+    destination = name == "relax.call_tir" || name == "relax.call_dps_packed" ||
+                  name == "relax.call_tir_inplace" || name == "relax.call_tir_with_grad";
   } else if (const auto* external = call->op.as<ExternFuncNode>()) {
     os_ << "R.call_packed(";
     PrintScriptText(os_, external->global_symbol);
@@ -186,29 +318,80 @@ void RelaxPrinter::PrintCall(const CallNode* call) {
     Print(call->op);
     os_ << '(';
   }
-  for (size_t i = 0; i < call->args.size(); ++i) {
+  auto comma = [&]() {
     os_ << (first ? "" : ", ");
     first = false;
+  };
+  // The text of print and assert_op comes first among the operands and last in the script.
+  size_t format = name == "relax.print" ? 0 : name == "relax.assert_op" ? 1 : call->args.size();
+  for (size_t i = 0; i < call->args.size(); ++i) {
+    if (i == format || (destination && i == 2)) continue;
+    comma();
     const auto* callee = call->args[i].as<ExternFuncNode>();
-    if (destination && i == 0 && callee != nullptr) {
+    if (i == 0 && callee != nullptr) {
       PrintScriptText(os_, callee->global_symbol);
     } else {
       Print(call->args[i]);
     }
   }
-  for (const auto& [key, value] : call->attrs->dict) {
-    os_ << (first ? "" : ", ") << key << '=';
-    first = false;
-    PrintScriptValue(os_, value, false);
+  if (format < call->args.size()) {
+    comma();
+    os_ << "format=";
+    Print(call->args[format]);
   }
   if (!call->sinfo_args.empty()) {
-    bool single = destination && call->sinfo_args.size() == 1;
-    os_ << (first ? "" : ", ") << (destination ? "out_sinfo=" : "sinfo_args=");
-    os_ << (single ? "" : "[");
-    PrintInfos(call->sinfo_args);
-    os_ << (single ? "" : "]");
+    comma();
+    const auto* several =
+        call->sinfo_args.size() == 1 ? call->sinfo_args[0].as<TupleStructInfoNode>() : nullptr;
+    if (destination) {
+      os_ << "out_sinfo=";
+      if (several != nullptr) {
+        os_ << '[';
+        PrintInfos(several->fields);
+        os_ << ']';
+      } else {
+        Print(call->sinfo_args[0]);
+      }
+    } else {
+      os_ << "sinfo_args=(";
+      PrintInfos(call->sinfo_args);
+      os_ << ",)";
+    }
+  }
+  for (const auto& [key, value] : call->attrs->dict) {
+    comma();
+    os_ << key << '=';
+    PrintSetting(value);
+  }
+  if (destination && call->args.size() > 2) {
+    comma();
+    os_ << "tir_vars=";
+    Print(call->args[2]);
   }
   os_ << ')';
+}
+
+void RelaxPrinter::PrintIf(const IfNode* node, const Var* var) {
+  os_ << "if ";
+  Print(node->cond);
+  os_ << ':';
+  const RelayExpr* branches[] = {&node->true_branch, &node->false_branch};
+  for (int i = 0; i < 2; ++i) {
+    if (i == 1) {
+      NewLine();
+      os_ << "else:";
+    }
+    indent_ += 4;
+    NewLine();
+    RelayExpr result = PrintBlocks(*branches[i]);
+    if (var != nullptr) {
+      Print(*var);
+      PrintAnnotation(*var);
+      os_ << " = ";
+    }
+    Print(result);
+    indent_ -= 4;
+  }
 }
 
 void RelaxPrinter::PrintAnnotation(const RelayExpr& expr) {
@@ -219,8 +402,24 @@ void RelaxPrinter::PrintAnnotation(const RelayExpr& expr) {
 }
 
 void RelaxPrinter::Print(const Binding& binding) {
-  Print(binding.var());
-  PrintAnnotation(binding.var());
+  Var var = binding.var();
+  if (const auto* branch = binding->value.as<IfNode>()) {
+    PrintIf(branch, &var);
+    return;
+  }
+  if (const auto* func = binding->value.as<FunctionNode>()) {
+    PrintNested(func, var);
+    return;
+  }
+  if (IsStatement(binding->value)) {
+    Print(binding->value);
+    return;
+  }
+  const auto* call = binding->value.as<CallNode>();
+  bool told = call != nullptr && SaysItsResult(call) && binding.as<MatchCastNode>() == nullptr &&
+              StructuralEqual()(GetStructInfo(var), GetStructInfo(binding->value));
+  Print(var);
+  if (!told) PrintAnnotation(var);
   os_ << " = ";
   if (const auto* cast = binding.as<MatchCastNode>()) {
     os_ << "R.match_cast(";
@@ -228,9 +427,27 @@ void RelaxPrinter::Print(const Binding& binding) {
     os_ << ", ";
     Print(cast->struct_info);
     os_ << ')';
+  } else if (const auto* external = binding->value.as<ExternFuncNode>()) {
+    os_ << "R.ExternFunc(";
+    PrintScriptText(os_, external->global_symbol);
+    os_ << ')';
   } else {
     Print(binding->value);
   }
+}
+
+void RelaxPrinter::PrintNested(const FunctionNode* func, const Var& var) {
+  std::string name = Fresh(var.get(), var->name_hint);
+  os_ << "@R.function";
+  if (!func->is_pure) os_ << "(pure=False)";
+  NewLine();
+  os_ << "def " << name << '(';
+  PrintSignature(func);
+  indent_ += 4;
+  NewLine();
+  PrintAttrs(func, false);
+  PrintBody(func->body);
+  indent_ -= 4;
 }
 
 void RelaxPrinter::PrintBlock(const BindingBlock& block, bool scoped) {
@@ -259,20 +476,39 @@ void RelaxPrinter::PrintBlock(const BindingBlock& block, bool scoped) {
   if (is_dataflow || scoped) indent_ -= 4;
 }
 
-void RelaxPrinter::PrintBody(const RelayExpr& body) {
-  RelayExpr result = body;
-  if (const auto* sequence = body.as<SeqExprNode>()) {
-    bool after_plain = false;
-    for (const BindingBlock& block : sequence->blocks) {
-      // Lines that follow each other are one block, so a second one says that it is another.
-      PrintBlock(block, after_plain || block->bindings.empty());
-      after_plain = !block->IsInstance<DataflowBlockNode>();
-      NewLine();
-    }
-    result = sequence->body;
+RelayExpr RelaxPrinter::PrintBlocks(const RelayExpr& body) {
+  const auto* sequence = body.as<SeqExprNode>();
+  if (sequence == nullptr) return body;
+  bool after_plain = false;
+  for (const BindingBlock& block : sequence->blocks) {
+    // Lines that follow each other are one block, so a second one says that it is another.
+    PrintBlock(block, after_plain || block->bindings.empty());
+    after_plain = !block->IsInstance<DataflowBlockNode>();
+    NewLine();
   }
+  return sequence->body;
+}
+
+void RelaxPrinter::PrintBody(const RelayExpr& body) {
+  RelayExpr result = PrintBlocks(body);
   os_ << "return ";
   Print(result);
+}
+
+void RelaxPrinter::PrintSignature(const FunctionNode* func) {
+  in_signature_ = true;
+  for (size_t i = 0; i < func->params.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    Print(func->params[i]);
+    PrintAnnotation(func->params[i]);
+  }
+  os_ << ')';
+  if (func->ret_struct_info.defined()) {
+    os_ << " -> ";
+    Print(func->ret_struct_info);
+  }
+  in_signature_ = false;
+  os_ << ':';
 }
 
 void RelaxPrinter::Print(const FunctionNode* func) {
@@ -291,19 +527,7 @@ void RelaxPrinter::Print(const FunctionNode* func) {
   if (!options.empty()) os_ << '(' << options.substr(2) << ')';
   NewLine();
   os_ << "def " << PythonName(name) << '(';
-  in_signature_ = true;
-  for (size_t i = 0; i < func->params.size(); ++i) {
-    os_ << (i == 0 ? "" : ", ");
-    Print(func->params[i]);
-    PrintAnnotation(func->params[i]);
-  }
-  os_ << ')';
-  if (func->ret_struct_info.defined()) {
-    os_ << " -> ";
-    Print(func->ret_struct_info);
-  }
-  in_signature_ = false;
-  os_ << ':';
+  PrintSignature(func);
   indent_ += 4;
   NewLine();
   PrintAttrs(func, symbol && std::string(symbol.value()) == name);

@@ -33,10 +33,21 @@ class RelaxPrinter {
   void Print(const FunctionNode* func);
   /*! \brief The lines of a block; `scoped` sets a plain one off from the lines before it. */
   void PrintBlock(const BindingBlock& block, bool scoped);
+  /*! \brief The blocks of a body; what follows them, which is not printed, is the result. */
+  RelayExpr PrintBlocks(const RelayExpr& body);
   /*! \brief The blocks and the result. */
   void PrintBody(const RelayExpr& body);
 
  private:
+  void Print(const TensorStructInfoNode* tensor);
+  void Print(const FuncStructInfoNode* func);
+  void PrintScalar(const PrimExpr& value);
+  void PrintSetting(const Any& value);
+  /*! \brief A conditional, whose value the branches bind to `var` if there is one. */
+  void PrintIf(const IfNode* node, const Var* var);
+  void PrintNested(const FunctionNode* func, const Var& var);
+  /*! \brief Parameters and result, from behind the opening parenthesis on. */
+  void PrintSignature(const FunctionNode* func);
   void PrintExtent(const PrimExpr& extent);
   void PrintExtents(const Array<PrimExpr>& extents);
   void PrintInfos(const Array<StructInfo>& infos);

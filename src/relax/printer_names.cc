@@ -30,11 +30,27 @@ class Collector {
       if (shape->values) VisitAll(shape->values.value());
     } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
       VisitAll(tuple->fields);
+    } else if (const auto* scalar = info.as<PrimStructInfoNode>()) {
+      if (scalar->value) Visit(scalar->value.value());
+    } else if (const auto* func = info.as<FuncStructInfoNode>()) {
+      if (!func->params) return;
+      VisitAll(func->params.value());
+      Visit(func->ret);
     }
   }
   void Visit(const RelayExpr& expr) {
     if (expr.as<GlobalVarNode>() != nullptr) *calls_module_ = true;
     if (const auto* shape = expr.as<ShapeExprNode>()) VisitAll(shape->values);
+    if (const auto* scalar = expr.as<PrimValueNode>()) Visit(scalar->value);
+    if (const auto* branch = expr.as<IfNode>()) {
+      Visit(branch->true_branch);
+      Visit(branch->false_branch);
+    }
+    if (const auto* func = expr.as<FunctionNode>()) {
+      for (const Var& param : func->params) Visit(GetStructInfo(param));
+      Visit(func->ret_struct_info);
+      Visit(func->body);
+    }
     if (const auto* tuple = expr.as<TupleNode>()) VisitAll(tuple->fields);
     if (const auto* field = expr.as<TupleGetItemNode>()) Visit(field->tuple_value);
     if (const auto* call = expr.as<CallNode>()) {

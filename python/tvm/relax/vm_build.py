@@ -9,7 +9,7 @@ from tvm.target import Target
 from .analysis import check_well_formed
 from .compile_fused import ScheduleSource, compile_fused
 from .dps_packed import lower_dps_packed
-from .transform import OptimizeForInference
+from .transform import AttachGlobalSymbol, OptimizeForInference
 
 __all__ = ["build"]
 
@@ -40,4 +40,5 @@ def build(
     """
     target = target if isinstance(target, Target) else Target(target)
     check_well_formed(mod)
+    mod = AttachGlobalSymbol()(mod)
     return compile_fused(OptimizeForInference()(lower_dps_packed(mod)), target, schedules)

@@ -25,9 +25,9 @@ from .macro import Macro
 from .reader import Reader, Surroundings, kind_of
 from .source import Source
 
-__all__ = ["Evaluator", "unwrapped"]
+__all__ = ["OPERATORS", "Dialect", "Evaluator", "unwrapped"]
 
-_OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
+OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -208,14 +208,14 @@ class Evaluator(Reader):
         left, right = unwrapped(left), unwrapped(right)
         with self.blaming(node):
             if not self.around.exact:
-                return _OPERATORS[kind](_operand(left), _operand(right))
+                return OPERATORS[kind](_operand(left), _operand(right))
             if kind not in BINARY and kind not in BITWISE:
                 raise self.error(node, f"the operator of {kind_of(node)} is not part of scripts")
             # Names have numbers only if the scope around gives them.
             named = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Name)
             if named and is_number(left) and is_number(right) and kind in BINARY:
                 try:
-                    return _OPERATORS[kind](left, right)
+                    return OPERATORS[kind](left, right)
                 except ZeroDivisionError:
                     raise self.error(node, "division by zero") from None
             return exactly(kind, left, right)

@@ -9,12 +9,12 @@ from typing import Any
 from tvm import ir, tir
 
 from .evaluator import Evaluator
+from .graph import read_relax_function
 from .ir_builder import ir as I
 from .ir_builder.base import IRBuilder
 from .options import decorator_options
 from .program import read_prim_func
 from .reader import DIALECTS, Surroundings
-from .relax_function import read_relax_function
 from .source import Source
 
 __all__ = ["read_definition", "read_text"]
@@ -156,6 +156,7 @@ class _TopReader(Evaluator):
                 with self.blaming(definition):
                     variable = I.decl_function(name)
                 self.around.functions[definition.name] = self.around.functions[name] = variable
+                self.around.definitions[definition.name] = definition
             for definition, name in zip(definitions, names):
                 I.def_function(name, self.function(definition))
         return builder.get()

@@ -49,6 +49,10 @@ class Surroundings:
         self.exact = exact
         # The name of the class that is read, which stands for the module inside of it.
         self.module_name = ""
+        # Functions of the module by name as they stand in the text, and what the readers of a
+        # dialect remember of them.
+        self.definitions: dict[str, ast.FunctionDef] = {}
+        self.signatures: dict[str, Any] = {}
 
 
 class Reader(ABC):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tvm import error, tir
@@ -20,7 +22,18 @@ from tvm.relax import (
     TupleStructInfo,
 )
 
-__all__ = ["Callable", "Object", "Prim", "Shape", "StructInfoMaker", "Tensor", "Tuple", "info_of"]
+__all__ = [
+    "Callable",
+    "Object",
+    "Prim",
+    "Shape",
+    "StructInfoMaker",
+    "SymbolicNames",
+    "Tensor",
+    "Tuple",
+    "info_of",
+    "naming",
+]
 
 _ARITHMETIC: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -29,12 +42,35 @@ _ARITHMETIC: dict[type, Any] = {
 _FUNCTIONS = {"min": tir.min, "max": tir.max}
 
 
-class _Names(dict[str, tir.Var]):
+class SymbolicNames(dict[str, tir.Var]):
     """Symbolic extents by name, made when they are first named."""
 
     def __missing__(self, name: str) -> tir.Var:
         self[name] = tir.Var(name, "int64")
         return self[name]
+
+
+class _Reading(threading.local):
+    def __init__(self) -> None:
+        self.names: list[SymbolicNames] = []
+
+
+_reading = _Reading()
+
+
+@contextmanager
+def naming(names: SymbolicNames) -> Iterator[None]:
+    """Let texts among extents mean the variables of one function."""
+    _reading.names.append(names)
+    try:
+        yield
+    finally:
+        _reading.names.pop()
+
+
+def _names() -> SymbolicNames:
+    """Those of the function that is read; outside of one, texts have variables of their own."""
+    return _reading.names[-1] if _reading.names else SymbolicNames()
 
 
 def _symbolic(text: str, names: dict[str, tir.Var]) -> PrimExpr:
@@ -69,7 +105,7 @@ def _extents(values: Sequence[Any], names: dict[str, tir.Var]) -> list[Any]:
 
 
 class StructInfoMaker:
-    """A name such as ``R.Tensor``: called it makes struct info, alone it is the least that it says."""
+    """A name such as ``R.Tensor``: called it makes struct info; alone it says the kind only."""
 
     def __init__(self, name: str, make: Any) -> None:
         self._name = name
@@ -108,7 +144,7 @@ def _tensor(
     if isinstance(shape, str) and dtype is None:
         shape, dtype = None, shape
     if shape is not None and not isinstance(shape, RelayExpr):
-        shape = _extents(list(shape), _Names())
+        shape = _extents(list(shape), _names())
     return TensorStructInfo(shape, dtype or "", vdevice, ndim)
 
 
@@ -116,7 +152,7 @@ def _shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeStructIn
     """A shape as a value."""
     if isinstance(values, ShapeExpr):
         values = list(values.values)
-    return ShapeStructInfo(None if values is None else _extents(list(values), _Names()), ndim)
+    return ShapeStructInfo(None if values is None else _extents(list(values), _names()), ndim)
 
 
 def _tuple(*fields: Any) -> TupleStructInfo:
@@ -129,7 +165,7 @@ def _tuple(*fields: Any) -> TupleStructInfo:
 def _prim(dtype: str | None = None, value: Any = None) -> PrimStructInfo:
     """A scalar of the host, of an element type or of a known value."""
     if isinstance(value, str):
-        value = _symbolic(value, _Names())
+        value = _symbolic(value, _names())
     return PrimStructInfo(dtype, value)
 
 

@@ -7,6 +7,7 @@ from tvm.transform import Sequential
 
 from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
+from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
 from .convert_layout import ConvertLayout
 from .convert_winograd import ConvertWinograd
@@ -17,6 +18,7 @@ from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 
 __all__ = [
+    "AttachGlobalSymbol",
     "BindParams",
     "ConvertLayout",
     "ConvertWinograd",

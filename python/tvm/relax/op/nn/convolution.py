@@ -316,6 +316,9 @@ def _conv_rule(rank: int) -> Any:
             return given.result(None)
         channels, (filters, per_group, *kernel) = given.x[1], given.w
         groups = given.groups
+        if given.kernel.name == "HWOI":
+            # Depthwise weights count filters by channel: (height, width, channels, multiplier).
+            filters, per_group = simplified(filters * per_group), tir.const(1, "int64")
         if differ(channels, simplified(per_group * groups)):
             raise error.ValueError(
                 f"{call.op.name}: the data has {channels} channels, the weight takes {per_group} "
