@@ -224,7 +224,8 @@ class BlockBuilder:
             attrs = {"global_symbol": scope.name, **attrs}
         info = self._erased(scope.output.struct_info, params)
         body = SeqExpr(scope.blocks, scope.output)
-        _update(body, info)
+        if info is not None:
+            _update(body, info)
         return Function(params, body, info, is_pure=scope.pure, attrs=dict_attrs(attrs))
 
     @staticmethod
@@ -583,9 +584,9 @@ class BlockBuilder:
         )
         if same and expr.struct_info is not None:
             return expr
-        infos = [self._erased_branch(branch) for branch in branches]
-        info = None if None in infos else struct_info_lca(*infos)
-        return If(cond, *branches, info)
+        first, second = (self._erased_branch(branch) for branch in branches)
+        info = None if first is None or second is None else struct_info_lca(first, second)
+        return If(cond, branches[0], branches[1], info)
 
     def _erased_branch(self, branch: RelayExpr) -> StructInfo | None:
         info = branch.struct_info

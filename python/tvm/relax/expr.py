@@ -107,8 +107,8 @@ def _checked_info(what: str, info: Any) -> StructInfo | None:
     if info is None or isinstance(info, StructInfo):
         return info
     raise error.TypeError(
-        f"relax.{what}: struct_info must be a StructInfo, got {type(info).__name__}; for a tensor of "
-        "a shape write relax.TensorStructInfo(shape, dtype)"
+        f"relax.{what}: struct_info must be a StructInfo, got {type(info).__name__}; for a tensor "
+        "of a shape write relax.TensorStructInfo(shape, dtype)"
     )
 
 

@@ -1,7 +1,8 @@
 """Walks over graph expressions: one that only looks, and one that builds anew.
 
-A subclass overrides what concerns it; ``super()`` of the method, or :meth:`visit_expr` of the parts,
-does the rest. Kinds of expressions have a method each: ``visit_call_``, ``visit_var_``, and so on.
+A subclass overrides what concerns it; ``super()`` of the method, or :meth:`visit_expr` of the
+parts, does the rest.
+Kinds of expressions have a method each: ``visit_call_``, ``visit_var_``, and so on.
 """
 
 from __future__ import annotations

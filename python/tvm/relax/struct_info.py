@@ -188,8 +188,8 @@ class FuncStructInfo(StructInfo):
         Parameters
         ----------
         ret : what it gives; an object by default.
-        derive_func : name of a registered function from a call and a BlockBuilder to the struct info
-            of that call's result.
+        derive_func : name of a registered function from a call and a BlockBuilder to the struct
+            info of that call's result.
         """
         return _ffi_api.FuncStructInfo(None, ret or ObjectStructInfo(), purity, derive_func)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from tvm import ir, relax, tir
@@ -111,9 +112,7 @@ class GraphReader(Evaluator):
     def _check_result(
         self, node: ast.FunctionDef, said: StructInfo | None, known: StructInfo | None
     ) -> None:
-        if said is None or known is None:
-            return
-        if struct_info_base_check(said, known) == BaseCheckResult.FAIL_L0:
+        if said is not None and _contradict(said, known):
             raise self.error(
                 node.returns or node,
                 f"`{node.name}` says that it returns {said}, but what it returns is {known}",
@@ -414,11 +413,10 @@ class GraphReader(Evaluator):
                     graph = relax.Call(graph.op, graph.args, graph.attrs, [info])
                 graph = self._builder.normalize(graph)
                 known = graph.struct_info
-                if info is not None and known is not None:
-                    if struct_info_base_check(info, known) == BaseCheckResult.FAIL_L0:
-                        raise self.error(
-                            node, f"`{name}` is said to be {info}, but its value is {known}"
-                        )
+                if info is not None and _contradict(info, known):
+                    raise self.error(
+                        node, f"`{name}` is said to be {info}, but its value is {known}"
+                    )
                 var = make(name, info or known)
                 binding = relax.VarBinding(var, graph)
             self._builder.emit_normalized(binding)
@@ -445,8 +443,8 @@ class GraphReader(Evaluator):
 
     def call(self, node: ast.Call, callee: Any, what: str | None) -> Any:
         """What calling something with the arguments in the text gives."""
-        if isinstance(callee, StructInfoMaker) or not _is_graph(callee):
-            return super().call(node, callee, what)
+        if not _is_graph(callee):
+            return super().call(node, _of_infos(callee), what)
         if isinstance(callee, ir.GlobalVar | ir.Op):
             return super().call(node, callee, what)
         found = self.arguments(node, (), 0, rest=True)
@@ -486,6 +484,30 @@ def _construct(space: Any, name: str) -> Any:
         return found
     is_ours = module.startswith(("tvm.relax", "tvm.script.relax", "tvm.runtime"))
     return found if callable(found) and is_ours else None
+
+
+def _of_infos(callee: Any) -> Any:
+    """A construct that is given struct info where the text has a name such as ``R.Object``."""
+
+    def info(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(info(item) for item in value)
+        return info_of(value)
+
+    def call(*args: Any, **named: Any) -> Any:
+        return callee(*map(info, args), **{key: info(value) for key, value in named.items()})
+
+    if not isinstance(callee, FunctionType):
+        return callee
+    call.__name__ = callee.__name__
+    return call
+
+
+def _contradict(said: StructInfo, known: StructInfo | None) -> bool:
+    """Whether a value of which something is known cannot be what is said of it."""
+    if known is None:
+        return False
+    return struct_info_base_check(said, known) == BaseCheckResult.FAIL_L0
 
 
 def _says_nothing(value: ir.RelayExpr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from .annotations import construct
@@ -11,7 +12,7 @@ from .relax_names import *  # noqa: F403
 function = function_decorator("R.function")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: builtins.str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'tvm.script.relax' has no attribute {name!r}")
     return construct(f"R.{name}")

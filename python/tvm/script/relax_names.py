@@ -25,39 +25,6 @@ from .relax_types import Tuple as Tuple
 from .relax_types import info_of
 
 
-def call_tir(func: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> relax.Call:
-    """A call of a tensor function of the module; see ``relax.op.call_tir``."""
-    return relax.op.call_tir(func, _values(args), _infos(out_sinfo), tir_vars)
-
-
-def call_tir_with_grad(
-    func: Any,
-    args: Any,
-    out_sinfo: Any,
-    te_grad_name: str,
-    te_grad_kwargs: Any = None,
-    tir_vars: Any = None,
-) -> relax.Call:
-    """A call of a tensor function of the module that has a gradient."""
-    return relax.op.call_tir_with_grad(
-        func, _values(args), _infos(out_sinfo), te_grad_name, te_grad_kwargs, tir_vars
-    )
-
-
-def call_tir_inplace(
-    func: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None
-) -> relax.Call:
-    """A call of a tensor function of the module that writes over arguments."""
-    return relax.op.call_tir_inplace(
-        func, _values(args), inplace_indices, _infos(out_sinfo), tir_vars
-    )
-
-
-def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> relax.Call:
-    """A call of a function by name that writes into outputs."""
-    return relax.op.call_dps_packed(func, _values(args), _infos(out_sinfo))
-
-
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> relax.Call:
     """A call of a function of the runtime, which may have effects.
 
@@ -68,36 +35,6 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     callee = ExternFunc(func) if isinstance(func, builtins.str) else func
     infos = _info_list(sinfo_args)
     return relax.Call(callee, [value(arg) for arg in args], attrs or None, infos)
-
-
-def call_pure_packed(func: Any, *args: Any, sinfo_args: Any) -> relax.Call:
-    """A call of a function of the runtime that is known to have no effects."""
-    return relax.op.call_pure_packed(
-        func, *(value(arg) for arg in args), sinfo_args=_info_list(sinfo_args)
-    )
-
-
-def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any) -> relax.Call:
-    """A call of a function of the runtime that gives back arguments after writing over them."""
-    return relax.op.call_inplace_packed(
-        func, *(value(arg) for arg in args), inplace_indices=inplace_indices,
-        sinfo_args=_info_list(sinfo_args),
-    )  # fmt: skip
-
-
-def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> relax.Call:
-    """A call of a function that gets the virtual machine."""
-    return relax.op.call_builtin_with_ctx(func, _values(args), sinfo_args=_info_list(sinfo_args))
-
-
-def invoke_closure(closure: Any, args: Any, sinfo_args: Any) -> relax.Call:
-    """A call of a closure."""
-    return relax.op.invoke_closure(closure, _values(args), _info_list(sinfo_args))
-
-
-def invoke_pure_closure(closure: Any, args: Any, sinfo_args: Any) -> relax.Call:
-    """A call of a closure without effects."""
-    return relax.op.invoke_pure_closure(closure, _values(args), _info_list(sinfo_args))
 
 
 def value(item: Any) -> RelayExpr:
@@ -113,20 +50,11 @@ def value(item: Any) -> RelayExpr:
     return const(item)
 
 
-def _values(items: Any) -> Any:
-    return [value(item) for item in items] if isinstance(items, (builtins.tuple, list)) else items
-
-
-def _infos(infos: Any) -> Any:
-    return (
-        [info_of(i) for i in infos] if isinstance(infos, (builtins.tuple, list)) else info_of(infos)
-    )
-
-
 def _info_list(infos: Any) -> list[Any]:
     if infos is None:
         return []
-    return _infos(list(infos) if isinstance(infos, (builtins.tuple, list)) else [infos])
+    given = infos if isinstance(infos, (builtins.tuple, list)) else [infos]
+    return [info_of(info) for info in given]
 
 
 def prim_value(value: PrimExpr | int | float) -> relax.PrimValue:

@@ -213,7 +213,7 @@ def _same_extents(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> BaseCheckResu
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
-    """Whether `base` is at least as general as `derived`, so that a value of one may be the other."""
+    """Whether `base` is at least as general as `derived`: all that holds for values of it."""
     ok, never, differs, maybe = (
         BaseCheckResult.PASS, BaseCheckResult.FAIL_L0, BaseCheckResult.FAIL_L1,
         BaseCheckResult.FAIL_L2,

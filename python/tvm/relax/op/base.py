@@ -55,10 +55,13 @@ def _scalar_value(expr: RelayExpr) -> bool | int | float | None:
 def number_operands(args: Sequence[RelayExpr]) -> list[bool | int | float | None]:
     """For each operand of a call, the number it is computed with, or None for a tensor.
 
-    Scalar constants are numbers, as long as some other operand is a tensor.
+    Scalars of the host are numbers, and so are scalar constants, as long as some other operand is a
+    tensor.
     """
     numbers = [_scalar_value(arg) for arg in args]
-    return [None] * len(numbers) if None not in numbers else numbers
+    if None in numbers:
+        return numbers
+    return [n if isinstance(arg, PrimValue) else None for n, arg in zip(numbers, args)]
 
 
 def _signature(expr: RelayExpr) -> Any:

@@ -101,9 +101,9 @@ def _rule(dtype: str | None = None, kinds: str = "") -> Any:
         ranks = [info.ndim if isinstance(info, TensorStructInfo) else 0 for info in infos]
         rank = -1 if -1 in ranks else max(ranks)
         x, y = infos
-        shapes = [known_shape(i) if isinstance(i, TensorStructInfo) else [] for i in infos]
-        if shapes[0] is not None and shapes[1] is not None:
-            shape = broadcast_shape(call, *shapes)
+        a, b = (known_shape(i) if isinstance(i, TensorStructInfo) else [] for i in infos)
+        if a is not None and b is not None:
+            shape = broadcast_shape(call, a, b)
             return (
                 opaque_tensor(kind, rank, vdevice)
                 if shape is None

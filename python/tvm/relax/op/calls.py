@@ -80,7 +80,7 @@ def _value(arg: Any) -> RelayExpr:
 
 
 def _outputs(op: str, out_sinfo: Outputs) -> list[StructInfo]:
-    infos = list(out_sinfo) if isinstance(out_sinfo, (list, tuple)) else [out_sinfo]
+    infos: list[Any] = list(out_sinfo) if isinstance(out_sinfo, (list, tuple)) else [out_sinfo]
     if len(infos) == 1 and isinstance(infos[0], TupleStructInfo):
         infos = list(infos[0].fields)
     for info in infos:
@@ -229,7 +229,7 @@ def call_builtin_with_ctx(
 def _infos(sinfo_args: Outputs | None) -> list[StructInfo]:
     if sinfo_args is None:
         return []
-    return list(sinfo_args) if isinstance(sinfo_args, (list, tuple)) else [sinfo_args]
+    return [sinfo_args] if isinstance(sinfo_args, StructInfo) else list(sinfo_args)
 
 
 def _given(infos: Sequence[StructInfo]) -> StructInfo:

@@ -150,7 +150,7 @@ def _value(value: Scalar) -> PrimValue:
 def _arange(call: Call) -> TensorStructInfo:
     dtype = setting(call, "dtype")
     start, end, step = (arg.value for arg in call.args)
-    literals = [getattr(v, "value", None) for v in (start, end, step)]
+    literals: list[Any] = [getattr(v, "value", None) for v in (start, end, step)]
     if None not in literals:
         first, last, gap = literals
         count = max(0, -((first - last) // gap))

@@ -95,8 +95,8 @@ def _einsum(call: Call) -> TensorStructInfo:
         raise error.ValueError(
             f"relax.einsum: {len(infos)} operands, but '{text}' has {len(inputs)}"
         )
-    shapes = [known_shape(info) for info in infos]
-    if any(shape is None for shape in shapes):
+    shapes = [shape for info in infos if (shape := known_shape(info)) is not None]
+    if len(shapes) < len(infos):
         return opaque_tensor(dtype, -1, vdevice)
     extent: dict[str, object] = {}
     rest: list = []

@@ -1,8 +1,8 @@
 """The tables of graph operators: how each is computed in te, and what is known of its result.
 
 An operator without a rule of its own has the result shape and type that are read off the te tensors
-which its computation gives for placeholders of the argument shapes; these must be fixed then. A rule
-also says what follows from shapes that are symbolic or unknown.
+which its computation gives for placeholders of the argument shapes; these must be fixed then. A
+rule also says what follows from shapes that are symbolic or unknown.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def product(shape: Sequence[Any]) -> Any:
     total: Any = tir.const(1, "int64")
     for extent in shape:
         x, y = number(total), number(extent)
-        total = tir.const(x * y, "int64") if None not in (x, y) else total * extent
+        total = total * extent if x is None or y is None else tir.const(x * y, "int64")
     return simplified(total)
 
 

@@ -193,7 +193,7 @@ def _strided_slice(call: Call) -> TensorStructInfo:
 
 def _slice_length(extent: Any, begin: Any, end: Any, stride: Any, inbound: bool) -> Any:
     size, first, last, step = (number(v) for v in (extent, begin, end, stride))
-    if None not in (size, first, last, step):
+    if size is not None and first is not None and last is not None and step is not None:
         return tir.const(len(range(*slice(first, last, step).indices(size))), "int64")
     if step is None:
         raise error.ValueError(f"relax.strided_slice: the stride {stride} is not a literal")
@@ -317,7 +317,7 @@ def _topk(call: Call) -> Any:
     else:
         place = axis_of(call, axis, info.ndim)
         limit = extents([count])[0]
-        if number(limit) is None or number(limit) > 0:
+        if (number(limit) or 1) > 0:
             shape[place] = simplified(tir.min(limit, shape[place]))
         values = with_shape(shape, info.dtype, info.vdevice)
         places = with_shape(shape, dtype, info.vdevice)

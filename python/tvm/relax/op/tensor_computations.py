@@ -32,7 +32,7 @@ def _where(condition: te.Tensor, x: te.Tensor | Number, y: te.Tensor | Number) -
 def _full(shape: Sequence[Any], value: Any, dtype: str | None = None) -> te.Tensor:
     """One value everywhere: a number, or a tensor without dimensions."""
     if not isinstance(value, te.Tensor):
-        return topi.full(shape, dtype, value)
+        return topi.full(shape, dtype or "float32", value)
     kind = dtype or value.dtype
     return te.compute(
         tuple(shape), lambda *i: value().astype(kind), name="T_full", tag=topi.tag.INJECTIVE
@@ -47,8 +47,7 @@ def _arange(start: Any, end: Any, step: Any, dtype: str) -> te.Tensor:
     else:
         count = tir.floordiv(end - start + step - 1, step)
     first, gap = (
-        v.astype(wide) if isinstance(v, tir.PrimExpr) else tir.const(v, wide)
-        for v in (start, step)
+        v.astype(wide) if isinstance(v, tir.PrimExpr) else tir.const(v, wide) for v in (start, step)
     )
     return te.compute(
         (count,),
@@ -56,6 +55,10 @@ def _arange(start: Any, end: Any, step: Any, dtype: str) -> te.Tensor:
         name="T_arange",
         tag=topi.tag.INJECTIVE,
     )
+
+
+def _gather_elements(x: te.Tensor, indices: te.Tensor, axis: int = 0) -> te.Tensor:
+    return topi.gather(x, axis, indices)
 
 
 def _argsort(

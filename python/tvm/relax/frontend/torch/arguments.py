@@ -207,8 +207,7 @@ class Arguments:
     def tensor(self, value: RelayExpr | float, shape: Sequence[int], dtype: str) -> RelayExpr:
         """A value repeated to a shape."""
         if not isinstance(value, RelayExpr):
-            number = self.cast(value, dtype).values().item()
-            return self.call("full", ShapeExpr(list(shape)), dtype=dtype, fill_value=number)
+            return self.emit(op.full(ShapeExpr(list(shape)), self.cast(value, dtype), dtype))
         data = self.cast(value, dtype)
         if static_shape(data.struct_info) == tuple(shape):
             return data

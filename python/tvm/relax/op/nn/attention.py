@@ -40,7 +40,7 @@ def attention(
     key, value : (batch, keys, heads, size) and (batch, keys, heads, size of the result).
     bias : broadcasts to (batch, heads, queries, keys).
     scale : one over the root of the size by default.
-    causal_mask : "TopLeft" or "BottomRight", the corner that the diagonal of what is seen starts in.
+    causal_mask : "TopLeft" or "BottomRight", the corner that the diagonal of what is seen is at.
     window_size : how many keys back a query sees.
     """
     settings = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
@@ -89,10 +89,9 @@ def _attention(call: Call) -> TensorStructInfo:
         if info.ndim not in (-1, 4):
             raise error.ValueError(f"{call.op.name}: operands have 4 dimensions, got {info.ndim}")
     dtype, vdevice = common_dtype(call, infos), common_vdevice(call, infos)
-    shapes = [known_shape(info) for info in infos]
-    if None in shapes:
+    q, k, v = (known_shape(info) for info in infos)
+    if q is None or k is None or v is None:
         return opaque_tensor(dtype, 4, vdevice)
-    q, k, v = shapes
     for a, b, what in (
         (q[0], k[0], "batches of query and key"), (q[0], v[0], "batches of query and value"),
         (q[2], k[2], "heads of query and key"), (q[2], v[2], "heads of query and value"),

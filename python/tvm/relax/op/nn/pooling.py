@@ -154,7 +154,7 @@ def _adaptive(rank: int, default_layout: str) -> Any:
         )
 
     pool.__name__ = pool.__qualname__ = name[len("nn.") :]
-    pool.__doc__ = f"""Mean over windows that divide {rank} spatial dimensions into output_size pieces.
+    pool.__doc__ = f"""Means over windows that divide {rank} dimensions into output_size pieces.
 
     Without a size, the size of the data stays.
     """

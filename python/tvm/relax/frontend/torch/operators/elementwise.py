@@ -320,7 +320,6 @@ def _softplus(a: Arguments) -> RelayExpr:
 @converter("glu.default")
 def _glu(a: Arguments) -> RelayExpr:
     axis = a.axis()
-    half = a.shape("self")[axis] // 2
     pieces = a.emit(op.split(a["self"], 2, axis))
     from_gate = op.sigmoid(a.emit(TupleGetItem(pieces, 1)))
     return op.multiply(a.emit(TupleGetItem(pieces, 0)), a.emit(from_gate))

@@ -179,7 +179,8 @@ def _scatter(a: Arguments) -> RelayExpr:
         extents = static_shape(source.struct_info)
         if extents != shape:
             # Only the part of the source that the indices cover is read.
-            source = a.emit(op.strided_slice(source, list(range(len(shape))), [0] * len(shape), list(shape)))
+            axes = list(range(len(shape)))
+            source = a.emit(op.strided_slice(source, axes, [0] * len(shape), list(shape)))
         updates = a.cast(source, a.result_dtype)
     else:
         updates = a.tensor(source, shape, a.result_dtype)
@@ -268,7 +269,7 @@ def _embedding_bag(a: Arguments) -> list[RelayExpr | None]:
         rows = a.emit(op.multiply(rows, factors))
     # A bag reaches from its offset to the next one.
     kind = a.dtype("offsets")
-    places = a.call("arange", start=0, step=1, count=count, dtype=kind)
+    places = a.emit(op.arange(0, count, 1, kind))
     behind = a.call("searchsorted", a["offsets"], places, right=True, out_dtype="int64")
     bag = a.emit(op.reshape(a.emit(op.subtract(behind, a.cast(1, "int64"))), (count, 1)))
     index = a.tensor(bag, (count, width), "int64")
