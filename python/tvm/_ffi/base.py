@@ -66,6 +66,13 @@ def _load_compiler(runtime: Path) -> Path:
     return path
 
 
+def __getattr__(name: str) -> Any:
+    # The class is made above this room, which only knows it by its name.
+    if name == "TVMError":
+        return ERROR_TYPE["TVMError"]
+    raise AttributeError(f"module 'tvm._ffi.base' has no attribute {name!r}")
+
+
 core = _load_core()
 ERROR_TYPE: dict[str, type[BaseException]] = core.errors
 _LIB_NAME = _load_compiler(Path(core.get_global_func("runtime.GetLibraryPath", False)())).name

@@ -113,14 +113,24 @@ def PrintAfter(*pass_names: str) -> PassInstrument:
     return PassPrintingInstrument((), pass_names or None)
 
 
-def PrintBeforeAll() -> PassInstrument:
-    """An instrument that prints the module before every pass."""
-    return PassPrintingInstrument(None, ())
+@pass_instrument
+class PrintBeforeAll:
+    """Prints every pass and the module before it to Python's output."""
+
+    def run_before_pass(self, mod: Any, info: Any) -> None:
+        _print_module("Before", mod, info)
 
 
-def PrintAfterAll() -> PassInstrument:
-    """An instrument that prints the module after every pass."""
-    return PassPrintingInstrument((), None)
+@pass_instrument
+class PrintAfterAll:
+    """Prints every pass and the module after it to Python's output."""
+
+    def run_after_pass(self, mod: Any, info: Any) -> None:
+        _print_module("After", mod, info)
+
+
+def _print_module(when: str, mod: Any, info: Any) -> None:
+    print(f"{when} Running Pass: pass name: {info.name}, opt level: {info.opt_level}\n{mod}")
 
 
 @pass_instrument

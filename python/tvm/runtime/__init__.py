@@ -21,7 +21,8 @@ from .module import (
 )
 from .ndarray import NDArray
 from .object import Object
-from .object_generic import ObjectGeneric, convert, convert_to_object
+from .object_generic import ObjectGeneric, const, convert, convert_to_object
+from .object_path import ObjectPath
 from .packed_func import PackedFunc
 from .params import (
     load_param_dict,
@@ -42,11 +43,13 @@ __all__ = [
     "NDArray",
     "Object",
     "ObjectGeneric",
+    "ObjectPath",
     "PackedFunc",
     "Report",
     "ShapeTuple",
     "String",
     "config_threadpool",
+    "const",
     "container",
     "convert",
     "convert_to_object",

@@ -37,6 +37,18 @@ class Device:
 
     __slots__ = ("device_id", "device_type")
 
+    # DLPack's numbers by its names.
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+
     MASK2STR: ClassVar[dict[int, str]] = {
         1: "cpu",
         2: "cuda",

@@ -8,35 +8,53 @@ from tvm._older_names import hints_for
 from . import c_build, llvm_build
 from .c_dialect import CDialect
 from .codegen import build_module
+from .generic_func import (
+    GenericFunc,
+    generic_func,
+    get_native_generic_func,
+    override_native_generic_func,
+)
 from .tag import list_tags, register_tag
 from .target import (
     Target,
     TargetKind,
     arm_cpu,
+    bifrost,
     create,
     cuda,
     emulated,
+    intel_graphics,
     list_target_kinds,
     llvm,
+    mali,
     register_target_kind,
+    rocm,
 )
 
 __all__ = [
     "CDialect",
+    "GenericFunc",
     "Target",
     "TargetKind",
     "arm_cpu",
+    "bifrost",
     "build_module",
     "c_build",
     "create",
     "cuda",
     "emulated",
+    "generic_func",
+    "get_native_generic_func",
+    "intel_graphics",
     "list_tags",
     "list_target_kinds",
     "llvm",
     "llvm_build",
+    "mali",
+    "override_native_generic_func",
     "register_tag",
     "register_target_kind",
+    "rocm",
 ]
 
 __getattr__ = hints_for(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Object
+from tvm.runtime.container import Array
 
 from . import _ffi_api
 from .tag import tagged
@@ -16,12 +17,16 @@ __all__ = [
     "Target",
     "TargetKind",
     "arm_cpu",
-    "cuda",
+    "bifrost",
     "create",
+    "cuda",
     "emulated",
+    "intel_graphics",
     "list_target_kinds",
     "llvm",
+    "mali",
     "register_target_kind",
+    "rocm",
 ]
 
 
@@ -231,9 +236,70 @@ class Target(Object):
         return self.get_attr("thread_warp_size", 1)
 
     @property
+    def l2_cache_size_bytes(self) -> int:
+        """Bytes of a GPU's second cache, 0 when not known."""
+        return self.get_attr("l2_cache_size_bytes", 0)
+
+    @property
     def libs(self) -> list[str]:
         """External libraries the schedules may call."""
         return self.get_attr("libs", [])
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """A target in any form as a Target; None stays."""
+        return target if target is None or isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(
+        target: Any, target_host: Any = None
+    ) -> tuple[Target | None, Target | None]:
+        """A target with its host, and that host; a host that is given takes the place of its own.
+
+        Raises
+        ------
+        AssertionError : a host without a target.
+        """
+        if target is None:
+            assert target_host is None, "Target host is not empty when target is empty."
+            return None, None
+        found = Target(target) if target_host is None else Target(target, target_host)
+        return found, found.host
+
+    @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target]:
+        """One target, several, or a table of them by device, as a list.
+
+        Raises
+        ------
+        AssertionError : there is none.
+        """
+        assert multi_targets is not None, "a target is needed, got None"
+        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
+            multi_targets = list(multi_targets.values())
+        if not isinstance(multi_targets, list | tuple | Array):
+            multi_targets = [multi_targets]
+        return [Target(target) for target in multi_targets]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """The same, each with its host."""
+        targets = Target.canon_multi_target(target)
+        return [Target(one) if target_host is None else Target(one, target_host) for one in targets]
+
+    @staticmethod
+    def canon_target_map_and_host(
+        target_map: Mapping[Any, Any], target_host: Any = None
+    ) -> tuple[dict[Target, Any], Target | None]:
+        """A table by target with the host in all of them, and that host."""
+        host = Target.canon_target(target_host)
+        found = {}
+        for target, value in target_map.items():
+            one, own = Target.canon_target_and_host(target, host)
+            assert one is not None
+            host = host or own
+            found[one] = value
+        return found, host
 
 
 def create(target: Any) -> Target:
@@ -289,6 +355,34 @@ def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) 
     if model != "unknown":
         own.append(f"-model={model}")
     return Target(" ".join(["llvm", *_merge_options(own, options)]))
+
+
+def rocm(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for an AMD GPU; arguments as for `cuda`."""
+    return _device("rocm", [], model, options)
+
+
+def mali(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for an ARM Mali GPU, by OpenCL."""
+    return _device("opencl", ["-device=mali"], model, options)
+
+
+def intel_graphics(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for an integrated Intel GPU, by OpenCL."""
+    own = ["-device=intel_graphics", "-thread_warp_size=16"]
+    return _device("opencl", own, model, options)
+
+
+def bifrost(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for an ARM Bifrost GPU, by OpenCL."""
+    return _device("opencl", ["-device=bifrost"], model, options)
+
+
+def _device(
+    kind: str, own: Sequence[str], model: str, options: str | Sequence[str] | None
+) -> Target:
+    named = [] if model == "unknown" else [f"-model={model}"]
+    return Target(" ".join([kind, *_merge_options([*own, *named], options)]))
 
 
 def emulated(target: Any = "cuda", check_races: bool = True) -> Target:

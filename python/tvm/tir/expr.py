@@ -356,6 +356,7 @@ class IterVar(ExprOp, Object):
     CommReduce = 2
     Ordered = 3
     DimInfo = 4
+    Opaque = 4
     Unrolled = 5
     Vectorized = 6
     Parallelized = 7
@@ -401,6 +402,18 @@ class StringImm(PrimExprWithOp):
 
     def __init__(self, value: str, span: Any = None) -> None:
         self.__init_handle_by_constructor__(_ffi_api.StringImm, value)
+
+    # A text is what it says.
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, StringImm):
+            return self.value == other.value
+        return isinstance(other, str) and self.value == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 @tvm._ffi.register_object("tir.Cast")

@@ -104,6 +104,7 @@ __all__ = [
     "sum",
     "tan",
     "tanh",
+    "trace",
     "trunc",
     "truncdiv",
     "truncmod",
@@ -192,6 +193,27 @@ def _as_array(buffer: Buffer) -> Call:
     kind = Call(buffer.dtype, "tir.type_annotation", [])
     arguments = [buffer.data, kind, len(shape), buffer.elem_offset, *shape, *strides]
     return Call("handle", "tir.tvm_stack_make_array", arguments)
+
+
+def trace(args: Sequence[Any], trace_action: str = "tvm.default_trace_action") -> Call:
+    """The last of several values, shown to a global function when it is computed.
+
+    Parameters
+    ----------
+    args : numbers; the last one is the value of the expression.
+    trace_action : gets them all. What it returns, unless None, takes the place of the value.
+
+    Raises
+    ------
+    TypeError : `args` is no list. ValueError : it is empty.
+    """
+    if not isinstance(args, list | tuple):
+        raise TypeError(f"trace: args is a list of expressions, got {type(args).__name__}")
+    if not args:
+        raise ValueError("trace: there is no value to trace")
+    values = [convert(arg) for arg in args]
+    names = [StringImm("runtime.Trace"), StringImm(trace_action)]
+    return Call(values[-1].dtype, "tir.tvm_call_packed", [*names, *values])
 
 
 def ret(val: Any) -> Call:

@@ -87,7 +87,7 @@ class For(Stmt):
     def __init__(
         self,
         loop_var: Var,
-        min_val: Any,
+        min: Any,
         extent: Any,
         kind: int,
         body: Stmt,
@@ -98,7 +98,7 @@ class For(Stmt):
         self.__init_handle_by_constructor__(
             _ffi_api.For,
             loop_var,
-            _number_like(min_val, loop_var),
+            _number_like(min, loop_var),
             _number_like(extent, loop_var),
             int(kind),
             body,
