@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytorch_lightning as pl
-import torch
-from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import TensorBoardLogger
-from torch.utils.data import DataLoader, IterableDataset
 from tqdm import tqdm
 
-from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder, SegmentBatch
+from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 
 from .optim import Optimizer
@@ -80,26 +76,6 @@ def filter_latency(
     )
 
 
-class _Batches(IterableDataset):
-    """One pass over a data set per epoch, reshuffled each time."""
-
-    def __init__(self, data: DatasetBuilder, size: int, seed: int) -> None:
-        self._data, self._size, self._rng = data, size, np.random.default_rng(seed)
-
-    def __iter__(self) -> Iterator[SegmentBatch]:
-        return self._data.minibatches(self._size, self._rng)
-
-
-class _WholeSet(IterableDataset):
-    """The whole data set as one batch, so that metrics are computed over complete tasks."""
-
-    def __init__(self, data: DatasetBuilder) -> None:
-        self._data = data
-
-    def __iter__(self) -> Iterator[SegmentBatch]:
-        yield self._data.batch()
-
-
 def train_mlp(
     data: DatasetBuilder,
     model: MLPModelPLWrapper,
@@ -140,36 +116,27 @@ def train_mlp(
     assert model.model is not None
     whole = train.batch()
     model.model.standardise(whole.features, whole.labels)
-    output = Path(output)
-    checkpoint = ModelCheckpoint(
-        dirpath=output.parent, filename=output.stem + "-best", monitor="val_loss"
-    )
-    callbacks: list[pl.Callback] = [checkpoint]
-    tensorboard: TensorBoardLogger | bool = False
-    if log_folder is not None:
-        tensorboard = TensorBoardLogger(str(log_folder), name="cost_model")
-        callbacks.append(LearningRateMonitor())
-    trainer = pl.Trainer(
-        max_epochs=epochs,
-        accelerator="cpu",
-        gradient_clip_val=0.5,
-        callbacks=callbacks,
-        logger=tensorboard,
-        enable_progress_bar=progress,
-        enable_model_summary=False,
-        log_every_n_steps=1,
-    )
-    trainer.fit(
-        model,
-        DataLoader(_Batches(train, model.batch_size, seed), batch_size=None),
-        DataLoader(_WholeSet(validation), batch_size=None),
-    )
-    best = Path(checkpoint.best_model_path)
-    state = torch.load(best, map_location="cpu", weights_only=False)  # written a moment ago
-    model.load_state_dict(state["state_dict"])
-    best.unlink()
+    check = validation.batch()
+    rng = np.random.default_rng(seed)
+    log = None if log_folder is None else TensorBoardLogger(str(log_folder), name="cost_model")
+    with tqdm(total=epochs, disable=not progress, unit="epoch") as bar:
+
+        def on_round(training_loss: float, loss: float) -> None:
+            bar.update(1)
+            bar.set_postfix_str(f"loss {training_loss:.4f}, on other tasks {loss:.4f}")
+            if log is not None:
+                log.log_metrics(
+                    {"train_loss": training_loss, "val_loss": loss, **model.ranking_metrics(check)},
+                    step=bar.n,
+                )
+
+        loss = model.descend(
+            (train.minibatches(model.batch_size, rng) for _ in range(epochs)),
+            check,
+            lr=model.lr,
+            on_round=on_round,
+        )
+    if log is not None:
+        log.finalize("success")
     model.save(output)
-    whole = validation.batch()
-    with torch.no_grad():
-        loss = model.loss(whole).item()
-    return {"val_loss": loss, **model.ranking_metrics(whole)}
+    return {"val_loss": loss, **model.ranking_metrics(check)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import pytorch_lightning
 import torch
 
 from tvm import auto_scheduler
@@ -60,6 +61,51 @@ def test_pre_training_writes_a_checkpoint_that_ranks_unseen_tasks(tmp_path):
     again = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
     assert torch.equal(model(torch.ones(1, 2, 12)), again(torch.ones(1, 2, 12)))
     assert list((tmp_path / "logs").rglob("events*"))
+
+
+def test_the_model_is_a_lightning_module_that_any_trainer_trains(tmp_path):
+    data = made_up_programs(64)
+    model = MLPModelPLWrapper(lr=3e-3)
+    model.ensure_built(12, torch.from_numpy(np.vstack(data.features)))
+    before = model.loss(data.batch()).item()
+    trainer = pytorch_lightning.Trainer(
+        max_epochs=10,
+        accelerator="cpu",
+        default_root_dir=tmp_path,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    batches = torch.utils.data.DataLoader([data.batch()], batch_size=None)
+    trainer.fit(model, batches, batches)
+    assert model.loss(data.batch()).item() < before
+    assert {"val_loss", "val_spearman"} <= trainer.callback_metrics.keys()
+
+
+def test_training_keeps_the_weights_that_were_best_on_other_programs():
+    data = made_up_programs(64)
+    model = MLPModelPLWrapper(n_features=12)
+    check = data.select(list(range(16))).batch()
+    seen = []
+    kept = model.descend(
+        ([data.select([i]).batch()] for i in range(16, 40)),
+        check,
+        lr=0.05,
+        on_round=lambda training_loss, loss: seen.append(loss),
+    )
+    assert len(seen) == 24
+    assert kept <= min(seen) + 2e-4
+    assert model.loss(check).item() == pytest.approx(kept, rel=1e-6)
+    stopped = []
+    model.descend(
+        ([data.select([16]).batch()] for _ in range(50)),
+        check,
+        lr=0.0,
+        patience=3,
+        on_round=lambda training_loss, loss: stopped.append(loss),
+    )
+    assert len(stopped) == 3
 
 
 def test_pre_training_on_a_single_task_is_refused(tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ __all__ = ["LOSSES", "MLPCostModel", "MLPModel", "MLPModelPLWrapper", "one_torch
 
 LOSSES = ("log_mse", "mse", "rank", "relative")
 
+# Gradient steps between two looks at the programs that were held out.
+_CHECK_EVERY = 20
+# A loss that is lower by less has not improved.
+_LEAST_GAIN = 1e-4
 # Weight of the absolute error in the "relative" loss: enough to keep predictions of different
 # tasks on one scale, too little to compete with the order inside a task, which the search uses.
 _ABSOLUTE_WEIGHT = 0.1
@@ -234,12 +239,68 @@ class MLPModelPLWrapper(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a learning rate that halves when the validation loss stalls."""
-        optimizer = torch.optim.Adam(self.parameters(), lr=self.lr, weight_decay=self.wd)
-        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=5)
+        optimizer, schedule = self._optimizer(self.lr)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "monitor": "val_loss"},
         }
+
+    def _optimizer(
+        self, lr: float
+    ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau]:
+        optimizer = torch.optim.Adam(self.parameters(), lr=lr, weight_decay=self.wd)
+        return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer, factor=0.5, patience=5
+        )
+
+    def descend(
+        self,
+        rounds: Iterable[Iterable[SegmentBatch]],
+        check: SegmentBatch,
+        *,
+        lr: float,
+        patience: int | None = None,
+        on_round: Callable[[float, float], None] | None = None,
+    ) -> float:
+        """Train on rounds of batches, and keep the weights with the least loss on `check`.
+
+        Parameters
+        ----------
+        rounds : `check` is looked at after each.
+        lr : of Adam, which starts afresh; it halves when the loss on `check` stalls for long.
+        patience : number of rounds without improvement that end the training; None for no end.
+        on_round : called after each round with the mean loss of its batches and that on `check`.
+
+        Returns
+        -------
+        The loss on `check` of the weights that were kept.
+        """
+        network = self._network()
+        optimizer, schedule = self._optimizer(lr)
+        best, best_state, stalled = self._loss_value(check), _copy_state(network), 0
+        network.train()
+        for batches in rounds:
+            losses = []
+            for batch in batches:
+                optimizer.zero_grad(set_to_none=True)
+                loss = self.loss(batch)
+                loss.backward()
+                nn.utils.clip_grad_norm_(network.parameters(), 0.5)
+                optimizer.step()
+                losses.append(loss.item())
+            value = self._loss_value(check)
+            schedule.step(value)
+            if on_round is not None:
+                on_round(float(np.mean(losses)), value)
+            if value < best - _LEAST_GAIN:
+                best, best_state, stalled = value, _copy_state(network), 0
+                continue
+            stalled += 1
+            if patience is not None and stalled >= patience:
+                break
+        network.load_state_dict(best_state)
+        network.eval()
+        return best
 
     def train_self(
         self,
@@ -260,7 +321,7 @@ class MLPModelPLWrapper(pl.LightningModule):
         n_steps : upper limit of gradient steps.
         lr : of Adam, which starts afresh at each call.
         hold_out : share of `data` used for stopping, in [0, 1).
-        patience : number of checks (one every 20 steps) without improvement.
+        patience : number of checks, one every 20 steps, without improvement.
 
         Returns
         -------
@@ -277,27 +338,12 @@ class MLPModelPLWrapper(pl.LightningModule):
         n_held = int(hold_out * len(data))
         held = data.select(order[:n_held].tolist()) if n_held >= 8 else data
         training = data.select(order[n_held:].tolist()) if n_held >= 8 else data
-        optimizer = torch.optim.Adam(network.parameters(), lr=lr, weight_decay=self.wd)
-        check = held.batch()
-        best, best_state, stalled = self._loss_value(check), _copy_state(network), 0
-        network.train()
         stream = self._mixed_batches(training)
-        for step in range(1, n_steps + 1):
-            optimizer.zero_grad(set_to_none=True)
-            self.loss(next(stream)).backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 0.5)
-            optimizer.step()
-            if step % 20 == 0 or step == n_steps:
-                value = self._loss_value(check)
-                if value < best - 1e-4:
-                    best, best_state, stalled = value, _copy_state(network), 0
-                else:
-                    stalled += 1
-                    if stalled >= patience:
-                        break
-        network.load_state_dict(best_state)
-        network.eval()
-        return best
+        rounds = (
+            itertools.islice(stream, min(_CHECK_EVERY, n_steps - done))
+            for done in range(0, n_steps, _CHECK_EVERY)
+        )
+        return self.descend(rounds, held.batch(), lr=lr, patience=patience)
 
     def _mixed_batches(self, data: DatasetBuilder) -> Iterator[SegmentBatch]:
         """Endless batches of `data`, each filled up with up to a quarter of replayed programs."""
