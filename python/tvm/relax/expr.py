@@ -398,7 +398,7 @@ def rearranged(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> N
 
     The function gets the 16-bit patterns of bfloat16, which it moves like any numbers.
     """
-    array = np.ascontiguousarray(function(data.numpy()))
+    array = np.asarray(function(data.numpy()), order="C")
     return tvm.nd.empty(array.shape, data.dtype).copyfrom(array)
 
 

@@ -14,8 +14,8 @@ def patterns_to_float32(patterns: np.ndarray) -> np.ndarray:
 
 def to_patterns(values: np.ndarray) -> np.ndarray:
     """uint16 patterns of float32 values, rounded to nearest, ties to even."""
-    values = np.ascontiguousarray(values, "float32")
+    values = np.asarray(values, "float32", order="C")
     bits = values.view("uint32")
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     # The addition would carry a NaN's payload into the sign.
-    return np.where(np.isnan(values), 0x7FC0, rounded).astype("uint16").reshape(values.shape)
+    return np.where(np.isnan(values), 0x7FC0, rounded).astype("uint16")

@@ -155,13 +155,6 @@ def test_unsupported_operators_are_named_once_with_a_module_and_a_count():
     assert "conv2d" not in message
 
 
-def test_dynamic_shapes_are_refused():
-    batch = torch.export.Dim("batch", min=2)
-    program = torch.export.export(nn.Linear(4, 5), (X2,), dynamic_shapes=({0: batch},))
-    with pytest.raises(ValueError, match="dynamic shape .*; export with fixed shapes"):
-        from_exported_program(program)
-
-
 def test_program_that_writes_to_a_buffer_is_refused():
     program = torch.export.export(nn.BatchNorm1d(4).train(), (X2,))
     with pytest.raises(ValueError, match="in training mode|is the module in eval mode"):

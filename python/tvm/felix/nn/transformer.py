@@ -205,6 +205,7 @@ class Llama(nn.Module):
         self.head = nn.Linear(width, vocabulary, bias=False)
         size = width // heads
         steps = 10000.0 ** (-torch.arange(0, size, 2) / size)
+        self.steps: torch.Tensor
         self.register_buffer("steps", steps, persistent=False)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):

@@ -2,11 +2,14 @@
 
 from .arguments import operators_table, supported_operators
 from .export import export_for_inference
-from .exported_program import from_exported_program, from_module
+from .exported_program import ProgramImporter, from_exported_program, from_module
+from .sizes import DynamicSizes
 from .structure import CallSignature
 
 __all__ = [
     "CallSignature",
+    "DynamicSizes",
+    "ProgramImporter",
     "export_for_inference",
     "from_exported_program",
     "from_module",

@@ -13,6 +13,8 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, ShapeExpr, const
 from tvm.relax.struct_info import static_shape
 
+from .sizes import Sizes, concrete
+
 __all__ = [
     "CONVERTERS",
     "REFUSED",
@@ -91,11 +93,17 @@ class Arguments:
     ----------
     builder : where further bindings go.
     node : the node of the exported graph.
+    sizes : values of the symbols in its shapes.
     """
 
     def __init__(
-        self, builder: BlockBuilder, node: torch.fx.Node, lookup: Callable[[Any], Any]
+        self,
+        builder: BlockBuilder,
+        node: torch.fx.Node,
+        lookup: Callable[[Any], Any],
+        sizes: Sizes,
     ) -> None:
+        self._sizes = sizes
         self.builder = builder
         self.node = node
         self._nodes: dict[str, Any] = {}
@@ -176,7 +184,18 @@ class Arguments:
     @property
     def result_shape(self) -> tuple[int, ...]:
         """Shape of the node's result, of the first if it has several."""
-        return tuple(int(extent) for extent in self._result.shape)
+        return self._shape_of(self._result)
+
+    @property
+    def result_shapes(self) -> list[tuple[int, ...]]:
+        """Shape of each of the node's results."""
+        return [self._shape_of(value) for value in self.node.meta["val"]]
+
+    def _shape_of(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        try:
+            return tuple(int(concrete(extent, self._sizes)) for extent in tensor.shape)
+        except KeyError:
+            raise UnsupportedUse("whose result has a size that depends on the data") from None
 
     def operand(self, name: str, dtype: str | None = None) -> RelayExpr:
         """A tensor or number as an operand of the result's element type, or of another."""

@@ -8,7 +8,7 @@ import linecache
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,24 @@ __all__ = ["export_for_inference"]
 class _FunctionModule(torch.nn.Module):
     """A function as a module."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
+        self.name = getattr(function, "__name__", type(function).__name__)
         self._function = function
+        if _signature(function) is not None:
+            # The export names inputs, and reads dynamic_shapes, by the parameters.
+            self.forward = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The parameters of a function; None for one that is not written in Python."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def export_for_inference(
@@ -93,11 +105,9 @@ def _distinct(inputs: Any) -> Any:
 
 
 def _check_inputs(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    forward = model._function if isinstance(model, _FunctionModule) else model.forward
-    try:
-        signature = inspect.signature(forward)
-    except (TypeError, ValueError):
-        # Functions without a Python signature are left to the export.
+    signature = _signature(model.forward)
+    if signature is None:
+        # Left to the export.
         return
     try:
         signature.bind(*args, **kwargs)
@@ -111,7 +121,7 @@ def _check_inputs(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[st
 
 def _name_of(model: torch.nn.Module) -> str:
     if isinstance(model, _FunctionModule):
-        return getattr(model._function, "__name__", type(model._function).__name__)
+        return model.name
     return f"{type(model).__name__}.forward"
 
 
@@ -172,7 +182,7 @@ def _explained(error: BaseException) -> Exception | None:
                 f"relax.frontend.torch: the program depends on the values of a tensor at {where}; "
                 "write it with operators on tensors, such as torch.where"
             )
-        if name == "ConstraintViolationError":
+        if name == "ConstraintViolationError" or "dynamic_shapes" in str(chain):
             return ValueError(f"relax.frontend.torch: dynamic_shapes: {_first_lines(chain)}")
         chain = chain.__cause__ or chain.__context__
     return None

@@ -21,8 +21,9 @@ from tvm.relax.struct_info import StructInfo, TensorStructInfo
 from . import operators as operators
 from .arguments import CONVERTERS, REFUSED, Arguments, UnsupportedUse, dtype_name, operator_name
 from .export import export_for_inference
+from .sizes import Sizes, concrete
 
-__all__ = ["from_exported_program", "from_module"]
+__all__ = ["ProgramImporter", "from_exported_program", "from_module"]
 
 
 def from_module(
@@ -55,7 +56,8 @@ def from_exported_program(
 
     Parameters
     ----------
-    program : exported with fixed shapes, from a module in eval mode.
+    program : exported with fixed shapes, from a module in eval mode. One with dynamic shapes is
+        imported for some sizes at a time, see :class:`ProgramImporter`.
     keep_params_as_input : make parameters and buffers inputs of ``main``, after the user's inputs,
         instead of constants.
 
@@ -69,19 +71,49 @@ def from_exported_program(
     ValueError : operators that cannot be imported: one message names each with the module that
         uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
     """
-    # Decomposition takes longer than everything else here, and many programs do not need it.
-    if not _is_translatable(program.graph):
-        program = program.run_decompositions(_decompositions(()))
-    importer = _Importer(program, keep_params_as_input)
-    mod = importer.run()
-    decomposable = importer.decomposable()
-    if decomposable:
-        # Converters refuse some settings that an operator's definition by others still allows.
-        program = program.run_decompositions(_decompositions(decomposable))
-        importer = _Importer(program, keep_params_as_input)
+    return ProgramImporter(program, keep_params_as_input).at({})
+
+
+class ProgramImporter:
+    """A program that is imported once for each choice of its dynamic sizes.
+
+    The weights are constants that all of these modules share.
+
+    Parameters
+    ----------
+    program, keep_params_as_input : see :func:`from_exported_program`.
+    """
+
+    def __init__(
+        self, program: torch.export.ExportedProgram, keep_params_as_input: bool = False
+    ) -> None:
+        # Decomposition takes longer than everything else here, and many programs need none.
+        if not _is_translatable(program.graph):
+            program = program.run_decompositions(_decompositions(()))
+        self._program = program
+        self._keep_params = keep_params_as_input
+        self._constants: dict[str, Constant] = {}
+
+    def at(self, sizes: Sizes) -> IRModule:
+        """The module for some sizes, as :class:`DynamicSizes` reads them off the inputs' shapes.
+
+        Raises
+        ------
+        ValueError : operators that cannot be imported, or a size that the program does not allow.
+        """
+        importer = self._importer(sizes)
         mod = importer.run()
-    importer.raise_problems()
-    return mod
+        decomposable = importer.decomposable()
+        if decomposable:
+            # Converters refuse some settings that an operator's definition by others allows.
+            self._program = self._program.run_decompositions(_decompositions(decomposable))
+            importer = self._importer(sizes)
+            mod = importer.run()
+        importer.raise_problems()
+        return mod
+
+    def _importer(self, sizes: Sizes) -> _Importer:
+        return _Importer(self._program, self._keep_params, sizes, self._constants)
 
 
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
@@ -101,11 +133,16 @@ def _is_translatable(graph: torch.fx.Graph) -> bool:
     An in-place operator is harmless if it is the only one to see the tensor that it overwrites.
     """
     return all(
-        operator_name(node.target) in CONVERTERS
+        (operator_name(node.target) in CONVERTERS or _is_number(node))
         and (not _is_in_place(node) or _is_private(node.args[0]))
         for node in graph.nodes
         if node.op == "call_function"
     )
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    """Whether a node computes with sizes, not with tensors."""
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
 def _is_in_place(node: torch.fx.Node) -> bool:
@@ -137,9 +174,17 @@ class _Problem:
 
 
 class _Importer:
-    def __init__(self, program: torch.export.ExportedProgram, keep_params_as_input: bool) -> None:
+    def __init__(
+        self,
+        program: torch.export.ExportedProgram,
+        keep_params_as_input: bool,
+        sizes: Sizes,
+        constants: dict[str, Constant],
+    ) -> None:
         self._program = program
         self._keep_params = keep_params_as_input
+        self._sizes = sizes
+        self._constants = constants
         self._builder = BlockBuilder()
         self._values: dict[torch.fx.Node, Any] = {}
         self._problems: list[_Problem] = []
@@ -179,7 +224,7 @@ class _Importer:
             node = placeholders[spec.arg.name]
             if spec.kind is InputKind.USER_INPUT:
                 if isinstance(node.meta.get("val"), torch.Tensor):
-                    self._values[node] = Var(node.name, _struct_info(node))
+                    self._values[node] = Var(node.name, self._struct_info(node))
                     params.append(self._values[node])
                 else:
                     # A number given as an example is part of the exported program.
@@ -189,15 +234,19 @@ class _Importer:
                 # Orders operators with side effects, which nothing here translates.
                 self._values[node] = _UNKNOWN
                 continue
-            tensor = self._tensor(str(spec.target))
             if self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR:
-                self._values[node] = Var(node.name, _struct_info(node))
+                self._values[node] = Var(node.name, self._struct_info(node))
                 weights.append(self._values[node])
             else:
-                # A copy: what the model learns later is not the program's.
-                shared = tvm.nd.from_dlpack(tensor.detach().cpu().contiguous())
-                self._values[node] = Constant(tvm.nd.array(shared))
+                self._values[node] = self._constant(str(spec.target))
         return params + weights
+
+    def _constant(self, target: str) -> Constant:
+        if target not in self._constants:
+            # A copy: what the model learns later is not the program's.
+            shared = tvm.nd.from_dlpack(self._tensor(target).detach().cpu().contiguous())
+            self._constants[target] = Constant(tvm.nd.array(shared))
+        return self._constants[target]
 
     def _tensor(self, target: str) -> torch.Tensor:
         for source in (self._program.state_dict, self._program.constants):
@@ -208,6 +257,8 @@ class _Importer:
         )
 
     def _convert(self, node: torch.fx.Node) -> Any:
+        if _is_number(node):
+            return self._known(node.meta["val"], node)
         # An operator with side effects comes as an argument, behind the token that orders it.
         target = node.args[1] if node.target is torch.ops.higher_order.with_effects else node.target
         name = operator_name(target)
@@ -218,7 +269,7 @@ class _Importer:
             if converter is None:
                 reason = REFUSED.get(name)
                 raise UnsupportedUse(f"({reason})" if reason else "")
-            arguments = Arguments(self._builder, node, self._values.__getitem__)
+            arguments = Arguments(self._builder, node, self._values.__getitem__, self._sizes)
             value = converter(arguments)
             if isinstance(value, list):
                 for k, item in enumerate(value):
@@ -229,10 +280,18 @@ class _Importer:
         except UnsupportedUse as problem:
             self._problems.append(_Problem(target, _module_path(node), str(problem)))
             # A stand-in of the right shape, so that the rest is looked at too.
-            return _stand_in(node)
+            return self._stand_in(node)
         if isinstance(value, list):
             return [self._bind(item) for item in value]
         return self._bind(value)
+
+    def _known(self, value: Any, node: torch.fx.Node) -> Any:
+        try:
+            return concrete(value, self._sizes)
+        except KeyError:
+            problem = "whose result depends on the data or on dynamic sizes that were not given"
+            self._problems.append(_Problem(node.target, _module_path(node), problem))
+            return _UNKNOWN
 
     def _bind(self, value: Any) -> Any:
         # Sizes, and results that nobody reads, are no graph values.
@@ -259,6 +318,30 @@ class _Importer:
             raise ValueError("relax.frontend.torch: the program returns no tensor")
         return values
 
+    def _struct_info(self, node: torch.fx.Node) -> StructInfo:
+        return self._tensor_info(node.meta["val"], node.name)
+
+    def _tensor_info(self, tensor: torch.Tensor, name: str) -> TensorStructInfo:
+        try:
+            shape = [concrete(extent, self._sizes) for extent in tensor.shape]
+        except KeyError:
+            raise ValueError(
+                f"relax.frontend.torch: '{name}' has the dynamic shape {tuple(tensor.shape)}; "
+                "import it for given sizes (ProgramImporter.at), or export with fixed shapes"
+            ) from None
+        return TensorStructInfo(shape, dtype_name(tensor.dtype))
+
+    def _stand_in(self, node: torch.fx.Node) -> Any:
+        """In place of a value that could not be imported: variables of its shapes, if fixed."""
+        value = node.meta.get("val")
+        values = [value] if isinstance(value, torch.Tensor) else value
+        if not isinstance(values, (tuple, list)) or not all(map(_is_describable, values)):
+            return _UNKNOWN
+        made = [
+            Var(f"{node.name}_{i}", self._tensor_info(v, node.name)) for i, v in enumerate(values)
+        ]
+        return made[0] if isinstance(value, torch.Tensor) else made
+
     def _returns_one_tensor(self) -> bool:
         spec = self._program.call_spec.out_spec
         return spec is None or spec.is_leaf()
@@ -282,29 +365,6 @@ def _module_path(node: torch.fx.Node) -> str:
     path, kind = list(stack.values())[-1]
     name = kind if isinstance(kind, str) else kind.__name__
     return f"{path or 'the top level'} ({name.split('.')[-1]})"
-
-
-def _struct_info(node: torch.fx.Node) -> StructInfo:
-    return _tensor_info(node.meta["val"], node.name)
-
-
-def _tensor_info(tensor: torch.Tensor, name: str) -> TensorStructInfo:
-    if not all(isinstance(extent, int) for extent in tensor.shape):
-        raise ValueError(
-            f"relax.frontend.torch: '{name}' has the dynamic shape {tuple(tensor.shape)}; export "
-            "with fixed shapes"
-        )
-    return TensorStructInfo(tensor.shape, dtype_name(tensor.dtype))
-
-
-def _stand_in(node: torch.fx.Node) -> Any:
-    """In place of a value that could not be imported: variables of its shapes, if fixed."""
-    value = node.meta.get("val")
-    values = [value] if isinstance(value, torch.Tensor) else value
-    if not isinstance(values, (tuple, list)) or not all(map(_is_describable, values)):
-        return _UNKNOWN
-    made = [Var(f"{node.name}_{i}", _tensor_info(v, node.name)) for i, v in enumerate(values)]
-    return made[0] if isinstance(value, torch.Tensor) else made
 
 
 def _is_describable(value: Any) -> bool:

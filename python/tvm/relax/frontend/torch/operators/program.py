@@ -10,10 +10,19 @@ from ..arguments import CONVERTERS, Arguments, converter
 __all__: list[str] = []
 
 
-@converter("_assert_tensor_metadata.default", "_assert_async.msg", "_assert_scalar.default",
+@converter("_assert_tensor_metadata.default", "_assert_async.msg",
            "sym_constrain_range_for_size.default", "sym_constrain_range.default")  # fmt: skip
 def _no_effect(a: Arguments) -> list[Any]:
     # A check that tracing leaves behind; its condition was fixed with the program's shapes.
+    return []
+
+
+@converter("_assert_scalar.default")
+def _assert_scalar(a: Arguments) -> list[Any]:
+    if a["self"] is False or a["self"] == 0:
+        raise ValueError(
+            f"relax.frontend.torch: a size that the program does not allow: {a['assert_msg']}"
+        )
     return []
 
 

@@ -201,7 +201,7 @@ def _copy(a: Arguments) -> RelayExpr:
 )
 def _split(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
-    sizes = [int(piece.shape[axis]) for piece in a.node.meta["val"]]
+    sizes = [shape[axis] for shape in a.result_shapes]
     pieces = a.emit(op.split(a["self"], list(accumulate(sizes))[:-1], axis))
     return [TupleGetItem(pieces, i) for i in range(len(sizes))]
 
@@ -211,7 +211,7 @@ def _unbind(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
     count = a.shape("self")[axis]
     pieces = a.emit(op.split(a["self"], count, axis))
-    shape = tuple(int(n) for n in a.node.meta["val"][0].shape)
+    shape = a.result_shape
     return [op.reshape(a.emit(TupleGetItem(pieces, i)), shape) for i in range(count)]
 
 

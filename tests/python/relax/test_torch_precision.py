@@ -1,0 +1,73 @@
+"""Networks in float16, bfloat16 and float64, and integer ones, against PyTorch in that type."""
+
+import numpy as np
+import pytest
+import torch
+
+from tvm import felix, relax
+from tvm.felix import nn
+
+# Half the distance of neighbouring numbers of 11 and 8 bits, over a few roundings.
+TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-9}
+
+
+def check(model, *inputs, tolerance):
+    with torch.no_grad():
+        expected = model(*inputs)
+    result = felix.compile(model, inputs)(*inputs)
+    torch.testing.assert_close(result, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_convolutional_network_equals_torch(dtype):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(8, 8, 3, groups=8),
+        torch.nn.GELU(),
+        torch.nn.AdaptiveAvgPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(32, 5),
+        torch.nn.Softmax(-1),
+    )
+    model[1].running_mean.normal_()
+    model[1].running_var.uniform_(0.5, 2)
+    check(model.eval().to(dtype), torch.randn(2, 3, 10, 10).to(dtype), tolerance=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_transformers_equal_torch(dtype):
+    torch.manual_seed(0)
+    ids = torch.randint(50, (2, 7))
+    for model in (nn.Bert(50, 16, 1, 2, 8), nn.Llama(50, 16, 1, 2, 1, 24)):
+        check(model.eval().to(dtype), ids, tolerance=TOLERANCE[dtype])
+
+
+def test_long_sums_of_short_floats_do_not_stop_growing():
+    ones = torch.ones(1, 5000, dtype=torch.bfloat16)
+    total, mean, product = felix.compile(lambda x: (x.sum(), x.mean(), x @ x.T), ones)(ones)
+    assert (float(total), float(mean), float(product)) == (4992.0, 1.0, 4992.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.bool], ids=str)
+def test_whole_numbers_equal_torch(dtype):
+    x = torch.arange(-6, 6).reshape(3, 4).to(dtype)
+    flags = x != 0
+
+    def model(x, flags):
+        return x + x, torch.where(flags, x, x[:1]), x.sum(1), x.to(torch.float32) / 2
+
+    check(model, x, flags, tolerance=0)
+
+
+def test_bfloat16_constants_keep_their_values():
+    values = np.array([[1.0, -2.5, 3.0e38, np.inf, np.nan, 1 / 3]], "float32")
+    constant = relax.const(values, "bfloat16")
+    assert constant.data.dtype == "bfloat16"
+    expected = torch.tensor(values).to(torch.bfloat16).float().numpy()
+    np.testing.assert_array_equal(constant.values(), expected)
+    np.testing.assert_array_equal(constant.rearranged(np.transpose).values(), expected.T)
+    assert constant.astype("float32").data.dtype == "float32"
