@@ -71,3 +71,9 @@ def test_bfloat16_constants_keep_their_values():
     np.testing.assert_array_equal(constant.values(), expected)
     np.testing.assert_array_equal(constant.rearranged(np.transpose).values(), expected.T)
     assert constant.astype("float32").data.dtype == "float32"
+
+
+def test_a_kernel_named_after_a_c_function_does_not_call_itself():
+    x = torch.linspace(-2, 2, 24, dtype=torch.float64)
+    for function in (torch.cos, torch.sin, torch.erf, torch.tan):
+        torch.testing.assert_close(felix.compile(function, x)(x), function(x))

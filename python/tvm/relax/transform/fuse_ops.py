@@ -33,6 +33,14 @@ from .graph_pass import graph_pass
 __all__ = ["FuseOps"]
 
 
+# Functions of C that compiled code may call and that operators are named after.
+_C_FUNCTIONS = frozenset(
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf",
+     "exp", "expm1", "floor", "fmod", "log", "log10", "log1p", "log2", "pow", "round", "sin",
+     "sinh", "sqrt", "tan", "tanh", "trunc")
+)  # fmt: skip
+
+
 @dataclass
 class _Node:
     """One binding of a block."""
@@ -234,7 +242,9 @@ class _Fuser:
         body = SeqExpr([DataflowBlock(bindings)], bindings[-1].var)
         func = Function(params, body, attrs={"Primitive": 1})
         labels = [_op_label(member.value) for member in members]
-        name = "_".join(labels) if len(labels) == 1 else "fused_" + "_".join(labels)
+        # A kernel of the name of a C function would be called in its place, by itself.
+        alone = len(labels) == 1 and labels[0] not in _C_FUNCTIONS
+        name = labels[0] if alone else "fused_" + "_".join(labels)
         return Call(self._share(func, name), args, None, (), func.ret_struct_info)
 
     def _share(self, func: Function, name: str) -> GlobalVar:
