@@ -30,7 +30,7 @@ class _FunctionModule(torch.nn.Module):
         self._function = function
         if _signature(function) is not None:
             # The export names inputs, and reads dynamic_shapes, by the parameters.
-            self.forward = function
+            self.forward = function  # type: ignore[method-assign]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
