@@ -14,6 +14,7 @@ namespace auto_scheduler {
 
 TVM_REGISTER_NODE(MeasureInputNode);
 TVM_REGISTER_NODE(ModuleCandidateNode);
+TVM_REGISTER_NODE(LibraryCandidateNode);
 TVM_REGISTER_NODE(BuildResultNode);
 TVM_REGISTER_NODE(MeasureResultNode);
 TVM_REGISTER_NODE(RecordToFileNode);
@@ -21,6 +22,27 @@ TVM_REGISTER_NODE(RecordToFileNode);
 namespace {
 // Cost in seconds of a program that could not be measured.
 constexpr double kMaxCost = 1e10;
+
+/*! \brief The record of a program that is no loop state. */
+String RecordOf(const String& workload_key, const Target& target, json::Value origin,
+                const MeasureResult& result) {
+  json::ArrayValue costs;
+  for (double cost : result->costs) costs.emplace_back(cost);
+  json::ArrayValue measured{
+      json::Value(std::move(costs)), json::Value(static_cast<int64_t>(result->error_no)),
+      json::Value(result->all_cost), json::Value(static_cast<int64_t>(result->timestamp))};
+  json::ObjectValue record;
+  record.emplace_back("workload", json::Value(std::string(workload_key)));
+  record.emplace_back("target", json::Value(std::string(target->str())));
+  record.emplace_back("origin", std::move(origin));
+  record.emplace_back("r", json::Value(std::move(measured)));
+  if (result->error_msg.defined()) {
+    record.emplace_back("e", json::Value(std::string(result->error_msg.value())));
+  }
+  std::string text;
+  json::Value(std::move(record)).Write(&text);
+  return text;
+}
 }  // namespace
 
 double MeasureInputNode::Flop() const { return task->compute_dag->flop_ct; }
@@ -38,22 +60,13 @@ void ModuleCandidateNode::Init() {
 }
 
 String ModuleCandidateNode::Record(const MeasureResult& result) const {
-  json::ArrayValue costs;
-  for (double cost : result->costs) costs.emplace_back(cost);
-  json::ArrayValue measured{
-      json::Value(std::move(costs)), json::Value(static_cast<int64_t>(result->error_no)),
-      json::Value(result->all_cost), json::Value(static_cast<int64_t>(result->timestamp))};
-  json::ObjectValue record;
-  record.emplace_back("workload", json::Value(std::string(workload_key)));
-  record.emplace_back("target", json::Value(std::string(target->str())));
-  record.emplace_back("origin", json::Value::Parse(std::string(origin)));
-  record.emplace_back("r", json::Value(std::move(measured)));
-  if (result->error_msg.defined()) {
-    record.emplace_back("e", json::Value(std::string(result->error_msg.value())));
-  }
-  std::string text;
-  json::Value(std::move(record)).Write(&text);
-  return text;
+  return RecordOf(workload_key, target, json::Value::Parse(std::string(origin)), result);
+}
+
+double LibraryCandidateNode::Flop() const { return task->compute_dag->flop_ct; }
+
+String LibraryCandidateNode::Record(const MeasureResult& result) const {
+  return RecordOf(task->workload_key, task->target, json::Value(std::string("library")), result);
 }
 
 double MeasureResultNode::MeanCost() const {

@@ -94,6 +94,10 @@ TVM_REGISTER_GLOBAL("target.VectorBits").set_body_typed([](Target target) {
 TVM_REGISTER_GLOBAL("target.NumVectorRegisters").set_body_typed([](Target target) {
   return MachineFacts::Of(target).num_vector_registers;
 });
+TVM_REGISTER_GLOBAL("target.CacheBytes").set_body_typed([](Target target) {
+  const MachineFacts facts = MachineFacts::Of(target);
+  return Array<int64_t>(std::begin(facts.cache_bytes), std::end(facts.cache_bytes));
+});
 TVM_REGISTER_GLOBAL("target.NumCores").set_body_typed([](Target target) {
   return MachineFacts::Of(target).num_cores;
 });

@@ -117,6 +117,28 @@ class ModuleCandidate : public FromFields<Candidate, ModuleCandidateNode> {
   TVM_DEFINE_NODE_REF(ModuleCandidate, ModuleCandidateNode);
 };
 
+/*!
+ * \brief A task's computation under the schedule that the operator library has for it.
+ *
+ * What a search has to beat: a kernel whose records are all slower is compiled with that schedule.
+ */
+class LibraryCandidateNode : public CandidateNode {
+ public:
+  SearchTask task;
+  String WorkloadKey() const final { return task->workload_key; }
+  Target BuildTarget() const final { return task->target; }
+  double Flop() const final;
+  /*! \brief Like that of a ModuleCandidate, of origin "library". */
+  String Record(const MeasureResult& result) const final;
+  TVM_DECLARE_NODE(LibraryCandidateNode, CandidateNode, "auto_scheduler.LibraryCandidate",
+                   Value(task));
+};
+
+class LibraryCandidate : public FromFields<Candidate, LibraryCandidateNode> {
+ public:
+  TVM_DEFINE_NODE_REF(LibraryCandidate, LibraryCandidateNode);
+};
+
 /*! \brief A compiled program, or why it could not be compiled. */
 class BuildResultNode : public Object {
  public:

@@ -42,6 +42,7 @@ from .measure_callback import MeasureCallback, PythonBasedMeasureCallback
 from .measure_node import (
     BuildResult,
     Candidate,
+    LibraryCandidate,
     MeasureErrorNo,
     MeasureInput,
     MeasureResult,
@@ -97,6 +98,7 @@ __all__ = [
     "Iterator",
     "LayoutRewriteOption",
     "LayoutTransform",
+    "LibraryCandidate",
     "LoopPart",
     "LocalBuilder",
     "LocalRPCMeasureContext",

@@ -22,7 +22,13 @@ from .cost_model import RandomModel, XGBModel
 from .loop_state import State, StateObject, state_object_of
 from .measure import ProgramMeasurer
 from .measure_node import MeasureErrorNo, MeasureInput, MeasureResult
-from .measure_record import load_record_from_string, record_lines, record_summary
+from .measure_record import (
+    careful_file,
+    library_records,
+    load_record_from_string,
+    record_lines,
+    record_summary,
+)
 from .relax_integration import group_task, recorded_schedule
 from .search_policy import SketchPolicy
 from .search_task import SearchTask
@@ -216,6 +222,8 @@ class ApplyHistoryBest(DispatchContext):
         # Target key -> workload name -> arguments -> the best of each machine.
         self.best_by_targetkey: _Table = {}
         self.best_by_model: _Table = {}
+        # Workload key and target -> seconds of the library's schedule.
+        self._library: dict[tuple[str, str], float] = {}
         self._best_user_defined: _Table = {}
         self._told: set[str] = set()
         self.load(records, n_lines)
@@ -255,11 +263,20 @@ class ApplyHistoryBest(DispatchContext):
         if not Path(path).exists():
             raise FileNotFoundError(f"record file {path} does not exist")
         target_of = functools.cache(Target)
+        careful = careful_file(path)
+        again: dict[str, float] = {}
+        for number, line in record_lines(careful) if careful.exists() else ():
+            with malformed_is_value_error(f"{careful}:{number}"):
+                _, _, seconds, program = record_summary(line)
+                again[program] = seconds
+        for (key, target), result in library_records(path).items():
+            self._library[key, target] = result.mean_cost
         lines = itertools.islice(record_lines(path), n_lines)
         for number, line in lines:
             place = f"{path}:{number}"
             with malformed_is_value_error(place):
-                key, target, seconds = record_summary(line)
+                key, target, seconds, program = record_summary(line)
+                seconds = again.get(program, seconds)
                 if seconds < math.inf:
                     self._take(key, _Best(line, seconds, target_of(target), place))
 
@@ -340,6 +357,9 @@ class ApplyHistoryBest(DispatchContext):
                 continue
             factor = calc_workload_dis_factor((name, arguments), (name, json.loads(key)))
             for best in machines.values():
+                # Nothing replaces the library's schedule that is not faster.
+                if best.seconds >= self._library.get((workload_key, str(best.target)), math.inf):
+                    continue
                 # A record of the very workload wins over any other one.
                 rank = (key != exact, best.seconds * factor)
                 if target.is_same_machine(best.target) and rank < least:

@@ -32,6 +32,7 @@ __all__ = [
     "MAX_FLOAT",
     "BuildResult",
     "Candidate",
+    "LibraryCandidate",
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
@@ -269,6 +270,29 @@ class ModuleCandidate(Candidate):
             )
         arguments = {"module": tvm.ir.save_json(self.mod), "target": str(self.target)}
         return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_module", arguments)
+
+
+@tvm._ffi.register_object("auto_scheduler.LibraryCandidate")
+class LibraryCandidate(Candidate):
+    """A task's computation under the schedule of ``topi.schedule_for``: what a search has to beat.
+
+    Parameters
+    ----------
+    task : the search task.
+    """
+
+    def __init__(self, task: SearchTask) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.LibraryCandidate, task)
+
+    def request(self, unscheduled: bool = False) -> ProgramRequest:
+        if unscheduled:
+            return MeasureInput(self.task, self.task.compute_dag.init_state).request(True)
+        arguments = {"workload": _workload(self.task), "target": str(self.task.target)}
+        return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_library", arguments)
+
+    def special_inputs(self) -> dict[str, str]:
+        """As of a MeasureInput of the task."""
+        return MeasureInput(self.task, self.task.compute_dag.init_state).special_inputs()
 
 
 def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:

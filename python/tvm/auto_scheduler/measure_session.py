@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tvm.runtime.files import append_lines
+from tvm.target import Target
 
 from . import _ffi_api
-from .measure import ProgramBuilder, ProgramMeasurer, ProgramRunner
+from .measure import LocalBuilder, LocalRunner, ProgramBuilder, ProgramMeasurer, ProgramRunner
 from .measure_callback import weakly
-from .measure_node import Candidate, MeasureResult
-from .measure_record import load_records
+from .measure_node import Candidate, LibraryCandidate, MeasureErrorNo, MeasureResult
+from .measure_record import careful_file, library_records, load_records
 from .search_policy import SearchPolicy
+from .search_task import SearchTask
 
 __all__ = ["MeasureSession", "observe_records"]
 
@@ -58,13 +61,14 @@ class MeasureSession:
 
     Parameters
     ----------
-    builder, runner : by default LocalBuilder() and LocalRunner().
+    builder, runner : by default LocalBuilder(), and a LocalRunner of a few short repeats.
     records : file to which each result is appended as soon as it is known; None keeps none.
 
     Attributes
     ----------
     measurer : what builds and times; its `best_seconds` and `best` are those of the run.
     n_measure : measurements so far, restored ones included.
+    library_seconds : workload key to latency of the library's schedule, where that was measured.
     on_result : functions of (candidate, result), called after the result was recorded.
     """
 
@@ -75,7 +79,13 @@ class MeasureSession:
         records: str | Path | None = None,
     ) -> None:
         listener = _ffi_api.PythonBasedMeasureCallback(weakly(self._take), None)
-        self.measurer = ProgramMeasurer(builder, runner, [listener])
+        builder = LocalBuilder() if builder is None else builder
+        # Whether a program is worth more is seen in little time; who wins is decided carefully.
+        brief = LocalRunner(number=1, repeat=8, min_repeat_ms=2) if runner is None else runner
+        careful = LocalRunner(number=1, repeat=40, min_repeat_ms=2) if runner is None else runner
+        self.measurer = ProgramMeasurer(builder, brief, [listener])
+        self._careful = ProgramMeasurer(builder, careful)
+        self.library_seconds: dict[str, float] = {}
         self.records = None if records is None else Path(records)
         self.n_measure = 0
         self.on_result: list[Callable[[Candidate, MeasureResult], None]] = []
@@ -90,6 +100,32 @@ class MeasureSession:
         RuntimeError : a worker does not start.
         """
         return len(policy.continue_search_one_round(n, self.measurer)[0])
+
+    def measure_library(self, tasks: Sequence[SearchTask]) -> None:
+        """Measure the library's schedules of the tasks that have no such measurement yet."""
+        missing = [task for task in tasks if str(task.workload_key) not in self.library_seconds]
+        self.measure_again([LibraryCandidate(task) for task in missing])
+
+    def measure_again(self, candidates: Sequence[Candidate]) -> list[float]:
+        """Measure a few good programs carefully, one after the other.
+
+        The results go to the careful records beside the others, and count as no measurements.
+
+        Returns
+        -------
+        Least seconds of each, infinite where it failed.
+        """
+        found = []
+        for candidate, result in zip(candidates, self._careful.measure(list(candidates))):
+            if int(result.error_no) == MeasureErrorNo.NO_ERROR:
+                least = [min(float(cost) for cost in result.costs)]
+                result = MeasureResult(least, 0, None, result.all_cost, result.timestamp)
+            if isinstance(candidate, LibraryCandidate):
+                self._keep_library(candidate.workload_key, result)
+            if self.records is not None:
+                append_lines(careful_file(self.records), [candidate.record(result)])
+            found.append(result.mean_cost if int(result.error_no) == 0 else math.inf)
+        return found
 
     def restore(self, records: str | Path, policies: Mapping[str, SearchPolicy]) -> None:
         """Let policies and the measurer observe what an earlier run recorded.
@@ -106,6 +142,13 @@ class MeasureSession:
             for measure_input, result in zip(inputs, results):
                 self.measurer.observe(measure_input, result)
             policies[key].observe(inputs, results)
+        careful = careful_file(records)
+        if careful.exists():
+            observe_records(careful, policies)
+        for (key, machine), result in library_records(records).items():
+            task = policies[key].search_task if key in policies else None
+            if task is not None and task.target.is_same_machine(Target(machine)):
+                self._keep_library(key, result)
 
     def flush(self) -> None:
         """Write what could not be written before; what still cannot goes to the log."""
@@ -121,6 +164,7 @@ class MeasureSession:
         """Flush, and end the worker processes; they start again when needed."""
         self.flush()
         self.measurer.close()
+        self._careful.close()
 
     def __enter__(self) -> MeasureSession:
         return self
@@ -136,3 +180,7 @@ class MeasureSession:
             self._unwritten.clear()
         for function in self.on_result:
             function(candidate, result)
+
+    def _keep_library(self, key: str, result: MeasureResult) -> None:
+        valid = int(result.error_no) == MeasureErrorNo.NO_ERROR
+        self.library_seconds[key] = result.mean_cost if valid else math.inf

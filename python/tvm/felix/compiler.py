@@ -40,7 +40,8 @@ def compile(
         stands for a sequence of one.
     target : what to compile for; it must be able to run in this process.
     records : folder of a tuning run, or file of measured schedules. Each kernel gets the fastest
-        one recorded for it on this target; kernels without a record get a default schedule.
+        one recorded for it on this target; kernels without a record, or whose records are all
+        slower than the library's schedule was, get the library's.
     winograd : compute 3x3 convolutions by Winograd's minimal filtering where that is less work:
         two to four times fewer products, results that differ by rounding, about 1e-5 of the
         largest. For processors. None for what the tasks beside the records were tuned with; where

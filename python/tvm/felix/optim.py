@@ -28,6 +28,11 @@ logger = logging.getLogger(__name__)
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
 
+# How many schedules of a task are measured again at the end, and how much slower than the library's
+# one is worth that.
+_MAX_CONFIRMED = 4
+_CLOSE = 1.25
+
 
 class Timer:
     """Seconds of tuning, those of earlier runs of the same folder included."""
@@ -39,6 +44,12 @@ class Timer:
     def elapsed(self) -> float:
         """Seconds so far."""
         return self._before + time.monotonic() - self._start
+
+
+def _least(best: ConfigInfo | None, library_seconds: float) -> float:
+    """Seconds of the faster of the best schedule found and the library's."""
+    found = math.inf if best is None or best.seconds is None else best.seconds
+    return min(found, library_seconds)
 
 
 @dataclass(frozen=True)
@@ -55,11 +66,19 @@ class TaskResult:
     n_measured: int
     errors: dict[int, int]
     """Error code to number of measurements that ended with it."""
+    library_seconds: float = math.inf
+    """Latency of the operator library's schedule; infinite if it was not measured."""
 
     @property
     def best_seconds(self) -> float | None:
-        """Latency of the best schedule, or None when nothing valid was measured."""
-        return self.best.seconds if self.best is not None else None
+        """Latency of the best schedule, the library's included; None if none was valid."""
+        seconds = _least(self.best, self.library_seconds)
+        return seconds if math.isfinite(seconds) else None
+
+    @property
+    def keeps_library(self) -> bool:
+        """Whether nothing found is faster than the library's schedule, which is then built."""
+        return math.isfinite(self.library_seconds) and self.best_seconds == self.library_seconds
 
 
 @dataclass(frozen=True)
@@ -91,6 +110,11 @@ class TunedTask:
         """Everything that is known of the task's schedules."""
         return self.policy.search_state
 
+    @property
+    def key(self) -> str:
+        """The task's workload key."""
+        return str(self.instance.ansor_task.workload_key)
+
 
 class Optimizer:
     """Tunes the tasks of a network by gradient descent on a learned latency model.
@@ -106,6 +130,8 @@ class Optimizer:
     builder, runner : how candidates are compiled and timed; default LocalBuilder and LocalRunner.
     seed : of every random choice of the search.
     settings : constants of the gradient search.
+    against_library : measure the operator library's schedules first and the winners once more at
+        the end, so that what is built is never slower than it was untuned.
     """
 
     def __init__(
@@ -117,7 +143,9 @@ class Optimizer:
         runner: auto_scheduler.ProgramRunner | None = None,
         seed: int = 0,
         settings: SearchSettings | None = None,
+        against_library: bool = True,
     ) -> None:
+        self.against_library = against_library
         self.session = auto_scheduler.MeasureSession(builder, runner)
         self.learner = Learner(perf_model)
         self.timer = Timer()
@@ -127,13 +155,19 @@ class Optimizer:
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
         pairs.sort(key=lambda pair: pair[1].idx)
-        self.tasks = [
-            TunedTask(
-                instance,
-                FelixPolicy(task, self.learner, seed=[seed, instance.idx], settings=settings),
-            )
-            for task, instance in pairs
-        ]
+        self.tasks: list[TunedTask] = []
+        for task, instance in pairs:
+            try:
+                policy = FelixPolicy(
+                    task, self.learner, seed=[seed, instance.idx], settings=settings
+                )
+            except ValueError as error:
+                # The others can be tuned all the same; this one keeps the library's schedule.
+                logger.warning("task %d, %s, is left out: %s", instance.idx, instance.desc, error)
+                continue
+            self.tasks.append(TunedTask(instance, policy))
+        if not self.tasks:
+            raise ValueError("Optimizer: none of the tasks has a schedule that can be searched")
         self.learner.size([task.policy for task in self.tasks])
         self.scheduler = auto_scheduler.TaskScheduler(
             [task.instance.ansor_task for task in self.tasks],
@@ -215,6 +249,8 @@ class Optimizer:
         )
         self.session.on_result.append(lambda *_: bar.update(1))
         try:
+            if self.against_library and self.n_measure < n_measurements:
+                self.session.measure_library([task.instance.ansor_task for task in self.tasks])
             while self.n_measure < n_measurements:
                 chosen = self.scheduler.next_task()
                 if chosen is None:
@@ -230,6 +266,8 @@ class Optimizer:
                 )
                 if on_round is not None:
                     on_round(self)
+            for task in self.tasks:
+                self._confirm(task)
         except KeyboardInterrupt:
             interrupted = True
         finally:
@@ -251,6 +289,7 @@ class Optimizer:
                 task.search.best,
                 len(task.search.measured),
                 dict(task.policy.errors),
+                self.library_seconds(task),
             )
             for task in self.tasks
         ]
@@ -269,7 +308,7 @@ class Optimizer:
         ValueError : a record cannot be read; the message names file and line.
         """
         before = sum(len(task.search.measured) for task in self.tasks)
-        policies = {task.instance.ansor_task.workload_key: task.policy for task in self.tasks}
+        policies = {task.key: task.policy for task in self.tasks}
         self.session.restore(log_file, policies)
         used = sum(len(task.search.measured) for task in self.tasks) - before
         self.session.n_measure += used
@@ -278,13 +317,14 @@ class Optimizer:
 
     def network_seconds(self) -> float:
         """Estimated latency: sum of weight x best; infinity while a task has no valid result."""
-        total = 0.0
-        for task in self.tasks:
-            best = task.search.best
-            total += task.instance.weight * (
-                best.seconds if best is not None and best.seconds is not None else math.inf
-            )
-        return total
+        return sum(
+            task.instance.weight * _least(task.search.best, self.library_seconds(task))
+            for task in self.tasks
+        )
+
+    def library_seconds(self, task: TunedTask) -> float:
+        """Latency of the library's schedule of a task; infinite if it was not measured."""
+        return self.session.library_seconds.get(task.key, math.inf)
 
     def save_state(self, folder: str | Path) -> None:
         """Write the cost model, random states, history and time into `folder`, each atomically."""
@@ -293,7 +333,7 @@ class Optimizer:
         state = {
             "rng": self.scheduler.rng.bit_generator.state,
             "tasks": {
-                str(task.instance.ansor_task.workload_key): {
+                task.key: {
                     "rng": task.search.rng.bit_generator.state,
                     "rounds": task.search.least_lat_history,
                     "measured": len(task.search.measured),
@@ -321,7 +361,7 @@ class Optimizer:
         state = read_json(path)
         try:
             saved = state["tasks"]
-            ours = {str(task.instance.ansor_task.workload_key): task for task in self.tasks}
+            ours = {task.key: task for task in self.tasks}
             if saved.keys() != ours.keys():
                 raise ValueError(
                     f"{len(saved)} tasks that are not the {len(ours)} of the network: resume with "
@@ -347,17 +387,39 @@ class Optimizer:
 
     def _resume_scheduler(self) -> None:
         for index, task in enumerate(self.tasks):
-            self.scheduler.resume(index, task.search.least_lat_history)
+            library = self.library_seconds(task)
+            history = [min(seconds, library) for seconds in task.search.least_lat_history]
+            self.scheduler.resume(index, history)
 
     def _do_one_task_one_round(self, index: int, n_measure: int) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
         task = self.tasks[index]
         n_measured = self.session.round(task.policy, n_measure)
-        best = task.search.best
-        seconds = best.seconds if best is not None else None
-        self.scheduler.end_round(index, math.inf if seconds is None else seconds, n_measured)
+        seconds = _least(task.search.best, self.library_seconds(task))
+        self.scheduler.end_round(index, seconds, n_measured)
         self.n_rounds += 1
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
+
+    def _confirm(self, task: TunedTask) -> None:
+        """Measure the best schedule again, and the next one if it was only lucky.
+
+        The least of many noisy figures is too small, and all the more of figures that are close, so
+        the library's schedule, which has one, is measured along with it.
+        """
+        if not self.against_library:
+            return
+        confirmed: set[tuple] = set()
+        while len(confirmed) < _MAX_CONFIRMED:
+            best = task.search.best
+            if best is None or best.seconds is None or best.key in confirmed:
+                return
+            if best.seconds > _CLOSE * self.library_seconds(task):
+                return
+            confirmed.add(best.key)
+            library = auto_scheduler.LibraryCandidate(task.instance.ansor_task)
+            candidate = task.policy.get_measure_input(best)
+            best.seconds, _ = self.session.measure_again([candidate, library])
+            task.search.record(best)
 
     def _batch_size(self, task: TunedTask, measure_per_round: int) -> int:
         total = sum(t.instance.weight * t.instance.flop for t in self.tasks)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
+from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 
+from .bound import ProcessorBound
+from .canonical import canonical_configs
+from .peak import peak_flops
 from .sampling import Polytope, RandConfigMaker
 from .sketch import Sketch
 from .tape import torch_function
+from .task_model import TaskModel
 
 __all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key"]
 
@@ -33,6 +39,8 @@ class Candidate:
     point: np.ndarray
     """float64 with integer values, shape (n_variables,); exponents in variable order."""
     score: float
+    deviation: float = 0.0
+    """How much the score may be off, in the same unit."""
 
 
 class SketchPerfFunc:
@@ -41,7 +49,7 @@ class SketchPerfFunc:
     Points are float64 of shape (n_points, n_variables), columns in the order of `variables`.
     """
 
-    def __init__(self, sketch: Sketch, model: MLPModelPLWrapper) -> None:
+    def __init__(self, sketch: Sketch, model: TaskModel) -> None:
         self.sketch = sketch
         self.model = model
         pack = sketch.fetch_features()
@@ -73,9 +81,47 @@ class SketchPerfFunc:
             return self.outputs(torch.from_numpy(points))[0].float().numpy()
 
     def scores(self, points: np.ndarray) -> np.ndarray:
-        """Predicted scores: float32, shape (n_points,)."""
+        """Predicted scores: float64, shape (n_points,)."""
+        return self.beliefs(points)[0]
+
+    def beliefs(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Predicted scores and their deviations: float64, shape (n_points,) each."""
+        return self._beliefs_of(self.features(points))
+
+    def canonical_beliefs(self) -> tuple[np.ndarray, np.ndarray]:
+        """`beliefs` at the canonical points."""
+        return self._beliefs_of(self._canonical_features)
+
+    def _beliefs_of(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with torch.no_grad():
-            return self.model(torch.from_numpy(self.features(points))).numpy()
+            belief = self.model.believe(self.sketch.index, torch.from_numpy(features))
+        return belief.mean.numpy(), belief.deviation.numpy()
+
+    @cached_property
+    def _canonical_features(self) -> np.ndarray:
+        return self.features(self.canonical)
+
+    @cached_property
+    def canonical(self) -> np.ndarray:
+        """The valid ones of the sketch's canonical points: shape (n, n_variables).
+
+        None of targets that are no processors.
+        """
+        target = self.sketch.parent_task.ansor_task.target
+        if "cpu" not in target.keys:
+            return np.zeros((0, len(self.variables)))
+        lanes = max(int(target.vector_width) // 32, 1)
+        configs = canonical_configs(self.sketch, lanes, int(target.num_vector_registers))
+        points = []
+        for config in configs:
+            try:
+                points.append(self.point(config))
+            except ValueError:  # a value that the knob's primes do not give
+                continue
+        if not points:
+            return np.zeros((0, len(self.variables)))
+        distinct = np.unique(np.array(points), axis=0)
+        return distinct[self.config_maker.valid(distinct)]
 
     def config(self, point: np.ndarray) -> dict[str, int]:
         """Knob values at an integer point: each the product of its prime powers."""
@@ -145,24 +191,37 @@ class SketchPerfFunc:
         return np.unique(np.concatenate(moves), axis=0) if n else np.zeros((0, 0))
 
 
+def _task_model(sketches: Sequence[Sketch], flop: float, network: MLPModelPLWrapper) -> TaskModel:
+    if not sketches:
+        return TaskModel(network, None, flop, math.inf)
+    target = sketches[0].parent_task.ansor_task.target
+    columns = auto_scheduler.feature_names(target, sketches[0].parent_task.search_space)
+    if "cpu" not in target.keys:
+        return TaskModel(network, None, flop, math.inf)
+    lanes = max(int(target.vector_width) // 32, 1)
+    bound = ProcessorBound(columns, target, lanes)
+    return TaskModel(network, bound, flop, peak_flops(target))
+
+
 class TaskPerfFunc:
-    """All sketches of one task under one cost model.
+    """All sketches of one task under one model of their speed.
 
     Sketches whose features cannot be formed or whose constraints cannot be met are left out and
     listed in `skipped` with the reason.
     """
 
     def __init__(
-        self, sketches: Sequence[Sketch], flop: float, name: str, model: MLPModelPLWrapper
+        self, sketches: Sequence[Sketch], flop: float, name: str, network: MLPModelPLWrapper
     ) -> None:
         self.name = name
         self.flop = flop
-        self.model = model
+        self.network = network
         self.skipped: dict[int, str] = {}
         self.sketch_funcs: dict[int, SketchPerfFunc] = {}
+        self.model = _task_model(sketches, flop, network)
         for sketch in sketches:
             try:
-                self.sketch_funcs[sketch.index] = SketchPerfFunc(sketch, model)
+                self.sketch_funcs[sketch.index] = SketchPerfFunc(sketch, self.model)
             except ValueError as error:
                 self.skipped[sketch.index] = str(error)
         if not self.sketch_funcs:
@@ -192,13 +251,17 @@ class TaskPerfFunc:
             points = function.round(visited)
             if not len(points):
                 continue
-            scores = function.scores(points)
+            scores, deviations = function.beliefs(points)
             for _ in range(2):
                 best = points[np.argsort(-scores, kind="stable")[:polish]]
                 extra = function.neighbours(best)
                 merged = np.unique(np.concatenate([points, extra]), axis=0)
                 if len(merged) == len(points):
                     break
-                points, scores = merged, function.scores(merged)
-            candidates += [Candidate(index, p, float(s)) for p, s in zip(points, scores)]
+                points = merged
+                scores, deviations = function.beliefs(points)
+            candidates += [
+                Candidate(index, p, float(s), float(d))
+                for p, s, d in zip(points, scores, deviations)
+            ]
         return sorted(candidates, key=lambda c: -c.score)

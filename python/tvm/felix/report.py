@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,13 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1e3:.3f}"
 
 
+def _count_sketches(group: SymTaskAndInstances) -> str:
+    try:
+        return str(len(group.task.sketches))
+    except ValueError:  # it has none, and the optimizer says why it is left out
+        return "-"
+
+
 def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
     """The tuning tasks: operators, output shape, uses, work, number of symbolic sketches."""
     table = Table(title="Tuning tasks", title_justify="left")
@@ -45,7 +53,7 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
                 "x".join(map(str, instance.output_shape)),
                 str(instance.weight),
                 f"{instance.flop / 1e6:.2f}",
-                str(len(group.task.sketches)),
+                _count_sketches(group),
             )
     _console.print(table)
 
@@ -53,6 +61,8 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
 def print_results(results: Sequence[TaskResult], untuned: Mapping[str, float]) -> None:
     """Per task: untuned and tuned latency, throughput, candidates measured."""
     table = Table(title="Tasks", title_justify="left")
+    if any(row.keeps_library for row in results):
+        table.caption = "* the operator library's schedule, which nothing found was faster than"
     for name in ("ID", "Operators", "Untuned ms", "Tuned ms", "GFLOP/s", "Measured", "Failed"):
         table.add_column(name, justify="left" if name == "Operators" else "right")
     for row in results:
@@ -61,7 +71,7 @@ def print_results(results: Sequence[TaskResult], untuned: Mapping[str, float]) -
             str(row.idx),
             row.desc,
             _milliseconds(untuned.get(row.workload_key)),
-            _milliseconds(best),
+            _milliseconds(best) + ("*" if row.keeps_library else ""),
             "-" if best is None else f"{row.flop / best / 1e9:.1f}",
             str(row.n_measured),
             str(sum(row.errors.values())),
@@ -170,6 +180,10 @@ def write_summary(
                 "sketches": row.n_sketches,
                 "untuned_seconds": untuned.get(row.workload_key),
                 "best_seconds": row.best_seconds,
+                "library_seconds": (
+                    row.library_seconds if math.isfinite(row.library_seconds) else None
+                ),
+                "keeps_library": row.keeps_library,
                 "measurements": row.n_measured,
                 "errors": {str(code): count for code, count in sorted(row.errors.items())},
             }

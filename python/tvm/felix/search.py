@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
 from .perf_func import Candidate, SketchPerfFunc, TaskPerfFunc, config_key
+from .task_model import Belief, Observation
 
 __all__ = ["ConfigInfo", "SearchSettings", "SingleTaskOptimizer"]
 
@@ -24,15 +27,22 @@ class SearchSettings:
     """Norm of the constraint gradient relative to that of the cost, for points outside."""
     elite_share: float = 0.4
     """Share of the start points taken near the best measured schedules."""
-    random_share: float = 0.125
+    random_share: float = 0.0
     """Share of each measured batch drawn at random instead of by prediction; 1 for no descent."""
-    max_per_neighbourhood: int = 2
-    """Candidates of one sketch at most one unit move apart that one batch may hold."""
+    n_considered: int = 256
+    """Best candidates from which a batch is put together."""
+    n_remembered: int = 256
+    """Measured programs of a task that its model goes through; it takes their number cubed."""
+    curiosity: float = 1.0
+    """Deviations by which a sketch's best prediction is raised when start points are shared out."""
 
 
 @dataclass
 class ConfigInfo:
-    """One schedule with its prediction and, once measured, its latency."""
+    """One schedule with its prediction and, once measured, its latency.
+
+    `pred_perf` is ln(GFLOP/s), NaN where it was drawn at random.
+    """
 
     sketch: int
     config: dict[str, int]
@@ -59,6 +69,8 @@ class SingleTaskOptimizer:
     measured: dict[tuple, ConfigInfo] = field(default_factory=dict)
     least_lat_history: list[float] = field(default_factory=list)
     """Best latency in seconds after each round; infinity while none is valid."""
+    _features: dict[tuple, np.ndarray] = field(default_factory=dict)
+    """Features of measured schedules, each extracted once."""
     proposed: set[tuple] = field(default_factory=set)
     """Identities of all schedules that rounds have chosen."""
 
@@ -71,27 +83,77 @@ class SingleTaskOptimizer:
     def optimize_round(self, n_seeds: int, n_steps: int, n_measure: int) -> list[ConfigInfo]:
         """Up to `n_measure` schedules worth measuring, none chosen or measured before.
 
+        The first round measures the best canonical points of the sketches. Later ones descend from
+        those and from the best measured schedules, in the sketches that promise most.
+
         Parameters
         ----------
-        n_seeds : start points of each sketch.
+        n_seeds : start points of one sketch, of those that are worth a descent.
         n_steps : gradient steps from each.
         n_measure : size of the batch.
         """
-        trajectories: dict[int, np.ndarray] = {}
+        ranked: list[Candidate] = []
         if self.n_random(n_measure) < n_measure:
-            for index, function in self.task_f.sketch_funcs.items():
-                start = self.start_points(function, n_seeds)
-                if len(start):
-                    trajectories[index] = self.descend(function, start, n_steps)
-        ranked = self.task_f.rounded_sorted_configs(trajectories)
+            self.task_f.model.fit(self._observations())
+            ranked = self._candidates(n_seeds, n_steps)
         chosen = self.pick(ranked, n_measure)
         self.proposed.update(info.key for info in chosen)
         return chosen
 
+    def _observations(self) -> list[Observation]:
+        """What the model learns from: the newest and the best of what was measured."""
+        half = self.settings.n_remembered // 2
+        best = sorted(self.measured.values(), key=lambda info: info.seconds or math.inf)[:half]
+        kept = {info.key: info for info in [*best, *list(self.measured.values())[-half:]]}
+        for index, function in self.task_f.sketch_funcs.items():
+            new = [
+                info
+                for key, info in kept.items()
+                if info.sketch == index and key not in self._features
+            ]
+            if new:
+                points = np.array([function.point(info.config) for info in new])
+                self._features.update(zip((i.key for i in new), function.features(points)))
+        return [
+            Observation(
+                info.sketch,
+                self._features[key],
+                None if info.seconds is None else math.log(self.task_f.flop / info.seconds / 1e9),
+            )
+            for key, info in kept.items()
+        ]
+
+    def _candidates(self, n_seeds: int, n_steps: int) -> list[Candidate]:
+        """What the round may choose from, best predicted first."""
+        pools: dict[int, np.ndarray] = {}
+        promise: dict[int, float] = {}
+        for index, function in self.task_f.sketch_funcs.items():
+            pool = function.canonical
+            if len(pool):
+                scores, deviations = function.canonical_beliefs()
+            else:
+                pool = function.config_maker.make(2 * n_seeds, self.rng)
+                if not len(pool):
+                    continue
+                scores, deviations = function.beliefs(pool)
+            order = np.argsort(-scores, kind="stable")
+            pools[index] = pool[order[: self.settings.n_considered]]
+            promise[index] = float((scores + self.settings.curiosity * deviations).max())
+        if self.measured or not any(
+            len(function.canonical) for function in self.task_f.sketch_funcs.values()
+        ):
+            # Of the sketches the better half gets start points, and the best one most.
+            best_first = sorted(promise, key=lambda index: -promise[index])
+            for rank, index in enumerate(best_first[: (len(best_first) + 1) // 2]):
+                function = self.task_f.sketch_funcs[index]
+                start = self.start_points(function, max(n_seeds >> rank, 4))
+                if len(start):
+                    visited = self.descend(function, start, n_steps)
+                    pools[index] = np.concatenate([pools[index], visited])
+        return self.task_f.rounded_sorted_configs(pools)
+
     def n_random(self, n_measure: int) -> int:
         """How many of a batch are drawn at random."""
-        if not self.task_f.model.built:
-            return n_measure
         return min(n_measure, round(self.settings.random_share * n_measure))
 
     def new(self, info: ConfigInfo) -> bool:
@@ -99,7 +161,7 @@ class SingleTaskOptimizer:
         return info.key not in self.measured and info.key not in self.proposed
 
     def start_points(self, function: SketchPerfFunc, n_seeds: int) -> np.ndarray:
-        """Random valid points, and points near the best measured ones of this sketch."""
+        """Random and canonical points, and points near the best measured ones of this sketch."""
         index = function.sketch.index
         known = sorted(
             (i for i in self.measured.values() if i.sketch == index and i.seconds is not None),
@@ -108,7 +170,12 @@ class SingleTaskOptimizer:
         n_elite = min(int(self.settings.elite_share * n_seeds), 8 * len(known))
         # Twice as many random points as needed are drawn and the better half by prediction kept:
         # evaluating a point costs far less than descending from it.
-        pool = function.config_maker.make(2 * (n_seeds - n_elite), self.rng)
+        pool = function.config_maker.make(n_seeds - n_elite, self.rng)
+        canonical = function.canonical
+        if len(canonical):
+            scores, _ = function.canonical_beliefs()
+            best = np.argsort(-scores, kind="stable")[: n_seeds - n_elite]
+            pool = np.concatenate([pool, canonical[best]]) if len(pool) else canonical[best]
         if len(pool):
             keep = np.argsort(-function.scores(pool), kind="stable")[: n_seeds - n_elite]
             pool = pool[keep]
@@ -123,7 +190,7 @@ class SingleTaskOptimizer:
         settings = self.settings
         points = torch.from_numpy(start.copy()).requires_grad_()
         visited = [start]
-        if not start.shape[1] or not function.model.built:
+        if not start.shape[1]:
             return start
         optimizer = torch.optim.Adam([points], lr=settings.lr)
         schedule = torch.optim.lr_scheduler.MultiStepLR(
@@ -140,7 +207,7 @@ class SingleTaskOptimizer:
     ) -> float:
         """One step on -score plus the scaled constraint penalty; returns the summed cost."""
         features, constraints = function.outputs(points)
-        cost = -function.model(features.float()).sum()
+        cost = -function.model.believe(function.sketch.index, features).mean.sum()
         penalty = constraints.clamp_min(0.0).square().sum()
         (cost_grad,) = torch.autograd.grad(cost, points, retain_graph=True)
         (penalty_grad,) = torch.autograd.grad(penalty, points)
@@ -157,30 +224,23 @@ class SingleTaskOptimizer:
         return cost.item()
 
     def pick(self, ranked: list[Candidate], n_measure: int) -> list[ConfigInfo]:
-        """The batch to measure: best predicted but not all alike, plus a random share.
-
-        A neighbourhood contributes few candidates at first; the limit is lifted when the batch
-        would otherwise stay short.
-        """
+        """The batch to measure: worth most together, see TaskModel.choose, plus a random share."""
         n_random = self.n_random(n_measure)
         chosen: dict[tuple, ConfigInfo] = {}
-        taken: list[Candidate] = []
-        for limit in (self.settings.max_per_neighbourhood, n_measure):
-            for candidate in ranked:
-                if len(chosen) >= n_measure - n_random:
-                    break
-                info = self._info(candidate)
-                if not self.new(info) or info.key in chosen:
-                    continue
-                near = sum(
-                    other.sketch == candidate.sketch
-                    and np.abs(other.point - candidate.point).sum() <= 2
-                    for other in taken
-                )
-                if near < limit:
-                    chosen[info.key] = info
-                    taken.append(candidate)
-        for candidate in self._random_candidates(n_measure):
+        unseen = (c for c in ranked if self.new(self._info(c)))
+        open_ = list(itertools.islice(unseen, self.settings.n_considered))
+        if open_ and n_measure > n_random:
+            features = self._features_of(open_)
+            beliefs = Belief(
+                torch.tensor([c.score for c in open_], dtype=torch.float64),
+                torch.tensor([c.deviation for c in open_], dtype=torch.float64),
+            )
+            sketches = np.array([c.sketch for c in open_])
+            for i in self.task_f.model.choose(sketches, features, beliefs, n_measure - n_random):
+                info = self._info(open_[i])
+                chosen[info.key] = info
+        missing = n_measure - len(chosen)
+        for candidate in self._random_candidates(n_measure) if missing else ():
             if len(chosen) >= n_measure:
                 break
             info = self._info(candidate)
@@ -188,8 +248,17 @@ class SingleTaskOptimizer:
                 chosen.setdefault(info.key, info)
         return list(chosen.values())
 
+    def _features_of(self, candidates: list[Candidate]) -> list[np.ndarray]:
+        found: dict[int, np.ndarray] = {}
+        for index, function in self.task_f.sketch_funcs.items():
+            positions = [i for i, c in enumerate(candidates) if c.sketch == index]
+            if positions:
+                points = np.array([candidates[i].point for i in positions])
+                found.update(zip(positions, function.features(points)))
+        return [found[i] for i in range(len(candidates))]
+
     def record(self, info: ConfigInfo) -> None:
-        """Remember a measured schedule."""
+        """Remember a measured schedule, or that it takes another time than was thought."""
         self.measured[info.key] = info
 
     def end_round(self) -> None:
@@ -209,9 +278,7 @@ class SingleTaskOptimizer:
             points = function.config_maker.make(int(count), self.rng)
             if not len(points):
                 continue
-            built = function.model.built
-            scores = function.scores(points) if built else np.zeros(len(points))
-            candidates += [Candidate(index, p, float(s)) for p, s in zip(points, scores)]
+            candidates += [Candidate(index, p, math.nan) for p in points]
         order = self.rng.permutation(len(candidates))
         return [candidates[i] for i in order]
 

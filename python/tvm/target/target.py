@@ -221,6 +221,12 @@ class Target(Object):
         return _ffi_api.NumVectorRegisters(self)
 
     @property
+    def cache_bytes(self) -> tuple[int, int, int]:
+        """Bytes of the data caches L1, L2 and L3 that one core can use."""
+        first, second, third = (int(size) for size in _ffi_api.CacheBytes(self))
+        return first, second, third
+
+    @property
     def max_num_threads(self) -> int:
         """Threads of one block, 1 on a CPU."""
         return self.get_attr("max_num_threads", 1)

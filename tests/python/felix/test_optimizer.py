@@ -11,6 +11,7 @@ import pytest
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import (
     BuildResult,
+    LibraryCandidate,
     MeasureErrorNo,
     MeasureResult,
     ProgramBuilder,
@@ -19,6 +20,7 @@ from tvm.auto_scheduler import (
     measure_session,
 )
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.measure_record import careful_file, library_records
 from tvm.auto_scheduler.task_scheduler import make_search_policies
 from tvm.felix.optim import Optimizer
 from tvm.felix.search import SearchSettings
@@ -42,11 +44,14 @@ class Compiled(ProgramBuilder):
 
 
 class Timed(ProgramRunner):
-    """Latencies that only depend on the program; interrupted after `stop_after` of them."""
+    """Latencies that only depend on the program; interrupted after `stop_after` of them.
 
-    def __init__(self, stop_after=None, fail=False):
+    `library` is the latency of the operator library's schedules.
+    """
+
+    def __init__(self, stop_after=None, fail=False, library=None):
         super().__init__()
-        self.left, self.fail = stop_after, fail
+        self.left, self.fail, self.library = stop_after, fail, library
 
     def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
         results = []
@@ -54,6 +59,10 @@ class Timed(ProgramRunner):
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left = None if self.left is None else self.left - 1
+            if isinstance(candidate, LibraryCandidate):
+                results.append(MeasureResult([self.library], 0, None, 0.1, 1.0))
+                on_result(position, results[-1])
+                continue
             lengths = [int(text) for text in re.findall(r"\d+", str(candidate.state))]
             cost = 1e10 if self.fail else 1e-3 / (1 + sum(lengths) % 97)
             error_no = MeasureErrorNo.RUN_TIMEOUT if self.fail else 0
@@ -70,13 +79,14 @@ def tasks():
     return merge_tasks([[make_task(dense(rows), desc=f"dense {rows}")] for rows in (16, 24)])
 
 
-def optimizer(tasks, **runner):
+def optimizer(tasks, library=None, **runner):
     return Optimizer(
         tasks,
         MLPModelPLWrapper(seed=1),
         builder=Compiled(),
-        runner=Timed(**runner),
+        runner=Timed(library=library, **runner),
         settings=SETTINGS,
+        against_library=library is not None,
     )
 
 
@@ -218,6 +228,50 @@ def test_damaged_state_is_named(tasks, tmp_path, change, reason):
     optim.restore(tmp_path / "records.json")
     with pytest.raises(ValueError, match=reason):
         optim.load_state(tmp_path)
+
+
+def test_schedules_slower_than_the_librarys_count_as_its_latency(tasks, tmp_path):
+    optim = optimizer(tasks, library=1e-6)
+    result = tune(optim, 12, tmp_path)
+    for row in result.tasks:
+        assert row.keeps_library
+        assert row.best_seconds == 1e-6 < row.best.seconds
+    assert result.network_seconds == pytest.approx(2e-6)
+    path = tmp_path / "records.json"
+    # The records hold states, as ever; what was measured of the library stands beside them.
+    assert len(list(auto_scheduler.load_records(path))) == 12
+    found = library_records(path)
+    assert [key for key, _ in found] == [task.key for task in optim.tasks]
+    again = optimizer(tasks, library=1.0)
+    assert again.restore(path) == 12
+    assert again.network_seconds() == pytest.approx(2e-6)
+    assert again.restore(path) == 0
+
+
+def test_winners_are_measured_again_beside_the_library(tasks, tmp_path):
+    optim = optimizer(tasks, library=1.0)
+    result = tune(optim, 12, tmp_path)
+    path = tmp_path / "records.json"
+    for row in result.tasks:
+        assert not row.keeps_library
+        again = [
+            str(i.state)
+            for i, _ in auto_scheduler.load_records(careful_file(path))
+            if i.workload_key == row.workload_key
+        ]
+        best, record = auto_scheduler.load_best_record(path, row.workload_key)
+        assert again == [str(best.state)]
+        assert record.mean_cost == pytest.approx(row.best_seconds)
+
+
+def test_task_without_a_sketch_is_left_out_with_a_warning(tasks, caplog):
+    (group,) = merge_tasks([[make_task(dense(8), desc="no sketch")]])
+    group.task._max_sketches = 0
+    optim = optimizer([*tasks, group])
+    assert "no sketch, is left out: no sketch for task" in caplog.text
+    assert [task.instance.desc for task in optim.tasks] == ["dense 24", "dense 16"]
+    with pytest.raises(ValueError, match="none of the tasks has a schedule"):
+        optimizer([group])
 
 
 def test_damaged_record_is_named_with_its_line(tasks, tmp_path):

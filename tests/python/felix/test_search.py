@@ -95,7 +95,7 @@ def test_equal_seeds_propose_equal_configurations(task):
 def test_a_task_that_has_been_measured_completely_is_not_measured_again(search):
     # Everything that is ever proposed counts as measured until nothing new comes.
     settings, search.settings = search.settings, SearchSettings(random_share=1.0)
-    for _ in range(200):
+    for _ in range(40):
         infos = search.optimize_round(1, 1, 64)
         for info in infos:
             search.record(ConfigInfo(info.sketch, info.config, 0.0, 1e-3, 0))

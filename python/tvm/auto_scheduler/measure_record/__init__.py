@@ -3,6 +3,11 @@
 A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, ...]]],
 "r": [[costs], error_no, all_cost, timestamp], "v": "v0.6"}`` with the error text in an optional
 ``"e"``. Blank lines and lines that begin with ``#`` are skipped.
+
+Beside `records.json` there may be `records.careful.json`, with what was measured more carefully in
+the end: records of the winners, which count in place of the earlier ones, and of the operator
+library's schedules, which are what a winner has to beat. These have ``"workload"``, ``"target"``
+and ``"origin"`` in place of "i".
 """
 
 from __future__ import annotations
@@ -40,9 +45,11 @@ from ..workload_registry import is_registered_function
 __all__ = [
     "RecordReader",
     "RecordToFile",
+    "careful_file",
     "distill_record_file",
     "dump_input",
     "dump_record_to_string",
+    "library_records",
     "load_best_record",
     "load_input",
     "load_record_from_string",
@@ -104,13 +111,57 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     return input_from_json(data["i"]), result
 
 
+def careful_file(filename: str | Path) -> Path:
+    """Where the careful measurements of a record file's programs stand."""
+    path = Path(filename)
+    return path.with_name(f"{path.stem}.careful.json")
+
+
 def record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
-    """Lines that hold a record, with their numbers; broken ones are reported and left out."""
+    """Lines that hold a record of a loop state, with their numbers."""
+    for number, line, values in _lines(filename):
+        if not (isinstance(values, dict) and "origin" in values):
+            yield number, line
+
+
+def _with_careful(filename: str | Path) -> Iterator[tuple[str, str]]:
+    """The records of loop states with their places, those that were measured carefully last."""
+    for path in (Path(filename), careful_file(filename)):
+        if path == Path(filename) or path.exists():
+            for number, line in record_lines(path):
+                yield f"{path}:{number}", line
+
+
+def _lines(filename: str | Path) -> Iterator[tuple[int, str, Any]]:
+    """Lines of any record with numbers and values; broken ones are reported and left out."""
     reader = RecordReader(filename)
     while entry := _ffi_api.RecordReaderReadLine(reader):
         number, line = int(entry[0]), entry[1].decode(errors="replace")
         if _is_whole(filename, number, line):
-            yield number, line
+            yield number, line, json.loads(line)
+
+
+def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult]:
+    """Workload key and target to the last measurement of the library's schedule.
+
+    Parameters
+    ----------
+    filename : record file; the measurements stand in the careful one beside it.
+
+    Raises
+    ------
+    ValueError : such a record is damaged; the message names file and line.
+    """
+    found: dict[tuple[str, str], MeasureResult] = {}
+    path = careful_file(filename)
+    for number, _, values in _lines(path) if path.exists() else ():
+        if isinstance(values, dict) and values.get("origin") == "library":
+            with malformed_is_value_error(f"{path}:{number}"):
+                costs, error_no, all_cost, timestamp = values["r"]
+                found[str(values["workload"]), str(values["target"])] = MeasureResult(
+                    costs, error_no, values.get("e"), all_cost, timestamp
+                )
+    return found
 
 
 def _is_whole(filename: str | Path, number: int, line: str) -> bool:
@@ -230,6 +281,8 @@ def load_best_record(
 ) -> tuple[MeasureInput | None, MeasureResult | None]:
     """The record with the lowest mean cost, or two times None.
 
+    A program that was measured carefully counts with that, see this module's description.
+
     Parameters
     ----------
     filename : record file.
@@ -240,12 +293,12 @@ def load_best_record(
     """
     if isinstance(target, str):
         target = Target(target)
-    best_cost, best = MAX_FLOAT, None
+    programs: dict[str, tuple[float, str]] = {}
     other_machines: set[str] = set()
     is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
-    for number, line in record_lines(filename):
-        with malformed_is_value_error(f"{filename}:{number}"):
-            key, record_target, cost = record_summary(line)
+    for place, line in _with_careful(filename):
+        with malformed_is_value_error(place):
+            key, record_target, cost, program = record_summary(line)
             if workload_key is not None and key != workload_key:
                 cost *= (
                     calc_workload_dis_factor(
@@ -258,9 +311,9 @@ def load_best_record(
                 if cost < math.inf:
                     other_machines.add(record_target)
                 continue
-        if cost < best_cost:
-            best_cost, best = cost, line
-    if best is None:
+        programs[program] = cost, line
+    best_cost, best = min(programs.values(), default=(math.inf, ""))
+    if best_cost >= MAX_FLOAT:
         if other_machines:
             logger.warning(
                 "%s: its records of %s are of other machines than %s: %s",
@@ -281,21 +334,25 @@ def _load_best_state(
     return None if best is None else best.state
 
 
-def record_summary(line: str) -> tuple[str, str, float]:
-    """Workload, target and mean cost of a record; the cost of a failed one is infinite."""
+def record_summary(line: str) -> tuple[str, str, float, str]:
+    """Workload, target, mean cost and program of a record; the cost of a failed one is infinite."""
     data = json.loads(line)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
     failed = int(error_no) != 0 or not costs
-    return key, target, math.inf if failed else float(sum(costs) / len(costs))
+    seconds = math.inf if failed else float(sum(costs) / len(costs))
+    return key, target, seconds, json.dumps(data["i"])
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
+    programs: dict[str, tuple[tuple[str, str], float, str]] = {}
+    for where, line in _with_careful(in_file):
+        with malformed_is_value_error(where):
+            key, target, cost, program = record_summary(line)
+        programs[program] = (key, target), cost, line
     best: dict[tuple[str, str], tuple[float, str]] = {}
-    for number, line in record_lines(in_file):
-        with malformed_is_value_error(f"{in_file}:{number}"):
-            key, target, cost = record_summary(line)
-        if cost < best.get((key, target), (math.inf, ""))[0]:
-            best[(key, target)] = (cost, line)
+    for place, cost, line in programs.values():
+        if cost < best.get(place, (math.inf, ""))[0]:
+            best[place] = (cost, line)
     write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))

@@ -87,10 +87,30 @@ int TiledStageHeldBy(const SearchTask& task, const State& state, int stage_id) {
   return -1;
 }
 
-/*! \brief Mark the innermost space tile: its last axis is the vector, the rest is unrolled. */
+/*! \brief Whether `op` reduces over a window of some operand only, so that few steps give a result.
+ */
+bool ReducesOverWindow(const te::Operation& op) {
+  const Array<te::Tensor> inputs = op->InputTensors();
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const te::Tensor& input) { return ReadsThroughWindow(op, input->op); });
+}
+
+/*!
+ * \brief Mark the innermost space tile: its last axis is the vector, the rest is unrolled.
+ *
+ * Of a window the reduction is unrolled too, as far as the knobs put it inside: its few steps are
+ * no loop worth having, and neighbours share what they load.
+ */
 void MarkRegisterTile(State* state, int stage_id) {
-  const size_t n_space = (*state)->stages[stage_id]->op.as<te::ComputeOpNode>()->axis.size();
+  const auto* compute = (*state)->stages[stage_id]->op.as<te::ComputeOpNode>();
+  const size_t n_space = compute->axis.size();
   const size_t first = (*state)->stages[stage_id]->iters.size() - n_space;
+  if (ReducesOverWindow((*state)->stages[stage_id]->op)) {
+    for (size_t i = first - compute->reduce_axis.size(); i < first; ++i) {
+      const Iterator iter = (*state)->stages[stage_id]->iters[i];
+      if (!IsOnce(iter)) state->unroll(stage_id, iter);
+    }
+  }
   for (size_t i = 0; i < n_space; ++i) {
     const Iterator iter = (*state)->stages[stage_id]->iters[first + i];
     if (IsOnce(iter)) continue;
@@ -118,15 +138,45 @@ void VectorizeLikeTile(State* state, int stage_id, int64_t lane_split_step) {
   state->vectorize(stage_id, parts[1]);
 }
 
-/*! \brief A root stage that holds a tiled stage: its outermost tile loops feed the cores. */
+/*!
+ * \brief A root stage that holds a tiled stage: its outermost tile loops feed the cores.
+ *
+ * The loops that read the tile are cut like the tile and written out as it is: an accumulator with
+ * an index that is no constant could not stay in its register.
+ */
 void CompleteHost(State* state, int stage_id, int tiled_stage) {
-  std::vector<int64_t> splits = SpaceSplitSteps(*state, tiled_stage);
-  VectorizeLikeTile(state, stage_id, splits.back());
-  Array<Iterator> outermost;
-  for (size_t i = 0; i < splits.size(); ++i) {
-    outermost.push_back((*state)->stages[stage_id]->iters[i]);
+  const std::vector<int64_t> splits = SpaceSplitSteps(*state, tiled_stage);
+  const size_t n_space = splits.size();
+  const Array<Iterator> before = (*state)->stages[stage_id]->iters;
+  const size_t first = before.size() - n_space;
+  Array<Iterator> order(before.begin(), before.begin() + first), inner;
+  for (size_t i = 0; i < n_space; ++i) {
+    const Iterator iter = before[first + i];
+    if (IsOnce(iter)) {
+      order.push_back(iter);
+      continue;
+    }
+    const auto* split = (*state)->transform_steps[splits[i]].as<SplitStepNode>();
+    Array<Iterator> parts = state->follow_fused_split(
+        stage_id, iter, {splits[i]}, static_cast<int>(split->lengths.size()) - 1, true);
+    order.push_back(parts[0]);
+    inner.push_back(parts[1]);
   }
-  ParallelOver(state, stage_id, outermost);
+  const bool has_lanes = !IsOnce(before.back());
+  for (const Iterator& iter : inner) order.push_back(iter);
+  state->reorder(stage_id, order);
+  const size_t n_inner = inner.size();
+  for (size_t i = 0; i < n_inner; ++i) {
+    const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+    const Iterator iter = iters[iters.size() - n_inner + i];
+    if (has_lanes && i + 1 == n_inner) {
+      state->vectorize(stage_id, iter);
+    } else {
+      state->unroll(stage_id, iter);
+    }
+  }
+  const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+  ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_space));
 }
 
 /*!

@@ -22,8 +22,13 @@ namespace {
 constexpr int kMaxBodyVectors = 128;
 // A vector loop longer than this many registers only adds to the body.
 constexpr int kMaxVectorsPerLoop = 8;
-// An x86 multiply-add takes one operand from memory, so two values need no register of their own.
-constexpr int kRegisterSlack = 2;
+
+/*! \brief Whether steps of the reduction are written out one after the other. */
+bool UnrollsReduction(const StoreInfo& store) {
+  return std::any_of(store.loops.begin(), store.loops.end(), [&](const LoopRef& loop) {
+    return loop->kind == ForKind::kUnrolled && !Mentions(store.accesses[0], loop->var);
+  });
+}
 
 bool IsUpdate(const StoreInfo& store) { return store.accesses[0].type == AccessType::kReadWrite; }
 
@@ -48,9 +53,18 @@ std::vector<Constraint> ProcessorConstraints(const LoopProgram& program,
     }
     add(name + ".body", body, RealConst(kMaxBodyVectors));
     if (IsUpdate(store)) {
-      // Accumulators, one row of the streamed operand, and one broadcast value.
-      add(name + ".registers", body + vectors + RealConst(1),
-          RealConst(machine.num_vector_registers + kRegisterSlack));
+      // Accumulators, one row of the streamed operand, and one broadcast value. What does not fit
+      // is written to the stack and read back in each step of the reduction.
+      add(name + ".registers", tile.rows() * vectors + vectors + RealConst(1),
+          RealConst(machine.num_vector_registers));
+      // Of steps that are written out, each reads and writes what it adds to, unless the memory for
+      // it is just the register tile.
+      for (const RealizeInfo& realize : program.realizes) {
+        if (realize.buffer != store.buffer || !UnrollsReduction(store)) continue;
+        PrimExpr elements = RealConst(1);
+        for (const PrimExpr& extent : realize.extents) elements = elements * ToReal(extent);
+        add(name + ".resident", elements, tile.rows() * ToReal(tile.vector_length()));
+      }
     }
     PrimExpr chunks = RealConst(1);
     const LoopInfo* outermost = nullptr;

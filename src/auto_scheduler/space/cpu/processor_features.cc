@@ -3,7 +3,6 @@
  * \brief Feature columns of processors: the register tile, its loads, the caches, the cores.
  */
 #include <tvm/expr/op.h>
-#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <iterator>
@@ -42,23 +41,13 @@ PrimExpr Traffic(const StoreFacts& store, int64_t cache) {
   return traffic;
 }
 
-bool Mentions(const AccessInfo& access, const Var& var) {
-  bool found = false;
-  for (const Array<PrimExpr>& tuple : access.indices) {
-    for (const PrimExpr& index : tuple) {
-      PostOrderVisit(index, [&](const ObjectRef& node) { found = found || node.same_as(var); });
-    }
-  }
-  return found;
-}
-
 struct ProcessorFacts {
   explicit ProcessorFacts(const StoreFacts& store) {
     const RegisterTile tile(store.store);
     const int64_t lanes =
         std::max(1, store.machine.vector_bytes / store.program.element_bytes(store.store.buffer));
     const PrimExpr vectors = CeilDivReal(tile.vector_length(), lanes);
-    tile_rows = tile.unrolled();
+    tile_rows = tile.rows();
     tile_vectors = tile_rows * vectors;
     waste = div(vectors * RealConst(static_cast<double>(lanes)), ToReal(tile.vector_length()));
     for (const AccessInfo& access : store.store.accesses) {
@@ -76,7 +65,7 @@ struct ProcessorFacts {
     }
     double work = 0;
     for (double count : store.op_counts) work += count;
-    vector_ops = tile_vectors * RealConst(work);
+    vector_ops = tile.unrolled() * vectors * RealConst(work);
 
     PrimExpr chunks = IntImm(DataType::Int(32), 1);
     for (const LoopRef& loop : store.store.loops) {

@@ -6,6 +6,7 @@
 
 #include <tvm/auto_scheduler/loop_features.h>
 #include <tvm/expr/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 namespace tvm {
 namespace auto_scheduler {
@@ -17,8 +18,18 @@ PrimExpr CeilDivReal(const PrimExpr& extent, int64_t n) {
   return ToReal(floordiv(extent + (n - 1), n));
 }
 
+bool Mentions(const AccessInfo& access, const Var& var) {
+  bool found = false;
+  for (const Array<PrimExpr>& tuple : access.indices) {
+    for (const PrimExpr& index : tuple) {
+      PostOrderVisit(index, [&](const ObjectRef& node) { found = found || node.same_as(var); });
+    }
+  }
+  return found;
+}
+
 RegisterTile::RegisterTile(const StoreInfo& store)
-    : vector_length_(IntImm(DataType::Int(32), 1)), unrolled_(RealConst(1)) {
+    : vector_length_(IntImm(DataType::Int(32), 1)), unrolled_(RealConst(1)), rows_(RealConst(1)) {
   inside_.assign(store.loops.size() + 1, const_true());
   PrimExpr open = const_true();
   for (size_t i = store.loops.size(); i-- > 0;) {
@@ -30,7 +41,9 @@ RegisterTile::RegisterTile(const StoreInfo& store)
       vector_length_ = loop.extent;
       vector_var_ = loop.var;
     } else if (written_out) {
-      unrolled_ = unrolled_ * Choose(open, ToReal(loop.extent), RealConst(1));
+      PrimExpr trips = Choose(open, ToReal(loop.extent), RealConst(1));
+      unrolled_ = unrolled_ * trips;
+      if (Mentions(store.accesses[0], loop.var)) rows_ = rows_ * trips;
     }
   }
 }

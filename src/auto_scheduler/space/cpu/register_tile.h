@@ -23,14 +23,19 @@ class RegisterTile {
   const PrimExpr& vector_length() const { return vector_length_; }
   /*! \brief Trips of the unrolled loops, float64. */
   const PrimExpr& unrolled() const { return unrolled_; }
+  /*! \brief Trips of those unrolled loops that the stored element moves with, float64. */
+  const PrimExpr& rows() const { return rows_; }
   /*! \brief Variable of the innermost vector loop; undefined without one. */
   const tir::Var& vector_var() const { return vector_var_; }
 
  private:
   std::vector<PrimExpr> inside_;  // whether level i belongs to the tile
-  PrimExpr vector_length_, unrolled_;
+  PrimExpr vector_length_, unrolled_, rows_;
   tir::Var vector_var_;
 };
+
+/*! \brief Whether some index of an access has the variable. */
+bool Mentions(const AccessInfo& access, const tir::Var& var);
 
 /*! \brief ceil(extent / n) for an integer extent, float64. */
 PrimExpr CeilDivReal(const PrimExpr& extent, int64_t n);

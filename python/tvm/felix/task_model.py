@@ -1,0 +1,225 @@
+"""How fast the programs of one task are believed to be, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+
+from .bound import ProcessorBound
+
+__all__ = ["Belief", "Observation", "TaskModel"]
+
+# Spread of ln(speed) around the bound before anything is measured, what a measurement is off by,
+# and how far apart (in natural logarithms, over all coordinates) programs know of each other.
+_AMPLITUDE = 0.35
+_NOISE = 0.04
+_LENGTH = 1.2
+# How much a program of one sketch says of those of another.
+_ACROSS_SKETCHES = 0.6
+# A program that does not build or run counts as one so much slower than the bound lets expect.
+_FAILURE = -2.0
+# Share of the bound that programs reach before any of the task was measured.
+_TYPICAL_SHARE = 0.75
+# Measurements that the network's weight in the belief is worth at first.
+_NETWORK_PRIOR = 8.0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One measured program: its sketch, features of shape (n_stores, n_columns), and ln(GFLOP/s).
+
+    `score` is None where the program failed.
+    """
+
+    sketch: int
+    features: np.ndarray
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Belief:
+    """ln(GFLOP/s) of some programs: mean and standard deviation, each of shape (n,)."""
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+
+class _Programs:
+    """Programs with different numbers of stores, evaluated together where the numbers are equal."""
+
+    def __init__(self, features: Sequence[np.ndarray]) -> None:
+        self._count = len(features)
+        by_stores: dict[int, list[int]] = {}
+        for position, rows in enumerate(features):
+            by_stores.setdefault(len(rows), []).append(position)
+        self._groups = [
+            (positions, torch.from_numpy(np.stack([features[i] for i in positions])))
+            for positions in by_stores.values()
+        ]
+
+    def map(
+        self, function: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
+    ) -> tuple[torch.Tensor, ...]:
+        """Results of a function of (n, n_stores, n_columns), in the programs' order."""
+        order = torch.tensor([i for positions, _ in self._groups for i in positions])
+        back = torch.empty(self._count, dtype=torch.int64)
+        back[order] = torch.arange(self._count)
+        parts = [function(features) for _, features in self._groups]
+        return tuple(torch.cat(column)[back] for column in zip(*parts))
+
+
+class TaskModel:
+    """Speed of a task's programs: the machine's bound, a learned share of it, what was measured.
+
+    The mean is that of the bound (see ProcessorBound), moved by the network as far as it predicts
+    this task's measurements, and by a Gaussian process over the bound's components through what is
+    left. Near measured programs the belief follows them; far from all it falls back to the bound
+    and says so by its deviation. No mean is above the machine's peak.
+
+    Parameters
+    ----------
+    network : the cost model, trained on all tasks.
+    bound : of the target's processor, None for targets without one. Then the network is believed,
+        without a deviation.
+    flop : floating-point operations of one run.
+    peak : FLOP a second that the machine can do.
+    """
+
+    def __init__(
+        self, network: MLPModelPLWrapper, bound: ProcessorBound | None, flop: float, peak: float
+    ) -> None:
+        self.network = network
+        self.bound = bound
+        self._peak = math.log(peak / 1e9) if math.isfinite(peak) else math.inf
+        self._work = math.log(max(flop, 1.0) / 1e9)
+        self._offset = math.log(_TYPICAL_SHARE)
+        if bound is not None and math.isfinite(peak):
+            self._offset -= math.log(bound.peak_seconds(1.0, peak))
+        self._prior_offset = self._offset
+        self._network_weight = 0.0
+        self._network_mean = 0.0
+        self._sketches = torch.zeros(0, dtype=torch.int64)
+        self._coordinates = torch.zeros(0, 0, dtype=torch.float64)
+        self._factor = torch.zeros(0, 0, dtype=torch.float64)
+        self._weights = torch.zeros(0, dtype=torch.float64)
+
+    def fit(self, observations: Sequence[Observation]) -> None:
+        """Take in everything that was measured of the task."""
+        valid = [o.score for o in observations if o.score is not None]
+        if self.bound is None or not valid:
+            return
+        with torch.no_grad():
+            programs = _Programs([o.features for o in observations])
+            slots, self._coordinates = programs.map(self.bound.describe)
+            (network,) = programs.map(lambda features: (self._of_network(features),))
+        self._sketches = torch.tensor([o.sketch for o in observations])
+        measured = torch.tensor([o.score is not None for o in observations])
+        scores = torch.tensor(
+            [0.0 if o.score is None else o.score for o in observations], dtype=torch.float64
+        )
+        residual = scores - (self._work - slots)
+        # Slow programs say little of how near to the bound good ones come.
+        self._offset = float(torch.quantile(residual[measured], 0.7))
+        residual = residual - self._offset
+        self._network_mean = float(network[measured].mean())
+        learned = network - self._network_mean
+        spread = float(learned[measured].square().sum())
+        prior = _NETWORK_PRIOR * max(float(learned[measured].square().mean()), 1e-6)
+        weight = float((learned * residual)[measured].sum()) / (spread + prior)
+        self._network_weight = min(max(weight, 0.0), 1.0)
+        residual = residual - self._network_weight * learned
+        residual[~measured] = _FAILURE
+        residual = residual.clamp(-3.0, 1.0)
+        kernel = self._kernel(self._sketches, self._coordinates, self._sketches, self._coordinates)
+        kernel = kernel + _NOISE**2 * torch.eye(len(kernel), dtype=torch.float64)
+        self._factor = torch.linalg.cholesky(kernel)
+        self._weights = torch.cholesky_solve(residual[:, None], self._factor)[:, 0]
+
+    def believe(self, sketch: int, features: torch.Tensor) -> Belief:
+        """What is believed of programs of one sketch; features: (n, n_stores, n_columns).
+
+        Differentiable in the features.
+        """
+        if self.bound is None:
+            network = self._of_network(features)
+            return Belief(network, torch.zeros_like(network))
+        slots, coordinates = self.bound.describe(features)
+        mean = self._work - slots + self._offset
+        if self._network_weight > 0:
+            learned = self._of_network(features) - self._network_mean
+            mean = mean + self._network_weight * learned
+        variance = torch.full_like(mean, _AMPLITUDE**2)
+        if len(self._weights):
+            near = self._kernel(
+                torch.tensor([sketch]), coordinates, self._sketches, self._coordinates
+            )
+            mean = mean + near @ self._weights
+            solved = torch.linalg.solve_triangular(self._factor, near.T, upper=False)
+            variance = (variance - solved.square().sum(0)).clamp_min(1e-6)
+        if math.isfinite(self._peak):
+            # Smooth, so that the order of what is near the peak is kept.
+            mean = mean - torch.nn.functional.softplus(mean - self._peak, beta=16.0)
+        return Belief(mean, variance.sqrt())
+
+    def choose(
+        self,
+        sketches: np.ndarray,
+        features: Sequence[np.ndarray],
+        beliefs: Belief,
+        count: int,
+    ) -> list[int]:
+        """Positions of programs that together are worth measuring most, the best first.
+
+        Each chosen program makes those near it less uncertain, so a batch is not full of
+        neighbours; exploitation and exploration take turns (Desautels et al., "Parallelizing
+        exploration-exploitation tradeoffs", JMLR 15, 2014).
+        """
+        mean = beliefs.mean.detach()
+        if self.bound is None:
+            return [int(i) for i in torch.argsort(-mean, stable=True)[:count]]
+        with torch.no_grad():
+            _, coordinates = _Programs(features).map(self.bound.describe)
+            numbers = torch.from_numpy(np.asarray(sketches, dtype=np.int64))
+            covariance = self._kernel(numbers, coordinates, numbers, coordinates)
+            if len(self._weights):
+                near = self._kernel(numbers, coordinates, self._sketches, self._coordinates)
+                solved = torch.linalg.solve_triangular(self._factor, near.T, upper=False)
+                covariance = covariance - solved.T @ solved
+            chosen: list[int] = []
+            open_ = torch.ones(len(mean), dtype=torch.bool)
+            while len(chosen) < min(count, len(mean)):
+                curiosity = 0.25 if len(chosen) % 2 == 0 else 1.0
+                worth = mean + curiosity * covariance.diagonal().clamp_min(0.0).sqrt()
+                # A twin of what is chosen has nothing left to find out.
+                worth = worth - 0.5 * (covariance.diagonal() < (0.3 * _AMPLITUDE) ** 2) * bool(
+                    chosen
+                )
+                worth[~open_] = -torch.inf
+                best = int(torch.argmax(worth))
+                chosen.append(best)
+                open_[best] = False
+                column = covariance[:, best].clone()
+                covariance = covariance - torch.outer(column, column) / (
+                    column[best].clamp_min(0.0) + _NOISE**2
+                )
+        return chosen
+
+    def _of_network(self, features: torch.Tensor) -> torch.Tensor:
+        if not self.network.built:
+            return features.new_zeros(len(features)).double()
+        return self.network(features.float()).double()
+
+    @staticmethod
+    def _kernel(
+        sketches: torch.Tensor, points: torch.Tensor, others: torch.Tensor, at: torch.Tensor
+    ) -> torch.Tensor:
+        distance = torch.cdist(points, at).square()
+        same = (sketches[:, None] == others[None, :]).double()
+        share = _ACROSS_SKETCHES + (1 - _ACROSS_SKETCHES) * same
+        return _AMPLITUDE**2 * share * torch.exp(-0.5 * distance / _LENGTH**2)
