@@ -16,6 +16,7 @@ from tvm.auto_scheduler import (
     MeasureInput,
     MeasureResult,
 )
+from tvm.auto_scheduler.measure_record import careful_file
 from tvm.target import Target
 
 TARGET = Target("llvm -mcpu=znver3 -num-cores=4")
@@ -99,6 +100,27 @@ def test_the_best_record_of_the_machine_wins(network, tmp_path):
     )
     assert name == json.loads(key)[0]
     assert {best.seconds for best in entry[arguments].values()} == {5e-4, 1e-4}
+
+
+def test_nothing_slower_than_the_librarys_schedule_is_built(network, tmp_path):
+    [task], _ = auto_scheduler.extract_tasks(network, None, TARGET)
+    key, log = str(task.workload_key), tmp_path / "records.json"
+    pairs = [record(task, 2, 3e-3), record(task, 4, 1e-3)]
+    auto_scheduler.save_records(log, *map(list, zip(*pairs)))
+    library = auto_scheduler.LibraryCandidate(task)
+
+    def measured_carefully(candidate, seconds):
+        result = auto_scheduler.MeasureResult([seconds], 0, None, 0.1, 1.0)
+        with careful_file(log).open("a") as file:
+            file.write(candidate.record(result) + "\n")
+
+    measured_carefully(library, 2e-3)
+    assert step_of(ApplyHistoryBest(log).query(TARGET, key)) == [4]
+    # A winner that was only lucky loses when it is measured again.
+    measured_carefully(pairs[1][0], 4e-3)
+    assert ApplyHistoryBest(log).query(TARGET, key) is None
+    best, result = auto_scheduler.load_best_record(log, key, TARGET)
+    assert (step_of(best.state), result.mean_cost) == ([2], 3e-3)
 
 
 def test_records_of_others_are_left_unread_or_warned_of(network, tmp_path, caplog):

@@ -12,6 +12,7 @@ import tvm
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import (
     BuildResult,
+    LibraryCandidate,
     LocalBuilder,
     LocalRunner,
     MeasureErrorNo,
@@ -376,3 +377,15 @@ def test_a_measuring_context_ends_its_worker(task):
     with pytest.raises(ValueError, match="n_parallel must be 1"):
         auto_scheduler.LocalRPCMeasureContext(n_parallel=2)
     builder.pool.close()
+
+
+def test_the_librarys_schedule_is_a_candidate_like_any_other(task, measurer):
+    candidate = LibraryCandidate(task)
+    assert candidate.workload_key == task.workload_key
+    # The runner compares with the unscheduled program.
+    [result] = measurer.measure([candidate])
+    assert int(result.error_no) == 0, result.error_msg
+    record = json.loads(candidate.record(result))
+    assert record["origin"] == "library"
+    assert record["workload"] == task.workload_key
+    assert record["r"][0] == [float(cost) for cost in result.costs]

@@ -16,7 +16,7 @@ import functools
 import json
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +120,31 @@ def careful_file(filename: str | Path) -> Path:
 def record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
     """Lines that hold a record of a loop state, with their numbers."""
     for number, line, values in _lines(filename):
-        if not (isinstance(values, dict) and "origin" in values):
+        if not _is_of_no_state(values):
             yield number, line
 
 
-def _with_careful(filename: str | Path) -> Iterator[tuple[str, str]]:
-    """The records of loop states with their places, those that were measured carefully last."""
+def _costs(
+    filename: str | Path,
+    cost_of: Callable[[str, str, float], float],
+) -> dict[str, tuple[float, str]]:
+    """Program to cost and line: the least of a file, and the careful one where there is one.
+
+    cost_of : from workload, target and seconds of a record to what it counts as.
+    """
+    found: dict[str, tuple[float, str]] = {}
     for path in (Path(filename), careful_file(filename)):
-        if path == Path(filename) or path.exists():
-            for number, line in record_lines(path):
-                yield f"{path}:{number}", line
+        if path != Path(filename) and not path.exists():
+            continue
+        costs: dict[str, tuple[float, str]] = {}
+        for number, line in record_lines(path):
+            with malformed_is_value_error(f"{path}:{number}"):
+                key, target, seconds, program = record_summary(line)
+                cost = cost_of(key, target, seconds)
+            if cost < costs.get(program, (math.inf, ""))[0]:
+                costs[program] = cost, line
+        found.update(costs)
+    return found
 
 
 def _lines(filename: str | Path) -> Iterator[tuple[int, str, Any]]:
@@ -164,6 +179,11 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
     return found
 
 
+def _is_of_no_state(values: Any) -> bool:
+    """Whether a record is of a program that somebody else scheduled, or of the library's."""
+    return isinstance(values, dict) and "origin" in values
+
+
 def _is_whole(filename: str | Path, number: int, line: str) -> bool:
     """Whether a line is JSON; what a run leaves behind that was killed while it wrote is not."""
     try:
@@ -176,9 +196,9 @@ def _is_whole(filename: str | Path, number: int, line: str) -> bool:
 
 @tvm._ffi.register_func("auto_scheduler.ReadRecordLine")
 def _read_record_line(filename: str, number: int, line: bytes) -> list[Object]:
-    """Input and result of a line, or nothing of a broken one."""
+    """Input and result of a line, or nothing of one that is broken or of no loop state."""
     text = line.decode(errors="replace")
-    if not _is_whole(filename, number, text):
+    if not _is_whole(filename, number, text) or _is_of_no_state(json.loads(text)):
         return []
     with malformed_is_value_error(f"{filename}:{number}"):
         return list(load_record_from_string(text))
@@ -293,25 +313,23 @@ def load_best_record(
     """
     if isinstance(target, str):
         target = Target(target)
-    programs: dict[str, tuple[float, str]] = {}
     other_machines: set[str] = set()
     is_wanted = functools.cache(lambda text: target is None or target.is_same_machine(Target(text)))
-    for place, line in _with_careful(filename):
-        with malformed_is_value_error(place):
-            key, record_target, cost, program = record_summary(line)
-            if workload_key is not None and key != workload_key:
-                cost *= (
-                    calc_workload_dis_factor(
-                        decode_workload_key(workload_key), decode_workload_key(key)
-                    )
-                    if include_compatible
-                    else math.inf
-                )
-            if not is_wanted(record_target):
-                if cost < math.inf:
-                    other_machines.add(record_target)
-                continue
-        programs[program] = cost, line
+
+    def cost_of(key: str, record_target: str, seconds: float) -> float:
+        if workload_key is not None and key != workload_key:
+            if not include_compatible:
+                return math.inf
+            seconds *= calc_workload_dis_factor(
+                decode_workload_key(workload_key), decode_workload_key(key)
+            )
+        if not is_wanted(record_target):
+            if seconds < math.inf:
+                other_machines.add(record_target)
+            return math.inf
+        return seconds
+
+    programs = _costs(filename, cost_of)
     best_cost, best = min(programs.values(), default=(math.inf, ""))
     if best_cost >= MAX_FLOAT:
         if other_machines:
@@ -346,13 +364,9 @@ def record_summary(line: str) -> tuple[str, str, float, str]:
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
-    programs: dict[str, tuple[tuple[str, str], float, str]] = {}
-    for where, line in _with_careful(in_file):
-        with malformed_is_value_error(where):
-            key, target, cost, program = record_summary(line)
-        programs[program] = (key, target), cost, line
     best: dict[tuple[str, str], tuple[float, str]] = {}
-    for place, cost, line in programs.values():
-        if cost < best.get(place, (math.inf, ""))[0]:
-            best[place] = (cost, line)
+    for cost, line in _costs(in_file, lambda key, target, seconds: seconds).values():
+        key, target, _, _ = record_summary(line)
+        if cost < best.get((key, target), (math.inf, ""))[0]:
+            best[key, target] = cost, line
     write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))
