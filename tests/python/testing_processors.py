@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import llvmlite.binding as llvm
+
 from tvm.target import Target
 
 X86_TRIPLE = "x86_64-unknown-linux-gnu"
@@ -21,3 +23,8 @@ def target_of(cpu: str) -> Target:
     """A target that is the same on every machine; its code need not run on this one."""
     triple = X86_TRIPLE if cpu in X86 else ARM_TRIPLE
     return Target(f"llvm -mtriple={triple} -mcpu={cpu}")
+
+
+def has_feature(name: str) -> bool:
+    """Whether this machine's processor has a feature, by LLVM's name."""
+    return bool(llvm.get_host_cpu_features().get(name, False))

@@ -94,6 +94,28 @@ def cache(sch, rng):
         sch.cache_write(rng.choice(blocks_of(sch)), 0, rng.choice(SCOPES))
 
 
+def blockize(sch, rng):
+    sch.blockize(random_loop(sch, rng), rng.random() < 0.5)
+
+
+def layout(sch, rng):
+    """Lay out a buffer of the function's own, or the variables of a block, in tiles."""
+    block = rng.choice(blocks_of(sch))
+    tile = rng.choice([2, 3, 4])
+    kind = rng.random()
+    if kind < 0.3:
+        sch.reindex(block, (rng.choice(["read", "write"]), 0))
+    elif kind < 0.6:
+        sch.transform_block_layout(block, lambda *v: [v[0] // tile, *v[1:], v[0] % tile])
+    else:
+        written = sch.get(block).writes[0].buffer
+        if any(written.same_as(buffer) for buffer in sch.mod["main"].buffer_map.values()):
+            raise tir.ScheduleError("the caller decides")
+        sch.transform_layout(
+            block, ("write", 0), lambda *v: [*v[1:], v[0] // tile, v[0] % tile], pad_value=0
+        )
+
+
 def storage(sch, rng):
     block = rng.choice(blocks_of(sch))
     if rng.random() < 0.5:
@@ -113,7 +135,8 @@ STEPS = [
     rfactor,
     inline,
     sample_location,
-    cache,
+    *[cache, layout] * 2,
+    blockize,
     storage,
 ]
 

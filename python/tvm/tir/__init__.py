@@ -50,8 +50,20 @@ from .expr import (
 )
 from .function import PrimFunc
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
+from .index_map import IndexMap
+from .intrin_registry import TensorIntrin
 from .op import *
-from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, Trace
+from .schedule import (
+    BlockRV,
+    BlockScope,
+    ExprRV,
+    LoopRV,
+    Schedule,
+    ScheduleError,
+    ScheduleState,
+    StmtSRef,
+    Trace,
+)
 from .stmt import (
     Allocate,
     AssertStmt,

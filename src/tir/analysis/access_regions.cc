@@ -56,7 +56,8 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
     regions.writes.push_back(BufferRegion(buffer, DomainTouched(all, buffer, false, true)));
   }
   for (const Buffer& buffer : order.read) {
-    if (written.count(buffer.get())) continue;
+    // A reduction that begins with values of its own does not depend on what was there.
+    if (init.defined() && written.count(buffer.get())) continue;
     regions.reads.push_back(BufferRegion(buffer, DomainTouched(all, buffer, true, false)));
   }
   return regions;

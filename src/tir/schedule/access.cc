@@ -158,6 +158,26 @@ bool Starts(const BlockItem& block, const Access& body) {
          !VarsOf(block.init).Intersects(VarsOfIters(block.Reducing()));
 }
 
+/*! \brief Variables of the blocks around a block, which do not change while it runs. */
+VarSet ConstantsOf(const Tree& tree, Id id) {
+  VarSet found;
+  for (Id at = tree[id].parent; at != kNone; at = tree[at].parent) {
+    if (tree.IsBlock(at)) found.Add(VarsOfIters(tree.block(at).iter_vars));
+  }
+  return found;
+}
+
+/*! \brief The variable of which an index is the sum with constants. */
+std::optional<Var> ShiftedVar(const PrimExpr& index, const VarSet& constant) {
+  if (const auto* var = index.as<VarNode>()) return GetRef<Var>(var);
+  const auto* sum = index.as<AddNode>();
+  if (sum == nullptr) return std::nullopt;
+  for (const auto& [part, rest] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+    if (VarsOf(rest).IsSubsetOf(constant)) return ShiftedVar(part, constant);
+  }
+  return std::nullopt;
+}
+
 BlockKind FindKind(const Tree& tree, Id id) {
   const BlockItem& block = tree.block(id);
   Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
@@ -166,12 +186,14 @@ BlockKind FindKind(const Tree& tree, Id id) {
   }
   std::shared_ptr<const Access> body = AccessOf(tree, id);
   if (body->opaque || body->writes.empty()) return BlockKind::kOpaque;
-  VarSet own_spatial = VarsOfIters(spatial);
+  VarSet own_spatial = VarsOfIters(spatial), constant = ConstantsOf(tree, id);
   for (const Touch& touch : body->writes) {
     VarSet alone;
     for (const PrimExpr& index : touch.indices) {
-      if (ReadsMemory(index) || !VarsOf(index).IsSubsetOf(own_spatial)) return BlockKind::kOpaque;
-      if (const auto* var = index.as<VarNode>()) alone.Add(GetRef<Var>(var));
+      if (ReadsMemory(index) || !(VarsOf(index) - constant).IsSubsetOf(own_spatial)) {
+        return BlockKind::kOpaque;
+      }
+      if (auto var = ShiftedVar(index, constant)) alone.Add(*var);
     }
     // Different values of the spatial variables have to give different indices.
     for (const IterVar& iv : spatial) {
@@ -209,6 +231,7 @@ std::vector<Buffer> WrittenBy(const Tree& tree, Id id) { return AccessOf(tree, i
 std::vector<Buffer> ReadBy(const Tree& tree, Id id) { return AccessOf(tree, id)->read; }
 
 BlockKind KindOf(const Tree& tree, Id id) {
+  if (tree.block(id).sealed) return *tree.block(id).sealed;
   BlockFacts* facts = FactsOf(tree, id);
   if (facts == nullptr) return FindKind(tree, id);
   if (!facts->kind) {

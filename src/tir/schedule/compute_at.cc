@@ -57,10 +57,12 @@ Ids Around(const Tree& tree, Id loop) {
 
 void CheckPlace(const Tree& tree, Id block, Id loop) {
   bool same_scope = tree[block].parent != kNone && tree.ScopeOf(loop) == tree.ScopeOf(block);
-  TVM_CHECK(same_scope, ScheduleError) << "loop " << tree.NameOf(loop) << " and block "
-                                       << tree.NameOf(block) << " are in different blocks";
+  TVM_CHECK(same_scope, ScheduleError)
+      << "loop " << tree.NameOf(loop) << " and block " << tree.NameOf(block)
+      << " are not in the same block scope: each is inside of another block";
   TVM_CHECK(!tree.IsUnder(block, loop), ScheduleError)
-      << "block " << tree.NameOf(block) << " is under loop " << tree.NameOf(loop) << " already";
+      << "loop " << tree.NameOf(loop) << " is an ancestor of block " << tree.NameOf(block)
+      << " already";
   RequireOwnVariables(tree, block, Around(tree, loop));
 }
 
@@ -193,8 +195,8 @@ void ComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t ind
   const std::string name = tree->NameOf(id);
   TVM_CHECK(kind == BlockKind::kComplete || kind == BlockKind::kReduction, ScheduleError)
       << "block " << name
-      << " is no computation of its elements from others; only such blocks, and reductions with "
-         "an init, can be computed elsewhere";
+      << " is no complete block, which computes its elements from others, and no reduction with an "
+         "init; only such blocks can be computed elsewhere";
   RequireSoleWriter(*tree, id, flows);
   RequireAllInstances(*tree, id);
   CheckInputs(*tree, id, flows, order);
@@ -202,14 +204,14 @@ void ComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int64_t ind
   std::shared_ptr<const Access> access = AccessOf(*tree, id);
   for (const Buffer& buffer : access->written) {
     TVM_CHECK(!tree->IsParam(buffer), ScheduleError)
-        << "block " << name << " writes " << buffer->name
+        << "block " << name << " is an output block: it writes " << buffer->name
         << ", a result of the function, all of which is needed; use reverse_compute_at to move it "
            "under a loop of its producers";
     for (Id user : flows[buffer].readers) {
       TVM_CHECK(tree->IsUnder(user, loop), ScheduleError)
           << (tree->IsBlock(user) ? tree->NameOf(user) : "a statement") << " reads " << buffer->name
-          << " outside of loop " << tree->NameOf(loop) << "; all consumers of block " << name
-          << " must be under the loop";
+          << " outside of loop " << tree->NameOf(loop) << "; compute_at requires all the consumers "
+          << "of block " << name << " under the loop";
       consumers.push_back(user);
     }
   }
@@ -322,8 +324,8 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
   const std::string name = tree->NameOf(id);
   TVM_CHECK(KindOf(*tree, id) == BlockKind::kComplete, ScheduleError)
       << "block " << name
-      << " does not compute each element once from others; use compute_at to move its producers "
-         "instead";
+      << " is no complete block, which computes each element once from others; use compute_at to "
+         "move its producers instead";
   RequireSoleWriter(*tree, id, flows);
   RequireAllInstances(*tree, id);
   CheckInputs(*tree, id, flows, order);
@@ -342,7 +344,8 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
       }
       TVM_CHECK(finished, ScheduleError)
           << buffer->name << ", which block " << name << " reads too, is not finished under loop "
-          << tree->NameOf(loop);
+          << tree->NameOf(loop)
+          << "; reverse_compute_at requires all the producers under the loop, or before it";
     }
   }
   TVM_CHECK(!sources.empty(), ScheduleError)

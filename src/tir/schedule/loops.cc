@@ -269,6 +269,16 @@ void MarkLoop(Tree* tree, Id id, ForKind kind) {
   loop->thread_binding = NullOpt;
 }
 
+Id AddUnitLoop(Tree* tree, Id id) {
+  Id parent = (*tree)[id].parent;
+  TVM_CHECK(parent != kNone, ScheduleError) << "no loop can be around the outermost block";
+  DataType dtype = tree->IsLoop(id) ? tree->loop(id).var.dtype() : DataType::Int(32);
+  Id unit = tree->AddLoop("u", dtype, make_const(dtype, 1));
+  tree->Replace(parent, id, unit);
+  tree->SetChildren(unit, {id});
+  return unit;
+}
+
 void Bind(Tree* tree, Id id, const std::string& tag) {
   bool known = tag == "vthread";
   std::string tags;

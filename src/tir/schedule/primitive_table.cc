@@ -131,6 +131,31 @@ void CacheReadBuffer(Call* call) {
                        call->get<std::string>(2), consumers));
 }
 
+void CacheWriteBuffer(Call* call) {
+  std::optional<Ids> consumers;
+  if (!call->value(3).is_null()) consumers = call->nodes(3);
+  call->Give(CacheWrite(call->Change(), call->node(0), call->get<int64_t>(1),
+                        call->get<std::string>(2), consumers));
+}
+
+/*! \brief Position of the buffer that an argument names, and whether the block writes it. */
+std::pair<int64_t, bool> BufferOf(Call* call, size_t i) {
+  Array<Any> parts = call->get<Array<Any>>(i);
+  return {parts[1].cast<int64_t>(), parts[0].cast<std::string>() == "write"};
+}
+
+void TransformBufferLayout(Call* call) {
+  Optional<IndexMap> pad;
+  if (call->value(3).as<IndexMapNode>()) {
+    pad = call->get<IndexMap>(3);
+  } else if (!call->value(3).is_null()) {
+    pad = IndexMap(Array<Var>(), Array<PrimExpr>{call->get<PrimExpr>(3)});
+  }
+  auto [index, write] = BufferOf(call, 1);
+  TransformLayout(call->Change(), call->node(0), index, write, call->get<IndexMap>(2), pad,
+                  call->get<bool>(4));
+}
+
 void ComputeBlockAt(Call* call) {
   // A place that sample_compute_location returned may be none of the loops.
   const auto* loop = call->value(1).as<LoopRVNode>();
@@ -219,9 +244,58 @@ const std::vector<Primitive>& Table() {
     Row("CacheRead", "cache_read", kChanges,
         {block, {"read_buffer_index", A::kInt}, scope, {"consumer_blocks", A::kBlocks, true}},
         CacheReadBuffer),
-    Row("CacheWrite", "cache_write", kChanges, {block, {"write_buffer_index", A::kInt}, scope},
+    Row("CacheWrite", "cache_write", kChanges,
+        {block, {"write_buffer_index", A::kInt}, scope, {"consumer_blocks", A::kBlocks, true}},
+        CacheWriteBuffer),
+    Row("CacheInplace", "cache_inplace", kGivesList,
+        {block, {"read_buffer_index", A::kInt}, scope},
         [](Call* c) {
-          c->Give(CacheWrite(c->Change(), c->node(0), c->get<int64_t>(1), c->get<std::string>(2)));
+          c->Give(CacheInplace(c->Change(), c->node(0), c->get<int64_t>(1),
+                               c->get<std::string>(2)));
+        }),
+    Row("ReindexCacheRead", "reindex_cache_read", kChanges,
+        {block, {"read_buffer_index", A::kInt}, scope, {"index_map", A::kIndexMap}},
+        [](Call* c) {
+          c->Give(ReindexCacheRead(c->Change(), c->node(0), c->get<int64_t>(1),
+                                   c->get<std::string>(2), c->get<IndexMap>(3)));
+        }),
+    Row("ReindexCacheWrite", "reindex_cache_write", kChanges,
+        {block, {"write_buffer_index", A::kInt}, scope, {"index_map", A::kIndexMap}},
+        [](Call* c) {
+          c->Give(ReindexCacheWrite(c->Change(), c->node(0), c->get<int64_t>(1),
+                                    c->get<std::string>(2), c->get<IndexMap>(3)));
+        }),
+    Row("ReIndex", "reindex", kChanges, {block, {"buffer", A::kBufferOf}},
+        [](Call* c) {
+          auto [at, write] = BufferOf(c, 1);
+          c->Give(Reindex(c->Change(), c->node(0), at, write));
+        }),
+    Row("TransformLayout", "transform_layout", kChanges,
+        {block, {"buffer", A::kBufferOf}, {"index_map", A::kIndexMap},
+         {"pad_value", A::kPadValue, true},
+         {"assume_injective_transform", A::kBool, true, Any(false)}}, TransformBufferLayout),
+    Row("TransformBlockLayout", "transform_block_layout", kChanges,
+        {block, {"index_map", A::kIndexMap}},
+        [](Call* c) { TransformBlockLayout(c->Change(), c->node(0), c->get<IndexMap>(1)); }),
+    Row("ReorderBlockIterVar", "reorder_block_iter_var", kChanges,
+        {block, {"new_order", A::kInts}},
+        [](Call* c) {
+          std::vector<int64_t> order;
+          for (const Any& at : c->get<Array<Any>>(1)) order.push_back(at.cast<int64_t>());
+          ReorderBlockIterVars(c->Change(), c->node(0), order);
+        }),
+    Row("Blockize", "blockize", kChanges,
+        {{"target", A::kBlockOrLoop}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
+        [](Call* c) { c->Give(Blockize(c->Change(), c->node(0), c->get<bool>(1))); }),
+    Row("Tensorize", "tensorize", kChanges,
+        {thing, {"tensor_intrin", A::kText}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
+        [](Call* c) { Tensorize(c->Change(), c->node(0), c->get<String>(1), c->get<bool>(2)); }),
+    Row("AddUnitLoop", "add_unit_loop", kChanges, {thing},
+        [](Call* c) { c->Give(AddUnitLoop(c->Change(), c->node(0))); }),
+    Row("UnsafeSetDType", "unsafe_set_dtype", kChanges,
+        {block, {"buffer_index", A::kInt}, {"dtype", A::kText}},
+        [](Call* c) {
+          UnsafeSetDType(c->Change(), c->node(0), c->get<int64_t>(1), c->get<std::string>(2));
         }),
     Row("SetScope", "set_scope", kChanges, {block, {"buffer_index", A::kInt}, scope},
         [](Call* c) {

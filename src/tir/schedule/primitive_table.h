@@ -41,6 +41,11 @@ enum class ArgumentKind {
   kThread,
   /*! \brief Anything that an annotation can be. */
   kValue,
+  /*! \brief One of the buffers of a block: a list of "read" or "write" and a position. */
+  kBufferOf,
+  kIndexMap,
+  /*! \brief A number, an index map with one result, or None. */
+  kPadValue,
 };
 
 struct Argument {

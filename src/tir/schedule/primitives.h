@@ -6,6 +6,8 @@
 #ifndef TVM_SRC_TIR_SCHEDULE_PRIMITIVES_H_
 #define TVM_SRC_TIR_SCHEDULE_PRIMITIVES_H_
 
+#include <tvm/tir/index_map.h>
+
 #include <functional>
 #include <map>
 
@@ -30,6 +32,8 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters);
 void Reorder(Tree* tree, const Ids& loops);
 /*! \brief Run iterations in parallel, as lanes of vectors, or written one by one. */
 void MarkLoop(Tree* tree, Id loop, ForKind kind);
+/*! \brief Put a loop of one trip around a loop or block. */
+Id AddUnitLoop(Tree* tree, Id block_or_loop);
 /*! \brief Let threads run the iterations of a loop. */
 void Bind(Tree* tree, Id loop, const std::string& thread_tag);
 void Annotate(Tree* tree, Id block_or_loop, const String& key, const ObjectRef& value);
@@ -82,11 +86,48 @@ Stmt MapLoads(const Stmt& stmt, const Buffer& buffer,
 /*! \brief Copy a buffer that `block` reads to another scope, where its readers then read it. */
 Id CacheRead(Tree* tree, Id block, int64_t index, const std::string& scope,
              const std::optional<Ids>& consumers);
-/*! \brief Let `block` write to another scope, and copy from there when it is done. */
-Id CacheWrite(Tree* tree, Id block, int64_t index, const std::string& scope);
+/*!
+ * \brief Let `block` write to another scope, and copy from there when it is done.
+ * \param consumers Blocks that read what is in the other scope.
+ */
+Id CacheWrite(Tree* tree, Id block, int64_t index, const std::string& scope,
+              const std::optional<Ids>& consumers);
+/*! \brief Copy a buffer that `block` changes in place to another scope before it, and back after.
+ */
+Ids CacheInplace(Tree* tree, Id block, int64_t index, const std::string& scope);
+/*! \brief Copy the one element that each instance reads to where a map of the variables says. */
+Id ReindexCacheRead(Tree* tree, Id block, int64_t index, const std::string& scope,
+                    const IndexMap& map);
+Id ReindexCacheWrite(Tree* tree, Id block, int64_t index, const std::string& scope,
+                     const IndexMap& map);
+/*! \brief Copy a buffer to one whose indices are the variables of the block that uses it. */
+Id Reindex(Tree* tree, Id block, int64_t index, bool write);
+
+// Buffers (buffers.cc).
+
+void UnsafeSetDType(Tree* tree, Id block, int64_t index, const std::string& dtype);
 void SetScope(Tree* tree, Id block, int64_t index, const std::string& scope);
 void StorageAlign(Tree* tree, Id block, int64_t index, int64_t axis, int64_t factor,
                   int64_t offset);
+
+// Layouts (layout.cc).
+
+/*!
+ * \brief Lay out a buffer by a map of its indices, wherever it is accessed.
+ * \param pad What stands in elements that no old index comes to.
+ */
+void TransformLayout(Tree* tree, Id block, int64_t index, bool write, const IndexMap& map,
+                     const Optional<IndexMap>& pad, bool assume_injective);
+/*! \brief Run a block over variables that a map computes of those it has. */
+void TransformBlockLayout(Tree* tree, Id block, const IndexMap& map);
+void ReorderBlockIterVars(Tree* tree, Id block, const std::vector<int64_t>& order);
+
+// Blocks around loops (blockize.cc, tensorize.cc).
+
+/*! \brief Put a block around what a loop or a block does; its instances run the loops inside. */
+Id Blockize(Tree* tree, Id block_or_loop, bool preserve_unit_iters);
+/*! \brief Let an intrinsic do what the loops below a loop, or a block, do. */
+void Tensorize(Tree* tree, Id block_or_loop, const String& intrin, bool preserve_unit_iters);
 
 // Looking (queries.cc).
 

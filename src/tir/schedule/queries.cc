@@ -49,8 +49,10 @@ Id BlockNamed(const Tree& tree, const std::string& name) {
     names.push_back(tree.NameOf(id));
     AddItem(&list, tree.NameOf(id));
   }
-  TVM_FATAL(ScheduleError) << (found.empty() ? "no block is" : "several blocks are") << " called '"
-                           << name << "'; the blocks are " << list;
+  TVM_CHECK(!found.empty(), ScheduleError)
+      << "Cannot find a block with the name: " << name << "; the blocks are " << list;
+  TVM_FATAL(ScheduleError) << "Found " << found.size() << " blocks with the name: " << name
+                           << "; the blocks are " << list;
 }
 
 Ids ChildBlocks(const Tree& tree, Id id) {

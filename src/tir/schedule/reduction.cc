@@ -106,7 +106,12 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
   Tidy(tree, first);
   tree->EditBlock(id)->name = tree->NewBlockName(block.name + "_update");
   tree->SetBody(id, tree->Body(id));
-  tree->EditBlock(id)->init_block = first;
+  BlockItem* update = tree->EditBlock(id);
+  update->init_block = first;
+  if (update->sealed) {
+    update->sealed = BlockKind::kUpdate;
+    tree->EditBlock(first)->sealed = BlockKind::kComplete;
+  }
   return first;
 }
 

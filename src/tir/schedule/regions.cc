@@ -60,6 +60,10 @@ std::optional<Span> IntervalOf(const PrimExpr& index, const Map<Var, arith::IntS
 std::vector<std::vector<Span>> ReadSpans(const Tree& tree, Id id, const Buffer& buffer,
                                          const Ids& free, arith::Analyzer* analyzer) {
   std::shared_ptr<const Access> access = AccessOf(tree, id);
+  if (tree.block(id).sealed) {
+    auto spans = DeclaredSpans(tree, id, buffer, false, free, analyzer);
+    if (spans) return {*spans};
+  }
   if (access->opaque || !tree.IsLeafBlock(id)) return {Whole(buffer)};
   VarSet fixed = tree.VarsOfLoops(Without(tree.LoopsAbove(id), free));
   Map<Var, arith::IntSet> moving;
@@ -77,6 +81,47 @@ std::vector<std::vector<Span>> ReadSpans(const Tree& tree, Id id, const Buffer& 
   return boxes;
 }
 
+std::optional<std::vector<Span>> DeclaredSpans(const Tree& tree, Id id, const Buffer& buffer,
+                                               bool write, const Ids& free,
+                                               arith::Analyzer* analyzer) {
+  const BlockItem& block = tree.block(id);
+  VarMap values = block.Values();
+  VarSet moving = tree.VarsOfLoops(free);
+  Map<Var, arith::IntSet> sets;
+  for (Id loop : free) {
+    sets.Set(tree.loop(loop).var, arith::IntSet::FromRange(tree.loop(loop).range()));
+  }
+  std::optional<std::vector<Span>> found;
+  for (const BufferRegion& region : write ? block.writes : block.reads) {
+    if (!region->buffer.same_as(buffer)) continue;
+    std::vector<Span> spans = Whole(buffer);
+    for (size_t d = 0; d < spans.size(); ++d) {
+      const Range& range = region->region[static_cast<int64_t>(d)];
+      PrimExpr first = Substitute(range->min, values);
+      PrimExpr last = Substitute(range->min + range->extent - 1, values);
+      VarSet fixed = VarsOf(first);
+      fixed.Add(VarsOf(last));
+      fixed = fixed - moving;
+      auto low = IntervalOf(first, sets, fixed, analyzer);
+      auto high = IntervalOf(last, sets, fixed, analyzer);
+      if (!low || !high) continue;
+      PrimExpr begin = low->low, end = high->high();
+      if (analyzer->CanProve(begin <= 0)) begin = spans[d].low;
+      if (analyzer->CanProve(end >= spans[d].high())) end = spans[d].high();
+      spans[d] = {analyzer->Simplify(begin), analyzer->Simplify(end - begin + 1)};
+    }
+    if (found && !SameSpans(*found, spans)) return Whole(buffer);
+    found = spans;
+  }
+  return found;
+}
+
+bool SameSpans(const std::vector<Span>& a, const std::vector<Span>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Span& x, const Span& y) {
+    return ExprDeepEqual()(x.low, y.low) && ExprDeepEqual()(x.extent, y.extent);
+  });
+}
+
 Array<PrimExpr> Linear(const Tree& tree, const PrimExpr& expr, const Ids& loops) {
   if (loops.empty()) return {expr};
   Array<Var> vars;
@@ -85,7 +130,7 @@ Array<PrimExpr> Linear(const Tree& tree, const PrimExpr& expr, const Ids& loops)
 }
 
 std::optional<Span> Contiguous(const Tree& tree, const Array<PrimExpr>& row, const Ids& loops,
-                               arith::Analyzer* analyzer) {
+                               arith::Analyzer* analyzer, int64_t length) {
   PrimExpr low = row.back();
   std::vector<std::pair<int64_t, Id>> parts;
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -98,7 +143,7 @@ std::optional<Span> Contiguous(const Tree& tree, const Array<PrimExpr>& row, con
   low = analyzer->Simplify(low);
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  int64_t reach = 1;
+  int64_t reach = length;
   for (size_t k = 0; k < parts.size(); ++k) {
     auto [scale, id] = parts[k];
     const PrimExpr& length = tree.loop(id).extent;
@@ -205,11 +250,41 @@ PrimExpr OnAxis(const Tree& tree, const PrimExpr& condition, const Ids& loops,
   return PrimExpr();
 }
 
+/*! \brief What a block that was put around a nest writes: boxes, one for each instance. */
+std::optional<Box> SealedBox(const Tree& tree, Id id, const Buffer& buffer, const Ids& free,
+                             arith::Analyzer* analyzer) {
+  const BlockItem& block = tree.block(id);
+  if (!block.predicate.empty()) return std::nullopt;
+  auto region =
+      std::find_if(block.writes.begin(), block.writes.end(),
+                   [&](const BufferRegion& other) { return other->buffer.same_as(buffer); });
+  if (region == block.writes.end()) return std::nullopt;
+  Box box;
+  VarMap values = block.Values();
+  VarSet moving = tree.VarsOfLoops(free), seen;
+  for (const Range& range : (*region)->region) {
+    PrimExpr low = Substitute(range->min, values);
+    std::optional<int64_t> length = AsInt(range->extent);
+    VarSet used = VarsOf(low) & moving;
+    Array<PrimExpr> row = Linear(tree, low, free);
+    if (row.empty() || used.Intersects(seen)) return std::nullopt;
+    if (!length && !used.empty()) return std::nullopt;
+    seen.Add(used);
+    std::optional<Span> span = Span{analyzer->Simplify(low), range->extent};
+    if (!used.empty()) span = Contiguous(tree, row, free, analyzer, *length);
+    if (!span) return std::nullopt;
+    box.axes.push_back(Var("x" + std::to_string(box.axes.size()), low.dtype()));
+    box.spans.push_back(*span);
+  }
+  return box;
+}
+
 }  // namespace
 
 std::optional<Box> ExactBox(const Tree& tree, Id id, const Buffer& buffer, Ids free,
                             arith::Analyzer* analyzer) {
   std::shared_ptr<const Access> access = AccessOf(tree, id);
+  if (tree.block(id).sealed) return SealedBox(tree, id, buffer, free, analyzer);
   if (access->opaque || !tree.IsLeafBlock(id)) return std::nullopt;
   std::vector<Array<PrimExpr>> places = Places(tree, id, buffer, access->writes);
   if (places.empty()) return std::nullopt;

@@ -35,6 +35,15 @@ struct Box {
 std::vector<std::vector<Span>> ReadSpans(const Tree& tree, Id block, const Buffer& buffer,
                                          const Ids& free, arith::Analyzer* analyzer);
 
+/*!
+ * \brief A box around what a block declares that it reads or writes of a buffer while the loops
+ *        `free` run, within the buffer; nothing if it declares nothing.
+ */
+std::optional<std::vector<Span>> DeclaredSpans(const Tree& tree, Id block, const Buffer& buffer,
+                                               bool write, const Ids& free,
+                                               arith::Analyzer* analyzer);
+bool SameSpans(const std::vector<Span>& a, const std::vector<Span>& b);
+
 /*! \brief Exactly what a block writes while the loops `free` run; nothing if that is not known. */
 std::optional<Box> ExactBox(const Tree& tree, Id block, const Buffer& buffer, Ids free,
                             arith::Analyzer* analyzer);
@@ -46,9 +55,12 @@ bool BoxCovers(const Box& box, const std::vector<Span>& spans, const Array<PrimE
 /*! \brief Coefficients of loops, and the rest; empty if the expression is not linear in them. */
 Array<PrimExpr> Linear(const Tree& tree, const PrimExpr& expr, const Ids& loops);
 
-/*! \brief The values of a linear expression, if these are all the integers of an interval. */
+/*!
+ * \brief The values of a linear expression, each with those that follow it up to `length` in
+ * number, if these are all the integers of an interval.
+ */
 std::optional<Span> Contiguous(const Tree& tree, const Array<PrimExpr>& row, const Ids& loops,
-                               arith::Analyzer* analyzer);
+                               arith::Analyzer* analyzer, int64_t length = 1);
 
 }  // namespace sched
 }  // namespace tir

@@ -9,6 +9,7 @@
 
 #include "primitive_table.h"
 #include "primitives.h"
+#include "state.h"
 #include "trace_text.h"
 
 namespace tvm {
@@ -41,6 +42,7 @@ class ConcreteScheduleNode final : public ScheduleNode {
   }
   ObjectRef Copy() final;
   void Seed(int64_t seed) final { random_ = RandomState(seed); }
+  ObjectRef GetSRef(const Any& rv_or_stmt) final;
   int64_t ForkSeed() final { return static_cast<int64_t>(random_.Below(INT32_MAX)) + 1; }
 
  private:
@@ -58,6 +60,8 @@ class ConcreteScheduleNode final : public ScheduleNode {
   ErrorRenderLevel level_;
   RandomState random_;
   std::vector<std::shared_ptr<Tree>> trees_;
+  // By the position of the function.
+  std::unordered_map<size_t, std::shared_ptr<SRefTable>> srefs_;
   std::unordered_map<const Object*, Meaning> meanings_;
 };
 
@@ -142,6 +146,28 @@ ObjectRef ConcreteScheduleNode::Get(const Any& rv) const {
   const auto* expr = rv.as<PrimExprNode>();
   int64_t number = Number(rv);
   return make_const(expr == nullptr ? DataType::Int(32) : expr->dtype, number);
+}
+
+ObjectRef ConcreteScheduleNode::GetSRef(const Any& rv_or_stmt) {
+  auto table_of = [this](size_t tree) {
+    std::shared_ptr<SRefTable>& table = srefs_[tree];
+    if (!table) table = std::make_shared<SRefTable>(SRefTable{trees_[tree], {}});
+    return table;
+  };
+  if (rv_or_stmt.as<BlockRVNode>() || rv_or_stmt.as<LoopRVNode>()) {
+    const Meaning& meaning = NodeOf(rv_or_stmt, true, true);
+    return SRefTable::At(table_of(static_cast<size_t>(meaning.tree)),
+                         static_cast<Id>(meaning.value));
+  }
+  Stmt stmt = rv_or_stmt.cast<Stmt>();
+  for (const auto& [var, func] : mod_->functions) {
+    if (func.as<PrimFuncNode>()) TreeOf(var->name_hint);
+  }
+  for (size_t i = 0; i < trees_.size(); ++i) {
+    Id id = table_of(i)->Find(stmt);
+    if (id != kNone) return SRefTable::At(table_of(i), id);
+  }
+  return ObjectRef();
 }
 
 ObjectRef ConcreteScheduleNode::Copy() {
@@ -285,6 +311,22 @@ class Application final : public Call {
       case ArgumentKind::kThread:
         if (const auto* axis = value.as<IterVarNode>()) return axis->thread_tag;
         return TextOf(argument, value);
+      case ArgumentKind::kBufferOf: {
+        Array<Any> parts = ListOf(argument, value);
+        std::string use = parts.empty() ? "" : parts[0].TryCast<std::string>().value_or("");
+        TVM_CHECK(parts.size() == 2 && (use == "read" || use == "write"), TypeError)
+            << primitive_.kind->method << ": " << argument.name
+            << " is one of the buffers of a block, for example (\"read\", 0)";
+        return Array<Any>{Any(String(use)), Any(sch_->Number(parts[1]))};
+      }
+      case ArgumentKind::kPadValue:
+        if (value.as<IndexMapNode>() == nullptr) return value;
+        [[fallthrough]];
+      case ArgumentKind::kIndexMap:
+        TVM_CHECK(value.as<IndexMapNode>(), TypeError)
+            << primitive_.kind->method << ": " << argument.name << " is an index map, got a "
+            << value.TypeName();
+        return value;
       case ArgumentKind::kValue:
         return value;
     }
@@ -335,7 +377,7 @@ class Application final : public Call {
 
   std::string Explain(const std::string& why) {
     const std::string method = primitive_.kind->method;
-    if (sch_->level_ == ErrorRenderLevel::kNone) return method + ": not legal here";
+    if (sch_->level_ == ErrorRenderLevel::kNone) return method + ": not legal here (not rendered)";
     std::string text = method + ": " + why;
     if (sch_->level_ == ErrorRenderLevel::kFast || tree_ < 0) return text;
     return text + "\nThe function " + tree()->name() + " is\n" + AsRepr(tree()->ToFunc());
@@ -412,6 +454,9 @@ TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWorkOn")
     .set_body_typed([](Schedule sch, String function) { sch->WorkOn(function); });
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleGet").set_body_typed([](Schedule sch, Any rv) {
   return sch->Get(rv);
+});
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleGetSRef").set_body_typed([](Schedule sch, Any at) {
+  return sch->GetSRef(at);
 });
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleCopy").set_body_typed([](Schedule sch) {
   return sch->Copy();

@@ -7,6 +7,7 @@
 
 #include <tvm/expr/expr.h>
 #include <tvm/runtime/stack_guard.h>
+#include <tvm/tir/index_map.h>
 
 #include <charconv>
 #include <cmath>
@@ -109,6 +110,29 @@ std::string RealText(double value) {
 
 }  // namespace
 
+namespace {
+
+/*! \brief A map of indices as a lambda, whose parameters are numbered where names repeat. */
+std::string MapText(const IndexMapNode* map, const Names& names) {
+  Names inside = names;
+  std::string parameters, results;
+  std::unordered_map<std::string, int> taken;
+  for (const Var& var : map->initial_indices) {
+    std::string name;
+    for (char c : std::string(var->name_hint)) {
+      name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    }
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "i" + name;
+    if (int number = taken[name]++; number > 0) name += "_" + std::to_string(number);
+    AddItem(&parameters, name);
+    inside[var.get()] = name;
+  }
+  for (const PrimExpr& index : map->final_indices) AddItem(&results, ToText(index, inside));
+  return "lambda " + parameters + ": [" + results + "]";
+}
+
+}  // namespace
+
 std::string ToText(const Any& value, const Names& names) {
   if (const Object* rv = AsRV(value)) {
     auto name = names.find(rv);
@@ -143,6 +167,8 @@ std::string ToText(const Any& value, const Names& names) {
     }
     return "{" + text + "}";
   }
+  if (const auto* map = value.as<IndexMapNode>()) return MapText(map, names);
+  if (const auto* converted = value.as<CastNode>()) return ToText(converted->value, names);
   PrimExpr a, b;
   if (const Operation* row = OperationOf(value, &a, &b)) {
     std::string left = ToText(a, names), right = ToText(b, names);
@@ -281,6 +307,36 @@ class TextReader {
     return entries;
   }
 
+  Any Lambda() {
+    Array<Var> parameters;
+    while (!Take(":")) {
+      if (!parameters.empty()) Expect(",");
+      Skip();
+      size_t start = at_;
+      while (at_ < text_.size() &&
+             (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) {
+        ++at_;
+      }
+      if (at_ == start) Refuse("the name of a parameter is missing");
+      parameters.push_back(Var(text_.substr(start, at_ - start)));
+    }
+    Array<Var> outer = parameters_;
+    parameters_ = parameters;
+    Any body = Sum();
+    parameters_ = outer;
+    Array<PrimExpr> results;
+    if (const auto* items = body.as<ArrayNode>()) {
+      for (const Any& item : items->data) results.push_back(Result(item));
+    } else {
+      results.push_back(Result(body));
+    }
+    return IndexMap(parameters, results);
+  }
+
+  PrimExpr Result(const Any& value) {
+    return value.type_code() == kTVMFloat ? value.cast<PrimExpr>() : Size(value);
+  }
+
   Any Named() {
     size_t start = at_;
     while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) ||
@@ -289,6 +345,10 @@ class TextReader {
     }
     std::string name = text_.substr(start, at_ - start);
     if (name == "None") return Any();
+    if (name == "lambda") return Lambda();
+    for (const Var& var : parameters_) {
+      if (var->name_hint == name) return var;
+    }
     if (name == "True" || name == "False") return name == "True";
     if (const Operation* row = OperationNamed(name); row != nullptr && row->is_function) {
       Expect("(");
@@ -382,6 +442,7 @@ class TextReader {
 
   const std::string& text_;
   const NamedRVs& known_;
+  Array<Var> parameters_;
   size_t at_ = 0;
 };
 

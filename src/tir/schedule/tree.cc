@@ -4,6 +4,8 @@
  */
 #include "tree.h"
 
+#include <tvm/arith/analyzer.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -428,7 +430,7 @@ Id Tree::Nest(const Ids& loops, Ids inner) {
 }
 
 void Tree::SetBody(Id id, Stmt body, Stmt init) {
-  SetChildren(id, {AddLeaf(body)});
+  SetChildren(id, Holds<BlockRealizeNode>(body) ? Import(body) : Ids{AddLeaf(body)});
   AccessRegions regions = DetectAccessRegions(body, init);
   BlockItem* b = EditBlock(id);
   b->init = std::move(init);
@@ -474,6 +476,40 @@ void Tree::ReplaceVars(Id top, const VarMap& values) {
   }
 }
 
+void Tree::ReplaceBodyVars(Id id, const VarMap& values) {
+  auto replace = [&](const PrimExpr& expr) {
+    return arith::Analyzer().Simplify(Substitute(expr, values));
+  };
+  auto region_of = [&](const BufferRegion& region) {
+    Array<Range> ranges = region->region.Map([&](const Range& range) {
+      return Range::FromMinExtent(replace(range->min), replace(range->extent));
+    });
+    return BufferRegion(region->buffer, ranges);
+  };
+  for (Id node : Preorder(id)) {
+    if (IsLeaf(node)) {
+      Stmt stmt = Substitute(leaf(node).stmt, values);
+      if (!stmt.same_as(leaf(node).stmt)) static_cast<LeafItem*>(Edit(node))->stmt = stmt;
+    } else if (IsLoop(node)) {
+      LoopItem* l = EditLoop(node);
+      l->min = Substitute(l->min, values);
+      l->extent = Substitute(l->extent, values);
+    } else {
+      BlockItem* b = EditBlock(node);
+      if (node != id) {
+        b->iter_values.MutateByApply([&](const PrimExpr& e) { return Substitute(e, values); });
+        b->predicate.MutateByApply([&](const PrimExpr& e) { return Substitute(e, values); });
+      }
+      b->reads = b->reads.Map(region_of);
+      b->writes = b->writes.Map(region_of);
+      b->match_buffers = b->match_buffers.Map([&](const MatchBufferRegion& view) {
+        return MatchBufferRegion(view->buffer, region_of(view->source));
+      });
+      if (b->init.defined()) b->init = Substitute(b->init, values);
+    }
+  }
+}
+
 void Tree::Retarget(const VarSet& loops, const VarSet& parts) {
   for (Id id : BlocksBelow(root_)) {
     if (!block(id).given.Intersects(loops)) continue;
@@ -483,7 +519,9 @@ void Tree::Retarget(const VarSet& loops, const VarSet& parts) {
   }
 }
 
-void Tree::Allocate(const Buffer& buffer) { EditBlock(root_)->alloc_buffers.push_back(buffer); }
+void Tree::Allocate(const Buffer& buffer, Id scope) {
+  EditBlock(scope == kNone ? root_ : scope)->alloc_buffers.push_back(buffer);
+}
 
 void Tree::Forget(const Buffer& buffer, const Buffer& instead) {
   for (Id id : BlocksBelow(root_)) {
@@ -500,12 +538,20 @@ void Tree::Forget(const Buffer& buffer, const Buffer& instead) {
   }
 }
 
+void Tree::ReplaceParam(const Buffer& buffer, const Buffer& instead) {
+  Map<Var, Buffer> params = func_->buffer_map;
+  for (const auto& [var, param] : func_->buffer_map) {
+    if (param.same_as(buffer)) params.Set(var, instead);
+  }
+  func_.CopyOnWrite()->buffer_map = params;
+}
+
 Tree::Mark Tree::Save() {
   // Copies of a tree share records, so a number says which of them made one, and when.
   static std::atomic<int64_t> steps{0};
   step_ = ++steps;
   first_new_ = items_.size();
-  return {journal_.size(), items_.size(), pinned_, changed_};
+  return {journal_.size(), items_.size(), pinned_, changed_, func_};
 }
 
 void Tree::Restore(const Mark& mark) {
@@ -519,6 +565,7 @@ void Tree::Restore(const Mark& mark) {
   built_.resize(mark.items);
   pinned_ = mark.pinned;
   changed_ = mark.changed;
+  func_ = mark.func;
   // Records of the step that goes on were made before the one undone; they are copied once more.
   Save();
 }

@@ -149,6 +149,8 @@ struct BlockItem final : Item {
   bool total = true;
   /*! \brief Whether memory decides which instances run, or more than there are may run. */
   bool erratic = false;
+  /*! \brief What a block that was put around others computes; what its body is otherwise. */
+  std::optional<BlockKind> sealed;
   /*! \brief Of the update of a decomposed reduction, the block that writes the first values. */
   Id init_block = kNone;
   /*! \brief Follows from the rest, and is asked for often. */
@@ -241,6 +243,8 @@ class Tree {
   Id AddLoop(const std::string& wanted, DataType dtype, const PrimExpr& extent);
   /*! \brief A block with a body, in no place yet; its regions follow from the body. */
   Id AddBlock(std::shared_ptr<BlockItem> block, Stmt body);
+  /*! \brief Nodes for a statement, in no place yet. */
+  Ids Import(const Stmt& stmt);
   void SetChildren(Id id, Ids children);
   void Insert(Id parent, size_t index, Id id);
   void Replace(Id parent, Id old_id, Id new_id);
@@ -252,12 +256,16 @@ class Tree {
   void SetBody(Id block, Stmt body, Stmt init = Stmt());
   /*! \brief Put expressions in the place of variables in all that is below and at a node. */
   void ReplaceVars(Id id, const VarMap& values);
+  /*! \brief Put expressions in the place of a leaf block's own variables, in all that it does. */
+  void ReplaceBodyVars(Id block, const VarMap& values);
   /*! \brief Where a loop had to stand still, those in its place have to. */
   void Retarget(const VarSet& loops, const VarSet& parts);
-  /*! \brief Give the function another buffer of its own. */
-  void Allocate(const Buffer& buffer);
+  /*! \brief Give a block, by default the outermost one, another buffer of its own. */
+  void Allocate(const Buffer& buffer, Id scope = kNone);
   /*! \brief Take a buffer from the function, or put another in its place. */
   void Forget(const Buffer& buffer, const Buffer& instead = Buffer(nullptr));
+  /*! \brief Let the caller give another buffer. */
+  void ReplaceParam(const Buffer& buffer, const Buffer& instead);
   void Pin(const Buffer& buffer) { pinned_.push_back(buffer); }
   void MarkChanged() { changed_ = true; }
 
@@ -266,6 +274,7 @@ class Tree {
     size_t journal, items;
     Array<Buffer> pinned;
     bool changed;
+    PrimFunc func;
   };
   Mark Save();
   void Restore(const Mark& mark);
@@ -276,7 +285,6 @@ class Tree {
   std::optional<std::string> doubt;
 
  private:
-  Ids Import(const Stmt& stmt);
   Id ImportBlock(const BlockRealizeNode* realize);
   void AddPreorder(Id id, Ids* found) const;
   void Rebuilt(Id id);

@@ -31,7 +31,7 @@ def compiled(program, *arrays, schedule=None, extra=()):
     """Results of the program after compilation."""
     tensors = [te.placeholder(a.shape, str(a.dtype), name=f"x{k}") for k, a in enumerate(arrays)]
     made = program(*tensors, *extra)
-    outputs = list(made) if isinstance(made, tuple) else [made]
+    outputs = list(made) if isinstance(made, list) else [made]
     sch = te.create_schedule([t.op for t in outputs])
     if schedule is not None:
         schedule(sch, outputs[0])

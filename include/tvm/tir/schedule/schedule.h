@@ -50,6 +50,11 @@ class ScheduleNode : public Object {
                                  const Any& decision = Any()) = 0;
   /*! \brief The block or loop that a variable stands for, or the value of an expression. */
   virtual ObjectRef Get(const Any& rv) const = 0;
+  /*!
+   * \brief A reference to the loop or block that a variable stands for, or that a statement of the
+   *        module is; null if there is none.
+   */
+  virtual ObjectRef GetSRef(const Any& rv_or_stmt) = 0;
   /*! \brief Look for blocks in a function when none is named. */
   virtual void WorkOn(const String& function) = 0;
   /*! \brief A schedule that goes its own way; variables stand for the same in both. */

@@ -155,7 +155,7 @@ class _Parser:
             [self.outputs[name].buffer for name in self.returned],
             self.builder.get(),
         )
-        results = tuple(op.output(i) for i in range(op.num_outputs))
+        results = [op.output(i) for i in range(op.num_outputs)]
         return results if len(results) > 1 else results[0]
 
     def _statements(self, body: Sequence[ast.stmt], top: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "LOOP_KINDS", "MATH", "emulated"]
+__all__ = ["DTYPES", "HYBRID_GLOBALS", "LOOP_KINDS", "MATH", "emulated"]
 
 # Loops of the language and what they become in tir.
 LOOP_KINDS = {
@@ -73,11 +73,15 @@ def _names() -> dict[str, Any]:
     return names
 
 
+#: All names of the language by what they are in plain Python.
+HYBRID_GLOBALS = _names()
+
+
 def emulated(func: FunctionType) -> FunctionType:
     """The function with the language's names defined; names of its own module come first."""
     twin = FunctionType(
         func.__code__,
-        {**_names(), **func.__globals__},
+        {**HYBRID_GLOBALS, **func.__globals__},
         func.__name__,
         func.__defaults__,
         func.__closure__,

@@ -8,4 +8,12 @@ from . import _ffi_api
 from .instruction import Instruction, InstructionKind
 from .random_variables import BlockRV, ExprRV, LoopRV
 from .schedule import Schedule
+from .state import (
+    BlockScope,
+    Dependency,
+    DepKind,
+    ScheduleDebugMask,
+    ScheduleState,
+    StmtSRef,
+)
 from .trace import Trace

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import tvm.error
+from tvm.ir import PrimExpr
+
+from ..block import Block
+from ..buffer import Buffer
+from ..index_map import IndexMap
+from .base import State
 from .random_variables import BlockRV, LoopRV
-from .state import State
 
 __all__ = ["BlockSteps"]
 
@@ -120,45 +127,318 @@ class BlockSteps(State):
     def cache_read(
         self,
         block: BlockRV | str,
-        read_buffer_index: int,
+        read_buffer_index: int | str | Buffer,
         storage_scope: str,
-        consumer_blocks: Sequence[BlockRV] | None = None,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
         """Copy a buffer to another scope, from which its consumers then read.
 
+        The copy holds the whole buffer, or, inside of another block, what belongs to that block. It
+        is made in front of the first consumer, in the loops that this shares with the producer.
+
         Parameters
         ----------
-        read_buffer_index : which of the regions that `block` reads.
-        consumer_blocks : blocks to read the copy, besides `block`; all that read the buffer when
-            None.
+        read_buffer_index : which of the regions that `block` reads, or the buffer, or its name.
+        consumer_blocks : blocks to read the copy; all that read the buffer when None.
 
         Returns
         -------
         The block that copies.
+
+        Raises
+        ------
+        ScheduleError : several blocks write the buffer, or it has no final value where the copy
+            would be made.
         """
-        others = None if consumer_blocks is None else list(consumer_blocks)
-        return self._apply("cache_read", [block, read_buffer_index, storage_scope, others])[0]
+        block = self._rv(block)
+        index = self._buffer_index(block, read_buffer_index, "read")
+        others = self._blocks(consumer_blocks)
+        return self._apply("cache_read", [block, index, storage_scope, others])[0]
 
     def cache_write(
-        self, block: BlockRV | str, write_buffer_index: int, storage_scope: str
+        self,
+        block: BlockRV | str,
+        write_buffer_index: int | str | Buffer,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
         """Let a block write to another scope, and copy to the buffer when it is done.
 
+        Parameters
+        ----------
+        write_buffer_index : which of the regions that `block` writes, or the buffer, or its name.
+        consumer_blocks : blocks that read what is in the other scope; None for none.
+
         Returns
         -------
-        The block that copies.
+        The block that copies, in front of the first block that reads the buffer.
         """
-        return self._apply("cache_write", [block, write_buffer_index, storage_scope])[0]
+        block = self._rv(block)
+        index = self._buffer_index(block, write_buffer_index, "write")
+        others = self._blocks(consumer_blocks)
+        return self._apply("cache_write", [block, index, storage_scope, others])[0]
 
-    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
+    def cache_inplace(
+        self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str
+    ) -> list[BlockRV]:
+        """Copy a buffer that a block changes in place to another scope, and back afterwards.
+
+        Returns
+        -------
+        The block that copies there, and the one that copies back.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, read_buffer_index, "read")
+        return self._apply("cache_inplace", [block, index, storage_scope])
+
+    def reindex_cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: int | str | Buffer,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockRV:
+        """Copy what each instance of a block reads to an element that its variables name.
+
+        Parameters
+        ----------
+        index_map : from the variables of the block to indices of the new buffer.
+
+        Raises
+        ------
+        ScheduleError : an instance reads more than one element, or two instances that read
+            different elements would share one.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, read_buffer_index, "read")
+        mapped = _index_map(index_map, len(self._block(block).iter_vars))
+        return self._apply("reindex_cache_read", [block, index, storage_scope, mapped])[0]
+
+    def reindex_cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: int | str | Buffer,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockRV:
+        """The same as :meth:`reindex_cache_read` for what a block writes."""
+        block = self._rv(block)
+        index = self._buffer_index(block, write_buffer_index, "write")
+        mapped = _index_map(index_map, len(self._block(block).iter_vars))
+        return self._apply("reindex_cache_write", [block, index, storage_scope, mapped])[0]
+
+    def reindex(self, block: BlockRV | str, buffer: tuple[str, int] | str | Buffer) -> BlockRV:
+        """Copy a buffer to one whose indices are the variables of the block that uses it.
+
+        Parameters
+        ----------
+        buffer : ``("read", 0)`` or ``("write", 0)``, or the buffer, or its name.
+
+        Raises
+        ------
+        ScheduleError : the block accesses the buffer at more than one place.
+        """
+        block = self._rv(block)
+        return self._apply("reindex", [block, self._buffer_of(block, buffer)])[0]
+
+    def transform_layout(
+        self,
+        block: BlockRV | str,
+        buffer: tuple[str, int] | str | Buffer,
+        index_map: IndexMap | Callable[..., Any],
+        pad_value: Any = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Lay out a buffer by a map of its indices, wherever it is accessed::
+
+            B[i, j]    becomes    B[i // 16, j // 16, i % 16, j % 16]
+
+        A buffer that the caller gives is given in the new layout from then on.
+
+        Parameters
+        ----------
+        buffer : ``("read", 0)`` or ``("write", 0)``, or the buffer, or its name.
+        pad_value : what stands in elements that the layout adds: a number, or a function of the
+            new indices. The block that writes all of the buffer writes it as well; of a buffer that
+            is only read, it is assumed.
+        assume_injective_transform : do not prove that the map can be undone.
+
+        Raises
+        ------
+        ScheduleError : two elements would share a place, or the layout adds elements and there is
+            no `pad_value`.
+        """
+        block = self._rv(block)
+        which = self._buffer_of(block, buffer)
+        regions = self._block(block)
+        described = (regions.reads if which[0] == "read" else regions.writes)[which[1]]
+        mapped = _index_map(index_map, len(described.buffer.shape))
+        if callable(pad_value):
+            pad_value = IndexMap.from_func(
+                pad_value, len(mapped.final_indices), index_dtype="int32"
+            )
+        options = [pad_value, assume_injective_transform]
+        self._apply("transform_layout", [block, which, mapped, *options])
+
+    def transform_block_layout(
+        self, block: BlockRV | str, index_map: IndexMap | Callable[..., Any]
+    ) -> None:
+        """Run a block over loops and variables that a map computes of those it has.
+
+        Raises
+        ------
+        ScheduleError : the map cannot be undone, mixes spatial and reducing variables, or the
+            variables are not loops over their whole domains.
+        """
+        block = self._rv(block)
+        mapped = _index_map(index_map, len(self._block(block).iter_vars))
+        self._apply("transform_block_layout", [block, mapped])
+
+    def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
+        """Put the variables of a block, with their values, into another order."""
+        self._apply("reorder_block_iter_var", [block, list(new_order)])
+
+    def set_scope(
+        self, block: BlockRV | str, buffer_index: int | str | Buffer, storage_scope: str
+    ) -> None:
         """Move a buffer of the function's own, which `block` writes, to another scope."""
-        self._apply("set_scope", [block, buffer_index, storage_scope])
+        block = self._rv(block)
+        index = self._buffer_index(block, buffer_index, "write")
+        self._apply("set_scope", [block, index, storage_scope])
+
+    def unsafe_set_dtype(
+        self, block: BlockRV | str, buffer_index: int | str | Buffer, dtype: str
+    ) -> None:
+        """Keep a buffer of the function's own in another element type; results may differ.
+
+        What is stored is converted to `dtype`, what is loaded back to the type it had.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, buffer_index, "write")
+        self._apply("unsafe_set_dtype", [block, index, dtype])
+
+    # Blocks around loops
+
+    def blockize(self, target: LoopRV | BlockRV | str, preserve_unit_iters: bool = True) -> BlockRV:
+        """Put a block around the nest of loops below a loop::
+
+            for i_0, j_0 in T.grid(8, 8):          for i_0, j_0 in T.grid(8, 8):
+                for i_1, j_1 in T.grid(16, 16):        with T.block("B_o"):
+                    with T.block("B"):                     vi_o, vj_o = ...
+                        vi, vj = ...                       for i_1, j_1 in T.grid(16, 16):
+                                                               with T.block("B"): ...
+
+        Parameters
+        ----------
+        preserve_unit_iters : keep variables of the new block that have one value.
+
+        Raises
+        ------
+        ScheduleError : the loops hold more than one block, or a variable of the block is no sum of
+            what the loops inside and a multiple of their number give.
+        """
+        if isinstance(target, (list, tuple)):
+            if len(target) != 1:
+                raise tvm.error.ScheduleError(
+                    "blockize: a new block goes around one nest; name a loop around the blocks"
+                )
+            target = target[0]
+        return self._apply("blockize", [self._rv(target), preserve_unit_iters])[0]
+
+    def tensorize(
+        self,
+        block_or_loop: LoopRV | BlockRV | str,
+        tensor_intrin: str,
+        preserve_unit_iters: bool = True,
+    ) -> None:
+        """Let a tensor intrinsic do what the loops below a loop, or those in a block, do.
+
+        Parameters
+        ----------
+        tensor_intrin : the name that :meth:`tvm.tir.TensorIntrin.register` was given.
+
+        Raises
+        ------
+        ValueError : no intrinsic has that name.
+        ScheduleError : the program does something else than the intrinsic's description; the
+            message says where they differ.
+        """
+        target = self._rv(block_or_loop)
+        self._apply("tensorize", [target, tensor_intrin, preserve_unit_iters])
 
     def storage_align(
-        self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int
+        self,
+        block: BlockRV | str,
+        buffer_index: int | str | Buffer,
+        axis: int,
+        factor: int,
+        offset: int,
     ) -> None:
         """Give an axis of a buffer that `block` writes a stride of ``k * factor + offset``.
 
         Rows of shared memory then start in different banks.
         """
-        self._apply("storage_align", [block, buffer_index, axis, factor, offset])
+        block = self._rv(block)
+        index = self._buffer_index(block, buffer_index, "write")
+        self._apply("storage_align", [block, index, axis, factor, offset])
+
+    # What a buffer is called by
+
+    def _rv(self, block: Any) -> Any:
+        """The block of a name; what is no text stays what it is."""
+        return self._apply("get_block", [block, None])[0] if isinstance(block, str) else block
+
+    def _block(self, block: BlockRV | str) -> Block:
+        return self.get(self._rv(block))
+
+    def _blocks(self, blocks: Sequence[BlockRV | str] | BlockRV | str | None) -> list | None:
+        if blocks is None:
+            return None
+        if isinstance(blocks, (str, BlockRV)):
+            blocks = [blocks]
+        return [self._rv(block) for block in blocks]
+
+    def _buffer_index(
+        self, block: BlockRV | str, buffer: int | str | Buffer, use: str
+    ) -> int | PrimExpr:
+        """Position of a buffer among the regions a block reads or writes."""
+        if not isinstance(buffer, (str, Buffer)):
+            return buffer
+        node = self._block(block)
+        regions = node.reads if use == "read" else node.writes
+        for index, region in enumerate(regions):
+            same = region.buffer.name == buffer if isinstance(buffer, str) else False
+            if same or region.buffer.same_as(buffer):
+                return index
+        names = ", ".join(str(region.buffer.name) for region in regions) or "none"
+        name = buffer if isinstance(buffer, str) else buffer.name
+        raise tvm.error.ScheduleError(
+            f"block {node.name_hint} {use}s no buffer {name}; the buffers it {use}s are {names}"
+        )
+
+    def _buffer_of(
+        self, block: BlockRV | str, buffer: tuple[str, int] | str | Buffer
+    ) -> tuple[str, Any]:
+        """Whether a block reads or writes a buffer, and at which position."""
+        if not isinstance(buffer, (str, Buffer)):
+            use, index = buffer
+            return use, index
+        node = self._block(block)
+        for use, regions in (("read", node.reads), ("write", node.writes)):
+            for index, region in enumerate(regions):
+                same = region.buffer.name == buffer if isinstance(buffer, str) else False
+                if same or region.buffer.same_as(buffer):
+                    return use, index
+        regions = [*node.reads, *node.writes]
+        names = ", ".join(str(region.buffer.name) for region in regions) or "none"
+        name = buffer if isinstance(buffer, str) else buffer.name
+        raise tvm.error.ScheduleError(
+            f"block {node.name_hint} accesses no buffer {name}; those it accesses are {names}"
+        )
+
+
+def _index_map(index_map: IndexMap | Callable[..., Any], ndim: int) -> IndexMap:
+    if isinstance(index_map, IndexMap):
+        return index_map
+    return IndexMap.from_func(index_map, ndim, index_dtype="int32")

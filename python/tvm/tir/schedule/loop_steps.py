@@ -9,8 +9,8 @@ import tvm.error
 from tvm.ir import PrimExpr
 
 from ..expr import IterVar
+from .base import State
 from .random_variables import BlockRV, ExprRV, LoopRV
-from .state import State
 
 __all__ = ["LoopSteps"]
 
@@ -59,6 +59,10 @@ class LoopSteps(State):
         ScheduleError : something is beside the loops, or what is below depends on their order.
         """
         self._apply("reorder", [ordered_loops])
+
+    def add_unit_loop(self, block_or_loop: LoopRV | BlockRV) -> LoopRV:
+        """A loop of one trip around a loop or block."""
+        return self._apply("add_unit_loop", [block_or_loop])[0]
 
     # How loops run
 

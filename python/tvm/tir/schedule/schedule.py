@@ -8,36 +8,27 @@ from typing import Any
 import tvm._ffi
 from tvm.ir import IRModule
 
+from ..block import Block
 from ..function import PrimFunc
+from ..stmt import For
 from .block_steps import BlockSteps
 from .loop_steps import LoopSteps
 from .random_variables import BlockRV, ExprRV, LoopRV
+from .state import ScheduleState, StmtSRef
 from .trace import Trace
 
 __all__ = ["Schedule"]
 
 # Primitives that are not here, and what does their job.
 _ELSEWHERE = {
-    "add_unit_loop": "split a loop with a factor 1",
-    "blockize": "schedule the computation with te and use te.Schedule's tensorize",
     "cache_index": "let a block of its own compute the index, with te.compute",
-    "cache_inplace": "use cache_write, which copies back",
     "decompose_padding": "write the padding as a te.compute of its own; compute_inline removes it",
-    "get_sref": "use get, which returns the block or the loop itself",
     "loop_partition": "lowering partitions loops at their guards (pass LoopPartition)",
     "merge": "compute_at or reverse_compute_at puts two nests under one loop",
     "pad_einsum": "choose tiles that divide, or leave split to guard the last one",
-    "reindex": "use cache_read or cache_write",
-    "reindex_cache_read": "use cache_read",
-    "reindex_cache_write": "use cache_write",
     "rolling_buffer": "use compute_at, which keeps only what an iteration needs",
     "sample_partitioned_tile": "use sample_perfect_tile",
     "set_axis_separator": "buffers are flattened to one axis; there is nothing to separate",
-    "state": "use mod, trace and get",
-    "tensorize": "schedule the computation with te and use te.Schedule's tensorize",
-    "transform_block_layout": "use split, fuse and reorder",
-    "transform_layout": "write the tensor in the other layout with te.compute",
-    "unsafe_set_dtype": "give the tensor its type in te.compute",
 }
 
 
@@ -91,6 +82,15 @@ class Schedule(LoopSteps, BlockSteps):
         sch = Schedule(mod, seed)
         trace.apply_to_schedule(sch, remove_postproc=False)
         return sch
+
+    @property
+    def state(self) -> ScheduleState:
+        """A view of the loops, blocks and dependences of the program."""
+        return ScheduleState(self)
+
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef | None:
+        """A reference to a loop or block that stays while the program changes."""
+        return self.state.get_sref(rand_var_or_stmt)
 
     # Blocks and loops
 

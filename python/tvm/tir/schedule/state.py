@@ -1,112 +1,121 @@
-"""What schedules share besides their primitives: the module, the trace, copies, seeds."""
+"""What a schedule looks like inside: references to loops and blocks, scopes, dependences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
 
-import tvm.error
-from tvm.ir import IRModule, PrimExpr
+import tvm._ffi
+from tvm.ir import IRModule
 from tvm.runtime import Object
 
-from ..block import Block
-from ..expr import IntImm
+from ..block import Block, BlockRealize
 from ..function import PrimFunc
 from ..stmt import For
 from . import _ffi_api
-from .random_variables import RV
-from .trace import Trace
+from .base import State
+from .random_variables import BlockRV, LoopRV
 
-__all__ = ["State"]
+__all__ = [
+    "BlockScope",
+    "DepKind",
+    "Dependency",
+    "ScheduleDebugMask",
+    "ScheduleState",
+    "StmtSRef",
+]
 
-S = TypeVar("S", bound="State")
-_LEVELS = ("none", "fast", "detail")
-_MASKS = {"none": 0, "all": -1}
-_KINDS = {str(method): kind for method, kind in _ffi_api.InstructionKinds().items()}
+
+class ScheduleDebugMask(IntFlag):
+    """What is checked after each step; any of them checks that the function is well formed."""
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2
 
 
-class State(Object):
-    """Base of schedules, which live in C++."""
+class DepKind(IntEnum):
+    """Why one block runs after another: it reads, overwrites, or replaces what that one used."""
+
+    RAW = 0
+    WAW = 1
+    WAR = 2
+    OPAQUE = 3
+
+
+@tvm._ffi.register_object("tir.StmtSRef")
+class StmtSRef(Object):
+    """A loop or block of a schedule, which stays the same one while the program changes."""
+
+    @property
+    def stmt(self) -> Block | For | None:
+        """The loop or block as it is now; None once it is gone."""
+        return _ffi_api.StmtSRefStmt(self)
+
+    @property
+    def parent(self) -> StmtSRef | None:
+        """The loop or block directly around; None at the outermost block."""
+        return _ffi_api.StmtSRefParent(self)
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """`dst` must run after `src`."""
+
+    src: StmtSRef
+    dst: StmtSRef
+    kind: DepKind
+
+
+class BlockScope:
+    """Dependences between the blocks directly inside of a block."""
+
+    def __init__(self, dependencies: Sequence[Dependency]) -> None:
+        self.dependencies = tuple(dependencies)
+
+    def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
+        """Blocks that wait for `block`."""
+        return [dep for dep in self.dependencies if dep.src.same_as(block)]
+
+    def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
+        """Blocks that `block` waits for."""
+        return [dep for dep in self.dependencies if dep.dst.same_as(block)]
+
+
+class ScheduleState:
+    """A view of the program that a schedule works on.
+
+    Parameters
+    ----------
+    mod : a module or function, of which a schedule is made; or a schedule, which is looked at.
+    debug_mask : as for :class:`Schedule`.
+    """
 
     def __init__(
         self,
-        mod: IRModule | PrimFunc,
-        seed: int | None,
-        debug_mask: str | int,
-        error_render_level: str,
+        mod: IRModule | PrimFunc | State,
+        *,
+        debug_mask: str | int = "none",
     ) -> None:
-        if isinstance(mod, PrimFunc):
-            mod = IRModule({"main": mod})
-        if not isinstance(mod, IRModule):
-            raise tvm.error.TypeError(
-                f"Schedule: expected an IRModule or a PrimFunc, got {type(mod).__name__}"
-            )
-        if error_render_level not in _LEVELS:
-            raise tvm.error.ValueError(
-                f"Schedule: error_render_level is one of {', '.join(reversed(_LEVELS))}, got "
-                f"{error_render_level!r}"
-            )
-        if not isinstance(debug_mask, int) and debug_mask not in _MASKS:
-            raise tvm.error.ValueError(
-                f'Schedule: debug_mask is "all", "none" or a number, got {debug_mask!r}'
-            )
-        checks = bool(_MASKS[debug_mask] if isinstance(debug_mask, str) else debug_mask)
-        level = _LEVELS.index(error_render_level)
-        self.__init_handle_by_constructor__(_ffi_api.Schedule, mod, _seed(seed), checks, level)
-
-    def _apply(self, method: str, arguments: Sequence[Any], decision: Any = None) -> list[Any]:
-        """Carry out a primitive; its results."""
-        return list(_ffi_api.ScheduleApply(self, _KINDS[method], arguments, decision))
+        self._schedule = mod if isinstance(mod, State) else State(mod, None, debug_mask, "detail")
 
     @property
     def mod(self) -> IRModule:
-        """The module as it is now. Changing it does not change the schedule."""
-        return _ffi_api.ScheduleMod(self)
+        """The module as it is now."""
+        return self._schedule.mod
 
-    @property
-    def trace(self) -> Trace:
-        """What was done so far."""
-        return _ffi_api.ScheduleTrace(self)
+    def get_sref(self, stmt: Block | BlockRealize | For | BlockRV | LoopRV) -> StmtSRef | None:
+        """The reference to a loop or block of the module; None if it is not part of it."""
+        if isinstance(stmt, BlockRealize):
+            stmt = stmt.block
+        return _ffi_api.ScheduleGetSRef(self._schedule, stmt)
 
-    @property
-    def func_working_on(self) -> str | None:
-        """Name of the function that :meth:`get_block` looks in, as set by :meth:`work_on`."""
-        return str(_ffi_api.ScheduleWorkingOn(self)) or None
-
-    def work_on(self, func_name: str) -> None:
-        """Let :meth:`get_block` look in a function when it is not told which.
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """Dependences between the blocks directly inside of a block.
 
         Raises
         ------
-        ScheduleError : the module has no such function.
+        ValueError : the reference is to a loop.
         """
-        _ffi_api.ScheduleWorkOn(self, func_name)
-
-    def get(self, rand_var_or_sref: RV | PrimExpr) -> Block | For | IntImm:
-        """The block or loop that a variable stands for, or the value of an expression."""
-        return _ffi_api.ScheduleGet(self, rand_var_or_sref)
-
-    def copy(self: S) -> S:
-        """A schedule that goes its own way from here; variables stand for the same in both."""
-        other = type(self).__new__(type(self))
-        other._take_handle(_ffi_api.ScheduleCopy(self))
-        return other
-
-    def seed(self, seed: int) -> None:
-        """Start the random numbers anew."""
-        _ffi_api.ScheduleSeed(self, _seed(seed))
-
-    def fork_seed(self) -> int:
-        """A seed for another schedule, drawn from this one's."""
-        return _ffi_api.ScheduleForkSeed(self)
-
-    def show(self) -> None:
-        """Print the module and the trace."""
-        print(self.mod)
-        print(self.trace)
-
-
-def _seed(seed: int | None) -> int:
-    if seed is not None and (not isinstance(seed, int) or seed < -1):
-        raise tvm.error.ValueError(f"Schedule: the seed is a number from 0 on, got {seed!r}")
-    return -1 if seed is None else seed
+        rows = _ffi_api.BlockScopeDependencies(block_sref)
+        return BlockScope([Dependency(src, dst, DepKind(int(kind))) for src, dst, kind in rows])

@@ -41,6 +41,7 @@ __all__ = [
     "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation",
     "PromoteAccumulators",
+    "RemoveAssume",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
     "Simplify",
@@ -189,6 +190,11 @@ def UnrollLoop() -> Pass:
 
 
 # ---- phase 3 ----------------------------------------------------------------------------------
+
+
+def RemoveAssume() -> Pass:
+    """Drop statements that only say what holds (``T.assume``), once nothing needs them."""
+    return _ffi_api.RemoveAssume()
 
 
 def RemoveNoOp() -> Pass:

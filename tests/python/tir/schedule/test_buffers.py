@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def test_only_named_consumers_read_the_copy():
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
     C = te.compute((4,), lambda i: A[i] * B[i], name="C")
     func = te.create_prim_func([A, C])
-    for named, count in (([], 1), (["C"], 2), (None, 2)):
+    for named, count in ((["B"], 1), (["C"], 1), (["B", "C"], 2), (None, 2)):
         sch = tir.Schedule(func, debug_mask="all")
         others = None if named is None else [sch.get_block(name) for name in named]
         sch.cache_read(sch.get_block("B"), 0, "global", others)
@@ -66,8 +67,12 @@ def test_a_block_that_writes_a_part_of_a_result_keeps_the_rest():
     nest = tir.For(i, 0, 4, 0, tir.BlockRealize([i], True, block))
     root = tir.BlockRealize([], True, tir.Block([], [], [], "root", nest))
     sch = tir.Schedule(tir.PrimFunc([A, B], root))
-    with pytest.raises(tir.ScheduleError, match="half does not write all of B"):
-        sch.cache_write(sch.get_block("half"), 0, "local")
+    copy = sch.cache_write(sch.get_block("half"), 0, "local")
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(copy)] == [4]
+    result = tvm.nd.array(np.full(8, -1, "float32"))
+    built = tvm.build(sch.mod["main"].with_attr("global_symbol", "main"), target="llvm")
+    built(tvm.nd.array(np.arange(4, dtype="float32")), result)
+    np.testing.assert_array_equal(result.numpy(), [0, 1, 2, 3, -1, -1, -1, -1])
 
 
 def test_buffers_are_named_by_their_place_among_the_regions():
@@ -76,6 +81,61 @@ def test_buffers_are_named_by_their_place_among_the_regions():
         sch.cache_read(sch.get_block("C"), 2, "local")
     with pytest.raises(tir.ScheduleError, match="'fast' is no memory scope; there are global"):
         sch.cache_write(sch.get_block("C"), 0, "fast")
+
+
+def test_copies_are_made_in_the_loops_that_producer_and_consumer_share():
+    sch, func, answer = scheduled(matmul(12, 20, 18, epilogue=True))
+    sch.compute_at("C", sch.get_loops("D")[0])
+    copy = sch.cache_read("D", "C", "local")
+    assert len(sch.get_loops(copy)) == 3
+    back = sch.cache_write("C", 0, "local")
+    assert len(sch.get_loops(back)) == 3
+    check(sch, func, answer)
+
+
+def test_consumers_may_read_what_a_block_wrote_elsewhere():
+    sch, func, answer = scheduled(row_sums())
+    sch.cache_write("S", 0, "local", consumer_blocks=["D"])
+    assert "S_local[v_i_1]" in str(sch.mod)
+    check(sch, func, answer)
+
+
+def test_copies_inside_of_a_block_hold_what_belongs_to_the_block():
+    sch, func, answer = scheduled(matmul(12, 8, 6))
+    i, j, k = sch.get_loops("C")
+    (i_0, i_1), (j_0, j_1) = sch.split(i, [None, 4]), sch.split(j, [None, 2])
+    sch.reorder(i_0, j_0, i_1, j_1, k)
+    sch.blockize(i_1, preserve_unit_iters=False)
+    sch.cache_read("C", "A", "local")
+    sch.cache_write("C", 0, "local")
+    assert 'A_local = T.alloc_buffer((4, 6), scope="local")' in str(sch.mod)
+    assert 'C_local = T.alloc_buffer((4, 2), scope="local")' in str(sch.mod)
+    check(sch, func, answer)
+
+
+def test_a_buffer_that_changes_in_place_is_copied_there_and_back():
+    A = tir.decl_buffer((8,), name="A")
+    call = tir.call_packed("test.schedule.double", A)
+    block = tir.Block(
+        [],
+        [tir.BufferRegion(A, [tvm.ir.Range(0, 8)])],
+        [tir.BufferRegion(A, [tvm.ir.Range(0, 8)])],
+        "call",
+        tir.Evaluate(call),
+    )
+    root = tir.Block(
+        [],
+        [],
+        [],
+        "root",
+        tir.For(tir.Var("i", "int32"), 0, 1, 0, tir.BlockRealize([], True, block)),
+    )
+    sch = tir.Schedule(tir.PrimFunc([A], tir.BlockRealize([], True, root)))
+    there, back = sch.cache_inplace("call", "A", "global")
+    assert "A_global[v0] = A[v0]" in str(sch.get(there))
+    assert "A[v0] = A_global[v0]" in str(sch.get(back))
+    with pytest.raises(tir.ScheduleError, match="only reads A; use cache_read"):
+        sch.cache_inplace(there, 0, "local")
 
 
 def test_a_buffer_moves_to_another_scope():

@@ -210,8 +210,8 @@ def test_primitives_that_are_elsewhere_say_where():
     A = te.placeholder((8,), name="A")
     B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
     sch = tir.Schedule(te.create_prim_func([A, B]))
-    with pytest.raises(AttributeError, match="no tensorize: .* use te.Schedule's tensorize"):
-        sch.tensorize(None, "x")
+    with pytest.raises(AttributeError, match="no merge: compute_at or reverse_compute_at puts"):
+        sch.merge()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sch.nothing  # noqa: B018
 
@@ -267,8 +267,7 @@ def test_instances_that_do_not_run_stay_so():
     for step in refused:
         with pytest.raises(tir.ScheduleError, match="cannot be shown that the loops run every"):
             step()
-    with pytest.raises(tir.ScheduleError, match="C does not write all of C"):
-        sch.cache_write(c, 0, "local")
+    sch.cache_write(c, 0, "local")
     for loop in (*sch.get_loops(b), *sch.get_loops(c)):
         outer, inner = sch.split(loop, [None, 2])
         sch.reorder(inner, outer)
