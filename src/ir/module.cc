@@ -1,4 +1,5 @@
 #include <tvm/ir/module.h>
+#include <tvm/ir/script_marks.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 
@@ -84,6 +85,7 @@ void IRModuleNode::Remove(const GlobalVar& var) {
 
 TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
   ScriptScope scope;
+  ScriptMark mark(p->stream, node);
   p->stream << "@I.ir_module\nclass Module:\n";
   if (node->attrs.defined()) {
     p->stream << "    I.module_attrs(";

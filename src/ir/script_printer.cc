@@ -3,6 +3,7 @@
  * \brief Attribute values, metadata and prelude of scripts.
  */
 #include <tvm/ir/expr.h>
+#include <tvm/ir/script_marks.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/serialization.h>
 #include <tvm/runtime/ndarray.h>
@@ -126,6 +127,8 @@ ScriptScope::~ScriptScope() {
   if (root_ == this) current_scope = nullptr;
 }
 
+bool ScriptScope::HasSugar() { return current_scope == nullptr || current_scope->sugar_; }
+
 std::string ScriptScope::Refer(const ObjectRef& object) {
   std::string key = object->GetTypeKey();
   std::vector<ObjectRef>& kept = root_->metadata_[key];
@@ -213,25 +216,51 @@ void PrintScriptValue(std::ostream& os, const Any& value, bool objects) {
   }
 }
 
-TVM_REGISTER_GLOBAL("ir.Script").set_body_typed([](ObjectRef program, bool show_meta) {
-  ScriptScope scope;
-  if (show_meta) scope.ShowMetadata();
-  std::string text = AsRepr(Any(program));
-  std::ostringstream os;
-  os << "# from tvm.script import ir as I\n"
-        "# from tvm.script import tir as T\n"
-        "# from tvm.script import relax as R\n\n";
-  if (show_meta && !scope.metadata().empty()) {
-    Map<String, Any> metadata;
-    for (const auto& [key, objects] : scope.metadata()) {
-      metadata.Set(key, Array<ObjectRef>(objects));
-    }
-    // Raw, so that the backslashes of JSON stay what they are.
-    os << "metadata = tvm.ir.load_json(r\"\"\"" << SaveJSON(Any(metadata)) << "\"\"\")\n\n";
+/*! \brief Look for an object or a place of the program. */
+void Watch(ScriptMarks* marks, const ObjectRef& program, const ObjectRef& what,
+           std::optional<std::string> note) {
+  if (const auto* path = what.as<ObjectPathNode>()) {
+    marks->Watch(Any(program), GetRef<ObjectPath>(path), std::move(note));
+  } else {
+    marks->Watch(what, std::move(note));
   }
-  os << text;
-  if (!show_meta) scope.PrintFooter(os);
-  return String(os.str());
-});
+}
+
+/*!
+ * \brief The text of a program.
+ *
+ * `underline` has objects and ObjectPaths to mark, `annotate` pairs of such and a note.
+ */
+TVM_REGISTER_GLOBAL("ir.Script")
+    .set_body_typed([](ObjectRef program, bool show_meta, bool syntax_sugar,
+                       Array<ObjectRef> underline, Array<ObjectRef> annotate, Array<String> notes) {
+      ScriptScope scope;
+      if (show_meta) scope.ShowMetadata();
+      if (!syntax_sugar) scope.LeaveSugar();
+      std::string text;
+      if (underline.empty() && annotate.empty()) {
+        text = AsRepr(Any(program));
+      } else {
+        ScriptMarks marks;
+        for (const ObjectRef& what : underline) Watch(&marks, program, what, std::nullopt);
+        for (size_t i = 0; i < annotate.size(); ++i) Watch(&marks, program, annotate[i], notes[i]);
+        text = marks.Draw(AsRepr(Any(program)));
+      }
+      std::ostringstream os;
+      os << "# from tvm.script import ir as I\n"
+            "# from tvm.script import tir as T\n"
+            "# from tvm.script import relax as R\n\n";
+      if (show_meta && !scope.metadata().empty()) {
+        Map<String, Any> metadata;
+        for (const auto& [key, objects] : scope.metadata()) {
+          metadata.Set(key, Array<ObjectRef>(objects));
+        }
+        // Raw, so that the backslashes of JSON stay what they are.
+        os << "metadata = tvm.ir.load_json(r\"\"\"" << SaveJSON(Any(metadata)) << "\"\"\")\n\n";
+      }
+      os << text;
+      if (!show_meta) scope.PrintFooter(os);
+      return String(os.str());
+    });
 
 }  // namespace tvm

@@ -1,10 +1,13 @@
+#include <tvm/node/object_path.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/node/structural_hash.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/stack_guard.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <unordered_map>
 
 namespace tvm {
@@ -12,16 +15,29 @@ namespace {
 
 using runtime::NDArrayObj;
 
+/*! \brief From the place of an object to that of a part of it. */
+using Step = std::function<ObjectPath(const ObjectPath&)>;
+
 class EqualFinder {
  public:
   explicit EqualFinder(bool map_free_vars) : map_free_vars_(map_free_vars) {}
 
-  std::optional<StructuralMismatch> Run(const Any& lhs, const Any& rhs) {
+  struct Places {
+    ObjectPath lhs = ObjectPath::Root();
+    ObjectPath rhs = ObjectPath::Root();
+    std::string reason;
+  };
+
+  std::optional<Places> Run(const Any& lhs, const Any& rhs) {
     if (Equal(lhs, rhs, false)) return std::nullopt;
-    // The path was collected from the difference outwards.
-    std::string path = "<root>";
-    for (auto it = path_.rbegin(); it != path_.rend(); ++it) path += *it;
-    return StructuralMismatch{path, reason_};
+    Places places;
+    // The steps were collected from the difference outwards.
+    for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) {
+      places.lhs = it->first(places.lhs);
+      places.rhs = it->second(places.rhs);
+    }
+    places.reason = reason_;
+    return places;
   }
 
  private:
@@ -118,25 +134,27 @@ class EqualFinder {
       } else {
         equal = Equal(field.Get(lhs), field.Get(rhs), bind);
       }
-      if (!equal) return At(std::string(".") + field.name);
+      if (!equal) {
+        return At([name = field.name](const ObjectPath& path) { return path.Attr(name); });
+      }
     }
     return true;
   }
 
   bool EqualArray(const ArrayNode* lhs, const ArrayNode* rhs, bool binding) {
     for (size_t i = 0; i < std::min(lhs->size(), rhs->size()); ++i) {
-      if (!Equal(lhs->at(i), rhs->at(i), binding)) return At("[" + std::to_string(i) + "]");
+      if (!Equal(lhs->at(i), rhs->at(i), binding)) return At(Element(i));
     }
-    return lhs->size() == rhs->size() || Differ(std::to_string(lhs->size()) + " vs. " +
-                                                std::to_string(rhs->size()) + " elements");
+    if (lhs->size() == rhs->size()) return true;
+    Differ(std::to_string(lhs->size()) + " vs. " + std::to_string(rhs->size()) + " elements");
+    const auto end = static_cast<int64_t>(std::min(lhs->size(), rhs->size()));
+    Step missing = [end](const ObjectPath& path) { return path.MissingArrayElement(end); };
+    return lhs->size() < rhs->size() ? At(missing, Element(end)) : At(Element(end), missing);
   }
 
   bool EqualMap(const MapNode* lhs, const MapNode* rhs, bool binding) {
-    if (lhs->size() != rhs->size()) {
-      return Differ(std::to_string(lhs->size()) + " vs. " + std::to_string(rhs->size()) +
-                    " entries");
-    }
     std::unordered_map<size_t, std::vector<const MapNode::Entry*>> by_hash;
+    std::vector<const Any*> matched;
     for (size_t i = 0; i < lhs->size(); ++i) {
       const auto& [key, value] = lhs->entries()[i];
       const Any* other = nullptr;
@@ -145,6 +163,7 @@ class EqualFinder {
         other_key = &entry->first;
         other = &entry->second;
       } else if (key.is_object() && !key.as<StringObj>() && IsVariable(key.object())) {
+        if (i >= rhs->size()) return OnlyOn(key, true);
         // Variables not seen before correspond in the order of insertion.
         other_key = &rhs->entries()[i].first;
         other = &rhs->entries()[i].second;
@@ -161,15 +180,29 @@ class EqualFinder {
           break;
         }
       }
-      std::string place = "[" + AsRepr(key) + "]";
-      if (other == nullptr) {
-        Differ("key " + AsRepr(key) + " is only on the left");
-        return At(place);
+      if (other == nullptr) return OnlyOn(key, true);
+      matched.push_back(other_key);
+      if ((key.is_object() && !Equal(key, *other_key, binding)) || !Equal(value, *other, binding)) {
+        Step left = [key = key](const ObjectPath& path) { return path.MapValue(key); };
+        Step right = [key = *other_key](const ObjectPath& path) { return path.MapValue(key); };
+        return At(left, right);
       }
-      if (key.is_object() && !Equal(key, *other_key, binding)) return At(place);
-      if (!Equal(value, *other, binding)) return At(place);
     }
-    return true;
+    if (lhs->size() == rhs->size()) return true;
+    for (const MapNode::Entry& entry : rhs->entries()) {
+      if (std::find(matched.begin(), matched.end(), &entry.first) == matched.end()) {
+        return OnlyOn(entry.first, false);
+      }
+    }
+    return Differ(std::to_string(lhs->size()) + " vs. " + std::to_string(rhs->size()) + " entries");
+  }
+
+  /*! \brief An entry that one map has and the other does not. */
+  bool OnlyOn(const Any& key, bool left) {
+    Differ("key " + AsRepr(key) + " is only on the " + (left ? "left" : "right"));
+    Step there = [key](const ObjectPath& path) { return path.MapValue(key); };
+    Step missing = [](const ObjectPath& path) { return path.MissingMapEntry(); };
+    return left ? At(there, missing) : At(missing, there);
   }
 
   // The entry of `rhs` for the same text or number, or for the variable that corresponds to `key`.
@@ -197,16 +230,20 @@ class EqualFinder {
     reason_ = std::move(reason);
     return false;
   }
-  bool At(std::string step) {
-    path_.push_back(std::move(step));
+  bool At(Step lhs, Step rhs) {
+    steps_.emplace_back(std::move(lhs), std::move(rhs));
     return false;
+  }
+  bool At(const Step& step) { return At(step, step); }
+  static Step Element(int64_t index) {
+    return [index](const ObjectPath& path) { return path.ArrayIndex(index); };
   }
 
   bool map_free_vars_;
   // Pairs found equal. Correspondences of variables only grow, so they stay equal.
   std::unordered_map<const Object*, const Object*> to_rhs_;
   std::unordered_map<const Object*, const Object*> to_lhs_;
-  std::vector<std::string> path_;
+  std::vector<std::pair<Step, Step>> steps_;
   std::string reason_;
 };
 
@@ -214,7 +251,9 @@ class EqualFinder {
 
 std::optional<StructuralMismatch> FindStructuralMismatch(const Any& lhs, const Any& rhs,
                                                          bool map_free_vars) {
-  return EqualFinder(map_free_vars).Run(lhs, rhs);
+  auto places = EqualFinder(map_free_vars).Run(lhs, rhs);
+  if (!places) return std::nullopt;
+  return StructuralMismatch{places->lhs.ToText(), places->reason};
 }
 
 bool StructuralEqual::operator()(const Any& lhs, const Any& rhs, bool map_free_vars) const {
@@ -225,12 +264,12 @@ TVM_REGISTER_GLOBAL("node.StructuralEqual").set_body_typed([](Any lhs, Any rhs, 
   return StructuralEqual()(lhs, rhs, map_free);
 });
 
-/*! \brief None, or path and reason of the first difference. */
+/*! \brief None, or the places and the reason of the first difference. */
 TVM_REGISTER_GLOBAL("node.GetFirstStructuralMismatch")
     .set_body_typed([](Any lhs, Any rhs, bool map_free) {
-      auto mismatch = FindStructuralMismatch(lhs, rhs, map_free);
-      if (!mismatch) return Array<String>(nullptr);
-      return Array<String>{mismatch->path, mismatch->reason};
+      auto places = EqualFinder(map_free).Run(lhs, rhs);
+      if (!places) return Array<Any>(nullptr);
+      return Array<Any>{Any(places->lhs), Any(places->rhs), Any(String(places->reason))};
     });
 
 }  // namespace tvm

@@ -1,10 +1,14 @@
 #include <tvm/runtime/data_type.h>
 #include <tvm/runtime/registry.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <ostream>
+#include <string_view>
 
 #include "device_name.h"
 
@@ -24,6 +28,60 @@ constexpr Prefix kPrefixes[] = {
     {"float", DataType::kFloat, 32},   {"bfloat", DataType::kBFloat, 16},
     {"handle", DataType::kHandle, 64}, {"bool", DataType::kUInt, 1},
 };
+
+// Codes of DLPack 1.1 that this build has no operations for; tensors of them are moved and viewed.
+enum NarrowFloatCode : int {
+  kFloat8_e3m4 = 7,
+  kFloat8_e4m3 = 8,
+  kFloat8_e4m3b11fnuz = 9,
+  kFloat8_e4m3fn = 10,
+  kFloat8_e4m3fnuz = 11,
+  kFloat8_e5m2 = 12,
+  kFloat8_e5m2fnuz = 13,
+  kFloat8_e8m0fnu = 14,
+  kFloat6_e2m3fn = 15,
+  kFloat6_e3m2fn = 16,
+  kFloat4_e2m1fn = 17,
+};
+
+/*! \brief A type of fewer than 16 bits whose name does not follow from its kind and bits. */
+struct NarrowFloat {
+  const char* name;
+  int code;
+  int bits;
+};
+
+// The first name of a type is the one it prints as: that of TVM where it has one.
+constexpr NarrowFloat kNarrowFloats[] = {
+    {"e4m3_float8", kFloat8_e4m3fn, 8},
+    {"e5m2_float8", kFloat8_e5m2, 8},
+    {"float8_e4m3fn", kFloat8_e4m3fn, 8},
+    {"float8_e5m2", kFloat8_e5m2, 8},
+    {"float8_e3m4", kFloat8_e3m4, 8},
+    {"float8_e4m3", kFloat8_e4m3, 8},
+    {"float8_e4m3b11fnuz", kFloat8_e4m3b11fnuz, 8},
+    {"float8_e4m3fnuz", kFloat8_e4m3fnuz, 8},
+    {"float8_e5m2fnuz", kFloat8_e5m2fnuz, 8},
+    {"float8_e8m0fnu", kFloat8_e8m0fnu, 8},
+    {"float6_e2m3fn", kFloat6_e2m3fn, 6},
+    {"float6_e3m2fn", kFloat6_e3m2fn, 6},
+    {"float4_e2m1fn", kFloat4_e2m1fn, 4},
+};
+
+/*! \brief "", "x4" or "xvscalex4" from `at` to the end; nothing for another text. */
+std::optional<int> ReadLanes(const char* at, const char* end) {
+  if (at == end) return 1;
+  constexpr std::string_view kScalable = "xvscale";
+  const bool scalable = std::string_view(at, end - at).substr(0, kScalable.size()) == kScalable;
+  if (scalable) at += kScalable.size();
+  if (at == end || *at != 'x') return std::nullopt;
+  int lanes = 0;
+  auto parsed = std::from_chars(at + 1, end, lanes);
+  if (parsed.ec != std::errc() || parsed.ptr != end || lanes < 1 || lanes > 32767) {
+    return std::nullopt;
+  }
+  return scalable ? -lanes : lanes;
+}
 
 /*! \brief Names that users give to numbers. */
 class NameTable {
@@ -86,26 +144,29 @@ DataType DataType::FromString(const std::string& text) {
     const DataType like = FromString("int" + text.substr(close + 1));
     return DataType(CustomTypes().Require(text.substr(7, close - 7)), like.bits(), like.lanes());
   }
+  for (const NarrowFloat& narrow : kNarrowFloats) {
+    std::string_view name(narrow.name);
+    if (text.compare(0, name.size(), name) != 0) continue;
+    // One name may begin like another one.
+    if (auto lanes = ReadLanes(text.data() + name.size(), text.data() + text.size())) {
+      return DataType(narrow.code, narrow.bits, *lanes);
+    }
+  }
   for (const Prefix& prefix : kPrefixes) {
     std::string_view kind(prefix.text);
     if (text.compare(0, kind.size(), kind) != 0) continue;
     const char* at = text.data() + kind.size();
     const char* end = text.data() + text.size();
     int bits = prefix.default_bits;
-    int lanes = 1;
     if (at != end && *at >= '0' && *at <= '9') {
       if (kind == std::string_view("bool")) ThrowBadType(text);
       auto parsed = std::from_chars(at, end, bits);
       if (parsed.ec != std::errc()) ThrowBadType(text);
       at = parsed.ptr;
     }
-    if (at != end && *at == 'x') {
-      auto parsed = std::from_chars(at + 1, end, lanes);
-      if (parsed.ec != std::errc()) ThrowBadType(text);
-      at = parsed.ptr;
-    }
-    if (at != end || bits < 1 || bits > 128 || lanes < 1 || lanes > 32767) ThrowBadType(text);
-    return DataType(prefix.code, bits, lanes);
+    std::optional<int> lanes = ReadLanes(at, end);
+    if (!lanes || bits < 1 || bits > 128) ThrowBadType(text);
+    return DataType(prefix.code, bits, *lanes);
   }
   ThrowBadType(text);
 }
@@ -118,6 +179,11 @@ std::string DataType::ToString() const {
   } else if (code() == kHandle) {
     text = "handle";
     if (bits() != 64) text += std::to_string(bits());
+  } else if (const NarrowFloat* narrow =
+                 std::find_if(std::begin(kNarrowFloats), std::end(kNarrowFloats),
+                              [this](const NarrowFloat& type) { return type.code == code(); });
+             narrow != std::end(kNarrowFloats)) {
+    text = narrow->name;
   } else if (const char* custom = code() > kBFloat ? CustomTypes().NameOf(code()) : nullptr) {
     text = "custom[" + std::string(custom) + "]" + std::to_string(bits());
   } else {
@@ -125,7 +191,13 @@ std::string DataType::ToString() const {
     ICHECK(code() <= kBFloat) << "unknown type code " << code();
     text = kNames[code()] + std::to_string(bits());
   }
-  if (lanes() != 1) text += "x" + std::to_string(lanes());
+  // A vector as long as the machine makes it: the negative of the lanes that the machine
+  // multiplies.
+  if (const int scalable = -static_cast<int16_t>(data_.lanes); scalable > 0) {
+    text += "xvscalex" + std::to_string(scalable);
+  } else if (lanes() != 1) {
+    text += "x" + std::to_string(lanes());
+  }
   return text;
 }
 

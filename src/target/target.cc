@@ -8,7 +8,9 @@
 #include <tvm/target/target.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -95,6 +97,22 @@ ObjectPtr<TargetNode> NewTarget(const TargetKind& kind) {
   return node;
 }
 
+/*! \brief Take the limits of a device that is there; of one that is not, nothing is known. */
+void TakeDeviceLimits(TargetNode* node, int number) {
+  const auto* ask = runtime::Registry::Get("runtime.GetDeviceAttr");
+  Device device{static_cast<DLDeviceType>(node->kind->device_type), number};
+  // Numbers of DeviceAttrKind.
+  constexpr int kExist = 0, kMaxThreads = 1, kWarpSize = 2, kMaxSharedMemory = 3;
+  if (ask == nullptr || !(*ask)(device, kExist).cast<bool>()) return;
+  auto take = [&](const char* name, int kind) {
+    if (auto value = (*ask)(device, kind).TryCast<int64_t>()) node->features.Set(name, *value);
+  };
+  take("max_num_threads", kMaxThreads);
+  take("max_threads_per_block", kMaxThreads);
+  take("thread_warp_size", kWarpSize);
+  take("max_shared_memory_per_block", kMaxSharedMemory);
+}
+
 /*! \brief Fill in what follows from the options; called once when all of them are known. */
 Target Finish(ObjectPtr<TargetNode> node) {
   node->features = node->kind->default_features;
@@ -106,6 +124,9 @@ Target Finish(ObjectPtr<TargetNode> node) {
     }
     node->keys = keys;
   }
+  if (Any number = FindIn(node->attrs, "from_device"); number.defined()) {
+    TakeDeviceLimits(node.get(), static_cast<int>(number.cast<int64_t>()));
+  }
   Target target{ObjectPtr<Object>(node)};
   if (const auto* probe =
           runtime::Registry::Get("target.features." + std::string(node->kind->name))) {
@@ -115,14 +136,43 @@ Target Finish(ObjectPtr<TargetNode> node) {
   return target;
 }
 
+/*! \brief Words between blanks; what stands in quotes is one word, or a part of one. */
 std::vector<std::string> SplitByBlank(const std::string& text) {
-  std::istringstream stream(text);
   std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  char quote = '\0';
+  bool inside = false;
+  for (char c : text) {
+    if (quote == '\0' && std::isspace(static_cast<unsigned char>(c)) != 0) {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (quote == '\0' && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = '\0';
+    } else {
+      words.back() += c;
+    }
+  }
+  TVM_CHECK(quote == '\0', ValueError) << "Target(\"" << text << "\"): a quote is not closed";
   return words;
 }
 
+/*! \brief The table that the name of a machine stands for; Python keeps the names. */
+std::optional<Map<String, Any>> Tagged(const std::string& text) {
+  const auto* find = runtime::Registry::Get("target.Tagged");
+  if (find == nullptr) return std::nullopt;
+  Any found = (*find)(String(text));
+  if (found.is_null()) return std::nullopt;
+  return found.cast<Map<String, Any>>();
+}
+
+Target ParseTable(const Map<String, Any>& config);
+
 Target ParseText(const std::string& text) {
+  if (auto table = Tagged(text)) return ParseTable(*table);
   std::vector<std::string> words = SplitByBlank(text);
   TVM_CHECK(!words.empty(), ValueError)
       << "Target: the text is empty; write a kind, such as \"llvm\"";
@@ -232,6 +282,13 @@ std::string TargetNode::str() const {
   std::vector<std::string> options;
   for (const auto& entry : attrs) {
     options.push_back(" -" + std::string(entry.first) + "=" + ValueText(entry.second));
+  }
+  // A value with blanks stays one word.
+  for (std::string& option : options) {
+    const size_t value = option.find('=') + 1;
+    if (option.find(' ', value) == std::string::npos) continue;
+    const char quote = option.find('\'') == std::string::npos ? '\'' : '"';
+    option = option.substr(0, value) + quote + option.substr(value) + quote;
   }
   std::sort(options.begin(), options.end());
   for (const std::string& option : options) text += option;

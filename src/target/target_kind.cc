@@ -139,6 +139,7 @@ TVM_REGISTER_TARGET_KIND("cuda", kDLCUDA)
     .set_default_keys({"cuda", "gpu"})
     .add_option("arch", "str")
     .add_option("mcpu", "str")
+    .add_option("from_device", "int")
     .add_option("max_num_threads", "int")
     .add_option("thread_warp_size", "int")
     .add_option("max_threads_per_block", "int")
@@ -156,34 +157,42 @@ TVM_REGISTER_TARGET_KIND("cuda", kDLCUDA)
     .add_feature("max_vthread_extent", 8)
     .add_feature("registers_per_block", 65536);
 
+// Limits of blocks of threads, and the number of the device to take them from.
+// clang-format off
+#define TVM_GPU_OPTIONS                           \
+  .add_option("max_num_threads", "int")           \
+  .add_option("thread_warp_size", "int")          \
+  .add_option("max_threads_per_block", "int")     \
+  .add_option("max_shared_memory_per_block", "int") \
+  .add_option("from_device", "int")
+// clang-format on
+
 TVM_REGISTER_TARGET_KIND("opencl", kDLOpenCL)
-    .set_default_keys({"opencl", "gpu"})
-    .add_option("max_num_threads", "int")
-    .add_option("thread_warp_size", "int")
-    .add_feature("max_num_threads", 256)
+    .set_default_keys({"opencl", "gpu"}) TVM_GPU_OPTIONS.add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 1);
 
 TVM_REGISTER_TARGET_KIND("metal", kDLMetal)
-    .set_default_keys({"metal", "gpu"})
-    .add_option("max_num_threads", "int")
-    .add_option("thread_warp_size", "int")
-    .add_feature("max_num_threads", 256)
+    .set_default_keys({"metal", "gpu"}) TVM_GPU_OPTIONS.add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 16);
 
 TVM_REGISTER_TARGET_KIND("rocm", kDLROCM)
     .set_default_keys({"rocm", "gpu"})
     .add_option("mcpu", "str")
-    .add_option("max_num_threads", "int")
-    .add_option("thread_warp_size", "int")
-    .add_feature("max_num_threads", 256)
+    .add_option("mtriple", "str") TVM_GPU_OPTIONS.add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 64);
 
 // Known by name, so that schedules and searches can be asked for them; a build says that no
 // generator is enabled unless the user registers one.
 TVM_REGISTER_TARGET_KIND("vulkan", kDLVulkan)
-    .set_default_keys({"vulkan", "gpu"})
-    .add_option("max_num_threads", "int")
-    .add_option("thread_warp_size", "int")
+    .set_default_keys({"vulkan", "gpu"}) TVM_GPU_OPTIONS.add_option("device_name", "str")
+    .add_option("device_type", "str")
+    .add_option("supports_float16", "bool")
+    .add_option("supports_float32", "bool")
+    .add_option("supports_float64", "bool")
+    .add_option("supports_int8", "bool")
+    .add_option("supports_int16", "bool")
+    .add_option("supports_int32", "bool")
+    .add_option("supports_int64", "bool")
     .add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 1);
 
@@ -202,6 +211,8 @@ TVM_REGISTER_TARGET_KIND("nvptx", kDLCUDA)
     .add_option("thread_warp_size", "int")
     .add_feature("max_num_threads", 1024)
     .add_feature("thread_warp_size", 32);
+
+#undef TVM_GPU_OPTIONS
 
 TVM_REGISTER_GLOBAL("target.TargetKindGet").set_body_typed(TargetKind::Get);
 TVM_REGISTER_GLOBAL("target.ListTargetKinds").set_body_typed(TargetKind::List);

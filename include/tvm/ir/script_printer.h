@@ -36,6 +36,10 @@ class ScriptScope {
   void PrintFooter(std::ostream& os) const;
   /*! \brief Leave the footer away: the text will have the metadata. */
   void ShowMetadata() { root_->show_metadata_ = true; }
+  /*! \brief Write every loop, axis and buffer of a parameter on a line of its own. */
+  void LeaveSugar() { root_->sugar_ = false; }
+  /*! \brief Whether the script being written on this thread may use short forms. */
+  static bool HasSugar();
   /*! \brief Objects referred to so far, by type key. */
   const std::map<std::string, std::vector<ObjectRef>>& metadata() const { return root_->metadata_; }
 
@@ -43,6 +47,7 @@ class ScriptScope {
   ScriptScope* root_;
   std::string function_name_;
   bool show_metadata_ = false;
+  bool sugar_ = true;
   std::map<std::string, std::vector<ObjectRef>> metadata_;
 };
 

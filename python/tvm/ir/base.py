@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import tvm._ffi
 from tvm import error
-from tvm._ffi.base import core
-from tvm.runtime import Object, _ffi_node_api
+from tvm.runtime import Object, ObjectPath, _ffi_node_api
 
 from . import _ffi_api
 
@@ -127,10 +126,10 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
 
 def get_first_structural_mismatch(
     lhs: Any, rhs: Any, map_free_vars: bool = False
-) -> tuple[str, str] | None:
-    """Path and reason of the first difference, or None when the graphs are equal."""
+) -> tuple[ObjectPath, ObjectPath] | None:
+    """The place of the first difference in either graph, or None when they are equal."""
     found = _ffi_node_api.GetFirstStructuralMismatch(lhs, rhs, map_free_vars)
-    return None if found is None else tuple(core.array_to_list(found))
+    return None if found is None else (found[0], found[1])
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
@@ -138,14 +137,22 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
     Raises
     ------
-    ValueError : they are not; the message has the path of the first difference and both texts.
+    ValueError : they are not; the message has the places of the first difference and both texts, in
+        which the places are underlined if that are texts of programs.
     """
-    mismatch = get_first_structural_mismatch(lhs, rhs, map_free_vars)
-    if mismatch is not None:
-        path, reason = mismatch
+    found = _ffi_node_api.GetFirstStructuralMismatch(lhs, rhs, map_free_vars)
+    if found is not None:
+        left, right, reason = found
         raise error.ValueError(
-            f"structural_equal: different at {path}: {reason}\nlhs:\n{lhs}\nrhs:\n{rhs}"
+            f"StructuralEqual check failed, caused by lhs at {left}:\n{_shown(lhs, left)}\n"
+            f"and rhs at {right}:\n{_shown(rhs, right)}\n({reason})"
         )
+
+
+def _shown(graph: Any, place: ObjectPath) -> str:
+    # Every kind of program has a text with marks; of other graphs there is only a text.
+    script = getattr(graph, "script", None)
+    return str(graph) if script is None else script(path_to_underline=[place])
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:

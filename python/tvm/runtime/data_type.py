@@ -8,7 +8,11 @@ import numpy as np
 
 __all__ = ["DataType"]
 
-_PATTERN = re.compile(r"(bool|handle|void|bfloat|float|uint|int|custom\[\w+\])(\d*)(?:x(\d+))?")
+# Floats of few bits, of which there are several of one width.
+_NARROW = r"e4m3_float8|e5m2_float8|float[468]_e\d+m\d+[a-z]\w*|float[468]_e\d+m\d+"
+_PATTERN = re.compile(
+    rf"({_NARROW}|bool|handle|void|bfloat|float|uint|int|custom\[\w+\])(\d*)(?:x(vscalex)?(\d+))?"
+)
 _DEFAULT_BITS = {"bool": 1, "handle": 64, "void": 0, "bfloat": 16}
 
 
@@ -21,13 +25,15 @@ class DataType(str):
         registered through ``runtime._datatype_register``
     bits : bits of one lane
     lanes : values in one element; 1 for scalars
+    scalable : whether a machine's vectors are a multiple of `lanes` that only it knows
     """
 
-    __slots__ = ("bits", "kind", "lanes")
+    __slots__ = ("bits", "kind", "lanes", "scalable")
 
     kind: str
     bits: int
     lanes: int
+    scalable: bool
 
     def __new__(cls, value: str | np.dtype | type) -> DataType:
         text = value if isinstance(value, str) else np.dtype(value).name
@@ -39,7 +45,11 @@ class DataType(str):
         self = super().__new__(cls, text)
         self.kind = match[1]
         self.bits = int(match[2] or _DEFAULT_BITS.get(match[1], 32))
-        self.lanes = int(match[3] or 1)
+        narrow = re.search(r"float([468])", match[1])
+        if narrow is not None:
+            self.bits = int(narrow[1])
+        self.scalable = match[3] is not None
+        self.lanes = int(match[4] or 1)
         return self
 
     @property
@@ -49,12 +59,13 @@ class DataType(str):
 
     def with_lanes(self, lanes: int) -> DataType:
         """The type of the same elements with another number of lanes."""
-        scalar = self.removesuffix(f"x{self.lanes}")
+        scalar = self.removesuffix(f"x{self.lanes}").removesuffix("xvscale")
         return DataType(scalar if lanes == 1 else f"{scalar}x{lanes}")
 
     def to_numpy(self) -> np.dtype:
         """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern."""
-        if self.lanes != 1 or self.kind.startswith(("handle", "void", "custom")):
+        narrow = self.bits < 8 or (self.bits == 8 and "float" in self.kind)
+        if self.lanes != 1 or narrow or self.kind.startswith(("handle", "void", "custom")):
             raise ValueError(f"DataType: NumPy has no counterpart of {self}")
         return np.dtype("uint16") if self.kind == "bfloat" else np.dtype(str(self))
 

@@ -181,14 +181,27 @@ class Device:
         return Device, (self.device_type, self.device_id)
 
 
-def device(dev_type: str | int, dev_id: int = 0) -> Device:
-    """The device a kind of target or device names, such as ``"llvm"`` or ``"cuda"``.
+def device(dev_type: str | int, dev_id: int | None = None) -> Device:
+    """The device a kind of target or device names, such as ``"llvm"``, ``"cuda"`` or ``"cuda:1"``.
+
+    Parameters
+    ----------
+    dev_id : its number, 0 unless the text has one.
 
     Raises
     ------
-    ValueError : unknown kind; the message lists the known ones.
+    ValueError : unknown kind, with a list of the known ones; or a number that is none.
     """
-    return Device(dev_type, dev_id)
+    if isinstance(dev_type, str) and ":" in dev_type:
+        kind, _, number = dev_type.partition(":")
+        if dev_id is not None or not number.isdecimal():
+            raise ValueError(
+                f'device: cannot read "{dev_type}"; a kind may be followed by one number, "cuda:1"'
+            )
+        return Device(kind, int(number))
+    if dev_id is not None and not hasattr(dev_id, "__index__"):
+        raise ValueError(f"device: the number of a device is an integer, not {dev_id!r}")
+    return Device(dev_type, 0 if dev_id is None else dev_id)
 
 
 def cpu(dev_id: int = 0) -> Device:

@@ -29,7 +29,9 @@ def ir_module(cls: type | None = None, *, check_well_formed: bool = True) -> Any
     def decorate(thing: type) -> IRModule:
         if not isinstance(thing, type):
             raise error.TypeError(f"I.ir_module decorates a class, got {type(thing).__name__}")
-        return read_object(thing, frame, check_well_formed)
+        module = read_object(thing, frame, check_well_formed)
+        module.__name__ = thing.__name__
+        return module
 
     return decorate if cls is None else decorate(cls)
 

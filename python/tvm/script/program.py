@@ -375,6 +375,9 @@ class ProgramReader(Evaluator):
         with self.blaming(node):
             element = tir.BufferLoad(buffer, places)
             stored = expression(unwrapped(value), element)
+            if not self.around.exact and str(stored.dtype) != str(element.dtype):
+                # A person's value is converted to what the buffer has; a printed one is exact.
+                stored = stored.astype(str(element.dtype))
             add_statement(tir.BufferStore(buffer, stored, places))
 
     def _update(self, node: ast.AugAssign) -> None:

@@ -29,6 +29,7 @@ from .target import (
     mali,
     register_target_kind,
     rocm,
+    vta,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "register_tag",
     "register_target_kind",
     "rocm",
+    "vta",
 ]
 
 __getattr__ = hints_for(__name__)

@@ -5,14 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tvm._ffi
+
 __all__ = ["list_tags", "register_tag", "tagged"]
 
 
+# Limits that all of these boards share.
+_NVIDIA = {
+    "max_shared_memory_per_block": 49152,
+    "max_threads_per_block": 1024,
+    "thread_warp_size": 32,
+}
+# Bytes of the second cache, from NVIDIA's data sheets.
+_L2_CACHES = {
+    "geforce_rtx_3090": 6 << 20,
+    "geforce_rtx_4090": 72 << 20,
+    "nvidia_v100": 6 << 20,
+    "nvidia_t4": 4 << 20,
+    "nvidia_a100": 40 << 20,
+    "nvidia_h100": 50 << 20,
+}
+# Registers of a block; the boards not named have 65536.
+_REGISTERS = {"jetson_nano": 32768, "jetson_tx2": 32768}
+
+
 def _gpus(**archs: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"nvidia/{name.replace('_', '-')}": {"kind": "cuda", "arch": arch}
-        for name, arch in archs.items()
-    }
+    found = {}
+    for name, arch in archs.items():
+        config = {"kind": "cuda", "arch": arch, **_NVIDIA}
+        config["registers_per_block"] = _REGISTERS.get(name, 65536)
+        if name in _L2_CACHES:
+            config["l2_cache_size_bytes"] = _L2_CACHES[name]
+        found[f"nvidia/{name.replace('_', '-')}"] = config
+    return found
 
 
 def _cpus(family: str, mcpu: str, cores: Mapping[str, int]) -> dict[str, dict[str, Any]]:
@@ -38,6 +63,9 @@ _TAGS: dict[str, dict[str, Any]] = {
         nvidia_a100="sm_80",
         nvidia_a10g="sm_86",
         nvidia_h100="sm_90",
+        jetson_nano="sm_53",
+        jetson_tx2="sm_62",
+        jetson_xavier_nx="sm_72",
         jetson_agx_xavier="sm_72",
         jetson_agx_orin="sm_87",
     ),
@@ -78,6 +106,7 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
     _TAGS[name] = dict(config)
 
 
+@tvm._ffi.register_func("target.Tagged")
 def tagged(name: str) -> dict[str, Any] | None:
     """The options a name stands for, the name among them; None for other text.
 

@@ -11,7 +11,6 @@ from tvm.runtime import Object
 from tvm.runtime.container import Array
 
 from . import _ffi_api
-from .tag import tagged
 
 __all__ = [
     "Target",
@@ -27,6 +26,7 @@ __all__ = [
     "mali",
     "register_target_kind",
     "rocm",
+    "vta",
 ]
 
 
@@ -102,8 +102,6 @@ class Target(Object):
                 target = json.loads(target)
             except json.JSONDecodeError as error:
                 raise ValueError(f"Target: the JSON text does not parse: {error}") from error
-        elif isinstance(target, str):
-            target = tagged(target) or target
         if isinstance(target, Mapping):
             target = dict(target)
         elif not isinstance(target, (str, Target)):
@@ -384,6 +382,11 @@ def bifrost(model: str = "unknown", options: str | Sequence[str] | None = None) 
     return _device("opencl", ["-device=bifrost"], model, options)
 
 
+def vta(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for the accelerator VTA, whose code generator and runtime are a user's."""
+    return _device("ext_dev", ["-keys=vta,cpu", "-device=vta"], model, options)
+
+
 def _device(
     kind: str, own: Sequence[str], model: str, options: str | Sequence[str] | None
 ) -> Target:
@@ -433,3 +436,7 @@ def emulated(target: Any = "cuda", check_races: bool = True) -> Target:
         "check_races": check_races,
     }
     return Target(options, gpu.host if gpu.host is not None else "llvm")
+
+
+# Accelerators of users; who adds one gives it a code generator, ``target.build.ext_dev``.
+register_target_kind("ext_dev", 12, ["ext_dev"])

@@ -11,7 +11,7 @@ from tvm.runtime import Object
 from . import _ffi_api
 from .buffer import Buffer, BufferRegion
 from .expr import IterVar, _number_like, convert
-from .stmt import Stmt
+from .stmt import Stmt, _annotations
 
 __all__ = ["Block", "BlockRealize", "MatchBufferRegion"]
 
@@ -71,7 +71,7 @@ class Block(Stmt):
             init,
             list(alloc_buffers or ()),
             list(match_buffers or ()),
-            {key: convert(value) for key, value in (annotations or {}).items()},
+            _annotations(annotations),
         )
 
 

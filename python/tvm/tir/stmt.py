@@ -41,7 +41,11 @@ class Stmt(Object, KeepsSpan):
 
 
 def _annotations(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {key: convert(value) for key, value in (values or {}).items()}
+    # Numbers are literals of the program; texts stay what they are.
+    return {
+        key: value if isinstance(value, str) else convert(value)
+        for key, value in (values or {}).items()
+    }
 
 
 @tvm._ffi.register_object("tir.LetStmt")

@@ -5,6 +5,7 @@
 #ifndef TVM_SRC_TIR_IR_PRINTER_H_
 #define TVM_SRC_TIR_IR_PRINTER_H_
 
+#include <tvm/ir/script_marks.h>
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -102,6 +103,10 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
 #undef TVM_TIR_DECLARE_VISIT
 #define TVM_TIR_DECLARE_VISIT(Name) void VisitStmt_(const Name##Node* op) final;
   TVM_TIR_FOR_EACH_STMT(TVM_TIR_DECLARE_VISIT)
+  void VisitStmt(const Stmt& stmt) final {
+    ScriptMark mark(os_, stmt.get());
+    StmtFunctor::VisitStmt(stmt);
+  }
 #undef TVM_TIR_DECLARE_VISIT
 
   std::ostream& os_;

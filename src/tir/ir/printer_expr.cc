@@ -35,6 +35,7 @@ void TIRPrinter::PrintAt(const PrimExpr& expr, int level) {
   }
   int outer = level_;
   level_ = level;
+  ScriptMark mark(os_, expr.get());
   VisitExpr(expr);
   level_ = outer;
 }

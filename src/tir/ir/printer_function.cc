@@ -79,6 +79,7 @@ void TIRPrinter::PrintBufferArguments(const BufferNode* buffer, bool always_dtyp
 }
 
 void TIRPrinter::Print(const BufferNode* buffer) {
+  ScriptMark mark(os_, buffer);
   os_ << NameOf(buffer) << ": T.Buffer(";
   PrintBufferArguments(buffer, true);
   os_ << ')';
@@ -115,7 +116,7 @@ bool TIRPrinter::HasSugar(const PrimFuncNode* func, const Var& param, const Buff
                        [](const PrimExpr& e) { return e->IsInstance<IntImmNode>(); });
   };
   auto owner = script_->owner.find(buffer->data.get());
-  return param->type_annotation->IsInstance<PrimTypeNode>() &&
+  return ScriptScope::HasSugar() && param->type_annotation->IsInstance<PrimTypeNode>() &&
          script_->used.count(param.get()) == 0 && owner != script_->owner.end() &&
          owner->second == buffer.get() && constant(buffer->shape) && constant(buffer->strides) &&
          buffer->elem_offset->IsInstance<IntImmNode>();
@@ -209,6 +210,7 @@ void TIRPrinter::FindRoot(const PrimFuncNode* func) {
 
 void TIRPrinter::Print(const PrimFuncNode* func) {
   ScriptScope scope;
+  ScriptMark mark(os_, func);
   script_ = std::make_unique<ScriptNames>(func);
   FindRoot(func);
   auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
@@ -242,9 +244,12 @@ void TIRPrinter::Print(const PrimFuncNode* func) {
   for (const Var& param : func->params) {
     Optional<Buffer> buffer = func->buffer_map.Get(param);
     if (buffer && !HasSugar(func, param, buffer.value())) {
-      os_ << NameOf(buffer.get()) << " = T.match_buffer(" << NameOf(param.get()) << ", ";
-      PrintBufferArguments(buffer.get(), false);
-      os_ << ')';
+      {
+        ScriptMark of_buffer(os_, buffer.get());
+        os_ << NameOf(buffer.get()) << " = T.match_buffer(" << NameOf(param.get()) << ", ";
+        PrintBufferArguments(buffer.get(), false);
+        os_ << ')';
+      }
       NewLine();
     }
     if (buffer) ShowBuffer(buffer.get());

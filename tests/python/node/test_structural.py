@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
+from tvm import tir
 from tvm.ir import IntImm, Range
+from tvm.runtime import ObjectPath
 
 values = st.recursive(
     st.none()
@@ -37,20 +39,29 @@ def test_json_round_trip_gives_an_equal_graph(value):
 def test_first_difference_has_a_path():
     lhs = {"r": [Range(0, 4), Range(0, 8)]}
     rhs = {"r": [Range(0, 4), Range(0, 9)]}
-    path, reason = tvm.ir.get_first_structural_mismatch(lhs, rhs)
-    assert path == '<root>["r"][1].extent.value'
-    assert reason == "8 vs. 9"
-    with pytest.raises(ValueError, match="different at .*extent.value: 8 vs. 9"):
+    left, right = tvm.ir.get_first_structural_mismatch(lhs, rhs)
+    expected = ObjectPath.root().map_value("r").array_index(1).attr("extent").attr("value")
+    assert left == right == expected
+    with pytest.raises(ValueError, match=r"lhs at .*extent.value:\n(.|\n)*8 vs. 9"):
         tvm.ir.assert_structural_equal(lhs, rhs)
     tvm.ir.assert_structural_equal(lhs, lhs)
 
 
-def test_types_and_lengths_differ_by_name():
-    mismatch = tvm.ir.get_first_structural_mismatch
-    assert mismatch([1], [1, 2]) == ("<root>", "1 vs. 2 elements")
+def test_what_is_missing_has_a_place_too():
+    def mismatch(lhs, rhs):
+        found = tvm.ir.get_first_structural_mismatch(lhs, rhs)
+        other = tvm.ir.get_first_structural_mismatch(rhs, lhs)
+        assert found == other[::-1]
+        return tuple(str(path) for path in found)
+
+    assert mismatch([1], [1, 2]) == ("<root>[<missing element #1>]", "<root>[1]")
     assert mismatch([1], [1.0])[0] == "<root>[0]"
     assert mismatch(IntImm("int32", 1), IntImm("int64", 1))[0] == "<root>.dtype"
-    assert mismatch({"a": 1}, {"b": 1})[1] == 'key "a" is only on the left'
+    assert mismatch({"a": 1}, {"a": 1, "b": 1}) == ("<root>[<missing entry>]", '<root>["b"]')
+    x, y = tir.Var("x"), tir.Var("y")
+    one = tir.PrimFunc([x, y], tir.Evaluate(x))
+    other = tir.PrimFunc([x, y], tir.Evaluate(y))
+    assert mismatch(one, other)[0] == "<root>.body.value"
 
 
 def test_arrays_compare_by_contents():

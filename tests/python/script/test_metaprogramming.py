@@ -170,3 +170,30 @@ def test_a_text_reaches_nothing_of_python(line, message):
     text = f'@T.prim_func\ndef f(A: T.Buffer((8,), "float32")):\n    {line}\n'
     with pytest.raises(DiagnosticError, match=message):
         tvm.script.from_source(text)
+
+
+def test_values_are_converted_to_what_a_buffer_has():
+    @I.ir_module
+    class Halves:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float16"), n: T.int32):
+            A[0] = T.float32(0.5)
+            A[1] = n
+
+    assert Halves.__name__ == "Halves"
+    first, second = Halves["main"].body.seq
+    assert str(first.value.dtype) == str(second.value.dtype) == "float16"
+    # A printed text means what it says.
+    text = str(Halves).replace("T.Cast", "T.Cast").replace("T.float16(0.5)", "T.float32(0.5)")
+    with pytest.raises(DiagnosticError, match="takes float16"):
+        tvm.script.from_source(text)
+
+
+def test_declared_buffers_bring_their_memory_unless_they_have_a_pointer():
+    @T.prim_func
+    def main(p: T.handle("float32")):
+        A = T.decl_buffer((4,), "float32", data=p)
+        B = T.alloc_buffer((4,), "float32")
+        A[0] = B[0]
+
+    assert "T.allocate" not in str(main)

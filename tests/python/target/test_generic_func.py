@@ -64,3 +64,45 @@ def test_numbers_become_literals_when_they_are_converted():
     assert str(tvm.runtime.const(3, "int8").dtype) == "int8"
     assert tvm.tir.StringImm("a") in tvm.runtime.convert(["a"])
     assert tvm._ffi.base.TVMError is tvm.error.TVMError
+
+
+def test_devices_are_named_with_their_number():
+    assert tvm.device("cuda:3") == tvm.cuda(3)
+    assert tvm.device("cuda", 3) == tvm.cuda(3)
+    assert tvm.device(tvm.runtime.Device.kDLMetal, 2) == tvm.metal(2)
+    for text, number in (("cpu:0:0", None), ("cpu:?", None), ("cpu:", None), ("cpu:1", 1)):
+        with pytest.raises(ValueError, match="may be followed by one number"):
+            tvm.device(text, number)
+    with pytest.raises(ValueError, match="is an integer"):
+        tvm.device("cuda", "?")
+
+
+def test_makers_of_targets_give_their_keys():
+    makers = {
+        tvm.target.rocm: ["rocm", "gpu"],
+        tvm.target.mali: ["mali", "opencl", "gpu"],
+        tvm.target.bifrost: ["bifrost", "opencl", "gpu"],
+        tvm.target.intel_graphics: ["intel_graphics", "opencl", "gpu"],
+        tvm.target.vta: ["vta", "cpu"],
+    }
+    for make, keys in makers.items():
+        target = make("board")
+        assert [str(key) for key in target.keys] == keys
+        assert target.model == "board"
+
+
+def test_values_in_quotes_and_machines_as_hosts():
+    target = Target("vulkan -device_name='Name with blanks' --supports_float16=True")
+    assert target.attrs["device_name"] == "Name with blanks"
+    assert target.attrs["supports_float16"]
+    assert Target(str(target)).attrs["device_name"] == "Name with blanks"
+    with pytest.raises(ValueError, match="a quote is not closed"):
+        Target("vulkan -device_name='x")
+    host = Target("cuda --host nvidia/jetson-nano").host
+    assert (host.arch, host.attrs["registers_per_block"]) == ("sm_53", 32768)
+    assert Target({"kind": "llvm", "host": "nvidia/jetson-nano"}).host.arch == "sm_53"
+    assert Target("nvidia/nvidia-a100").l2_cache_size_bytes == 40 << 20
+
+
+def test_limits_of_a_device_that_is_not_there_are_those_of_its_kind():
+    assert Target("opencl -from_device=7").max_num_threads == Target("opencl").max_num_threads

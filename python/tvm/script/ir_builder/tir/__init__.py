@@ -49,6 +49,7 @@ from .statements import (
     allocate,
     attr,
     buffer_store,
+    decl_buffer,
     evaluate,
     grid,
     launch_thread,
@@ -68,7 +69,6 @@ ramp = Ramp
 broadcast = Broadcast
 inline = meta_var
 buffer_decl = buffer
-decl_buffer = buffer
 ptr = Ptr
 boolean = scalar_type("bool")
 

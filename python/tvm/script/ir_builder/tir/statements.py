@@ -10,6 +10,7 @@ from tvm.tir import _ffi_api
 
 from ..base import IRBuilder
 from .block import region_of
+from .buffers import buffer
 from .expressions import intrinsic
 from .frames import ElseFrame, ForFrame, IfFrame, ScopeFrame, ThenFrame, add_statement
 from .literals import annotations_of, expression, expressions, interval
@@ -24,6 +25,7 @@ __all__ = [
     "allocate",
     "attr",
     "buffer_store",
+    "decl_buffer",
     "evaluate",
     "grid",
     "launch_thread",
@@ -250,6 +252,31 @@ def realize(buffer_slice: Any, storage_scope: str = "", condition: Any = True) -
         return tir.AttrStmt(region.buffer, "realize_scope", tir.StringImm(storage_scope), realized)
 
     return ScopeFrame(make)
+
+
+def decl_buffer(
+    shape: Any,
+    dtype: Any = "float32",
+    data: tir.Var | None = None,
+    strides: Sequence[Any] | None = None,
+    elem_offset: Any = None,
+    scope: str = "global",
+    align: int = 0,
+    offset_factor: int = 0,
+    buffer_type: str = "",
+) -> ScopeFrame:
+    """A buffer over memory in what follows; without `data` also the memory."""
+    made = buffer(
+        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type
+    )
+
+    def make(body: tir.Stmt) -> tir.Stmt:
+        # A view is known by its pointer; there is no statement that says so.
+        if data is not None:
+            return body
+        return _ffi_api.Allocate(made.data, str(made.dtype), made.shape, tir.const(True), body, {})
+
+    return ScopeFrame(make, made)
 
 
 def While(condition: Any) -> ScopeFrame:
