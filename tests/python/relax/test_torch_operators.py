@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.utils import _pytree as pytree
 
 import tvm
@@ -80,6 +82,105 @@ def test_operators_equal_torch(group):
             equal_nan=True,
             msg=lambda text, label=label: f"{label}: {text}",
         )
+
+
+extents = st.integers(1, 6)
+few = settings(max_examples=6, deadline=None)
+
+
+@few
+@given(shape=st.lists(extents, min_size=1, max_size=4), data=st.data())
+def test_broadcasting_of_random_shapes_equals_torch(shape, data):
+    thinner = [data.draw(st.sampled_from([1, n])) for n in shape]
+    other = thinner[data.draw(st.integers(0, len(shape) - 1)) :]
+
+    def function(a, b):
+        chosen = torch.where(a > b, a, b * 2)
+        return chosen - a, (a + b).sum(-1), torch.maximum(a, b).amax(0), (a < b).any()
+
+    check(function, torch.randn(shape), torch.randn(other))
+
+
+@few
+@given(
+    rank=st.integers(1, 3),
+    groups=st.integers(1, 2),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    kernel=st.integers(1, 4),
+    size=st.integers(6, 9),
+    transposed=st.booleans(),
+)
+def test_convolutions_of_random_shapes_equal_torch(
+    rank, groups, stride, padding, kernel, size, transposed
+):
+    name = f"Conv{'Transpose' if transposed else ''}{rank}d"
+    make = getattr(torch.nn, name)
+    padding = min(padding, kernel - 1)
+    module = make(2 * groups, 3 * groups, kernel, stride, padding, groups=groups).eval()
+    check(module, torch.randn(2, 2 * groups, *[size] * rank))
+
+
+@few
+@given(
+    groups=st.integers(1, 3),
+    repeats=st.integers(1, 3),
+    length=st.integers(1, 9),
+    source=st.integers(1, 9),
+    mask=st.sampled_from(["none", "bool", "float", "causal"]),
+)
+def test_attention_of_random_shapes_equals_torch(groups, repeats, length, source, mask):
+    query = torch.randn(2, groups * repeats, length, 8)
+    key, value = torch.randn(2, groups, source, 8), torch.randn(2, groups, source, 4)
+    kinds = {"bool": torch.rand(length, source) < 0.7, "float": torch.randn(2, 1, length, source)}
+
+    def attention(query, key, value, mask):
+        return torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=causal, enable_gqa=True
+        )
+
+    causal = mask == "causal"
+    check(attention, query, key, value, kinds.get(mask))
+
+
+@few
+@given(
+    kernel=st.integers(1, 5),
+    size=st.integers(1, 7),
+    rank=st.integers(1, 3),
+    ceil_mode=st.booleans(),
+    data=st.data(),
+)
+def test_pools_of_random_shapes_equal_torch(kernel, size, rank, ceil_mode, data):
+    padding = data.draw(st.integers(0, kernel // 2))
+    # Windows may be larger than the input, as long as padding makes room for one.
+    size = max(size, kernel - 2 * padding)
+    stride = data.draw(st.integers(1, kernel))
+    x = torch.randn(1, 2, *[size] * rank)
+    largest = getattr(torch.nn, f"MaxPool{rank}d")(kernel, stride, padding, ceil_mode=ceil_mode)
+    mean = getattr(torch.nn, f"AvgPool{rank}d")(kernel, stride, padding, ceil_mode)
+    adaptive = getattr(torch.nn, f"AdaptiveMaxPool{rank}d")(data.draw(st.integers(1, size)))
+    check(lambda x: (largest(x), mean(x), adaptive(x)), x)
+
+
+def test_a_query_that_sees_nothing_gives_zero():
+    mask = torch.tensor([[True, False], [False, False]])
+    inputs = [torch.randn(1, 1, 2, 4) for _ in range(3)]
+    attention = torch.nn.functional.scaled_dot_product_attention
+    check(lambda q, k, v, m: attention(q, k, v, attn_mask=m), *inputs, mask)
+
+
+def test_recurrent_layers_equal_torch():
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 3)
+    for make in (torch.nn.LSTM, torch.nn.GRU):
+        check(make(3, 5, bidirectional=True, batch_first=True).eval(), x)
+
+
+def test_products_by_einstein_notation_equal_torch():
+    a, b, c = torch.randn(2, 3, 4), torch.randn(4, 5), torch.randn(3, 3)
+    check(lambda a, b: torch.einsum("bij,jk->bki", a, b), a, b)
+    check(lambda a, c: torch.einsum("bij,ii->bj", a, c), a, c)
 
 
 def core_operators():
