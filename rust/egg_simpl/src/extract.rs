@@ -100,18 +100,26 @@ impl Extractor {
             }
         }
         let mut parts: Vec<Option<Parts>> = vec![None; size];
+        // What each class adds to the cost of whoever needs it.
+        let mut prices: Vec<u64> = (0..size)
+            .map(|class| match self.choice[class] {
+                Some(k) if self.uses[class] == 0 => self.nodes[class][k].cost,
+                _ => 0,
+            })
+            .collect();
         // What waits already need not wait twice.
         let mut waits: Vec<Vec<bool>> = self.nodes.iter().map(|n| vec![false; n.len()]).collect();
         while let Some((class, k)) = queue.pop_front() {
             waits[class][k] = false;
             let node = &self.nodes[class][k];
-            let Some(found) = self.parts_of(class, node, &parts) else { continue };
+            let Some(found) = self.parts_of(class, node, &parts, &prices) else { continue };
             if parts[class].as_ref().is_some_and(|known| known.cost <= found.cost) {
                 continue;
             }
             parts[class] = Some(found);
             if self.uses[class] == 0 {
                 self.choice[class] = Some(k);
+                prices[class] = node.cost;
             }
             for (user, k) in &users[class] {
                 if !std::mem::replace(&mut waits[*user][*k], true) {
@@ -147,7 +155,13 @@ impl Extractor {
     }
 
     /// None where an operand has no choice yet, or needs the class itself.
-    fn parts_of(&self, class: usize, node: &Node, parts: &[Option<Parts>]) -> Option<Parts> {
+    fn parts_of(
+        &self,
+        class: usize,
+        node: &Node,
+        parts: &[Option<Parts>],
+        prices: &[u64],
+    ) -> Option<Parts> {
         let mut out = Parts { bits: vec![0; self.nodes.len().div_ceil(64)], cost: 0 };
         for arg in &node.args {
             for (word, more) in out.bits.iter_mut().zip(&parts[*arg].as_ref()?.bits) {
@@ -157,13 +171,11 @@ impl Extractor {
         if out.bits[class / 64] >> (class % 64) & 1 == 1 {
             return None;
         }
-        let cost = |class: usize, node: &Node| if self.uses[class] > 0 { 0 } else { node.cost };
-        out.cost = cost(class, node);
+        out.cost = if self.uses[class] > 0 { 0 } else { node.cost };
         for (i, word) in out.bits.iter().enumerate() {
             let mut rest = *word;
             while rest != 0 {
-                let part = i * 64 + rest.trailing_zeros() as usize;
-                out.cost += cost(part, &self.nodes[part][self.choice[part]?]);
+                out.cost += prices[i * 64 + rest.trailing_zeros() as usize];
                 rest &= rest - 1;
             }
         }
