@@ -9,6 +9,7 @@
 #include <tvm/runtime/container/bytes.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/threading_backend.h>
+#include <tvm/target/machine.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/transform.h>
@@ -171,6 +172,16 @@ TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromMeasurePairs")
 // each buffer of a store already, so they are the same.
 TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromMeasurePairsPAM")
     .set_body_typed(FeaturesOfMeasurePairs);
+TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeaturesFromPrimFuncs")
+    .set_body_typed([](Array<tir::PrimFunc> functions, Target target, int max_n_bufs) {
+      int line = static_cast<int>(MachineFacts::Of(target).cache_line_bytes);
+      std::vector<Rows> rows(functions.size());
+      runtime::threading::ParallelFor(static_cast<int>(functions.size()), [&](int i) {
+        LoopProgram program = ReadLoopProgram(functions[i], arith::VarContext::Make());
+        rows[i] = PerStoreFeatures(program, line, max_n_bufs);
+      });
+      return Pack(rows, {}, {});
+    });
 TVM_REGISTER_GLOBAL("auto_scheduler.GetPerStoreFeatureNames").set_body_typed([](int max_n_bufs) {
   Array<String> names;
   for (const std::string& name : PerStoreFeatureNames(max_n_bufs)) names.push_back(name);

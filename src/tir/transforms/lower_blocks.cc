@@ -271,8 +271,10 @@ class OpaqueLowerer final : public StmtMutator {
     return is_one(op->predicate) ? body : IfThenElse(likely(op->predicate), body);
   }
   Stmt VisitStmt_(const ForNode* op) final {
-    Stmt stmt = StmtMutator::VisitStmt_(op);
-    op = stmt.as<ForNode>();
+    // Held, because `stmt` becomes another statement below.
+    const For loop = Downcast<For>(StmtMutator::VisitStmt_(op));
+    op = loop.get();
+    Stmt stmt = loop;
     Map<String, ObjectRef> rest;
     Array<Array<ObjectRef>> pragmas;
     for (const auto& [key, value] : op->annotations) {

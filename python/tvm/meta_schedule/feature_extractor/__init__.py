@@ -1,0 +1,8 @@
+"""Numbers that say what a candidate is like."""
+
+from .feature_extractor import (
+    FeatureExtractor,
+    PerStoreFeature,
+    PyFeatureExtractor,
+    RandomFeatureExtractor,
+)

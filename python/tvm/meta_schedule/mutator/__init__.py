@@ -1,0 +1,6 @@
+"""Changes to the decisions of traces."""
+
+from .mutator import Mutator, PyMutator
+from .mutators import MutateComputeLocation, MutateParallel, MutateTileSize, MutateUnroll
+
+create = Mutator.create

@@ -1,0 +1,157 @@
+"""Mutators of the decisions that rules sample."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tvm.tir.schedule import Instruction, Trace
+
+from .mutator import Mutator, register_default_mutators
+
+__all__ = ["MutateComputeLocation", "MutateParallel", "MutateTileSize", "MutateUnroll"]
+
+
+class _Random(Mutator):
+    """A mutator with a generator that follows the task's seed."""
+
+    def __init__(self) -> None:
+        self._rng = random.Random()
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        self._rng = random.Random(context.rand_state)
+
+    @staticmethod
+    def _sampled(trace: Trace, kind: str) -> list[Instruction]:
+        return [
+            inst
+            for inst in trace.insts
+            if str(inst.kind.name) == kind and trace.get_decision(inst) is not None
+        ]
+
+
+def _number(value: Any) -> int:
+    return int(getattr(value, "value", value))
+
+
+class MutateTileSize(_Random):
+    """Moves a factor from one tile of a loop to another."""
+
+    def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        choices = []
+        for inst in self._sampled(trace, "SamplePerfectTile"):
+            sizes = [_number(v) for v in trace.get_decision(inst)]
+            if len(sizes) > 1 and any(size > 1 for size in sizes):
+                choices.append((inst, sizes))
+        if not choices:
+            return None
+        inst, sizes = self._rng.choice(choices)
+        limit = _number(inst.arguments["max_innermost_factor"])
+        source = self._rng.choice([i for i, size in enumerate(sizes) if size > 1])
+        target = self._rng.choice([i for i in range(len(sizes)) if i != source])
+        factors = [f for f in range(2, sizes[source] + 1) if sizes[source] % f == 0]
+        self._rng.shuffle(factors)
+        for factor in factors:
+            moved = list(sizes)
+            moved[source] //= factor
+            moved[target] *= factor
+            if limit < 0 or moved[-1] <= limit:
+                return trace.with_decision(inst, moved, remove_postproc=True)
+        return None
+
+
+class MutateUnroll(_Random):
+    """Chooses another depth of unrolling."""
+
+    def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        depths = {
+            hash(value)
+            for inst in trace.insts
+            if str(inst.kind.name) == "Annotate"
+            and str(inst.arguments["ann_key"]).startswith("meta_schedule.unroll")
+            for value in inst.inputs
+        }
+        choices = [
+            inst
+            for inst in self._sampled(trace, "SampleCategorical")
+            if any(hash(out) in depths for out in inst.outputs)
+            and len(inst.arguments["candidates"]) > 1
+        ]
+        if not choices:
+            return None
+        inst = self._rng.choice(choices)
+        now = _number(trace.get_decision(inst))
+        others = [i for i in range(len(inst.arguments["candidates"])) if i != now]
+        return trace.with_decision(inst, self._rng.choice(others), remove_postproc=True)
+
+
+class MutateComputeLocation(_Random):
+    """Samples a place of computation anew."""
+
+    def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        choices = self._sampled(trace, "SampleComputeLocation")
+        if not choices:
+            return None
+        changed = self._rng.choice(choices)
+        # What is legal follows from the program at that point, which replaying makes.
+        decisions = {
+            inst: decision
+            for inst, decision in trace.decisions.items()
+            if not inst.same_as(changed)
+        }
+        return Trace(trace.insts, decisions)
+
+
+class MutateParallel(_Random):
+    """Allows another number of jobs at once.
+
+    Parameters
+    ----------
+    max_jobs_per_core : jobs a core at most.
+    """
+
+    def __init__(self, max_jobs_per_core: int) -> None:
+        super().__init__()
+        self.max_jobs_per_core = max_jobs_per_core
+        self._cores = 1
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        super()._initialize_with_tune_context(context)
+        cores = None if context.target is None else context.target.attrs.get("num-cores")
+        self._cores = 1 if cores is None else int(cores)
+
+    def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        insts = list(trace.insts)
+        places = [
+            i
+            for i, inst in enumerate(insts)
+            if str(inst.kind.name) == "Annotate"
+            and str(inst.arguments["ann_key"]) == "meta_schedule.parallel"
+        ]
+        if not places:
+            return None
+        place = self._rng.choice(places)
+        inst = insts[place]
+        now = _number(inst.arguments["ann_val"])
+        limits = [self._cores * jobs for jobs in range(1, self.max_jobs_per_core + 1)]
+        others = [limit for limit in limits if limit != now]
+        if not others:
+            return None
+        arguments = {**inst.arguments, "ann_val": self._rng.choice(others)}
+        insts[place] = Instruction(inst.kind, arguments, list(inst.outputs))
+        return Trace(insts, dict(trace.decisions.items()))
+
+
+def _cpu() -> dict[Mutator, float]:
+    return {
+        MutateTileSize(): 0.9,
+        MutateComputeLocation(): 0.05,
+        MutateUnroll(): 0.03,
+        MutateParallel(max_jobs_per_core=16): 0.02,
+    }
+
+
+_MAKERS: dict[str, Callable[[], dict[Mutator, float]]] = {"llvm": _cpu, "c": _cpu}
+for _kind, _make in _MAKERS.items():
+    register_default_mutators(_kind, _make)

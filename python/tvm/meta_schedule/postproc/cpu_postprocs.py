@@ -1,0 +1,160 @@
+"""The postprocessors of processors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tir
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+
+from ..sch_analysis import (
+    all_blocks,
+    constant_extent,
+    is_reduction,
+    loop_kinds,
+    root_annotations,
+)
+from .postproc import Postproc, register_default_postprocs
+
+__all__ = ["DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock"]
+
+_KEYS = ("parallel", "vectorize", "unroll_explicit", "unroll_implicit")
+
+
+class DisallowDynamicLoop(Postproc):
+    """Refuses loops whose extent is not constant."""
+
+    def apply(self, sch: Schedule) -> bool:
+        for function in sch.mod.functions.values():
+            dynamic = False
+
+            def visit(node: Any) -> None:
+                nonlocal dynamic
+                if isinstance(node, tir.For):
+                    dynamic = dynamic or not isinstance(node.extent, tir.IntImm)
+
+            tir.stmt_functor.post_order_visit(function.body, visit)
+            if dynamic:
+                return False
+        return True
+
+
+class RewriteReductionBlock(Postproc):
+    """Takes the start values of sums out of their loops."""
+
+    def apply(self, sch: Schedule) -> bool:
+        for block, node in list(all_blocks(sch)):
+            if not is_reduction(node):
+                continue
+            loops = sch.get_loops(block)
+            kinds = loop_kinds(sch, block)
+            if "R" not in kinds or "O" in kinds:
+                continue
+            first = kinds.index("R")
+            if any(int(sch.get(loop).kind) == tir.ForKind.THREAD_BINDING for loop in loops[first:]):
+                continue
+            sch.decompose_reduction(block, loops[first])
+        return True
+
+
+class RewriteParallelVectorizeUnroll(Postproc):
+    """Does what `ParallelizeVectorizeUnroll` marked, as far as the loops of each block allow."""
+
+    def apply(self, sch: Schedule) -> bool:
+        for function, root, marks in list(root_annotations(sch)):
+            limits = {
+                k: int(marks[f"meta_schedule.{k}"]) for k in _KEYS if f"meta_schedule.{k}" in marks
+            }
+            if not limits:
+                continue
+            for key in limits:
+                sch.unannotate(root, f"meta_schedule.{key}")
+            for name in self._nests(sch, function):
+                self._rewrite(sch, sch.get_block(name, func_name=function), limits)
+        return True
+
+    @staticmethod
+    def _nests(sch: Schedule, function: str) -> list[str]:
+        """The first block of each loop nest, and all blocks for their innermost loops."""
+        names = []
+        for block, node in all_blocks(sch):
+            if sch.get_loops(block):
+                names.append(str(node.name_hint))
+        return names
+
+    def _rewrite(self, sch: Schedule, block: BlockRV, limits: dict[str, int]) -> None:
+        loops = sch.get_loops(block)
+        # A block that stands inside of another's loops is rewritten with the outermost loop only.
+        parallel = self._fuse_parallel(sch, block, loops, limits.get("parallel", -1))
+        self._fuse_vector(sch, block, limits.get("vectorize", -1))
+        steps = limits.get("unroll_explicit", limits.get("unroll_implicit", 0))
+        if steps > 0:
+            loops = sch.get_loops(block)
+            loop = loops[1] if parallel and len(loops) > 1 else loops[0]
+            if "pragma_auto_unroll_max_step" not in sch.get(loop).annotations:
+                sch.annotate(loop, "pragma_auto_unroll_max_step", steps)
+                sch.annotate(loop, "pragma_unroll_explicit", int("unroll_explicit" in limits))
+
+    @staticmethod
+    def _fuse_parallel(sch: Schedule, block: BlockRV, loops: list[LoopRV], limit: int) -> bool:
+        """Run the outer independent loops on threads; whether the outermost loop is such a one."""
+        if limit <= 0:
+            return False
+        if int(sch.get(loops[0]).kind) == tir.ForKind.PARALLEL:
+            return True
+        kinds = loop_kinds(sch, block)
+        product, count = 1, 0
+        for loop, kind in zip(loops, kinds):
+            extent = constant_extent(sch, loop)
+            serial = int(sch.get(loop).kind) == tir.ForKind.SERIAL
+            if kind != "S" or extent is None or not serial or product * extent > limit:
+                break
+            product *= extent
+            count += 1
+            if len(sch.get_child_blocks(loop)) > 1:
+                break
+        for size in range(count, 0, -1):
+            trial = sch.copy()
+            try:
+                outer = trial.get_loops(trial.get_block(str(sch.get(block).name_hint)))[:size]
+                trial.parallel(trial.fuse(*outer) if size > 1 else outer[0])
+            except tir.ScheduleError:
+                continue
+            sch.parallel(sch.fuse(*loops[:size]) if size > 1 else loops[0])
+            return True
+        return False
+
+    @staticmethod
+    def _fuse_vector(sch: Schedule, block: BlockRV, limit: int) -> None:
+        """Run the inner independent loops in lanes, where neighbours lie side by side in memory."""
+        if limit <= 1:
+            return
+        loops, kinds = sch.get_loops(block), loop_kinds(sch, block)
+        node = sch.get(block)
+        product, count = 1, 0
+        for loop, kind in zip(reversed(loops), reversed(kinds)):
+            extent = constant_extent(sch, loop)
+            serial = int(sch.get(loop).kind) == tir.ForKind.SERIAL
+            if kind != "S" or extent is None or not serial or product * extent > limit:
+                break
+            product *= extent
+            count += 1
+        if not count or product == 1 or not len(node.writes):
+            return
+        for size in range(count, 0, -1):
+            trial = sch.copy()
+            try:
+                inner = trial.get_loops(trial.get_block(str(node.name_hint)))[-size:]
+                trial.vectorize(trial.fuse(*inner) if size > 1 else inner[0])
+            except tir.ScheduleError:
+                continue
+            sch.vectorize(sch.fuse(*loops[-size:]) if size > 1 else loops[-1])
+            return
+
+
+def _cpu() -> list[Postproc]:
+    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+
+
+for _kind in ("llvm", "c"):
+    register_default_postprocs(_kind, _cpu)

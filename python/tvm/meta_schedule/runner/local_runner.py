@@ -1,0 +1,133 @@
+"""Timing on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tvm
+from tvm.runtime.workers import Job, WorkerPool
+
+from ..candidate import RunnerResult
+from ..utils import get_global_func_with_default_on_worker
+from ..worker_jobs import allocate, evaluate
+from .config import EvaluatorConfig
+from .runner import Runner, RunnerFuture, RunnerInput
+
+__all__ = ["LocalRunner", "LocalRunnerFuture", "default_alloc_argument", "default_run_evaluator"]
+
+_JOBS = "tvm.meta_schedule.worker_jobs"
+
+
+def default_alloc_argument(device: Any, args_info: list[Any], alloc_repeat: int) -> list[list[Any]]:
+    """Random arrays for lists ["TENSOR", dtype, shape]; one list a repeat."""
+    return allocate(device, args_info, alloc_repeat)
+
+
+def default_run_evaluator(
+    rt_mod: Any, device: Any, evaluator_config: EvaluatorConfig, repeated_args: list[list[Any]]
+) -> list[float]:
+    """Seconds of each repeat over each list of arrays."""
+    return evaluate(rt_mod, device, evaluator_config._asdict(), repeated_args)
+
+
+class LocalRunnerFuture(RunnerFuture):
+    """A result that is there."""
+
+    def __init__(self, res: list[float] | None = None, error_message: str | None = None) -> None:
+        super().__init__()
+        if (res is None) == (error_message is None):
+            raise ValueError("LocalRunnerFuture: give either seconds or an error")
+        self.res, self.error_message = res, error_message
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> RunnerResult:
+        return RunnerResult(self.res, self.error_message)
+
+
+class LocalRunner(Runner):
+    """Times libraries one at a time in a worker process.
+
+    Parameters
+    ----------
+    timeout_sec : for one candidate, warm-up included.
+    evaluator_config : how to time.
+    cooldown_sec : wait after each.
+    alloc_repeat : sets of arrays, each timed.
+    f_alloc_argument, f_run_evaluator, f_cleanup : functions, or names of registered ones, in the
+        place of the default ones; with any of them candidates run in this process.
+    initializer : called once before the first run.
+    """
+
+    def __init__(
+        self,
+        timeout_sec: float = 30.0,
+        evaluator_config: EvaluatorConfig | None = None,
+        cooldown_sec: float = 0.0,
+        alloc_repeat: int = 1,
+        f_alloc_argument: str | Callable[..., Any] | None = None,
+        f_run_evaluator: str | Callable[..., Any] | None = None,
+        f_cleanup: str | Callable[..., Any] | None = None,
+        initializer: Callable[[], None] | None = None,
+    ) -> None:
+        self.timeout_sec = timeout_sec
+        self.evaluator_config = evaluator_config or EvaluatorConfig()
+        self.cooldown_sec = cooldown_sec
+        self.alloc_repeat = alloc_repeat
+        self.f_alloc_argument = f_alloc_argument
+        self.f_run_evaluator = f_run_evaluator
+        self.f_cleanup = f_cleanup
+        self.initializer = initializer
+        self._pool = WorkerPool(1, timeout_sec, modules=[_JOBS])
+        self._ready = False
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        if not self._ready and self.initializer is not None:
+            self.initializer()
+        self._ready = True
+        own = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup)
+        here = any(function is not None for function in own)
+        return [self._run_here(entry) if here else self._run(entry) for entry in runner_inputs]
+
+    def _run(self, entry: RunnerInput) -> RunnerFuture:
+        arguments = {
+            "path": str(entry.artifact_path),
+            "device": entry.device_type,
+            "args_info": [info.as_json() for info in entry.args_info],
+            "alloc_repeat": self.alloc_repeat,
+            "config": self.evaluator_config._asdict(),
+        }
+        [outcome] = self._pool.run([Job(f"{_JOBS}:run", arguments)])
+        time.sleep(self.cooldown_sec)
+        if outcome.status == "timeout":
+            error = f"timed out, killed after {self.timeout_sec} seconds"
+        else:
+            error = outcome.result["error"] if outcome.status == "done" else outcome.message
+        if error:
+            return LocalRunnerFuture(error_message=f"LocalRunner: {error}")
+        return LocalRunnerFuture(outcome.result["seconds"])
+
+    def _run_here(self, entry: RunnerInput) -> RunnerFuture:
+        find = get_global_func_with_default_on_worker
+        sets: list[list[Any]] = []
+        try:
+            device = tvm.device(entry.device_type, 0)
+            module = tvm.runtime.load_module(str(entry.artifact_path))
+            args_info = [info.as_json() for info in entry.args_info]
+            sets = find(self.f_alloc_argument, default_alloc_argument)(
+                device, args_info, self.alloc_repeat
+            )
+            seconds = find(self.f_run_evaluator, default_run_evaluator)(
+                module, device, self.evaluator_config, sets
+            )
+            return LocalRunnerFuture([float(value) for value in seconds])
+        except Exception as error:  # the caller's functions
+            return LocalRunnerFuture(error_message=f"LocalRunner: {type(error).__name__}: {error}")
+        finally:
+            cleanup = find(self.f_cleanup, None)
+            if cleanup is not None:
+                cleanup()
+            time.sleep(self.cooldown_sec)

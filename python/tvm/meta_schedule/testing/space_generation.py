@@ -1,0 +1,103 @@
+"""Looking at the schedules of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm import tir
+from tvm.ir import IRModule
+from tvm.target import Target
+
+from ..schedule_rule import ScheduleRule
+from ..space_generator import PostOrderApply
+from ..tune_context import TuneContext
+
+__all__ = ["check_sketches", "generate_design_space", "print_sketches"]
+
+
+def generate_design_space(
+    kind: str,
+    mod: IRModule | tir.PrimFunc,
+    target: Target,
+    types: type | tuple[type, ...] | None,
+    sch_rules: Sequence[ScheduleRule] | None = None,
+) -> list[tir.Schedule]:
+    """The schedules that some rules make of a module.
+
+    Parameters
+    ----------
+    kind : of target whose rules are taken, see `ScheduleRule.create`.
+    types : classes of the rules to apply; all others are left out.
+    sch_rules : these rules instead.
+    """
+    rules = ScheduleRule.create(kind) if sch_rules is None else list(sch_rules)
+    if types is not None:
+        rules = [rule for rule in rules if isinstance(rule, types)]
+    generator = PostOrderApply(sch_rules=rules, postprocs=[], mutator_probs={})
+    return TuneContext(mod, target=target, space_generator=generator).generate_design_space()
+
+
+def check_sketches(
+    mod: IRModule | tir.PrimFunc,
+    sketches: Sequence[tir.Schedule],
+    expected_mods: Sequence[IRModule | tir.PrimFunc],
+    expected_decisions: Sequence[Sequence[tuple[str, Any]]],
+    *,
+    debug_mask: str = "all",
+) -> None:
+    """Assert that each expected module is what some sketch makes with given decisions.
+
+    Parameters
+    ----------
+    mod : what the sketches schedule.
+    expected_decisions : for each module pairs of a sampling instruction's kind and its decision, in
+        the order of the trace.
+    """
+    if isinstance(mod, tir.PrimFunc):
+        mod = IRModule({"main": mod})
+    assert len(expected_mods) == len(expected_decisions)
+    assert len(sketches) == len(expected_mods), (
+        f"{len(sketches)} sketches, expected {len(expected_mods)}"
+    )
+    unmatched = list(sketches)
+    for number, (expected, decisions) in enumerate(zip(expected_mods, expected_decisions)):
+        if isinstance(expected, tir.PrimFunc):
+            expected = IRModule({"main": expected})
+        made = []
+        for sketch in unmatched:
+            sch = _with_decisions(mod, sketch, decisions, debug_mask)
+            if sch is None:
+                continue
+            made.append(sch)
+            if tvm.ir.structural_equal(sch.mod, expected, map_free_vars=True):
+                unmatched.remove(sketch)
+                break
+        else:
+            shown = "\n".join(str(sch.mod) for sch in made)
+            raise AssertionError(f"no sketch makes module {number}:\n{expected}\nbut:\n{shown}")
+
+
+def _with_decisions(
+    mod: IRModule, sketch: tir.Schedule, decisions: Sequence[tuple[str, Any]], debug_mask: str
+) -> tir.Schedule | None:
+    trace = sketch.trace.simplified(remove_postproc=True)
+    sampled = [inst for inst in trace.insts if trace.get_decision(inst) is not None]
+    if [str(inst.kind.name) for inst in sampled] != [name for name, _ in decisions]:
+        return None
+    for inst, (_, decision) in zip(sampled, decisions):
+        trace = trace.with_decision(inst, decision, remove_postproc=True)
+    sch = tir.Schedule(mod, debug_mask=debug_mask)
+    trace.apply_to_schedule(sch, remove_postproc=True)
+    return sch
+
+
+def print_sketches(sketches: Sequence[tir.Schedule]) -> None:
+    """Print each sketch: its module, and what was sampled."""
+    for number, sketch in enumerate(sketches):
+        print(f"sketch {number}\n{sketch.mod}")
+        for inst in sketch.trace.insts:
+            decision = sketch.trace.get_decision(inst)
+            if decision is not None:
+                print(f"  {inst.kind.name}: {decision}")

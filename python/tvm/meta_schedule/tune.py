@@ -1,0 +1,99 @@
+"""Running a search over tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import builder as builders
+from . import cost_model as models
+from . import runner as runners
+from . import task_scheduler as schedulers
+from .database import Database
+from .measure_callback import MeasureCallback
+from .profiler import Profiler
+
+__all__ = ["tune_tasks"]
+
+
+def tune_tasks(
+    *,
+    tasks: Sequence[Any],
+    task_weights: Sequence[float],
+    work_dir: str,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Any = "local",
+    runner: Any = "local",
+    database: Any = "json",
+    cost_model: Any = "xgb",
+    measure_callbacks: Any = "default",
+    task_scheduler: Any = "gradient",
+    module_equality: str = "structural",
+) -> Database:
+    """Search for tasks.
+
+    Parameters
+    ----------
+    tasks, task_weights : `TuneContext` each, and how often a network runs it.
+    work_dir : made if need be; holds the database, and messages in ``logs``.
+    max_trials_global, max_trials_per_task, num_trials_per_iter : measurements in all, of a task (by
+        default as many), and in a batch.
+    builder, runner, database, cost_model, measure_callbacks, task_scheduler : parts or their names.
+
+    Returns
+    -------
+    The database.
+
+    Raises
+    ------
+    ValueError : there is no task, or a name is unknown.
+    """
+    if not tasks:
+        raise ValueError("tune_tasks: there is no task")
+    folder = Path(work_dir)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    if isinstance(database, str):
+        options: dict[str, Any] = {"module_equality": module_equality}
+        if database == "json":
+            options["work_dir"] = folder
+        database = Database.create(database, **options)
+    if isinstance(measure_callbacks, str):
+        measure_callbacks = MeasureCallback.create(measure_callbacks)
+    elif isinstance(measure_callbacks, MeasureCallback):
+        measure_callbacks = [measure_callbacks]
+    builder = builders.create(builder) if isinstance(builder, str) else builder
+    runner = runners.create(runner) if isinstance(runner, str) else runner
+    log = logging.getLogger("tvm.meta_schedule")
+    handler = logging.FileHandler(folder / "logs" / "tvm.meta_schedule.log", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] %(message)s"))
+    before = log.level
+    log.addHandler(handler)
+    if log.getEffectiveLevel() > logging.INFO:
+        log.setLevel(logging.INFO)
+    try:
+        log.info("Working directory: %s", folder)
+        for name, part in (("LocalBuilder", builder), ("LocalRunner", runner)):
+            if type(part).__name__ == name:
+                log.info("%s: max_workers = %d", name, getattr(part, "max_workers", 1))
+        with Profiler.timeit("TuneTasks"):
+            schedulers.create(task_scheduler).tune(
+                tasks,
+                task_weights,
+                max_trials_global=max_trials_global,
+                max_trials_per_task=max_trials_per_task or max_trials_global,
+                num_trials_per_iter=num_trials_per_iter,
+                builder=builder,
+                runner=runner,
+                measure_callbacks=measure_callbacks,
+                database=database,
+                cost_model=models.create(cost_model),
+            )
+    finally:
+        log.setLevel(before)
+        log.removeHandler(handler)
+        handler.close()
+    return database

@@ -1,0 +1,200 @@
+"""Databases, cost models, builders, runners, arguments, the profiler."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from testing_traces import TARGET, matmul_module, sum_module
+from tvm import meta_schedule as ms
+from tvm import tir
+from tvm.target import Target
+
+
+def _record(database: Any, seconds: float, factor: int = 4, n: int = 32) -> Any:
+    mod = matmul_module(n)
+    sch = tir.Schedule(mod)
+    sch.split(sch.get_loops(sch.get_block("C"))[0], factors=[None, factor])
+    record = ms.database.TuningRecord(
+        sch.trace, database.commit_workload(mod), [seconds], Target(TARGET),
+        ms.ArgInfo.from_entry_func(mod),
+    )  # fmt: skip
+    database.commit_tuning_record(record)
+    return record
+
+
+@pytest.mark.parametrize("kind", ["memory", "json"])
+def test_databases_answer_with_the_fastest(kind: str, tmp_path: Path) -> None:
+    options = {"work_dir": tmp_path} if kind == "json" else {}
+    database = ms.database.create(kind, **options)
+    for seconds, factor in ((0.3, 2), (0.1, 4), (0.2, 8), (1e10, 16)):
+        _record(database, seconds, factor)
+    _record(database, 0.5, 4, 16)
+    mod, target = matmul_module(), Target(TARGET)
+    workload = database.commit_workload(mod)
+    assert [r.run_secs for r in database.get_top_k(workload, 9)] == [[0.1], [0.2], [0.3]]
+    assert len(database) == 5 and database.has_workload(mod)
+    assert not database.has_workload(matmul_module(64))
+    assert "factors=[None, 4]" in str(database.query_schedule(mod, target).trace)
+    assert database.query(mod, target, kind="record").run_secs == [0.1]
+    assert database.query_ir_module(matmul_module(64), target) is None
+    with pytest.raises(ValueError, match="not negative"):
+        database.get_top_k(workload, -1)
+    with pytest.raises(ValueError, match="unknown kind"):
+        database.query(mod, target, kind="text")
+    if kind == "json":
+        again = ms.database.JSONDatabase(work_dir=tmp_path)
+        assert [r.as_json() for r in again.get_all_tuning_records()] == [
+            r.as_json() for r in database.get_all_tuning_records()
+        ]
+    pruned = ms.database.MemoryDatabase()
+    database.dump_pruned(pruned)
+    assert sorted(r.run_secs for r in pruned.get_all_tuning_records()) == [[0.1], [0.5]]
+
+
+def test_unions_ask_several() -> None:
+    one, two = ms.database.MemoryDatabase(), ms.database.MemoryDatabase()
+    _record(one, 0.3)
+    _record(two, 0.1)
+    mod, target = matmul_module(), Target(TARGET)
+    union, ordered = ms.database.UnionDatabase(one, two), ms.database.OrderedUnionDatabase(one, two)
+    assert union.query_tuning_record(mod, target).run_secs == [0.1]
+    assert ordered.query_tuning_record(mod, target).run_secs == [0.3]
+    with pytest.raises(TypeError, match="only answers queries"):
+        len(union)
+    with union:
+        assert ms.database.Database.current() is union
+    assert ms.database.Database.current() is None
+
+    def schedule(sch: tir.Schedule) -> bool:
+        sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+        return True
+
+    assert "parallel" in str(ms.database.create(schedule).query_schedule(mod, target).trace)
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    database = ms.database.JSONDatabase(work_dir=tmp_path)
+    _record(database, 0.1)
+    records = tmp_path / "database_tuning_record.json"
+    good = records.read_text()
+    records.write_text(good + good[:40])
+    assert len(ms.database.JSONDatabase(work_dir=tmp_path)) == 1
+    for bad in ('{"a": 1}', "[7, []]", "[0, [1, 2, 3, 4]]", "[0, null]"):
+        records.write_text(good + bad + "\n" + good)
+        with pytest.raises(ValueError, match=r"database_tuning_record\.json:2: "):
+            ms.database.JSONDatabase(work_dir=tmp_path)
+    workloads = tmp_path / "database_workload.json"
+    changed = json.loads(workloads.read_text())
+    workloads.write_text(json.dumps(["1", changed[1]]) + "\n")
+    with pytest.raises(ValueError, match=r"database_workload\.json:1: .*hash"):
+        ms.database.JSONDatabase(work_dir=tmp_path)
+
+
+def test_candidates_are_built_and_timed(tmp_path: Path) -> None:
+    mods = [matmul_module(), sum_module(64)]
+    builder = ms.builder.LocalBuilder(max_workers=2)
+    built = builder.build([ms.builder.BuilderInput(mod, Target("llvm")) for mod in mods])
+    assert [result.error_msg for result in built] == [None, None]
+    config = ms.runner.EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0)
+    runner = ms.runner.LocalRunner(evaluator_config=config)
+    inputs = [
+        ms.runner.RunnerInput(result.artifact_path, "llvm", ms.ArgInfo.from_entry_func(mod))
+        for result, mod in zip(built, mods)
+    ]
+    inputs.append(ms.runner.RunnerInput(str(tmp_path / "none.so"), "llvm", []))
+    *fine, missing = [future.result() for future in runner.run(inputs)]
+    assert all(r.error_msg is None and len(r.run_secs) == 2 for r in fine)
+    assert missing.run_secs is None and "none.so" in missing.error_msg
+    for result in built:
+        ms.utils.remove_build_dir(result.artifact_path)
+        assert not Path(result.artifact_path).parent.exists()
+
+
+def test_functions_of_ones_own_build_and_run() -> None:
+    mod = matmul_module()
+    calls: list[str] = []
+
+    def build(m: Any, target: Target, params: Any) -> Any:
+        calls.append("build")
+        return ms.builder.local_builder.default_build(m, target, params)
+
+    def evaluate(module: Any, device: Any, config: Any, sets: Any) -> list[float]:
+        calls.append("evaluate")
+        return [1.0]
+
+    [built] = ms.builder.LocalBuilder(f_build=build).build(
+        [ms.builder.BuilderInput(mod, Target("llvm"))]
+    )
+    runner = ms.runner.LocalRunner(f_run_evaluator=evaluate, f_cleanup=lambda: calls.append("end"))
+    entry = ms.runner.RunnerInput(built.artifact_path, "llvm", ms.ArgInfo.from_entry_func(mod))
+    [future] = runner.run([entry])
+    assert future.result().run_secs == [1.0] and calls == ["build", "evaluate", "end"]
+    ms.utils.remove_build_dir(built.artifact_path)
+    [refused] = ms.builder.LocalBuilder(f_build="tests.nobody").build(
+        [ms.builder.BuilderInput(mod, Target("llvm"))]
+    )
+    assert "tests.nobody" in refused.error_msg
+
+
+def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:
+    pytest.importorskip("xgboost")
+    context = ms.TuneContext(
+        matmul_module(64, 64, 64), target=TARGET, space_generator="post-order-apply",
+        search_strategy="replay-trace", rand_state=2,
+    )  # fmt: skip
+    context.pre_tuning(40, 40)
+    candidates = context.generate_measure_candidates()
+    # As if unrolled or long programs were slow: something that features tell.
+    costs = [1e-3 * (1 + len(str(c.sch.mod))) for c in candidates]
+    model = ms.cost_model.XGBModel(num_warmup_samples=10)
+    assert model.predict(context, candidates).shape == (40,)
+    results = [ms.runner.RunnerResult([cost], None) for cost in costs]
+    model.update(context, candidates[:20], results[:20])
+    model.update(context, candidates[20:], results[20:])
+    scores = model.predict(context, candidates)
+    assert np.corrcoef(scores, 1 / np.array(costs))[0, 1] > 0.8
+    path = str(tmp_path / "model")
+    model.save(path)
+    other = ms.cost_model.XGBModel(num_warmup_samples=10)
+    other.load(path)
+    np.testing.assert_allclose(other.predict(context, candidates), scores, rtol=1e-5)
+    (tmp_path / "model").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="no measurements of an XGBModel"):
+        other.load(path)
+
+
+def test_random_models_repeat(tmp_path: Path) -> None:
+    one, two = ms.cost_model.RandomModel(seed=4), ms.cost_model.RandomModel(seed=4)
+    candidates: list[Any] = [None] * 10
+    assert (one.predict(None, candidates) == two.predict(None, candidates)).all()
+    one.save(str(tmp_path / "state"))
+    two.load(str(tmp_path / "state"))
+    assert (one.predict(None, candidates) == two.predict(None, candidates)).all()
+    (tmp_path / "state").write_text('{"a": 1}')
+    with pytest.raises(ValueError, match="no state"):
+        two.load(str(tmp_path / "state"))
+
+
+def test_arguments_and_the_profiler() -> None:
+    infos = ms.ArgInfo.from_prim_func(matmul_module(3, 4, 5)["main"])
+    assert [str(info) for info in infos] == [
+        'TensorInfo("float32", [3, 5])', 'TensorInfo("float32", [5, 4])',
+        'TensorInfo("float32", [3, 4])',
+    ]  # fmt: skip
+    assert [ms.TensorInfo.from_json(info.as_json()) for info in infos] == infos
+    for bad in (["TENSOR", 1, [2]], ["VECTOR", "float32", [2]], 7):
+        with pytest.raises(ValueError, match="TENSOR"):
+            ms.TensorInfo.from_json(bad)
+    with ms.Profiler() as profiler:
+        with ms.Profiler.timeit("a"):
+            time.sleep(0.01)
+        assert ms.Profiler.current() is profiler
+    times = profiler.get()
+    assert 0.01 <= times["a"] <= times["Total"] and "Total" in profiler.table()
+    assert ms.Profiler.current() is None
