@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from felix_tune_network import Help
+from tvm.felix.command import Help
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:

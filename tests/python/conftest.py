@@ -14,5 +14,8 @@ settings.register_profile("suite", derandomize=True)
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
+# Tests leave nothing for later runs, and find nothing of earlier ones.
+os.environ["TVM_FELIX_CACHE"] = "off"
+
 # Every function is looked at after every pass, so that what a pass spoils is laid at its door.
 PassContext.set_default("ir.verify", True)

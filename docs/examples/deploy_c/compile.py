@@ -18,7 +18,7 @@ def add_kernel(size: int = 8) -> tvm.runtime.Module:
     return tvm.build(te.create_schedule(c.op), [a, b, c], "llvm", name="add")
 
 
-def small_network() -> relax.Executable:
+def small_network(target: str = "llvm") -> relax.Executable:
     """relu(x @ weight) for x of shape (2, 4), where weight[i, j] is i - j."""
     weight = np.subtract.outer(np.arange(4), np.arange(3)).astype("float32")
     builder = relax.BlockBuilder()
@@ -28,7 +28,7 @@ def small_network() -> relax.Executable:
             product = builder.emit(relax.op.matmul(x, relax.const(weight)))
             out = builder.emit_output(relax.op.nn.relu(product))
         builder.emit_func_output(out)
-    return relax.build(builder.get(), "llvm")
+    return relax.build(builder.get(), target)
 
 
 def main() -> None:

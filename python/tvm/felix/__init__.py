@@ -1,6 +1,10 @@
 """Gradient-descent auto-scheduling: from a PyTorch network to fast code for this machine.
 
 >>> from tvm import felix
+>>> fast = felix.tune(model, example_inputs, trials=300)
+
+and in parts:
+
 >>> tasks = felix.extract_tasks(model, example_inputs, save_to="run/tasks.json")
 >>> optim = felix.Optimizer(tasks, felix.MLPModelPLWrapper())
 >>> optim.tune(n_measurements=300, log_file="run/records.json")
@@ -10,6 +14,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from tvm._older_names import hints_for
@@ -25,6 +30,7 @@ _LAZY = {
     "TaskInstance": "sym_task",
     "Sketch": "sketch",
     "FelixPolicy": "policy",
+    "KernelCache": "cache",
     "Network": "network",
     "GraphOptions": "network",
     "Optimizer": "optim",
@@ -32,7 +38,11 @@ _LAZY = {
     "MLPModelPLWrapper": "tvm.auto_scheduler.cost_model.mlp_model",
     "packaged_checkpoint": "checkpoint",
     "DatasetBuilder": "tvm.auto_scheduler.cost_model.dataset",
+    "cache_folder": "cache",
+    "OnnxNetwork": "onnx_network",
+    "from_onnx": "onnx_network",
     "compile": "compiler",
+    "tune": "tuning",
     "CompiledNetwork": "compiler",
     "init_logging": "logging",
 }
@@ -60,3 +70,25 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
+
+
+def _register_backend() -> None:
+    """Make ``torch.compile(model, backend="felix")`` known, also where tvm is not installed.
+
+    An installed package is found by its entry point. Importing TorchDynamo takes a second, so it is
+    done only for programs that use PyTorch.
+    """
+    from torch._dynamo.backends import registry
+
+    if "felix" not in registry.list_backends():
+
+        def felix(*args: Any, **kwargs: Any) -> Any:
+            from .torch_backend import felix as backend
+
+            return backend(*args, **kwargs)
+
+        registry.register_backend(felix, name="felix")
+
+
+if "torch" in sys.modules:
+    _register_backend()

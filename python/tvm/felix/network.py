@@ -52,29 +52,53 @@ class Network:
 
     Parameters
     ----------
-    model : imported as it behaves in evaluation mode; left as it was.
-    example_inputs, example_kwargs : inputs of the shapes and types to compile for.
+    model : a module, imported as it behaves in evaluation mode and left as it was; or a function of
+        tensors.
+    example_inputs, example_kwargs : inputs of the shapes and types to compile for; a single tensor
+        need not stand in a tuple.
     options : of the graph.
 
     Attributes
     ----------
     program : the exported program.
+    name : of the model's class.
 
     Raises
     ------
     ValueError : operators that cannot be imported, all of them in one message.
+    TypeError : `model` cannot be called, or not with these inputs.
     """
 
     def __init__(
         self,
         model: torch.nn.Module | Callable[..., Any],
-        example_inputs: torch.Tensor | Sequence[Any],
+        example_inputs: Sequence[Any] | torch.Tensor,
         example_kwargs: Mapping[str, Any] | None = None,
         options: GraphOptions | None = None,
     ) -> None:
+        self.name = getattr(model, "__name__", type(model).__name__)
         self.program = export_for_inference(model, example_inputs, example_kwargs)
         self.options = options or GraphOptions()
         self._imported = from_exported_program(self.program)
+
+    @classmethod
+    def of_program(
+        cls, program: torch.export.ExportedProgram, name: str, options: GraphOptions | None = None
+    ) -> Network:
+        """The network of a program that is exported already."""
+        return cls._of(program, name, options or GraphOptions(), from_exported_program(program))
+
+    @classmethod
+    def _of(
+        cls,
+        program: torch.export.ExportedProgram,
+        name: str,
+        options: GraphOptions,
+        imported: IRModule,
+    ) -> Network:
+        made = cls.__new__(cls)
+        made.program, made.name, made.options, made._imported = program, name, options, imported
+        return made
 
     @cached_property
     def mod(self) -> IRModule:
@@ -85,6 +109,4 @@ class Network:
         """The same network with another graph; nothing is imported again."""
         if options == self.options:
             return self
-        other = Network.__new__(Network)
-        other.program, other.options, other._imported = self.program, options, self._imported
-        return other
+        return Network._of(self.program, self.name, options, self._imported)

@@ -219,7 +219,7 @@ class Optimizer:
         n_grad_steps : gradient steps of a task's first round; later rounds take half.
         measure_per_round : programs a round.
         log_file : records are appended here, each one as soon as it is measured.
-        progress : show a progress bar.
+        progress : show a progress bar, where standard error is a terminal.
         on_round : called after each round, for saving state.
 
         Raises
@@ -243,7 +243,8 @@ class Optimizer:
         bar = tqdm(
             total=max(n_measurements, self.n_measure),
             initial=self.n_measure,
-            disable=not progress,
+            # None: only where standard error is a terminal.
+            disable=None if progress else True,
             unit="prog",
             dynamic_ncols=True,
         )
@@ -261,7 +262,7 @@ class Optimizer:
                 self._do_one_task_one_round(chosen, min(batch, n_measurements - self.n_measure))
                 seconds = self.network_seconds()
                 bar.set_postfix_str(
-                    f"task {task.instance.idx}, network "
+                    f"task {task.instance.idx}, sum of kernels "
                     + (f"{seconds * 1e3:.3f} ms" if math.isfinite(seconds) else "-")
                 )
                 if on_round is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tvm.runtime import DataType
 from tvm.runtime.files import write_atomically
 
-from .optim import TaskResult, TuneResult
-from .sym_task import SymTaskAndInstances
+from .compiler import CompiledNetwork
+from .sym_task import SymTaskAndInstances, TaskInstance
+from .tuning import KernelSearch
 
 __all__ = [
     "draw_curve",
+    "kernel_facts",
+    "print_kernels",
     "print_network_table",
     "print_results",
     "print_tasks",
+    "search_facts",
     "versions",
     "write_summary",
 ]
@@ -58,31 +64,31 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
     _console.print(table)
 
 
-def print_results(results: Sequence[TaskResult], untuned: Mapping[str, float]) -> None:
-    """Per task: untuned and tuned latency, throughput, candidates measured."""
+def print_results(tasks: Sequence[Mapping[str, Any]]) -> None:
+    """Per task of `search_facts`: untuned and tuned latency, throughput, candidates measured."""
     table = Table(title="Tasks", title_justify="left")
-    if any(row.keeps_library for row in results):
+    if any(row["keeps_library"] for row in tasks):
         table.caption = "* the operator library's schedule, which nothing found was faster than"
     for name in ("ID", "Operators", "Untuned ms", "Tuned ms", "GFLOP/s", "Measured", "Failed"):
         table.add_column(name, justify="left" if name == "Operators" else "right")
-    for row in results:
-        best = row.best_seconds
+    for number, row in enumerate(tasks):
+        best = row["best_seconds"]
         table.add_row(
-            str(row.idx),
-            row.desc,
-            _milliseconds(untuned.get(row.workload_key)),
-            _milliseconds(best) + ("*" if row.keeps_library else ""),
-            "-" if best is None else f"{row.flop / best / 1e9:.1f}",
-            str(row.n_measured),
-            str(sum(row.errors.values())),
+            str(number),
+            row["operators"],
+            _milliseconds(row["untuned_seconds"]),
+            _milliseconds(best) + ("*" if row["keeps_library"] else ""),
+            "-" if best is None else f"{row['flop'] / best / 1e9:.1f}",
+            "known" if row["remembered"] else str(row["measurements"]),
+            str(sum(row["errors"].values())),
         )
     _console.print(table)
 
 
-def print_network_table(
-    latency: Mapping[str, float], max_abs_diff: float, max_rel_diff: float
-) -> None:
-    """The whole network: medians of untuned, tuned and PyTorch, and how far outputs differ."""
+def print_network_table(facts: Mapping[str, Any]) -> None:
+    """The whole network: medians of untuned, tuned and PyTorch, what the time is made of, and how
+    far outputs differ."""
+    latency = facts["latency_seconds"]
     table = Table(title="Network", title_justify="left")
     for name in ("", "Median ms", "Tuned is"):
         table.add_column(name, justify="left" if not name else "right")
@@ -90,14 +96,46 @@ def print_network_table(
         ratio = "" if name == "tuned" else f"{seconds / latency['tuned']:.2f}x as fast"
         table.add_row(name, _milliseconds(seconds), ratio)
     _console.print(table)
+    inside = sum(kernel["calls"] * kernel["seconds"] for kernel in facts["kernels"])
+    text = (
+        f"All kernels take {_milliseconds(inside)} ms of the {_milliseconds(latency['tuned'])} ms"
+    )
+    if facts["sum_of_tasks_seconds"] is not None:
+        text += (
+            f"; the sum that the search improves, of tuned kernels measured alone, is "
+            f"{_milliseconds(facts['sum_of_tasks_seconds'])} ms"
+        )
+    _console.print(f"{text}. What is left is the way in from Python and between kernels.")
     _console.print(
-        f"Outputs against PyTorch: largest absolute difference {max_abs_diff:.2e}, "
-        f"relative to the largest output {max_rel_diff:.2e}"
+        f"Outputs against PyTorch: largest absolute difference {facts['max_abs_diff']:.2e}, "
+        f"relative to the largest output {facts['max_rel_diff']:.2e}"
     )
 
 
+def print_kernels(kernels: Sequence[Mapping[str, Any]]) -> None:
+    """The kernels of `kernel_facts` in the order given."""
+    total = sum(kernel["calls"] * kernel["seconds"] for kernel in kernels) or 1.0
+    table = Table(title="Kernels", title_justify="left")
+    for name in ("Operators", "Shape", "Calls", "ms a call", "ms", "Share", "GFLOP/s", "Schedule"):
+        left = name in ("Operators", "Shape", "Schedule")
+        table.add_column(name, justify="left" if left else "right")
+    for kernel in kernels:
+        seconds = kernel["seconds"]
+        table.add_row(
+            kernel["operators"] or kernel["name"],
+            "x".join(map(str, kernel["output_shape"])),
+            str(kernel["calls"]),
+            _milliseconds(seconds),
+            _milliseconds(kernel["calls"] * seconds),
+            f"{kernel['calls'] * seconds / total:.1%}",
+            f"{kernel['flop'] / seconds / 1e9:.1f}" if kernel["flop"] and seconds else "-",
+            kernel["schedule"],
+        )
+    _console.print(table)
+
+
 def draw_curve(
-    history: Sequence[tuple[float, int, float]],
+    history: Sequence[Sequence[float]],
     path: Path,
     title: str,
     pytorch: float | None = None,
@@ -146,50 +184,91 @@ def versions() -> dict[str, str]:
     }
 
 
-def write_summary(
-    path: Path,
-    settings: Mapping[str, Any],
-    result: TuneResult,
-    untuned: Mapping[str, float],
-    latency: Mapping[str, float],
-    differences: tuple[float, float],
-    coverage: float,
-) -> None:
-    """Everything a program wants to know of a finished run, as JSON.
+def search_facts(
+    search: KernelSearch, untuned: Mapping[str, float], tuned: CompiledNetwork
+) -> dict[str, Any]:
+    """What a program wants to know of a search, JSON-compatible; times in seconds.
 
-    settings : network, target, threads, seed and the like, copied to the top level.
+    Parameters
+    ----------
     untuned : workload key to seconds before tuning.
-    latency : medians in seconds of `untuned`, `tuned` and `pytorch`.
-    coverage : share of the network's FLOP that has a tuned schedule, in [0, 1].
+    tuned : the network with what was found.
     """
-    summary = {
-        **settings,
-        "measurements": result.n_measurements,
-        "search_seconds": result.seconds,
-        "interrupted": result.interrupted,
-        "latency_seconds": dict(latency),
-        "max_abs_diff": differences[0],
-        "max_rel_diff": differences[1],
-        "coverage": coverage,
-        "tasks": [
+    result = search.result
+    rows = {} if result is None else {str(row.workload_key): row for row in result.tasks}
+    tasks = []
+    for group in search.tasks:
+        (instance,) = group.instances
+        key = str(instance.ansor_task.workload_key)
+        row = rows.get(key)
+        tasks.append(
             {
-                "workload_key": row.workload_key,
-                "operators": row.desc,
-                "weight": row.weight,
-                "flop": row.flop,
-                "sketches": row.n_sketches,
-                "untuned_seconds": untuned.get(row.workload_key),
-                "best_seconds": row.best_seconds,
-                "library_seconds": (
-                    row.library_seconds if math.isfinite(row.library_seconds) else None
-                ),
-                "keeps_library": row.keeps_library,
-                "measurements": row.n_measured,
-                "errors": {str(code): count for code, count in sorted(row.errors.items())},
+                "workload_key": key,
+                "operators": instance.desc,
+                "output_shape": list(instance.output_shape),
+                "weight": instance.weight,
+                "flop": instance.flop,
+                "bytes": _task_bytes(instance),
+                "sketches": None if row is None else row.n_sketches,
+                "best_sketch": None if row is None or row.best is None else row.best.sketch,
+                "untuned_seconds": untuned.get(key),
+                "library_seconds": None
+                if row is None or math.isinf(row.library_seconds)
+                else row.library_seconds,
+                "keeps_library": row is not None and row.keeps_library,
+                "best_seconds": search.remembered.get(key) if row is None else row.best_seconds,
+                "remembered": row is None,
+                "measurements": 0 if row is None else row.n_measured,
+                "errors": {}
+                if row is None
+                else {str(code): count for code, count in sorted(row.errors.items())},
             }
-            for row in result.tasks
-        ],
-        "history": [list(entry) for entry in result.history if entry[2] < float("inf")],
-        "versions": versions(),
+        )
+    best = [(task["weight"], task["best_seconds"]) for task in tasks]
+    known = [weight * seconds for weight, seconds in best if seconds is not None]
+    return {
+        "measurements": 0 if result is None else result.n_measurements,
+        "search_seconds": 0.0 if result is None else result.seconds,
+        "interrupted": search.interrupted,
+        "coverage": tuned.coverage.tuned_share,
+        "sum_of_tasks_seconds": sum(known) if len(known) == len(best) else None,
+        "tasks": tasks,
+        "history": []
+        if result is None
+        else [list(entry) for entry in result.history if entry[2] < float("inf")],
     }
-    write_atomically(path, json.dumps(summary, indent=2) + "\n")
+
+
+def _task_bytes(instance: TaskInstance) -> int:
+    """Bytes of a task's inputs and outputs: what it has to move at least."""
+    total = 0
+    for tensor in instance.ansor_task.compute_dag.tensors:
+        total += math.prod(int(x) for x in tensor.shape) * DataType(str(tensor.dtype)).itemsize
+    return total
+
+
+def kernel_facts(network: CompiledNetwork, runs: int = 5) -> list[dict[str, Any]]:
+    """Every kernel of a compiled network with the median seconds of one call inside of it."""
+    samples: dict[str, list[float]] = {}
+    for _ in range(runs):
+        for call in network.profile().calls:
+            seconds = call["Duration (us)"].microseconds * 1e-6
+            samples.setdefault(str(call["Name"]), []).append(seconds)
+    return [
+        {
+            "name": kernel.name,
+            "operators": " ".join(kernel.operators),
+            "output_shape": list(kernel.output_shape),
+            "calls": kernel.weight,
+            "flop": kernel.flop,
+            "schedule": kernel.schedule,
+            "seconds": statistics.median(samples[kernel.name]),
+        }
+        for kernel in network.kernels
+        if kernel.name in samples
+    ]
+
+
+def write_summary(path: Path, facts: Mapping[str, Any]) -> None:
+    """Everything a program wants to know of a run, as JSON."""
+    write_atomically(path, json.dumps(facts, indent=2) + "\n")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,18 +16,21 @@ import numpy as np
 import torch
 
 import tvm
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
-from tvm.runtime.files import FolderLock, read_json, write_atomically
+from tvm.runtime.files import read_json, write_atomically
 
 from . import report
-from .checkpoint import packaged_checkpoint
-from .compiler import CompiledNetwork, compile_network, recorded_schedules
+from .cache import KernelCache
+from .compiler import CompiledNetwork, compile_network
+from .html_report import write_report
 from .network import GraphOptions, Network
-from .optim import Optimizer, TuneResult
-from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
-from .timing import interleaved_seconds, output_difference, torch_variants
+from .optim import Optimizer
+from .schedules import REMEMBERED, RecordedSchedules
+from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
+from .tuning import SearchBudget, run_folder, search_kernels
 
 __all__ = ["TuneSettings", "read_settings", "tune_network"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class TuneSettings:
     """Whether 3x3 convolutions may be computed by Winograd's minimal filtering, on processors."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
+    cache: bool = True
+    """Whether kernels that this machine knows from other runs are not tuned again."""
+    tensorboard: bool = False
+    """Whether the course of the search is written as TensorBoard events too."""
 
 
 def read_settings(folder: Path) -> TuneSettings:
@@ -67,7 +77,7 @@ def read_settings(folder: Path) -> TuneSettings:
             f"{folder} has no run.json, so there is nothing to resume; start with --out {folder}"
         )
     # Runs from before there was a choice did without.
-    options = {"winograd": False, **_mapping(path)}
+    options = {"winograd": False, "cache": False, **_mapping(path)}
     kinds = {field.name: field.type for field in fields(TuneSettings)}
     for name, value in options.items():
         if name not in kinds:
@@ -119,8 +129,7 @@ def tune_network(
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
     ValueError : a file of the earlier run is damaged; the message names it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with FolderLock(folder):
+    with run_folder(folder):
         write_atomically(folder / "run.json", json.dumps(asdict(settings), indent=2) + "\n")
         return _tune(model, example_inputs, settings, folder, progress)
 
@@ -142,72 +151,71 @@ def _tune(
     # The transforms have schedules for processors only.
     options = GraphOptions(winograd=settings.winograd and "cpu" in target.keys)
     network = Network(model, example_inputs, options=options)
-    tasks = tasks_of_network(network, target)
-    save_tasks(tasks, folder / "tasks.json", options)
-    report.print_tasks(tasks)
-
+    cache = KernelCache.of_machine() if settings.cache else None
     untuned_network = compile_network(network, target)
     untuned = untuned_network.task_seconds()
-
-    records = folder / "records.json"
-    optimizer = Optimizer(
-        tasks,
-        _cost_model(settings),
-        seed=settings.seed,
-    )
-    if records.exists():
-        restored = optimizer.restore(records)
-        optimizer.load_state(folder)
-        print(f"Resumed with {restored} measurements from {records}")
-    result = optimizer.tune(
+    budget = SearchBudget(
         settings.trials,
         settings.config_seeds,
         settings.grad_steps,
         settings.per_round,
-        records,
-        progress=progress,
-        on_round=lambda optimizer: optimizer.save_state(folder),
+        settings.seed,
+        settings.cost_model,
     )
-    optimizer.save_state(folder)
-    if result.interrupted:
+    with _event_writer(folder, settings) as on_round:
+        search = search_kernels(
+            network,
+            target,
+            folder,
+            budget,
+            cache,
+            progress=progress,
+            on_round=on_round,
+            on_tasks=report.print_tasks,
+        )
+    if search.resumed:
+        print(f"Resumed with {search.resumed} measurements from {folder / 'records.json'}")
+    if search.remembered:
+        print(f"{len(search.remembered)} kernels were tuned on this machine before: not again")
+    if search.interrupted:
         print("Interrupted: what was measured is kept; continue with --resume")
 
-    optimizer.session.close()
-
-    tuned_network = compile_network(network, target, recorded_schedules(folder))
-    latency = _compare(
-        model, example_inputs, untuned_network, tuned_network, settings.timing_rounds
+    has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
+    source = RecordedSchedules(target, folder if has_records else None, cache)
+    tuned_network = compile_network(network, target, source)
+    facts = {
+        "network": settings.network,
+        "batch_size": settings.batch_size,
+        "target": str(target),
+        "threads": threads,
+        "seed": settings.seed,
+        **report.search_facts(search, untuned, tuned_network),
+        "versions": report.versions(),
+    }
+    # Before the comparison, so that whatever happens in it costs nothing that was found.
+    report.write_summary(folder / "summary.json", facts)
+    report.print_results(facts["tasks"])
+    try:
+        facts |= _compare(model, example_inputs, untuned_network, tuned_network, settings)
+    except Exception as error:
+        logger.exception("the comparison with PyTorch failed")
+        facts["comparison_error"] = f"{type(error).__name__}: {error}"
+        print(f"The comparison with PyTorch failed: {facts['comparison_error']}")
+    else:
+        report.print_network_table(facts)
+    report.write_summary(folder / "summary.json", facts)
+    report.draw_curve(
+        facts["history"],
+        folder / "curve.png",
+        settings.network,
+        facts.get("latency_seconds", {}).get("pytorch"),
     )
-    with torch.inference_mode():
-        expected = model.eval()(*example_inputs)
-    differences = output_difference(tuned_network(*example_inputs), expected)
-
-    report.print_results(result.tasks, untuned)
-    report.print_network_table(latency, *differences)
-    report.draw_curve(result.history, folder / "curve.png", settings.network, latency["pytorch"])
-    report.write_summary(
-        folder / "summary.json",
-        {
-            "network": settings.network,
-            "batch_size": settings.batch_size,
-            "target": str(target),
-            "threads": threads,
-            "seed": settings.seed,
-        },
-        result,
-        untuned,
-        latency,
-        differences,
-        _coverage(tasks, result),
+    write_report(folder)
+    print(
+        f"Results are in {folder}: report.html, summary.json, records.json, curve.png, "
+        "cost_model.ckpt, tune.log"
     )
-    print(f"Results are in {folder}: records.json, summary.json, curve.png, cost_model.ckpt")
-    return json.loads((folder / "summary.json").read_text())
-
-
-def _cost_model(settings: TuneSettings) -> MLPModelPLWrapper:
-    choices = {"packaged": packaged_checkpoint(), "none": None}
-    checkpoint = choices.get(settings.cost_model, settings.cost_model)
-    return MLPModelPLWrapper(pretrained=checkpoint, seed=settings.seed)
+    return facts
 
 
 def _compare(
@@ -215,27 +223,57 @@ def _compare(
     inputs: Sequence[torch.Tensor],
     untuned: CompiledNetwork,
     tuned: CompiledNetwork,
-    rounds: int,
-) -> dict[str, float]:
-    """Medians in seconds of untuned, tuned and the faster eager PyTorch, interleaved."""
+    settings: TuneSettings,
+) -> dict[str, Any]:
+    """Medians in seconds of untuned, tuned and the faster eager PyTorch, interleaved; the outputs'
+    differences; what each kernel takes."""
     functions: dict[str, Callable[[], Any]] = {
         "untuned": lambda: untuned(*inputs),
         "tuned": lambda: tuned(*inputs),
         **torch_variants(model, inputs),
     }
-    samples = interleaved_seconds(functions, rounds)
+    samples = interleaved_seconds(functions, settings.timing_rounds)
     medians = {name: float(np.median(seconds)) for name, seconds in samples.items()}
     eager = {name: medians.pop(name) for name in list(medians) if name not in ("untuned", "tuned")}
-    return {**medians, "pytorch": min(eager.values())}
+    with torch.inference_mode():
+        expected = model.eval()(*inputs)
+    absolute, relative = output_difference(tuned(*inputs), expected)
+    return {
+        "latency_seconds": {**medians, "pytorch": min(eager.values())},
+        "max_abs_diff": absolute,
+        "max_rel_diff": relative,
+        "kernels": report.kernel_facts(tuned),
+        "ceilings": machine_ceilings(),
+    }
 
 
-def _coverage(tasks: Sequence[SymTaskAndInstances], result: TuneResult) -> float:
-    """Share of the FLOP of all tasks that has a measured schedule."""
-    tuned = {row.workload_key for row in result.tasks if row.best is not None}
-    total = covered = 0.0
-    for group in tasks:
-        for instance in group.instances:
-            work = instance.weight * instance.flop
-            total += work
-            covered += work if instance.ansor_task.workload_key in tuned else 0.0
-    return covered / total if total else 0.0
+@contextmanager
+def _event_writer(
+    folder: Path, settings: TuneSettings
+) -> Iterator[Callable[[Optimizer], None] | None]:
+    """What writes TensorBoard events after each round, if that is wanted.
+
+    Raises
+    ------
+    ModuleNotFoundError : tensorboard is not installed.
+    """
+    if not settings.tensorboard:
+        yield None
+        return
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder / "tensorboard")) as writer:
+
+        def write(optimizer: Optimizer) -> None:
+            measured = optimizer.n_measure
+            seconds = optimizer.network_seconds()
+            if math.isfinite(seconds):
+                writer.add_scalar("sum_of_kernels_ms", seconds * 1e3, measured)
+            for task in optimizer.tasks:
+                best = task.search.best
+                if best is not None and best.seconds is not None:
+                    name = f"task_ms/{task.instance.idx:03d}"
+                    writer.add_scalar(name, best.seconds * 1e3, measured)
+            writer.flush()
+
+        yield write

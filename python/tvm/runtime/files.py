@@ -89,17 +89,21 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 class FolderLock:
     """Holds a folder for this process, as a context manager; a process that ends lets go of it.
 
+    Parameters
+    ----------
+    wait : until another process has let go of the folder, instead of raising.
+
     Raises
     ------
     BlockingIOError : another process holds the folder; the message names it.
     OSError : the folder cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], wait: bool = False) -> None:
         path = Path(folder) / _LOCK_NAME
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             holder = os.read(self._file, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._file)

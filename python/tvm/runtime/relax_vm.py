@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tvm._ffi import get_global_func
 
@@ -36,16 +37,23 @@ class Executable:
         """Functions that a virtual machine can call."""
         return [str(name) for name in _runtime("FunctionNames")(self.mod)]
 
-    def export_library(self, path: str | os.PathLike[str]) -> None:
+    def export_library(
+        self,
+        path: str | os.PathLike[str],
+        fcompile: Callable[..., None] | None = None,
+        **options: Any,
+    ) -> None:
         """Write one shared library with everything in it; ``load_executable`` reads it back.
 
         A host in C or C++ needs only that file and libtvm_runtime.
 
         Parameters
         ----------
-        path : ends in ".so". The linker is the system's ``cc``.
+        path : ends in ".so"; in ".tar" for an archive of what would be linked.
+        fcompile, options : how it is linked, see `Module.export_library`; by default with the
+            system's ``cc``.
         """
-        self.mod.export_library(os.fspath(path))
+        self.mod.export_library(os.fspath(path), fcompile, **options)
 
 
 def load_executable(path: str | os.PathLike[str]) -> Executable:

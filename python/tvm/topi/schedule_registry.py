@@ -16,6 +16,7 @@ from .generic.default import default_schedule
 
 __all__ = [
     "ScheduleRule",
+    "has_rule_for",
     "operations_of",
     "register_schedule",
     "registered_schedules",
@@ -100,11 +101,21 @@ def schedule_for(
     if not isinstance(target, Target):
         target = Target(target) if target else Target.current() or Target("llvm")
     for name, anchor in (_anchor(outputs), ("", outputs[0])):
-        rule = next((r for key in target.keys if (r := _RULES.get((name, str(key))))), None)
+        rule = _rule(name, target)
         chosen = rule(anchor, outputs, target) if rule is not None else None
         if chosen is not None:
             return chosen
     return default_schedule(outputs, target)
+
+
+def has_rule_for(outputs: Sequence[te.Tensor], target: Target) -> bool:
+    """Whether a rule for this kind of computation, and not only one for all, is asked first."""
+    name, _ = _anchor(outputs)
+    return bool(name) and _rule(name, target) is not None
+
+
+def _rule(name: str, target: Target) -> ScheduleRule | None:
+    return next((rule for key in target.keys if (rule := _RULES.get((name, str(key))))), None)
 
 
 def _anchor(outputs: Sequence[te.Tensor]) -> tuple[str, te.Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -275,3 +276,37 @@ def test_a_library_written_anew_is_loaded_anew(tmp_path):
         result = tvm.nd.empty((4,))
         add(tvm.nd.array(np.zeros(4, "float32")), result)
         np.testing.assert_array_equal(result.numpy(), np.full(4, amount))
+
+
+CPP = EXAMPLES.parent / "deploy_cpp"
+
+
+@needs_cc
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+def test_a_cmake_project_runs_a_network_with_its_weights(libraries, tmp_path):
+    arguments = run(sys.executable, CPP / "configure.py").stdout
+    run("cmake", "-S", CPP, "-B", tmp_path, "-DCMAKE_CXX_FLAGS=-O0", *shlex.split(arguments))
+    run("cmake", "--build", tmp_path)
+    program = tmp_path / "run_network"
+    done = run(program, libraries / "network.so", 2, 4)
+    weight = np.subtract.outer(np.arange(4), np.arange(3))
+    expected = np.maximum(np.arange(8).reshape(2, 4) @ weight, 0)
+    np.testing.assert_array_equal(numbers(done.stdout), expected.reshape(-1))
+    refused = subprocess.run(
+        [str(program), str(libraries / "network.so"), "3", "4"], capture_output=True, text=True
+    )
+    assert refused.returncode == 1
+    assert "refused: ValueError" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "machine"),
+    [("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", 62),
+     ("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", 183)],
+)  # fmt: skip
+def test_a_network_is_compiled_for_another_processor(tmp_path, target, machine):
+    executable = example.small_network(target)
+    executable.export_library(tmp_path / "network.tar", workspace_dir=tmp_path / "parts")
+    (code,) = (tmp_path / "parts").glob("module*.o")
+    # The machine in the header of an ELF file.
+    assert int.from_bytes(code.read_bytes()[18:20], "little") == machine

@@ -18,7 +18,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tvm._ffi
 from tvm.runtime import Object
@@ -44,6 +44,7 @@ from ..workload_registry import is_registered_function
 
 __all__ = [
     "RecordReader",
+    "RecordSummary",
     "RecordToFile",
     "careful_file",
     "distill_record_file",
@@ -352,14 +353,34 @@ def _load_best_state(
     return None if best is None else best.state
 
 
-def record_summary(line: str) -> tuple[str, str, float, str]:
-    """Workload, target, mean cost and program of a record; the cost of a failed one is infinite."""
+class RecordSummary(NamedTuple):
+    """What a record is of, and how it ended.
+
+    Attributes
+    ----------
+    seconds : mean cost; infinite where the program failed.
+    program : task and transform steps, as text.
+    """
+
+    workload_key: str
+    target: str
+    seconds: float
+    program: str
+
+
+def record_summary(line: str) -> RecordSummary:
+    """Workload, target, mean cost and program of one line of a record file.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError : the line is no record.
+    """
     data = json.loads(line)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
     failed = int(error_no) != 0 or not costs
     seconds = math.inf if failed else float(sum(costs) / len(costs))
-    return key, target, seconds, json.dumps(data["i"])
+    return RecordSummary(key, target, seconds, json.dumps(data["i"]))
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:

@@ -2,14 +2,24 @@
 
 from .arguments import operators_table, supported_operators
 from .export import export_for_inference
-from .exported_program import ProgramImporter, from_exported_program, from_module
+from .exported_program import (
+    Problem,
+    ProgramImporter,
+    UnsupportedOperators,
+    can_import,
+    from_exported_program,
+    from_module,
+)
 from .sizes import DynamicSizes
 from .structure import CallSignature
 
 __all__ = [
     "CallSignature",
     "DynamicSizes",
+    "Problem",
     "ProgramImporter",
+    "UnsupportedOperators",
+    "can_import",
     "export_for_inference",
     "from_exported_program",
     "from_module",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,14 @@ from .arguments import CONVERTERS, REFUSED, Arguments, UnsupportedUse, dtype_nam
 from .export import export_for_inference
 from .sizes import Sizes, concrete
 
-__all__ = ["ProgramImporter", "from_exported_program", "from_module"]
+__all__ = [
+    "Problem",
+    "ProgramImporter",
+    "UnsupportedOperators",
+    "can_import",
+    "from_exported_program",
+    "from_module",
+]
 
 
 def from_module(
@@ -165,12 +172,55 @@ _UNKNOWN = object()
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """An operator that has no translation, and the module that uses it."""
+class Problem:
+    """A use of an operator that has no translation.
 
+    Attributes
+    ----------
+    node : the node of the graph.
+    target : the operator.
+    module : the module that uses it.
+    reason : what of the operator has no translation; empty where it is all of it.
+    """
+
+    node: torch.fx.Node
     target: Any
     module: str
     reason: str
+
+    @property
+    def operator(self) -> str:
+        """The operator's name, as ``aten.conv2d.default``."""
+        return operator_name(self.target)
+
+
+class UnsupportedOperators(ValueError):
+    """Operators of a program that cannot be imported, all of them.
+
+    Attributes
+    ----------
+    problems : one for each use.
+    program : the program that they are in: the one given, or one made of simpler operators.
+    """
+
+    def __init__(self, problems: Sequence[Problem], program: torch.export.ExportedProgram) -> None:
+        self.problems = list(problems)
+        self.program = program
+        counts = Counter((p.operator, p.reason) for p in self.problems)
+        modules = {(p.operator, p.reason): p.module for p in reversed(self.problems)}
+        lines = [
+            f"  {name}{' ' + reason if reason else ''}, used by "
+            f"{modules[name, reason]}{f' and {n - 1} more' if n > 1 else ''}"
+            for (name, reason), n in counts.items()
+        ]
+        super().__init__(
+            "relax.frontend.torch: these operators cannot be imported:\n" + "\n".join(lines)
+        )
+
+
+def can_import(target: Any) -> bool:
+    """Whether an operator of an exported graph has a translation, for some settings at least."""
+    return operator_name(target) in CONVERTERS
 
 
 class _Importer:
@@ -187,7 +237,7 @@ class _Importer:
         self._constants = constants
         self._builder = BlockBuilder()
         self._values: dict[torch.fx.Node, Any] = {}
-        self._problems: list[_Problem] = []
+        self._problems: list[Problem] = []
 
     def run(self) -> IRModule:
         params = self._bind_inputs()
@@ -213,7 +263,7 @@ class _Importer:
     def raise_problems(self) -> None:
         """Raise the report of the operators that could not be imported, if there are any."""
         if self._problems:
-            raise ValueError(self._report())
+            raise UnsupportedOperators(self._problems, self._program)
 
     def _bind_inputs(self) -> list[Var]:
         """Parameters of the function: the user's inputs first."""
@@ -278,7 +328,7 @@ class _Importer:
                         f"whose result {k} is read",
                     )
         except UnsupportedUse as problem:
-            self._problems.append(_Problem(target, _module_path(node), str(problem)))
+            self._problems.append(Problem(node, target, _module_path(node), str(problem)))
             # A stand-in of the right shape, so that the rest is looked at too.
             return self._stand_in(node)
         if isinstance(value, list):
@@ -290,7 +340,7 @@ class _Importer:
             return concrete(value, self._sizes)
         except KeyError:
             problem = "whose result depends on the data or on dynamic sizes that were not given"
-            self._problems.append(_Problem(node.target, _module_path(node), problem))
+            self._problems.append(Problem(node, node.target, _module_path(node), problem))
             return _UNKNOWN
 
     def _bind(self, value: Any) -> Any:
@@ -345,16 +395,6 @@ class _Importer:
     def _returns_one_tensor(self) -> bool:
         spec = self._program.call_spec.out_spec
         return spec is None or spec.is_leaf()
-
-    def _report(self) -> str:
-        counts = Counter((p.target, p.reason) for p in self._problems)
-        modules = {(p.target, p.reason): p.module for p in reversed(self._problems)}
-        lines = [
-            f"  {operator_name(target)}{' ' + reason if reason else ''}, used by "
-            f"{modules[target, reason]}{f' and {n - 1} more' if n > 1 else ''}"
-            for (target, reason), n in counts.items()
-        ]
-        return "relax.frontend.torch: these operators cannot be imported:\n" + "\n".join(lines)
 
 
 def _module_path(node: torch.fx.Node) -> str:

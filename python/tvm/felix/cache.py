@@ -1,0 +1,333 @@
+"""What this machine remembers between runs: the best schedule of each kernel, compiled networks."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import tvm
+from tvm._ffi.libinfo import find_lib_path
+from tvm.auto_scheduler import MeasureResult
+from tvm.auto_scheduler.measure_record import (
+    RecordSummary,
+    careful_file,
+    library_records,
+    record_lines,
+    record_summary,
+)
+from tvm.runtime.files import FolderLock, write_atomically
+from tvm.target import Target
+from tvm.target.machine import host_cpu
+
+__all__ = [
+    "CACHE_VARIABLE",
+    "KernelCache",
+    "KernelRecord",
+    "NetworkCache",
+    "cache_folder",
+    "compiler_version",
+    "machine_name",
+    "read_kernel_records",
+    "write_kernel_records",
+]
+
+logger = logging.getLogger(__name__)
+
+CACHE_VARIABLE = "TVM_FELIX_CACHE"
+_OFF = ("", "0", "off", "none")
+# Compiled networks hold their weights, so a few hundred of them would fill a disk.
+_MAX_NETWORK_BYTES = 8 << 30
+
+
+def cache_folder() -> Path | None:
+    """Folder of what is kept between runs, for this user alone; None where nothing is kept.
+
+    The environment variable ``TVM_FELIX_CACHE`` names it, or says "off"; without it, it is
+    ``tvm/felix`` in the user's cache folder (``XDG_CACHE_HOME``, else ``~/.cache``).
+
+    A folder that other users may write to is not used, since code is loaded from it.
+    """
+    named = os.environ.get(CACHE_VARIABLE)
+    if named is not None and named.strip().lower() in _OFF:
+        return None
+    if named is not None:
+        folder = Path(named).expanduser()
+    else:
+        base = os.environ.get("XDG_CACHE_HOME")
+        folder = (Path(base) if base else Path("~/.cache").expanduser()) / "tvm" / "felix"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = folder.stat()
+    except (OSError, RuntimeError) as error:
+        _warn_once(f"nothing is kept between runs: {error}; set {CACHE_VARIABLE} to a folder")
+        return None
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        _warn_once(
+            f"nothing is kept between runs: other users may write to {folder}; "
+            f"chmod 700 it, or set {CACHE_VARIABLE} to a folder of your own"
+        )
+        return None
+    return folder
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    logger.warning("%s", text)
+
+
+@functools.cache
+def compiler_version() -> str:
+    """Differs between two states of this compiler, released or not."""
+    digest = hashlib.sha256(tvm.__version__.encode())
+    package = Path(tvm.__file__).parent
+    for path in sorted([*package.rglob("*.py"), *map(Path, find_lib_path())]):
+        status = path.stat()
+        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def machine_name(target: Target) -> str:
+    """The machine that code for a target is made for, its vector units included."""
+    return f"{target.with_machine()} {host_cpu()}"
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """The best schedule that is known of a kernel.
+
+    Attributes
+    ----------
+    line : the record, as in a record file.
+    n_measured : programs that were measured to find it.
+    """
+
+    line: str
+    n_measured: int
+
+    @property
+    def is_library(self) -> bool:
+        """Whether nothing was faster than the schedule of the operator library."""
+        return "origin" in json.loads(self.line)
+
+    @property
+    def summary(self) -> RecordSummary:
+        """What the record is of, and its time.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError : the line is no record.
+        """
+        values = json.loads(self.line)
+        if "origin" not in values:
+            return record_summary(self.line)
+        costs = [float(cost) for cost in values["r"][0]]
+        seconds = sum(costs) / len(costs) if costs else math.inf
+        return RecordSummary(str(values["workload"]), str(values["target"]), seconds, "")
+
+
+def _library_line(key: str, target: str, result: MeasureResult) -> str:
+    costs = [float(cost) for cost in result.costs]
+    values = [costs, 0, float(result.all_cost), int(result.timestamp)]
+    return json.dumps({"workload": key, "target": target, "origin": "library", "r": values})
+
+
+def write_kernel_records(path: Path, records: Sequence[KernelRecord]) -> None:
+    """Write a record file that says of each record how many programs were measured for it."""
+    texts = [f"# {r.n_measured} programs measured\n{r.line}\n" for r in records]
+    write_atomically(path, "".join(texts))
+
+
+def read_kernel_records(path: Path) -> list[KernelRecord]:
+    """The records of a file that `write_kernel_records` wrote; of other files each counts as one.
+
+    Raises
+    ------
+    OSError : the file cannot be read.
+    """
+    records: list[KernelRecord] = []
+    count = 1
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        counted = re.fullmatch(r"# (\d{1,12}) programs measured", text)
+        if counted:
+            count = int(counted[1])
+        elif text and not text.startswith("#"):
+            records.append(KernelRecord(text, count))
+            count = 1
+    return records
+
+
+class KernelCache:
+    """The best schedule of each workload on each machine, whatever network it was tuned for.
+
+    Parameters
+    ----------
+    folder : holds one record file for each workload and processor.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of_machine(cls) -> KernelCache | None:
+        """The cache in the user's cache folder; None where nothing is kept."""
+        folder = cache_folder()
+        return None if folder is None else cls(folder / "kernels")
+
+    def best(self, workload_key: str, target: Target) -> KernelRecord | None:
+        """The best record of a workload on the target's machine; None where it was never tuned."""
+        path = self._file(workload_key, target)
+        try:
+            for record in read_kernel_records(path):
+                summary = record.summary
+                # Files are named by a hash, and may have been copied from elsewhere.
+                if summary.workload_key == workload_key and target.is_same_machine(
+                    Target(summary.target)
+                ):
+                    return record
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, KeyError, IndexError, OSError) as error:
+            _warn_once(f"{path} cannot be used: {error}")
+        return None
+
+    def add(self, records: Path) -> int:
+        """Take up a record file; returns how many workloads are better known than before.
+
+        What cannot be written is reported, not raised: the records themselves are safe.
+        """
+        careful = careful_file(records)
+        lines = record_lines(careful) if careful.exists() else ()
+        # What was measured again at the end counts in place of the first measurement.
+        again = {s.program: s.seconds for s in (record_summary(line) for _, line in lines)}
+        best: dict[tuple[str, str], tuple[float, str]] = {}
+        measured: Counter[tuple[str, str]] = Counter()
+        for what, result in library_records(records).items():
+            if result.error_no == 0:
+                best[what] = (result.mean_cost, _library_line(*what, result))
+        for _, line in record_lines(records):
+            summary = record_summary(line)
+            what = (summary.workload_key, summary.target)
+            seconds = again.get(summary.program, summary.seconds)
+            measured[what] += 1
+            if seconds < best.get(what, (math.inf, ""))[0]:
+                best[what] = (seconds, line)
+        improved = 0
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FolderLock(self.folder, wait=True):
+                for (key, target), (seconds, line) in best.items():
+                    record = KernelRecord(line, max(measured[key, target], 1))
+                    improved += self._store(key, Target(target), seconds, record)
+        except OSError as error:
+            _warn_once(f"{self.folder}: {error}; kernels are not remembered for other networks")
+        return improved
+
+    def _store(self, key: str, target: Target, seconds: float, record: KernelRecord) -> bool:
+        """Keep the better of a new record and the known one; whether it is the new one."""
+        known = self.best(key, target)
+        is_better = known is None or seconds < known.summary.seconds
+        if known is not None:
+            line = record.line if is_better else known.line
+            record = KernelRecord(line, max(record.n_measured, known.n_measured))
+        if record != known:
+            write_kernel_records(self._file(key, target), [record])
+        return is_better
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever stored."""
+        return not self.folder.is_dir() or not any(self.folder.glob("*.json"))
+
+    def state(self) -> str:
+        """Differs after a schedule was added."""
+        with suppress(OSError):
+            return str(self.folder.stat().st_mtime_ns)
+        return ""
+
+    def _file(self, workload_key: str, target: Target) -> Path:
+        machine = target.with_machine()
+        name = hashlib.sha256(f"{workload_key} {machine.kind.name}".encode()).hexdigest()[:32]
+        processor = re.sub(r"[^\w.-]", "_", machine.mcpu or machine.arch or "any")
+        return self.folder / f"{name}-{processor}.json"
+
+
+class NetworkCache:
+    """Compiled networks on disk, each in a folder of its own.
+
+    Parameters
+    ----------
+    folder : holds the folders.
+    max_bytes : of all of them; the ones that were used longest ago go first.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int = _MAX_NETWORK_BYTES) -> None:
+        self.folder = folder
+        self._max_bytes = max_bytes
+
+    @classmethod
+    def of_machine(cls) -> NetworkCache | None:
+        """The cache in the user's cache folder; None where nothing is kept."""
+        folder = cache_folder()
+        return None if folder is None else cls(folder / "networks")
+
+    def find(self, key: str) -> Path | None:
+        """Folder of a network; None where it was never stored."""
+        folder = self.folder / key
+        if not folder.is_dir():
+            return None
+        with suppress(OSError):
+            os.utime(folder)
+        return folder
+
+    def remove(self, key: str) -> None:
+        """Forget a network, for instance one whose files are damaged."""
+        shutil.rmtree(self.folder / key, ignore_errors=True)
+
+    def store(self, key: str, write: Callable[[Path], None]) -> None:
+        """Keep a network; `write` puts its files into the folder that it is given.
+
+        What cannot be written is reported, not raised: the network works without.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._new_folder() as made:
+                write(made)
+                if not (self.folder / key).exists():
+                    made.rename(self.folder / key)
+            self._make_room(key)
+        except (OSError, RuntimeError) as error:
+            _warn_once(f"{self.folder}: {error}; compiled networks are not kept")
+
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        folder = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
+        try:
+            yield folder
+        finally:
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _make_room(self, newest: str) -> None:
+        sizes = {}
+        for folder in self.folder.iterdir():
+            with suppress(OSError):
+                total = sum(file.stat().st_size for file in folder.iterdir())
+                sizes[folder] = (folder.stat().st_mtime_ns, total)
+        used = sum(total for _, total in sizes.values())
+        for folder, (_, total) in sorted(sizes.items(), key=lambda item: item[1]):
+            if used <= self._max_bytes:
+                break
+            if folder.name != newest:
+                shutil.rmtree(folder, ignore_errors=True)
+                used -= total

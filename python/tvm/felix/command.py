@@ -1,0 +1,285 @@
+"""The command ``felix``: tune, compile, report, records, profile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Help", "main"]
+
+
+class Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows defaults, but not that there is none."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default is None else super()._get_help_string(action)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, by default this process's; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="felix", description="Faster networks for this machine, by gradient search."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (configure, _) in _COMMANDS.items():
+        text = configure.__doc__ or ""
+        command = commands.add_parser(name, help=text, description=text, formatter_class=Help)
+        configure(command)
+        command.set_defaults(parser=command)
+    options = parser.parse_args(arguments)
+    _check(options)
+    # Commands import what they need, so that --help and usage errors answer at once.
+    try:
+        _COMMANDS[options.command][1](options)
+    except (ValueError, TypeError, KeyError, OSError, ModuleNotFoundError) as error:
+        text = error.args[0] if isinstance(error, KeyError) and error.args else error
+        print(f"error: {text}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    for name in _POSITIVE:
+        value = getattr(options, name, None)
+        if value is not None and value < 1:
+            options.parser.error(f"{name} must be >= 1, got {value}")
+
+
+_POSITIVE = (
+    "batch_size",
+    "trials",
+    "config_seeds",
+    "grad_steps",
+    "per_round",
+    "timing_rounds",
+    "threads",
+    "runs",
+    "count",
+)
+
+_NETWORK = (
+    "a name of felix.nn (mlp, resnet18, mobilenet_v2, ...), an ONNX file, or module:function "
+    "returning (model, example_inputs)"
+)
+
+
+def _add_network(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    parser.add_argument("network", nargs=nargs, help=_NETWORK)
+    parser.add_argument("batch_size", nargs="?", type=int, default=1, help="examples a run")
+    parser.add_argument("--target", default="llvm", help="what to compile for")
+    parser.add_argument("--weights", help="state dict to load instead of random weights")
+
+
+def _configure_tune(parser: argparse.ArgumentParser) -> None:
+    """Tune a network for this machine by gradient descent, and compare it with PyTorch."""
+    _add_network(parser, nargs="?")
+    parser.add_argument("--trials", type=int, default=300, help="programs to measure in total")
+    parser.add_argument(
+        "--config-seeds", type=int, default=32, help="start points per sketch and round"
+    )
+    parser.add_argument(
+        "--grad-steps", type=int, default=64, help="gradient steps of a first round"
+    )
+    parser.add_argument("--per-round", type=int, default=8, help="programs measured a round")
+    parser.add_argument("--seed", type=int, default=0, help="of every random choice")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all cores)")
+    parser.add_argument(
+        "--cost-model",
+        default="packaged",
+        help='checkpoint of a trained model; "packaged" for the one that comes with the package, '
+        '"none" to learn from this run alone',
+    )
+    parser.add_argument(
+        "--winograd",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="compute 3x3 convolutions by Winograd's minimal filtering where that is less work; "
+        "results differ by rounding (processors only)",
+    )
+    parser.add_argument(
+        "--cache",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="do not tune again what this machine remembers from other runs",
+    )
+    parser.add_argument(
+        "--timing-rounds", type=int, default=21, help="samples of the closing comparison"
+    )
+    parser.add_argument(
+        "--tensorboard", action="store_true", help="write TensorBoard events into the folder too"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder of the results (default: runs/<network>-<time>)"
+    )
+    parser.add_argument(
+        "--resume", type=Path, help="go on with the run in this folder; its options apply"
+    )
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def _tune(options: argparse.Namespace) -> None:
+    if (options.network is None) == (options.resume is None):
+        options.parser.error("name a network, or a folder with --resume (and not both)")
+    from .logging import init_logging
+    from .tune_network import TuneSettings, read_settings, tune_network
+
+    if options.resume is not None:
+        folder, settings = options.resume, read_settings(options.resume)
+    else:
+        name = options.network.replace(":", ".").replace("/", ".")
+        folder = options.out or Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        if (folder / "records.json").exists():
+            raise ValueError(
+                f"{folder} already holds a run; continue it with --resume {folder}, "
+                "or choose another --out"
+            )
+        settings = TuneSettings(
+            network=options.network,
+            target=options.target,
+            batch_size=options.batch_size,
+            trials=options.trials,
+            config_seeds=options.config_seeds,
+            grad_steps=options.grad_steps,
+            per_round=options.per_round,
+            seed=options.seed,
+            threads=options.threads,
+            weights=options.weights,
+            cost_model=options.cost_model,
+            winograd=options.winograd,
+            timing_rounds=options.timing_rounds,
+            cache=options.cache,
+            tensorboard=options.tensorboard,
+        )
+    model, inputs = _load(settings.network, settings.weights, settings.batch_size)
+    folder.mkdir(parents=True, exist_ok=True)
+    init_logging(folder / "tune.log", console=30)
+    tune_network(model, inputs, settings, folder, progress=not options.no_progress)
+
+
+def _configure_compile(parser: argparse.ArgumentParser) -> None:
+    """Compile a network into one shared library."""
+    _add_network(parser)
+    parser.add_argument("--records", type=Path, help="folder of a tuning run, or record file")
+    parser.add_argument("-o", "--output", type=Path, help="the library (default: <network>.so)")
+
+
+def _compile(options: argparse.Namespace) -> None:
+    network = _compiled(options)
+    print(network)
+    name = options.network.replace(":", ".").replace("/", ".").removesuffix(".onnx")
+    output = options.output or Path(f"{name}.so")
+    network.executable.export_library(output)
+    print(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
+
+
+def _configure_report(parser: argparse.ArgumentParser) -> None:
+    """Write report.html of a tuning run again, and print its figures."""
+    parser.add_argument("folder", type=Path, help="folder of the run")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from . import report
+    from .html_report import write_report
+
+    written = write_report(options.folder)
+    facts = json.loads((options.folder / "summary.json").read_text())
+    report.print_results(facts["tasks"])
+    if "kernels" in facts:
+        report.print_network_table(facts)
+    print(written)
+
+
+def _configure_records(parser: argparse.ArgumentParser) -> None:
+    """Look records up by workload and target, the fastest first, as a table or as JSON lines."""
+    parser.add_argument(
+        "records",
+        nargs="*",
+        type=Path,
+        help="record files or folders of runs (default: what this machine remembers)",
+    )
+    parser.add_argument("--workload", help="text in the workload key")
+    parser.add_argument("--target", help="text in the target")
+    parser.add_argument("--valid", action="store_true", help="leave out failed measurements")
+    parser.add_argument("-n", dest="count", type=int, default=20, help="show at most this many")
+    parser.add_argument("--json", action="store_true", help="print the records themselves")
+
+
+def _records(options: argparse.Namespace) -> None:
+    from tvm.auto_scheduler.record_tools import query_records
+
+    files = [path for given in options.records for path in _record_files(given)]
+    if not options.records:
+        from .cache import cache_folder
+
+        folder = cache_folder()
+        files = sorted((folder / "kernels").glob("*.json")) if folder is not None else []
+        print(f"{len(files)} kernels are remembered in {folder or 'no folder'}", file=sys.stderr)
+    found = query_records(files, options.workload, options.target, only_valid=options.valid)
+    for file, number, record in found[: options.count]:
+        if options.json:
+            print(json.dumps(record))
+            continue
+        (key, target, *_), _ = record["i"]
+        costs, error_no, *_ = record["r"]
+        seconds = f"{sum(costs) / len(costs) * 1e3:12.4f} ms" if error_no == 0 else "      failed"
+        print(f"{seconds}  {file}:{number}  {target}  {key}")
+
+
+def _record_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("records*.json")) + sorted(path.glob("remembered.json"))
+    if not found:
+        raise FileNotFoundError(f"{path} holds no records")
+    return found
+
+
+def _configure_profile(parser: argparse.ArgumentParser) -> None:
+    """Compile a network, run it, and show what each kernel takes."""
+    _add_network(parser)
+    parser.add_argument("--records", type=Path, help="folder of a tuning run, or record file")
+    parser.add_argument("--runs", type=int, default=5, help="runs to take the median of")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def _profile(options: argparse.Namespace) -> None:
+    from . import report
+
+    network = _compiled(options)
+    kernels = sorted(
+        report.kernel_facts(network, options.runs), key=lambda k: -k["calls"] * k["seconds"]
+    )
+    if options.json:
+        print(json.dumps(kernels, indent=2))
+        return
+    print(network)
+    report.print_kernels(kernels)
+
+
+def _compiled(options: argparse.Namespace) -> Any:
+    from . import compiler
+
+    model, inputs = _load(options.network, options.weights, options.batch_size)
+    return compiler.compile(model, inputs, options.target, options.records)
+
+
+def _load(network: str, weights: str | None, batch_size: int) -> tuple[Any, tuple[Any, ...]]:
+    from . import nn
+
+    return nn.load_network(network, weights=weights, batch=batch_size)
+
+
+_COMMANDS: dict[
+    str, tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], None]]
+] = {
+    "tune": (_configure_tune, _tune),
+    "compile": (_configure_compile, _compile),
+    "report": (_configure_report, _report),
+    "records": (_configure_records, _records),
+    "profile": (_configure_profile, _profile),
+}

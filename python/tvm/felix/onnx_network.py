@@ -1,0 +1,211 @@
+"""ONNX models as callables over arrays or tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+
+from tvm.relax.frontend.onnx import OnnxError, OnnxModule, example_inputs
+from tvm.relax.frontend.onnx.types import tensor_of
+from tvm.target import Target
+
+from .torch_backend import BackendOptions, ModuleByShape
+
+__all__ = ["OnnxNetwork", "from_onnx"]
+
+# Larger integer inputs are data, such as the tokens of a text, and not sizes or axes.
+_MAX_FIXED_ELEMENTS = 64
+
+
+def from_onnx(
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    target: Target | str = "llvm",
+    records: str | os.PathLike[str] | None = None,
+    cache: bool = True,
+) -> OnnxNetwork:
+    """An ONNX model as a callable.
+
+    It is compiled when it is first called, for the shapes of the inputs, and once more for each
+    other shapes. `felix.tune` and `felix.compile` take it like any network; `example_inputs` has
+    inputs for them.
+
+    Parameters
+    ----------
+    model : a file, or a model.
+    target : what to compile for; it must be able to run in this process.
+    records : folder of a tuning run, or file of measured schedules.
+    cache : whether the schedules that this machine remembers are used, and compiled models kept.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    OnnxError : a ValueError: the file is damaged, or has operators, types or opsets that are not
+        supported; one message.
+    ModuleNotFoundError : the onnx package is not installed.
+    """
+    options = BackendOptions(str(target), 0, records, None, cache)
+    return OnnxNetwork(OnnxModule(model), options)
+
+
+class OnnxNetwork(torch.nn.Module):
+    """An ONNX model; calling it computes its results.
+
+    Attributes
+    ----------
+    input_names, output_names : in the order of the graph.
+    """
+
+    def __init__(self, module: OnnxModule, options: BackendOptions) -> None:
+        super().__init__()
+        self._module = module.eval()
+        self._options = options
+        self._fixed: list[int] | None = None
+        self._compiled: dict[bytes, ModuleByShape] = {}
+        self.input_names = [spec.name for spec in module.inputs]
+        self.output_names = list(module.output_names)
+
+    def example_inputs(
+        self, shapes: Mapping[str, Sequence[int]] | None = None
+    ) -> tuple[torch.Tensor, ...]:
+        """Random inputs, to tune with for instance; integers are zeros.
+
+        Parameters
+        ----------
+        shapes : by name, for inputs whose shape the model leaves open.
+
+        Raises
+        ------
+        OnnxError : a shape is open, or there is no such input.
+        """
+        return example_inputs(self._module, shapes)
+
+    def forward(self, *inputs: Any) -> Any:
+        """The results as PyTorch computes them; what exports and imports of the model see."""
+        return self._module(*inputs)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The results, in the order of the graph: one, or a tuple of several.
+
+        Parameters
+        ----------
+        inputs : arrays or tensors in the order of the graph; the results are of the kind of the
+            first. Lists for sequences, None for optional inputs that are left out.
+
+        Raises
+        ------
+        OnnxError : a wrong number of inputs, or one of another type or shape than the model has.
+        """
+        if torch.compiler.is_compiling():
+            return super().__call__(*inputs)
+        self._check(inputs)
+        given = [_tensor(value) for value in inputs]
+        if all(isinstance(value, torch.Tensor) for value in given):
+            results = self._run_compiled(given)
+        else:
+            # Sequences and optional values are no inputs of compiled code.
+            with torch.no_grad():
+                results = self._module(*given)
+            results = results if len(self.output_names) > 1 else (results,)
+        arrays = bool(inputs) and not any(isinstance(value, torch.Tensor) for value in inputs)
+        found = [_like_inputs(value, arrays) for value in results]
+        return tuple(found) if len(self.output_names) > 1 else found[0]
+
+    def _run_compiled(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Results of the model compiled for these shapes, and for the values that decide them."""
+        if self._fixed is None:
+            self._fixed = self._inputs_to_fix(tensors)
+        fixed = {i: tensors[i].numpy() for i in self._fixed}
+        key = b"".join(f"{i} {a.dtype} {a.shape}".encode() + a.tobytes() for i, a in fixed.items())
+        if key not in self._compiled:
+            name = hashlib.sha256(self._module.digest.encode() + key).hexdigest()
+            self._compiled[key] = ModuleByShape(
+                _Several(self._module, fixed),
+                self._options,
+                f"onnx {name}",
+                f"felix.from_onnx({self._module.name})",
+            )
+        return self._compiled[key]([t for i, t in enumerate(tensors) if i not in fixed])
+
+    def _inputs_to_fix(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        small = {
+            i
+            for i, tensor in enumerate(tensors)
+            if not tensor.dtype.is_floating_point and tensor.numel() <= _MAX_FIXED_ELEMENTS
+        }
+        # Computing the graph to see what is asked for is of no use where nothing can be fixed.
+        return sorted(small & self._module.inputs_to_know(tensors)) if small else []
+
+    def _check(self, inputs: Sequence[Any]) -> None:
+        specs = self._module.inputs
+        if len(inputs) != len(specs):
+            raise OnnxError(
+                f"{self._module.name}: takes {len(specs)} inputs ({', '.join(self.input_names)}), "
+                f"got {len(inputs)}"
+            )
+        for spec, value in zip(specs, inputs):
+            if spec.dtype is None or value is None or isinstance(value, (list, tuple)):
+                continue
+            tensor = _tensor(value)
+            shape = tuple(tensor.shape)
+            fits = spec.shape is None or (
+                len(shape) == len(spec.shape)
+                and all(not isinstance(w, int) or w == e for w, e in zip(spec.shape, shape))
+            )
+            if tensor.dtype != spec.dtype or not fits:
+                raise OnnxError(
+                    f"{self._module.name}: input '{spec.name}' must be {_kind(spec.dtype)} of "
+                    f"shape {spec.shape}, got {_kind(tensor.dtype)} of shape {shape}"
+                )
+
+
+class _Several(torch.nn.Module):
+    """The model with some inputs fixed, and with a tuple of results, also where there is one."""
+
+    def __init__(self, module: OnnxModule, fixed: Mapping[int, np.ndarray[Any, Any]]) -> None:
+        super().__init__()
+        self._module = module
+        self._fixed = fixed
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[Any, ...]:
+        rest = iter(inputs)
+        results = self._module(
+            *(
+                self._fixed[i] if i in self._fixed else next(rest)
+                for i in range(len(self._module.inputs))
+            )
+        )
+        return results if isinstance(results, tuple) else (results,)
+
+
+def _kind(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_tensor(item) for item in value]
+    if value is None or isinstance(value, torch.Tensor):
+        return value
+    return tensor_of(np.asarray(value))
+
+
+def _like_inputs(value: Any, arrays: bool) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_like_inputs(item, arrays) for item in value]
+    if not arrays or not isinstance(value, torch.Tensor):
+        return value
+    if value.dtype in (torch.bfloat16, *_FLOAT8):
+        import ml_dtypes
+
+        integers = value.view(torch.int16 if value.dtype == torch.bfloat16 else torch.uint8)
+        return integers.numpy().view(getattr(ml_dtypes, _kind(value.dtype)))
+    return value.numpy()
+
+
+_FLOAT8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz)

@@ -1,0 +1,209 @@
+"""Recorded schedules for the kernels of a network: of a tuning run, and of this machine."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm import relax
+from tvm.auto_scheduler import ApplyHistoryBest, DispatchContext, load_record_from_string
+from tvm.auto_scheduler.compute_dag import ComputeDAG
+from tvm.auto_scheduler.loop_state import StateObject
+from tvm.auto_scheduler.measure_record import library_records, record_lines, record_summary
+from tvm.auto_scheduler.relax_integration import group_task
+from tvm.runtime.files import read_json
+from tvm.target import Target
+
+from .cache import KernelCache, read_kernel_records
+from .network import GraphOptions, Network, read_graph_options
+
+__all__ = ["REMEMBERED", "RecordedSchedules", "ScheduleSourceError", "record_file"]
+
+logger = logging.getLogger(__name__)
+
+# Beside a run's records: those that this machine had of its kernels before.
+REMEMBERED = "remembered.json"
+
+
+def record_file(records: str | os.PathLike[str]) -> Path:
+    """The record file of a run's folder, or the file itself.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    """
+    path = Path(records)
+    if path.is_dir():
+        # A run whose kernels were all known has measured nothing.
+        found = [path / name for name in ("records.json", REMEMBERED) if (path / name).exists()]
+        path = found[0] if found else path / "records.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"felix.compile: record file {path} does not exist; tune first, or leave out records"
+        )
+    return path
+
+
+class ScheduleSourceError(ValueError):
+    """The records that were given are of no use for the network."""
+
+
+class RecordedSchedules(DispatchContext):
+    """The best recorded schedule of each kernel: of a run, else of this machine.
+
+    Parameters
+    ----------
+    target : only schedules that were measured on its machine count.
+    records : record file, or folder of a run.
+    cache : asked for kernels that `records` does not have.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    ValueError : a line of the file is no record; the message names it.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        records: str | os.PathLike[str] | None = None,
+        cache: KernelCache | None = None,
+    ) -> None:
+        super().__init__()
+        self.target = target
+        self.path = None if records is None else record_file(records)
+        self._cache = cache
+        self._files = [] if self.path is None else _files(self.path)
+        self._run = ApplyHistoryBest(self._files)
+        # Kernels of the run that nothing found was faster for than the library's schedule.
+        self._library = {
+            key
+            for file in self._files
+            for key, measured in _library_kernels(file)
+            if target.is_same_machine(Target(measured))
+        }
+
+    def _query_inside(
+        self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
+    ) -> StateObject | None:
+        state = self._run.query(target, workload_key, True, dag, func_name)
+        if state is not None or self._cache is None:
+            return state
+        known = self._cache.best(workload_key, target)
+        if known is None or known.is_library or workload_key in self._library:
+            return None
+        return load_record_from_string(known.line)[0].state
+
+    def origin(self, group: relax.FusedGroup) -> str | None:
+        """Where a kernel's schedule is from.
+
+        Returns
+        -------
+        "records", "cache", "library" where a search found nothing faster than the operator
+        library's, or None where nobody searched.
+        """
+        if not group.is_tunable:
+            return None
+        key = str(group_task(group, self.target).workload_key)
+        if self._run.query(self.target, key) is not None:
+            return "records"
+        if key in self._library:
+            return "library"
+        known = None if self._cache is None else self._cache.best(key, self.target)
+        if known is None:
+            return None
+        return "library" if known.is_library else "cache"
+
+    def tuned_form(self, network: Network) -> Network:
+        """The network with the graph that was tuned."""
+        options = None
+        if self.path is not None:
+            tasks = self.path.with_name("tasks.json")
+            options = read_graph_options(tasks) if tasks.exists() else None
+        if options is not None:
+            return network.with_options(options)
+        if self.path is None and (self._cache is None or self._cache.is_empty()):
+            return network
+        if "cpu" not in self.target.keys or self.coverage(network) == 1:
+            return network
+        return max(network, network.with_options(GraphOptions(winograd=True)), key=self.coverage)
+
+    def coverage(self, network: Network) -> float:
+        """Share of the kernels to tune that have a record."""
+        groups = relax.extract_tasks(network.mod)
+        known = sum(self.origin(group) is not None for group in groups)
+        return known / len(groups) if groups else 1.0
+
+    def check_use(self, network: Network) -> None:
+        """Say so where the records are of another network, or of another machine.
+
+        Raises
+        ------
+        ScheduleSourceError : there are records, and none is of a kernel of the network.
+        """
+        groups = relax.extract_tasks(network.mod)
+        ours = {str(group_task(group, self.target).workload_key) for group in groups}
+        measured = _measured(self._files)
+        used = [
+            key
+            for key in ours
+            if key in self._library or self._run.query(self.target, key) is not None
+        ]
+        if used or not ours or self.path is None:
+            if self.path is not None and len(used) < len(ours):
+                logger.warning(
+                    "%s has schedules for %d of the network's %d kernels; the others are not tuned",
+                    self.path,
+                    len(used),
+                    len(ours),
+                )
+            return
+        if not measured:
+            logger.warning("%s holds no program that ran: the network is not tuned", self.path)
+            return
+        elsewhere = {target for key in ours for target in measured.get(key, ())}
+        if elsewhere:
+            raise ScheduleSourceError(
+                f"{self.path} has schedules of this network for other machines only: "
+                f"{'; '.join(sorted(elsewhere))}. This one is {self.target.with_machine()}; tune "
+                "here, or leave out records"
+            )
+        raise ScheduleSourceError(
+            f"{self.path} is of another network{_name_of_run(self.path)}: none of its "
+            f"{len(measured)} kernels is among the {len(ours)} of this one. Shapes and batch "
+            "size count; tune this network, or leave out records"
+        )
+
+
+def _files(records: Path) -> list[Path]:
+    beside = records.with_name(REMEMBERED)
+    return [records, *([beside] if beside.exists() and beside != records else [])]
+
+
+def _library_kernels(records: Path) -> list[tuple[str, str]]:
+    """Workloads and targets of which a file says that the library's schedule was measured."""
+    if records.name == REMEMBERED:
+        known = [r.summary for r in read_kernel_records(records) if r.is_library]
+        return [(summary.workload_key, summary.target) for summary in known]
+    return list(library_records(records))
+
+
+def _measured(paths: Sequence[Path]) -> dict[str, set[str]]:
+    """The workloads of which programs ran, with the targets that they ran on."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for _, line in record_lines(path):
+            summary = record_summary(line)
+            if summary.seconds < math.inf:
+                found.setdefault(summary.workload_key, set()).add(summary.target)
+    return found
+
+
+def _name_of_run(records: Path) -> str:
+    settings = records.with_name("run.json")
+    content: Any = read_json(settings) if settings.exists() else None
+    return f" ({content['network']})" if isinstance(content, dict) and "network" in content else ""

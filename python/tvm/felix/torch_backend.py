@@ -1,0 +1,345 @@
+"""``torch.compile(model, backend="felix")``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tvm import relax
+from tvm.target import Target
+
+from .cache import KernelCache, NetworkCache
+from .network import GraphOptions, Network
+from .schedules import RecordedSchedules
+from .torch_graph import GraphCompiler, Run, bind_inputs
+from .tuning import SearchBudget, run_folder, search_kernels
+
+__all__ = ["BackendOptions", "ModuleByShape", "felix"]
+
+_TUNING_MODES = ("max-autotune", "max-autotune-no-cudagraphs")
+_MODES = ("default", "reduce-overhead", *_TUNING_MODES)
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """What ``torch.compile(options={...})`` may say; PyTorch takes either that or a mode.
+
+    Attributes
+    ----------
+    target : what to compile for; it must be able to run in this process.
+    trials : programs to measure for each graph before its first call returns; 0 tunes nothing. With
+        ``mode="max-autotune"`` the default is 300.
+    records : folder of a tuning run, or record file; its schedules are used, and with `trials` what
+        is measured is added to the folder.
+    winograd : see `tvm.felix.compile`.
+    cache : whether compiled graphs and the schedules of kernels are kept between processes.
+    """
+
+    target: str = "llvm"
+    trials: int = 0
+    records: str | os.PathLike[str] | None = None
+    winograd: bool | None = None
+    cache: bool = True
+
+    @staticmethod
+    def read(mode: str | None, options: Mapping[str, Any] | None) -> BackendOptions:
+        """The options of a call of ``torch.compile``.
+
+        Raises
+        ------
+        ValueError : a mode or option is not known, or its value is no possible one.
+        """
+        given = dict(options or {})
+        known = [field.name for field in fields(BackendOptions)]
+        unknown = sorted(given.keys() - set(known))
+        if unknown:
+            raise ValueError(
+                f'backend "felix": unknown options {", ".join(unknown)}; known are '
+                f"{', '.join(known)}"
+            )
+        if mode is not None and mode not in _MODES:
+            raise ValueError(
+                f'backend "felix": unknown mode {mode!r}; known are {", ".join(_MODES)}'
+            )
+        if mode in _TUNING_MODES:
+            given.setdefault("trials", 300)
+        trials = given.get("trials", 0)
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 0:
+            raise ValueError(f'backend "felix": trials must be a number >= 0, got {trials!r}')
+        return BackendOptions(**given)
+
+
+def felix(
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Callable[..., Any]:
+    """The backend: compiles a graph that TorchDynamo captured, when it is first called.
+
+    Sizes that may change from call to call are compiled for one by one. Weights are part of the
+    compiled code, so a graph is compiled again after they were changed; the second time that
+    happens they become inputs. Gradients are computed by PyTorch, from the graph as it was.
+
+    Parameters
+    ----------
+    mode : "default" and "reduce-overhead" tune nothing; "max-autotune" measures programs before the
+        first call returns.
+    options : see `BackendOptions`.
+    name : of the compiled function, for messages; not used.
+
+    Raises
+    ------
+    ValueError : a mode or option is not known.
+    """
+    return _CapturedGraph(module, BackendOptions.read(mode, options))
+
+
+class _CapturedGraph:
+    """A graph of TorchDynamo's with what is compiled of it."""
+
+    def __init__(self, module: torch.fx.GraphModule, options: BackendOptions) -> None:
+        self._module = module
+        self._options = options
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self._weights = [i for i, node in enumerate(placeholders) if _is_weight(node)]
+        self._numbers = [i for i, node in enumerate(placeholders) if _is_number(node)]
+        rest = {*self._weights, *self._numbers}
+        self._tensors = [i for i in range(len(placeholders)) if i not in rest]
+        self._compiled: dict[Any, _Specialised | None] = {}
+        self._versions: Any = None
+        self._held: list[torch.Tensor] = []
+        self._weights_are_inputs = False
+        self._changes = 0
+
+    def __call__(self, *args: Any) -> Any:
+        grad = torch.is_grad_enabled() and any(
+            isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args
+        )
+        self._notice_changes(args)
+        key = self._key(args)
+        if key not in self._compiled:
+            self._compiled[key] = self._specialise(args)
+        run = self._compiled[key]
+        # Operators that PyTorch runs may be random, so that backward could not repeat them.
+        if run is None or (grad and not run.is_whole):
+            return self._module(*args)
+        if not grad:
+            with torch.no_grad():
+                return run(args)
+        return tuple(_WithGradient.apply(self._module, run, *args))
+
+    def _key(self, args: Sequence[Any]) -> Any:
+        numbers = tuple(
+            args[i].item() if isinstance(args[i], torch.Tensor) else args[i] for i in self._numbers
+        )
+        return numbers, tuple(tuple(args[i].shape) for i in self._tensors)
+
+    def _notice_changes(self, args: Sequence[Any]) -> None:
+        if self._weights_are_inputs:
+            return
+        versions = [_version(args[i]) for i in self._weights]
+        if self._versions is not None and versions != self._versions:
+            self._compiled.clear()
+            self._changes += 1
+            self._weights_are_inputs = self._changes > 1
+        self._versions = versions
+        # As long as they are held, no other tensors can take their places in memory.
+        self._held = [args[i] for i in self._weights]
+
+    def _specialise(self, args: Sequence[Any]) -> _Specialised | None:
+        """The graph compiled for the sizes of these arguments; None where PyTorch has to run it."""
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        if any(tensor.device.type != "cpu" for tensor in tensors):
+            return None
+        fixed = {
+            i: args[i].item() if isinstance(args[i], torch.Tensor) else args[i]
+            for i in self._numbers
+        }
+        free = self._tensors
+        if self._weights_are_inputs:
+            free = sorted([*self._weights, *self._tensors])
+        else:
+            fixed |= {i: args[i] for i in self._weights}
+        bound, results = _without_constants(bind_inputs(self._module, fixed))
+        compiler = _graph_compiler(self._options)
+        compiled = compiler.compile(bound, [args[i] for i in free])
+        if compiled is None:
+            return None
+        return _Specialised(compiled.run, free, results, compiled.is_whole)
+
+
+@dataclass(frozen=True)
+class _Specialised:
+    """A graph compiled for fixed sizes.
+
+    Attributes
+    ----------
+    run : from tensors to a list of tensors.
+    free : positions of the arguments that it takes.
+    results : for each result of the graph its position in the list, or in a tuple of one its value.
+    is_whole : whether all of the graph is compiled.
+    """
+
+    run: Run
+    free: Sequence[int]
+    results: Sequence[int | tuple[Any]]
+    is_whole: bool
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        tensors = self.run(*[args[i] for i in self.free])
+        return [r[0] if isinstance(r, tuple) else tensors[r] for r in self.results]
+
+
+class ModuleByShape:
+    """A module compiled for each shapes of its inputs, when it is first called with them.
+
+    Parameters
+    ----------
+    module : a function of tensors to a tuple of them.
+    identity : names all that it computes, its weights included.
+    who : begins warnings.
+    """
+
+    def __init__(
+        self, module: torch.nn.Module, options: BackendOptions, identity: str, who: str
+    ) -> None:
+        self._module = module
+        self._options = options
+        self._identity = identity
+        self._who = who
+        self._compiled: dict[Any, Run | None] = {}
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """The results of the module."""
+        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
+        if key not in self._compiled:
+            compiler = _graph_compiler(self._options, self._who)
+            compiled = compiler.compile(self._module, tensors, self._identity)
+            self._compiled[key] = None if compiled is None else compiled.run
+        run = self._compiled[key]
+        with torch.no_grad():
+            return self._module(*tensors) if run is None else run(*tensors)
+
+
+class _WithGradient(torch.autograd.Function):
+    """Forward by compiled code; backward by PyTorch, which computes the graph once more for it."""
+
+    @staticmethod
+    def forward(ctx: Any, module: Any, run: _Specialised, *args: Any) -> tuple[Any, ...]:
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.module = module
+        ctx.others = [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+        return tuple(run(args))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        saved = iter(ctx.saved_tensors)
+        args = [next(saved) if other is None else other[0] for other in ctx.others]
+        with torch.enable_grad():
+            args = [
+                arg.detach().requires_grad_(arg.requires_grad)
+                if isinstance(arg, torch.Tensor)
+                else arg
+                for arg in args
+            ]
+            results = ctx.module(*args)
+        pairs = [
+            (result, gradient)
+            for result, gradient in zip(results, gradients)
+            if isinstance(result, torch.Tensor) and result.requires_grad and gradient is not None
+        ]
+        wanted = [arg for arg in args if isinstance(arg, torch.Tensor) and arg.requires_grad]
+        found = iter(
+            torch.autograd.grad(
+                [result for result, _ in pairs],
+                wanted,
+                [gradient for _, gradient in pairs],
+                allow_unused=True,
+            )
+        )
+        return (
+            None,
+            None,
+            *(
+                next(found) if isinstance(arg, torch.Tensor) and arg.requires_grad else None
+                for arg in args
+            ),
+        )
+
+
+def _graph_compiler(
+    options: BackendOptions, who: str = 'torch.compile(backend="felix")'
+) -> GraphCompiler:
+    target = Target(options.target)
+    kernels = KernelCache.of_machine() if options.cache else None
+
+    def build(network: Network) -> relax.Executable:
+        records = options.records
+        if options.winograd is not None:
+            network = network.with_options(GraphOptions(options.winograd))
+        if options.trials == 0:
+            source = RecordedSchedules(target, records, kernels)
+            if options.winograd is None:
+                network = source.tuned_form(network)
+            return relax.build(network.mod, target, source)
+        if options.winograd is None:
+            network = network.with_options(GraphOptions("cpu" in target.keys))
+        with run_folder(records) as folder:
+            search_kernels(network, target, folder, SearchBudget(options.trials), kernels)
+            source = RecordedSchedules(target, folder, kernels)
+            return relax.build(network.mod, target, source)
+
+    stamp = "" if options.records is None else _stamp(Path(options.records))
+    state = f"{options} {stamp} {'' if kernels is None else kernels.state()}"
+    networks = NetworkCache.of_machine() if options.cache else None
+    return GraphCompiler(target, build, networks, state, who)
+
+
+def _stamp(records: Path) -> str:
+    file = records / "records.json" if records.is_dir() else records
+    return f"{file.stat().st_mtime_ns}" if file.exists() else ""
+
+
+def _is_weight(node: torch.fx.Node) -> bool:
+    """Whether an input is a parameter or buffer of a module, as TorchDynamo marks them."""
+    return bool((node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type"))
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    """Whether an input is a size, or a number that TorchDynamo passes as a tensor."""
+    value = node.meta.get("example_value")
+    if not isinstance(value, torch.Tensor):
+        return True
+    return value.dim() == 0 and len(node.users) > 0 and all(u.target == "item" for u in node.users)
+
+
+def _version(tensor: torch.Tensor) -> tuple[int, int]:
+    """Differs after a tensor was written to, or another one took its place."""
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
+
+
+def _without_constants(
+    module: torch.fx.GraphModule,
+) -> tuple[torch.fx.GraphModule, list[int | tuple[Any]]]:
+    """The graph without the results that are no nodes, and where each result is found."""
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    kept: list[torch.fx.Node] = []
+    results: list[int | tuple[Any]] = []
+    for item in output.args[0]:
+        if isinstance(item, torch.fx.Node):
+            results.append(len(kept))
+            kept.append(item)
+        else:
+            results.append((item,))
+    output.args = (tuple(kept),)
+    module.recompile()
+    return module, results

@@ -1,0 +1,350 @@
+"""Graphs that PyTorch hands to a compiler, compiled for inputs of fixed shapes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import operator
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export.graph_signature import OutputKind, TensorArgument
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+import tvm
+from tvm import relax
+from tvm.relax.frontend.torch import UnsupportedOperators, can_import
+from tvm.runtime.files import read_json, write_atomically
+from tvm.target import Target
+
+from .cache import NetworkCache, compiler_version, machine_name
+from .compiler import as_ndarray
+from .network import Network
+
+__all__ = ["CompiledGraph", "GraphCompiler", "Run", "bind_inputs"]
+
+logger = logging.getLogger(__name__)
+
+Run = Callable[..., Any]
+# Modules whose functions are known by their names, in every process of the same PyTorch.
+_KNOWN_MODULES = ("torch", "_operator", "math", "builtins")
+_LIBRARY, _INFO = "network.so", "network.json"
+# Each is said once.
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """A function of tensors that returns what a graph does, in a list.
+
+    Attributes
+    ----------
+    is_whole : whether all of the graph is compiled; else PyTorch runs parts of it.
+    """
+
+    run: Run
+    is_whole: bool
+
+
+class GraphCompiler:
+    """Compiles graphs; those that were compiled before, in whatever process, are loaded.
+
+    Parameters
+    ----------
+    target : what to compile for; it must be able to run in this process.
+    build : makes the executable of a network.
+    cache : where compiled graphs are kept, if anywhere.
+    state : differs when `build` would make another executable.
+    who : begins the warnings.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        build: Callable[[Network], relax.Executable],
+        cache: NetworkCache | None,
+        state: str = "",
+        who: str = 'torch.compile(backend="felix")',
+    ) -> None:
+        self._target = target
+        self._build = build
+        self._cache = cache
+        self._state = state
+        self._who = who
+
+    def compile(
+        self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
+    ) -> CompiledGraph | None:
+        """The module, whose results are tensors, compiled for inputs of these shapes.
+
+        Parts that cannot be compiled are run by PyTorch, with one warning that names their
+        operators; None where that is all of it.
+
+        Parameters
+        ----------
+        identity : names all that the module computes, its weights included; of a graph this is
+            seen from it.
+        """
+        try:
+            return CompiledGraph(self._whole(module, inputs, identity), True)
+        except UnsupportedOperators as error:
+            operators = sorted({f"{p.operator} {p.reason}".strip() for p in error.problems})
+            self._warn(f"PyTorch runs what cannot be compiled: {', '.join(operators)}")
+            run = self._in_parts(error)
+            return None if run is None else CompiledGraph(run, False)
+        except (ValueError, TypeError, RuntimeError) as error:
+            # Whatever the exporter or the importer cannot express, PyTorch still can.
+            reason = str(error).partition("\n")[0]
+            self._warn(f"PyTorch runs a graph that cannot be compiled: {reason}")
+            logger.debug("not compiled", exc_info=error)
+            return None
+
+    def _whole(
+        self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
+    ) -> Run:
+        key = None if self._cache is None else self._key(module, inputs, identity)
+        if key is not None and self._cache is not None:
+            stored = self._load(self._cache, key)
+            if stored is not None:
+                return stored
+        program = _export(module, inputs)
+        executable = self._build(Network.of_program(program, "graph"))
+        if key is not None and self._cache is not None:
+            self._cache.store(key, lambda folder: _write(executable, folder))
+        return _runner(executable)
+
+    def _load(self, cache: NetworkCache, key: str) -> Run | None:
+        folder = cache.find(key)
+        if folder is None:
+            return None
+        try:
+            return _runner(_read(folder))
+        except (ValueError, OSError, RuntimeError) as error:
+            logger.warning("%s is damaged and compiled again: %s", folder, error)
+            cache.remove(key)
+            return None
+
+    def _key(
+        self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None
+    ) -> str | None:
+        """Names the compiled graph among all; None where the graph has functions of the user's."""
+        digest = hashlib.sha256()
+        if identity is None:
+            identity = _graph_text(module) if isinstance(module, torch.fx.GraphModule) else None
+            if identity is None:
+                return None
+            for name, tensor in sorted(_tensors_of(module).items()):
+                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+                digest.update(_bytes_of(tensor))
+        shapes = [f"{tensor.dtype} {tuple(tensor.shape)}" for tensor in inputs]
+        facts = [compiler_version(), torch.__version__, machine_name(self._target), self._state]
+        digest.update("\n".join([*facts, *shapes, identity]).encode())
+        return digest.hexdigest()[:40]
+
+    def _warn(self, text: str) -> None:
+        text = f"{self._who}: {text}"
+        if text not in _warned:
+            _warned.add(text)
+            warnings.warn(text, stacklevel=2)
+
+    def _in_parts(self, refused: UnsupportedOperators) -> Run | None:
+        """Compiled where possible; between, PyTorch runs one operator after the other."""
+        parent = refused.program.module(check_guards=False)
+        names = {problem.node.name for problem in refused.problems}
+        partitioner = CapabilityBasedPartitioner(parent, _Importable(names))
+        parent = partitioner.fuse_partitions(partitioner.propose_partitions())
+        compiled = 0
+        for node in list(parent.graph.nodes):
+            if node.op != "call_module":
+                continue
+            part = getattr(parent, node.target)
+            fixed = {
+                position: _attribute(parent, arg.target)
+                for position, arg in enumerate(node.args)
+                if arg.op == "get_attr"
+            }
+            free = [arg for position, arg in enumerate(node.args) if position not in fixed]
+            examples = [_example_of(arg.meta["val"]) for arg in free]
+            try:
+                run = self._whole(bind_inputs(part, fixed), examples)
+            except (ValueError, TypeError, RuntimeError) as error:
+                reason = str(error).partition("\n")[0]
+                self._warn(f"PyTorch runs a part of a graph that cannot be compiled: {reason}")
+                continue
+            delattr(parent, node.target)
+            parent.add_submodule(node.target, _CompiledPart(run, _returns_one(part)))
+            node.args = tuple(free)
+            compiled += 1
+        if compiled == 0:
+            return None
+        parent.recompile()
+        return lambda *tensors: list(parent(*tensors))
+
+
+class _Importable(OperatorSupportBase):
+    """Which nodes of an exported graph can be compiled."""
+
+    def __init__(self, refused: set[str]) -> None:
+        self._refused = refused
+
+    def is_node_supported(
+        self, submodules: Mapping[str, torch.nn.Module], node: torch.fx.Node
+    ) -> bool:
+        value = node.meta.get("val")
+        values = value if isinstance(value, (list, tuple)) else [value]
+        return (
+            node.op == "call_function"
+            and node.name not in self._refused
+            and all(isinstance(v, torch.Tensor) and v.device.type == "cpu" for v in values)
+            and (node.target is operator.getitem or can_import(node.target))
+        )
+
+
+class _CompiledPart(torch.nn.Module):
+    """A compiled part in the place of the nodes it was made of."""
+
+    def __init__(self, run: Run, returns_one: bool) -> None:
+        super().__init__()
+        self._run = run
+        self._returns_one = returns_one
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        results = self._run(*tensors)
+        return results[0] if self._returns_one else results
+
+
+def bind_inputs(module: torch.fx.GraphModule, values: Mapping[int, Any]) -> torch.fx.GraphModule:
+    """The graph with some of its inputs, by position, fixed.
+
+    Tensors become buffers. A number takes the place of the input wherever it is read, also where
+    the input was a tensor of no dimensions from which the graph takes its number.
+    """
+    graph = torch.fx.Graph()
+    attributes: dict[str, Any] = {}
+    env: dict[torch.fx.Node, Any] = {}
+    position = 0
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            value = values.get(position, node)
+            if value is node:
+                env[node] = graph.node_copy(node)
+            elif isinstance(value, torch.Tensor):
+                name = f"bound_{position}"
+                attributes[name] = value.detach()
+                env[node] = graph.get_attr(name)
+            else:
+                env[node] = value
+            position += 1
+            continue
+        if node.op in ("get_attr", "call_module"):
+            attributes[node.target] = _attribute(module, node.target)
+        args = torch.fx.node.map_arg(node.args, env.__getitem__)
+        is_number = (
+            len(args) > 0 and not node.kwargs and all(isinstance(a, (int, float)) for a in args)
+        )
+        if is_number and node.target == "item":
+            env[node] = args[0]
+        elif is_number and getattr(node.target, "__module__", "") in ("_operator", "math"):
+            env[node] = node.target(*args)
+        else:
+            env[node] = graph.node_copy(node, env.__getitem__)
+    return torch.fx.GraphModule(attributes, graph)
+
+
+def _export(
+    module: torch.nn.Module, inputs: Sequence[torch.Tensor]
+) -> torch.export.ExportedProgram:
+    """ATen operators of a graph, which must not write to its inputs or buffers."""
+    with torch.no_grad():
+        program = torch.export.export(module, tuple(t.detach() for t in inputs), strict=False)
+    for spec in program.graph_signature.output_specs:
+        if spec.kind is not OutputKind.USER_OUTPUT:
+            raise ValueError(f"it writes to '{spec.target}'")
+        if not isinstance(spec.arg, TensorArgument):
+            raise ValueError(f"its result {spec.arg} is no tensor")
+    return program
+
+
+def _runner(executable: relax.Executable) -> Run:
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        result = main(*map(as_ndarray, tensors))
+        arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
+        return [torch.from_dlpack(array) for array in arrays]
+
+    return run
+
+
+def _write(executable: relax.Executable, folder: Path) -> None:
+    executable.export_library(folder / _LIBRARY)
+    # Written last, so that a folder without it is known to be cut short.
+    size = (folder / _LIBRARY).stat().st_size
+    write_atomically(folder / _INFO, json.dumps({"library_bytes": size}) + "\n")
+
+
+def _read(folder: Path) -> relax.Executable:
+    info = read_json(folder / _INFO)
+    size = (folder / _LIBRARY).stat().st_size
+    if not isinstance(info, dict) or info.get("library_bytes") != size:
+        raise ValueError(f"{folder / _LIBRARY} has {size} bytes, not what {_INFO} says")
+    return relax.load_executable(folder / _LIBRARY)
+
+
+def _graph_text(module: torch.fx.GraphModule) -> str | None:
+    """All that a graph computes but its tensors; None where functions are not known by name."""
+    numbers = {node: f"%{i}" for i, node in enumerate(module.graph.nodes)}
+    lines = []
+    for node in module.graph.nodes:
+        target = node.target
+        if node.op == "call_module" or isinstance(target, torch._ops.HigherOrderOperator):
+            return None
+        if node.op == "call_function" and not isinstance(target, torch._ops.OpOverload):
+            home = getattr(target, "__module__", None) or "torch"
+            if home.partition(".")[0] not in _KNOWN_MODULES:
+                return None
+            target = f"{home}.{getattr(target, '__qualname__', target.__name__)}"
+        if node.op == "placeholder":
+            target = ""
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: _Name(numbers[n]))
+        lines.append(f"{numbers[node]} {node.op} {target} {args!r} {kwargs!r}")
+    return "\n".join(lines)
+
+
+class _Name(str):
+    """The name of a node, which no text of the graph can be taken for."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _tensors_of(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
+    return {
+        node.target: _attribute(module, node.target)
+        for node in module.graph.nodes
+        if node.op == "get_attr"
+    }
+
+
+def _attribute(module: torch.nn.Module, path: str) -> Any:
+    return operator.attrgetter(path)(module)
+
+
+def _bytes_of(tensor: torch.Tensor) -> memoryview:
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+
+
+def _example_of(value: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(tuple(value.shape), dtype=value.dtype)
+
+
+def _returns_one(module: torch.fx.GraphModule) -> bool:
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return isinstance(output.args[0], torch.fx.Node)

@@ -1,0 +1,283 @@
+"""Tuning the kernels of a network: what is known already is taken, the rest is searched."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.runtime.files import FolderLock
+from tvm.target import Target
+
+from .cache import KernelCache, read_kernel_records, write_kernel_records
+from .checkpoint import packaged_checkpoint
+from .compiler import CompiledNetwork, compile_network
+from .network import GraphOptions, Network
+from .optim import Optimizer, TuneResult
+from .schedules import REMEMBERED, RecordedSchedules
+from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
+
+__all__ = ["KernelSearch", "SearchBudget", "run_folder", "search_kernels", "tune"]
+
+logger = logging.getLogger(__name__)
+
+# A kernel for which so many programs were measured once is not searched again.
+_ENOUGH_PROGRAMS = 64
+
+
+@dataclass(frozen=True)
+class SearchBudget:
+    """How long and how widely is searched.
+
+    Attributes
+    ----------
+    trials : programs to measure over all kernels, those of an earlier run of the folder included.
+    config_seeds : start points of the descent, per sketch and round.
+    grad_steps : gradient steps of a kernel's first round.
+    per_round : programs measured a round.
+    seed : of every random choice.
+    cost_model : "packaged" for the checkpoint in this package, "none" for an untrained model, or a
+        path.
+    """
+
+    trials: int = 300
+    config_seeds: int = 32
+    grad_steps: int = 64
+    per_round: int = 8
+    seed: int = 0
+    cost_model: str = "packaged"
+
+    def model(self) -> MLPModelPLWrapper:
+        """The cost model to start from."""
+        choices = {"packaged": packaged_checkpoint(), "none": None}
+        checkpoint = choices.get(self.cost_model, self.cost_model)
+        return MLPModelPLWrapper(pretrained=checkpoint, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class KernelSearch:
+    """Outcome of `search_kernels`.
+
+    Attributes
+    ----------
+    tasks : all kernels of the network that are worth tuning.
+    result : of the search; None where every kernel was known.
+    remembered : seconds of the kernels that were not searched, by workload key.
+    resumed : measurements of an earlier run of the folder.
+    """
+
+    tasks: list[SymTaskAndInstances]
+    result: TuneResult | None
+    remembered: dict[str, float]
+    resumed: int
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended the search."""
+        return self.result is not None and self.result.interrupted
+
+
+def tune(
+    model: torch.nn.Module | Callable[..., Any] | Network,
+    example_inputs: Sequence[Any] | torch.Tensor = (),
+    trials: int = 300,
+    *,
+    example_kwargs: Mapping[str, Any] | None = None,
+    target: Target | str = "llvm",
+    folder: str | os.PathLike[str] | None = None,
+    winograd: bool = True,
+    seed: int = 0,
+    cost_model: str = "packaged",
+    cache: bool = True,
+    progress: bool = True,
+) -> CompiledNetwork:
+    """Tune a network for this machine and compile it.
+
+    Kernels that were tuned on this machine before, for whatever network, are not tuned again;
+    `tvm.felix.cache` says where they are kept.
+
+    Parameters
+    ----------
+    model : a module, taken as it behaves in evaluation mode and left as it was; a function of
+        tensors; or a network that is imported already, which brings its example inputs.
+    example_inputs, example_kwargs : inputs of the shapes and types to tune for.
+    trials : programs to measure over all kernels.
+    target : what to tune for; it must be able to run here.
+    folder : where records, tasks and the cost model go; a run that is there is continued. By
+        default they are kept only in the cache.
+    winograd : whether 3x3 convolutions may be computed by Winograd's minimal filtering.
+    seed : of every random choice.
+    cost_model : "packaged", "none", or the path of a checkpoint.
+    cache : whether known kernels are taken from this machine's cache, and new ones kept there.
+    progress : show a progress bar, where standard error is a terminal.
+
+    Returns
+    -------
+    The tuned network, which is called like the model. Ctrl-C ends the search; what was found until
+    then is compiled.
+
+    Raises
+    ------
+    ValueError : operators that cannot be imported, all of them in one message; or nothing to tune.
+    BlockingIOError : another process tunes in this folder.
+    """
+    target = target if isinstance(target, Target) else Target(target)
+    if isinstance(model, Network):
+        network = model
+    else:
+        network = Network(model, example_inputs, example_kwargs)
+    network = network.with_options(GraphOptions(winograd and "cpu" in target.keys))
+    kernels = KernelCache.of_machine() if cache else None
+    budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
+    with run_folder(folder) as path:
+        search_kernels(network, target, path, budget, kernels, progress=progress)
+        source = RecordedSchedules(target, path, kernels)
+        compiled = compile_network(network, target, source)
+        logger.info("%r", compiled)
+        return compiled
+
+
+@contextmanager
+def run_folder(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """A folder for a run, held for this process; a temporary one where none is given.
+
+    Raises
+    ------
+    BlockingIOError : another process has a run in this folder.
+    OSError : it cannot be written.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="felix-") as made:
+            yield Path(made)
+        return
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    with FolderLock(path):
+        yield path
+
+
+def search_kernels(
+    network: Network,
+    target: Target,
+    folder: Path,
+    budget: SearchBudget,
+    cache: KernelCache | None,
+    *,
+    progress: bool = True,
+    on_round: Callable[[Optimizer], None] | None = None,
+    on_tasks: Callable[[list[SymTaskAndInstances]], None] | None = None,
+) -> KernelSearch:
+    """Tune the kernels of a network; everything is left in `folder`, an earlier run continued.
+
+    Parameters
+    ----------
+    cache : kernels that it knows well enough are not searched, and their records are copied into
+        the folder; what is found is added to it.
+    on_tasks : called with the kernels before the search.
+    on_round : called after each round of the search.
+
+    Raises
+    ------
+    ValueError : the network has nothing to tune, or a file of the earlier run is damaged.
+    OSError : the folder cannot be written, or the disk is full; what was measured is kept.
+    """
+    tasks = tasks_of_network(network, target)
+    save_tasks(tasks, folder / "tasks.json", network.options)
+    if on_tasks is not None:
+        on_tasks(tasks)
+    records = folder / "records.json"
+    known = _recall(tasks, target, folder, budget, cache)
+    wanted = [task for task in tasks if _key(task) not in known]
+    if not wanted:
+        logger.info("every kernel was tuned on this machine before: nothing to search")
+        return KernelSearch(tasks, None, known, 0)
+    if known:
+        logger.info("%d of %d kernels were tuned before", len(known), len(tasks))
+    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed)
+    # Known schedules are where the search starts; they cost no measurement of this run.
+    if (folder / REMEMBERED).exists():
+        optimizer.session.n_measure -= optimizer.restore(folder / REMEMBERED)
+    resumed = 0
+    if records.exists():
+        resumed = optimizer.restore(records)
+        optimizer.load_state(folder)
+    trials = max(1, math.ceil(budget.trials * len(wanted) / len(tasks)))
+
+    def after_round(state: Optimizer) -> None:
+        state.save_state(folder)
+        seconds = state.network_seconds()
+        logger.info(
+            "round %d: %d programs measured, sum of kernels %s, %.0f s",
+            state.n_rounds,
+            state.n_measure,
+            f"{seconds * 1e3:.4f} ms" if math.isfinite(seconds) else "not known yet",
+            state.timer.elapsed(),
+        )
+        if on_round is not None:
+            on_round(state)
+
+    logger.info("searching %d kernels with %d programs to measure", len(wanted), trials)
+    try:
+        result = optimizer.tune(
+            trials,
+            budget.config_seeds,
+            budget.grad_steps,
+            budget.per_round,
+            records,
+            progress=progress,
+            on_round=after_round,
+        )
+        optimizer.save_state(folder)
+    finally:
+        optimizer.session.close()
+        if cache is not None and records.exists():
+            logger.info("%d kernels are remembered for other networks", cache.add(records))
+    for row in result.tasks:
+        logger.info(
+            "task %d (%s): %s after %d programs, %d failed",
+            row.idx,
+            row.desc,
+            "nothing ran" if row.best_seconds is None else f"{row.best_seconds * 1e3:.4f} ms",
+            row.n_measured,
+            sum(row.errors.values()),
+        )
+    return KernelSearch(tasks, result, known, resumed)
+
+
+def _recall(
+    tasks: Sequence[SymTaskAndInstances],
+    target: Target,
+    folder: Path,
+    budget: SearchBudget,
+    cache: KernelCache | None,
+) -> dict[str, float]:
+    """Copy what the cache knows into the folder; seconds of the kernels that need no search."""
+    path = folder / REMEMBERED
+    # A run that is continued goes on with the kernels that it began with.
+    if cache is not None and not (folder / "records.json").exists():
+        found = [cache.best(_key(task), target) for task in tasks]
+        write_kernel_records(path, [record for record in found if record is not None])
+    if not path.exists():
+        return {}
+    enough = min(_ENOUGH_PROGRAMS, math.ceil(budget.trials / len(tasks)))
+    keys = {_key(task) for task in tasks}
+    known = {}
+    for record in read_kernel_records(path):
+        summary = record.summary
+        if summary.workload_key in keys and record.n_measured >= enough:
+            known[summary.workload_key] = summary.seconds
+    return known
+
+
+def _key(task: SymTaskAndInstances) -> str:
+    (instance,) = task.instances
+    return str(instance.ansor_task.workload_key)

@@ -1,0 +1,337 @@
+"""ONNX models: the tests of the onnx package, whole networks, and files that are refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.backend.test.loader import load_model_tests  # noqa: E402
+
+from testing_onnx_nodes import NOT_PASSED  # noqa: E402
+from tvm import felix, relax  # noqa: E402
+from tvm.relax.frontend.onnx import OnnxError, OnnxModule, from_onnx  # noqa: E402
+from tvm.relax.frontend.onnx.types import tensor_of  # noqa: E402
+
+EXCLUDED = {name for names in NOT_PASSED.values() for name in names}
+
+
+def values(item):
+    """Test data as tensors."""
+    if item is None or isinstance(item, torch.Tensor):
+        return item
+    if isinstance(item, (list, tuple)):
+        return [values(part) for part in item]
+    return tensor_of(
+        numpy_helper.to_array(item) if hasattr(item, "data_type") else np.asarray(item)
+    )
+
+
+def check(found, expected, rtol, atol):
+    if expected is None or isinstance(expected, list):
+        assert (found is None) == (expected is None)
+        for one, other in zip(found or [], expected or [], strict=True):
+            check(one, other, rtol, atol)
+        return
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    wide = torch.float64 if expected.dtype.is_floating_point else expected.dtype
+    torch.testing.assert_close(
+        found.to(wide), expected.to(wide), rtol=rtol, atol=atol, equal_nan=True
+    )
+
+
+def run_case(case, network):
+    for inputs, outputs in case.data_sets:
+        with torch.no_grad():
+            found = network(*values(list(inputs)))
+        found = list(found) if isinstance(found, tuple) else [found]
+        check(found, values(list(outputs)), case.rtol, case.atol)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model_tests(kind="node")
+
+
+@pytest.mark.slow
+def test_nearly_all_node_tests_of_the_onnx_package_pass(cases):
+    passed, failed = 0, []
+    for case in cases:
+        if case.name in EXCLUDED:
+            continue
+        try:
+            run_case(case, OnnxModule(case.model))
+            passed += 1
+        except (ValueError, AssertionError, RuntimeError, TypeError) as error:
+            failed.append(f"{case.name}: {error}"[:200])
+    assert not failed, "\n".join(failed)
+    assert passed >= 0.9 * len(cases)
+
+
+COMPILED = [
+    "test_add_bcast",
+    "test_conv_with_autopad_same",
+    "test_gelu_tanh_2",
+    "test_gemm_all_attributes",
+    "test_layer_normalization_2d_axis1",
+    "test_maxpool_2d_same_upper",
+    "test_reduce_mean_keepdims_example",
+    "test_softmax_axis_1",
+    "test_slice",
+    "test_transpose_all_permutations_3",
+]
+
+
+@pytest.mark.slow
+def test_node_tests_pass_compiled_without_a_warning(cases):
+    chosen = [case for case in cases if case.name in COMPILED]
+    assert len(chosen) == len(COMPILED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for case in chosen:
+            run_case(case, felix.from_onnx(case.model))
+
+
+def model_of(nodes, inputs, outputs, initializers=(), opset=17, **more):
+    """A model; inputs and outputs are (name, shape) of float32."""
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in outputs],
+        [numpy_helper.from_array(array, name) for name, array in initializers],
+    )
+    imports = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8, **more)
+
+
+@pytest.fixture
+def convolutional():
+    """relu(conv(x)) flattened by computed sizes, then a product: (2, 3, 8, 8) to (2, 5)."""
+    rng = np.random.default_rng(0)
+    weights = [
+        ("w", rng.standard_normal((4, 3, 3, 3)).astype("float32")),
+        ("b", rng.standard_normal(4).astype("float32")),
+        ("m", rng.standard_normal((256, 5)).astype("float32")),
+        ("zero", np.array([0])),
+        ("minus", np.array([-1])),
+    ]
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+        node("Relu", ["c"], ["r"]),
+        node("Shape", ["r"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Concat", ["n", "minus"], ["t"], axis=0),
+        node("Reshape", ["r", "t"], ["f"]),
+        node("MatMul", ["f", "m"], ["y"]),
+    ]
+    return model_of(nodes, [("x", ["N", 3, 8, 8])], [("y", ["N", 5])], weights)
+
+
+def reference(model, *arrays):
+    from onnx.reference import ReferenceEvaluator
+
+    names = [value.name for value in model.graph.input]
+    return ReferenceEvaluator(model).run(None, dict(zip(names, arrays)))
+
+
+def test_a_model_is_called_with_arrays_or_tensors_of_any_batch(convolutional, tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(convolutional, path)
+    network = felix.from_onnx(path)
+    assert (network.input_names, network.output_names) == (["x"], ["y"])
+    for batch in (2, 3):
+        x = np.random.default_rng(batch).standard_normal((batch, 3, 8, 8)).astype("float32")
+        (expected,) = reference(convolutional, x)
+        found = network(x)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+        tensor = network(torch.from_numpy(x))
+        np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_is_compiled_and_tuned_like_any_network(convolutional):
+    network = felix.from_onnx(convolutional)
+    inputs = network.example_inputs({"x": (2, 3, 8, 8)})
+    compiled = felix.compile(network, inputs)
+    assert [kernel.operators[0] for kernel in compiled.kernels if kernel.flop][0] == "nn.conv2d"
+    np.testing.assert_allclose(
+        compiled(*inputs), reference(convolutional, inputs[0].numpy())[0], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_model_becomes_a_graph_module(convolutional):
+    mod = from_onnx(convolutional, {"x": (1, 3, 8, 8)})
+    machine = relax.VirtualMachine(relax.build(mod))
+    x = np.ones((1, 3, 8, 8), "float32")
+    import tvm
+
+    np.testing.assert_allclose(
+        machine["main"](tvm.nd.array(x)).numpy(), reference(convolutional, x)[0], rtol=1e-4
+    )
+
+
+def test_open_shapes_are_asked_for(convolutional):
+    network = felix.from_onnx(convolutional)
+    with pytest.raises(OnnxError, match=r"the shape \('N', 3, 8, 8\) of input 'x' is open"):
+        network.example_inputs()
+    with pytest.raises(OnnxError, match="there is no input z"):
+        network.example_inputs({"z": (1,)})
+
+
+def test_wrong_inputs_are_refused_with_what_was_expected(convolutional):
+    network = felix.from_onnx(convolutional)
+    with pytest.raises(OnnxError, match=r"takes 1 inputs \(x\), got 2"):
+        network(np.zeros(3), np.zeros(3))
+    with pytest.raises(OnnxError, match="'x' must be float32 of shape .* got float64 of shape"):
+        network(np.zeros((1, 3, 8, 8)))
+    with pytest.raises(OnnxError, match=r"got float32 of shape \(1, 4, 8, 8\)"):
+        network(np.zeros((1, 4, 8, 8), "float32"))
+
+
+def loop_model(turns, opset=17):
+    """x doubled `turns` times."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "v"], ["w"]),
+            helper.make_node("Identity", ["going"], ["still"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("v", TensorProto.FLOAT, [2]),
+        ],
+        [
+            helper.make_tensor_value_info("still", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("w", TensorProto.FLOAT, [2]),
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)]
+    return model_of(nodes, [("x", [2])], [("y", [2])], [("n", np.array(turns))], opset)
+
+
+def test_loops_of_known_length_are_compiled():
+    x = np.array([1.0, -3.0], "float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        np.testing.assert_array_equal(felix.from_onnx(loop_model(4))(x), 16 * x)
+
+
+def refusal(model_or_path, *inputs):
+    with pytest.raises(OnnxError) as caught:
+        network = felix.from_onnx(model_or_path)
+        network(*inputs)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_operators_that_are_not_known_are_listed_once_with_a_count():
+    nodes = [
+        helper.make_node("Twist", ["x"], ["a"], name="first", domain="my.own"),
+        helper.make_node("Twist", ["a"], ["b"], domain="my.own"),
+        helper.make_node("ImageDecoder", ["b"], ["y"]),
+    ]
+    text = refusal(model_of(nodes, [("x", [2])], [("y", [2])]))
+    assert "ImageDecoder (1 times" in text
+    assert "my.own.Twist (2 times, first in node 'first')" in text
+
+
+def test_damaged_files_give_one_error(convolutional, tmp_path):
+    path = tmp_path / "model.onnx"
+    data = convolutional.SerializeToString()
+    for damaged in (b"", b"no model at all", data[: len(data) // 2], bytes(100)):
+        path.write_bytes(damaged)
+        assert str(path) in refusal(path)
+    with pytest.raises(FileNotFoundError):
+        felix.from_onnx(tmp_path / "absent.onnx")
+
+
+def test_newer_opsets_are_refused():
+    newest = onnx.defs.onnx_opset_version()
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = model_of([node], [("x", [2])], [("y", [2])], opset=newest + 5)
+    assert f"opset {newest + 5} is not known" in refusal(model)
+
+
+def test_cycles_and_missing_values_are_refused():
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])]
+    text = refusal(model_of(nodes, [("x", [2])], [("b", [2])]))
+    assert "reads 'b', which no node before it makes: the graph has a cycle" in text
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Abs", ["x"], ["a"])]
+    assert "makes 'a', which another" in refusal(model_of(nodes, [("x", [2])], [("a", [2])]))
+    text = refusal(model_of([], [("x", [2])], [("y", [2])]))
+    assert "returns 'y', which no node makes" in text
+
+
+def test_functions_that_call_themselves_are_refused():
+    node = helper.make_node("F", ["x"], ["y"], domain="d")
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("d", 1)]
+    function = helper.make_function("d", "F", ["x"], ["y"], [node], imports)
+    model = model_of([node], [("x", [2])], [("y", [2])])
+    model.functions.append(function)
+    model.opset_import.append(imports[1])
+    assert "function F calls itself" in refusal(model)
+
+
+def test_external_data_outside_of_the_folder_is_not_opened(convolutional, tmp_path):
+    (tmp_path / "secret").write_bytes(bytes(4 * 4 * 27))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for location in ("../secret", str(tmp_path / "secret"), ""):
+        weight = convolutional.graph.initializer[0]
+        weight.ClearField("raw_data")
+        weight.data_location = TensorProto.EXTERNAL
+        del weight.external_data[:]
+        weight.external_data.add(key="location", value=location)
+        (folder / "model.onnx").write_bytes(convolutional.SerializeToString())
+        assert "outside of the model's folder" in refusal(folder / "model.onnx")
+
+
+def test_external_data_is_read_from_beside_the_file(convolutional, tmp_path):
+    x = np.ones((1, 3, 8, 8), "float32")
+    expected = reference(convolutional, x)[0]
+    path = tmp_path / "model.onnx"
+    onnx.save(convolutional, path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    np.testing.assert_allclose(felix.from_onnx(path)(x), expected, rtol=1e-4, atol=1e-4)
+    (tmp_path / "w.bin").write_bytes(b"short")
+    assert "which has 5 bytes" in refusal(path)
+
+
+@pytest.mark.timeout(60)
+def test_impossible_sizes_neither_crash_nor_hang():
+    huge = 1 << 60
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[huge], raw_data=b"1234")
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [("x", [2])], [("y", [2])])
+    model.graph.initializer.append(tensor)
+    assert "has the impossible shape" in refusal(model)
+    model.graph.initializer[0].dims[0] = 7
+    assert "has 4 bytes, not 28" in refusal(model)
+    x = np.ones(2, "float32")
+    for kind, inputs in (
+        ("ConstantOfShape", ["n"]),
+        ("Expand", ["x", "n2"]),
+        ("Tile", ["x", "n"]),
+        ("Range", ["zero", "n0", "one"]),
+    ):
+        initial = [("n", np.array([huge])), ("n0", np.array(huge)), ("zero", np.array(0))]
+        initial += [("one", np.array(1)), ("n2", np.array([huge, 2]))]
+        nodes = [helper.make_node(kind, inputs, ["y"])]
+        model = model_of(nodes, [("x", [2])], [("y", None)], initial)
+        assert "impossible shape" in refusal(model, x)
+    assert "a loop of more than" in refusal(loop_model(huge), x)
+
+
+def test_attributes_of_a_wrong_type_are_refused_by_node():
+    node = helper.make_node("Transpose", ["x"], ["y"], name="turn", perm="sideways")
+    text = refusal(model_of([node], [("x", [2, 2])], [("y", [2, 2])]), np.zeros((2, 2), "float32"))
+    assert "node 'turn' (Transpose)" in text

@@ -1,0 +1,221 @@
+"""``torch.compile(backend="felix")``: results, recompilation, what PyTorch runs, what is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+import torch._dynamo
+from torch import nn
+
+import tvm.felix  # noqa: F401 registers the backend
+from tvm.felix import torch_graph
+from tvm.felix.torch_backend import BackendOptions
+
+torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch_graph._warned.clear()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("TVM_FELIX_CACHE", str(folder))
+    return folder
+
+
+def compiled(model, **options):
+    return torch.compile(model, backend="felix", **options)
+
+
+def agree(model, *inputs, **tolerance):
+    options = {"rtol": 1e-4, "atol": 1e-5, **tolerance}
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(model)(*inputs), model(*inputs), **options)
+
+
+def test_the_backend_is_listed_by_its_name():
+    assert "felix" in torch._dynamo.list_backends()
+
+
+def test_a_convolutional_network_gives_the_results_of_torch_without_a_warning():
+    layers = [nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True)]
+    model = nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 5)).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        agree(model, torch.randn(2, 3, 8, 8))
+
+
+class Branching(nn.Module):
+    """A branch that depends on data breaks the graph; not all results are tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x))
+        if y.sum() > 0:
+            y = y * 2
+        return {"out": self.second(y), "none": None, "batch": x.shape[0]}
+
+
+@pytest.mark.filterwarnings("ignore:torch.compile")
+def test_graph_breaks_and_results_that_are_no_tensors():
+    model = Branching().eval()
+    run = compiled(model)
+    with torch.no_grad():
+        for batch in (2, 3, 5):
+            x = torch.randn(batch, 8)
+            result, expected = run(x), model(x)
+            torch.testing.assert_close(result["out"], expected["out"])
+            assert (result["none"], result["batch"]) == (None, batch)
+
+
+def test_sizes_may_change_from_call_to_call():
+    model = nn.Linear(4, 3)
+    run = compiled(model, dynamic=True)
+    with torch.no_grad():
+        for batch in (5, 2, 9, 3, 5, 2):
+            x = torch.randn(batch, 4)
+            torch.testing.assert_close(run(x), model(x))
+
+
+class Unusual(nn.Module):
+    """Has an operator in the middle that no one compiles."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        middle = torch.linalg.matrix_exp(torch.relu(self.first(x)) * 0.1)
+        return self.second(torch.tanh(middle) + 1)
+
+
+def test_operators_that_cannot_be_compiled_are_run_by_torch_with_one_warning():
+    model = Unusual().eval()
+    x = torch.randn(6, 6)
+    run = compiled(model)
+    with torch.no_grad():
+        with pytest.warns(UserWarning, match=r"PyTorch runs .*linalg_matrix_exp") as seen:
+            first = run(x)
+        assert len([w for w in seen if "felix" in str(w.message)]) == 1
+        torch.testing.assert_close(first, model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_are_those_of_torch():
+    model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 2))
+    x = torch.randn(3, 5, requires_grad=True)
+    compiled(model)(x).square().sum().backward()
+    found = [x.grad.clone(), *(p.grad.clone() for p in model.parameters())]
+    x.grad = None
+    model.zero_grad()
+    model(x).square().sum().backward()
+    expected = [x.grad, *(p.grad for p in model.parameters())]
+    torch.testing.assert_close(found, expected)
+
+
+def test_changed_weights_count():
+    model = nn.Linear(4, 4).eval()
+    run, x = compiled(model), torch.randn(2, 4)
+    with torch.no_grad():
+        for _ in range(4):
+            torch.testing.assert_close(run(x), model(x))
+            model.weight.mul_(0.5)
+            model.bias.data = torch.randn(4)
+        torch.testing.assert_close(run(x), model(x))
+
+
+@pytest.mark.filterwarnings("ignore:torch.compile")
+def test_a_module_that_trains_keeps_its_statistics():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train()
+    twin = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train()
+    twin.load_state_dict(model.state_dict())
+    run = compiled(model)
+    for _ in range(2):
+        x = torch.randn(8, 4)
+        torch.testing.assert_close(run(x), twin(x))
+    torch.testing.assert_close(model[1].running_mean, twin[1].running_mean)
+
+
+SECOND = """
+import torch, tvm.felix, sys
+from tvm import relax
+from torch import nn
+def refuse(*args): raise AssertionError("compiled again")
+relax.build = refuse
+torch.manual_seed(1)
+model = nn.Linear(6, 5)
+x = torch.randn(2, 6)
+with torch.no_grad():
+    torch.testing.assert_close(torch.compile(model, backend="felix")(x), model(x))
+"""
+
+
+@pytest.mark.slow
+def test_compiled_graphs_are_kept_for_other_processes(cache):
+    torch.manual_seed(1)
+    model, x = nn.Linear(6, 5), torch.randn(2, 6)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(model)(x), model(x))
+    (stored,) = (cache / "networks").iterdir()
+    assert {file.name for file in stored.iterdir()} == {"network.so", "network.json"}
+    environment = {**os.environ, "TVM_FELIX_CACHE": str(cache)}
+    subprocess.run([sys.executable, "-c", SECOND], check=True, env=environment, timeout=120)
+
+
+def test_a_damaged_kept_graph_is_compiled_again(cache):
+    model, x = nn.Linear(6, 5), torch.randn(2, 6)
+    with torch.no_grad():
+        compiled(model)(x)
+        (stored,) = (cache / "networks").iterdir()
+        (stored / "network.so").write_bytes(b"cut short")
+        torch._dynamo.reset()
+        torch.testing.assert_close(compiled(model)(x), model(x))
+
+
+def test_other_weights_are_another_kept_graph(cache):
+    x = torch.randn(2, 6)
+    with torch.no_grad():
+        for _ in range(2):
+            torch._dynamo.reset()
+            model = nn.Linear(6, 5)
+            torch.testing.assert_close(compiled(model)(x), model(x))
+    assert len(list((cache / "networks").iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_trials_measure_programs_before_the_first_call_returns(cache, tmp_path):
+    model, x = nn.Linear(64, 64).eval(), torch.randn(4, 64)
+    options = {"trials": 4, "records": str(tmp_path / "run")}
+    with torch.no_grad():
+        result = compiled(model, options=options)(x)
+        torch.testing.assert_close(result, model(x), rtol=1e-4, atol=1e-5)
+    assert len((tmp_path / "run/records.json").read_text().splitlines()) == 4
+    assert len(list((cache / "kernels").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "options", "reason"),
+    [
+        ("fastest", None, "unknown mode 'fastest'; known are default"),
+        (None, {"trails": 3}, "unknown options trails; known are target, trials"),
+        (None, {"trials": -1}, "trials must be a number >= 0, got -1"),
+        (None, {"trials": True}, "trials must be a number >= 0, got True"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(mode, options, reason):
+    with pytest.raises(ValueError, match=reason):
+        BackendOptions.read(mode, options)
+    assert BackendOptions.read("max-autotune", None).trials == 300
+    assert BackendOptions.read("max-autotune", {"trials": 7}).trials == 7

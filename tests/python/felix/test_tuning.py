@@ -1,0 +1,133 @@
+"""One call tunes a network; what is known is not tuned again; records are of their network."""
+
+from __future__ import annotations
+
+import logging
+import platform
+
+import pytest
+import torch
+from torch import nn
+
+from tvm import felix
+from tvm.felix import tuning
+from tvm.felix.network import Network
+from tvm.felix.schedules import ScheduleSourceError
+
+torch.manual_seed(0)
+OTHER_PROCESSOR = "nehalem" if platform.machine() == "x86_64" else "cortex-a53"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("TVM_FELIX_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A tuned dense layer: the model, its input, the folder of the run, the network."""
+    folder = tmp_path_factory.mktemp("tuned") / "run"
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    network = felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
+    return model, x, folder, network
+
+
+def test_tune_gives_the_network_with_what_it_found(run):
+    model, x, folder, network = run
+    torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+    assert len((folder / "records.json").read_text().splitlines()) == 2
+    # Two programs need not beat the library's schedule.
+    assert network.kernels[0].schedule in ("records", "library")
+    assert network.coverage.tuned_share == 1.0
+    text = repr(network)
+    assert text.startswith("CompiledNetwork of Linear for llvm")
+    assert "1 (100.0% of the work) by " in text
+
+
+def test_compile_shows_what_nobody_tuned():
+    model = nn.Sequential(nn.Linear(32, 8), nn.Flatten(0), nn.Linear(32, 16)).eval()
+    network = felix.compile(model, torch.randn(4, 32))
+    assert network.coverage.tuned_share == 0.0
+    assert {k.schedule for k in network.kernels} <= {"hand", "default"}
+    assert "not tuned: nn.dense add 4x8" in repr(network)
+
+
+def test_a_network_is_imported_once_for_all_that_is_done_with_it(run):
+    model, x, folder, _ = run
+    network = Network(model, x)
+    for records in (None, folder):
+        compiled = felix.compile(network, records=records)
+        torch.testing.assert_close(compiled(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+        assert compiled.network.program is network.program
+
+
+def test_functions_and_single_tensors_are_taken():
+    x = torch.randn(3, 4)
+    double = felix.compile(lambda x: x + x, x)
+    torch.testing.assert_close(double(x), 2 * x)
+    with pytest.raises(TypeError, match="expected a module or a function of tensors, got int"):
+        felix.compile(3, x)
+
+
+def test_a_wrong_number_of_inputs_is_said_in_numbers(run):
+    _, x, _, network = run
+    with pytest.raises(TypeError, match="takes 1 input like the example, got 2 inputs"):
+        network(x, x)
+    with pytest.raises(TypeError, match="takes 1 input like the example, got 0 inputs and input"):
+        network(input=x)
+
+
+def test_records_of_another_network_are_refused(run):
+    _, _, folder, _ = run
+    with pytest.raises(ScheduleSourceError, match="is of another network: none of its 1 kernels"):
+        felix.compile(nn.Linear(32, 24), torch.randn(4, 32), records=folder)
+
+
+def test_records_of_another_machine_are_refused(run, tmp_path):
+    model, x, folder, network = run
+    here = network.target.with_machine().mcpu
+    text = (
+        (folder / "records.json").read_text().replace(f"-mcpu={here}", f"-mcpu={OTHER_PROCESSOR}")
+    )
+    (tmp_path / "records.json").write_text(text)
+    with pytest.raises(ScheduleSourceError, match=f"for other machines only: .*{OTHER_PROCESSOR}"):
+        felix.compile(model, x, records=tmp_path)
+
+
+def test_records_of_a_part_of_the_network_are_used_with_a_warning(run, caplog):
+    _, x, folder, _ = run
+    logging.getLogger("tvm").propagate = True
+    model = nn.Sequential(nn.Linear(32, 16), nn.Linear(16, 24))
+    network = felix.compile(model, x, records=folder)
+    assert "schedules for 1 of the network's 2 kernels" in caplog.text
+    assert [k.schedule in ("records", "library") for k in network.kernels].count(True) == 1
+
+
+def test_a_kernel_that_was_tuned_is_not_tuned_again_in_another_network(cache, monkeypatch):
+    first, x = nn.Linear(32, 16), torch.randn(4, 32)
+    felix.tune(first, x, trials=2, progress=False)
+    assert len(list((cache / "kernels").glob("*.json"))) == 1
+
+    def refuse(*_, **__):
+        raise AssertionError("tuned again")
+
+    monkeypatch.setattr(tuning, "Optimizer", refuse)
+    second = nn.Linear(32, 16)
+    for network in (felix.tune(second, x, trials=2), felix.compile(second, x)):
+        torch.testing.assert_close(network(x), second(x).detach(), rtol=1e-4, atol=1e-5)
+        assert network.coverage.tuned_share == 1.0
+    assert network.kernels[0].schedule in ("cache", "library")
+    with pytest.raises(AssertionError, match="tuned again"):
+        felix.tune(second, x, trials=2, cache=False)
+
+
+def test_the_folder_of_a_run_has_what_was_remembered(cache, tmp_path, monkeypatch):
+    x = torch.randn(4, 32)
+    felix.tune(nn.Linear(32, 16), x, trials=2, progress=False)
+    felix.tune(nn.Linear(32, 16), x, trials=2, folder=tmp_path / "run")
+    monkeypatch.setenv("TVM_FELIX_CACHE", "off")
+    network = felix.compile(nn.Linear(32, 16), x, records=tmp_path / "run")
+    assert network.kernels[0].schedule in ("records", "library")
