@@ -334,7 +334,9 @@ class ApplyHistoryBest(DispatchContext):
             for table in self.best_by_targetkey.values()
             for machine in table.get(name, {}).get(exact, {})
         }
-        if machines and workload_key not in self._told:
+        # Where the library's schedule is kept, there are records of this machine.
+        here = any(target.is_same_machine(Target(machine)) for machine in machines)
+        if machines and not here and workload_key not in self._told:
             self._told.add(workload_key)
             logger.warning(
                 "the records of %s are of other machines than %s: %s",
