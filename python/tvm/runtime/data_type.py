@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,19 @@ _PATTERN = re.compile(
     rf"({_NARROW}|bool|handle|void|bfloat|float|uint|int|custom\[\w+\])(\d*)(?:x(vscalex)?(\d+))?"
 )
 _DEFAULT_BITS = {"bool": 1, "handle": 64, "void": 0, "bfloat": 16}
+
+
+@lru_cache(maxsize=1024)
+def _parts(text: str) -> tuple[str, int, int, bool]:
+    """Kind, bits, lanes, and whether a machine multiplies the lanes."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f'DataType: cannot read "{text}"; expected for example "float32", "int8x16", "bool"'
+        )
+    narrow = re.search(r"float([468])", match[1])
+    bits = int(narrow[1] if narrow else match[2] or _DEFAULT_BITS.get(match[1], 32))
+    return match[1], bits, int(match[4] or 1), match[3] is not None
 
 
 class DataType(str):
@@ -37,19 +51,8 @@ class DataType(str):
 
     def __new__(cls, value: str | np.dtype | type) -> DataType:
         text = value if isinstance(value, str) else np.dtype(value).name
-        match = _PATTERN.fullmatch(text)
-        if match is None:
-            raise ValueError(
-                f'DataType: cannot read "{text}"; expected for example "float32", "int8x16", "bool"'
-            )
         self = super().__new__(cls, text)
-        self.kind = match[1]
-        self.bits = int(match[2] or _DEFAULT_BITS.get(match[1], 32))
-        narrow = re.search(r"float([468])", match[1])
-        if narrow is not None:
-            self.bits = int(narrow[1])
-        self.scalable = match[3] is not None
-        self.lanes = int(match[4] or 1)
+        self.kind, self.bits, self.lanes, self.scalable = _parts(text)
         return self
 
     @property

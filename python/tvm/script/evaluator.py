@@ -463,7 +463,9 @@ class Evaluator(Reader):
             if isinstance(callee, ir.GlobalVar):
                 return self.call_function(callee, args, **named)
             if isinstance(callee, Macro):
-                return self.expand(callee, node, callee.signature.bind(*args, **named))
+                return self.expand(
+                    callee, node, callee.signature.bind(*callee.bound, *args, **named)
+                )
             try:
                 return callee(*args, **named)
             except TypeError as reason:

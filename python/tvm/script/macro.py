@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from typing import Any
 
@@ -30,6 +31,8 @@ class Macro:
         self.definition = definition
         self.around = around
         self.hygienic = hygienic
+        # The object whose method the macro is, as its first argument.
+        self.bound: tuple[Any, ...] = ()
         parameters = []
         arguments = definition.args
         plain = [*arguments.posonlyargs, *arguments.args]
@@ -58,6 +61,13 @@ class Macro:
 
     def __repr__(self) -> str:
         return f"T.macro({self.definition.name})"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Macro:
+        if instance is None:
+            return self
+        method = copy.copy(self)
+        method.bound = (instance,)
+        return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise error.TypeError(

@@ -54,6 +54,7 @@ __all__ = [
     "ceil",
     "ceildiv",
     "comm_reducer",
+    "copysign",
     "cos",
     "cosh",
     "div",
@@ -66,6 +67,7 @@ __all__ = [
     "floormod",
     "fma",
     "fmod",
+    "hypot",
     "if_then_else",
     "indexdiv",
     "indexmod",
@@ -74,6 +76,7 @@ __all__ = [
     "isinf",
     "isnan",
     "isnullptr",
+    "ldexp",
     "left_shift",
     "likely",
     "log",
@@ -86,6 +89,7 @@ __all__ = [
     "min_value",
     "multiply",
     "nearbyint",
+    "nextafter",
     "popcount",
     "pow",
     "power",
@@ -419,6 +423,34 @@ def fma(x: Any, y: Any, z: Any) -> PrimExpr:
     """x * y + z, in one rounding where the target has it."""
     x, y = _operands(x, y)
     return _ffi_api.fma(x, y, _number_like(z, x))
+
+
+def _library_call(name: str, x: Any, *others: Any) -> PrimExpr:
+    """A call of a function of C's mathematical library, which has one for each floating type."""
+    suffix = {"float32": "f", "float64": ""}.get(str(x.dtype))
+    if suffix is None:
+        raise TypeError(f"{name}: computed in float32 and float64, got {x} of {x.dtype}")
+    return call_pure_extern(x.dtype, name + suffix, x, *others)
+
+
+def nextafter(x1: Any, x2: Any) -> PrimExpr:
+    """The number next to x1 in the direction of x2."""
+    return _library_call("nextafter", *_operands(x1, x2))
+
+
+def copysign(x1: Any, x2: Any) -> PrimExpr:
+    """x1 with the sign of x2."""
+    return _library_call("copysign", *_operands(x1, x2))
+
+
+def hypot(x1: Any, x2: Any) -> PrimExpr:
+    """The square root of x1 * x1 + x2 * x2, without overflow in between."""
+    return _library_call("hypot", *_operands(x1, x2))
+
+
+def ldexp(x1: Any, x2: Any) -> PrimExpr:
+    """x1 times 2 to the power x2, an int32."""
+    return _library_call("ldexp", convert(x1), convert(x2))
 
 
 @with_span

@@ -197,3 +197,37 @@ def test_declared_buffers_bring_their_memory_unless_they_have_a_pointer():
         A[0] = B[0]
 
     assert "T.allocate" not in str(main)
+
+
+def test_a_macro_may_be_a_method():
+    class Loader:
+        def __init__(self, index):
+            self.index = index
+
+        @T.macro
+        def load(self, buffer, factor):
+            T.evaluate(buffer[self.index] * factor)
+
+    loader = Loader(3)
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32")):
+        loader.load(A, 2.0)
+        T.evaluate(T.if_then_else(A[0] < 1.0, A[1], A[2], dtype="float32"))
+
+    assert str(main.body.seq[0].value) == "A[3]*2.0"
+    with pytest.raises(DiagnosticError, match="T.exp gives float32 here, not float64"):
+
+        @T.prim_func
+        def other(A: T.Buffer((8,), "float32")):
+            A[0] = T.exp(A[1], dtype="float64")
+
+
+def test_index_maps_are_functions():
+    @T.prim_func
+    def main():
+        T.func_attr({"layout": T.index_map(lambda i, j: (j, i // 4, i % 4))})
+        T.evaluate(0)
+
+    mapped = main.attrs["layout"].map_indices([9, 5])
+    assert [int(index) for index in mapped] == [5, 2, 1]

@@ -33,7 +33,9 @@ from .expressions import (
     Shuffle,
     Tuple,
     call_intrin,
+    checked_call,
     comm_reducer,
+    index_map,
     intrinsic,
     meta_var,
     typed_call,
@@ -113,7 +115,7 @@ def lookup(name: str) -> Any:
     if name in _TYPED:
         return typed_call(getattr(tir, name))
     if name in _FUNCTIONS:
-        return getattr(tir, name)
+        return checked_call(getattr(tir, name))
     if name in intrinsics():
         return intrinsic(name)
     if name in _NODES:

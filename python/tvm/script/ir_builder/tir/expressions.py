@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tvm import error, ir, tir
@@ -21,7 +23,9 @@ __all__ = [
     "Shuffle",
     "Tuple",
     "call_intrin",
+    "checked_call",
     "comm_reducer",
+    "index_map",
     "intrinsic",
     "meta_var",
     "operands",
@@ -123,6 +127,11 @@ def comm_reducer(combiner: Callable[..., Any], identity: Sequence[Any]) -> tir.C
     return tir.CommReducer(variables[:half], variables[half:], values, neutral)
 
 
+def index_map(mapping: Callable[..., Any], *, inverse_index_map: Any = None) -> tir.IndexMap:
+    """A map of indices by the function that computes them, ``lambda i: (i // 4, i % 4)``."""
+    return tir.IndexMap.from_func(mapping, inverse_index_map=inverse_index_map)
+
+
 def call_intrin(dtype: Any, func_name: Any, *args: Any) -> tir.Call:
     """A call of an intrinsic by its name, such as "tir.exp"."""
     return tir.Call(dtype_name(dtype), func_name, [expression(arg) for arg in args])
@@ -138,6 +147,27 @@ def typed_call(function: Callable[..., tir.PrimExpr]) -> Callable[..., tir.PrimE
 
     call.__name__ = call.__qualname__ = function.__name__
     call.__doc__ = function.__doc__
+    return call
+
+
+@cache
+def checked_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``tvm.tir``; ``dtype=`` says what its result has to be.
+
+    Raises
+    ------
+    TypeError : the result is of another type.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if dtype is not None and str(result.dtype) != dtype_name(dtype):
+            raise error.TypeError(
+                f"T.{function.__name__} gives {result.dtype} here, not {dtype_name(dtype)}"
+            )
+        return result
+
     return call
 
 
