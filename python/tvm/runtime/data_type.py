@@ -67,7 +67,7 @@ class DataType(str):
 
     def to_numpy(self) -> np.dtype:
         """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern."""
-        narrow = self.bits < 8 or (self.bits == 8 and "float" in self.kind)
+        narrow = self.bits <= 8 and "float" in self.kind
         if self.lanes != 1 or narrow or self.kind.startswith(("handle", "void", "custom")):
             raise ValueError(f"DataType: NumPy has no counterpart of {self}")
         return np.dtype("uint16") if self.kind == "bfloat" else np.dtype(str(self))

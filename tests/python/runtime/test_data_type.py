@@ -58,3 +58,14 @@ def test_scripts_write_the_types_as_they_are():
     func = tir.PrimFunc([data], tir.BufferStore(buffer, buffer[0], [1]))
     assert 'T.handle("e4m3_float8")' in str(func)
     tvm.ir.assert_structural_equal(tvm.script.from_source(func.script()), func)
+
+
+def test_numpy_has_a_counterpart_of_what_it_knows():
+    assert [tvm.DataType(name).to_numpy().name for name in ("bool", "int8", "float16")] == [
+        "bool",
+        "int8",
+        "float16",
+    ]
+    for name in ("e4m3_float8", "float4_e2m1fn", "int8x4", "handle"):
+        with pytest.raises(ValueError, match="NumPy has no counterpart"):
+            tvm.DataType(name).to_numpy()
