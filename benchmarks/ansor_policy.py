@@ -2,8 +2,8 @@
 
 Sketches, random programs until there are 2048, and one generation of 2048 children, scored by a
 RandomModel: what a round costs beside the cost model. The features that a cost model would ask for
-are timed on their own. Processor seconds, of all cores together, leave out other work on the machine.
-`--space felix` uses the other search space.
+are timed on their own. Processor seconds are those of all cores together, without other work on the
+machine. `--space felix` uses the other search space.
 """
 
 from __future__ import annotations
