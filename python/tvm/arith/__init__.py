@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from .analyzer import Analyzer, ConstIntBound, ConstraintScope, ModularSet
+from .int_constraints import (
+    IntConstraints,
+    IntConstraintsTransform,
+    IntGroupBounds,
+    solve_linear_equations,
+    solve_linear_inequalities,
+)
 from .int_set import (
     IntervalSet,
     IntSet,
@@ -28,6 +35,9 @@ __all__ = [
     "Analyzer",
     "ConstIntBound",
     "ConstraintScope",
+    "IntConstraints",
+    "IntConstraintsTransform",
+    "IntGroupBounds",
     "IntSet",
     "IntervalSet",
     "IterMapLevel",
@@ -49,5 +59,7 @@ __all__ = [
     "neg_inf",
     "normalize_iter_map_to_expr",
     "pos_inf",
+    "solve_linear_equations",
+    "solve_linear_inequalities",
     "union_sets",
 ]

@@ -93,6 +93,8 @@ __all__ = [
     "popcount",
     "pow",
     "power",
+    "q_multiply_shift",
+    "q_multiply_shift_per_axis",
     "reinterpret",
     "ret",
     "right_shift",
@@ -451,6 +453,34 @@ def hypot(x1: Any, x2: Any) -> PrimExpr:
 def ldexp(x1: Any, x2: Any) -> PrimExpr:
     """x1 times 2 to the power x2, an int32."""
     return _library_call("ldexp", convert(x1), convert(x2))
+
+
+def q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> PrimExpr:
+    """``x * y * 2**(s - q)`` of int32 numbers, rounded to the nearest integer, halves up.
+
+    Parameters
+    ----------
+    y : a number with `q` bits behind its point.
+    s : bits to shift by, to the left where it is positive.
+    """
+    x = convert(x)
+    return Call(x.dtype, "tir.q_multiply_shift", [x, *map(convert, (y, q, s))])
+
+
+def q_multiply_shift_per_axis(
+    x: Any, y: Any, ls: Any, rs: Any, q: Any, is_lshift_required: Any, is_rshift_required: Any
+) -> PrimExpr:
+    """``(x << ls) * y * 2**(-q - rs)``, rounded to the nearest integer, halves up.
+
+    Parameters
+    ----------
+    is_lshift_required, is_rshift_required : constants; without them, `ls` and `rs` count as 0.
+    """
+    x = convert(x)
+    flags = [const(bool(flag), "bool") for flag in (is_lshift_required, is_rshift_required)]
+    return Call(
+        x.dtype, "tir.q_multiply_shift_per_axis", [x, *map(convert, (y, ls, rs, q)), *flags]
+    )
 
 
 @with_span

@@ -4,6 +4,7 @@
  */
 #include "access.h"
 
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 
 #include <algorithm>
@@ -72,6 +73,11 @@ void AddStmt(const Stmt& stmt, Access* found) {
   });
 }
 
+bool Declares(const Array<BufferRegion>& regions, const Buffer& buffer) {
+  return std::any_of(regions.begin(), regions.end(),
+                     [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
+}
+
 void AddBelow(const Tree& tree, Id id, Access* total) {
   if (tree.IsLeaf(id)) {
     AddStmt(tree.leaf(id).stmt, total);
@@ -82,8 +88,11 @@ void AddBelow(const Tree& tree, Id id, Access* total) {
     if (block.init.defined()) AddStmt(block.init, total);
     total->opaque |= !block.match_buffers.empty() || block.erratic;
     for (const MatchBufferRegion& match : block.match_buffers) {
-      total->reads.push_back({match->source->buffer, {}});
-      total->writes.push_back({match->source->buffer, {}});
+      // A view is used as the block declares; if that says nothing, in any way.
+      const Buffer& source = match->source->buffer;
+      bool read = Declares(block.reads, source), written = Declares(block.writes, source);
+      if (read || !written) total->reads.push_back({source, {}});
+      if (written || !read) total->writes.push_back({source, {}});
     }
   }
   for (Id child : tree[id].children) {
@@ -217,7 +226,117 @@ BlockKind FindKind(const Tree& tree, Id id) {
   return reducing.empty() && !body->conditional ? BlockKind::kComplete : BlockKind::kOpaque;
 }
 
+/*! \brief Whether regions are those that a statement accesses, in whatever order. */
+bool SameRegions(const Array<BufferRegion>& a, const Array<BufferRegion>& b) {
+  arith::Analyzer analyzer;
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const BufferRegion& region) {
+           return std::any_of(b.begin(), b.end(), [&](const BufferRegion& other) {
+             bool same = region->buffer.same_as(other->buffer);
+             for (size_t d = 0; same && d < region->region.size(); ++d) {
+               const Range &x = region->region[static_cast<int64_t>(d)],
+                           &y = other->region[static_cast<int64_t>(d)];
+               same = analyzer.CanProveEqual(x->min, y->min) &&
+                      analyzer.CanProveEqual(x->extent, y->extent);
+             }
+             return same;
+           });
+         });
+}
+
+/*!
+ * \brief Outer variables whose values tell apart what a nest writes, as in `outer * extent +
+ * inner`; nothing if an index is of another form.
+ */
+std::optional<VarSet> OuterVarsOf(const BlockItem& outer, const BlockItem& inner,
+                                  const std::vector<Touch>& writes) {
+  std::unordered_map<const VarNode*, int64_t> lengths;
+  for (const IterVar& iv : inner.iter_vars) {
+    std::optional<int64_t> length = AsInt(iv->dom->extent);
+    if (!length || !is_zero(iv->dom->min)) return std::nullopt;
+    lengths[iv->var.get()] = *length;
+  }
+  VarSet own = VarsOfIters(outer.iter_vars), told;
+  for (const Touch& touch : writes) {
+    VarSet seen;
+    for (const PrimExpr& index : touch.indices) {
+      PrimExpr rest = index;
+      int64_t length = 1;
+      if (const auto* sum = index.as<AddNode>()) {
+        bool first = lengths.count(sum->a.as<VarNode>());
+        const auto* moving = (first ? sum->a : sum->b).as<VarNode>();
+        if (!lengths.count(moving)) return std::nullopt;
+        length = lengths[moving];
+        rest = first ? sum->b : sum->a;
+      } else if (lengths.count(index.as<VarNode>())) {
+        continue;
+      }
+      if (const auto* scaled = rest.as<MulNode>()) {
+        if (AsInt(scaled->b).value_or(0) < length) return std::nullopt;
+        rest = scaled->a;
+      } else if (length > 1 && !AsInt(rest)) {
+        return std::nullopt;
+      }
+      const auto* var = rest.as<VarNode>();
+      if (var != nullptr && own.Contains(var)) {
+        seen.Add(GetRef<Var>(var));
+      } else if (!AsInt(rest)) {
+        return std::nullopt;
+      }
+    }
+    if (told.empty()) told = seen;
+    told = told & seen;
+  }
+  return told;
+}
+
+/*! \brief The kind of a block around one nest, as blockize makes them and scripts have them. */
+BlockKind FindNestedKind(const Tree& tree, Id id) {
+  const BlockItem& block = tree.block(id);
+  Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
+  if (spatial.size() + reducing.size() != block.iter_vars.size() || block.erratic) {
+    return BlockKind::kOpaque;
+  }
+  Id at = id;
+  VarSet loops;
+  do {
+    if (tree[at].children.size() != 1) return BlockKind::kOpaque;
+    at = tree[at].children[0];
+    if (tree.IsLoop(at)) loops.Add(tree.loop(at).var);
+  } while (tree.IsLoop(at));
+  if (!tree.IsBlock(at) || !tree.IsLeafBlock(at)) return BlockKind::kOpaque;
+  const BlockItem& inner = tree.block(at);
+  BlockKind kind = KindOf(tree, at);
+  std::shared_ptr<const Access> access = AccessOf(tree, at);
+  if (kind == BlockKind::kOpaque || !inner.predicate.empty() || !inner.covers || access->opaque) {
+    return BlockKind::kOpaque;
+  }
+  std::optional<VarSet> told = OuterVarsOf(block, inner, access->writes);
+  if (!told) return BlockKind::kOpaque;
+  for (const IterVar& iv : spatial) {
+    if (!told->Contains(iv->var) && !is_const_int(iv->dom->extent, 1)) return BlockKind::kOpaque;
+  }
+  AccessRegions found = DetectAccessRegions(tree.Body(id), block.init);
+  if (!SameRegions(found.writes, block.writes) || !SameRegions(found.reads, block.reads)) {
+    return BlockKind::kOpaque;
+  }
+  if (block.init.defined()) {
+    AccessRegions first = DetectAccessRegions(block.init);
+    bool starts = kind == BlockKind::kUpdate && first.reads.empty() &&
+                  SameRegions(first.writes, block.writes) &&
+                  !VarsOf(block.init).Intersects(VarsOfIters(reducing));
+    return starts ? BlockKind::kReduction : BlockKind::kOpaque;
+  }
+  if (kind == BlockKind::kUpdate) return kind;
+  bool again = std::any_of(reducing.begin(), reducing.end(),
+                           [](const IterVar& iv) { return !is_const_int(iv->dom->extent, 1); });
+  return again ? BlockKind::kOpaque : BlockKind::kComplete;
+}
+
 }  // namespace
+
+bool IsSealed(const Tree& tree, Id id) {
+  return tree.block(id).sealed || (!tree.IsLeafBlock(id) && KindOf(tree, id) != BlockKind::kOpaque);
+}
 
 std::shared_ptr<const Access> AccessOf(const Tree& tree, Id id) {
   BlockFacts* facts = tree.IsBlock(id) ? FactsOf(tree, id) : nullptr;
@@ -232,6 +351,7 @@ std::vector<Buffer> ReadBy(const Tree& tree, Id id) { return AccessOf(tree, id)-
 
 BlockKind KindOf(const Tree& tree, Id id) {
   if (tree.block(id).sealed) return *tree.block(id).sealed;
+  if (!tree.IsLeafBlock(id)) return FindNestedKind(tree, id);
   BlockFacts* facts = FactsOf(tree, id);
   if (facts == nullptr) return FindKind(tree, id);
   if (!facts->kind) {

@@ -54,6 +54,8 @@ std::vector<Buffer> WrittenBy(const Tree& tree, Id id);
 std::vector<Buffer> ReadBy(const Tree& tree, Id id);
 /*! \brief The kind of a leaf block, judged by its body and not by what it declares. */
 BlockKind KindOf(const Tree& tree, Id block);
+/*! \brief Whether what a block of a known kind accesses is what it declares, not what it holds. */
+bool IsSealed(const Tree& tree, Id block);
 /*! \brief Whether the order in which a block runs decides on what it writes. */
 bool WritesPinned(const Tree& tree, Id block);
 /*! \brief Whether an expression loads from a buffer. */

@@ -217,8 +217,10 @@ ReadPlan PlanRead(const Tree& tree, Id id, int64_t index, const std::optional<Id
   // Values from before this scope are read before any of its blocks writes others.
   bool initial = std::all_of(users.writers.begin(), users.writers.end(), [&](Id writer) {
     return std::all_of(plan.readers.begin(), plan.readers.end(), [&](Id reader) {
+      Ids common = CommonLoops(tree, reader, writer);
       return reader != writer && order.IsBefore(reader, writer) &&
-             CommonLoops(tree, reader, writer).empty();
+             std::all_of(common.begin(), common.end(),
+                         [&](Id loop) { return tree.loop(loop).IsUnit(); });
     });
   });
   if (initial) {

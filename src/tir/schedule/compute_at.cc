@@ -152,6 +152,49 @@ std::optional<Span> Hull(const std::vector<Span>& spans, const IterVar& iv,
   return Span{low, make_const(iv->var.dtype(), *size)};
 }
 
+/*! \brief By axis of a buffer: the variable on it, and how many elements each of its values has. */
+struct Written {
+  Buffer buffer;
+  std::vector<std::pair<const VarNode*, int64_t>> axes;
+};
+
+std::vector<Written> WrittenAt(const Tree& tree, Id id) {
+  std::vector<Written> found;
+  if (!IsSealed(tree, id)) {
+    for (const Touch& touch : AccessOf(tree, id)->writes) {
+      found.push_back({touch.buffer, {}});
+      for (const PrimExpr& index : touch.indices) {
+        found.back().axes.emplace_back(index.as<VarNode>(), 1);
+      }
+    }
+    return found;
+  }
+  for (const BufferRegion& region : tree.block(id).writes) {
+    found.push_back({region->buffer, {}});
+    for (const Range& range : region->region) {
+      PrimExpr low = range->min;
+      int64_t scale = 1;
+      if (const auto* scaled = low.as<MulNode>(); scaled && AsInt(scaled->b)) {
+        scale = *AsInt(scaled->b);
+        low = scaled->a;
+      }
+      // Boxes that overlap or leave gaps belong to no single value.
+      bool tiles = AsInt(range->extent) == scale;
+      found.back().axes.emplace_back(tiles ? low.as<VarNode>() : nullptr, scale);
+    }
+  }
+  return found;
+}
+
+/*! \brief Values of a variable whose tiles of `scale` elements hold a span. */
+Span Scaled(const Span& span, int64_t scale, arith::Analyzer* analyzer) {
+  if (scale == 1 || span.whole) return span;
+  PrimExpr size = make_const(span.low.dtype(), scale);
+  PrimExpr first = analyzer->Simplify(floordiv(span.low, size));
+  PrimExpr last = analyzer->Simplify(floordiv(span.high(), size));
+  return {first, analyzer->Simplify(last - first + 1)};
+}
+
 /*!
  * \brief Values of the block's variables that one iteration of `loop` needs; all if not listed.
  *
@@ -160,18 +203,19 @@ std::optional<Span> Hull(const std::vector<Span>& spans, const IterVar& iv,
 Spans Needed(const Tree& tree, Id id, Id loop, const Ids& consumers, arith::Analyzer* analyzer) {
   std::unordered_map<const VarNode*, std::vector<Span>> found;
   std::vector<Buffer> seen;
-  std::shared_ptr<const Access> access = AccessOf(tree, id);
-  for (const Touch& touch : access->writes) {
+  for (const Written& written : WrittenAt(tree, id)) {
     // The store of the init is at the same place as that of the update.
-    if (Has(seen, touch.buffer)) continue;
-    seen.push_back(touch.buffer);
+    if (Has(seen, written.buffer)) continue;
+    seen.push_back(written.buffer);
     Ids still = Around(tree, loop);
-    std::erase_if(still, [&](Id item) { return IsShared(tree.loop(item), touch.buffer); });
+    std::erase_if(still, [&](Id item) { return IsShared(tree.loop(item), written.buffer); });
     for (Id consumer : consumers) {
       Ids free = Without(tree.LoopsAbove(consumer), still);
-      for (const auto& spans : ReadSpans(tree, consumer, touch.buffer, free, analyzer)) {
+      for (const auto& spans : ReadSpans(tree, consumer, written.buffer, free, analyzer)) {
         for (size_t d = 0; d < spans.size(); ++d) {
-          if (const auto* var = touch.indices[d].as<VarNode>()) found[var].push_back(spans[d]);
+          const auto& [var, scale] = written.axes[d];
+          if (var == nullptr) continue;
+          found[var].push_back(Scaled(spans[d], scale, analyzer));
         }
       }
     }

@@ -141,6 +141,8 @@ void Prepare(Tree* tree) {
     // An update is one of several results: all of them start in one block, or none is moved.
     if (WritesPinned(*tree, id)) tree->EditBlock(id)->init_block = kNone;
   }
+  // None of that is part of the function.
+  tree->KeepGiven();
 }
 
 }  // namespace sched

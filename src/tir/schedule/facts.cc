@@ -24,6 +24,10 @@ LoopAnalyzer::LoopAnalyzer(const Tree& tree, Id id, bool fold_unit_loops) {
       Bind(tree.loop(loop).var, tree.loop(loop).range());
     }
   }
+  for (Id at = tree[id].parent; at != kNone; at = tree[at].parent) {
+    if (!tree.IsBlock(at)) continue;
+    for (const IterVar& iv : tree.block(at).iter_vars) Bind(iv->var, iv->dom);
+  }
 }
 
 namespace {

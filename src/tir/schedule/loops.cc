@@ -63,8 +63,28 @@ bool FindExtents(const LoopItem& loop, const std::string& given, arith::Analyzer
   return analyzer->CanProveEqual(product, loop.extent);
 }
 
+/*! \brief Leave out of a predicate what always holds or is said twice. */
+void TidyPredicate(Tree* tree, Id id) {
+  if (tree->block(id).predicate.empty()) return;
+  // Values show loops of one iteration; what holds is asked with all that is known of them.
+  LoopAnalyzer analyzer(*tree, id, /*fold_unit_loops=*/false), knowing(*tree, id);
+  BlockItem* block = tree->EditBlock(id);
+  Array<PrimExpr> conditions;
+  for (const PrimExpr& condition : block->predicate) {
+    if (knowing.CanProve(condition)) continue;
+    PrimExpr simple = analyzer.Simplify(condition);
+    // Several steps may have asked for the same.
+    bool known = std::any_of(conditions.begin(), conditions.end(),
+                             [&](const PrimExpr& other) { return ExprDeepEqual()(other, simple); });
+    if (!known && !is_const_int(simple, 1)) conditions.push_back(simple);
+  }
+  block->predicate = conditions;
+}
+
 /*! \brief Put `values` in below `top`, and run the blocks there only if a condition holds. */
 void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) {
+  std::unordered_map<Id, Array<PrimExpr>> before;
+  for (Id id : tree->BlocksBelow(top)) before[id] = tree->block(id).iter_values;
   tree->ReplaceVars(top, values);
   for (Id unit : tree->UnitsBelow(top)) {
     if (!tree->IsBlock(unit)) {
@@ -75,7 +95,16 @@ void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) 
       continue;
     }
     if (condition.defined()) tree->EditBlock(unit)->predicate.push_back(condition);
-    Tidy(tree, unit);
+    LoopAnalyzer analyzer(*tree, unit, /*fold_unit_loops=*/false);
+    Array<PrimExpr> tidied;
+    for (const PrimExpr& value : tree->block(unit).iter_values) {
+      const PrimExpr& old = before[unit][static_cast<int64_t>(tidied.size())];
+      // Where a loop was the value, its parts stand there as they were put together.
+      bool keep = value.same_as(old) || old.as<VarNode>();
+      tidied.push_back(keep ? value : analyzer.Simplify(value));
+    }
+    tree->EditBlock(unit)->iter_values = tidied;
+    TidyPredicate(tree, unit);
   }
 }
 
@@ -83,18 +112,9 @@ void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) 
 
 void Tidy(Tree* tree, Id id) {
   LoopAnalyzer analyzer(*tree, id, /*fold_unit_loops=*/false);
-  BlockItem* block = tree->EditBlock(id);
-  block->iter_values.MutateByApply([&](const PrimExpr& value) { return analyzer.Simplify(value); });
-  if (block->predicate.empty()) return;
-  Array<PrimExpr> conditions;
-  for (const PrimExpr& condition : block->predicate) {
-    PrimExpr simple = analyzer.Simplify(condition);
-    // Several steps may have asked for the same.
-    bool known = std::any_of(conditions.begin(), conditions.end(),
-                             [&](const PrimExpr& other) { return ExprDeepEqual()(other, simple); });
-    if (!known && !is_const_int(simple, 1)) conditions.push_back(simple);
-  }
-  block->predicate = conditions;
+  tree->EditBlock(id)->iter_values.MutateByApply(
+      [&](const PrimExpr& value) { return analyzer.Simplify(value); });
+  TidyPredicate(tree, id);
 }
 
 int64_t ConstantExtent(const Tree& tree, Id id) {
@@ -119,19 +139,26 @@ Ids Split(Tree* tree, Id id, Array<PrimExpr> factors, const std::string& given,
       << " of loop " << loop.name()
       << ", so the parts need a predicate; leave disable_predication=False";
   Ids parts;
-  PrimExpr value = make_const(loop.var.dtype(), 0);
   for (size_t i = 0; i < factors.size(); ++i) {
     parts.push_back(
         tree->AddLoop(loop.name() + "_" + std::to_string(i), loop.var.dtype(), factors[i]));
-    const LoopItem& part = tree->loop(parts.back());
-    value = value * part.extent;
-    if (preserve_unit_iters || !part.IsUnit()) value = value + part.var;
   }
+  std::vector<PrimExpr> terms;
+  PrimExpr scale = make_const(loop.var.dtype(), 1);
+  for (size_t i = parts.size(); i-- > 0;) {
+    const LoopItem& part = tree->loop(parts[i]);
+    if (preserve_unit_iters || !part.IsUnit()) {
+      terms.push_back(is_const_int(scale, 1) ? PrimExpr(part.var) : part.var * scale);
+    }
+    scale = analyzer.Simplify(scale * part.extent);
+  }
+  PrimExpr value = terms.empty() ? make_const(loop.var.dtype(), 0) : terms.back();
+  for (size_t i = terms.size(); i-- > 1;) value = value + terms[i - 1];
   tree->Retarget(VarSet({loop.var}), tree->VarsOfLoops(parts));
   tree->Replace(loop.parent, id, parts[0]);
   tree->Nest(parts, loop.children);
-  PutIn(tree, parts.back(), {{loop.var.get(), loop.min + value}},
-        exact ? PrimExpr() : value < loop.extent);
+  PrimExpr shifted = is_zero(loop.min) ? value : loop.min + value;
+  PutIn(tree, parts.back(), {{loop.var.get(), shifted}}, exact ? PrimExpr() : value < loop.extent);
   return parts;
 }
 
@@ -199,7 +226,8 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
   total = LoopAnalyzer(*tree, loops[0]).Simplify(total);
   Id fused = tree->AddLoop(name + "fused", first.var.dtype(), total);
   VarMap values;
-  PrimExpr rest = tree->loop(fused).var;
+  arith::Analyzer analyzer;
+  PrimExpr length = make_const(first.var.dtype(), 1);
   for (size_t i = loops.size(); i-- > 0;) {
     const LoopItem& loop = tree->loop(loops[i]);
     PrimExpr& value = values[loop.var.get()];
@@ -207,8 +235,11 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
       value = loop.min;
       continue;
     }
-    value = i == 0 ? rest : floormod(rest, loop.extent);
-    rest = floordiv(rest, loop.extent);
+    PrimExpr longer = analyzer.Simplify(length * loop.extent);
+    value = tree->loop(fused).var;
+    if (i > 0) value = floormod(value, longer);
+    if (!is_const_int(length, 1)) value = floordiv(value, length);
+    length = longer;
   }
   tree->Retarget(vars, tree->VarsOfLoops({fused}));
   Ids inner = (*tree)[loops.back()].children;

@@ -82,9 +82,17 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
       values[old.var.get()] = old.min;
     }
   }
-  for (Id twin : twins) {
-    LoopItem* made = tree->EditLoop(twin);
-    made->extent = Substitute(made->extent, values);
+  for (Id item : inside) {
+    // First values are as independent as what is added to them.
+    const LoopItem& old = tree->loop(item);
+    auto twin = values.find(old.var.get());
+    for (Id made : twins) {
+      if (!tree->loop(made).var.same_as(twin->second)) continue;
+      LoopItem* loop_of_init = tree->EditLoop(made);
+      loop_of_init->for_kind = old.for_kind;
+      loop_of_init->annotations = old.annotations;
+      loop_of_init->extent = Substitute(loop_of_init->extent, values);
+    }
   }
   VarMap renamed;
   Array<IterVar> iters = FreshIters(block.Spatial(), "_init", &renamed);
@@ -104,8 +112,9 @@ Id DecomposeReduction(Tree* tree, Id id, Id loop) {
   tree->Insert(parent, tree->IndexOf(parent, loop),
                twins.empty() ? first : tree->Nest(twins, {first}));
   Tidy(tree, first);
+  tree->EditBlock(first)->annotations = block.annotations;
   tree->EditBlock(id)->name = tree->NewBlockName(block.name + "_update");
-  tree->SetBody(id, tree->Body(id));
+  tree->DropInit(id);
   BlockItem* update = tree->EditBlock(id);
   update->init_block = first;
   if (update->sealed) {

@@ -60,7 +60,7 @@ std::optional<Span> IntervalOf(const PrimExpr& index, const Map<Var, arith::IntS
 std::vector<std::vector<Span>> ReadSpans(const Tree& tree, Id id, const Buffer& buffer,
                                          const Ids& free, arith::Analyzer* analyzer) {
   std::shared_ptr<const Access> access = AccessOf(tree, id);
-  if (tree.block(id).sealed) {
+  if (IsSealed(tree, id)) {
     auto spans = DeclaredSpans(tree, id, buffer, false, free, analyzer);
     if (spans) return {*spans};
   }
@@ -284,7 +284,7 @@ std::optional<Box> SealedBox(const Tree& tree, Id id, const Buffer& buffer, cons
 std::optional<Box> ExactBox(const Tree& tree, Id id, const Buffer& buffer, Ids free,
                             arith::Analyzer* analyzer) {
   std::shared_ptr<const Access> access = AccessOf(tree, id);
-  if (tree.block(id).sealed) return SealedBox(tree, id, buffer, free, analyzer);
+  if (IsSealed(tree, id)) return SealedBox(tree, id, buffer, free, analyzer);
   if (access->opaque || !tree.IsLeafBlock(id)) return std::nullopt;
   std::vector<Array<PrimExpr>> places = Places(tree, id, buffer, access->writes);
   if (places.empty()) return std::nullopt;

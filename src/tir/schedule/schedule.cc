@@ -141,7 +141,9 @@ ObjectRef ConcreteScheduleNode::Get(const Any& rv) const {
     const Meaning& meaning = NodeOf(rv, true, true);
     const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
     Id id = static_cast<Id>(meaning.value);
-    return tree.IsLoop(id) ? tree.ToStmt(id) : Stmt(tree.ToBlock(id));
+    // The same object as long as nothing in it changed.
+    Stmt stmt = tree.ToStmt(id);
+    return tree.IsLoop(id) ? stmt : Stmt(stmt.as<BlockRealizeNode>()->block);
   }
   const auto* expr = rv.as<PrimExprNode>();
   int64_t number = Number(rv);

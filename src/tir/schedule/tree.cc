@@ -127,6 +127,7 @@ Tree::Tree(String name, PrimFunc func) : name_(std::move(name)), func_(std::move
     if (!IsLoop(id)) continue;
     Var var = loop(id).var;
     if (seen.Contains(var)) {
+      given_.clear();
       // Loops beside each other may have one variable; here it tells them apart.
       Var fresh(var->name_hint, var.dtype());
       ReplaceVars(id, {{var.get(), fresh}});
@@ -148,6 +149,7 @@ Ids Tree::Import(const Stmt& stmt) {
       made->annotations = op->annotations;
       Id id = Add(made);
       SetChildren(id, Import(op->body));
+      if (gives_) given_.emplace_back(id, item);
       nodes.push_back(id);
     } else if (const auto* realize = item.as<BlockRealizeNode>()) {
       nodes.push_back(ImportBlock(realize));
@@ -172,7 +174,14 @@ Id Tree::ImportBlock(const BlockRealizeNode* realize) {
   // What computes is one statement; only what holds other blocks is taken apart.
   SetChildren(
       id, Holds<BlockRealizeNode>(block->body) ? Import(block->body) : Ids{AddLeaf(block->body)});
+  if (gives_) given_.emplace_back(id, GetRef<Stmt>(realize));
   return id;
+}
+
+void Tree::KeepGiven() {
+  for (const auto& [id, stmt] : given_) built_[static_cast<size_t>(id)] = stmt;
+  given_.clear();
+  gives_ = false;
 }
 
 const std::string& Tree::NameOf(Id id) const {
@@ -434,6 +443,14 @@ void Tree::SetBody(Id id, Stmt body, Stmt init) {
   AccessRegions regions = DetectAccessRegions(body, init);
   BlockItem* b = EditBlock(id);
   b->init = std::move(init);
+  b->reads = regions.reads;
+  b->writes = regions.writes;
+}
+
+void Tree::DropInit(Id id) {
+  AccessRegions regions = DetectAccessRegions(Body(id));
+  BlockItem* b = EditBlock(id);
+  b->init = Stmt();
   b->reads = regions.reads;
   b->writes = regions.writes;
 }

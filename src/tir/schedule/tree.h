@@ -254,6 +254,8 @@ class Tree {
   Id Nest(const Ids& loops, Ids inner);
   /*! \brief Exchange what a block computes; its regions follow. */
   void SetBody(Id block, Stmt body, Stmt init = Stmt());
+  /*! \brief Take first values from a block, which then goes on from what there is. */
+  void DropInit(Id block);
   /*! \brief Put expressions in the place of variables in all that is below and at a node. */
   void ReplaceVars(Id id, const VarMap& values);
   /*! \brief Put expressions in the place of a leaf block's own variables, in all that it does. */
@@ -268,6 +270,8 @@ class Tree {
   void ReplaceParam(const Buffer& buffer, const Buffer& instead);
   void Pin(const Buffer& buffer) { pinned_.push_back(buffer); }
   void MarkChanged() { changed_ = true; }
+  /*! \brief Let nodes that were not changed yet be the statements they were made of. */
+  void KeepGiven();
 
   /*! \brief What the tree is, to come back to. Marks end in the order opposite to their making. */
   struct Mark {
@@ -297,6 +301,9 @@ class Tree {
   std::vector<std::shared_ptr<Item>> items_;
   // Statements of nodes below which nothing changed since; where one is missing, those above are.
   mutable std::vector<Stmt> built_;
+  // What the tree was made of, until facts about it are known; empty if names had to change.
+  std::vector<std::pair<Id, Stmt>> given_;
+  bool gives_ = true;
   int64_t step_ = 0;
   size_t first_new_ = 0;
   std::vector<std::pair<Id, std::shared_ptr<Item>>> journal_;

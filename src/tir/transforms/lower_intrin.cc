@@ -2,7 +2,9 @@
  * \file src/tir/transforms/lower_intrin.cc
  * \brief Math functions in terms of those that every generator has.
  */
+#include <tvm/expr/analysis.h>
 #include <tvm/expr/op.h>
+#include <tvm/ir/op.h>
 #include <tvm/runtime/registry.h>
 
 #include <array>
@@ -13,7 +15,30 @@
 
 namespace tvm {
 namespace tir {
+
+TVM_REGISTER_OP("tir.q_multiply_shift")
+    .describe("x * y * 2^(s - q), rounded to the nearest integer, halves up.")
+    .set_num_inputs(4)
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
+TVM_REGISTER_OP("tir.q_multiply_shift_per_axis")
+    .describe("(x << left) * y * 2^(-q - right), rounded to the nearest integer, halves up.")
+    .set_num_inputs(7)
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
+
 namespace {
+
+/*! \brief `(x << left) * y` without its lowest `right` bits, rounded, in 64 bits between. */
+PrimExpr MultiplyShift(const PrimExpr& x, const PrimExpr& y, const PrimExpr& left,
+                       const PrimExpr& right) {
+  DataType wide = DataType::Int(64, x.dtype().lanes());
+  auto widen = [&](PrimExpr e) {
+    if (e.dtype().lanes() != wide.lanes()) e = Broadcast(e, wide.lanes());
+    return cast(wide, e);
+  };
+  PrimExpr shift = widen(right), one = make_const(wide, 1);
+  PrimExpr product = left_shift(widen(x), widen(left)) * widen(y);
+  return cast(x.dtype(), right_shift(product + left_shift(one, shift - one), shift));
+}
 
 using Rule = PrimExpr (*)(const Array<PrimExpr>& args);
 
@@ -39,6 +64,19 @@ const std::unordered_map<std::string, Rule>& Rules() {
       {"tir.cosh",
        [](const Array<PrimExpr>& a) -> PrimExpr {
          return (exp(a[0]) + exp(neg(a[0]))) * Like(a[0], 0.5);
+       }},
+      {"tir.q_multiply_shift",
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         // A positive shift is to the left.
+         PrimExpr zero = make_zero(a[3].dtype());
+         return MultiplyShift(a[0], a[1], max(a[3], zero), a[2] + max(neg(a[3]), zero));
+       }},
+      {"tir.q_multiply_shift_per_axis",
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         PrimExpr zero = make_zero(a[2].dtype());
+         PrimExpr left = is_const_int(a[5], 0) ? zero : a[2];
+         PrimExpr right = is_const_int(a[6], 0) ? a[4] : a[4] + a[3];
+         return MultiplyShift(a[0], a[1], left, right);
        }},
   };
   return rules;

@@ -80,7 +80,7 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
 def get_block_access_region(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
     """Regions that the body of a block reads and writes, whatever the block itself says.
 
-    A buffer that is read only to accumulate into it counts as written.
+    Where the block has first values of its own, reads of what it writes do not count.
     """
     reads, writes = _ffi_api.GetBlockAccessRegion(block)
     return list(reads), list(writes)
