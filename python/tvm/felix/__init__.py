@@ -42,6 +42,8 @@ _LAZY = {
     "OnnxNetwork": "onnx_network",
     "from_onnx": "onnx_network",
     "compile": "compiler",
+    "compile_dynamic": "dynamic",
+    "DynamicNetwork": "dynamic",
     "tune": "tuning",
     "CompiledNetwork": "compiler",
     "init_logging": "logging",

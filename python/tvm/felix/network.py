@@ -89,6 +89,17 @@ class Network:
         return cls._of(program, name, options or GraphOptions(), from_exported_program(program))
 
     @classmethod
+    def of_import(
+        cls,
+        mod: IRModule,
+        program: torch.export.ExportedProgram,
+        name: str,
+        options: GraphOptions | None = None,
+    ) -> Network:
+        """The network of a program that is imported already, for one choice of its sizes."""
+        return cls._of(program, name, options or GraphOptions(), mod)
+
+    @classmethod
     def _of(
         cls,
         program: torch.export.ExportedProgram,
