@@ -72,7 +72,9 @@ def compare(
     sides = {}
     for name, settings in (("gradient", None), ("random", SearchSettings(random_share=1.0))):
         model = MLPModelPLWrapper(pretrained=pretrained, seed=seed)
-        sides[name] = Optimizer([group], model, runner=runner, seed=seed, settings=settings)
+        sides[name] = Optimizer(
+            [group], model, runner=runner, seed=seed, settings=settings, against_library=False
+        )
     gradient, random = sides["gradient"], sides["random"]
     while gradient.n_measure < n_measure:
         before = gradient.n_measure
