@@ -24,6 +24,7 @@ TVM_REGISTER_NODE(SeqExprNode, "relax.SeqExpr");
 TVM_REGISTER_NODE(FunctionNode, "relax.Function");
 
 StructInfo GetStructInfo(const RelayExpr& expr) {
+  if (const auto* sequence = expr.as<SeqExprNode>()) return GetStructInfo(sequence->body);
   return expr->struct_info_.defined() ? Downcast<StructInfo>(expr->struct_info_) : StructInfo();
 }
 
@@ -94,10 +95,6 @@ void TupleGetItemNode::Init() {
   TVM_CHECK(index >= 0 && index < size, IndexError)
       << "TupleGetItem: field " << index << " of a tuple of " << size;
   if (!struct_info_.defined()) struct_info_ = info->fields[index];
-}
-
-void SeqExprNode::Init() {
-  if (!struct_info_.defined()) struct_info_ = body->struct_info_;
 }
 
 void FunctionNode::Init() {

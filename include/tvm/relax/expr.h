@@ -248,12 +248,16 @@ class DataflowBlock : public FromFields<BindingBlock, DataflowBlockNode> {
   TVM_DEFINE_NODE_REF(DataflowBlock, DataflowBlockNode);
 };
 
-/*! \brief Blocks, then a result. */
+/*!
+ * \brief Blocks, then a result.
+ *
+ * What is known of it is what is known of the result. It is not written down here: there it would
+ * speak of extents that the blocks bind, before them.
+ */
 class SeqExprNode : public ExprNode {
  public:
   Array<BindingBlock> blocks;
   RelayExpr body;
-  void Init();
   TVM_DECLARE_NODE(SeqExprNode, ExprNode, "relax.expr.SeqExpr", Value(blocks), Value(body));
 };
 

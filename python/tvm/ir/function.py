@@ -35,6 +35,10 @@ class BaseFunc(RelayExpr, Scriptable):
             result = _ffi_api.BaseFuncWithAttr(result, name, item)
         return result
 
+    def with_attrs(self, attrs: Mapping[str, Any]) -> Any:
+        """A copy with all attributes of a mapping set."""
+        return self.with_attr(attrs)
+
     def without_attr(self, key: str) -> Any:
         """A copy without an attribute."""
         return _ffi_api.BaseFuncWithoutAttr(self, key)

@@ -9,14 +9,8 @@ from typing import Any, ClassVar
 
 import tvm
 from tvm import error, tir
-from tvm.ir import BaseFunc, GlobalVar, IRModule, Op, RelayExpr
+from tvm.ir import BaseFunc, GlobalVar, IRModule, Op, PrimType, RelayExpr
 
-from .analysis.struct_info import (
-    definable_tir_vars_in_struct_info,
-    derive_call_ret_struct_info,
-    erase_to_well_defined,
-    struct_info_lca,
-)
 from .expr import (
     Binding,
     BindingBlock,
@@ -44,9 +38,16 @@ from .op import has_op, has_rule, infer_struct_info
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TupleStructInfo,
+)
+from .struct_info_relations import (
+    definable_tir_vars_in_struct_info,
+    derive_call_ret_struct_info,
+    erase_to_well_defined,
+    struct_info_lca,
 )
 from .te_calls import te_call
 
@@ -224,8 +225,6 @@ class BlockBuilder:
             attrs = {"global_symbol": scope.name, **attrs}
         info = self._erased(scope.output.struct_info, params)
         body = SeqExpr(scope.blocks, scope.output)
-        if info is not None:
-            _update(body, info)
         return Function(params, body, info, is_pure=scope.pure, attrs=dict_attrs(attrs))
 
     @staticmethod
@@ -558,11 +557,17 @@ class BlockBuilder:
         elif isinstance(callee, GlobalVar):
             func = self._function_of(callee)
             if isinstance(func, Function):
-                return self._erase_here(derive_call_ret_struct_info(func.struct_info, call, self))
+                return derive_call_ret_struct_info(func.struct_info, call, self)
+            if isinstance(func, tir.PrimFunc):
+                kind = func.ret_type
+                return (
+                    PrimStructInfo(str(kind.dtype)) if isinstance(kind, PrimType)
+                    else TupleStructInfo([])
+                )  # fmt: skip
         else:
             info = callee.struct_info
             if isinstance(info, FuncStructInfo):
-                return self._erase_here(derive_call_ret_struct_info(info, call, self))
+                return derive_call_ret_struct_info(info, call, self)
         if len(call.sinfo_args) == 1:
             return call.sinfo_args[0]
         if len(call.sinfo_args):
@@ -572,9 +577,6 @@ class BlockBuilder:
         raise error.ValueError(
             f"BlockBuilder.emit: nothing says what a call of {call.op} returns; give sinfo_args"
         )
-
-    def _erase_here(self, info: StructInfo) -> StructInfo:
-        return info
 
     def _normal_if(self, expr: If) -> If:
         cond = self._argument(expr.cond)
@@ -634,8 +636,6 @@ class BlockBuilder:
         if len(rest.bindings):
             blocks.append(rest)
         if not changed and body.same_as(expr.body) and not len(rest.bindings):
-            if expr.struct_info is None and body.struct_info is not None:
-                _update(expr, body.struct_info)
             return expr
         return _sequence(_merged(blocks), body)
 

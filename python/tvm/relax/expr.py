@@ -314,6 +314,11 @@ class SeqExpr(ExprWithOp):
     def __init__(self, blocks: Sequence[BindingBlock], body: RelayExpr) -> None:
         self.__init_handle_by_constructor__(_ffi_api.SeqExpr, list(blocks), body)
 
+    @property
+    def struct_info(self) -> Any:
+        """What is known about the result."""
+        return self.body.struct_info
+
 
 @register_object("relax.expr.Function")
 class Function(BaseFunc):

@@ -14,6 +14,7 @@ from tvm.relax.analysis import BaseCheckResult, struct_info_base_check
 
 from . import relax_names as R
 from .evaluator import OPERATORS, Dialect, Evaluator, unwrapped
+from .ir_builder.tir.buffers import ScalarType
 from .ir_builder.tir.expressions import meta_var
 from .options import decorator_options
 from .reader import Surroundings, kind_of
@@ -38,19 +39,15 @@ def read_relax_function(
     for name, variable in around.functions.items():
         definition = around.definitions.get(name)
         if definition is not None:
-            signature = _signature(source, definition, around)
-            if signature is not None:
-                builder.update_func(variable, signature)
+            builder.update_func(variable, _signature(source, definition, around))
     return GraphReader(source, around, builder).function(node)
 
 
-def _signature(
-    source: Source, node: ast.FunctionDef, around: Surroundings
-) -> relax.Function | None:
+def _signature(source: Source, node: ast.FunctionDef, around: Surroundings) -> ir.BaseFunc:
     """A function of the module as others see it: without its body."""
     if node.name not in around.signatures:
         reader = GraphReader(source, around, relax.BlockBuilder())
-        around.signatures[node.name] = reader.signature(node)
+        around.signatures[node.name] = reader.signature(node) or reader.tensor_signature(node)
     return around.signatures[node.name]
 
 
@@ -88,6 +85,13 @@ class GraphReader(Evaluator):
             params = self._parameters(node)
             info = self._result(node) or relax.ObjectStructInfo()
         return relax.Function.create_empty(params, info, options.get("pure", True))
+
+    def tensor_signature(self, node: ast.FunctionDef) -> tir.PrimFunc:
+        """What a tensor function gives to who calls it by name."""
+        kind = None if node.returns is None else self.value(node.returns)
+        made = kind() if isinstance(kind, ScalarType) else kind
+        result = made.type_annotation if isinstance(made, tir.Var) else made
+        return tir.PrimFunc([], tir.Evaluate(0), result)
 
     def function(self, node: ast.FunctionDef, nested: bool = False) -> relax.Function:
         """The function of a definition; a nested one sees the names around it."""

@@ -1,5 +1,16 @@
 """Questions about graph modules."""
 
+from ..expr_functor import post_order_visit
+from ..struct_info_relations import (
+    BaseCheckResult,
+    definable_tir_vars_in_struct_info,
+    derive_call_ret_struct_info,
+    erase_to_well_defined,
+    get_static_type,
+    struct_info_base_check,
+    struct_info_lca,
+    tir_vars_in_struct_info,
+)
 from .purity import contains_impure_call
-from .struct_info import *
+from .variables import *
 from .well_formed import *

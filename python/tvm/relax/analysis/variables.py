@@ -17,7 +17,7 @@ from ..expr import (
 )
 from ..expr_functor import PyExprVisitor
 from ..struct_info import StructInfo
-from .struct_info import definable_tir_vars_in_struct_info
+from ..struct_info_relations import definable_tir_vars_in_struct_info
 
 __all__ = [
     "all_global_vars",

@@ -28,8 +28,8 @@ from ..expr import (
     Var,
 )
 from ..struct_info import FuncStructInfo, StructInfo
+from ..struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from .purity import find_impure_call
-from .struct_info import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 
 __all__ = ["check_well_formed", "well_formed"]
 

@@ -1,4 +1,4 @@
-"""Import of PyTorch modules through ``torch.export``."""
+"""Import of PyTorch modules through ``torch.export``, and of graphs of ``torch.fx``."""
 
 from .arguments import operators_table, supported_operators
 from .export import export_for_inference
@@ -10,6 +10,7 @@ from .exported_program import (
     from_exported_program,
     from_module,
 )
+from .fx_graph import from_fx
 from .sizes import DynamicSizes
 from .structure import CallSignature
 
@@ -22,6 +23,7 @@ __all__ = [
     "can_import",
     "export_for_inference",
     "from_exported_program",
+    "from_fx",
     "from_module",
     "operators_table",
     "supported_operators",

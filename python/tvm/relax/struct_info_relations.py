@@ -10,8 +10,8 @@ import tvm
 from tvm import arith, error, tir
 from tvm.ir import PrimExpr, RelayExpr, Type
 
-from ..expr import Call, ShapeExpr, Var
-from ..struct_info import (
+from .expr import Call, ShapeExpr, Var
+from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

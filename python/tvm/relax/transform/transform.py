@@ -1,0 +1,69 @@
+"""All passes over graph modules, and the one that strings those for inference together."""
+
+from __future__ import annotations
+
+from tvm.ir import IRModule
+from tvm.transform import Sequential
+
+from ..expr import Function
+from ..rewriter import FunctionRewriter, graph_functions
+from .attach_symbol import AttachGlobalSymbol
+from .bind_params import BindParams
+from .canonicalize import CanonicalizeBindings
+from .common_subexpr import EliminateCommonSubexpr
+from .convert_layout import ConvertLayout
+from .convert_winograd import ConvertWinograd
+from .dead_code import DeadCodeElimination
+from .fold_batchnorm import FoldBatchnorm
+from .fold_constant import FoldConstant
+from .fuse_ops import FuseOps
+from .graph_pass import graph_pass
+from .normalize import Normalize
+
+__all__ = [
+    "AttachGlobalSymbol",
+    "BindParams",
+    "CanonicalizeBindings",
+    "ConvertLayout",
+    "ConvertWinograd",
+    "DeadCodeElimination",
+    "EliminateCommonSubexpr",
+    "FoldBatchnorm",
+    "FoldConstant",
+    "FunctionRewriter",
+    "FuseOps",
+    "Normalize",
+    "OptimizeForInference",
+    "is_fused",
+]
+
+
+def is_fused(mod: IRModule) -> bool:
+    """Whether the module has functions made by FuseOps."""
+    graphs = sum(isinstance(func, Function) for func in mod.functions.values())
+    return len(graph_functions(mod)) < graphs
+
+
+@graph_pass("relax.OptimizeForInference")
+def OptimizeForInference(mod: IRModule, winograd: bool = False) -> IRModule:
+    """What an imported network goes through before its kernels are tuned or built.
+
+    A module that is fused already comes back as it is.
+
+    Parameters
+    ----------
+    winograd : whether ConvertWinograd is part of it; for processors only.
+    """
+    if is_fused(mod):
+        return mod
+    passes = [
+        FoldBatchnorm(),
+        DeadCodeElimination(),
+        ConvertLayout(),
+        DeadCodeElimination(),
+        FoldConstant(),
+        *([ConvertWinograd()] if winograd else []),
+        DeadCodeElimination(),
+        FuseOps(),
+    ]
+    return Sequential(passes)(mod)
