@@ -137,7 +137,10 @@ class GraphReader(Evaluator):
             return False
         if not all((self.called(call) or "").startswith("T.") for call in calls):
             return False
-        if any(isinstance(call, ast.Call) and call.args for call in calls):
+        if any(
+            isinstance(call, ast.Call) and call.args and self.called(call) != "T.Var"
+            for call in calls
+        ):
             return False
         for name, call in zip(names, calls):
             if not isinstance(name, ast.Name):

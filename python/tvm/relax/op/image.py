@@ -54,9 +54,9 @@ def resize2d(
         method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
         rounding_method=rounding_method,
-        cubic_alpha=cubic_alpha,
+        cubic_alpha=float(cubic_alpha),
         cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
+        extrapolation_value=float(extrapolation_value),
         out_dtype=out_dtype or None,
     )
 

@@ -1,3 +1,4 @@
 """Passes over graph modules."""
 
+from .graph_pass import graph_pass as graph_pass
 from .transform import *

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tvm import tir
+from tvm import error, tir
 from tvm.ir import IRModule
 from tvm.runtime import NDArray
 
-from ..expr import Function, const
-from .bind_extents import ExtentBinder, extents_of
+from ..expr import const
+from ..struct_info_relations import substitute_struct_info
+from .bind import bind_function, extents_of
 from .graph_pass import graph_pass
 
 __all__ = ["BindParams"]
@@ -37,7 +38,7 @@ def BindParams(
     by_name = {str(param.name_hint): param for param in func.params}
     unknown = sorted(set(params) - set(by_name))
     if unknown:
-        raise ValueError(
+        raise error.ValueError(
             f"BindParams: '{func_name}' has no parameter {', '.join(unknown)}; it has "
             f"{', '.join(by_name)}"
         )
@@ -46,18 +47,15 @@ def BindParams(
         found = extents_of(name, by_name[name].struct_info, value.shape)
         for var, extent in found.items():
             if extents.setdefault(var, extent) != extent:
-                raise ValueError(
+                raise error.ValueError(
                     f"BindParams: '{name}' makes the extent {var} {extent}, another parameter "
                     f"makes it {extents[var]}"
                 )
-    known = ExtentBinder(func, extents, {})
+    numbers = {var: tir.const(value, str(var.dtype)) for var, value in extents.items()}
     constants = {
-        by_name[name]: const(value, known.struct_info(by_name[name].struct_info))
+        by_name[name]: const(value, substitute_struct_info(by_name[name].struct_info, numbers))
         for name, value in params.items()
     }
-    binder = ExtentBinder(func, extents, constants)
-    bound = binder.run()
-    result = Function(binder.params, bound.body, is_pure=bound.is_pure, attrs=bound.attrs)
     functions = dict(mod.functions.items())
-    functions[mod.get_global_var(func_name)] = result
-    return IRModule(functions)
+    functions[mod.get_global_var(func_name)] = bind_function(func, constants, numbers)
+    return IRModule(functions, mod.attrs)

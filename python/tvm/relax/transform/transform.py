@@ -9,6 +9,7 @@ from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
 from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
+from .bind_symbolic import BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
@@ -23,6 +24,7 @@ from .normalize import Normalize
 __all__ = [
     "AttachGlobalSymbol",
     "BindParams",
+    "BindSymbolicVars",
     "CanonicalizeBindings",
     "ConvertLayout",
     "ConvertWinograd",

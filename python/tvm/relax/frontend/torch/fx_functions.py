@@ -103,6 +103,25 @@ def _addmm(a: FxNode) -> RelayExpr:
     return bias if product is None else a.emit(op.add(bias, product))
 
 
+@_named("conv1d", "conv2d")
+def _conv(a: FxNode) -> RelayExpr:
+    weight, bias = a.get(1, "weight"), a.get(2, "bias")
+    rank = len(a.shape(weight)) - 2
+    padding = a.get(4, "padding", 0)
+    if isinstance(padding, str):
+        raise a.refuse(f"a padding of '{padding}'")
+    out = a.emit(
+        {1: op.nn.conv1d, 2: op.nn.conv2d}[rank](
+            a.data, weight, strides=a.get(3, "stride", 1), padding=padding,
+            dilation=a.get(5, "dilation", 1), groups=a.get(6, "groups", 1), out_dtype="float32",
+        )
+    )  # fmt: skip
+    if bias is None:
+        return out
+    spread = a.emit(op.reshape(bias, [1, a.shape(bias)[0], *[1] * rank]))
+    return a.emit(op.add(out, spread))
+
+
 @_named("linear")
 def _linear(a: FxNode) -> RelayExpr:
     return modules.linear(a, a.data, a.get(1, "weight"), a.get(2, "bias"))
@@ -158,6 +177,33 @@ def _clamp(a: FxNode) -> RelayExpr:
             )
         limits.append(value)
     return a.emit(op.clip(a.data, *limits))
+
+
+@_named("avg_pool2d")
+def _avg_pool(a: FxNode) -> RelayExpr:
+    window = a.get(1, "kernel_size")
+    return a.emit(
+        op.nn.avg_pool2d(
+            a.data, window, a.get(2, "stride") or window, a.get(3, "padding", 0),
+            ceil_mode=a.get(4, "ceil_mode", False),
+        )
+    )  # fmt: skip
+
+
+@_named("max_pool2d")
+def _max_pool(a: FxNode) -> RelayExpr:
+    window = a.get(1, "kernel_size")
+    return a.emit(
+        op.nn.max_pool2d(
+            a.data, window, a.get(2, "stride") or window, a.get(3, "padding", 0),
+            a.get(4, "dilation", 1), a.get(5, "ceil_mode", False),
+        )
+    )  # fmt: skip
+
+
+@_named("adaptive_avg_pool2d")
+def _adaptive_pool(a: FxNode) -> RelayExpr:
+    return a.emit(op.nn.adaptive_avg_pool2d(a.data, a.get(1, "output_size")))
 
 
 @_named("relu6")

@@ -110,8 +110,10 @@ def _adaptive_pool(a: FxNode) -> RelayExpr:
 @_module(nn.BatchNorm2d)
 def _batch_norm(a: FxNode) -> RelayExpr:
     m = a.module
-    values = [a.parameter(p) for p in (m.weight, m.bias, m.running_mean, m.running_var)]
-    whole = a.emit(op.nn.batch_norm(a.data, *values, axis=1, epsilon=m.eps))  # type: ignore[arg-type]
+    weight, bias, mean, var = (
+        a.parameter(p) for p in (m.weight, m.bias, m.running_mean, m.running_var)
+    )
+    whole = a.emit(op.nn.batch_norm(a.data, weight, bias, mean, var, axis=1, epsilon=m.eps))
     return a.emit(TupleGetItem(whole, 0))
 
 
@@ -147,7 +149,7 @@ def _group_norm(a: FxNode) -> RelayExpr:
     beta = m.bias if m.affine else torch.zeros(m.num_channels)
     return a.emit(
         op.nn.group_norm(
-            a.data, a.parameter(gamma), a.parameter(beta), num_groups=m.num_groups,  # type: ignore[arg-type]
+            a.data, a.parameter(gamma), a.parameter(beta), num_groups=m.num_groups,
             channel_axis=1, axes=list(range(2, rank)), epsilon=m.eps,
         )
     )  # fmt: skip
@@ -159,9 +161,9 @@ def _embedding(a: FxNode) -> RelayExpr:
     index = a.emit(op.astype(a.data, "int32"))
     shape = a.shape(index)
     if len(shape) == 1:
-        return a.emit(op.take(weight, index, axis=0))  # type: ignore[arg-type]
+        return a.emit(op.take(weight, index, axis=0))
     flat = a.emit(op.reshape(index, [-1]))
-    rows = a.emit(op.take(weight, flat, axis=0))  # type: ignore[arg-type]
+    rows = a.emit(op.take(weight, flat, axis=0))
     return a.emit(op.reshape(rows, [*shape, a.module.weight.shape[1]]))
 
 
@@ -265,8 +267,15 @@ def resized(
     )
 
 
-for _kind, _make in (
-    (nn.ReLU, op.nn.relu), (nn.SiLU, op.nn.silu), (nn.Sigmoid, op.sigmoid), (nn.Tanh, op.tanh),
-    (nn.Hardswish, op.nn.hardswish), (nn.Hardsigmoid, op.nn.hardsigmoid),
-):  # fmt: skip
-    CONVERTERS[_kind] = lambda a, make=_make: a.emit(make(a.data))
+def _plain(make: Callable[[RelayExpr], RelayExpr]) -> Converter:
+    return lambda a: a.emit(make(a.data))
+
+
+CONVERTERS |= {
+    nn.ReLU: _plain(op.nn.relu),
+    nn.SiLU: _plain(op.nn.silu),
+    nn.Sigmoid: _plain(op.sigmoid),
+    nn.Tanh: _plain(op.tanh),
+    nn.Hardswish: _plain(op.nn.hardswish),
+    nn.Hardsigmoid: _plain(op.nn.hardsigmoid),
+}

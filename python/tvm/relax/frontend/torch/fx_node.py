@@ -56,8 +56,8 @@ class FxNode:
             return self.args[position]
         return self.kwargs.get(name, default)
 
-    def parameter(self, value: torch.Tensor | None) -> RelayExpr | None:
-        """A parameter of the module."""
+    def parameter(self, value: torch.Tensor | None) -> Any:
+        """A parameter of the module as a graph value; None for one that it does not have."""
         return None if value is None else self._tensor(value)
 
     @property

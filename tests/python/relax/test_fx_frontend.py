@@ -1,0 +1,60 @@
+"""Graphs of torch.fx as graph functions."""
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+
+torch = pytest.importorskip("torch")
+from tvm.relax.frontend import detach_params  # noqa: E402
+from tvm.relax.frontend.torch import from_fx  # noqa: E402
+
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(4)
+        self.head = torch.nn.Linear(16, 5)
+
+    def forward(self, x):
+        y = torch.relu(self.norm(self.conv(x)))
+        y = torch.nn.functional.avg_pool2d(y, 2)
+        return self.head(y.view(-1, 16)) * 2.0 + 1
+
+
+def test_an_imported_graph_computes_what_torch_computes():
+    torch.manual_seed(0)
+    model = Network().eval()
+    data = torch.randn(2, 3, 4, 4)
+    graph = torch.fx.symbolic_trace(model)
+    mod = from_fx(graph, [((2, 3, 4, 4), "float32")])
+    assert relax.analysis.well_formed(mod)
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    out = vm["main"](tvm.nd.array(data.numpy()))
+    expected = model(data).detach().numpy()
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_may_stay_inputs():
+    graph = torch.fx.symbolic_trace(torch.nn.Linear(4, 2))
+    info = [((3, 4), "float32")]
+    mod = from_fx(graph, info, keep_params_as_input=True)
+    mod, params = detach_params(mod)
+    assert len(mod["main"].params) == 1 + len(params["main"]) == 3
+
+
+def test_converters_of_ones_own_go_first_and_unknown_operations_are_named():
+    class Swap(torch.nn.Module):
+        def forward(self, x):
+            return torch.erfinv(x)
+
+    graph = torch.fx.symbolic_trace(Swap())
+    info = [((3,), "float32")]
+    with pytest.raises(ValueError, match="function erfinv .* is not supported"):
+        from_fx(graph, info)
+    mod = from_fx(
+        graph, info, custom_convert_map={"erfinv": lambda a: a.emit(relax.op.erf(a.data))}
+    )
+    assert "R.erf(" in str(mod)
