@@ -37,8 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _COMMANDS[options.command][1](options)
     except (ValueError, TypeError, KeyError, OSError, ModuleNotFoundError) as error:
-        text = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"error: {text}", file=sys.stderr)
+        reason: object = error
+        if isinstance(error, KeyError) and error.args:
+            # Its text has quotes around it.
+            reason = error.args[0]
+        print(f"error: {reason}", file=sys.stderr)
         return 1
     return 0
 

@@ -121,7 +121,7 @@ def _curve(facts: Mapping[str, Any]) -> str:
     def place(seconds: float, best: float) -> tuple[float, float]:
         return left + seconds / last * (width - left - 10), (1 - best / top) * (height - bottom)
 
-    path = []
+    path: list[str] = []
     for (x, y), (next_x, _) in zip(
         [place(*p) for p in points], [*(place(*p) for p in points[1:]), place(last, 0.0)]
     ):

@@ -224,7 +224,7 @@ def search_facts(
                 else {str(code): count for code, count in sorted(row.errors.items())},
             }
         )
-    best = [(task["weight"], task["best_seconds"]) for task in tasks]
+    best: list[tuple[Any, Any]] = [(task["weight"], task["best_seconds"]) for task in tasks]
     known = [weight * seconds for weight, seconds in best if seconds is not None]
     return {
         "measurements": 0 if result is None else result.n_measurements,

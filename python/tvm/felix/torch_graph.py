@@ -136,7 +136,9 @@ class GraphCompiler:
         """Names the compiled graph among all; None where the graph has functions of the user's."""
         digest = hashlib.sha256()
         if identity is None:
-            identity = _graph_text(module) if isinstance(module, torch.fx.GraphModule) else None
+            if not isinstance(module, torch.fx.GraphModule):
+                return None
+            identity = _graph_text(module)
             if identity is None:
                 return None
             for name, tensor in sorted(_tensors_of(module).items()):
@@ -336,9 +338,10 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
     return operator.attrgetter(path)(module)
 
 
-def _bytes_of(tensor: torch.Tensor) -> memoryview:
+def _bytes_of(tensor: torch.Tensor) -> Any:
+    """The elements of a tensor as a buffer, without a copy where they lie together."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+    return flat.view(torch.uint8).numpy() if flat.numel() else b""
 
 
 def _example_of(value: torch.Tensor) -> torch.Tensor:

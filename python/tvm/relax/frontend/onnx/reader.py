@@ -137,7 +137,8 @@ def _is_defined_by_function(domain: str, name: str) -> bool:
         schema = onnx.defs.get_schema(name, domain="" if domain in _DOMAINS else domain)
     except onnx.defs.SchemaError:
         return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    found: Any = schema
+    return bool(found.has_function or found.has_context_dependent_function)
 
 
 def _check_operators(model: onnx.ModelProto) -> None:

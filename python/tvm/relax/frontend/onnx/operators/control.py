@@ -36,7 +36,8 @@ def _loop(
     limit = n.ints(0)
     going = _truth(n, 1, True)
     body = n.attr("body")
-    carried, collected = list(state), None
+    carried = list(state)
+    collected: list[list[Any]] | None = None
     turn = 0
     while going and (limit is None or turn < limit[0]):
         if turn >= _MAX_TURNS:

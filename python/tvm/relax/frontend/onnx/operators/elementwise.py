@@ -218,7 +218,8 @@ def _dropout(
     training: torch.Tensor | None = None,
 ) -> list[torch.Tensor]:
     is_training = training is not None and bool(n.array(2))
-    share = 0.5 if ratio is None else float(n.array(1))
+    given = n.array(1)
+    share = 0.5 if given is None else float(given.reshape(-1)[0])
     if not is_training or share == 0.0:
         return [x, torch.ones_like(x, dtype=torch.bool)]
     mask = torch.rand_like(x, dtype=torch.float32) >= share

@@ -118,7 +118,7 @@ def _squeeze(n: Node, x: torch.Tensor, axes: torch.Tensor | None = None) -> torc
 
 @operator("Unsqueeze")
 def _unsqueeze(n: Node, x: torch.Tensor, axes: torch.Tensor | None = None) -> torch.Tensor:
-    given = n.ints(1) if axes is not None else n.attr("axes")
+    given = (n.ints(1) if axes is not None else n.attr("axes")) or []
     rank = x.dim() + len(given)
     chosen = {normalized(axis, rank) for axis in given}
     extents = iter(x.shape)
@@ -197,7 +197,7 @@ def _range(n: Node, *_: torch.Tensor) -> torch.Tensor:
 
 @operator("Pad")
 def _pad(n: Node, x: torch.Tensor, *_: torch.Tensor | None) -> torch.Tensor:
-    pads = n.ints(1) if n.ints(1) is not None else n.attr("pads")
+    pads = n.ints(1) or n.attr("pads") or [0] * 2 * x.dim()
     given = n.array(2)
     value = n.attr("value", 0.0) if given is None else given.item()
     axes = n.ints(3)

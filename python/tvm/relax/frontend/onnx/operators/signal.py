@@ -27,7 +27,8 @@ def _dft(
     given = n.ints(2)
     dim = given[0] if given else n.attr("axis", -2 if n.opset >= 20 else 1)
     dim = normalized(dim, x.dim())
-    count = (n.ints(1) or [None])[0]
+    sizes = n.ints(1)
+    count = sizes[0] if sizes else None
     values = torch.view_as_complex(x.contiguous()) if x.shape[-1] == 2 else x[..., 0]
     inverse, onesided = bool(n.attr("inverse", 0)), bool(n.attr("onesided", 0))
     if inverse and onesided:

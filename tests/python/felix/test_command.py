@@ -1,0 +1,100 @@
+"""The command `felix` beside tuning: compile, report, records, profile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import tvm
+from tvm import felix, relax
+from tvm.felix.command import main
+from tvm.felix.html_report import write_report
+
+SMALL = """
+import torch
+from torch import nn
+def make():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 4), nn.ReLU()), (torch.ones(2, 8),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_network(tmp_path, monkeypatch):
+    (tmp_path / "small_network_of_a_test.py").write_text(SMALL)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "small_network_of_a_test:make"
+
+
+def test_compile_writes_a_library_that_runs(small_network, tmp_path, capsys):
+    assert main(["compile", small_network, "-o", str(tmp_path / "net.so")]) == 0
+    assert "1 kernels in 1 calls" in capsys.readouterr().out
+    machine = relax.VirtualMachine(relax.load_executable(tmp_path / "net.so"))
+    torch.manual_seed(0)
+    expected = torch.relu(nn.Linear(8, 4)(torch.ones(2, 8))).detach()
+    found = machine["main"](tvm.nd.array(torch.ones(2, 8).numpy()))
+    torch.testing.assert_close(torch.from_numpy(found.numpy()), expected)
+
+
+def test_profile_lists_every_kernel(small_network, capsys):
+    assert main(["profile", small_network, "--runs", "2", "--json"]) == 0
+    (kernel,) = json.loads(capsys.readouterr().out)
+    assert kernel["operators"] == "nn.dense add nn.relu"
+    assert kernel["calls"] == 1 and kernel["seconds"] > 0
+    assert main(["profile", small_network, "--runs", "1"]) == 0
+    assert "ms a call" in capsys.readouterr().out
+
+
+def test_records_are_read_from_files_and_from_folders(tmp_path, capsys):
+    layer = nn.Linear(8, 4)
+    (task,) = felix.extract_tasks(layer, torch.ones(2, 8))
+    search = task.instances[0].ansor_task
+    program = tvm.auto_scheduler.MeasureInput(search, search.compute_dag.get_init_state())
+    result = tvm.auto_scheduler.MeasureResult([0.002], 0, "", 1.0, 0.0)
+    tvm.auto_scheduler.save_records(str(tmp_path / "records.json"), [program], [result])
+    for given in (tmp_path / "records.json", tmp_path):
+        assert main(["records", str(given)]) == 0
+        assert "2.0000 ms" in capsys.readouterr().out
+    assert main(["records", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["r"][0] == [0.002]
+
+
+def test_what_is_not_there_is_said_in_one_line(small_network, tmp_path, capsys):
+    for arguments, reason in (
+        (["report", str(tmp_path)], "has no summary.json"),
+        (["records", str(tmp_path)], "holds no records"),
+        (["profile", small_network, "--records", str(tmp_path)], "does not exist; tune first"),
+    ):
+        assert main(arguments) == 1
+        text = capsys.readouterr().err
+        assert text.startswith("error: ") and text.count("\n") == 1
+        assert reason in text
+
+
+def test_summaries_of_other_versions_give_no_report(tmp_path):
+    (tmp_path / "summary.json").write_text('{"network": "mlp", "tasks": []}')
+    with pytest.raises(ValueError, match="not the summary of a run of this version"):
+        write_report(tmp_path)
+
+
+def test_names_in_a_report_are_no_html(tmp_path):
+    facts = {
+        "network": "<script>",
+        "target": "llvm",
+        "threads": 1,
+        "batch_size": 1,
+        "measurements": 0,
+        "search_seconds": 0.0,
+        "interrupted": False,
+        "coverage": 0.0,
+        "tasks": [],
+        "history": [],
+        "versions": {"tvm": "<b>"},
+    }
+    (tmp_path / "summary.json").write_text(json.dumps(facts))
+    page = write_report(tmp_path).read_text()
+    assert "<script>" not in page and "<b>" not in page
+    assert "&lt;script&gt;" in page
