@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import tvm._ffi
 from tvm import error
-from tvm.runtime import Object, ObjectPath, _ffi_node_api
+from tvm.runtime import Object, ObjectPath, _ffi_node_api, convert
 
 from . import _ffi_api
 
@@ -121,14 +121,19 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     map_free_vars : let free variables correspond too, each to one of the other side; otherwise a
         free variable equals only itself.
     """
-    return _ffi_node_api.StructuralEqual(lhs, rhs, map_free_vars)
+    return _ffi_node_api.StructuralEqual(_graph(lhs), _graph(rhs), map_free_vars)
+
+
+def _graph(value: Any) -> Any:
+    """A Python value as the graph it stands for: numbers in lists and tables are literals."""
+    return value if isinstance(value, Object) else convert(value)
 
 
 def get_first_structural_mismatch(
     lhs: Any, rhs: Any, map_free_vars: bool = False
 ) -> tuple[ObjectPath, ObjectPath] | None:
     """The place of the first difference in either graph, or None when they are equal."""
-    found = _ffi_node_api.GetFirstStructuralMismatch(lhs, rhs, map_free_vars)
+    found = _ffi_node_api.GetFirstStructuralMismatch(_graph(lhs), _graph(rhs), map_free_vars)
     return None if found is None else (found[0], found[1])
 
 
@@ -140,7 +145,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     ValueError : they are not; the message has the places of the first difference and both texts, in
         which the places are underlined if that are texts of programs.
     """
-    found = _ffi_node_api.GetFirstStructuralMismatch(lhs, rhs, map_free_vars)
+    found = _ffi_node_api.GetFirstStructuralMismatch(_graph(lhs), _graph(rhs), map_free_vars)
     if found is not None:
         left, right, reason = found
         raise error.ValueError(
@@ -158,7 +163,7 @@ def _shown(graph: Any, place: ObjectPath) -> str:
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A hash that agrees with `structural_equal`; the same in every process for graphs without
     free variables (or with `map_free_vars`)."""
-    return _ffi_node_api.StructuralHash(node, map_free_vars)
+    return _ffi_node_api.StructuralHash(_graph(node), map_free_vars)
 
 
 def save_json(node: Any) -> str:

@@ -64,6 +64,13 @@ def test_what_is_missing_has_a_place_too():
     assert mismatch(one, other)[0] == "<root>.body.value"
 
 
+def test_lists_of_numbers_are_lists_of_literals():
+    literals = tvm.runtime.convert([tir.const(4), tir.const(2)])
+    tvm.ir.assert_structural_equal(literals, [4, 2])
+    assert tvm.ir.structural_hash(literals) == tvm.ir.structural_hash([4, 2])
+    assert not tvm.ir.structural_equal(literals, [4, 3])
+
+
 def test_arrays_compare_by_contents():
     a = tvm.nd.array(np.arange(3))
     b = tvm.nd.array(np.arange(3))
