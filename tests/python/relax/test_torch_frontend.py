@@ -54,6 +54,7 @@ MODULES = {
     "softmax": (nn.Softmax(dim=1), X2),
     "log_softmax": (nn.LogSoftmax(dim=-1), X2),
     "dropout": (nn.Dropout(0.9), X2),
+    "dropout_in_place": (nn.Sequential(nn.Linear(4, 5), nn.Dropout(0.9, inplace=True)), X2),
     "mean": (Lambda(lambda x: x.mean((2, 3))), X4),
     "mean_all": (Lambda(lambda x: x.mean()), X4),
     "sum": (Lambda(lambda x: x.sum(1, keepdim=True)), X4),
