@@ -120,3 +120,20 @@ def test_a_conditional_in_a_dataflow_block_is_refused():
     )
     with pytest.raises(ValueError, match="conditional in a dataflow block"):
         relax.analysis.check_well_formed(func)
+
+
+def test_promises_of_blocks_and_functions_are_left_behind():
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            y = R.exp(x)
+            z = R.add(y, y)
+            R.output(z)
+        return z
+
+    mod = relax.transform.ToNonDataflow()(tvm.IRModule({"main": main}))
+    text = str(mod["main"])
+    assert "R.dataflow" not in text and "z: R.Tensor" in text
+    assert relax.analysis.well_formed(mod)
+    forced = relax.transform.RemovePurityChecking()(mod)["main"]
+    assert forced.attrs["relax.force_pure"]

@@ -14,6 +14,7 @@ from .canonicalize import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
 from .convert_winograd import ConvertWinograd
+from .dataflow import RemovePurityChecking, ToNonDataflow
 from .dead_code import DeadCodeElimination
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
@@ -36,6 +37,8 @@ __all__ = [
     "FuseOps",
     "Normalize",
     "OptimizeForInference",
+    "RemovePurityChecking",
+    "ToNonDataflow",
     "is_fused",
 ]
 

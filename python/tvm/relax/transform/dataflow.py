@@ -1,0 +1,52 @@
+"""Leaving the promises of dataflow blocks and pure functions behind."""
+
+from __future__ import annotations
+
+from tvm.ir import IRModule, RelayExpr
+
+from ..expr import BindingBlock, DataflowBlock, DataflowVar, Function, Var
+from ..expr_functor import PyExprMutator
+from .graph_pass import graph_pass
+
+__all__ = ["RemovePurityChecking", "ToNonDataflow"]
+
+
+class _Plain(PyExprMutator):
+    def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
+        return self.visit_binding_block_(block)
+
+    def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
+        new = Var(str(var.name_hint), var.struct_info)
+        self.set_var_remap(var, new)
+        return new
+
+
+def _of_functions(mod: IRModule, make: type[PyExprMutator]) -> IRModule:
+    functions = {
+        gvar: make(mod).visit_expr(func) if isinstance(func, Function) else func
+        for gvar, func in mod.functions.items()
+    }
+    return IRModule(functions, mod.attrs)
+
+
+@graph_pass("relax.ToNonDataflow")
+def ToNonDataflow(mod: IRModule) -> IRModule:
+    """The module with plain blocks and variables in place of dataflow blocks and theirs."""
+    return _of_functions(mod, _Plain)
+
+
+class _Unchecked(PyExprMutator):
+    def visit_function_(self, op: Function) -> RelayExpr:
+        new = super().visit_function_(op)
+        if new.is_pure and not new.attrs.get("relax.force_pure", False):
+            new = new.with_attr("relax.force_pure", True)
+        return new
+
+
+@graph_pass("relax.RemovePurityChecking")
+def RemovePurityChecking(mod: IRModule) -> IRModule:
+    """The module with "relax.force_pure" on every pure function, those inside of others too.
+
+    Lowering puts in calls that have effects, memory for instance, which are no concern of callers.
+    """
+    return _of_functions(mod, _Unchecked)
