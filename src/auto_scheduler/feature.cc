@@ -75,7 +75,8 @@ bool FitsDevice(const SearchTask& task, const LoopProgram& program, const tir::P
 Rows FeaturesOf(const SearchTask& task, const State& state, int max_n_bufs) {
   try {
     tir::PrimFunc func = LoopsOf(task, state);
-    LoopProgram program = ReadLoopProgram(func, arith::VarContext::Make());
+    LoopProgram program =
+        ReadLoopProgram(func, arith::VarContext::Make(), ReboundThreads::kMultiply);
     bool gpu = task->target->GetTargetDeviceType() != kDLCPU;
     if (gpu && !FitsDevice(task, program, func)) return {};
     return PerStoreFeatures(program, task->hardware_params->cache_line_bytes, max_n_bufs);

@@ -83,7 +83,8 @@ namespace {
 
 class Reader : public StmtExprVisitor {
  public:
-  Reader(const PrimFunc& func, const arith::VarContext& context) {
+  Reader(const PrimFunc& func, const arith::VarContext& context, ReboundThreads rebound)
+      : rebound_(rebound) {
     program_.analyzer = std::make_shared<arith::Analyzer>();
     context.BindTo(program_.analyzer.get());
     for (const auto& [param, buffer] : func->buffer_map) buffer_ids_.emplace(buffer.get(), -1);
@@ -130,10 +131,29 @@ class Reader : public StmtExprVisitor {
     bool trivial = is_one(info.extent);
     // A loop that runs once is no loop: lowering a concrete program drops most of them, so none
     // may count.
-    if (!trivial) loops_.push_back(std::make_shared<LoopInfo>(std::move(info)));
+    const std::vector<LoopRef> around = loops_;
+    if (!trivial) {
+      if (rebound_ == ReboundThreads::kOnce) DropAxis(info.thread_tag);
+      loops_.push_back(std::make_shared<LoopInfo>(std::move(info)));
+    }
     body();
-    if (!trivial) loops_.pop_back();
+    loops_ = around;
     domains_.erase(var);
+  }
+
+  // A thread axis that is bound again is the same one.
+  void DropAxis(const std::string& tag) {
+    if (tag.empty() || tag == "vthread") return;
+    std::erase_if(loops_, [&tag](const LoopRef& loop) { return loop->thread_tag == tag; });
+  }
+
+  // Runs `body` inside of the kernel that the outermost thread axis begins.
+  template <typename F>
+  void InKernel(bool is_thread, F body) {
+    const bool begins = is_thread && kernel_ < 0;
+    if (begins) kernel_ = num_kernels_++;
+    body();
+    if (begins) kernel_ = -1;
   }
 
   void VisitStmt_(const ForNode* op) override {
@@ -145,7 +165,7 @@ class Reader : public StmtExprVisitor {
     if (op->kind == ForKind::kThreadBinding && op->thread_binding.defined()) {
       info.thread_tag = op->thread_binding.value()->thread_tag;
     }
-    InLoop(std::move(info), [&] { VisitStmt(op->body); });
+    InKernel(info.is_thread(), [&] { InLoop(std::move(info), [&] { VisitStmt(op->body); }); });
   }
 
   void VisitStmt_(const AttrStmtNode* op) override {
@@ -159,7 +179,7 @@ class Reader : public StmtExprVisitor {
       info.kind = ForKind::kThreadBinding;
       info.thread_tag =
           op->attr_key == tir::attr::virtual_thread ? "vthread" : std::string(axis->thread_tag);
-      InLoop(std::move(info), [&] { VisitStmt(op->body); });
+      InKernel(true, [&] { InLoop(std::move(info), [&] { VisitStmt(op->body); }); });
     } else if (op->attr_key == tir::attr::pragma_auto_unroll_max_step) {
       PrimExpr outer = unroll_step_;
       unroll_step_ = op->value;
@@ -179,7 +199,7 @@ class Reader : public StmtExprVisitor {
   }
 
   void VisitStmt_(const BufferRealizeNode* op) override {
-    RealizeInfo info{BufferId(op->buffer), loops_, {}};
+    RealizeInfo info{BufferId(op->buffer), loops_, {}, kernel_};
     for (const Range& bound : op->bounds) info.extents.push_back(GreatestExtent(bound->extent));
     program_.realizes.push_back(std::move(info));
     VisitStmt(op->body);
@@ -189,10 +209,19 @@ class Reader : public StmtExprVisitor {
     StoreInfo store;
     store.buffer = BufferId(op->buffer);
     store.value = op->value;
+    const std::vector<LoopRef> around = loops_;
+    if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
+      // Virtual threads share it, so a copy that is the same for all of them is made once.
+      const Stmt copy = GetRef<Stmt>(op);
+      std::erase_if(loops_, [&copy](const LoopRef& loop) {
+        return loop->thread_tag == "vthread" && !Mentions(copy, loop->var.get());
+      });
+    }
     store.loops = loops_;
+    store.kernel = kernel_;
     store.auto_unroll_max_step = unroll_step_;
     std::vector<AccessInfo>& accesses = store.accesses;
-    accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}});
+    accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}, {}});
     PostOrderVisit(op->value, [&](const ObjectRef& node) {
       const auto* load = node.as<BufferLoadNode>();
       if (!load) return;
@@ -200,14 +229,18 @@ class Reader : public StmtExprVisitor {
       auto it = std::find_if(accesses.begin(), accesses.end(),
                              [id](const AccessInfo& a) { return a.buffer == id; });
       if (it == accesses.end()) {
-        accesses.push_back({id, AccessType::kRead, {SimplifyAll(load->indices)}, {}, {}});
+        accesses.push_back({id, AccessType::kRead, {SimplifyAll(load->indices)}, {}, {}, {}});
       } else {
         if (it->type == AccessType::kWrite) it->type = AccessType::kReadWrite;
         AddIndices(&it->indices, SimplifyAll(load->indices));
       }
     });
-    for (AccessInfo& access : accesses) FindRegions(&access);
+    for (AccessInfo& access : accesses) {
+      FindRegions(&access);
+      FindThreadSteps(&access);
+    }
     program_.stores.push_back(std::move(store));
+    loops_ = around;
   }
 
   Array<PrimExpr> SimplifyAll(const Array<PrimExpr>& indices) {
@@ -277,15 +310,33 @@ class Reader : public StmtExprVisitor {
     }
   }
 
+  void FindThreadSteps(AccessInfo* access) {
+    const auto thread = std::find_if(loops_.begin(), loops_.end(), [](const LoopRef& loop) {
+      return loop->thread_tag == "threadIdx.x";
+    });
+    if (thread == loops_.end()) return;
+    Map<Var, PrimExpr> first;
+    for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
+    Map<Var, PrimExpr> second = first;
+    second.Set((*thread)->var, (*thread)->min + 1);
+    for (const PrimExpr& index : access->indices[0]) {
+      access->thread_steps.push_back(
+          Mentions(index, (*thread)->var.get())
+              ? analyzer().Simplify(Substitute(index, second) - Substitute(index, first))
+              : make_zero(index.dtype()));
+    }
+  }
+
   // The loop's values with the outer loops fixed.
   IntSet OwnRange(const LoopInfo& loop) { return IntSet::FromMinExtent(loop.min, loop.extent); }
 
-  static bool Mentions(const IntSet& set, const VarNode* var) {
+  static bool Mentions(const ObjectRef& node, const VarNode* var) {
     bool found = false;
-    for (const PrimExpr& end : {set.min(), set.max()}) {
-      PostOrderVisit(end, [&](const ObjectRef& node) { found = found || node.get() == var; });
-    }
+    PostOrderVisit(node, [&](const ObjectRef& part) { found = found || part.get() == var; });
     return found;
+  }
+  static bool Mentions(const IntSet& set, const VarNode* var) {
+    return Mentions(set.min(), var) || Mentions(set.max(), var);
   }
 
   PrimExpr HullExtent(const std::vector<IntSet>& sets, const PrimExpr& whole) {
@@ -303,13 +354,16 @@ class Reader : public StmtExprVisitor {
   std::unordered_map<const Object*, int> buffer_ids_;
   std::unordered_map<const VarNode*, IntSet> domains_;
   std::vector<LoopRef> loops_;
+  ReboundThreads rebound_;
+  int kernel_ = -1, num_kernels_ = 0;
   PrimExpr unroll_step_ = IntImm(DataType::Int(32), 0);
 };
 
 }  // namespace
 
-LoopProgram ReadLoopProgram(const PrimFunc& func, const arith::VarContext& context) {
-  return Reader(func, context).Take();
+LoopProgram ReadLoopProgram(const PrimFunc& func, const arith::VarContext& context,
+                            ReboundThreads rebound) {
+  return Reader(func, context, rebound).Take();
 }
 
 }  // namespace auto_scheduler

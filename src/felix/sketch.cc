@@ -9,6 +9,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
 
+#include <bit>
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -25,7 +26,9 @@ using auto_scheduler::SplitStepNode;
 using auto_scheduler::Step;
 using auto_scheduler::WithLengths;
 
-State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context) {
+State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context,
+                const std::string& space_name) {
+  const SearchSpace& space = SearchSpace::Get(task->target, space_name);
   Array<Step> steps;
   for (const Step& step : state->transform_steps) {
     const auto* split = step.as<SplitStepNode>();
@@ -33,12 +36,19 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
       steps.push_back(step);
       continue;
     }
-    TVM_CHECK(split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr,
+    const int64_t limit = space.FreeLengthLimit(task, state->transform_steps, steps.size());
+    TVM_CHECK(limit > 0 ||
+                  (split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr),
               ScheduleError)
         << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << split->stage_id
         << " whose extent is not a number, so its tile sizes have no domain";
+    // Powers of two up to a limit are the divisors of the greatest of them.
+    const PrimExpr domain =
+        limit > 0 ? PrimExpr(IntImm(DataType::Int(32),
+                                    static_cast<int64_t>(std::bit_floor<uint64_t>(limit))))
+                  : split->extent.value();
     arith::SplitGroup group =
-        context.DefineSplitGroup(split->extent.value(), static_cast<int>(split->lengths.size()));
+        context.DefineSplitGroup(domain, static_cast<int>(split->lengths.size()));
     Array<Optional<PrimExpr>> lengths;
     for (const tir::SizeVar& knob : group->vars) lengths.push_back(PrimExpr(knob));
     steps.push_back(WithLengths(split, lengths));
@@ -55,10 +65,10 @@ SymSketches Generate(const SearchTask& task, const SearchSpace& space,
   std::unordered_set<std::string> seen;
   for (const State& structure : space.Sketches(task, options)) {
     try {
-      State with_knobs = FillKnobs(task, structure, arith::VarContext::Make());
+      State with_knobs = FillKnobs(task, structure, arith::VarContext::Make(), space.name());
       for (const State& completed : space.Complete(task, with_knobs, options)) {
         arith::VarContext context = arith::VarContext::Make();
-        State state = FillKnobs(task, completed, context);
+        State state = FillKnobs(task, completed, context, space.name());
         state = task->compute_dag.InferBound(state, &context);
         if (seen.insert(state.ToStr()).second) result.states.push_back(state);
       }
@@ -88,10 +98,10 @@ SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
 }
 
 std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,
-                                                                 const State& state,
-                                                                 bool symbolic) {
+                                                                 const State& state, bool symbolic,
+                                                                 const std::string& space) {
   arith::VarContext context = arith::VarContext::Make();
-  State source = symbolic ? FillKnobs(task, state, context) : state;
+  State source = symbolic ? FillKnobs(task, state, context, space) : state;
   auto [schedule, args] =
       task->compute_dag.ApplySteps(source->transform_steps, task->layout_rewrite_option);
   te::Schedule normalized = schedule.normalize_for_feature_extraction();
@@ -168,8 +178,8 @@ TVM_REGISTER_GLOBAL("felix.GenerateAllSymSketches")
       return Array<Any>{sketches.states, sketches.failures};
     });
 TVM_REGISTER_GLOBAL("felix.GenerateCodeForState")
-    .set_body_typed([](SearchTask task, State state, bool symbolic) {
-      auto [func, context] = GenerateCodeForState(task, state, symbolic);
+    .set_body_typed([](SearchTask task, State state, bool symbolic, String space) {
+      auto [func, context] = GenerateCodeForState(task, state, symbolic, space);
       return Array<Any>{func, context};
     });
 TVM_REGISTER_GLOBAL("felix.ExtractBackbone").set_body_typed([](State state) {

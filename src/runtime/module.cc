@@ -218,6 +218,11 @@ TVM_REGISTER_GLOBAL("runtime.ModuleSerializeTree").set_body_typed([](Module mod)
   return Bytes(SerializeModuleTree(mod));
 });
 
+/*! \brief Inverse, for a tree without modules that a linker has to link. */
+TVM_REGISTER_GLOBAL("runtime.ModuleDeserializeTree").set_body_typed([](String bytes) {
+  return DeserializeModuleTree(bytes.str(), Module());
+});
+
 TVM_REGISTER_GLOBAL("runtime.ModuleLoadFromFile").set_body_typed([](String path, String format) {
   return Module::LoadFromFile(path, format);
 });

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "gpu_architectures.h"
+
 namespace tvm {
 
 namespace {
@@ -30,7 +32,8 @@ MachineFacts MachineFacts::Of(const Target& target) {
   MachineFacts facts{};
   facts.cache_line_bytes = static_cast<int>(fact("cache_line_bytes", 64));
   if (IsGpu(target)) {
-    facts.num_cores = static_cast<int>(fact("num_cores", 1));
+    const GpuArchitecture& gpu = GpuArchitecture::Of(target->GetStr("arch", ""));
+    facts.num_cores = static_cast<int>(fact("num_cores", gpu.multiprocessors));
     // A thread loads 16 bytes at a time; it has 255 registers at most, and spilled values go to
     // memory.
     facts.vector_bytes = 16;
@@ -43,7 +46,16 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.max_vthread_extent =
         fact("max_vthread_extent", std::max<int64_t>(1, facts.warp_size / 4));
     facts.cache_bytes[0] = facts.max_shared_memory_per_block;
-    facts.cache_bytes[1] = facts.cache_bytes[2] = fact("l2_cache_size_bytes", 4 << 20);
+    facts.cache_bytes[1] = facts.cache_bytes[2] = fact("l2_cache_size_bytes", gpu.l2_bytes);
+    facts.max_registers_per_thread = 255;
+    facts.registers_per_block = fact("registers_per_block", 65536);
+    facts.threads_per_multiprocessor = gpu.threads;
+    facts.blocks_per_multiprocessor = gpu.blocks;
+    facts.registers_per_multiprocessor = 65536;
+    facts.shared_memory_per_multiprocessor = gpu.shared_bytes;
+    facts.multiply_adds_per_cycle = gpu.multiply_adds;
+    facts.clock_rate = gpu.clock_rate;
+    facts.memory_bandwidth = gpu.memory_bandwidth;
     return facts;
   }
   facts.num_cores = static_cast<int>(
@@ -70,6 +82,8 @@ Target NameMachine(const Target& target) {
 
 bool IsSameMachine(const Target& target, const Target& recorded) {
   if (target->kind->name != recorded->kind->name) return false;
+  auto is_simulated = [](const Target& of) { return of->GetInt("simulated", 0) != 0; };
+  if (is_simulated(target) != is_simulated(recorded)) return false;
   const Target wanted = NameMachine(target);
   auto text = [](const Target& of, const char* option) {
     return of->attrs.count(option) ? of->GetStr(option, "") : "";
@@ -100,6 +114,24 @@ TVM_REGISTER_GLOBAL("target.CacheBytes").set_body_typed([](Target target) {
 });
 TVM_REGISTER_GLOBAL("target.NumCores").set_body_typed([](Target target) {
   return MachineFacts::Of(target).num_cores;
+});
+TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
+  const MachineFacts facts = MachineFacts::Of(target);
+  return Map<String, Any>{
+      {"multiprocessors", facts.num_cores},
+      {"warp_size", facts.warp_size},
+      {"max_threads_per_block", facts.max_threads_per_block},
+      {"max_shared_memory_per_block", facts.max_shared_memory_per_block},
+      {"max_registers_per_thread", facts.max_registers_per_thread},
+      {"registers_per_block", facts.registers_per_block},
+      {"threads_per_multiprocessor", facts.threads_per_multiprocessor},
+      {"blocks_per_multiprocessor", facts.blocks_per_multiprocessor},
+      {"registers_per_multiprocessor", facts.registers_per_multiprocessor},
+      {"shared_memory_per_multiprocessor", facts.shared_memory_per_multiprocessor},
+      {"multiply_adds_per_cycle", facts.multiply_adds_per_cycle},
+      {"clock_rate", facts.clock_rate},
+      {"memory_bandwidth", facts.memory_bandwidth},
+      {"l2_bytes", facts.cache_bytes[1]}};
 });
 TVM_REGISTER_GLOBAL("target.NameMachine").set_body_typed(NameMachine);
 TVM_REGISTER_GLOBAL("target.IsSameMachine").set_body_typed(IsSameMachine);

@@ -149,6 +149,8 @@ TVM_REGISTER_TARGET_KIND("cuda", kDLCUDA)
     .add_option("registers_per_block", "int")
     .add_option("num-cores", "int")
     .add_option("l2_cache_size_bytes", "int")
+    // Seconds are from a model of the device (tvm.auto_scheduler.simulated).
+    .add_option("simulated", "bool")
     .add_feature("max_num_threads", 1024)
     .add_feature("thread_warp_size", 32)
     .add_feature("max_threads_per_block", 1024)

@@ -48,6 +48,11 @@ struct AccessInfo {
   std::vector<std::vector<PrimExpr>> extents;
   /*! \brief touched[i]: product of extents[i], float64. */
   std::vector<PrimExpr> touched;
+  /*!
+   * \brief thread_steps[d]: how far the first index moves in dimension d from the first thread of
+   *        threadIdx.x to the second, in the first trips of all loops; empty outside of kernels.
+   */
+  std::vector<PrimExpr> thread_steps;
 };
 
 /*! \brief One store with everything around it. */
@@ -57,6 +62,8 @@ struct StoreInfo {
   std::vector<LoopRef> loops;  // outermost first
   std::vector<AccessInfo> accesses;
   PrimExpr auto_unroll_max_step;
+  /*! \brief Number of the kernel that it belongs to, -1 on the host. */
+  int kernel = -1;
 };
 
 /*! \brief Memory that exists inside some loops. */
@@ -64,6 +71,16 @@ struct RealizeInfo {
   int buffer;
   std::vector<LoopRef> loops;
   std::vector<PrimExpr> extents;
+  int kernel = -1;
+};
+
+/*! \brief How often a store runs that binds a thread axis which is bound outside of it too. */
+enum class ReboundThreads {
+  /*! \brief As the axis is one, its threads count once, and of virtual threads only those that a
+   *         copy into shared memory depends on. */
+  kOnce,
+  /*! \brief Every binding counts, as in Ansor's features. */
+  kMultiply,
 };
 
 struct LoopProgram {
@@ -79,7 +96,8 @@ struct LoopProgram {
 };
 
 /*! \brief Read a program whose buffers are not flattened yet. */
-LoopProgram ReadLoopProgram(const tir::PrimFunc& func, const arith::VarContext& context);
+LoopProgram ReadLoopProgram(const tir::PrimFunc& func, const arith::VarContext& context,
+                            ReboundThreads rebound = ReboundThreads::kOnce);
 
 /*! \brief Whether an index is without quotients, remainders, minima and choices. */
 bool IsLinearIndex(const PrimExpr& index);

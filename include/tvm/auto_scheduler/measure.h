@@ -41,10 +41,14 @@ class MeasureResultNode : public Object {
   double all_cost{0};
   /*! \brief Seconds since the epoch at which the measurement ended. */
   double timestamp{0};
+  /*! \brief What each kernel of a GPU takes, as JSON: name to registers, bytes of shared memory, of
+   *         stack and of spills. Empty for processors. */
+  String kernels;
   /*! \brief Mean of the costs in seconds, 1e10 on failure. */
   double MeanCost() const;
   TVM_DECLARE_NODE(MeasureResultNode, Object, "auto_scheduler.MeasureResult", Value(costs),
-                   Value(error_no), Value(error_msg), Value(all_cost), Value(timestamp));
+                   Value(error_no), Value(error_msg), Value(all_cost), Value(timestamp),
+                   Default(kernels));
 };
 
 class MeasureResult : public FromFields<ObjectRef, MeasureResultNode> {

@@ -41,17 +41,19 @@ SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
 /*!
  * \brief `state` with new knobs sp_{g}_{j} of `context` for the lengths of its g-th split.
  *
- * Every split must be of a literal extent, whose divisors the knobs then range over.
+ * The knobs range over the divisors of the extent, which must be a literal, or where the search
+ * space says so over powers of two that need not divide it.
  */
-State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context);
+State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context,
+                const std::string& space = "felix");
 
 /*!
  * \brief The program of a state before buffers are flattened.
  * \param symbolic Lower with fresh knobs instead of the lengths in the state.
  * \return The function, and what is known of its knobs.
  */
-std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,
-                                                                 const State& state, bool symbolic);
+std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(
+    const SearchTask& task, const State& state, bool symbolic, const std::string& space = "felix");
 
 /*! \brief Tags of the steps: equal for all states of one sketch. */
 Array<String> ExtractBackbone(const State& state);

@@ -32,7 +32,21 @@ struct MachineFacts {
   int64_t max_threads_per_block;
   int64_t max_vthread_extent;
   int64_t warp_size;
+  int64_t max_registers_per_thread;
+  int64_t registers_per_block;
+  // What one multiprocessor holds at a time.
+  int64_t threads_per_multiprocessor;
+  int64_t blocks_per_multiprocessor;
+  int64_t registers_per_multiprocessor;
+  int64_t shared_memory_per_multiprocessor;
+  /*! \brief float32 multiply-adds that one multiprocessor begins in a cycle. */
+  int64_t multiply_adds_per_cycle;
+  /*! \brief Cycles a second. */
+  double clock_rate;
+  /*! \brief Bytes a second between memory and the last cache. */
+  double memory_bandwidth;
 
+  /*! \throws ValueError if `-arch` of a GPU is none, such as "sm_8x". */
   static MachineFacts Of(const Target& target);
 };
 
@@ -47,8 +61,9 @@ Target NameMachine(const Target& target);
 /*!
  * \brief Whether what was found out about programs for `recorded` holds for those for `target`.
  *
- * True for the same kind and the same processor, whatever the number of its cores. A recorded
- * target that names no processor, as old records have it, passes for any.
+ * True for the same kind and the same processor, whatever the number of its cores. What a
+ * simulated device gave never holds for a real one. A recorded target that names no processor, as
+ * old records have it, passes for any.
  */
 bool IsSameMachine(const Target& target, const Target& recorded);
 

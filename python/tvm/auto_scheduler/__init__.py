@@ -75,6 +75,7 @@ from .search_task import (
     get_task_input_buffer,
     register_task_input_buffer,
 )
+from .simulated import SimulatedRunner, modeled_seconds, simulated
 from .task_scheduler import TaskScheduler, make_search_policies
 from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
@@ -122,6 +123,7 @@ __all__ = [
     "SearchCallback",
     "SearchPolicy",
     "SearchTask",
+    "SimulatedRunner",
     "SketchPolicy",
     "Stage",
     "State",
@@ -144,6 +146,7 @@ __all__ = [
     "make_workload_key",
     "measure",
     "measure_record",
+    "modeled_seconds",
     "pack_array",
     "recover_measure_input",
     "register_task_input_buffer",
@@ -154,6 +157,7 @@ __all__ = [
     "search_policy",
     "search_task",
     "search_spaces",
+    "simulated",
     "utils",
     "workload_key_to_tensors",
     "workload_registry",

@@ -18,7 +18,9 @@ import numpy as np
 
 import tvm
 from tvm import te, topi
-from tvm.driver import prepare
+from tvm.contrib import nvrtc
+from tvm.driver import device_build, prepare, prepare_parts
+from tvm.runtime import _ffi_api as _runtime_api
 from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
 
@@ -169,24 +171,69 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     Returns
     -------
     Result with `functions` and `args` (shape, dtype and role of each), and the object file; or with
-    `error_no` and `error_msg`.
+    `error_no` and `error_msg`. For a GPU, `kernels` has what each kernel takes by name, and the code
+    of the kernels follows the object file from byte `kernels_at` on.
     """
     try:
         program = resolve(arguments["program"])(arguments["arguments"])
     except Exception as error:
         return _failure(MeasureErrorNo.INSTANTIATION_ERROR, error)
+    description = {"error_no": 0, "args": program.interface, "transforms": program.transforms}
+    if program.target.kind.name == "cuda":
+        return _build_kernels(program, description)
     try:
         lowered = prepare(program.source, program.args, program.target, name="main")
         code = llvm_build.compile_object(lowered, program.target)
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_HOST, error)
+    return {**description, "functions": list(code.functions)}, code.data
+
+
+def _build_kernels(program: Program, description: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Code that launches kernels, and the kernels; none that would be slow by what they take."""
+    target = program.target
+    try:
+        host, kernels = prepare_parts(program.source, program.args, target, name="main")
+        code = llvm_build.compile_object(host, target.host or Target("llvm"))
+    except Exception as error:
+        return _failure(MeasureErrorNo.COMPILE_HOST, error)
+    try:
+        with nvrtc.recorded_resources() as resources:
+            device = device_build(kernels, target)
+        for name, taken in resources.items():
+            _check_resources(name, taken, target)
+    except Exception as error:
+        return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
     result = {
-        "error_no": 0,
+        **description,
         "functions": list(code.functions),
-        "args": program.interface,
-        "transforms": program.transforms,
+        "kernels_at": len(code.data),
+        "kernels": {name: taken.to_json() for name, taken in resources.items()},
     }
-    return result, code.data
+    return result, code.data + bytes(_runtime_api.ModuleSerializeTree(device))
+
+
+def _check_resources(name: str, taken: nvrtc.KernelResources, target: Target) -> None:
+    """Raises for a kernel whose registers spill, or that no block can have."""
+    if taken.spill_bytes:
+        raise ValueError(
+            f"kernel {name} spills {taken.spill_bytes} bytes: {taken.registers} registers a thread "
+            "are not enough"
+        )
+    limit = int(target.get_attr("max_shared_memory_per_block"))
+    if taken.shared_bytes > limit:
+        raise ValueError(
+            f"kernel {name} takes {taken.shared_bytes} bytes of shared memory; a block has {limit}"
+        )
+
+
+def _load(program: Mapping[str, Any], blob: bytes) -> Any:
+    """The module of what `build` returned."""
+    host = blob[: program.get("kernels_at", len(blob))]
+    module = llvm_build.load_object(llvm_build.ObjectCode(host, tuple(program["functions"])))
+    if len(host) < len(blob):
+        module.import_module(_runtime_api.ModuleDeserializeTree(blob[len(host) :]))
+    return module
 
 
 # ----------------------------------------------------------------------------------------- running
@@ -323,8 +370,7 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         if arguments["file"]:
             module = tvm.runtime.load_module(arguments["file"])
         else:
-            code = llvm_build.ObjectCode(blob[:split], tuple(arguments["functions"]))
-            module = llvm_build.load_object(code)
+            module = _load(arguments, blob[:split])
         function = module[arguments["functions"][0]]
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
@@ -349,7 +395,7 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
 def _reference_outputs(
     reference: dict[str, Any], code: bytes, device: Any
 ) -> dict[int, np.ndarray]:
-    function = llvm_build.load_object(llvm_build.ObjectCode(code, tuple(reference["functions"])))
+    function = _load(reference, code)
     arrays = _arrays(reference["args"], [], device)
     function[reference["functions"][0]](*arrays)
     device.sync()

@@ -132,7 +132,8 @@ class LocalRun:
         failure = _failure_of(outcome, MeasureErrorNo.RUN_TIMEOUT, MeasureErrorNo.RUNTIME_DEVICE)
         if failure is not None:
             return _failed(*failure, seconds)
-        return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time())
+        kernels = arguments.get("kernels")
+        return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time(), kernels)
 
 
 def _failed(error_no: int, message: str, seconds: float) -> MeasureResult:

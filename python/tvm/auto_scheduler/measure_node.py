@@ -380,6 +380,8 @@ class MeasureResult(Object):
     error_no, error_msg : what went wrong.
     all_cost : seconds for build and run together.
     timestamp : seconds since the epoch.
+    kernels : what each kernel of a GPU takes, by name: numbers under `registers` (of a thread),
+        `shared_bytes` (of a block), `stack_bytes` and `spill_bytes` (of a thread).
     """
 
     def __init__(
@@ -389,6 +391,7 @@ class MeasureResult(Object):
         error_msg: str | None,
         all_cost: float,
         timestamp: float,
+        kernels: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         self.__init_handle_by_constructor__(
             _ffi_api.MeasureResult,
@@ -397,12 +400,18 @@ class MeasureResult(Object):
             None if not error_msg else shorten_error_text(error_msg),
             float(all_cost),
             float(timestamp),
+            json.dumps(kernels) if kernels else "",
         )
 
     @property
     def costs(self) -> list[Cost]:
         """Seconds per run, one value a repeat."""
         return [Cost(cost) for cost in _ffi_api.MeasureResultCosts(self)]
+
+    @property
+    def kernel_resources(self) -> dict[str, dict[str, int]]:
+        """What each kernel of a GPU takes, by name; empty for processors."""
+        return json.loads(str(self.kernels)) if str(self.kernels) else {}
 
     @property
     def mean_cost(self) -> float:
@@ -417,5 +426,6 @@ class MeasureResult(Object):
             error_msg,
             self.all_cost,
             self.timestamp,
+            self.kernel_resources,
         )
         return MeasureResult, values

@@ -94,8 +94,8 @@ def group_task(
 ) -> SearchTask:
     """The search task of one kernel; its workload key names the kernel in records.
 
-    Its programs are measured with weights in the layout they want, as the build stores them,
-    unless a weight is not a constant of the network.
+    On processors its programs are measured with weights in the layout they want, as the build
+    stores them, unless a weight is not a constant of the network.
     """
     constants = [group.args[i] for i in group.constant_inputs]
     free = [
@@ -104,13 +104,14 @@ def group_task(
         for tensor in stage.attrs.get("layout_free_placeholders", ())
     ]
     stored = all(tensor in constants for tensor in free)
+    target = target if isinstance(target, Target) else Target(target)
     return SearchTask(
         compute_dag=group.args,
         target=target,
         target_host=target_host,
         hardware_params=hardware_params,
         layout_rewrite_option=(
-            LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
+            LayoutRewriteOption.get_target_default(target, True)
             if stored
             else LayoutRewriteOption.NO_REWRITE
         ),

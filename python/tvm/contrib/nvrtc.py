@@ -3,18 +3,149 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import tvm._ffi
 from tvm import error
 
-__all__ = ["compile_cuda", "default_arch", "header_paths", "supported_archs"]
+__all__ = [
+    "KernelResources",
+    "compile_cuda",
+    "default_arch",
+    "header_paths",
+    "kernel_resources",
+    "recorded_resources",
+    "supported_archs",
+]
 
 # For code that is compiled where no GPU says what it is for. The oldest architecture with
 # asynchronous copies and bfloat16 arithmetic.
 _FALLBACK_ARCH = "sm_80"
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What a compiled kernel takes of a multiprocessor.
+
+    Attributes
+    ----------
+    registers : of one thread.
+    shared_bytes : static shared memory of a block.
+    stack_bytes : local memory of a thread, which lies in device memory: arrays that are indexed by
+        variables, and spilled registers.
+    spill_bytes : stores and loads of registers that did not fit, in bytes of one pass of the code.
+    """
+
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+    def to_json(self) -> dict[str, int]:
+        """The attributes by name."""
+        return asdict(self)
+
+
+# Where the resources of kernels go that are compiled; None where nobody asks.
+_resources: ContextVar[dict[str, KernelResources] | None] = ContextVar("_resources", default=None)
+
+
+@contextmanager
+def recorded_resources() -> Iterator[dict[str, KernelResources]]:
+    """Resources of all kernels that are compiled to machine code inside of the block, by name."""
+    found: dict[str, KernelResources] = {}
+    token = _resources.set(found)
+    try:
+        yield found
+    finally:
+        _resources.reset(token)
+
+
+# Attributes of a cubin's sections .nv.info: a number for each symbol.
+_FRAME_SIZE, _REGISTER_COUNT = 0x11, 0x2F
+# A row of such a section: format, attribute, size or value.
+_ROW = struct.Struct("<BBH")
+_SIZED = 4
+
+
+def kernel_resources(cubin: bytes, log: str = "") -> dict[str, KernelResources]:
+    """What the kernels of a cubin take, by name.
+
+    Parameters
+    ----------
+    cubin : machine code as `compile_cuda` gives it.
+    log : what the assembler said with ``--ptxas-options=-v``; the only place that counts spills.
+
+    Raises
+    ------
+    ValueError : these bytes are no cubin.
+    """
+    if len(cubin) < 64 or cubin[:5] != b"\x7fELF\x02":
+        raise ValueError("kernel_resources: these bytes are no cubin (a 64-bit ELF file)")
+    sections, symbols = _elf_tables(cubin)
+    registers: dict[str, int] = {}
+    frames: dict[str, int] = {}
+    for offset, size in (place for name, place in sections if name == ".nv.info"):
+        position = offset
+        while position < offset + size:
+            form, attribute, value = _ROW.unpack_from(cubin, position)
+            position += _ROW.size
+            if form != _SIZED:
+                continue
+            if attribute in (_FRAME_SIZE, _REGISTER_COUNT):
+                symbol, number = struct.unpack_from("<II", cubin, position)
+                (registers if attribute == _REGISTER_COUNT else frames)[symbols[symbol]] = number
+            position += value
+    shared = {
+        name.removeprefix(".nv.shared."): size
+        for name, (_, size) in sections
+        if name.startswith(".nv.shared.")
+    }
+    spills = {
+        name: int(stores) + int(loads)
+        for name, stores, loads in re.findall(
+            r"Function properties for (\S+)\s+.*?(\d+) bytes spill stores, (\d+) bytes spill loads",
+            log,
+            re.DOTALL,
+        )
+    }
+    return {
+        name: KernelResources(count, shared.get(name, 0), frames.get(name, 0), spills.get(name, 0))
+        for name, count in registers.items()
+    }
+
+
+def _elf_tables(data: bytes) -> tuple[list[tuple[str, tuple[int, int]]], list[str]]:
+    """Names with offset and size of the sections of an ELF file, and the names of its symbols."""
+    try:
+        (table,) = struct.unpack_from("<Q", data, 0x28)
+        entry_size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+        rows = [
+            struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)
+        ]
+
+        def text(string_table: int, offset: int) -> str:
+            start = rows[string_table][4] + offset
+            return data[start : data.index(b"\0", start)].decode()
+
+        sections = [(text(names, row[0]), (row[4], row[5])) for row in rows]
+        symbols: list[str] = []
+        for _, kind, _, _, offset, size, link, *_ in rows:
+            if kind == 2:
+                symbols = [
+                    text(link, struct.unpack_from("<I", data, offset + i)[0])
+                    for i in range(0, size, 24)
+                ]
+        return sections, symbols
+    except (struct.error, IndexError, ValueError) as error:
+        raise ValueError(f"kernel_resources: the cubin is damaged: {error}") from error
 
 
 def _nvrtc() -> Any:
@@ -116,25 +247,33 @@ def compile_cuda(
         *(f"--include-path={path}" for path in header_paths()),
         *options,
     ]
+    resources = _resources.get() if target_format == "cubin" else None
+    if resources is not None:
+        flags.append("--ptxas-options=-v")
     program = _check(nvrtc, nvrtc.nvrtcCreateProgram(code.encode(), b"kernels.cu", 0, [], []))
     try:
         encoded = [flag.encode() for flag in flags]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            size = _check(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
-            log = b" " * size
-            _check(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
             raise error.RuntimeError(
-                f"NVRTC cannot compile this text for {arch}:\n{log.decode().rstrip(chr(0))}\n{code}"
+                f"NVRTC cannot compile this text for {arch}:\n{_log(nvrtc, program)}\n{code}"
             )
         is_cubin = target_format == "cubin"
         get_size = nvrtc.nvrtcGetCUBINSize if is_cubin else nvrtc.nvrtcGetPTXSize
         get_data = nvrtc.nvrtcGetCUBIN if is_cubin else nvrtc.nvrtcGetPTX
         data = b" " * _check(nvrtc, get_size(program))
         _check(nvrtc, get_data(program, data))
+        if resources is not None:
+            resources.update(kernel_resources(data, _log(nvrtc, program)))
         return data
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    log = b" " * _check(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
+    _check(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
+    return log.decode().rstrip("\0")
 
 
 @tvm._ffi.register_func("tvm_callback_cuda_compile")

@@ -10,6 +10,7 @@ from .build_module import (
     lower,
     lower_passes,
     prepare,
+    prepare_parts,
     schedule_to_module,
     split_dev_host_funcs,
 )

@@ -243,8 +243,19 @@ def prepare(
     binds: Mapping[te.Tensor, Any] | None = None,
 ) -> IRModule:
     """The host functions :func:`build` hands to the code generator; takes the same arguments."""
+    return prepare_parts(inputs, args, target, name, binds)[0]
+
+
+def prepare_parts(
+    inputs: Source,
+    args: Sequence[Any] | None = None,
+    target: Any = None,
+    name: str = "default_function",
+    binds: Mapping[te.Tensor, Any] | None = None,
+) -> tuple[IRModule, IRModule]:
+    """The host functions and the kernels that :func:`build` hands to the code generators."""
     chosen = _as_target(target)
-    return split_dev_host_funcs(_lowered(inputs, args, chosen, name, binds), chosen)[0]
+    return split_dev_host_funcs(_lowered(inputs, args, chosen, name, binds), chosen)
 
 
 def build(

@@ -39,10 +39,15 @@ def generate_all_sym_sketches(
 
 
 def generate_code_for_state(
-    task: auto_scheduler.SearchTask, state: Any, symbolic: bool
+    task: auto_scheduler.SearchTask, state: Any, symbolic: bool, search_space: str = "felix"
 ) -> tuple[PrimFunc, Any]:
-    """The lowered program of a state, not yet flattened, and the context of its variables."""
-    code, context = _ffi_api.GenerateCodeForState(task, state_object_of(state), symbolic)
+    """The lowered program of a state, not yet flattened, and the context of its variables.
+
+    With `symbolic`, the lengths of the state are knobs of the search space.
+    """
+    code, context = _ffi_api.GenerateCodeForState(
+        task, state_object_of(state), symbolic, search_space
+    )
     return code, context
 
 

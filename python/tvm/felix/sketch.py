@@ -42,7 +42,9 @@ class Sketch:
         self.index = index
         self.state = state
         self.state_repr = str(state)
-        self.code, self.context = ffi.generate_code_for_state(parent_task.ansor_task, state, True)
+        self.code, self.context = ffi.generate_code_for_state(
+            parent_task.ansor_task, state, True, parent_task.search_space
+        )
         self.backbone = ffi.extract_backbone(state)
         self.tr_steps = ffi.print_state_tr_steps(state)
 

@@ -141,17 +141,21 @@ def make_task(
 ) -> SymTaskAndInstances:
     """A task of its own from te tensors (inputs first) or from a search task.
 
-    Layout-free inputs count as constants: the tuned program reads them in the layout it wants. The
+    On processors, layout-free inputs count as constants: the tuned program reads them in the layout
+    it wants. The
     sketches are from the target's space of the name given.
     """
     if isinstance(tensors, auto_scheduler.SearchTask):
         search_task = tensors
     else:
+        target = target if isinstance(target, Target) else Target(target)
         search_task = auto_scheduler.SearchTask(
             compute_dag=list(tensors),
             target=target,
             desc=desc,
-            layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
+            layout_rewrite_option=auto_scheduler.LayoutRewriteOption.get_target_default(
+                target, True
+            ),
         )
     instance = TaskInstance(idx, weight, {}, search_task, desc or str(search_task.desc))
     task = SymTask(search_task, search_space=search_space)

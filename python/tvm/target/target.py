@@ -214,6 +214,21 @@ class Target(Object):
         return _ffi_api.VectorBits(self)
 
     @property
+    def gpu_facts(self) -> dict[str, float]:
+        """Limits of the GPU meant and what its multiprocessors do, by name.
+
+        From the target's options, a device that is there, or the table of architectures; the
+        architecture is the one of ``-arch``, "sm_80" without.
+
+        Raises
+        ------
+        ValueError : the target is no GPU, or ``-arch`` names none.
+        """
+        if "gpu" not in self.keys:
+            raise ValueError(f"Target.gpu_facts: {self} is no GPU")
+        return dict(_ffi_api.GpuFacts(self).items())
+
+    @property
     def num_vector_registers(self) -> int:
         """Vector registers the processor has."""
         return _ffi_api.NumVectorRegisters(self)

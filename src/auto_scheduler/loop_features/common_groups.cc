@@ -90,11 +90,9 @@ PrimExpr ThreadLength(const StoreFacts& store, const std::string& tag) {
 }
 
 FeatureGroup Threads() {
-  std::vector<StoreColumn> columns = {
-      {"is_gpu", FeatureKind::kFlag, [](const StoreFacts& store) {
-         return Flag(std::any_of(store.store.loops.begin(), store.store.loops.end(),
-                                 [](const LoopRef& loop) { return loop->is_thread(); }));
-       }}};
+  std::vector<StoreColumn> columns = {{"is_gpu", FeatureKind::kFlag, [](const StoreFacts& store) {
+                                         return Flag(store.store.kernel >= 0);
+                                       }}};
   for (const std::string tag : {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x",
                                 "threadIdx.y", "threadIdx.z", "vthread"}) {
     std::string name = tag + "_len";
@@ -185,11 +183,7 @@ FeatureGroup Allocation() {
 
 PrimExpr NumLoops(const StoreFacts& store) {
   PrimExpr number = RealConst(0);
-  for (size_t i = 0; i < store.runs.size(); ++i) {
-    // A launch has its threads even where they are one.
-    number = number +
-             (store.store.loops[i]->is_thread() ? RealConst(1) : If(store.runs[i], RealConst(1)));
-  }
+  for (const PrimExpr& runs : store.runs) number = number + If(runs, RealConst(1));
   return number;
 }
 

@@ -90,7 +90,7 @@ def tapes(draw, ops=SMOOTH + KINKED):
 
 def first_sketch(name):
     task = make_task(name)
-    return task, *_ffi_api.GenerateCodeForState(task, sketches_of(task)[0][0], True)
+    return task, *_ffi_api.GenerateCodeForState(task, sketches_of(task)[0][0], True, "felix")
 
 
 def random_points(rng, count):

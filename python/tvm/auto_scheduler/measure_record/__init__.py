@@ -2,7 +2,8 @@
 
 A line is ``{"i": [[key, target, hardware, host, layout, [inputs]], [[], [step, ...]]],
 "r": [[costs], error_no, all_cost, timestamp], "v": "v0.6"}`` with the error text in an optional
-``"e"``. Blank lines and lines that begin with ``#`` are skipped.
+``"e"``, and what the kernels of a GPU take in an optional ``"k"``. Blank lines and lines that begin
+with ``#`` are skipped.
 
 Beside `records.json` there may be `records.careful.json`, with what was measured more carefully in
 the end: records of the winners, which count in place of the earlier ones, and of the operator
@@ -82,6 +83,8 @@ def dump_record_to_string(measure_input: MeasureInput, result: MeasureResult) ->
     }
     if result.error_msg is not None and str(result.error_msg):
         record["e"] = str(result.error_msg)
+    if result.kernel_resources:
+        record["k"] = result.kernel_resources
     return json.dumps(record)
 
 
@@ -104,11 +107,14 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
 def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
         raise ValueError('record: expected an object with the keys "i" and "r"')
-    unknown = data.keys() - {"i", "r", "v", "e"}
+    unknown = data.keys() - {"i", "r", "v", "e", "k"}
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
-    result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp)
+    kernels = data.get("k", {})
+    if not isinstance(kernels, dict):
+        raise ValueError(f'record: "k" must be an object, got {type(kernels).__name__}')
+    result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp, kernels)
     return input_from_json(data["i"]), result
 
 

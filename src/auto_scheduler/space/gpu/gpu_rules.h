@@ -21,6 +21,11 @@ std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
 
 /*! \brief Binds loops to blocks and threads; a program with too many or too few is refused. */
 std::shared_ptr<const RandomRule> InitThreadBind();
+/*!
+ * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
+ *        by a loop cannot be kept in registers.
+ */
+void UnrollRegisterTiles(const SearchTask& task, State* state);
 
 }  // namespace auto_scheduler
 }  // namespace tvm

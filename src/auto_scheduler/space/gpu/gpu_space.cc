@@ -1,14 +1,17 @@
 /*!
  * \file gpu_space.cc
- * \brief The search space of graphics processors.
+ * \brief The search spaces of graphics processors.
  */
 #include <tvm/auto_scheduler/search_space.h>
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 
 #include "../random_rules.h"
 #include "../structure_rules.h"
 #include "gpu_rules.h"
+#include "symbolic_parts.h"
 
 namespace tvm {
 namespace auto_scheduler {
@@ -53,7 +56,7 @@ class AnsorGpuSpace : public SearchSpace {
             InitUnroll(UnrollSteps())};
   }
 
-  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {
+  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const override {
     return {{MutateTileSize(options.max_innermost_split_factor), 0.90},
             {MutateAutoUnroll(UnrollSteps()), 0.10}};
   }
@@ -105,8 +108,81 @@ class AnsorMaliSpace final : public AnsorGpuSpace {
   }
 };
 
+/*! \brief The first of the two steps behind a split that marks its inner part, or nothing. */
+const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split_id) {
+  const auto* split = steps[split_id].as<SplitStepNode>();
+  for (size_t i = split_id + 1; i < std::min(split_id + 3, steps.size()); ++i) {
+    const auto* mark = steps[i].as<AnnotationStepNode>();
+    if (mark == nullptr || mark->stage_id != split->stage_id) return nullptr;
+    if (mark->iter_id == split->iter_id + 1) return mark;
+  }
+  return nullptr;
+}
+
+/*!
+ * \brief Ansor's structures; blocks, threads, the register tile and the lanes of copies follow by
+ *        rule, and every length is a knob.
+ *
+ * How much of a reduction is written out is a knob too: its innermost part is unrolled.
+ */
+class FelixGpuSpace final : public AnsorGpuSpace {
+ public:
+  std::vector<State> Complete(const SearchTask& task, const State& sketch,
+                              const SpaceOptions&) const final {
+    State state = sketch;
+    if (!InitThreadBind()->Apply(task, &state, nullptr)) return {};
+    UnrollRegisterTiles(task, &state);
+    return {state};
+  }
+
+  /*! \brief Threads that share a plain loop or a reduction, and lanes of a copy. */
+  int64_t FreeLengthLimit(const SearchTask& task, const Array<Step>& steps,
+                          size_t split) const final {
+    const AnnotationStepNode* mark = MarkOfInnerPart(steps, split);
+    if (mark == nullptr) return 0;
+    switch (mark->annotation) {
+      case IteratorAnnotation::kThreadX:
+        return ThreadLimit(task, *steps[split].as<SplitStepNode>());
+      case IteratorAnnotation::kVectorize:
+        return std::max<int64_t>(1, task->hardware_params->vector_unit_bytes / SmallestBytes(task));
+      default:
+        return 0;
+    }
+  }
+
+  std::vector<Constraint> Constraints(const LoopProgram& program, const MachineFacts& machine,
+                                      const arith::VarContext& context) const final {
+    return GpuConstraints(program, machine, context);
+  }
+  std::vector<FeatureGroup> FeatureGroups() const final {
+    std::vector<FeatureGroup> groups = CommonFeatureGroups();
+    groups.push_back(GpuFeatures());
+    return groups;
+  }
+
+ private:
+  // More threads than trips do nothing; but a loop that is shorter than a warp may be followed by a
+  // reduction that has work for more.
+  static int64_t ThreadLimit(const SearchTask& task, const SplitStepNode& split) {
+    const HardwareParams& limits = task->hardware_params;
+    const int64_t most = limits->max_threads_per_block;
+    const int64_t* trips =
+        split.extent.defined() ? tir::as_const_int(split.extent.value()) : nullptr;
+    return trips == nullptr || *trips < limits->warp_size ? most : std::min(most, *trips);
+  }
+
+  static int SmallestBytes(const SearchTask& task) {
+    int bytes = 16;
+    for (const te::Tensor& tensor : task->compute_dag->tensors) {
+      bytes = std::min(bytes, std::max(1, tensor->dtype.bytes()));
+    }
+    return bytes;
+  }
+};
+
 TVM_REGISTER_SEARCH_SPACE("ansor", "gpu", AnsorGpuSpace);
 TVM_REGISTER_SEARCH_SPACE("ansor", "mali", AnsorMaliSpace);
+TVM_REGISTER_SEARCH_SPACE("felix", "gpu", FelixGpuSpace);
 
 }  // namespace
 

@@ -136,6 +136,50 @@ class ThreadBind final : public RandomRule {
 
 }  // namespace
 
+void UnrollRegisterTiles(const SearchTask& task, State* state) {
+  // Small windows are written out like tiles.
+  constexpr int64_t kWindow = 32;
+  auto unroll_from = [state](int stage_id, size_t first) {
+    const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
+    for (size_t i = first; i < iters.size(); ++i) {
+      if (iters[i]->annotation == IteratorAnnotation::kNone && iters[i].ConstExtent() != 1) {
+        state->unroll(stage_id, iters[i]);
+      }
+    }
+  };
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    const Stage stage = (*state)->stages[i];
+    if (stage->op_type == StageKind::kPlaceholder || stage->compute_at == ComputeAtKind::kInlined ||
+        stage->origin == StageOrigin::kCacheRead || HasCrossThreadReduction(stage)) {
+      continue;
+    }
+    const Array<Iterator>& iters = stage->iters;
+    size_t first = 0;
+    if (NeedsMultiLevelTiling(task, *state, i) && IsTiled(stage)) {
+      // Behind the last reduction loop that stays one: levels 3 and 4 of space and 2 of reduction.
+      constexpr int kRegisterLevel = 3;
+      while (first < iters.size() && !(iters[first]->iter_kind == IteratorKind::kSpatial &&
+                                       iters[first]->split_part >= kRegisterLevel)) {
+        ++first;
+      }
+    } else {
+      // Behind the threads: the tile that is written back, or a window.
+      int64_t trips = 1;
+      bool known = true;
+      for (size_t j = 0; j < iters.size(); ++j) {
+        if (iters[j]->annotation == IteratorAnnotation::kThreadX) first = j + 1;
+        if (iters[j]->iter_kind != IteratorKind::kReduction) continue;
+        const int64_t extent = iters[j].ConstExtent();
+        known = known && extent > 0;
+        trips *= extent;
+      }
+      if (HasReduceIter(stage) && (!known || trips > kWindow)) continue;
+      if (first == 0) continue;
+    }
+    unroll_from(i, first);
+  }
+}
+
 std::shared_ptr<const RandomRule> InitThreadBind() { return std::make_shared<ThreadBind>(); }
 
 }  // namespace auto_scheduler

@@ -1,0 +1,273 @@
+"""Symbolic sketches for GPUs: their extents, constraints and features, and what they compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from testing_gpu import (
+    TARGET,
+    inputs_of,
+    perf_func,
+    random_states,
+    run_emulated,
+    run_plain,
+    sym_task,
+)
+from testing_sketches import CASES, conv, depthwise, softmax
+from tvm import auto_scheduler, te, tir, topi
+from tvm.arith import _ffi_api as _arith_api
+from tvm.auto_scheduler import MeasureInput, _ffi_api, measure_jobs
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.felix import ffi
+from tvm.felix import make_task as make_sym_task
+from tvm.felix.perf_func import SketchPerfFunc
+
+NAMES = auto_scheduler.feature_names(TARGET, "felix")
+TILED = ["conv3x3", "stem", "depthwise", "dense", "matmul", "two_matmuls"]
+
+
+def loop_extents(func):
+    """Expressions of the extents of all loops, by name, in order."""
+    found = {}
+
+    def visit(node):
+        if isinstance(node, tir.For):
+            found.setdefault(str(node.loop_var.name), []).append(node.extent)
+
+    tir.stmt_functor.post_order_visit(func.body, visit)
+    return found
+
+
+def thread_extents(func):
+    """Expressions of the extents of all thread axes, by tag, in order."""
+    found = {}
+
+    def visit(node):
+        if isinstance(node, tir.AttrStmt) and str(node.attr_key) in (
+            "thread_extent",
+            "virtual_thread",
+        ):
+            tag = "vthread" if str(node.attr_key) == "virtual_thread" else str(node.node.thread_tag)
+            found.setdefault(tag, []).append(node.value)
+
+    tir.stmt_functor.post_order_visit(func.body, visit)
+    return found
+
+
+def dense_add(n, m, k):
+    data, weight = te.placeholder((n, k), name="data"), te.placeholder((m, k), name="weight")
+    bias = te.placeholder((m,), name="bias")
+    return [data, weight, bias, topi.add(topi.nn.dense(data, weight), bias)]
+
+
+class Extents:
+    """The extents of a sketch's loops, for comparing them with what they should be."""
+
+    def __init__(self, sketch):
+        self.context = sketch.context
+        self.threads = thread_extents(sketch.code)
+        self.loops = loop_extents(sketch.code)
+
+    def q(self, g):
+        return self.context.split_groups[g].quotient
+
+    def sp(self, g, j):
+        return self.context.split_groups[g].vars[j]
+
+    def extents(self):
+        return [int(group.extent_expr) for group in self.context.split_groups]
+
+    def simplified(self, expr):
+        return _arith_api.VarContextSimplify(self.context, tir.convert(expr))
+
+    def check(self, found, expected):
+        assert tvm.arith.Analyzer().can_prove_equal(
+            self.simplified(found), self.simplified(expected)
+        ), f"{found} is not {expected}"
+
+
+def test_a_product_has_the_extents_of_the_reference_table():
+    # Felix (ASPLOS 2024): Dense+Add under multi-level tiling, with N, M, K = 64, 48, 96.
+    [sketch] = make_sym_task(dense_add(64, 48, 96), TARGET).task.sketches
+    e = Extents(sketch)
+    assert e.extents()[:3] == [64, 48, 96]
+    tiles, copies = "SP SP SP RE FSP FSP RE CA CHR CA CHR CA", "FU SP AN FFSP AN FU SP AN FFSP AN"
+    assert " ".join(sketch.backbone).startswith(f"{tiles} FU AN FU AN FU AN {copies}")
+    e.check(e.threads["blockIdx.x"][-1], e.q(0) * e.q(1))
+    e.check(e.threads["vthread"][-1], e.sp(0, 0) * e.sp(1, 0))
+    threads = e.sp(0, 1) * e.sp(1, 1)
+    for extent in e.threads["threadIdx.x"]:
+        e.check(extent, threads)
+    e.check(e.loops["k_outer_outer"][0], e.q(2))
+    # Copies of both operands: vectors of their tile, shared among the threads. That of the weight
+    # has the first knob, since stages are completed from the last to the first.
+    for g, lanes, suffix in ((0, 4, ""), (1, 3, "_1")):
+        tile = e.sp(2, 0) * e.sp(2, 1) * e.sp(g, 0) * e.sp(g, 1) * e.sp(g, 2) * e.sp(g, 3)
+        e.check(e.loops[f"ax0_ax1_fused_inner{suffix}"][0], tir.min(tile, e.sp(lanes, 0)))
+        trips = tir.floordiv(tile - 1, threads * e.sp(lanes, 0)) + 1
+        e.check(e.loops[f"ax0_ax1_fused_outer_outer{suffix}"][0], trips)
+
+
+def test_a_long_reduction_is_shared_by_threads():
+    # Dense+Add under cross-thread reduction, with N, M, K = 4, 32, 960: E0 is M.
+    sketches = make_sym_task(dense_add(4, 32, 960), TARGET).task.sketches
+    [sketch] = [s for s in sketches if s.backbone[0] == "SP" and "CHR" not in s.backbone]
+    assert " ".join(sketch.backbone) == "SP AN FSP AN CA FU AN"
+    e = Extents(sketch)
+    e.check(e.threads["blockIdx.x"][-1], 4 * e.q(0))
+    for extent in e.threads["threadIdx.x"]:
+        e.check(extent, e.sp(0, 0))
+    e.check(e.loops["k_outer"][0], tir.floordiv(959, e.sp(0, 0)) + 1)
+
+
+def test_a_convolution_has_the_extents_of_the_reference_table():
+    [sketch] = sym_task("conv3x3").sketches
+    e = Extents(sketch)
+    # N, height, width, channels out; window; channels in.
+    assert e.extents()[:7] == [1, 14, 14, 16, 3, 3, 8]
+    assert " ".join(sketch.backbone[:14]) == "CI SP SP SP SP SP SP SP RE FSP FSP FSP FSP RE"
+    e.check(e.threads["blockIdx.x"][-1], e.q(0) * e.q(1) * e.q(2) * e.q(3))
+    e.check(e.threads["vthread"][-1], e.sp(0, 0) * e.sp(1, 0) * e.sp(2, 0) * e.sp(3, 0))
+    e.check(e.threads["threadIdx.x"][-1], e.sp(0, 1) * e.sp(1, 1) * e.sp(2, 1) * e.sp(3, 1))
+    # The tile of the padded input has the height of the results' tile and the window.
+    [tile] = [r for r in realized(sketch.code) if str(r.buffer.name) == "PadInput.shared"]
+    height = e.sp(1, 0) * e.sp(1, 1) * e.sp(1, 2) * e.sp(1, 3) - 1 + e.sp(4, 0) * e.sp(4, 1)
+    e.check(tile.bounds[1].extent, height)
+
+
+def realized(func):
+    found = []
+
+    def visit(node):
+        if isinstance(node, tir.BufferRealize):
+            found.append(node)
+
+    tir.stmt_functor.post_order_visit(func.body, visit)
+    return found
+
+
+def test_limits_are_those_of_each_kernel():
+    # Two kernels: products of all threads, or sums of all shared memory, would be refused.
+    function = perf_func("two_matmuls", 0)
+    names = [str(name) for name in function.pack.constraint_names]
+    assert {"kernel0.shared_memory", "kernel1.shared_memory"} <= set(names)
+    threads = [
+        row for row in function.pack.linear_cons if np.isclose(float(row.constant), -np.log(1024))
+    ]
+    assert len(threads) == 2
+    assert not set(map(str, threads[0].coefficients)) & set(map(str, threads[1].coefficients))
+
+
+def test_points_beyond_a_limit_are_refused():
+    task = make_sym_task(dense_add(1024, 1024, 1024), TARGET).task
+    function = SketchPerfFunc(task.sketches[0], MLPModelPLWrapper())
+    knobs = dict.fromkeys(map(str, function.pack.var_factors), 1)
+    fine = knobs | {"sp_0_1": 16, "sp_1_1": 16, "sp_0_3": 4, "sp_1_3": 4, "sp_2_1": 4}
+    broken = {
+        "threads": {"sp_0_1": 64, "sp_1_1": 32},
+        "less than a warp": {"sp_0_1": 4, "sp_1_1": 4},
+        "virtual threads": {"sp_0_0": 16},
+        "shared memory": {"sp_2_1": 256},
+        "registers": {"sp_0_3": 16, "sp_1_3": 16},
+        "registers of a block": {"sp_0_1": 32, "sp_1_1": 32, "sp_0_3": 8, "sp_1_3": 8},
+        "statements": {"sp_2_1": 128},
+        "lanes": {"sp_3_0": 4, "sp_2_1": 2},
+    }
+    points = np.array([function.point(fine | change) for change in ({}, *broken.values())])
+    valid = function.config_maker.valid(points)
+    assert valid[0]
+    assert [name for name, ok in zip(broken, valid[1:]) if ok] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_workload_has_sketches_and_none_fails(name):
+    task = sym_task(name)
+    assert 1 <= len(task.sketches) <= 8
+    assert task.failures == []
+    for sketch in task.sketches:
+        pack = perf_func(name, sketch.index).pack
+        assert pack.n_features == len(NAMES)
+        assert len(random_states(name, sketch.index, 4)) == 4, sketch.state_repr
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_features_at_integer_points_equal_those_of_the_concrete_program(name):
+    task = sym_task(name)
+    for sketch in task.sketches:
+        function = perf_func(name, sketch.index)
+        points = function.config_maker.make(3, np.random.default_rng(0))
+        for point in points:
+            config = function.config(point)
+            state = sketch.state_from_config(config)
+            func, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
+            pack = function.pack
+            expected = _ffi_api.LoopFeatures(
+                task.ansor_task, func, pack.buffer_order, "felix"
+            ).numpy()
+            roots = pack.tape.forward(point[None])[0]
+            actual = roots[: expected.size].reshape(expected.shape)
+            wrong = np.argwhere(~np.isclose(actual, expected, rtol=1e-5, atol=1e-5))
+            assert len(wrong) == 0, [
+                (str(pack.store_names[int(r)]), NAMES[c], actual[r, c], expected[r, c], config)
+                for r, c in wrong[:5]
+            ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_random_programs_compute_the_same_without_races(name):
+    task = sym_task(name)
+    inputs = inputs_of(task.ansor_task)
+    expected = run_plain(task.ansor_task, inputs)
+    for sketch in task.sketches:
+        for state in random_states(name, sketch.index, 2, seed=1):
+            # Sums of at most 200 products of values below 1, in another order.
+            np.testing.assert_allclose(
+                run_emulated(task.ansor_task, state, inputs),
+                expected,
+                rtol=1e-4,
+                atol=1e-4,
+                err_msg=str(state),
+            )
+
+
+LARGE = {
+    "matmul": lambda: _matmul(1024, 1024, 1024),
+    "conv3x3": lambda: conv(56, 64, 64, 3, 1, 1),
+    "depthwise": lambda: depthwise(56, 144, 1),
+    "batch_matmul": lambda: _batch_matmul(12, 128, 128, 64),
+    "softmax": lambda: softmax(1536, 128),
+}
+
+
+def _matmul(n, m, k):
+    a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    return [a, b, topi.nn.matmul(a, b)]
+
+
+def _batch_matmul(batch, n, m, k):
+    a, b = te.placeholder((batch, n, k), name="A"), te.placeholder((batch, m, k), name="B")
+    return [a, b, topi.nn.batch_matmul(a, b)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_what_the_constraints_admit_compiles_without_spills(arch):
+    pytest.importorskip("cuda.bindings.nvrtc")
+    built = spilled = 0
+    for name, make in LARGE.items():
+        task = make_sym_task(make(), f"cuda -arch={arch}").task
+        for sketch in task.sketches:
+            function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+            for point in function.config_maker.make(12, np.random.default_rng(0)):
+                state = sketch.state_from_config(function.config(point))
+                request = MeasureInput(task.ansor_task, state).request()
+                result, _ = measure_jobs.build(
+                    {"program": request.function, "arguments": request.arguments}, b""
+                )
+                built += 1
+                spilled += "spills" in result.get("error_msg", "")
+                assert result["error_no"] == 0 or "spills" in result["error_msg"], (name, result)
+    print(f"{arch}: {spilled} of {built} programs spill")
+    assert spilled <= 0.05 * built
