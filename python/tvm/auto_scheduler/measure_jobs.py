@@ -171,8 +171,8 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     Returns
     -------
     Result with `functions` and `args` (shape, dtype and role of each), and the object file; or with
-    `error_no` and `error_msg`. For a GPU, `kernels` has what each kernel takes by name, and the code
-    of the kernels follows the object file from byte `kernels_at` on.
+    `error_no` and `error_msg`. For a GPU, `kernels` has what each kernel takes by name, and the
+    kernels' code follows the object file from byte `kernels_at` on.
     """
     try:
         program = resolve(arguments["program"])(arguments["arguments"])
