@@ -272,7 +272,16 @@ class Reader : public StmtExprVisitor {
       }
       if (!linear) {
         // The tuple that moves most stands for all.
-        for (size_t level = 0; level <= n; ++level) {
+        for (size_t level = n + 1; level-- > 0;) {
+          const bool moves =
+              level == n || std::any_of(access->indices.begin(), access->indices.end(),
+                                        [&](const Array<PrimExpr>& tuple) {
+                                          return Mentions(tuple[d], loops_[level]->var.get());
+                                        });
+          if (!moves) {
+            access->extents[level][d] = access->extents[level + 1][d];
+            continue;
+          }
           std::vector<LoopRef> inside(loops_.begin() + level, loops_.end());
           PrimExpr most;
           for (const Array<PrimExpr>& tuple : access->indices) {

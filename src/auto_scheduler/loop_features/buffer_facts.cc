@@ -7,6 +7,9 @@
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <map>
+#include <utility>
+
 namespace tvm {
 namespace auto_scheduler {
 
@@ -38,7 +41,13 @@ class BufferAnalyzer {
     PrimExpr step;                  // float64
   };
 
-  Movement MovementOf(const PrimExpr& index, size_t i) const {
+  const Movement& MovementOf(const PrimExpr& index, size_t i) const {
+    auto [found, is_new] = movements_.try_emplace({index.get(), i});
+    if (is_new) found->second = FindMovement(index, i);
+    return found->second;
+  }
+
+  Movement FindMovement(const PrimExpr& index, size_t i) const {
     const LoopInfo& loop = *store_.store.loops[i];
     bool mentioned = false;
     PostOrderVisit(index,
@@ -185,6 +194,8 @@ class BufferAnalyzer {
 
   const StoreFacts& store_;
   size_t num_loops_;
+  // By index, which the access holds, and loop: several facts are made of each.
+  mutable std::map<std::pair<const Object*, size_t>, Movement> movements_;
 };
 
 }  // namespace
