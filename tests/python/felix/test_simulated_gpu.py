@@ -117,7 +117,7 @@ def test_the_model_ranks_what_is_known_to_matter():
     assert modeled(512, 512, 512, 4, 16) == modeled(512, 512, 512, 4, 16)
     # More work takes longer; full warps and reuse in registers are faster.
     assert modeled(1024, 1024, 512, 4, 16) > 2 * modeled(512, 512, 512, 4, 16)
-    assert modeled(512, 512, 512, 1, 2) > 2 * modeled(512, 512, 512, 1, 16)
+    assert modeled(512, 512, 512, 1, 2) > 1.5 * modeled(512, 512, 512, 1, 16)
 
 
 def test_a_program_without_threads_has_no_seconds():
