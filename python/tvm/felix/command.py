@@ -117,6 +117,12 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         "--tensorboard", action="store_true", help="write TensorBoard events into the folder too"
     )
     parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="take seconds from an analytic model of the GPU that --target names, such as "
+        '"cuda -arch=sm_80"; compiles everything and runs nothing on a device',
+    )
+    parser.add_argument(
         "--out", type=Path, help="folder of the results (default: runs/<network>-<time>)"
     )
     parser.add_argument(
@@ -157,6 +163,7 @@ def _tune(options: argparse.Namespace) -> None:
             timing_rounds=options.timing_rounds,
             cache=options.cache,
             tensorboard=options.tensorboard,
+            simulate=options.simulate,
         )
     model, inputs = _load(settings.network, settings.weights, settings.batch_size)
     folder.mkdir(parents=True, exist_ok=True)

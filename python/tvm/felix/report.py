@@ -64,9 +64,9 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
     _console.print(table)
 
 
-def print_results(tasks: Sequence[Mapping[str, Any]]) -> None:
+def print_results(tasks: Sequence[Mapping[str, Any]], title: str = "Tasks") -> None:
     """Per task of `search_facts`: untuned and tuned latency, throughput, candidates measured."""
-    table = Table(title="Tasks", title_justify="left")
+    table = Table(title=title, title_justify="left")
     if any(row["keeps_library"] for row in tasks):
         table.caption = "* the operator library's schedule, which nothing found was faster than"
     for name in ("ID", "Operators", "Untuned ms", "Tuned ms", "GFLOP/s", "Measured", "Failed"):
@@ -83,6 +83,28 @@ def print_results(tasks: Sequence[Mapping[str, Any]]) -> None:
             str(sum(row["errors"].values())),
         )
     _console.print(table)
+
+
+def print_simulated_network(facts: Mapping[str, Any]) -> None:
+    """The whole network as a model of its device sees it, and how far emulated outputs differ."""
+    latency = facts["latency_seconds"]
+    table = Table(title="Network, simulated", title_justify="left")
+    for name in ("", "Modeled ms", "Tuned is"):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, seconds in latency.items():
+        ratio = "" if name == "tuned" else f"{seconds / latency['tuned']:.2f}x as fast"
+        table.add_row(name, _milliseconds(seconds), ratio)
+    _console.print(table)
+    text = "No device was used: the seconds are those of an analytic model. "
+    if facts["max_rel_diff"] is None:
+        text += "The outputs were not looked at: the network is too large to be emulated."
+    else:
+        text += (
+            f"Outputs of the emulated kernels against PyTorch: largest absolute difference "
+            f"{facts['max_abs_diff']:.2e}, relative to the largest output "
+            f"{facts['max_rel_diff']:.2e}"
+        )
+    _console.print(text)
 
 
 def print_network_table(facts: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from .html_report import write_report
 from .network import GraphOptions, Network
 from .optim import Optimizer
 from .schedules import REMEMBERED, RecordedSchedules
+from .simulation import require_device, simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
 from .tuning import SearchBudget, run_folder, search_kernels
 
@@ -61,6 +62,8 @@ class TuneSettings:
     """Whether kernels that this machine knows from other runs are not tuned again."""
     tensorboard: bool = False
     """Whether the course of the search is written as TensorBoard events too."""
+    simulate: bool = False
+    """Take seconds from an analytic model of the GPU that the target names; it is not used."""
 
 
 def read_settings(folder: Path) -> TuneSettings:
@@ -127,11 +130,35 @@ def tune_network(
     ------
     BlockingIOError : another process has a run in this folder.
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
-    ValueError : a file of the earlier run is damaged; the message names it.
+    ValueError : a file of the earlier run is damaged; the message names it. Or the target is a GPU
+        and this machine has none; or there is no model of the GPU to simulate.
     """
+    if not settings.simulate:
+        require_device(tvm.target.Target(settings.target))
     with run_folder(folder):
         write_atomically(folder / "run.json", json.dumps(asdict(settings), indent=2) + "\n")
+        if settings.simulate:
+            return simulate_network(
+                model,
+                example_inputs,
+                settings.network,
+                settings.target,
+                folder,
+                _budget(settings),
+                progress,
+            )
         return _tune(model, example_inputs, settings, folder, progress)
+
+
+def _budget(settings: TuneSettings) -> SearchBudget:
+    return SearchBudget(
+        settings.trials,
+        settings.config_seeds,
+        settings.grad_steps,
+        settings.per_round,
+        settings.seed,
+        settings.cost_model,
+    )
 
 
 def _tune(
@@ -154,20 +181,12 @@ def _tune(
     cache = KernelCache.of_machine() if settings.cache else None
     untuned_network = compile_network(network, target)
     untuned = untuned_network.task_seconds()
-    budget = SearchBudget(
-        settings.trials,
-        settings.config_seeds,
-        settings.grad_steps,
-        settings.per_round,
-        settings.seed,
-        settings.cost_model,
-    )
     with _event_writer(folder, settings) as on_round:
         search = search_kernels(
             network,
             target,
             folder,
-            budget,
+            _budget(settings),
             cache,
             progress=progress,
             on_round=on_round,

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from tvm.auto_scheduler import ProgramRunner
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.runtime.files import FolderLock
 from tvm.target import Target
@@ -175,6 +176,7 @@ def search_kernels(
     progress: bool = True,
     on_round: Callable[[Optimizer], None] | None = None,
     on_tasks: Callable[[list[SymTaskAndInstances]], None] | None = None,
+    runner: ProgramRunner | None = None,
 ) -> KernelSearch:
     """Tune the kernels of a network; everything is left in `folder`, an earlier run continued.
 
@@ -184,6 +186,7 @@ def search_kernels(
         the folder; what is found is added to it.
     on_tasks : called with the kernels before the search.
     on_round : called after each round of the search.
+    runner : what gives the seconds of programs; by default they are measured on this machine.
 
     Raises
     ------
@@ -202,7 +205,7 @@ def search_kernels(
         return KernelSearch(tasks, None, known, 0)
     if known:
         logger.info("%d of %d kernels were tuned before", len(known), len(tasks))
-    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed)
+    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, runner=runner)
     # Known schedules are where the search starts; they cost no measurement of this run.
     if (folder / REMEMBERED).exists():
         optimizer.session.n_measure -= optimizer.restore(folder / REMEMBERED)

