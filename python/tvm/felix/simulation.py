@@ -15,7 +15,7 @@ from tvm.auto_scheduler.relax_integration import group_task
 from tvm.target import Target
 
 from . import report
-from .compiler import CompiledNetwork, recorded_schedules
+from .compiler import CompiledNetwork
 from .network import Network
 from .timing import output_difference
 from .tuning import KernelSearch, SearchBudget, search_kernels
@@ -78,7 +78,7 @@ def simulate_network(
         runner=auto_scheduler.SimulatedRunner(),
     )
     # All kernels of the network are compiled, those without a record by the library's schedules.
-    relax.build(network.mod, gpu, recorded_schedules(folder))
+    relax.build(network.mod, gpu, auto_scheduler.ApplyHistoryBest(folder / "records.json"))
     untuned = _library_seconds(network, gpu)
     tasks, latency = _tasks(search, untuned)
     differences = _emulated_differences(model, example_inputs, network, search, target, gpu, folder)
@@ -156,7 +156,7 @@ def _emulated_differences(
     """How far emulated results are from PyTorch's; None for a network that is too large."""
     if sum(i.weight * i.flop for group in search.tasks for i in group.instances) > _EMULATED_FLOP:
         return None
-    schedules = recorded_schedules(folder)
+    schedules = auto_scheduler.ApplyHistoryBest(folder / "records.json")
 
     def schedule_of(group: relax.FusedGroup) -> relax.GroupSchedule | None:
         with gpu:  # whose records they are
