@@ -74,11 +74,12 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
     at_most(name + ".registers_of_block", kernel.registers * kernel.threads,
             machine.registers_per_block);
     at_most(name + ".body", kernel.body, kMaxBody);
-    // Less than a warp leaves lanes idle. Only where the loops can be cut into that many threads.
+    // Less than a warp leaves lanes idle, which only a tiny result excuses: where the loops cannot be
+    // cut into many more threads than a warp has, hardly a point would be left.
     const std::set<std::string> knobs = KnobsOf(kernel.threads);
     const std::set<int64_t> threads =
         ProductsOfDivisors(context, knobs, machine.max_threads_per_block);
-    if (!knobs.empty() && *threads.rbegin() >= machine.warp_size) {
+    if (!knobs.empty() && *threads.rbegin() > 2 * machine.warp_size) {
       out.push_back({name + ".warp", RealConst(static_cast<double>(machine.warp_size)),
                      ToReal(kernel.threads)});
     }
