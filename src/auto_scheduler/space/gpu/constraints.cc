@@ -74,8 +74,8 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
     at_most(name + ".registers_of_block", kernel.registers * kernel.threads,
             machine.registers_per_block);
     at_most(name + ".body", kernel.body, kMaxBody);
-    // Less than a warp leaves lanes idle, which only a tiny result excuses: where the loops cannot be
-    // cut into many more threads than a warp has, hardly a point would be left.
+    // Less than a warp leaves lanes idle, which only a tiny result excuses: where the loops cannot
+    // be cut into many more threads than a warp has, hardly a point would be left.
     const std::set<std::string> knobs = KnobsOf(kernel.threads);
     const std::set<int64_t> threads =
         ProductsOfDivisors(context, knobs, machine.max_threads_per_block);
