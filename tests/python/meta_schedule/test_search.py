@@ -116,6 +116,30 @@ def test_mutators_change_one_decision(mutator: Any, kind: str) -> None:
             np.testing.assert_array_equal(outputs_of(before.mod), outputs_of(after))
 
 
+def test_places_of_computation_are_those_that_are_legal() -> None:
+    mod = shifted_matmul_module()
+    context = ms.TuneContext(
+        mod,
+        target=TARGET,
+        space_generator=ms.space_generator.PostOrderApply(
+            sch_rules=[ms.schedule_rule.RandomComputeLocation()],
+            mutator_probs={ms.mutator.MutateComputeLocation(): 1.0},
+        ),
+        rand_state=1,
+    )
+    [sch] = context.generate_design_space()
+    [mutator] = context.space_generator.mutator_probs
+    trace = sch.trace.simplified(remove_postproc=True)
+    programs = set()
+    for _ in range(20):
+        mutant = mutator.apply(trace)
+        after = tir.Schedule(mod)
+        mutant.apply_to_schedule(after, remove_postproc=True)
+        programs.add(str(after.mod))
+        np.testing.assert_array_equal(outputs_of(after.mod), outputs_of(mod))
+    assert str(sch.mod) not in programs and len(programs) > 1
+
+
 def test_parallelism_is_mutated() -> None:
     trace = _traces()[0]
     texts = {str(ms.mutator.MutateParallel(4).apply(trace)) for _ in range(20)}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from typing import Any
 
+from tvm import tir
 from tvm.tir.schedule import Instruction, Trace
 
 from .mutator import Mutator, register_default_mutators
 
 __all__ = ["MutateComputeLocation", "MutateParallel", "MutateTileSize", "MutateUnroll"]
+
+
+# Loops around a consumer that are looked at as places of computation.
+_DEEPEST = 24
 
 
 class _Random(Mutator):
@@ -87,20 +93,43 @@ class MutateUnroll(_Random):
 
 
 class MutateComputeLocation(_Random):
-    """Samples a place of computation anew."""
+    """Chooses another place of computation, of those that are legal where it is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mod: Any = None
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        super()._initialize_with_tune_context(context)
+        self._mod = context.mod
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
         choices = self._sampled(trace, "SampleComputeLocation")
-        if not choices:
+        if not choices or self._mod is None:
             return None
-        changed = self._rng.choice(choices)
-        # What is legal follows from the program at that point, which replaying makes.
+        inst = self._rng.choice(choices)
+        now = _number(trace.get_decision(inst))
+        others = [place for place in self._places(trace, inst) if place != now]
+        if not others:
+            return None
+        return trace.with_decision(inst, self._rng.choice(others), remove_postproc=True)
+
+    def _places(self, trace: Trace, wanted: Instruction) -> list[int]:
+        """The decisions that are legal for an instruction after those before it."""
+        insts = list(trace.insts)
+        end = next(i for i, inst in enumerate(insts) if inst.same_as(wanted)) + 1
         decisions = {
-            inst: decision
-            for inst, decision in trace.decisions.items()
-            if not inst.same_as(changed)
+            inst: trace.get_decision(inst)
+            for inst in insts[: end - 1]
+            if trace.get_decision(inst) is not None
         }
-        return Trace(trace.insts, decisions)
+        found: list[int] = []
+        for place in range(-2, _DEEPEST):
+            attempt = Trace(insts[:end], {**decisions, wanted: place})
+            with contextlib.suppress(tir.ScheduleError):
+                attempt.apply_to_schedule(tir.Schedule(self._mod), remove_postproc=True)
+                found.append(place)
+        return found
 
 
 class MutateParallel(_Random):
