@@ -165,6 +165,7 @@ class TaskModel:
         if math.isfinite(self._peak):
             # Smooth, so that the order of what is near the peak is kept.
             mean = mean - torch.nn.functional.softplus(mean - self._peak, beta=16.0)
+            mean = mean.clamp_max(self._peak)  # of what is rounded
         return Belief(mean, variance.sqrt())
 
     def choose(
