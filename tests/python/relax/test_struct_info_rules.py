@@ -99,3 +99,10 @@ def test_impure_calls_and_free_variables_are_found():
 def test_constants_keep_their_values():
     data = np.arange(3, dtype="float32")
     np.testing.assert_array_equal(relax.const(data).data.numpy(), data)
+
+
+def test_layout_transform_gives_the_shape_of_the_map():
+    call = op.layout_transform(var((8, 6), "float32"), lambda i, j: (j, i // 4, i % 4))
+    tvm.ir.assert_structural_equal(call.struct_info, R.Tensor((6, 2, 4), "float32"))
+    with pytest.raises(ValueError, match="a map of 3 indices"):
+        op.layout_transform(var((8, 6), "float32"), lambda i, j, k: (i, j, k))

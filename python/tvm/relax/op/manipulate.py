@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import error, tir
@@ -43,6 +43,7 @@ __all__ = [
     "flatten",
     "flip",
     "gather_elements",
+    "layout_transform",
     "permute_dims",
     "repeat",
     "reshape",
@@ -266,6 +267,51 @@ def _permute_dims(call: Call) -> TensorStructInfo:
     if shape is None:
         return opaque_tensor(info.dtype, rank, info.vdevice)
     return with_shape([shape[k] for k in places], info.dtype, info.vdevice)
+
+
+def layout_transform(
+    x: RelayExpr,
+    index_map: Callable[..., Any] | tir.IndexMap,
+    pad_value: int | float | PrimValue | None = None,
+    axis_separators: Sequence[Any] | None = None,
+) -> Call:
+    """x with its elements where a map of indices puts them.
+
+    Parameters
+    ----------
+    index_map : from indices of x to indices of the result.
+    pad_value : what elements of the result that nothing is mapped to hold.
+    """
+    if not isinstance(index_map, tir.IndexMap):
+        index_map = tir.IndexMap.from_func(index_map, index_dtype="int64")
+    if pad_value is not None and not isinstance(pad_value, PrimValue):
+        pad_value = PrimValue(tir.const(pad_value, str(x.struct_info.dtype)))
+    return make_call(
+        "layout_transform",
+        x,
+        index_map=index_map,
+        pad_value=pad_value,
+        axis_separators=None if axis_separators is None else list(axis_separators),
+    )
+
+
+def _layout_transform(call: Call) -> TensorStructInfo:
+    info = tensor(call, 0)
+    index_map = call.attrs["index_map"]
+    pad = call.attrs.get("pad_value", None)
+    if pad is not None and str(pad.value.dtype) != str(info.dtype):
+        raise error.TypeError(
+            f"relax.layout_transform: pad_value is {pad.value.dtype}, the tensor {info.dtype}"
+        )
+    rank = len(index_map.initial_indices)
+    if info.ndim not in (-1, rank):
+        raise error.ValueError(
+            f"relax.layout_transform: a map of {rank} indices for {info.ndim} dimensions"
+        )
+    shape = known_shape(info)
+    if shape is None:
+        return opaque_tensor(info.dtype, len(index_map.final_indices), info.vdevice)
+    return with_shape(list(index_map.map_shape(shape)), info.dtype, info.vdevice)
 
 
 def concat(tensors: Sequence[RelayExpr] | RelayExpr, axis: int | None = 0) -> Call:
@@ -508,6 +554,7 @@ register_rule("flatten", _flatten)
 register_rule("expand_dims", _expand_dims)
 register_rule("squeeze", _squeeze)
 register_rule("permute_dims", _permute_dims)
+register_rule("layout_transform", _layout_transform)
 register_rule("concat", _concat)
 register_rule("split", _split)
 register_rule("collapse_sum_like", _collapse_sum_like)
