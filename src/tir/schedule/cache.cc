@@ -549,6 +549,9 @@ Id ReindexCacheRead(Tree* tree, Id id, int64_t index, const std::string& memory,
   CheckScope(memory);
   ReadPlan plan = PlanRead(*tree, id, index, Ids{id});
   Array<PrimExpr> point = OnePoint(*tree, id, plan.buffer, false);
+  TVM_CHECK(!Chooses(tree->Body(id)), ScheduleError)
+      << "block " << tree->NameOf(id) << " does not read " << plan.buffer->name
+      << " in all of its instances, and a copy would read it in each";
   auto [twin, place] = Mapped(*tree, id, plan.buffer, memory, map, point);
   RequireInjective(*tree, id, place);
   if (plan.writers.empty()) plan.slot = {plan.scope, tree->IndexOf(plan.scope, id)};
@@ -588,8 +591,10 @@ Id Reindex(Tree* tree, Id id, int64_t index, bool write) {
       });
   TVM_CHECK(single, ScheduleError) << "block " << tree->NameOf(id) << " accesses " << buffer->name
                                    << " at several places; reindex needs one";
+  TVM_CHECK(write || !Chooses(tree->Body(id)), ScheduleError)
+      << "block " << tree->NameOf(id) << " does not read " << buffer->name
+      << " in all of its instances, and a copy would read it in each";
   VarSet used = UsedBy(point);
-  Array<Var> vars;
   Array<PrimExpr> place, shape;
   for (const IterVar& iv : tree->block(id).iter_vars) {
     if (!used.Contains(iv->var)) continue;
@@ -607,7 +612,9 @@ Id Reindex(Tree* tree, Id id, int64_t index, bool write) {
     WritePlan plan = PlanWrite(*tree, id, index, Ids());
     slot = plan.slot;
     // The copy runs over the whole domain, so it stands where all of that is written.
-    if (slot.parent != scope) slot = {scope, tree->IndexOf(scope, id) + 1};
+    TVM_CHECK(slot.parent == scope, ScheduleError)
+        << "a block that reads " << buffer->name << " shares loops with block " << tree->NameOf(id)
+        << "; call reindex before compute_at";
   } else {
     ReadPlan plan = PlanRead(*tree, id, index, Ids{id});
     slot = plan.slot;

@@ -245,7 +245,6 @@ void TransformBlockLayout(Tree* tree, Id id, const IndexMap& given) {
       << block.name << " has " << block.iter_vars.size() << " variables";
   TVM_CHECK(!WritesPinned(*tree, id) && KindOf(*tree, id) != BlockKind::kOpaque, ScheduleError)
       << "what block " << block.name << " writes depends on the order of its iterations";
-  BlockKind kind = KindOf(*tree, id);
   Ids loops = tree->LoopsAbove(id), own;
   VarSet seen;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
@@ -323,8 +322,6 @@ void TransformBlockLayout(Tree* tree, Id id, const IndexMap& given) {
   tree->Edit(nest)->parent = parent;
   VarSet given_loops = FindGiven(*tree, id);
   tree->EditBlock(id)->given = given_loops;
-  // Its stores are at expressions now, and still at another element for each instance.
-  tree->EditBlock(id)->sealed = kind;
 }
 
 void ReorderBlockIterVars(Tree* tree, Id id, const std::vector<int64_t>& order) {
