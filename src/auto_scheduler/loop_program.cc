@@ -326,12 +326,17 @@ class Reader : public StmtExprVisitor {
     if (thread == loops_.end()) return;
     Map<Var, PrimExpr> first;
     for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
+    // Lowering with numbers drops an axis of one thread.
+    const PrimExpr several =
+        analyzer().Simplify(LT(make_const((*thread)->extent.dtype(), 1), (*thread)->extent));
     Map<Var, PrimExpr> second = first;
     second.Set((*thread)->var, (*thread)->min + 1);
     for (const PrimExpr& index : access->indices[0]) {
       access->thread_steps.push_back(
           Mentions(index, (*thread)->var.get())
-              ? analyzer().Simplify(Substitute(index, second) - Substitute(index, first))
+              ? Choose(several,
+                       analyzer().Simplify(Substitute(index, second) - Substitute(index, first)),
+                       make_zero(index.dtype()))
               : make_zero(index.dtype()));
     }
   }
