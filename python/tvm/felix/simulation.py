@@ -82,7 +82,7 @@ def simulate_network(
     untuned = _library_seconds(network, gpu)
     tasks, latency = _tasks(search, untuned)
     differences = _emulated_differences(model, example_inputs, network, search, target, gpu, folder)
-    facts = {
+    facts: dict[str, Any] = {
         "network": name,
         "target": str(gpu),
         "simulated": True,
