@@ -48,5 +48,6 @@ def peak_flops(target: Target) -> float:
     here = Target("llvm").with_machine()
     if str(target.kind.name) != "llvm" or not target.is_same_machine(here):
         return math.inf
-    # Work is divided among the cores of the target, whose number may be an option of it.
-    return 1.1 * int(target.num_cores) * _core_peak(str(target))
+    # Work is divided among the cores of the target, whose number may be an option of it. However
+    # the machine is written, it is timed once.
+    return 1.1 * int(target.num_cores) * _core_peak(str(here))
