@@ -101,6 +101,8 @@ def blockize(sch, rng):
 def layout(sch, rng):
     """Lay out a buffer of the function's own, or the variables of a block, in tiles."""
     block = rng.choice(blocks_of(sch))
+    if not len(sch.get(block).iter_vars):
+        raise tir.ScheduleError("no variables")
     tile = rng.choice([2, 3, 4])
     kind = rng.random()
     if kind < 0.3:

@@ -610,6 +610,9 @@ Id Reindex(Tree* tree, Id id, int64_t index, bool write) {
   BufferChange change = ToPlace(buffer, twin, place);
   if (write) {
     WritePlan plan = PlanWrite(*tree, id, index, Ids());
+    TVM_CHECK(plan.writers == Ids{id}, ScheduleError)
+        << "block " << tree->NameOf(id) << " and another one write " << buffer->name
+        << " together; call reindex before decompose_reduction";
     slot = plan.slot;
     // The copy runs over the whole domain, so it stands where all of that is written.
     TVM_CHECK(slot.parent == scope, ScheduleError)

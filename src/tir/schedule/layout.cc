@@ -283,6 +283,12 @@ void TransformBlockLayout(Tree* tree, Id id, const IndexMap& given) {
   Array<PrimExpr> extents;
   for (const IterVar& iv : block.iter_vars) extents.push_back(iv->dom->extent);
   Array<PrimExpr> shape = map->MapShape(extents, &analyzer);
+  PrimExpr before = make_const(dtype, 1), after = before;
+  for (const PrimExpr& extent : extents) before = before * extent;
+  for (const PrimExpr& extent : shape) after = after * extent;
+  TVM_CHECK(analyzer.CanProveEqual(before, after), ScheduleError)
+      << "the map gives block " << block.name << " loops over " << shape
+      << ", which are not as many instances as " << extents << "; tiles must divide the extents";
   IndexMap back;
   try {
     back = map.Inverse(FromZero(extents), &analyzer);

@@ -100,6 +100,13 @@ def test_a_block_runs_over_variables_computed_of_its_own():
         sch2.transform_block_layout("C", lambda i, j, k: [i, j * 6 + k])
 
 
+@pytest.mark.parametrize("tile", [3, 4])
+def test_tiles_of_a_block_divide_its_extents(tile):
+    sch = tir.Schedule(matmul(2, 8, 6)[0])
+    with pytest.raises(tir.ScheduleError, match="tiles must divide|cannot be undone"):
+        sch.transform_block_layout("C", lambda i, j, k: [i // tile, j, k, i % tile])
+
+
 def test_variables_of_a_block_change_places():
     func, answer = matmul()
     sch = tir.Schedule(func, debug_mask="all")
