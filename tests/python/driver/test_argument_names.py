@@ -50,7 +50,7 @@ ARGUMENTS = {
     "te.decl_tensor_intrin": "op fcompute name binds scalar_params default_buffer_params",
     "tir.ret": "val",
     "tir.ceildiv": "lhs rhs",
-    "tir.For": "loop_var min_val extent kind body thread_binding annotations",
+    "tir.For": "loop_var min extent kind body thread_binding annotations",
     "tir.stmt_functor.post_order_visit": "stmt fvisit",
     "tir.stmt_functor.ir_transform": "stmt preorder postorder only_enable",
     "tir.analysis.verify_well_formed": "obj assert_mode",
