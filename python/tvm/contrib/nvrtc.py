@@ -37,7 +37,7 @@ class KernelResources:
     Attributes
     ----------
     registers : of one thread.
-    shared_bytes : static shared memory of a block.
+    shared_bytes : static shared memory of a block, without what the system keeps for itself.
     stack_bytes : local memory of a thread, which lies in device memory: arrays that are indexed by
         variables, and spilled registers.
     spill_bytes : stores and loads of registers that did not fit, in bytes of one pass of the code.
@@ -70,6 +70,9 @@ def recorded_resources() -> Iterator[dict[str, KernelResources]]:
 
 # Attributes of a cubin's sections .nv.info: a number for each symbol.
 _FRAME_SIZE, _REGISTER_COUNT = 0x11, 0x2F
+# Where a cubin names memory that the system keeps (from sm_90 on), kernels with shared memory of
+# their own have it behind this many bytes, which do not count against the limit of a block.
+_RESERVED_SHARED = 1024
 # A row of such a section: format, attribute, size or value.
 _ROW = struct.Struct("<BBH")
 _SIZED = 4
@@ -103,8 +106,9 @@ def kernel_resources(cubin: bytes, log: str = "") -> dict[str, KernelResources]:
                 symbol, number = struct.unpack_from("<II", cubin, position)
                 (registers if attribute == _REGISTER_COUNT else frames)[symbols[symbol]] = number
             position += value
+    reserves = any(name.startswith(".nv.shared.reserved.") for name, _ in sections)
     shared = {
-        name.removeprefix(".nv.shared."): size
+        name.removeprefix(".nv.shared."): size - (_RESERVED_SHARED if reserves else 0)
         for name, (_, size) in sections
         if name.startswith(".nv.shared.")
     }

@@ -45,6 +45,13 @@ std::set<int64_t> ProductsOfDivisors(const arith::VarContext& context,
   return products;
 }
 
+/*! \brief The innermost dimension of more than one element, behind which lie only ones. */
+PrimExpr RowOf(const std::vector<PrimExpr>& extents) {
+  size_t d = extents.size() - 1;
+  while (d > 0 && is_one(extents[d])) --d;
+  return extents[d];
+}
+
 std::set<std::string> KnobsOf(const PrimExpr& e) {
   std::set<std::string> names;
   PostOrderVisit(e, [&](const ObjectRef& node) {
@@ -94,7 +101,7 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
       // Lanes that cross the end of a row are no neighbours in memory.
       for (const RealizeInfo& realize : program.realizes) {
         if (realize.buffer != store.buffer || realize.extents.empty()) continue;
-        const PrimExpr row = realize.extents.back();
+        const PrimExpr row = RowOf(realize.extents);
         out.push_back(
             {name + ".rows_of_vectors", ToReal(row), lanes * ToReal(floordiv(row, loop->extent))});
       }
