@@ -201,6 +201,11 @@ class Reader : public StmtExprVisitor {
   void VisitStmt_(const BufferRealizeNode* op) override {
     RealizeInfo info{BufferId(op->buffer), loops_, {}, kernel_};
     for (const Range& bound : op->bounds) info.extents.push_back(GreatestExtent(bound->extent));
+    if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
+      Tile tile{info.loops, {}, info.extents};
+      for (const Range& bound : op->bounds) tile.mins.push_back(analyzer().Simplify(bound->min));
+      tiles_[info.buffer] = std::move(tile);
+    }
     program_.realizes.push_back(std::move(info));
     VisitStmt(op->body);
   }
@@ -235,8 +240,10 @@ class Reader : public StmtExprVisitor {
         AddIndices(&it->indices, SimplifyAll(load->indices));
       }
     });
+    const auto tile = tiles_.find(store.buffer);
+    const Array<PrimExpr> written = accesses[0].indices[0];
     for (AccessInfo& access : accesses) {
-      FindRegions(&access);
+      FindRegions(&access, tile == tiles_.end() ? nullptr : &tile->second, written);
       FindThreadSteps(&access);
     }
     program_.stores.push_back(std::move(store));
@@ -261,11 +268,75 @@ class Reader : public StmtExprVisitor {
     tuples->push_back(indices);
   }
 
-  void FindRegions(AccessInfo* access) {
+  // Memory that the threads of a block share, and fill together.
+  struct Tile {
+    std::vector<LoopRef> around;
+    std::vector<PrimExpr> mins, extents;
+  };
+
+  // Loops of the store that run outside of the tile's memory.
+  size_t CountAround(const Tile& tile) const {
+    size_t count = 0;
+    while (count < loops_.size() &&
+           std::find(tile.around.begin(), tile.around.end(), loops_[count]) != tile.around.end()) {
+      ++count;
+    }
+    return count;
+  }
+
+  /*!
+   * \brief The region of a copy into a tile, whose loops are one fused loop over all elements.
+   *
+   * The quotients and remainders of that loop say less than the tile itself, and what they say
+   * depends on how far numbers let them be simplified. So all loops together touch the tile, and
+   * the inner ones as many neighbours as they have trips. False for dimension d of an access that
+   * does not follow one of the written.
+   */
+  bool FindTileRegion(AccessInfo* access, size_t d, const Tile& tile,
+                      const Array<PrimExpr>& written) {
+    if (access->indices.size() != 1) return false;
+    const PrimExpr& index = access->indices[0][d];
+    const size_t n = loops_.size(), around = CountAround(tile);
+    const std::vector<LoopRef> inside(loops_.begin() + around, loops_.end());
+    auto moves = [&inside](const PrimExpr& e) {
+      return std::any_of(inside.begin(), inside.end(),
+                         [&e](const LoopRef& loop) { return Mentions(e, loop->var.get()); });
+    };
+    size_t followed = d;
+    PrimExpr distance;
+    auto follows = [&](size_t dim) {
+      distance = analyzer().Simplify(index - written[dim]);
+      followed = dim;
+      return !moves(distance);
+    };
+    bool found = d < written.size() && follows(d);
+    for (size_t dim = 0; dim < written.size() && !found; ++dim) found = follows(dim);
+    if (!found) return false;
+
+    const PrimExpr extent = tile.extents[followed];
+    PrimExpr row = make_const(extent.dtype(), 1), count = row;  // elements of one step, of a level
+    for (size_t dim = followed + 1; dim < tile.extents.size(); ++dim) row = row * tile.extents[dim];
+    access->extents[n][d] = count;
+    for (size_t level = n; level-- > around;) {
+      count = count * loops_[level]->extent;
+      const PrimExpr steps = floordiv(count + row - 1, row);
+      access->extents[level][d] =
+          analyzer().Simplify(level == around ? extent : min(extent, steps));
+    }
+    const PrimExpr first = analyzer().Simplify(tile.mins[followed] + distance);
+    for (size_t level = around; level-- > 0;) {
+      const std::vector<LoopRef> outer(loops_.begin() + level, loops_.begin() + around);
+      access->extents[level][d] = analyzer().Simplify(IndexExtent(first, outer) + extent - 1);
+    }
+    return true;
+  }
+
+  void FindRegions(AccessInfo* access, const Tile* tile, const Array<PrimExpr>& written) {
     size_t n = loops_.size(), num_dims = access->indices[0].size();
     access->extents.assign(n + 1, std::vector<PrimExpr>(num_dims));
     const Buffer& buffer = program_.buffers[access->buffer];
     for (size_t d = 0; d < num_dims; ++d) {
+      if (tile != nullptr && FindTileRegion(access, d, *tile, written)) continue;
       bool linear = true;
       for (const Array<PrimExpr>& tuple : access->indices) {
         linear = linear && IsLinearIndex(tuple[d]);
@@ -367,6 +438,7 @@ class Reader : public StmtExprVisitor {
   LoopProgram program_;
   std::unordered_map<const Object*, int> buffer_ids_;
   std::unordered_map<const VarNode*, IntSet> domains_;
+  std::unordered_map<int, Tile> tiles_;  // by buffer
   std::vector<LoopRef> loops_;
   ReboundThreads rebound_;
   int kernel_ = -1, num_kernels_ = 0;

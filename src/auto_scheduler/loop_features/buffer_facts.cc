@@ -7,6 +7,7 @@
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -182,13 +183,16 @@ class BufferAnalyzer {
     out->none = Opposite(EitherOf(out->multi_read, out->serial));
   }
 
-  // Accesses of all stores below loop i of this store, each with its own level of that loop.
+  // Accesses of all stores below loop i of this store, each with its own level of that loop: a copy
+  // for all threads has fewer loops around it than what each thread computes.
   template <typename F>
   void ForRecords(size_t i, F visit) const {
     const LoopRef& loop = store_.store.loops[i];
     for (const StoreInfo& store : store_.program.stores) {
-      if (i >= store.loops.size() || store.loops[i] != loop) continue;
-      for (const AccessInfo& access : store.accesses) visit(access, i);
+      const auto found = std::find(store.loops.begin(), store.loops.end(), loop);
+      if (found == store.loops.end()) continue;
+      const auto level = static_cast<size_t>(found - store.loops.begin());
+      for (const AccessInfo& access : store.accesses) visit(access, level);
     }
   }
 
