@@ -22,7 +22,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	  awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
 	@echo
-	@echo "Variables: PYTHON=$(PYTHON) (makes .venv), JOBS=$(JOBS) (compilers at a time), ARGS (see tune)"
+	@echo "Variables: PYTHON=$(PYTHON) (makes .venv), JOBS=$(JOBS) (compilers and tests at a time), ARGS (see tune)"
 
 tune: build  ## tune a network for this CPU; ARGS="mobilenet_v2 --trials 200", ARGS=--help lists all
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
@@ -75,8 +75,9 @@ test-cpp: build  ## C++ tests alone
 	$(BIN)/cmake --build $(BUILD_DIR) --parallel $(JOBS)
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
+# Several at a time, so each leaves the other cores alone.
 test-python: build  ## Python tests and tutorials alone; TESTS=tests/python/te runs some
-	$(BIN)/python -m pytest --nbmake $(TESTS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbmake --numprocesses $(JOBS) $(TESTS)
 
 # Building the site executes the tutorials; a warning is an error.
 docs: build  ## the documentation site, into build/docs
