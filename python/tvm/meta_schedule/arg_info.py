@@ -49,7 +49,12 @@ class ArgInfo:
 
     @staticmethod
     def from_entry_func(mod: IRModule, remove_preproc: bool = True) -> list[ArgInfo]:
-        """The arguments of the function ``main`` of a module."""
+        """The arguments of the function ``main`` of a module.
+
+        Parameters
+        ----------
+        remove_preproc : taken from programs written for TVM; modules hold no preprocessing here.
+        """
         return ArgInfo.from_prim_func(mod["main"])
 
 

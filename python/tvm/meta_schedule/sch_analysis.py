@@ -126,10 +126,14 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int) -> bool:
     return summed > 1 and (spatial < max_parallel or summed > spatial)
 
 
-def all_blocks(sch: Schedule) -> Iterator[tuple[BlockRV, tir.Block]]:
-    """All blocks of all functions but the roots, in the order of the program."""
+def all_blocks(
+    sch: Schedule, function_name: str | None = None
+) -> Iterator[tuple[BlockRV, tir.Block]]:
+    """All blocks of all functions, or of one, but the roots, in the order of the program."""
     for var, function in sch.mod.functions.items():
         if not isinstance(function, tir.PrimFunc):
+            continue
+        if function_name not in (None, str(var.name_hint)):
             continue
         names: list[str] = []
 

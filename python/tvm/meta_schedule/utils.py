@@ -42,7 +42,7 @@ def derived_object(cls: Class) -> Class:
     return cls
 
 
-def cpu_count(logical: bool = True) -> int:
+def cpu_count() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

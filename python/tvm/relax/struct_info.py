@@ -51,7 +51,7 @@ class StructInfo(Object, Scriptable):
 
     def as_type(self) -> Type:
         """The type that remains when shapes and values are left out."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not define as_type")
 
 
 @register_object("relax.ObjectStructInfo")

@@ -140,6 +140,10 @@ def test_functions_of_ones_own_build_and_run() -> None:
         [ms.builder.BuilderInput(mod, Target("llvm"))]
     )
     assert "tests.nobody" in refused.error_msg
+    [unbound] = ms.builder.LocalBuilder().build(
+        [ms.builder.BuilderInput(mod, Target("llvm"), {"weight": None})]
+    )
+    assert "binds no arrays" in unbound.error_msg
 
 
 def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:

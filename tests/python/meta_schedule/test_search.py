@@ -142,6 +142,8 @@ def test_places_of_computation_are_those_that_are_legal() -> None:
 
 def test_parallelism_is_mutated() -> None:
     trace = _traces()[0]
+    seeded = {str(ms.mutator.MutateTileSize().apply(trace, 7)) for _ in range(5)}
+    assert len(seeded) == 1
     texts = {str(ms.mutator.MutateParallel(4).apply(trace)) for _ in range(20)}
     assert len(texts) > 1 and all("meta_schedule.parallel" in text for text in texts)
 

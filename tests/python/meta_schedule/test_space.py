@@ -81,6 +81,16 @@ def test_marks_become_loops() -> None:
     assert {int(tir.ForKind.PARALLEL), int(tir.ForKind.VECTORIZED)} <= kinds
 
 
+def test_marks_of_one_function_stay_in_it() -> None:
+    functions = {"main": matmul_module()["main"], "other": matmul_module(16, 16, 16)["main"]}
+    sch = tir.Schedule(IRModule(functions))
+    for name in functions:
+        sch.annotate(sch.get_block("root", func_name=name), "meta_schedule.parallel", 64)
+    assert ms.postproc.RewriteParallelVectorizeUnroll().apply(sch)
+    for name in functions:
+        assert "T.parallel(" in str(IRModule({"main": sch.mod[name]}))
+
+
 def test_blocks_with_a_rule_of_their_own() -> None:
     @tvm.register_func("tests.split_in_two", override=True)
     def split(sch: tir.Schedule, block: Any) -> list[tir.Schedule]:

@@ -42,12 +42,18 @@ _GROWTH = 1.5
 _ADAPTIVE_SHARE = 0.2
 
 
-def _xgboost() -> Any:
+def require_xgboost(user: str = "XGBModel") -> Any:
+    """The module xgboost.
+
+    Raises
+    ------
+    ModuleNotFoundError : it is not installed; the message names who needs it, and the extra.
+    """
     try:
         return importlib.import_module("xgboost")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "XGBModel needs xgboost; install the extra: pip install 'tvm[xgboost]'",
+            f"{user} needs xgboost; install the extra: pip install 'tvm[xgboost]'",
             name="xgboost",
         ) from error
 
@@ -61,7 +67,7 @@ class _Packs:
         self.n_packs = len(features)
         self.of_row = np.repeat(np.arange(len(features)), [len(rows) for rows in features])
         self.throughputs = np.zeros(len(features)) if throughputs is None else throughputs
-        self.matrix = _xgboost().DMatrix(np.concatenate(features))
+        self.matrix = require_xgboost().DMatrix(np.concatenate(features))
         if throughputs is not None:
             self.matrix.set_label(throughputs[self.of_row])
             # Slow programs need not be told apart.
@@ -114,7 +120,7 @@ class XGBModel(PythonBasedModel):
         max_history: int = 8192,
     ) -> None:
         super().__init__()
-        _xgboost()
+        require_xgboost()
         seed = 43 if seed is None else seed
         self.xgb_params: dict[str, Any] = {
             "max_depth": 10,
@@ -273,7 +279,7 @@ class XGBModel(PythonBasedModel):
                 f"XGBModel.load: {path} is for version {header.get('features')} of the per-store "
                 f"features, this is {_ffi_api.PerStoreFeatureVersion()}; train it again"
             )
-        xgboost = _xgboost()
+        xgboost = require_xgboost()
         booster = xgboost.Booster()
         try:
             booster.load_model(bytearray(trees))
@@ -341,7 +347,7 @@ class XGBModel(PythonBasedModel):
         packs = _Packs([features[i] for i in useful], throughputs[useful])
         checked = packs if validation is None else _Packs(*validation)
         anew = self.bst is None or len(features) >= self._trained_anew_on * _GROWTH
-        xgboost = _xgboost()
+        xgboost = require_xgboost()
         self.bst = xgboost.train(
             self.xgb_params,
             packs.matrix,

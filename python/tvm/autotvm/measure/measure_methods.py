@@ -86,7 +86,7 @@ class LocalBuilder(Builder):
             schedule, arguments = entry.task.instantiate(entry.config)
             with entry.target, tvm.transform.PassContext(config=self.user_build_kwargs):
                 module = schedule_to_module(schedule, arguments)
-                self._check_device(entry, schedule, arguments)
+                self._check_device(schedule, arguments)
         except Exception as error:  # a template is anybody's code
             return BuildResult(
                 None, [], error, time.perf_counter() - start, MeasureErrorNo.INSTANTIATION_ERROR
@@ -101,7 +101,7 @@ class LocalBuilder(Builder):
         ]
         return BuildResult(None, info, None, time.perf_counter() - start, candidate=candidate)
 
-    def _check_device(self, entry: MeasureInput, schedule: te.Schedule, arguments: Any) -> None:
+    def _check_device(self, schedule: te.Schedule, arguments: Any) -> None:
         limits = self.build_kwargs.get("check_gpu")
         if not limits:
             return

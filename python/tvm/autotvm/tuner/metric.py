@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["average_recall", "max_curve", "recall_curve"]
-
-
-def max_curve(trial_scores: np.ndarray) -> np.ndarray:
-    """The best of the first n scores, for each n."""
-    return np.maximum.accumulate(np.asarray(trial_scores, dtype=float))
-
-
-def recall_curve(trial_ranks: np.ndarray, top: int | None = None) -> np.ndarray:
-    """Share of the `top` points (by rank, 0 the best) among the first n tried, for each n."""
-    ranks = np.asarray(trial_ranks)
-    top = len(ranks) if top is None else top
-    return np.cumsum(ranks < top) / max(top, 1)
+__all__ = ["average_recall"]
 
 
 def average_recall(scores: np.ndarray, truths: np.ndarray, top: int) -> float:

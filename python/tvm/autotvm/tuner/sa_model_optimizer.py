@@ -9,6 +9,7 @@ import numpy as np
 
 from ..env import GLOBAL_SCOPE
 from ..task.task import Task
+from ..utils import logger
 from .model_based_tuner import CostModel, ModelOptimizer
 
 __all__ = ["SimulatedAnnealingOptimizer"]
@@ -25,6 +26,7 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
     persistent : begin where the last call ended.
     parallel_size : walkers.
     early_stop : end after so many steps that found nothing better.
+    log_interval : steps between two messages.
     """
 
     def __init__(
@@ -78,6 +80,8 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
             for score, point in zip(values, moved):
                 if keep(float(score), int(point)):
                     last_change = step
+            if self.log_interval and step % self.log_interval == 0:
+                logger.debug("annealing step %d: best %.3f", step, max(best)[0] if best else 0.0)
             if step - last_change >= self.early_stop:
                 break
         self.points = points

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+from tvm.auto_scheduler.cost_model.xgb_model import require_xgboost
 
 from ..feature import get_buffer_curve_sample_flatten, get_itervar_feature_flatten
 from ..measure import MeasureInput, MeasureResult
@@ -21,15 +22,6 @@ __all__ = ["XGBoostCostModel"]
 _FEATURES = ("itervar", "knob", "curve")
 _LOSSES = {"reg": "reg:squarederror", "rank": "rank:pairwise", "rank-binary": "rank:pairwise"}
 _ROUNDS, _PATIENCE = 300, 20
-
-
-def _xgboost() -> Any:
-    try:
-        return importlib.import_module("xgboost")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "XGBTuner needs xgboost; install the extra: pip install 'tvm[xgboost]'", name="xgboost"
-        ) from error
 
 
 class XGBoostCostModel(CostModel):
@@ -70,7 +62,7 @@ class XGBoostCostModel(CostModel):
             )
         if task.config_space is None:
             raise ValueError(f"XGBoostCostModel: the task {task.name} has no space")
-        self._xgb = _xgboost()
+        self._xgb = require_xgboost("XGBTuner")
         self.task = task
         self.space = task.config_space
         self.feature_type = feature_type

@@ -23,7 +23,16 @@ _JOBS = "tvm.meta_schedule.worker_jobs"
 
 
 def default_build(mod: IRModule, target: Target, params: Mapping[str, Any] | None = None) -> Module:
-    """What `LocalBuilder` compiles with unless told otherwise: `tvm.build`."""
+    """What `LocalBuilder` compiles with unless told otherwise: `tvm.build`.
+
+    Raises
+    ------
+    ValueError : there are `params`, which only a function of one's own can bind.
+    """
+    if params:
+        raise ValueError(
+            f"default_build: it binds no arrays, got {sorted(params)}; give f_build= that does"
+        )
     return tvm.build(mod, target=target)
 
 

@@ -192,7 +192,7 @@ class Database(Named):
         Parameters
         ----------
         target : records of another kind of target take no part.
-        workload_name : for messages.
+        workload_name : taken from programs written for TVM; modules are known by their structure.
         """
         mod = normalize_mod(mod)
         if not self.has_workload(mod):

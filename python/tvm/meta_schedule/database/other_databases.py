@@ -81,9 +81,7 @@ class ScheduleFnDatabase(_ReadOnly):
     schedule_fn : takes a schedule and returns whether it scheduled it.
     """
 
-    def __init__(
-        self, schedule_fn: Callable[[tir.Schedule], Any], module_equality: str = "structural"
-    ) -> None:
+    def __init__(self, schedule_fn: Callable[[tir.Schedule], Any]) -> None:
         self.schedule_fn = schedule_fn
 
     def query_tuning_record(

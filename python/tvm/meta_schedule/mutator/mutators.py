@@ -28,6 +28,10 @@ class _Random(Mutator):
     def _initialize_with_tune_context(self, context: Any) -> None:
         self._rng = random.Random(context.rand_state)
 
+    def _draws(self, rand_state: int) -> random.Random:
+        """The generator of one call: the task's, or one of a seed that was given."""
+        return self._rng if rand_state == -1 else random.Random(rand_state)
+
     @staticmethod
     def _sampled(trace: Trace, kind: str) -> list[Instruction]:
         return [
@@ -45,6 +49,7 @@ class MutateTileSize(_Random):
     """Moves a factor from one tile of a loop to another."""
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        rng = self._draws(rand_state)
         choices = []
         for inst in self._sampled(trace, "SamplePerfectTile"):
             sizes = [_number(v) for v in trace.get_decision(inst)]
@@ -52,12 +57,12 @@ class MutateTileSize(_Random):
                 choices.append((inst, sizes))
         if not choices:
             return None
-        inst, sizes = self._rng.choice(choices)
+        inst, sizes = rng.choice(choices)
         limit = _number(inst.arguments["max_innermost_factor"])
-        source = self._rng.choice([i for i, size in enumerate(sizes) if size > 1])
-        target = self._rng.choice([i for i in range(len(sizes)) if i != source])
+        source = rng.choice([i for i, size in enumerate(sizes) if size > 1])
+        target = rng.choice([i for i in range(len(sizes)) if i != source])
         factors = [f for f in range(2, sizes[source] + 1) if sizes[source] % f == 0]
-        self._rng.shuffle(factors)
+        rng.shuffle(factors)
         for factor in factors:
             moved = list(sizes)
             moved[source] //= factor
@@ -71,6 +76,7 @@ class MutateUnroll(_Random):
     """Chooses another depth of unrolling."""
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        rng = self._draws(rand_state)
         depths = {
             hash(value)
             for inst in trace.insts
@@ -86,10 +92,10 @@ class MutateUnroll(_Random):
         ]
         if not choices:
             return None
-        inst = self._rng.choice(choices)
+        inst = rng.choice(choices)
         now = _number(trace.get_decision(inst))
         others = [i for i in range(len(inst.arguments["candidates"])) if i != now]
-        return trace.with_decision(inst, self._rng.choice(others), remove_postproc=True)
+        return trace.with_decision(inst, rng.choice(others), remove_postproc=True)
 
 
 class MutateComputeLocation(_Random):
@@ -104,15 +110,16 @@ class MutateComputeLocation(_Random):
         self._mod = context.mod
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        rng = self._draws(rand_state)
         choices = self._sampled(trace, "SampleComputeLocation")
         if not choices or self._mod is None:
             return None
-        inst = self._rng.choice(choices)
+        inst = rng.choice(choices)
         now = _number(trace.get_decision(inst))
         others = [place for place in self._places(trace, inst) if place != now]
         if not others:
             return None
-        return trace.with_decision(inst, self._rng.choice(others), remove_postproc=True)
+        return trace.with_decision(inst, rng.choice(others), remove_postproc=True)
 
     def _places(self, trace: Trace, wanted: Instruction) -> list[int]:
         """The decisions that are legal for an instruction after those before it."""
@@ -151,6 +158,7 @@ class MutateParallel(_Random):
         self._cores = 1 if cores is None else int(cores)
 
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        rng = self._draws(rand_state)
         insts = list(trace.insts)
         places = [
             i
@@ -160,14 +168,14 @@ class MutateParallel(_Random):
         ]
         if not places:
             return None
-        place = self._rng.choice(places)
+        place = rng.choice(places)
         inst = insts[place]
         now = _number(inst.arguments["ann_val"])
         limits = [self._cores * jobs for jobs in range(1, self.max_jobs_per_core + 1)]
         others = [limit for limit in limits if limit != now]
         if not others:
             return None
-        arguments = {**inst.arguments, "ann_val": self._rng.choice(others)}
+        arguments = {**inst.arguments, "ann_val": rng.choice(others)}
         insts[place] = Instruction(inst.kind, arguments, list(inst.outputs))
         return Trace(insts, dict(trace.decisions.items()))
 

@@ -69,18 +69,10 @@ class RewriteParallelVectorizeUnroll(Postproc):
                 continue
             for key in limits:
                 sch.unannotate(root, f"meta_schedule.{key}")
-            for name in self._nests(sch, function):
-                self._rewrite(sch, sch.get_block(name, func_name=function), limits)
+            for block, _ in list(all_blocks(sch, function)):
+                if sch.get_loops(block):
+                    self._rewrite(sch, block, limits)
         return True
-
-    @staticmethod
-    def _nests(sch: Schedule, function: str) -> list[str]:
-        """The first block of each loop nest, and all blocks for their innermost loops."""
-        names = []
-        for block, node in all_blocks(sch):
-            if sch.get_loops(block):
-                names.append(str(node.name_hint))
-        return names
 
     def _rewrite(self, sch: Schedule, block: BlockRV, limits: dict[str, int]) -> None:
         loops = sch.get_loops(block)
@@ -116,7 +108,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
         for size in range(count, 0, -1):
             trial = sch.copy()
             try:
-                outer = trial.get_loops(trial.get_block(str(sch.get(block).name_hint)))[:size]
+                outer = trial.get_loops(block)[:size]
                 trial.parallel(trial.fuse(*outer) if size > 1 else outer[0])
             except tir.ScheduleError:
                 continue
@@ -144,7 +136,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
         for size in range(count, 0, -1):
             trial = sch.copy()
             try:
-                inner = trial.get_loops(trial.get_block(str(node.name_hint)))[-size:]
+                inner = trial.get_loops(block)[-size:]
                 trial.vectorize(trial.fuse(*inner) if size > 1 else inner[0])
             except tir.ScheduleError:
                 continue

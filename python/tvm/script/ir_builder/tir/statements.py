@@ -301,9 +301,16 @@ def Else() -> ElseFrame:
 
 
 def buffer_store(
-    buffer: tir.Buffer, value: Any, indices: Sequence[Any], predicate: None = None
+    buffer: tir.Buffer, value: Any, indices: Sequence[Any], predicate: Any = None
 ) -> None:
-    """``buffer[indices] = value``; a slice among the indices stores a vector."""
+    """``buffer[indices] = value``; a slice among the indices stores a vector.
+
+    Raises
+    ------
+    ValueError : there is a `predicate`: stores of some lanes only are conditionals here.
+    """
+    if predicate is not None:
+        raise error.ValueError("T.buffer_store: it has no predicate; put the store under `if`")
     places = [_index(item) for item in indices]
     element = tir.BufferLoad(buffer, places)
     add_statement(tir.BufferStore(buffer, expression(value, element), places))
