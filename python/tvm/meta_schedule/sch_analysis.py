@@ -50,9 +50,13 @@ def constant_extent(sch: Schedule, loop: LoopRV) -> int | None:
 def loop_kinds(sch: Schedule, block: BlockRV) -> list[str]:
     """ "S" for loops that only move indices of independent iterations, "R" for those that only move
     summed ones, "O" for others; the outermost first."""
+    loops = sch.get_loops(block)
+    if not loops or not len(sch.get(block).iter_vars):
+        # What a loop means to a block without axes nobody can say.
+        return ["O"] * len(loops)
     realize = _realize_of(sch, block)
     kinds = []
-    for loop in sch.get_loops(block):
+    for loop in loops:
         var = sch.get(loop).loop_var
         used = {
             int(axis.iter_type)
@@ -75,13 +79,16 @@ def _uses(value: Any, var: tir.Var) -> bool:
 
 
 def _realize_of(sch: Schedule, block: BlockRV) -> Any:
-    # A module is made anew from the tree whenever it is asked for; names are what stays.
-    wanted, found = str(sch.get(block).name_hint), []
+    # A module is made anew from the tree whenever it is asked for, and functions may have blocks of
+    # one name; what stays are the variables.
+    wanted, found = [v.var for v in sch.get(block).iter_vars], []
     for function in sch.mod.functions.values():
 
         def visit(node: Any) -> None:
-            if isinstance(node, tir.BlockRealize) and str(node.block.name_hint) == wanted:
-                found.append(node)
+            if isinstance(node, tir.BlockRealize) and len(node.block.iter_vars) == len(wanted):
+                axes = node.block.iter_vars
+                if all(axis.var.same_as(var) for axis, var in zip(axes, wanted)):
+                    found.append(node)
 
         if isinstance(function, tir.PrimFunc):
             tir.stmt_functor.post_order_visit(function.body, visit)
