@@ -132,14 +132,26 @@ def program_of_library(arguments: dict[str, Any]) -> Program:
 
     Parameters
     ----------
-    arguments : `workload`, its key and its tensors as JSON; `target`, what it is for.
+    arguments : `workload`, its key and its tensors as JSON; `target`, what it is for;
+        `weights_are_constant`, whether weights may be stored as the schedule wants them.
     """
     _, tensors = arguments["workload"]
     args = list(tvm.ir.load_json(tensors))
     target = Target(arguments["target"])
+    constants = _layout_free_positions(args) if arguments["weights_are_constant"] else ()
+    known = topi.schedule_args_for(args, constants, target)
+    interface = [describe_argument(arg) for arg in known.args]
+    return Program(known.schedule, list(known.args), target, interface)
+
+
+def _layout_free_positions(args: Sequence[te.Tensor]) -> list[int]:
     outputs = [tensor for tensor in args if not isinstance(tensor.op, te.PlaceholderOp)]
-    interface = [describe_argument(arg) for arg in args]
-    return Program(topi.schedule_for(outputs, target), args, target, interface)
+    free = {
+        tensor
+        for operation in topi.operations_of(outputs)
+        for tensor in operation.attrs.get("layout_free_placeholders", ())
+    }
+    return [position for position, tensor in enumerate(args) if tensor in free]
 
 
 def program_of_module(arguments: dict[str, Any]) -> Program:

@@ -17,7 +17,7 @@ from tvm.runtime import Object
 from tvm.target import Target
 
 from . import _ffi_api
-from .compute_dag import ComputeDAG
+from .compute_dag import ComputeDAG, LayoutRewriteOption
 from .loop_state import State, StateObject, state_object_of
 from .search_task import SearchTask, task_from_header, task_header
 from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
@@ -287,7 +287,12 @@ class LibraryCandidate(Candidate):
     def request(self, unscheduled: bool = False) -> ProgramRequest:
         if unscheduled:
             return MeasureInput(self.task, self.task.compute_dag.init_state).request(True)
-        arguments = {"workload": _workload(self.task), "target": str(self.task.target)}
+        option = int(self.task.layout_rewrite_option)
+        arguments = {
+            "workload": _workload(self.task),
+            "target": str(self.task.target),
+            "weights_are_constant": option != LayoutRewriteOption.NO_REWRITE,
+        }
         return ProgramRequest("tvm.auto_scheduler.measure_jobs:program_of_library", arguments)
 
     def special_inputs(self) -> dict[str, str]:

@@ -75,7 +75,8 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
         with target:
             chosen = _schedule_for(group, schedules)
         if chosen is None:
-            chosen = GroupSchedule(topi.schedule_for(group.te.outputs, target), group.args)
+            known = topi.schedule_args_for(group.args, group.constant_inputs, target)
+            chosen = GroupSchedule(known.schedule, known.args, known.relayouts)
         else:
             _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)

@@ -63,6 +63,7 @@ from .operation import (
     extern_primfunc,
     placeholder,
     reduce_axis,
+    replace_tensors,
     scan,
     size_var,
     thread_axis,

@@ -378,3 +378,37 @@ def scan(
         list(inputs or []),
     )
     return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+
+def replace_tensors(
+    outputs: Sequence[Tensor], replacements: Sequence[tuple[Tensor, Tensor]]
+) -> list[Tensor]:
+    """The outputs computed from other tensors; operations that depend on none of these stay.
+
+    Parameters
+    ----------
+    replacements : a tensor that is read, and one of the same shape and dtype to read instead.
+
+    Raises
+    ------
+    ValueError : two of such tensors differ in shape or dtype.
+    """
+    for old, new in replacements:
+        if list(map(str, old.shape)) != list(map(str, new.shape)) or old.dtype != new.dtype:
+            raise ValueError(
+                f"replace_tensors: {old} is {old.dtype} of shape {list(old.shape)}, the one for it "
+                f"{new.dtype} of shape {list(new.shape)}"
+            )
+    made: dict[Operation, Operation] = {}
+
+    def rebuilt(tensor: Tensor) -> Tensor:
+        for old, new in replacements:
+            if tensor.op.same_as(old.op) and tensor.value_index == old.value_index:
+                return new
+        if tensor.op not in made:
+            read = list(tensor.op.input_tensors)
+            instead = [rebuilt(operand) for operand in read]
+            made[tensor.op] = _ffi_api.OperationReplaceInputs(tensor.op, read, instead)
+        return made[tensor.op].output(int(tensor.value_index))
+
+    return [rebuilt(tensor) for tensor in outputs]

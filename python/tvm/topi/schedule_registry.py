@@ -6,7 +6,9 @@ It looks at the shapes and gives a schedule, or None where it has nothing better
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tvm import te
 from tvm.target import Target
@@ -14,18 +16,63 @@ from tvm.target import Target
 from . import tag
 from .generic.default import default_schedule
 
+if TYPE_CHECKING:
+    import numpy as np
+
 __all__ = [
+    "Packing",
+    "PackingRule",
     "ScheduleRule",
+    "ScheduledArgs",
     "has_rule_for",
     "operations_of",
+    "register_packing",
     "register_schedule",
     "registered_schedules",
+    "schedule_args_for",
     "schedule_for",
 ]
 
 ScheduleRule = Callable[[te.Tensor, Sequence[te.Tensor], Target], "te.Schedule | None"]
 
 _RULES: dict[tuple[str, str], ScheduleRule] = {}
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Weights stored in the order in which a schedule reads them.
+
+    Attributes
+    ----------
+    packed : the placeholder that is read in place of the weights.
+    weight : the weights, each read from its place in `packed`; a schedule inlines this stage.
+    pack : from an array in the layout of the weights to one in that of `packed`.
+    """
+
+    packed: te.Tensor
+    weight: te.Tensor
+    pack: Callable[[np.ndarray], np.ndarray]
+
+
+PackingRule = Callable[[te.Tensor, te.Tensor, Target], "Packing | None"]
+
+_PACKINGS: dict[tuple[str, str], PackingRule] = {}
+
+
+@dataclass(frozen=True)
+class ScheduledArgs:
+    """A schedule with the tensors it is for.
+
+    Attributes
+    ----------
+    args : in the order of the tensors it was made for; some inputs may have another layout.
+    relayouts : for the positions of those, the function from the array in the layout asked about to
+        the one that the schedule reads.
+    """
+
+    schedule: te.Schedule
+    args: Sequence[te.Tensor]
+    relayouts: Mapping[int, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict)
 
 
 def register_schedule(
@@ -56,6 +103,33 @@ def register_schedule(
                     f"({_RULES[name, key].__module__})"
                 )
             _RULES[name, key] = rule
+        return rule
+
+    return register
+
+
+def register_packing(tags: str | Sequence[str], key: str) -> Callable[[PackingRule], PackingRule]:
+    """Decorator that enters how the constant weights of an operator are best stored.
+
+    Parameters
+    ----------
+    tags, key : as for :func:`register_schedule`.
+
+    The rule gets the tagged stage's tensor, the placeholder of the weights and the target.
+
+    Raises
+    ------
+    ValueError : there is such a rule already.
+    """
+
+    def register(rule: PackingRule) -> PackingRule:
+        for name in [tags] if isinstance(tags, str) else tags:
+            if (name, key) in _PACKINGS:
+                raise ValueError(
+                    f"register_packing: there is a packing for '{name}' on '{key}' already "
+                    f"({_PACKINGS[name, key].__module__})"
+                )
+            _PACKINGS[name, key] = rule
         return rule
 
     return register
@@ -106,6 +180,46 @@ def schedule_for(
         if chosen is not None:
             return chosen
     return default_schedule(outputs, target)
+
+
+def schedule_args_for(
+    args: Sequence[te.Tensor], constants: Collection[int], target: Target | str | None = None
+) -> ScheduledArgs:
+    """:func:`schedule_for` a computation of which some inputs may be stored in another layout.
+
+    Parameters
+    ----------
+    args : inputs, then results.
+    constants : positions of the inputs whose layout is free, such as weights.
+    """
+    outputs = [tensor for tensor in args if not isinstance(tensor.op, te.PlaceholderOp)]
+    if not isinstance(target, Target):
+        target = Target(target) if target else Target.current() or Target("llvm")
+    name, anchor = _anchor(outputs)
+    rule = next((r for key in target.keys if (r := _PACKINGS.get((name, str(key))))), None)
+    if rule is not None:
+        for position, weight in enumerate(args):
+            if position not in constants or not _is_read_by_only(weight, anchor, outputs):
+                continue
+            packing = rule(anchor, weight, target)
+            if packing is None:
+                continue
+            results = te.replace_tensors(outputs, [(weight, packing.weight)])
+            inputs = list(args[: len(args) - len(outputs)])
+            inputs[position] = packing.packed
+            schedule = schedule_for(results, target)
+            return ScheduledArgs(schedule, [*inputs, *results], {position: packing.pack})
+    return ScheduledArgs(schedule_for(outputs, target), list(args))
+
+
+def _is_read_by_only(weight: te.Tensor, reader: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
+    """Whether a tensor is an operand of one stage, and of no other."""
+    readers = [
+        operation
+        for operation in operations_of(outputs)
+        if any(weight.op.same_as(tensor.op) for tensor in operation.input_tensors)
+    ]
+    return len(readers) == 1 and readers[0].same_as(reader.op)
 
 
 def has_rule_for(outputs: Sequence[te.Tensor], target: Target) -> bool:

@@ -361,5 +361,12 @@ IterVar thread_axis(Range dom, String tag) {
   return IterVar(std::move(dom), Var(tag, dtype), tir::kThreadIndex, tag);
 }
 
+TVM_REGISTER_GLOBAL("te.OperationReplaceInputs")
+    .set_body_typed([](Operation op, Array<Tensor> read, Array<Tensor> instead) -> Operation {
+      TensorMap<Tensor> replaced;
+      for (size_t i = 0; i < read.size(); ++i) replaced[read[i]] = instead[i];
+      return op->ReplaceInputs(op, replaced);
+    });
+
 }  // namespace te
 }  // namespace tvm

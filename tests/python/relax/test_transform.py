@@ -270,3 +270,48 @@ def test_bind_params_makes_symbolic_extents_numbers():
     assert str(binding.value.sinfo_args[0]) == 'R.Tensor((2, 6), dtype="float32")'
     with pytest.raises(ValueError, match="'x' makes the extent n 5, another parameter makes it 2"):
         transform.BindParams("main", {"y": data(2, 3), "x": data(5, 3)})(mod)
+
+
+def test_fold_pad_leaves_borders_of_zeros_to_the_convolution(make_module, op_names, run):
+    def body(bb, x):
+        padded = bb.emit(op.nn.pad(x, ((0, 0), (0, 0), (0, 1), (2, 1))))
+        return op.nn.conv2d(padded, weights(4, 3, 3, 3), strides=2, padding=1)
+
+    mod = make_module(body, (1, 3, 8, 8))
+    folded = transform.DeadCodeElimination()(transform.FoldPad()(mod))
+    assert op_names(folded) == ["nn.conv2d"]
+    assert list(op.attrs_of(folded["main"].body.blocks[0].bindings[0].value)["padding"]) == [
+        1, 3, 2, 2,
+    ]  # fmt: skip
+    assert_same_values(run, mod, folded, (1, 3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("borders", "value"),
+    [(((0, 0), (0, 1), (0, 0), (0, 0)), 0.0), (((0, 0), (0, 0), (1, 1), (1, 1)), 1.0)],
+    ids=["channels", "ones"],
+)
+def test_fold_pad_keeps_other_borders(make_module, op_names, borders, value):
+    def body(bb, x):
+        padded = bb.emit(op.nn.pad(x, borders, pad_value=value))
+        return op.nn.conv2d(padded, weights(4, 3 + borders[1][1], 3, 3))
+
+    mod = make_module(body, (1, 3, 8, 8))
+    assert op_names(transform.FoldPad()(mod)) == ["nn.pad", "nn.conv2d"]
+
+
+def test_convert_layout_takes_pads_and_the_networks_own_transposes(make_module, op_names, run):
+    def body(bb, x):
+        y = bb.emit(op.nn.conv2d(x, weights(4, 3, 3, 3)))
+        y = bb.emit(op.nn.pad(y, ((0, 0), (1, 0), (0, 2), (0, 0)), pad_value=2.0))
+        y = bb.emit(op.permute_dims(y, (0, 2, 3, 1)))
+        y = bb.emit(op.nn.dense(y, weights(6, 5)))
+        y = bb.emit(op.permute_dims(y, (0, 3, 1, 2)))
+        return op.nn.conv2d(y, weights(2, 6, 1, 1))
+
+    mod = make_module(body, (1, 3, 6, 7))
+    converted = transform.DeadCodeElimination()(transform.ConvertLayout()(mod))
+    assert op_names(converted) == [
+        "permute_dims", "nn.conv2d", "nn.pad", "nn.dense", "nn.conv2d", "permute_dims",
+    ]  # fmt: skip
+    assert_same_values(run, mod, converted, (1, 3, 6, 7))

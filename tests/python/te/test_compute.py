@@ -240,3 +240,20 @@ def test_one_result_is_a_tensor_however_it_was_asked_for():
     step = te.compute((4, 4), lambda t, i: state[t - 1, i], name="step")
     D = te.scan([start], [step], [state], name="D")
     assert all(isinstance(tensor, te.Tensor) for tensor in (B, C, D))
+
+
+def test_replace_tensors_rebuilds_only_what_reads_them():
+    x, y = te.placeholder((4,), name="x"), te.placeholder((4,), name="y")
+    kept = te.compute((4,), lambda i: y[i] * 2.0, name="kept")
+    summed = te.compute((4,), lambda i: x[i] + kept[i], name="summed")
+    (rebuilt,) = te.replace_tensors([summed], [(x, y)])
+    assert rebuilt.op.name == "summed"
+    assert {str(t.op.name) for t in rebuilt.op.input_tensors} == {"y", "kept"}
+    assert any(t.op.same_as(kept.op) for t in rebuilt.op.input_tensors)
+    assert te.replace_tensors([kept], [(x, y)])[0].op.same_as(kept.op)
+
+
+def test_replace_tensors_refuses_another_shape():
+    x, y = te.placeholder((4,), name="x"), te.placeholder((5,), name="y")
+    with pytest.raises(ValueError, match="replace_tensors"):
+        te.replace_tensors([te.compute((4,), lambda i: x[i] + 1.0)], [(x, y)])

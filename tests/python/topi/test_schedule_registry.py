@@ -223,3 +223,73 @@ def test_a_rule_that_declines_leaves_the_default():
 def test_a_second_rule_for_the_same_kind_is_refused():
     with pytest.raises(ValueError, match="a schedule for 'dense' on 'cpu' already"):
         topi.register_schedule("dense", "cpu")(lambda *_: None)
+
+
+def compute_packed(fn, weight_at, *arrays, target=HERE):
+    """Value of `fn` with one input a constant that may be stored anew, and whether it is."""
+    inputs = [te.placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    output = fn(*inputs)
+    known = topi.schedule_args_for([*inputs, output], {weight_at}, target)
+    stored = [
+        known.relayouts[i](array) if i in known.relayouts else array
+        for i, array in enumerate(arrays)
+    ]
+    assert [a.shape for a in stored] == [tuple(map(int, t.shape)) for t in known.args[:-1]]
+    function = tvm.build(known.schedule, list(known.args), target, name="f")["f"]
+    result = tvm.nd.array(np.full([int(n) for n in output.shape], 77, str(output.dtype)))
+    function(*(tvm.nd.array(a) for a in stored), result)
+    return result.numpy(), weight_at in known.relayouts
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    rows=st.sampled_from([1, 5, 13, 49, 50]),
+    depth=st.integers(1, 40),
+    columns=st.sampled_from([8, 20, 48, 80, 96, 1000]),
+    lead=st.sampled_from([(), (3,)]),
+)
+def test_constant_dense_weights_are_packed_for_the_tile(rows, depth, columns, lead):
+    rng = np.random.default_rng(rows + depth + columns)
+    data = random_array(rng, *lead, rows, depth)
+    weight, bias = random_array(rng, columns, depth), random_array(rng, columns)
+
+    def fn(x, w, b):
+        return topi.nn.relu(topi.add(topi.nn.dense(x, w), b))
+
+    result, packed = compute_packed(fn, 1, data, weight, bias)
+    assert packed
+    expected = np.maximum(data @ weight.T + bias, 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("groups", "channels", "filters"), [(1, 6, 32), (2, 8, 32), (4, 64, 64)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_constant_convolution_weights_are_packed_for_the_tile(groups, channels, filters, stride):
+    rng = np.random.default_rng(groups)
+    data = random_array(rng, 1, 9, 7, channels)
+    weight = random_array(rng, 3, 3, channels // groups, filters)
+
+    def fn(x, w):
+        conv = topi.nn.conv2d(x, w, stride, 1, 1, "NHWC", "HWIO", groups=groups)
+        return topi.nn.relu(conv)
+
+    result, packed = compute_packed(fn, 1, data, weight)
+    assert packed
+    torch_weight = torch.tensor(weight).permute(3, 2, 0, 1)
+    expected = F.conv2d(chw(data), torch_weight, None, stride, 1, 1, groups).relu()
+    np.testing.assert_allclose(result, nhwc(expected), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_another_stage_reads_are_not_packed():
+    rng = np.random.default_rng(0)
+    data, weight = random_array(rng, 4, 16), random_array(rng, 4, 16)
+
+    def fn(x, w):
+        return topi.add(topi.nn.dense(x, w), topi.sum(w))
+
+    inputs = [te.placeholder((4, 16), name="x"), te.placeholder((4, 16), name="w")]
+    known = topi.schedule_args_for([*inputs, fn(*inputs)], {1}, HERE)
+    assert not known.relayouts
+    np.testing.assert_allclose(
+        compute(fn, data, weight), data @ weight.T + weight.sum(), rtol=1e-4, atol=1e-4
+    )

@@ -65,6 +65,10 @@ class _NHWCConverter(FunctionRewriter):
             return self._reduction(value)
         if name == "relax.concat":
             return self._concat(value)
+        if name == "relax.permute_dims" and _is_4d(value):
+            return self._permute(value)
+        if name == "relax.nn.pad" and self._has_nhwc(value.args[0]):
+            return self._pad(value)
         if name == "relax.reshape" and self._has_nhwc(value.args[0]):
             return self._reshape(value)
         if name == "relax.nn.dense" and value.args[0] in self._flat:
@@ -193,6 +197,24 @@ class _NHWCConverter(FunctionRewriter):
             op.concat([self._in_nhwc(field) for field in fields], _TO_NHWC.index(axis))
         )
 
+    def _permute(self, call: Call) -> RelayExpr:
+        """The network's own way to NHWC and back costs nothing where the value is there already."""
+        rank = 4
+        order = tuple(int(a) % rank for a in op.attrs_of(call).get("axes") or range(rank)[::-1])
+        data = call.args[0]
+        if order == _TO_NHWC and self._has_nhwc(data):
+            return self._nhwc[data]
+        if order == _TO_NCHW and isinstance(data, Var):
+            self._converted = data
+        return call
+
+    def _pad(self, call: Call) -> RelayExpr:
+        settings = op.attrs_of(call)
+        sizes = [int(size) for size in settings["pad_width"]]
+        pairs = list(zip(sizes[::2], sizes[1::2]))
+        settings["pad_width"] = [size for k in _TO_NHWC for size in pairs[k]]
+        return self._from_nhwc(op.make_call("nn.pad", self._in_nhwc(call.args[0]), **settings))
+
     def _reshape(self, call: Call) -> RelayExpr:
         data = call.args[0]
         batch, channels, height, width = static_shape(data.struct_info)
@@ -223,7 +245,8 @@ def ConvertLayout(mod: IRModule) -> IRModule:
     """The module with NCHW convolutions and pools in NHWC.
 
     Weights become HWIO, or (height, width, channels, multiplier) when depthwise. Elementwise
-    operators, reductions and concatenations between them follow; a flattened value keeps its NCHW
+    operators, reductions, pads and concatenations between them follow, and transposes that the
+    network makes itself between the two layouts disappear; a flattened value keeps its NCHW
     element order for its readers, except that a dense layer with constant weights has these
     permuted instead. Transposes that nobody reads are left for dead code elimination.
     """

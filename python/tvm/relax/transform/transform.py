@@ -18,6 +18,7 @@ from .dataflow import RemovePurityChecking, ToNonDataflow
 from .dead_code import DeadCodeElimination
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
+from .fold_pad import FoldPad
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .normalize import Normalize
@@ -33,6 +34,7 @@ __all__ = [
     "EliminateCommonSubexpr",
     "FoldBatchnorm",
     "FoldConstant",
+    "FoldPad",
     "FunctionRewriter",
     "FuseOps",
     "Normalize",
@@ -63,6 +65,7 @@ def OptimizeForInference(mod: IRModule, winograd: bool = False) -> IRModule:
         return mod
     passes = [
         FoldBatchnorm(),
+        FoldPad(),
         DeadCodeElimination(),
         ConvertLayout(),
         DeadCodeElimination(),

@@ -1,6 +1,6 @@
 """Hand-written schedules for processors: the programs the searches are measured against."""
 
-from . import default_schedules
+from . import default_schedules, packed_weights
 from .conv2d import (
     RegisterTile,
     conv2d_nhwc_packed,

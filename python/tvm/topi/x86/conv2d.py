@@ -11,7 +11,7 @@ from tvm.target import Target
 from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
-from .vectors import copy_panel, inline_producers, vector_lanes
+from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,6 +154,7 @@ def schedule_conv2d_nhwc_packed(
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=conv)
     padded, weight = conv.op.input_tensors
+    inline_packing(s, weight)
     local = s.cache_write(conv, "local") if output is conv else conv
     n, y, x, c = output.op.axis
     panel, c = s[output].split(c, factor=lanes * tile.vectors)
@@ -241,6 +242,7 @@ def schedule_depthwise_conv2d_nhwc_packed(
     output: te.Tensor | None = None,
     target: Target | None = None,
     lanes: int | None = None,
+    roll_rows: bool = False,
 ) -> te.Schedule:
     """Rows outside, then columns, then channels; the whole window is written out.
 
@@ -248,6 +250,7 @@ def schedule_depthwise_conv2d_nhwc_packed(
     ----------
     conv : result of :func:`depthwise_conv2d_nhwc_packed` or of ``topi.nn.depthwise_conv2d_nhwc``.
     output, lanes : as in :func:`schedule_conv2d_nhwc_packed`.
+    roll_rows : keep a loop over the rows of the window, and write out a row of it.
     """
     target = target or Target.current() or Target("llvm")
     lanes = lanes or vector_lanes(target, conv.dtype)
@@ -275,7 +278,7 @@ def schedule_depthwise_conv2d_nhwc_packed(
     dy, dx = s[local].op.reduce_axis
     vector, lane = s[local].split(c, factor=lanes)
     s[local].reorder(n, dy, dx, y, x, vector, lane)
-    for loop in (dy, dx, y, x, vector):
+    for loop in (dx, y, x, vector) if roll_rows else (dy, dx, y, x, vector):
         s[local].unroll(loop)
     s[local].vectorize(lane)
     return s

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tvm import te, tir
 from tvm.target import Target
@@ -12,27 +11,16 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import operations_of, register_schedule
 from ..utils import const_shape, is_constant
-from .conv2d import (
-    RegisterTile,
-    schedule_conv2d_nhwc_packed,
-    schedule_depthwise_conv2d_nhwc_packed,
-    vector_lanes,
-)
+from .conv2d import schedule_conv2d_nhwc_packed, schedule_depthwise_conv2d_nhwc_packed
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .injective import schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .softmax import schedule_softmax
+from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
+from .vectors import vector_lanes
 
 __all__: list[str] = []
-
-
-def _fitting_lanes(target: Target, dtype: str, extent: int) -> int:
-    """The widest power of two of lanes that leaves no remainder, at most a vector register."""
-    lanes = vector_lanes(target, dtype)
-    while extent % lanes:
-        lanes //= 2
-    return lanes
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
@@ -62,27 +50,6 @@ def _is_elementwise_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
     return True
 
 
-def _best_tile(
-    target: Target, rows: int, columns: int, vectors: int, max_pixels: int | None = None
-) -> RegisterTile:
-    """The tile without remainders that does most multiply-adds for each vector it loads."""
-
-    def divisors(extent: int) -> list[int]:
-        return [d for d in range(1, min(extent, 32) + 1) if extent % d == 0]
-
-    def products_a_load(tile: RegisterTile) -> float:
-        pixels = tile.rows * tile.columns
-        return pixels * tile.vectors / (pixels + tile.vectors)
-
-    tiles = [
-        RegisterTile(*sizes)
-        for sizes in itertools.product(divisors(rows), divisors(columns), divisors(vectors))
-        if sizes[0] * sizes[1] <= (max_pixels or rows * columns)
-    ]
-    fitting = [tile for tile in tiles if tile.registers() <= target.num_vector_registers]
-    return max(fitting, key=lambda tile: (products_a_load(tile), tile.columns))
-
-
 def _panels_pay(product: te.Tensor, rows: int, block: int) -> bool:
     """Whether the right side's rows are so far apart that a panel of it is worth a copy."""
     columns = const_shape(product.shape)[-1]
@@ -90,43 +57,59 @@ def _panels_pay(product: te.Tensor, rows: int, block: int) -> bool:
     return columns > block and row_bytes >= 1024 and rows >= 16
 
 
-_Convolution = Callable[..., te.Schedule]
+def _is_packed(weight: te.Tensor) -> bool:
+    """Whether weights are read from where a packing stores them."""
+    return isinstance(weight.op, te.ComputeOp)
 
 
-def _convolution(
-    conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target, make: _Convolution
-) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(conv, outputs):
-        return None
-    _, height, width, channels = const_shape(conv.shape)
-    lanes = _fitting_lanes(target, conv.dtype, channels)
-    if lanes < 4:
-        return None
-    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
-    # A depthwise window is written out whole, so its tiles are small.
-    written_out = make is schedule_depthwise_conv2d_nhwc_packed
-    if written_out and window[0] * window[1] > 25:
-        return None
-    tile = _best_tile(target, height, width, channels // lanes, 4 if written_out else None)
-    output = None if outputs[0].op.same_as(conv.op) else outputs[0]
-    if written_out:
-        return make(conv, tile, output, target, lanes=lanes)
-    copies = _panels_pay(conv, height * width, tile.vectors * lanes)
-    return make(conv, tile, output, target, lanes=lanes, copy_panels=copies)
-
-
-@register_schedule("conv2d_nhwc", "cpu")
+@register_schedule(["conv2d_nhwc", "group_conv2d_nhwc"], "cpu")
 def _conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    return _convolution(conv, outputs, target, schedule_conv2d_nhwc_packed)
+    if not _is_static(outputs) or not _is_elementwise_of(conv, outputs):
+        return None
+    fitted = convolution_tile(conv, target)
+    if fitted is None:
+        return None
+    _, height, width, _ = const_shape(conv.shape)
+    weight = conv.op.input_tensors[1]
+    copies = not _is_packed(weight) and _panels_pay(conv, height * width, fitted.block)
+    return schedule_conv2d_nhwc_packed(
+        conv,
+        fitted.tile,
+        _other_than(conv, outputs),
+        target,
+        lanes=fitted.lanes,
+        copy_panels=copies,
+    )
+
+
+def _other_than(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor | None:
+    """The one output, unless it is the anchor itself."""
+    return None if outputs[0].op.same_as(anchor.op) else outputs[0]
 
 
 @register_schedule("depthwise_conv2d_nhwc", "cpu")
 def _depthwise_conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    return _convolution(conv, outputs, target, schedule_depthwise_conv2d_nhwc_packed)
+    if not _is_static(outputs) or not _is_elementwise_of(conv, outputs):
+        return None
+    _, height, width, channels = const_shape(conv.shape)
+    lanes = fitting_lanes(target, conv.dtype, channels)
+    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
+    if lanes < 4:
+        return None
+    # The window is written out, so tiles are small; of a large one, only a row is.
+    tile = fitting_tile(target, height, width, channels // lanes, 4)
+    return schedule_depthwise_conv2d_nhwc_packed(
+        conv,
+        tile,
+        _other_than(conv, outputs),
+        target,
+        lanes=lanes,
+        roll_rows=window[0] * window[1] > 25,
+    )
 
 
 @register_schedule([tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL, "winograd_product"], "cpu")
@@ -135,22 +118,28 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         return None
     shape = const_shape(product.shape)
     (k,) = product.op.reduce_axis
-    output = None if outputs[0].op.same_as(product.op) else outputs[0]
+    output = _other_than(product, outputs)
     rows = shape[-2] if len(shape) > 1 else 1
-    if str(product.op.name).endswith("_NT"):
-        lanes = _fitting_lanes(target, product.dtype, int(k.dom.extent))
+    name = str(product.op.name)
+    packed = _is_packed(product.op.input_tensors[-1]) and name.endswith("_NT")
+    if name.endswith("_NT") and not packed:
+        lanes = fitting_lanes(target, product.dtype, int(k.dom.extent))
         if lanes < 4:
             return None
         # Both operands come in vectors along the reduction: one row of each a result.
-        tile = _best_tile(target, rows, 1, shape[-1], max_pixels=4)
+        tile = fitting_tile(target, rows, 1, shape[-1], max_pixels=4)
         return schedule_matmul_dot(product, tile, output, target, lanes=lanes)
-    lanes = _fitting_lanes(target, product.dtype, shape[-1])
-    if lanes < 4 or str(product.op.name).endswith(("_TN", "_TT")):
+    fitted = product_tile(product, target)
+    if fitted is None or name.endswith(("_TN", "_TT")):
         return None
-    tile = _best_tile(target, rows, 1, shape[-1] // lanes)
-    copies = _panels_pay(product, rows, tile.vectors * lanes)
+    copies = not packed and _panels_pay(product, rows, fitted.block)
     return schedule_matmul_packed(
-        product, tile, output=output, target=target, lanes=lanes, copy_panels=copies
+        product,
+        fitted.tile,
+        output=output,
+        target=target,
+        lanes=fitted.lanes,
+        copy_panels=copies,
     )
 
 
@@ -193,11 +182,11 @@ def _reduction(
     if not _is_static(outputs) or not _is_elementwise_of(reduced, outputs) or not reduced.shape:
         return None
     columns = const_shape(reduced.shape)[-1]
-    lanes = _fitting_lanes(target, reduced.dtype, columns)
+    lanes = fitting_lanes(target, reduced.dtype, columns)
     if lanes >= 4:
         return schedule_reduce_columns(reduced, outputs[0], lanes)
     loops = reduced.op.reduce_axis
-    lanes = _fitting_lanes(target, reduced.dtype, int(loops[-1].dom.extent))
+    lanes = fitting_lanes(target, reduced.dtype, int(loops[-1].dom.extent))
     if lanes < 4:
         return None
     return schedule_reduce_rows(reduced, outputs[0], lanes)

@@ -9,7 +9,7 @@ from tvm.target import Target
 
 from ..utils import const_shape
 from .conv2d import RegisterTile
-from .vectors import copy_panel, inline_producers, vector_lanes
+from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,7 @@ def schedule_matmul_packed(
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=product)
     _, weight = product.op.input_tensors
+    inline_packing(s, weight)
     local = s.cache_write(product, "local") if output is product else product
     *batch, i, j = output.op.axis
     tile_rows = tile.rows * tile.columns

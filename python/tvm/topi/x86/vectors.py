@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.target import Target
 
-__all__ = ["copy_panel", "inline_producers", "vector_lanes"]
+__all__ = ["copy_panel", "inline_packing", "inline_producers", "vector_lanes"]
 
 
 def vector_lanes(target: Target, dtype: str = "float32") -> int:
@@ -48,3 +48,9 @@ def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None 
             pending.append(operand)
             if not operand.op.reduce_axis and len(operand.shape):
                 s[operand].compute_inline()
+
+
+def inline_packing(s: te.Schedule, weight: te.Tensor) -> None:
+    """Read weights from where `topi.Packing` stores them, if they are packed."""
+    if isinstance(weight.op, te.ComputeOp):
+        s[weight].compute_inline()

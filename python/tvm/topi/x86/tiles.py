@@ -1,0 +1,114 @@
+"""Register tiles chosen by shape."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from tvm import te
+from tvm.target import Target
+
+from ..utils import const_shape
+from .conv2d import RegisterTile
+from .vectors import vector_lanes
+
+__all__ = ["FittedTile", "convolution_tile", "fitting_lanes", "fitting_tile", "product_tile"]
+
+# Accumulators below which a loop waits for the latency of its multiply-adds: four cycles on two
+# units.
+_HIDE_LATENCY = 8
+
+
+@dataclass(frozen=True)
+class FittedTile:
+    """A register tile, and the elements of the vectors that it is made of."""
+
+    tile: RegisterTile
+    lanes: int
+
+    @property
+    def block(self) -> int:
+        """Columns, or output channels, of the tile."""
+        return self.tile.vectors * self.lanes
+
+
+def fitting_lanes(target: Target, dtype: str, extent: int) -> int:
+    """The widest power of two of lanes that leaves no remainder, at most a vector register."""
+    lanes = vector_lanes(target, dtype)
+    while extent % lanes:
+        lanes //= 2
+    return lanes
+
+
+def _divisors(extent: int) -> list[int]:
+    return [d for d in range(1, min(extent, 32) + 1) if extent % d == 0]
+
+
+def fitting_tile(
+    target: Target, rows: int, columns: int, vectors: int, max_pixels: int | None = None
+) -> RegisterTile:
+    """The tile without remainders that does most multiply-adds for each vector it loads."""
+
+    def products_a_load(tile: RegisterTile) -> float:
+        pixels = tile.rows * tile.columns
+        return pixels * tile.vectors / (pixels + tile.vectors)
+
+    tiles = [
+        RegisterTile(*sizes)
+        for sizes in itertools.product(_divisors(rows), _divisors(columns), _divisors(vectors))
+        if sizes[0] * sizes[1] <= (max_pixels or rows * columns)
+    ]
+    fitting = [tile for tile in tiles if tile.registers() <= target.num_vector_registers]
+    return max(fitting, key=lambda tile: (products_a_load(tile), tile.columns))
+
+
+def product_tile(product: te.Tensor, target: Target) -> FittedTile | None:
+    """Rows and columns of a matrix product; None where its columns fill no vectors.
+
+    Rows may leave a remainder, which is a tile of its own; columns do not.
+    """
+    shape = const_shape(product.shape)
+    lanes = fitting_lanes(target, product.dtype, shape[-1])
+    if lanes < 4:
+        return None
+    rows = shape[-2] if len(shape) > 1 else 1
+    available = target.num_vector_registers
+
+    def cycles(tile: RegisterTile) -> float:
+        """Of a step of the reduction, over all rows, for each vector of columns."""
+        heights = [tile.rows] * (rows // tile.rows) + [rest for rest in [rows % tile.rows] if rest]
+        each = (
+            max(height * tile.vectors, _HIDE_LATENCY) + (height + tile.vectors) / 4
+            for height in heights
+        )
+        return sum(each) / tile.vectors
+
+    tiles = [
+        RegisterTile(height, 1, vectors)
+        for height, vectors in itertools.product(
+            range(1, min(rows, 16) + 1), _divisors(shape[-1] // lanes)
+        )
+    ]
+    fitting = [tile for tile in tiles if tile.registers() <= available]
+    return FittedTile(min(fitting, key=lambda tile: (cycles(tile), -tile.rows)), lanes)
+
+
+def convolution_tile(conv: te.Tensor, target: Target) -> FittedTile | None:
+    """Pixels and channels of a convolution of NHWC data; None where channels fill no vectors.
+
+    A tile does not reach over two groups, whose channels are sums over different inputs.
+    """
+    _, height, width, filters = const_shape(conv.shape)
+    groups = _groups(conv)
+    lanes = fitting_lanes(target, conv.dtype, filters // groups)
+    if lanes < 4:
+        return None
+    tile = fitting_tile(target, height, width, filters // groups // lanes)
+    return FittedTile(tile, lanes)
+
+
+def _groups(conv: te.Tensor) -> int:
+    data, weight = conv.op.input_tensors
+    if str(conv.op.tag) != "group_conv2d_nhwc":
+        return 1
+    return const_shape(data.shape)[3] // const_shape(weight.shape)[2]
