@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tvm import tir
+from tvm.target import Target
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 __all__ = [
+    "TILED",
     "all_blocks",
+    "annotation",
     "constant_extent",
+    "cores_of",
     "has_data_reuse",
     "is_reduction",
     "is_root",
     "is_spatial",
+    "is_spatial_function",
+    "is_trivially_bound",
+    "loop_kind",
     "loop_kinds",
     "needs_rfactor",
+    "needs_tiling",
+    "realize_values",
+    "reorder_and_fuse_reduction",
     "root_annotations",
+    "thread_tag",
 ]
+
+TILED = "meta_schedule.tiling_structure"
+"""The annotation of blocks that were tiled."""
 
 _SPATIAL, _REDUCE = int(tir.IterVar.DataPar), int(tir.IterVar.CommReduce)
 
@@ -57,14 +71,68 @@ def loop_kinds(sch: Schedule, block: BlockRV) -> list[str]:
     realize = _realize_of(sch, block)
     kinds = []
     for loop in loops:
-        var = sch.get(loop).loop_var
-        used = {
-            int(axis.iter_type)
-            for axis, value in zip(realize.block.iter_vars, realize.iter_values)
-            if _uses(value, var)
-        }
+        used = _axes_moved_by(realize, sch.get(loop).loop_var)
         kinds.append("S" if used == {_SPATIAL} else "R" if used == {_REDUCE} else "O")
     return kinds
+
+
+def loop_kind(sch: Schedule, loop: LoopRV) -> str:
+    """What a loop moves in all blocks below it: "S" independent indices or none, "R" summed ones,
+    "O" both or others."""
+    node = sch.get(loop)
+    used: set[int] = set()
+    for realize in _outermost_realizes(node.body):
+        used |= _axes_moved_by(realize, node.loop_var)
+    return "S" if used <= {_SPATIAL} else "R" if used == {_REDUCE} else "O"
+
+
+def _axes_moved_by(realize: Any, var: tir.Var) -> set[int]:
+    return {
+        int(axis.iter_type)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values)
+        if _uses(value, var)
+    }
+
+
+def _outermost_realizes(statement: Any) -> Iterator[Any]:
+    """The blocks below a statement that are in no other block."""
+    if isinstance(statement, tir.BlockRealize):
+        yield statement
+    elif isinstance(statement, tir.SeqStmt):
+        for part in statement.seq:
+            yield from _outermost_realizes(part)
+    elif isinstance(statement, tir.IfThenElse):
+        for part in (statement.then_case, statement.else_case):
+            yield from _outermost_realizes(part)
+    elif hasattr(statement, "body"):
+        yield from _outermost_realizes(statement.body)
+
+
+def thread_tag(sch: Schedule, loop: LoopRV) -> str:
+    """The thread axis that runs a loop, "threadIdx.x" for example; empty if none does."""
+    node = sch.get(loop)
+    if int(node.kind) != tir.ForKind.THREAD_BINDING:
+        return ""
+    return str(node.thread_binding.thread_tag)
+
+
+def annotation(node: tir.Block | tir.For, key: str) -> Any:
+    """The value of an annotation, numbers and text as Python's; None if there is none."""
+    value = node.annotations.get(key)
+    return getattr(value, "value", value)
+
+
+def is_trivially_bound(sch: Schedule, block: BlockRV) -> bool:
+    """Whether each axis of a block is the loop at the same place."""
+    loops = sch.get_loops(block)
+    axes = sch.get(block).iter_vars
+    if not loops or len(loops) != len(axes):
+        return False
+    values = _realize_of(sch, block).iter_values
+    return all(
+        isinstance(value, tir.Var) and value.same_as(sch.get(loop).loop_var)
+        for loop, value in zip(loops, values)
+    )
 
 
 def _uses(value: Any, var: tir.Var) -> bool:
@@ -95,42 +163,80 @@ def _realize_of(sch: Schedule, block: BlockRV) -> Any:
     return found[0]
 
 
-def has_data_reuse(node: tir.Block) -> bool:
-    """Whether an element that a reduction reads serves several iterations, so that tiles pay.
+def realize_values(sch: Schedule, block: BlockRV) -> Sequence[Any]:
+    """What the axes of a block are bound to, in terms of the loops around."""
+    return _realize_of(sch, block).iter_values
 
-    That is so if some read buffer's place depends on the block's indices one by one, and not on all
-    of them (Ansor, OSDI 2020, table 1: "has data reuse").
+
+def has_data_reuse(node: tir.Block) -> bool:
+    """Whether an element that a reduction reads serves several of its results, so that tiles pay.
+
+    That is so if some read buffer's place does not depend on all of the independent indices (Ansor,
+    OSDI 2020, table 1: "has data reuse").
     """
     if not is_reduction(node) or len(node.writes) != 1:
         return False
-    axes = [v.var for v in node.iter_vars if not _is_one(v.dom.extent)]
-    unused = 0
-    for region in node.reads:
-        if region.buffer.same_as(node.writes[0].buffer):
-            continue
-        reads = [r.min for r in region.region]
-        unused += sum(not any(_uses(index, var) for index in reads) for var in axes)
-    return unused >= 1
+    axes = [
+        v.var for v in node.iter_vars if int(v.iter_type) == _SPATIAL and not _is_one(v.dom.extent)
+    ]
+    return any(
+        not any(_uses(part.min, axis) for part in region.region)
+        for region in node.reads
+        if not region.buffer.same_as(node.writes[0].buffer)
+        for axis in axes
+    )
+
+
+def needs_tiling(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block reuses data, its loops are its axes, and it has no tiles yet."""
+    node = sch.get(block)
+    if TILED in node.annotations or not has_data_reuse(node):
+        return False
+    return is_trivially_bound(sch, block)
 
 
 def _is_one(extent: Any) -> bool:
     return isinstance(extent, tir.IntImm) and int(extent.value) == 1
 
 
-def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int) -> bool:
-    """Whether a reduction has too few independent iterations to keep `max_parallel` jobs busy."""
+def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, basic_parallel: int) -> bool:
+    """Whether a reduction has too few independent iterations to keep the machine busy.
+
+    Parameters
+    ----------
+    max_parallel : jobs that a machine can take at most.
+    basic_parallel : jobs that it needs; shorter sums without reuse of data are left alone.
+    """
     node = sch.get(block)
     if not is_reduction(node) or len(node.writes) != 1:
         return False
     loops, kinds = sch.get_loops(block), loop_kinds(sch, block)
     extents = [constant_extent(sch, loop) for loop in loops]
-    if not loops or None in extents or "O" in kinds:
+    if "R" not in kinds or "O" in kinds or None in extents:
+        return False
+    # Partial sums are made of a whole nest: nothing may be beside it.
+    if any(len(sch.get_child_blocks(loop)) != 1 for loop in loops):
         return False
     spatial = math.prod(e for e, k in zip(extents, kinds) if k == "S")  # type: ignore[misc]
     summed = math.prod(e for e, k in zip(extents, kinds) if k == "R")  # type: ignore[misc]
-    if has_data_reuse(node) and spatial > summed:
-        return False
-    return summed > 1 and (spatial < max_parallel or summed > spatial)
+    if needs_tiling(sch, block):
+        return spatial < summed and spatial <= max_parallel
+    return summed > max(1, basic_parallel)
+
+
+def reorder_and_fuse_reduction(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
+    """Put the summed loops of a block innermost and fuse them.
+
+    Returns
+    -------
+    The fused loop, and how many independent loops are around it.
+    """
+    loops, kinds = sch.get_loops(block), loop_kinds(sch, block)
+    spatial = [loop for loop, kind in zip(loops, kinds) if kind != "R"]
+    summed = [loop for loop, kind in zip(loops, kinds) if kind == "R"]
+    if "R" in kinds and "S" in kinds[kinds.index("R") :]:
+        sch.reorder(*spatial, *summed)
+    return sch.fuse(*summed), len(spatial)
 
 
 def all_blocks(
@@ -163,3 +269,25 @@ def root_annotations(sch: Schedule) -> Iterator[tuple[str, BlockRV, dict[str, An
             block = sch.get_block(str(body.block.name_hint), func_name=str(var.name_hint))
             annotations = {str(k): v for k, v in body.block.annotations.items()}
             yield str(var.name_hint), block, annotations
+
+
+def is_spatial_function(sch: Schedule, block: BlockRV) -> bool:
+    """Whether all blocks of a block's function have independent iterations only."""
+    root = sch.get_sref(block)
+    while root.parent is not None:
+        root = root.parent
+    spatial = True
+
+    def visit(node: Any) -> None:
+        nonlocal spatial
+        if isinstance(node, tir.Block):
+            spatial = spatial and all(int(v.iter_type) == _SPATIAL for v in node.iter_vars)
+
+    tir.stmt_functor.post_order_visit(root.stmt, visit)
+    return spatial
+
+
+def cores_of(target: Target | None) -> int:
+    """Cores that a target names; 1 where it names none."""
+    cores = None if target is None else target.attrs.get("num-cores")
+    return 1 if cores is None else int(cores)

@@ -51,12 +51,20 @@ _LINUX_ON_ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+neo
 
 _TAGS: dict[str, dict[str, Any]] = {
     **_gpus(
+        geforce_gtx_1060="sm_61",
+        geforce_gtx_1070="sm_61",
+        geforce_gtx_1080="sm_61",
         geforce_gtx_1080_ti="sm_61",
+        geforce_rtx_2060="sm_75",
+        geforce_rtx_2070="sm_75",
+        geforce_rtx_2080="sm_75",
         geforce_rtx_2080_ti="sm_75",
+        geforce_rtx_3060="sm_86",
         geforce_rtx_3070="sm_86",
         geforce_rtx_3080="sm_86",
         geforce_rtx_3080_ti="sm_86",
         geforce_rtx_3090="sm_86",
+        geforce_rtx_3090_ti="sm_86",
         geforce_rtx_4090="sm_89",
         nvidia_v100="sm_70",
         nvidia_t4="sm_75",

@@ -60,8 +60,9 @@ ObjectRef AnnotationOf(Call* call, const Any& value) {
     }
     return made;
   }
-  if (auto text = value.TryCast<std::string>()) return StringImm(*text);
-  if (value.as<StringImmNode>() || value.as<FloatImmNode>()) return value.ref();
+  if (auto text = value.TryCast<std::string>()) return String(*text);
+  if (const auto* literal = value.as<StringImmNode>()) return literal->value;
+  if (value.as<FloatImmNode>()) return value.ref();
   if (value.as<PrimExprNode>()) return PrimExpr(Any(call->Number(value)).cast<PrimExpr>());
   std::optional<ObjectRef> number = runtime::BoxNumber(value);
   TVM_CHECK(number.has_value() && !value.is_object() && !value.is_null(), TypeError)

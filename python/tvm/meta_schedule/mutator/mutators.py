@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
 from typing import Any
 
 from tvm import tir
+from tvm.runtime import Object
 from tvm.tir.schedule import Instruction, Trace
 
-from .mutator import Mutator, register_default_mutators
+from .mutator import Mutator
 
-__all__ = ["MutateComputeLocation", "MutateParallel", "MutateTileSize", "MutateUnroll"]
+__all__ = [
+    "MutateComputeLocation",
+    "MutateParallel",
+    "MutateThreadBinding",
+    "MutateTileSize",
+    "MutateUnroll",
+]
 
 
 # Loops around a consumer that are looked at as places of computation.
@@ -92,10 +98,7 @@ class MutateUnroll(_Random):
         ]
         if not choices:
             return None
-        inst = rng.choice(choices)
-        now = _number(trace.get_decision(inst))
-        others = [i for i in range(len(inst.arguments["candidates"])) if i != now]
-        return trace.with_decision(inst, rng.choice(others), remove_postproc=True)
+        return _with_other_candidate(trace, rng.choice(choices), rng)
 
 
 class MutateComputeLocation(_Random):
@@ -180,15 +183,36 @@ class MutateParallel(_Random):
         return Trace(insts, dict(trace.decisions.items()))
 
 
-def _cpu() -> dict[Mutator, float]:
-    return {
-        MutateTileSize(): 0.9,
-        MutateComputeLocation(): 0.05,
-        MutateUnroll(): 0.03,
-        MutateParallel(max_jobs_per_core=16): 0.02,
-    }
+class MutateThreadBinding(_Random):
+    """Chooses another of the candidates for how many threads a block has."""
+
+    def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
+        rng = self._draws(rand_state)
+        insts = list(trace.insts)
+        bound = {
+            hash(inst.inputs[0])
+            for inst in insts
+            if str(inst.kind.name) == "Bind" and str(inst.arguments["thread_axis"]) == "threadIdx.x"
+        }
+        extents = {
+            hash(factor)
+            for inst in insts
+            if str(inst.kind.name) == "Split"
+            for loop, factor in zip(inst.outputs, inst.arguments["factors"])
+            if hash(loop) in bound and isinstance(factor, Object)
+        }
+        choices = [
+            inst
+            for inst in self._sampled(trace, "SampleCategorical")
+            if any(hash(out) in extents for out in inst.outputs)
+            and len(inst.arguments["candidates"]) > 1
+        ]
+        if not choices:
+            return None
+        return _with_other_candidate(trace, rng.choice(choices), rng)
 
 
-_MAKERS: dict[str, Callable[[], dict[Mutator, float]]] = {"llvm": _cpu, "c": _cpu}
-for _kind, _make in _MAKERS.items():
-    register_default_mutators(_kind, _make)
+def _with_other_candidate(trace: Trace, inst: Instruction, rng: random.Random) -> Trace:
+    now = _number(trace.get_decision(inst))
+    others = [i for i in range(len(inst.arguments["candidates"])) if i != now]
+    return trace.with_decision(inst, rng.choice(others), remove_postproc=True)

@@ -1,10 +1,12 @@
 """Finishing touches on candidates."""
 
-from .cpu_postprocs import (
+from .gpu_postprocs import RewriteCooperativeFetch, RewriteUnboundBlock, VerifyGPUCode
+from .loop_postprocs import (
     DisallowDynamicLoop,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
 )
 from .postproc import Postproc, PyPostproc
+from .rewrite_tensorize import RewriteTensorize
 
 create = Postproc.create

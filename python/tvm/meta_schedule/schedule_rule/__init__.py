@@ -1,15 +1,13 @@
 """Rules that turn one schedule into several."""
 
-from .cpu_rules import (
-    AddRFactor,
-    ApplyCustomRule,
-    AutoInline,
-    InlineConstantScalars,
-    MultiLevelTiling,
-    ParallelizeVectorizeUnroll,
-    RandomComputeLocation,
-    ReuseType,
-)
+from .add_rfactor import AddRFactor
+from .apply_custom_rule import ApplyCustomRule
+from .auto_bind import AutoBind
+from .auto_inline import AutoInline, InlineConstantScalars
+from .cross_thread_reduction import CrossThreadReduction
+from .multi_level_tiling import MultiLevelTiling, MultiLevelTilingWideVector, ReuseType
+from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll
+from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
 
 create = ScheduleRule.create

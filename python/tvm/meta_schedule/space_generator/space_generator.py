@@ -8,8 +8,8 @@ from typing import Any
 
 from tvm import tir
 from tvm.ir import IRModule
-from tvm.target import Target
 
+from ..defaults import kind_of
 from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
 from ..schedule_rule.schedule_rule import ScheduleRule
@@ -56,7 +56,7 @@ class SpaceGenerator(Named):
     def _initialize_with_tune_context(self, context: Any) -> None:
         """Take the parts for the context's target, and tell them of it."""
         self._seed = context.rand_state
-        kind = "llvm" if context.target is None else self._kind_of(context.target)
+        kind = kind_of(context.target)
         if self._rules == _FROM_TARGET:
             self.sch_rules = self._defaults(ScheduleRule.create, kind, [])
         if self._postprocs == _FROM_TARGET:
@@ -73,10 +73,6 @@ class SpaceGenerator(Named):
             if self._needs_rules:
                 raise
             return none
-
-    @staticmethod
-    def _kind_of(target: Target) -> str:
-        return str(target.kind.name)
 
     def generate_design_space(self, mod: IRModule) -> list[tir.Schedule]:
         """Schedules whose traces, sampled anew, are the space."""

@@ -14,7 +14,12 @@ from ..schedule_rule import ScheduleRule
 from ..space_generator import PostOrderApply
 from ..tune_context import TuneContext
 
-__all__ = ["check_sketches", "generate_design_space", "print_sketches"]
+__all__ = ["check_sketches", "generate_design_space", "get_rules", "print_sketches"]
+
+
+def get_rules(kind: str, types: type | tuple[type, ...]) -> list[ScheduleRule]:
+    """The default rules of a kind of target that are of some classes."""
+    return [rule for rule in ScheduleRule.create(kind) if isinstance(rule, types)]
 
 
 def generate_design_space(
@@ -32,9 +37,10 @@ def generate_design_space(
     types : classes of the rules to apply; all others are left out.
     sch_rules : these rules instead.
     """
-    rules = ScheduleRule.create(kind) if sch_rules is None else list(sch_rules)
-    if types is not None:
-        rules = [rule for rule in rules if isinstance(rule, types)]
+    if sch_rules is None:
+        rules = get_rules(kind, ScheduleRule if types is None else types)
+    else:
+        rules = [rule for rule in sch_rules if types is None or isinstance(rule, types)]
     generator = PostOrderApply(sch_rules=rules, postprocs=[], mutator_probs={})
     return TuneContext(mod, target=target, space_generator=generator).generate_design_space()
 
@@ -48,6 +54,8 @@ def check_sketches(
     debug_mask: str = "all",
 ) -> None:
     """Assert that each expected module is what some sketch makes with given decisions.
+
+    Names of functions do not count, nor does how an index is written: both sides are simplified.
 
     Parameters
     ----------
@@ -71,12 +79,79 @@ def check_sketches(
             if sch is None:
                 continue
             made.append(sch)
-            if tvm.ir.structural_equal(sch.mod, expected, map_free_vars=True):
+            if tvm.ir.structural_equal(_comparable(sch.mod), _comparable(expected)):
                 unmatched.remove(sketch)
                 break
         else:
             shown = "\n".join(str(sch.mod) for sch in made)
             raise AssertionError(f"no sketch makes module {number}:\n{expected}\nbut:\n{shown}")
+
+
+def _comparable(mod: IRModule) -> IRModule:
+    """The module with variables named by their place, and then simplified."""
+    functions = {
+        str(var.name_hint): _renamed(function.without_attr("global_symbol"))
+        for var, function in mod.functions.items()
+    }
+    return tir.transform.Simplify()(IRModule(functions))
+
+
+def _renamed(function: tir.PrimFunc) -> tir.PrimFunc:
+    # The order of a sum's terms follows from the names of its variables.
+    count = 0
+
+    def rename(node: Any) -> Any:
+        nonlocal count
+        if isinstance(node, tir.For):
+            var = tir.Var(f"loop_{count:04}", node.loop_var.dtype)
+            body = tir.stmt_functor.substitute(node.body, {node.loop_var: var})
+            count += 1
+            return tir.For(
+                var,
+                node.min,
+                node.extent,
+                node.kind,
+                body,
+                node.thread_binding,
+                node.annotations,
+            )
+        axes, renaming = [], {}
+        for axis in node.iter_vars:
+            renaming[axis.var] = tir.Var(f"axis_{count:04}", axis.var.dtype)
+            axes.append(tir.IterVar(axis.dom, renaming[axis.var], axis.iter_type, axis.thread_tag))
+            count += 1
+
+        def put(regions: Any) -> list[tir.BufferRegion]:
+            return [
+                tir.BufferRegion(
+                    region.buffer,
+                    [
+                        tvm.ir.Range.from_min_extent(
+                            tir.stmt_functor.substitute(part.min, renaming),
+                            tir.stmt_functor.substitute(part.extent, renaming),
+                        )
+                        for part in region.region
+                    ],
+                )
+                for region in regions
+            ]
+
+        init = node.init
+        return tir.Block(
+            axes,
+            put(node.reads),
+            put(node.writes),
+            node.name_hint,
+            tir.stmt_functor.substitute(node.body, renaming),
+            None if init is None else tir.stmt_functor.substitute(init, renaming),
+            node.alloc_buffers,
+            node.match_buffers,
+            node.annotations,
+        )
+
+    kinds = ["tir.For", "tir.Block"]
+    body = tir.stmt_functor.ir_transform(function.body, None, rename, kinds)
+    return function.with_body(body)
 
 
 def _with_decisions(

@@ -1,4 +1,4 @@
-"""The postprocessors of processors."""
+"""Postprocessors of loops and sums, on any target."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 from ..sch_analysis import (
     all_blocks,
+    annotation,
     constant_extent,
     is_reduction,
     loop_kinds,
     root_annotations,
 )
-from .postproc import Postproc, register_default_postprocs
+from .postproc import Postproc
 
 __all__ = ["DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock"]
 
+_TENSORIZE = "meta_schedule.auto_tensorize"
 _KEYS = ("parallel", "vectorize", "unroll_explicit", "unroll_implicit")
 
 
@@ -53,8 +55,22 @@ class RewriteReductionBlock(Postproc):
             first = kinds.index("R")
             if any(int(sch.get(loop).kind) == tir.ForKind.THREAD_BINDING for loop in loops[first:]):
                 continue
-            sch.decompose_reduction(block, loops[first])
+            start = sch.decompose_reduction(block, loops[first])
+            self._share_intrinsics(sch, block, start)
         return True
+
+    @staticmethod
+    def _share_intrinsics(sch: Schedule, block: BlockRV, start: BlockRV) -> None:
+        """Leave the intrinsic of a product with it, and give the one of start values to these."""
+        if annotation(sch.get(block), _TENSORIZE) is None:
+            return
+        intrinsic = annotation(sch.get(block), f"{_TENSORIZE}_init")
+        sch.unannotate(start, _TENSORIZE)
+        # Without an intrinsic the mark still says that the block stands for a whole tile.
+        sch.annotate(start, _TENSORIZE, "" if intrinsic is None else str(intrinsic))
+        if intrinsic is not None:
+            sch.unannotate(block, f"{_TENSORIZE}_init")
+            sch.unannotate(start, f"{_TENSORIZE}_init")
 
 
 class RewriteParallelVectorizeUnroll(Postproc):
@@ -142,11 +158,3 @@ class RewriteParallelVectorizeUnroll(Postproc):
                 continue
             sch.vectorize(sch.fuse(*loops[-size:]) if size > 1 else loops[-1])
             return
-
-
-def _cpu() -> list[Postproc]:
-    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
-
-
-for _kind in ("llvm", "c"):
-    register_default_postprocs(_kind, _cpu)

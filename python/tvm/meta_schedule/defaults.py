@@ -1,0 +1,153 @@
+"""The rules, postprocessors and mutators that a kind of target has by itself."""
+
+from __future__ import annotations
+
+from tvm.target import Target
+
+from .mutator import (
+    MutateComputeLocation,
+    MutateParallel,
+    MutateThreadBinding,
+    MutateTileSize,
+    MutateUnroll,
+    Mutator,
+)
+from .mutator.mutator import register_default_mutators
+from .postproc import (
+    DisallowDynamicLoop,
+    Postproc,
+    RewriteCooperativeFetch,
+    RewriteParallelVectorizeUnroll,
+    RewriteReductionBlock,
+    RewriteUnboundBlock,
+    VerifyGPUCode,
+)
+from .postproc.postproc import register_default_postprocs
+from .schedule_rule import (
+    AddRFactor,
+    ApplyCustomRule,
+    AutoBind,
+    AutoInline,
+    CrossThreadReduction,
+    InlineConstantScalars,
+    MultiLevelTiling,
+    ParallelizeVectorizeUnroll,
+    RandomComputeLocation,
+    ReuseType,
+    ScheduleRule,
+)
+from .schedule_rule.schedule_rule import register_default_rules
+
+__all__ = ["kind_of"]
+
+
+def kind_of(target: Target | None) -> str:
+    """The kind under which the parts for a target are entered."""
+    if target is None:
+        return "llvm"
+    return "cuda" if "gpu" in target.keys else str(target.kind.name)
+
+
+def _inline_on_cpu() -> AutoInline:
+    return AutoInline(
+        into_producer=False,
+        into_consumer=True,
+        inline_const_tensor=True,
+        disallow_if_then_else=True,
+        require_injective=True,
+        require_ordered=True,
+        disallow_op=["tir.exp"],
+    )
+
+
+def _tiles_on_cpu() -> dict:
+    return {
+        "structure": "SSRSRS",
+        "max_innermost_factor": 64,
+        "reuse_write": ReuseType(req="may", levels=(1, 2), scope="global"),
+    }
+
+
+def _cpu_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        _inline_on_cpu(),
+        AddRFactor(max_jobs_per_core=16, max_innermost_factor=64),
+        MultiLevelTiling(**_tiles_on_cpu()),
+        ParallelizeVectorizeUnroll(
+            max_jobs_per_core=16,
+            max_vectorize_extent=64,
+            unroll_max_steps=[0, 16, 64, 512],
+            unroll_explicit=True,
+        ),
+        RandomComputeLocation(),
+    ]
+
+
+def _cpu_postprocs() -> list[Postproc]:
+    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+
+
+def _cpu_mutators() -> dict[Mutator, float]:
+    return {
+        MutateTileSize(): 0.9,
+        MutateComputeLocation(): 0.05,
+        MutateUnroll(): 0.03,
+        MutateParallel(max_jobs_per_core=16): 0.02,
+    }
+
+
+def _gpu_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        MultiLevelTiling(
+            structure="SSSRRSRS",
+            tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
+            max_innermost_factor=64,
+            vector_load_lens=[1, 2, 3, 4, 8, 16],
+            reuse_read=ReuseType(req="must", levels=(4,), scope="shared"),
+            reuse_write=ReuseType(req="must", levels=(3,), scope="local"),
+        ),
+        InlineConstantScalars(),
+        AutoInline(
+            into_producer=True,
+            into_consumer=True,
+            inline_const_tensor=True,
+            disallow_if_then_else=False,
+            require_injective=False,
+            require_ordered=False,
+        ),
+        CrossThreadReduction(thread_extents=[4, 8, 16, 32, 64, 128, 256, 512]),
+        ParallelizeVectorizeUnroll(
+            max_jobs_per_core=-1,
+            max_vectorize_extent=-1,
+            unroll_max_steps=[0, 16, 64, 512, 1024],
+            unroll_explicit=True,
+        ),
+        AutoBind(max_threadblocks=256, thread_extents=[32, 64, 128, 256, 512, 1024]),
+    ]
+
+
+def _gpu_postprocs() -> list[Postproc]:
+    return [
+        DisallowDynamicLoop(),
+        RewriteCooperativeFetch(),
+        RewriteUnboundBlock(max_threadblocks=256),
+        RewriteParallelVectorizeUnroll(),
+        RewriteReductionBlock(),
+        VerifyGPUCode(),
+    ]
+
+
+def _gpu_mutators() -> dict[Mutator, float]:
+    return {MutateTileSize(): 0.9, MutateUnroll(): 0.08, MutateThreadBinding(): 0.02}
+
+
+for _kind in ("llvm", "c"):
+    register_default_rules(_kind, _cpu_rules)
+    register_default_postprocs(_kind, _cpu_postprocs)
+    register_default_mutators(_kind, _cpu_mutators)
+register_default_rules("cuda", _gpu_rules)
+register_default_postprocs("cuda", _gpu_postprocs)
+register_default_mutators("cuda", _gpu_mutators)
