@@ -101,6 +101,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tvm.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"tvm.{_LAZY_NAMES[name]}"), name)
+    if name == "container":
+        return importlib.import_module("tvm.ir.container")
     hint = _older_names.moved(f"tvm.{name}")
     raise AttributeError(hint or f"module 'tvm' has no attribute {name!r}")
 

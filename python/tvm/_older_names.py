@@ -88,7 +88,6 @@ MOVED: Mapping[str, str] = {
     "tvm.auto_scheduler.rewrite_tensor_shape": "tvm.auto_scheduler.rewrite_compute_body",
     "tvm.build_module": "tvm.driver.build_module",
     "tvm.codegen": "tvm.target.codegen",
-    "tvm.container": "tvm.ir.container",
     "tvm.context": "tvm.device",
     "tvm.convert": "tvm.runtime.convert",
     "tvm.felix.extrac_tasks": "tvm.felix.extract_tasks",

@@ -30,13 +30,8 @@ void ConstIntBoundAnalyzer::Bind(const Var& var, const Range& range, bool allow_
 }
 
 ModularSet ModularSetAnalyzer::operator()(const PrimExpr& expr) const {
-  if (!expr.dtype().is_int() || !expr.dtype().is_scalar()) return ModularSet(1, 0);
-  try {
-    auto [coeff, base] = core_->Modular(core_->Reduce(core_->Normalize(expr)));
-    return ModularSet(coeff, base);
-  } catch (const PolyOverflow&) {
-    return ModularSet(1, 0);
-  }
+  const Congruence found = core_->ModularOfExpr(expr);
+  return ModularSet(found.coeff, found.base);
 }
 
 void ModularSetAnalyzer::Update(const Var& var, const ModularSet& info, bool allow_override) {
@@ -200,6 +195,10 @@ PackedFunc MakeAnalyzer() {
             self->modular_set.Update(v, info, replace);
           },
           title);
+    }
+    if (method == "set_and_of_ors") {
+      return TypedPackedFunc<void(bool)>(
+          [self](bool enabled) { self->core()->SetAndOfOrs(enabled); }, title);
     }
     if (method == "enter_constraint_context") {
       return TypedPackedFunc<PackedFunc(PrimExpr)>(

@@ -8,6 +8,7 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/expr.h>
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -38,6 +39,15 @@ Interval FloorDivInterval(const Interval& a, const Interval& b);
 /*! \brief All values an integer type can hold. */
 Interval IntervalOfType(DataType dtype);
 
+/*! \brief The numbers coeff * k + base; coeff 0 is the one number `base`, 1 is every number. */
+struct Congruence {
+  int64_t coeff = 1;
+  int64_t base = 0;
+};
+
+/*! \brief What both allow; nothing if they exclude each other. */
+std::optional<Congruence> IntersectCongruences(Congruence a, Congruence b);
+
 /*! \brief A number that polynomials do not look into. */
 struct Atom {
   enum Kind {
@@ -56,11 +66,28 @@ struct Atom {
   bool has_range = false;
   Range range;
   Poly range_lo, range_hi;
-  int range_order = 0;  // later ranges may mention the variables of earlier ones
-  int64_t mod_coeff = 1, mod_base = 0;
+  int range_order = 0;    // later ranges may mention the variables of earlier ones
+  Congruence congruence;  // as stated, and narrowed by the conditions that hold now
 
   int cached_epoch = -1;
   Interval cached;
+  int congruence_epoch = -1;
+  Congruence cached_congruence;
+};
+
+/*! \brief Hides the assumptions of a case while something is derived that outlives the case. */
+class WithoutAssumptions {
+ public:
+  explicit WithoutAssumptions(std::vector<Poly>* assumed) : assumed_(assumed) {
+    assumed->swap(hidden_);
+  }
+  ~WithoutAssumptions() { assumed_->swap(hidden_); }
+  WithoutAssumptions(const WithoutAssumptions&) = delete;
+  WithoutAssumptions& operator=(const WithoutAssumptions&) = delete;
+
+ private:
+  std::vector<Poly>* assumed_;
+  std::vector<Poly> hidden_;
 };
 
 class AnalyzerCore {
@@ -75,6 +102,12 @@ class AnalyzerCore {
   void StateProduct(const std::vector<tir::Var>& vars, const PrimExpr& value);
   /*! \brief State a condition; returns what ends it, in any order with the ends of others. */
   std::function<void()> EnterConstraint(const PrimExpr& cond);
+
+  /*!
+   * \brief Whether conditions are multiplied out, as far as that is short: `(a && b) || c` becomes
+   *        `(a || c) && (b || c)`.
+   */
+  void SetAndOfOrs(bool enabled) { and_of_ors_ = enabled; }
 
   // ---- the normal form
   PrimExpr Simplify(const PrimExpr& e);
@@ -99,7 +132,8 @@ class AnalyzerCore {
   Interval Bound(const Poly& p);
   Interval BoundOfAtom(AtomId atom);
   Interval BoundOfExpr(const PrimExpr& e);
-  std::pair<int64_t, int64_t> Modular(const Poly& p);
+  Congruence Modular(const Poly& p);
+  Congruence ModularOfExpr(const PrimExpr& e);
   bool ProveNonNeg(const Poly& p);
   /*! \brief Whether p is at least 1 everywhere. */
   bool ProvePositive(const Poly& p) { return ProveNonNeg(PolyRing::AddConst(p, -1)); }
@@ -112,12 +146,23 @@ class AnalyzerCore {
 
  private:
   AtomId NewAtom(Atom atom);
+  /*! \brief a - b * floor(a / b), which is the remainder. */
+  Poly WithoutQuotient(const Poly& a, const Poly& b);
+  /*!
+   * \brief p == rest + k * mod, joined with a quotient of another number of the same remainder.
+   *
+   * (i mod 4) + j and i + j have one remainder modulo 4, but their quotients differ.
+   */
+  std::optional<Poly> JoinWithOther(const Poly& p, const Poly& rest, const Poly& k,
+                                    const Atom& mod);
   AtomId OpaqueAtom(const PrimExpr& e);
   Poly CompoundAtom(Atom::Kind kind, const Poly& a, const Poly& b);
   Poly NormalizeUncached(const PrimExpr& e);
   PrimExpr SimplifyInt(const PrimExpr& e);
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
+  /*! \brief A condition as a conjunction of alternatives; undefined if that is long. */
+  PrimExpr AndOfOrs(const PrimExpr& e);
   /*! \brief Whether an atom is read from memory, or of a type too narrow for an index. */
   bool HoldsData(const Poly& p);
   /*!
@@ -142,6 +187,9 @@ class AnalyzerCore {
   bool EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out);
   bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
   Interval BoundOfOpaque(const PrimExpr& e);
+  Congruence ModularOfAtom(AtomId id);
+  Congruence ModularOfOpaque(const PrimExpr& e);
+  Congruence ModularOfCast(const tir::CastNode* cast);
   bool Prove(const Poly& p, int depth);
   bool ProveFromFact(const Poly& p, const Poly& fact, int depth);
   bool ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest, int depth);
@@ -169,6 +217,8 @@ class AnalyzerCore {
   void AddCondition(const PrimExpr& cond);
   void AddFacts(const PrimExpr& cond, bool negate);
   void AddFact(Poly nonneg);
+  /*! \brief State what `remainder == value` says, where the former is x mod c of a variable x. */
+  void AddCongruence(const PrimExpr& remainder, const PrimExpr& value);
   bool KnownTrue(const PrimExpr& cond) const;
 
   PolyRing ring_;
@@ -193,7 +243,7 @@ class AnalyzerCore {
   struct ConditionScope {
     int id;
     PrimExpr cond;
-    size_t num_facts, num_true, num_tightened;
+    size_t num_facts, num_true, num_tightened, num_congruent;
   };
   std::vector<ConditionScope> scopes_;
   int num_scopes_made_ = 0;
@@ -204,6 +254,11 @@ class AnalyzerCore {
     Interval before;
   };
   std::vector<Tightened> tightened_;
+  struct Congruent {
+    AtomId atom;
+    Congruence before;
+  };
+  std::vector<Congruent> congruent_;
   // Each >= 0 in the case that a proof looks into. Nothing derived from them outlives the case.
   std::vector<Poly> assumed_;
   // The expression is kept along: a temporary that is freed would leave its address to another one.
@@ -217,6 +272,7 @@ class AnalyzerCore {
   // Outcomes of the outermost proofs since the last fact: nested minima ask for the same ones.
   std::unordered_map<Poly, bool, PolyHash> proofs_;
   int proofs_epoch_ = -1;
+  bool and_of_ors_ = false;
   int order_ = 0;
   int budget_ = 0;
   int fact_depth_ = 0;

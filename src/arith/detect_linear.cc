@@ -46,6 +46,25 @@ std::optional<std::vector<Poly>> SplitLinear(AnalyzerCore* core, Poly p,
   return out;
 }
 
+/*!
+ * \brief The same sums and products over signed integers; what else there is gets a cast.
+ *
+ * Coefficients of an unsigned expression may be negative, so they are told in the signed type.
+ * `signed_vars` has variables that stand for unsigned ones.
+ */
+PrimExpr AsSigned(const PrimExpr& e, const Map<Var, Var>& signed_vars) {
+  const DataType type = DataType::Int(e.dtype().bits());
+  auto operand = [&](const PrimExpr& child) { return AsSigned(child, signed_vars); };
+  if (const auto* op = e.as<IntImmNode>()) return IntImm(type, op->value);
+  if (const auto* op = e.as<AddNode>()) return Add(operand(op->a), operand(op->b));
+  if (const auto* op = e.as<SubNode>()) return Sub(operand(op->a), operand(op->b));
+  if (const auto* op = e.as<MulNode>()) return Mul(operand(op->a), operand(op->b));
+  if (const auto* op = e.as<VarNode>()) {
+    if (auto it = signed_vars.find(GetRef<Var>(op)); it != signed_vars.end()) return (*it).second;
+  }
+  return cast(type, e);
+}
+
 }  // namespace
 
 Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<Var>& vars) {
@@ -58,14 +77,25 @@ Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<Var>& var
     out.push_back(expr);
     return out;
   }
-  if (!expr.dtype().is_int() || !expr.dtype().is_scalar()) return {};
+  const DataType dtype = expr.dtype();
+  if (!(dtype.is_int() || dtype.is_uint()) || !dtype.is_scalar()) return {};
   Analyzer analyzer;
   AnalyzerCore* core = analyzer.core();
   try {
-    auto parts = SplitLinear(core, core->Reduce(core->Normalize(expr)), targets);
+    PrimExpr signed_expr = expr;
+    if (dtype.is_uint()) {
+      Map<Var, Var> signed_vars;
+      for (const Var& var : vars) {
+        signed_vars.Set(var, Var(var->name_hint, DataType::Int(var.dtype().bits())));
+      }
+      signed_expr = AsSigned(expr, signed_vars);
+      if (MentionsAny(signed_expr, targets)) return {};
+      for (size_t i = 0; i < vars.size(); ++i) targets[i] = signed_vars.at(vars[i]).get();
+    }
+    auto parts = SplitLinear(core, core->Reduce(core->Normalize(signed_expr)), targets);
     if (!parts) return {};
     Array<PrimExpr> out;
-    for (const Poly& part : *parts) out.push_back(core->Emit(part, expr.dtype()));
+    for (const Poly& part : *parts) out.push_back(core->Emit(part, signed_expr.dtype()));
     return out;
   } catch (const PolyOverflow&) {
     return {};

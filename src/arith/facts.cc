@@ -239,15 +239,18 @@ const PrimExpr* AnalyzerCore::ValueOf(const VarNode* var) const {
 void AnalyzerCore::StateModular(const Var& var, int64_t coeff, int64_t base, bool allow_override) {
   TVM_CHECK(coeff != ConstIntBoundNode::kNegInf, ValueError)
       << "Analyzer: no congruence has the coefficient " << coeff;
-  Atom& atom = atoms_[AtomOfVar(var)];
-  TVM_CHECK(
-      allow_override || atom.mod_coeff == 1 || (atom.mod_coeff == coeff && atom.mod_base == base),
-      ValueError)
+  const AtomId id = AtomOfVar(var);
+  auto first = std::find_if(congruent_.begin(), congruent_.end(),
+                            [id](const Congruent& c) { return c.atom == id; });
+  const Congruence stated =
+      first == congruent_.end() ? atoms_[id].congruence : Congruence(first->before);
+  TVM_CHECK(allow_override || stated.coeff == 1 || (stated.coeff == coeff && stated.base == base),
+            ValueError)
       << "Analyzer: " << var->name_hint << " already has a congruence; pass override=True to "
       << "replace it";
-  Restate(atom.mod_coeff != 1, [&] {
-    atom.mod_coeff = coeff < 0 ? -coeff : coeff;
-    atom.mod_base = atom.mod_coeff == 0 ? base : FloorModInt(base, atom.mod_coeff);
+  Restate(atoms_[id].congruence.coeff != 1, [&] {
+    const int64_t m = coeff < 0 ? -coeff : coeff;
+    atoms_[id].congruence = {m, m == 0 ? base : FloorModInt(base, m)};
   });
 }
 
@@ -312,6 +315,12 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
     AddFact(Reduce(PolyRing::AddConst(diff, (strict != negate) ? -1 : 0)));
   };
   auto is_index = [](const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); };
+  auto equal = [&](const PrimExpr& a, const PrimExpr& b) {
+    AddCongruence(a, b);
+    AddCongruence(b, a);
+    compare(a, b, false);
+    compare(b, a, false);
+  };
   if (const auto* op = cond.as<tir::LTNode>(); op && is_index(op->a)) {
     compare(op->a, op->b, true);
   } else if (const auto* op = cond.as<tir::LENode>(); op && is_index(op->a)) {
@@ -321,12 +330,10 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
   } else if (const auto* op = cond.as<tir::GENode>(); op && is_index(op->a)) {
     compare(op->b, op->a, false);
   } else if (const auto* op = cond.as<tir::EQNode>(); op && is_index(op->a) && !negate) {
-    compare(op->a, op->b, false);
-    compare(op->b, op->a, false);
+    equal(op->a, op->b);
   } else if (const auto* op = cond.as<tir::NENode>(); op && is_index(op->a) && negate) {
     negate = false;
-    compare(op->a, op->b, false);
-    compare(op->b, op->a, false);
+    equal(op->a, op->b);
   } else if (!negate) {
     true_conds_.push_back(cond);
     ++epoch_;
@@ -348,6 +355,9 @@ void AnalyzerCore::DropConditionsFrom(size_t first) {
   for (; tightened_.size() > scope.num_tightened; tightened_.pop_back()) {
     atoms_[tightened_.back().atom].bound = tightened_.back().before;
   }
+  for (; congruent_.size() > scope.num_congruent; congruent_.pop_back()) {
+    atoms_[congruent_.back().atom].congruence = congruent_.back().before;
+  }
   facts_.resize(scope.num_facts);
   true_conds_.resize(scope.num_true);
   ++epoch_;
@@ -359,6 +369,7 @@ void AnalyzerCore::ApplyConditions() {
     scopes_[i].num_facts = facts_.size();
     scopes_[i].num_true = true_conds_.size();
     scopes_[i].num_tightened = tightened_.size();
+    scopes_[i].num_congruent = congruent_.size();
     AddCondition(PrimExpr(scopes_[i].cond));
   }
 }
@@ -367,7 +378,8 @@ std::function<void()> AnalyzerCore::EnterConstraint(const PrimExpr& cond) {
   TVM_CHECK(cond.dtype().is_bool(), ValueError)
       << "Analyzer: a condition must be boolean, got " << cond << " of type " << cond.dtype();
   const int id = ++num_scopes_made_;
-  scopes_.push_back({id, cond, facts_.size(), true_conds_.size(), tightened_.size()});
+  scopes_.push_back(
+      {id, cond, facts_.size(), true_conds_.size(), tightened_.size(), congruent_.size()});
   AddCondition(cond);
   return [this, id] { LeaveScope(id); };
 }

@@ -352,6 +352,27 @@ Poly AnalyzerCore::MinZero(const Poly& d) {
   return CompoundAtom(Atom::kMinZero, d, Poly());
 }
 
+Poly AnalyzerCore::WithoutQuotient(const Poly& a, const Poly& b) {
+  return PolyRing::Sub(a, ring_.Mul(b, FloorDiv(a, b)));
+}
+
+std::optional<Poly> AnalyzerCore::JoinWithOther(const Poly& p, const Poly& rest, const Poly& k,
+                                                const Atom& mod) {
+  for (const Term& t : p.terms) {
+    for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+      const Atom other = atoms_[id];
+      if (other.kind != Atom::kFloorDiv || !(other.b == mod.b) || other.a == mod.a) continue;
+      const Poly remainder = FloorMod(other.a, other.b);
+      if (!(remainder == CompoundAtom(Atom::kFloorMod, mod.a, mod.b))) continue;
+      Poly joined = PolyRing::Add(rest, ring_.Mul(k, WithoutQuotient(other.a, other.b)));
+      if (joined.terms.size() > p.terms.size()) continue;
+      joined = Reduce(std::move(joined));
+      if (joined.terms.size() < p.terms.size()) return joined;
+    }
+  }
+  return std::nullopt;
+}
+
 Poly AnalyzerCore::Reduce(Poly p) {
   for (bool changed = !products_.empty(); changed;) {
     changed = false;
@@ -377,9 +398,12 @@ Poly AnalyzerCore::Reduce(Poly p) {
         Atom mod = atoms_[id];
         Poly k, rest;
         if (!ring_.SplitLinear(p, id, &k, &rest)) continue;
-        Poly floor = PolyRing::Sub(mod.a, ring_.Mul(mod.b, FloorDiv(mod.a, mod.b)));
-        Poly joined = PolyRing::Add(rest, ring_.Mul(k, floor));
-        if (joined.terms.size() >= p.terms.size()) continue;
+        Poly joined = PolyRing::Add(rest, ring_.Mul(k, WithoutQuotient(mod.a, mod.b)));
+        if (joined.terms.size() >= p.terms.size()) {
+          std::optional<Poly> other = JoinWithOther(p, rest, k, mod);
+          if (!other) continue;
+          joined = std::move(*other);
+        }
         p = std::move(joined);
         changed = true;
         break;

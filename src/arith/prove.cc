@@ -4,9 +4,9 @@
  */
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "analyzer_core.h"
 
@@ -50,12 +50,7 @@ Interval AnalyzerCore::BoundOfAtom(AtomId id) {
       break;
     }
     case Atom::kOpaque: {
-      struct Apart {
-        explicit Apart(std::vector<Poly>* assumed) : assumed(assumed) { assumed->swap(hidden); }
-        ~Apart() { assumed->swap(hidden); }
-        std::vector<Poly>* assumed;
-        std::vector<Poly> hidden;
-      } apart(&assumed_);
+      WithoutAssumptions apart(&assumed_);
       out = BoundOfOpaque(PrimExpr(atom.expr));
       break;
     }
@@ -105,6 +100,9 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
     // No upper end may stand for the numbers that only an unsigned 64 bit type holds.
     if (op->value.dtype().is_uint() && e.dtype().is_int()) fits = fits && inner.HasUpper();
     return fits ? inner : type;
+  }
+  if (const auto* op = e.as<LetNode>()) {
+    return BoundOfExpr(Substitute(op->body, Map<Var, PrimExpr>{{op->var, op->value}}));
   }
   if (const auto* op = e.as<SelectNode>()) {
     return UniteIntervals(BoundOfExpr(op->true_value), BoundOfExpr(op->false_value));
@@ -160,25 +158,6 @@ Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
   } catch (const PolyOverflow&) {
     return IntervalOfType(e.dtype());
   }
-}
-
-std::pair<int64_t, int64_t> AnalyzerCore::Modular(const Poly& p) {
-  // The set {coeff * k + base}; coeff 0 is a single value.
-  int64_t coeff = 0, base = 0;
-  for (const Term& t : p.terms) {
-    int64_t m = 0, b = t.coef;
-    for (AtomId id : ring_.Atoms(t.mono)) {
-      int64_t am = atoms_[id].mod_coeff, ab = atoms_[id].mod_base;
-      // (m k + b) (am l + ab) is b ab plus multiples of m am, m ab and b am.
-      m = std::gcd(std::gcd(CheckedMul(m, am), CheckedMul(m, ab)), CheckedMul(b, am));
-      b = CheckedMul(b, ab);
-      if (m != 0) b = FloorModInt(b, m);
-    }
-    coeff = std::gcd(coeff, m);
-    base = CheckedAdd(base, b);
-  }
-  if (coeff != 0) base = FloorModInt(base, coeff);
-  return {coeff, base};
 }
 
 bool AnalyzerCore::ProveNonNeg(const Poly& p) {

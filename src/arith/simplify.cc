@@ -80,7 +80,7 @@ class OperandSimplifier : public ExprMutator {
       return Call(op->dtype, op->op, {cond, t, f});
     }
     PrimExpr out = ExprMutator::VisitExpr_(op);
-    return FoldShift(out);
+    return FoldBits(out);
   }
 
   PrimExpr VisitExpr_(const ReduceNode* op) override {
@@ -103,7 +103,7 @@ class OperandSimplifier : public ExprMutator {
             core_->SimplifyBesides(Not(cond), op->false_value)};
   }
 
-  static PrimExpr FoldShift(const PrimExpr& e) {
+  static PrimExpr FoldBits(const PrimExpr& e) {
     const auto* call = e.as<CallNode>();
     if (!call || call->args.size() != 2) return e;
     const int64_t* a = as_const_int(call->args[0]);
@@ -111,6 +111,9 @@ class OperandSimplifier : public ExprMutator {
     if (!a || !b) return e;
     if (call->op.same_as(builtin::shift_right())) return right_shift(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::shift_left())) return left_shift(call->args[0], call->args[1]);
+    if (call->op.same_as(builtin::bitwise_and())) return bitwise_and(call->args[0], call->args[1]);
+    if (call->op.same_as(builtin::bitwise_or())) return bitwise_or(call->args[0], call->args[1]);
+    if (call->op.same_as(builtin::bitwise_xor())) return bitwise_xor(call->args[0], call->args[1]);
     return e;
   }
 
@@ -217,7 +220,56 @@ PrimExpr AnalyzerCore::SimplifyOther(const PrimExpr& e) {
   return KeepIfSame(out, FoldBinary(out));
 }
 
+namespace {
+
+// Alternatives that multiplying out may give; more are no simplification.
+constexpr size_t kMaxClauses = 16;
+
+using Clause = std::vector<PrimExpr>;
+
+/*! \brief Clauses that hold together; none if there are too many. */
+std::vector<Clause> ClausesOf(const PrimExpr& e) {
+  if (const auto* op = e.as<AndNode>()) {
+    std::vector<Clause> clauses = ClausesOf(op->a), more = ClausesOf(op->b);
+    if (clauses.empty() || more.empty()) return {};
+    clauses.insert(clauses.end(), more.begin(), more.end());
+    return clauses.size() > kMaxClauses ? std::vector<Clause>() : clauses;
+  }
+  if (const auto* op = e.as<OrNode>()) {
+    const std::vector<Clause> left = ClausesOf(op->a), right = ClausesOf(op->b);
+    if (left.size() * right.size() > kMaxClauses) return {};
+    std::vector<Clause> clauses;
+    for (const Clause& a : left) {
+      for (const Clause& b : right) {
+        clauses.push_back(a);
+        clauses.back().insert(clauses.back().end(), b.begin(), b.end());
+      }
+    }
+    return clauses;
+  }
+  return {{e}};
+}
+
+}  // namespace
+
+PrimExpr AnalyzerCore::AndOfOrs(const PrimExpr& e) {
+  const std::vector<Clause> clauses = ClausesOf(e);
+  if (clauses.size() < 2) return PrimExpr();
+  PrimExpr all;
+  for (const Clause& clause : clauses) {
+    PrimExpr any = clause[0];
+    for (size_t i = 1; i < clause.size(); ++i) any = Or(any, clause[i]);
+    all = all.defined() ? And(all, any) : any;
+  }
+  return all;
+}
+
 PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
+  if (and_of_ors_ && (e.as<AndNode>() || e.as<OrNode>())) {
+    if (PrimExpr whole = AndOfOrs(e); whole.defined() && !SameExpr(whole, e)) {
+      return SimplifyBool(whole);
+    }
+  }
   if (const auto* op = e.as<AndNode>()) {
     PrimExpr a = Simplify(op->a);
     if (is_zero(a)) return a;

@@ -175,9 +175,10 @@ PrimExpr truediv(PrimExpr a, PrimExpr b) {
 PrimExpr neg(PrimExpr a) {
   if (const auto* splat = a.as<BroadcastNode>()) return Broadcast(neg(splat->value), splat->lanes);
   if (const auto* imm = a.as<FloatImmNode>()) return FloatImm(imm->dtype, -imm->value);
-  // 0.0 - x would turn a zero's sign the wrong way round; x * -1 keeps it.
-  if (IsFloating(a.dtype())) return a * make_const(a.dtype(), -1.0);
-  return make_zero(a.dtype()) - a;
+  if (a.dtype().is_uint()) return make_zero(a.dtype()) - a;
+  // 0.0 - x would turn a zero's sign the wrong way round; x * -1 keeps it. Of integers it is the
+  // normal form.
+  return a * make_const(a.dtype(), -1);
 }
 
 PrimExpr logical_and(PrimExpr a, PrimExpr b) {

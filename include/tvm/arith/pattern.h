@@ -25,6 +25,19 @@ Array<PrimExpr> DetectLinearEquation(const PrimExpr& expr, const Array<tir::Var>
  */
 Array<PrimExpr> DetectClipBound(const PrimExpr& expr, const Array<tir::Var>& vars);
 
+/*!
+ * \brief Parts of `expr` that occur at least `threshold` times, with how often they do.
+ *
+ * Variables and constants are no parts. The key is the first of the equal parts.
+ */
+Map<PrimExpr, Integer> DetectCommonSubExpr(const PrimExpr& expr, int threshold);
+
+/*!
+ * \brief A condition without the variables of `ranges` that implies `predicate` for all their
+ *        values; false where none is found.
+ */
+PrimExpr NarrowPredicateExpression(const PrimExpr& predicate, const Map<tir::Var, Range>& ranges);
+
 }  // namespace arith
 }  // namespace tvm
 #endif  // TVM_ARITH_PATTERN_H_

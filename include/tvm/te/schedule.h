@@ -210,6 +210,8 @@ class StageNode : public Object {
   bool double_buffer = false;
   /*! \brief The group that the stage is a member of, or undefined. */
   Stage group;
+  /*! \brief Of a group: how many stages and groups are directly in it. */
+  int num_child_stages = 0;
   /*! \brief Undefined to store always. */
   PrimExpr store_predicate;
   /*! \brief ValueError unless the loops are those that the relations make, in their order. */
@@ -217,7 +219,8 @@ class StageNode : public Object {
   TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Maybe(op), Maybe(origin_op), Value(all_iter_vars),
                    Value(leaf_iter_vars), Value(relations), Value(iter_var_attrs),
                    Value(attach_type), Maybe(attach_ivar), Maybe(attach_stage), Value(scope),
-                   Value(is_output), Value(double_buffer), Maybe(group), Maybe(store_predicate));
+                   Value(is_output), Value(double_buffer), Maybe(group), Value(num_child_stages),
+                   Maybe(store_predicate));
   TVM_NODE_ARGS();
 };
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .analyzer import Analyzer, ConstIntBound, ConstraintScope, ModularSet
+from .analyzer import Analyzer, ConstIntBound, ConstraintScope, Extension, ModularSet, ProofStrength
 from .int_constraints import (
     IntConstraints,
     IntConstraintsTransform,
@@ -13,6 +13,9 @@ from .int_constraints import (
 from .int_set import (
     IntervalSet,
     IntSet,
+    estimate_region_lower_bound,
+    estimate_region_strict_bound,
+    estimate_region_upper_bound,
     eval_set,
     intersect_sets,
     neg_inf,
@@ -28,13 +31,21 @@ from .iter_affine_map import (
     detect_iter_map,
     normalize_iter_map_to_expr,
 )
-from .pattern import deduce_bound, detect_clip_bound, detect_linear_equation, domain_touched
+from .pattern import (
+    deduce_bound,
+    detect_clip_bound,
+    detect_common_subexpr,
+    detect_linear_equation,
+    domain_touched,
+    narrow_predicate_expression,
+)
 from .var_context import SplitGroup, VarContext, VarDef
 
 __all__ = [
     "Analyzer",
     "ConstIntBound",
     "ConstraintScope",
+    "Extension",
     "IntConstraints",
     "IntConstraintsTransform",
     "IntGroupBounds",
@@ -46,16 +57,22 @@ __all__ = [
     "IterSplitExpr",
     "IterSumExpr",
     "ModularSet",
+    "ProofStrength",
     "SplitGroup",
     "VarContext",
     "VarDef",
     "deduce_bound",
     "detect_clip_bound",
+    "detect_common_subexpr",
     "detect_iter_map",
     "detect_linear_equation",
     "domain_touched",
+    "estimate_region_lower_bound",
+    "estimate_region_strict_bound",
+    "estimate_region_upper_bound",
     "eval_set",
     "intersect_sets",
+    "narrow_predicate_expression",
     "neg_inf",
     "normalize_iter_map_to_expr",
     "pos_inf",

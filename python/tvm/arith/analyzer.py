@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum, IntFlag
 from types import TracebackType
 
 import tvm._ffi
@@ -10,7 +11,31 @@ from tvm.runtime import Object
 
 from . import _ffi_api
 
-__all__ = ["Analyzer", "ConstIntBound", "ConstraintScope", "ModularSet"]
+__all__ = [
+    "Analyzer",
+    "ConstIntBound",
+    "ConstraintScope",
+    "Extension",
+    "ModularSet",
+    "ProofStrength",
+]
+
+
+class Extension(IntFlag):
+    """What TVM's simplifier does on request; ours does all but one of these always."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1 << 0
+    ConvertBooleanToAndOfOrs = 1 << 1
+    ApplyConstraintsToBooleanBranches = 1 << 2
+    ComparisonOfProductAndSum = 1 << 3
+
+
+class ProofStrength(IntEnum):
+    """How much work TVM's analyzer puts into a proof. Ours always compares symbolic bounds."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
 
 
 @tvm._ffi.register_object("arith.ConstIntBound")
@@ -71,10 +96,31 @@ class Analyzer:
         self._bind_range = method("bind_range")
         self._bind_value = method("bind_value")
         self._enter_constraint = method("enter_constraint_context")
+        self._set_and_of_ors = method("set_and_of_ors")
+        self._extensions = Extension.NoExtensions
+
+    @property
+    def enabled_extensions(self) -> Extension:
+        """Which extensions were asked for.
+
+        ``ConvertBooleanToAndOfOrs`` multiplies conditions out. Facts are combined, conditions are
+        applied to the branches beside them and products are compared with sums in any case.
+        """
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: int | Extension) -> None:
+        self._extensions = Extension(flags)
+        self._set_and_of_ors(Extension.ConvertBooleanToAndOfOrs in self._extensions)
 
     def const_int_bound(self, expr) -> ConstIntBound:
         """A range that holds every value of `expr`."""
         return self._const_int_bound(expr)
+
+    def const_int_bound_is_bound(self, var) -> bool:
+        """Whether something narrower than its type was stated about a variable."""
+        found, whole = self.const_int_bound(var), Analyzer().const_int_bound(var)
+        return (found.min_value, found.max_value) != (whole.min_value, whole.max_value)
 
     def modular_set(self, expr) -> ModularSet:
         """A congruence that every value of `expr` satisfies."""
@@ -99,8 +145,14 @@ class Analyzer:
         """
         return self._int_set_bound(expr) if dom_map is None else self._int_set(expr, dom_map)
 
-    def can_prove(self, expr) -> bool:
-        """Whether `expr` holds for all values of its variables; False also means unknown."""
+    def can_prove(self, expr, strength: ProofStrength = ProofStrength.SYMBOLIC_BOUND) -> bool:
+        """Whether `expr` holds for all values of its variables; False also means unknown.
+
+        Parameters
+        ----------
+        strength : what TVM would try at least; every proof is at the strongest.
+        """
+        ProofStrength(strength)
         return self._can_prove(expr)
 
     def can_prove_equal(self, lhs, rhs) -> bool:

@@ -13,6 +13,7 @@ from tvm.runtime import Object, convert
 
 from . import _ffi_api
 from .analyzer import Analyzer
+from .int_set import IntervalSet, eval_set
 from .pattern import detect_linear_equation
 
 __all__ = [
@@ -70,6 +71,24 @@ class IntGroupBounds(Object):
     def from_range(rng: Range) -> IntGroupBounds:
         """The bounds that a range gives."""
         return IntGroupBounds(1, [rng.min], [], [rng.min + rng.extent - 1])
+
+
+def _mentions(expr: PrimExpr, var: Any) -> bool:
+    found: list[bool] = []
+    tvm.tir.stmt_functor.post_order_visit(
+        expr, lambda node: found.append(True) if var.same_as(node) else None
+    )
+    return bool(found)
+
+
+def _linear_in_some(expr: PrimExpr, variables: Sequence[Any]) -> tuple[list[int], PrimExpr]:
+    """As `_linear`, where the rest may have those variables that `expr` is not linear in."""
+    scales = [0] * len(variables)
+    for at, var in enumerate(variables):
+        parts = _linear(expr, [var])
+        if parts is not None and parts[0][0]:
+            scales[at], expr = parts[0][0], parts[1]
+    return scales, expr
 
 
 def _linear(expr: PrimExpr, variables: Sequence[Any]) -> tuple[list[int], PrimExpr] | None:
@@ -248,7 +267,7 @@ def solve_linear_equations(
         var: analyzer.simplify(_combine(form.back[form.rank + k], names, var.dtype))
         for k, var in enumerate(free)
     }
-    new_ranges, bounds = _ranges_of(free, forward, dict(system.ranges.items()))
+    new_ranges, bounds = _ranges_of(free, forward, backward, dict(system.ranges.items()))
     relations += bounds
     for relation in others:
         replaced = analyzer.simplify(tvm.tir.stmt_functor.substitute(relation, forward))
@@ -276,7 +295,10 @@ def _combine(row: Sequence[int], terms: Sequence[PrimExpr], dtype: str) -> PrimE
 
 
 def _ranges_of(
-    free: Sequence[Any], forward: Mapping[Any, PrimExpr], ranges: Mapping[Any, Range]
+    free: Sequence[Any],
+    forward: Mapping[Any, PrimExpr],
+    backward: Mapping[Any, PrimExpr],
+    ranges: Mapping[Any, Range],
 ) -> tuple[dict[Any, Range], list[PrimExpr]]:
     """Ranges of new variables, and what else the ranges of the old ones say of them."""
     analyzer = Analyzer()
@@ -296,6 +318,19 @@ def _ranges_of(
         extent = analyzer.simplify(high - low + 1)
         if previous is None or analyzer.can_prove(extent <= previous.extent):
             found[var] = Range.from_min_extent(analyzer.simplify(low), extent)
+    domains = {
+        name: IntervalSet(bound.min, analyzer.simplify(bound.min + bound.extent - 1))
+        for name, bound in ranges.items()
+    }
+    for var in free:
+        if var in found:
+            continue
+        # A sum of several old variables: what their ranges leave of it.
+        values = eval_set(backward[var], domains)
+        if any(isinstance(end, tvm.tir.Var) for end in (values.min_value, values.max_value)):
+            continue
+        extent = analyzer.simplify(values.max_value - values.min_value + 1)
+        found[var] = Range.from_min_extent(values.min_value, extent)
     for var, bound in found.items():
         analyzer.bind(var, bound)
     relations: list[PrimExpr] = []
@@ -338,13 +373,11 @@ def _inequalities(
     }
     for relation in relations:
         sides = kinds[type(relation)](relation) if type(relation) in kinds else []
-        parts = [_linear(side, variables) for side in sides]
-        if not parts or any(part is None for part in parts):
+        parts = [_linear_in_some(side, variables) for side in sides]
+        if not any(any(scales) for scales, _ in parts):
             others.append(relation)
             continue
-        for part in parts:
-            if part is not None:
-                found.append(_Halves(tuple(part[0]), part[1]))
+        found += [_Halves(tuple(scales), rest) for scales, rest in parts]
     return found, others
 
 
@@ -385,6 +418,7 @@ def _eliminate(
 ) -> tuple[list[_Bounds], list[PrimExpr]] | None:
     """Bounds of each variable by the later ones, after Fourier and Motzkin; None: no solution."""
     bounds: list[_Bounds] = []
+    conditions: list[PrimExpr] = []
     for at, var in enumerate(variables):
         reduced = _reduced(rows, analyzer)
         if reduced is None:
@@ -395,6 +429,10 @@ def _eliminate(
         rest: list[_Halves] = []
         for row in reduced:
             scale = row.scales[at]
+            if _mentions(row.rest, var):
+                # Of no use for a bound: the row is not linear in this variable.
+                conditions.append(_condition(row, variables))
+                continue
             others = tuple(0 if k <= at else s for k, s in enumerate(row.scales))
             value = analyzer.simplify(_combine(others, variables, var.dtype) + row.rest)
             if scale > 0:
@@ -414,7 +452,13 @@ def _eliminate(
     last = _reduced(rows, analyzer)
     if last is None:
         return None
-    return bounds, [tvm.tir.LE(row.rest, tvm.tir.const(0, row.rest.dtype)) for row in last]
+    return bounds, conditions + [_condition(row, variables) for row in last]
+
+
+def _condition(row: _Halves, variables: Sequence[Any]) -> PrimExpr:
+    dtype = row.rest.dtype
+    total = Analyzer().simplify(_combine(row.scales, variables, dtype) + row.rest)
+    return tvm.tir.LE(total, tvm.tir.const(0, dtype))
 
 
 def _from_ranges(variables: Sequence[Any], ranges: Mapping[Any, Range]) -> list[PrimExpr]:
@@ -537,16 +581,45 @@ def _best_range(var: Any, own: _Bounds, analyzer: Analyzer) -> Range | None:
     return best
 
 
+def _same(a: tuple[int, Any], b: tuple[int, Any]) -> bool:
+    return a[0] == b[0] and tvm.ir.structural_equal(a[1], b[1])
+
+
 def _conditions(var: Any, own: _Bounds, best: Range | None, analyzer: Analyzer) -> list[PrimExpr]:
     """What bounds say besides a range."""
     inner = Analyzer()
     relations: list[PrimExpr] = []
-    for scale, value in own.lower:
+    same = [end for end in own.lower if any(_same(end, other) for other in own.upper)]
+    for scale, value in same:
+        point = analyzer.simplify(value)
+        if best is None or not analyzer.can_prove(tvm.tir.EQ(best.min * scale, point)):
+            relations.append(tvm.tir.EQ(inner.simplify(var * scale), point))
+    for scale, value in [end for end in own.lower if not any(end is s for s in same)]:
         low = value if scale == 1 else -((-value) // scale)
         if best is None or not analyzer.can_prove(best.min >= low):
             relations.append(analyzer.simplify(var * scale) >= analyzer.simplify(value))
     for scale, value in own.upper:
+        if any(_same((scale, value), other) for other in same):
+            continue
         high = value if scale == 1 else value // scale
         if best is None or not analyzer.can_prove(best.min + best.extent - 1 <= high):
             relations.append(inner.simplify(var * scale) <= analyzer.simplify(value))
     return relations
+
+
+@tvm._ffi.register_func("arith.SolveInequalitiesAsCondition")
+def _as_conditions(
+    variables: Sequence[Any], ranges: Mapping[Any, Range], inequalities: Sequence[PrimExpr]
+) -> list[PrimExpr]:
+    """Bounds of each variable by the later ones, in order, and then what else must hold."""
+    names = list(variables)
+    analyzer = Analyzer()
+    rows, others = _inequalities([*inequalities, *_from_ranges(names, dict(ranges.items()))], names)
+    solved = _eliminate(rows, names, analyzer)
+    if solved is None:
+        return [tvm.tir.const(False, "bool")]
+    bounds, conditions = solved
+    relations: list[PrimExpr] = []
+    for var, own in zip(names, bounds, strict=True):
+        relations += _conditions(var, own, None, analyzer)
+    return relations + conditions + others

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tvm._ffi
-from tvm.runtime import Object
+from tvm.runtime import Object, convert
 
 from . import _ffi_api
 
 __all__ = [
     "IntSet",
     "IntervalSet",
+    "estimate_region_lower_bound",
+    "estimate_region_strict_bound",
+    "estimate_region_upper_bound",
     "eval_set",
     "intersect_sets",
     "neg_inf",
@@ -69,6 +72,33 @@ def union_sets(sets: Sequence[IntSet]) -> IntSet:
 def intersect_sets(sets: Sequence[IntSet]) -> IntSet:
     """What all of `sets` share."""
     return _ffi_api.IntSetIntersect(sets)
+
+
+def estimate_region_strict_bound(region, var_dom, predicate=True) -> list[IntSet] | None:
+    """The sets whose product is touched, exactly.
+
+    Parameters
+    ----------
+    region : one Range per dimension, what one iteration touches.
+    var_dom : constant ranges of the loops.
+    predicate : which iterations run.
+
+    Returns
+    -------
+    One set per dimension; None if the region is no such product, or that cannot be told.
+    """
+    found = _ffi_api.EstimateRegionStrictBound(region, var_dom, convert(predicate))
+    return None if found is None else list(found)
+
+
+def estimate_region_lower_bound(region, var_dom, predicate=True) -> list[IntSet] | None:
+    """Sets whose product is touched in any case: those of `estimate_region_strict_bound`."""
+    return estimate_region_strict_bound(region, var_dom, predicate)
+
+
+def estimate_region_upper_bound(region, var_dom, predicate=True) -> list[IntSet]:
+    """Sets outside of whose product nothing is touched; arguments are as for the strict bound."""
+    return list(_ffi_api.EstimateRegionUpperBound(region, var_dom, convert(predicate)))
 
 
 def pos_inf():

@@ -7,7 +7,39 @@ from collections.abc import Mapping, Sequence
 from . import _ffi_api
 from .int_set import IntSet
 
-__all__ = ["deduce_bound", "detect_clip_bound", "detect_linear_equation", "domain_touched"]
+__all__ = [
+    "deduce_bound",
+    "detect_clip_bound",
+    "detect_common_subexpr",
+    "detect_linear_equation",
+    "domain_touched",
+    "narrow_predicate_expression",
+]
+
+
+def detect_common_subexpr(expr, threshold: int) -> Mapping:
+    """Parts of an expression that occur at least `threshold` times.
+
+    Returns
+    -------
+    From the first of equal parts to their number. Variables and constants are no parts; a part of
+    one that occurs again counts with it.
+    """
+    return _ffi_api.DetectCommonSubExpr(expr, threshold)
+
+
+def narrow_predicate_expression(predicate, ranges: Mapping):
+    """A condition that implies `predicate` for all values that some variables have.
+
+    Parameters
+    ----------
+    ranges : from the variables that the result does without to their ranges.
+
+    >>> i, j = tvm.tir.Var("i", "int32"), tvm.tir.Var("j", "int32")
+    >>> narrow_predicate_expression(i + j < 16, {j: tvm.ir.Range(0, 4)})
+    i < 13
+    """
+    return _ffi_api.NarrowPredicateExpression(predicate, ranges)
 
 
 def detect_linear_equation(expr, var_list: Sequence) -> list:
@@ -15,7 +47,8 @@ def detect_linear_equation(expr, var_list: Sequence) -> list:
 
     Returns
     -------
-    A list one longer than `var_list`; empty if `expr` is not linear in the variables.
+    A list one longer than `var_list`; empty if `expr` is not linear in the variables. Those of an
+    unsigned expression are told in the signed type of its width, since they may be negative.
     """
     return _ffi_api.DetectLinearEquation(expr, var_list)
 

@@ -17,6 +17,7 @@ from .base import (
     structural_hash,
 )
 from .container import Array, Map
+from .env_func import EnvFunc
 from .expr import BaseExpr, FloatImm, GlobalVar, IntImm, PrimExpr, Range, RelayExpr
 from .function import BaseFunc, CallingConv
 from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
@@ -41,6 +42,7 @@ __all__ = [
     "CallingConv",
     "DictAttrs",
     "DummyGlobalInfo",
+    "EnvFunc",
     "FloatImm",
     "FuncType",
     "GlobalInfo",

@@ -114,13 +114,15 @@ class Module(Object):
         return _ffi_api.ModuleGetFunction(self, name, query_imports) is not None
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
-        """The function of that name.
+        """The function of that name; ``get_func_names`` lists those that there are.
 
         Raises
         ------
         AttributeError : there is none; the message lists the names there are.
         """
         function = _ffi_api.ModuleGetFunction(self, name, query_imports)
+        if function is None and name == "get_func_names":
+            return self.get_function_list
         if function is None:
             known = ", ".join(self.get_function_list()) or "not listed by this kind of module"
             raise error.AttributeError(f'Module: there is no function "{name}"; functions: {known}')

@@ -56,6 +56,7 @@ from tvm.tir import (
     truncmod,
 )
 
+from .autodiff import gradient
 from .create_primfunc import create_prim_func
 from .operation import (
     compute,

@@ -71,10 +71,13 @@ def _as_range(dom: Any) -> Range:
 
 def _as_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Attributes as objects: numbers become constants."""
-    return {
-        key: tir.const(value) if isinstance(value, (bool, int, float)) else value
-        for key, value in (attrs or {}).items()
-    }
+
+    def as_object(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [as_object(item) for item in value]
+        return tir.const(value) if isinstance(value, (bool, int, float)) else value
+
+    return {key: as_object(value) for key, value in (attrs or {}).items()}
 
 
 def _axis_names(
@@ -329,7 +332,7 @@ def scan(
     init: Tensor | Sequence[Tensor],
     update: Tensor | Sequence[Tensor],
     state_placeholder: Tensor | Sequence[Tensor],
-    inputs: Sequence[Tensor] | None = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
     name: str = "scan",
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
@@ -375,7 +378,7 @@ def scan(
         as_list(init),
         as_list(update),
         as_list(state_placeholder),
-        list(inputs or []),
+        as_list(inputs or []),
     )
     return tuple(outputs) if len(outputs) > 1 else outputs[0]
 

@@ -12,7 +12,6 @@ from . import _ffi_api
 from .buffer import Buffer
 from .expr import Var, convert
 from .stmt import AttrStmt, Stmt
-from .stmt_functor import substitute
 
 __all__ = ["PrimFunc"]
 
@@ -60,7 +59,7 @@ class PrimFunc(BaseFunc):
         ----------
         param_map : a value for a scalar parameter, which the result no longer has; or, for the
             parameter of a buffer, a buffer whose extents, strides and offset are the values of the
-            variables that stand there.
+            variables that stand there. The buffer of another parameter shares its memory.
 
         Raises
         ------
@@ -75,6 +74,8 @@ class PrimFunc(BaseFunc):
         >>> func.specialize({func.params[0]: tvm.tir.decl_buffer((4,))}).body
         A[3] = 0.0
         """
+        if not param_map:
+            return self
         values: dict[Var, Any] = {}
         for param, given in param_map.items():
             if not any(param.same_as(own) for own in self.params):
@@ -82,14 +83,18 @@ class PrimFunc(BaseFunc):
             if isinstance(given, Buffer):
                 if param not in self.buffer_map:
                     raise ValueError(f"specialize: parameter {param} is not that of a buffer")
-                _match_buffer(values, self.buffer_map[param], given)
+                own = self.buffer_map[param]
+                _match_buffer(values, own, given)
+                others = [other.data for other in self.buffer_map.values()]
+                if not own.same_as(given) and any(given.data.same_as(data) for data in others):
+                    values[own.data] = given.data
             else:
                 _match(values, param, convert(given), str(param))
         body = self.body
         # Attributes take the buffers along, so that they are replaced as those in the body are.
         for buffer in reversed(list(self.buffer_map.values())):
             body = AttrStmt(buffer, "specialize", 0, body)
-        body = substitute(body, values)
+        body = _ffi_api.SubstituteAndFold(body, values)
         buffers = {}
         for param in self.buffer_map.keys():  # noqa: SIM118 - a Map, not a dict
             buffers[param] = body.node

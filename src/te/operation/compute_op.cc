@@ -300,6 +300,13 @@ Stmt ProvideReduction(const ComputeOpNode* op, const Stage& stage, LoweringConte
   update = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false),
                      StoredWhere(stage, update));
   update = MergeNest(nest, shared, nest.size(), update);
+  // Ends of reduction loops may mention axes of the operation.
+  const Map<Var, PrimExpr> places = VarValues(op->axis, values);
+  const bool uneven =
+      std::any_of(op->reduce_axis.begin(), op->reduce_axis.end(), [&places](const IterVar& axis) {
+        return !tir::Substitute(axis->dom, places).same_as(axis->dom);
+      });
+  if (uneven) update = tir::Substitute(update, places);
 
   return MergeNest(nest, 0, shared, tir::SeqStmt::Flatten({init, update}));
 }

@@ -55,6 +55,12 @@ std::vector<Stage> GroupsAround(const Stage& stage) {
 
 }  // namespace
 
+void JoinGroup(const Stage& stage, const Stage& group) {
+  if (stage->group.defined()) --stage->group->num_child_stages;
+  stage->group = group;
+  if (group.defined()) ++group->num_child_stages;
+}
+
 Stage Schedule::create_group(const Array<Tensor>& outputs, const Array<Tensor>& inputs,
                              bool include_inputs) {
   TVM_CHECK(!outputs.empty(), ScheduleError) << "create_group: no output given";
@@ -97,10 +103,11 @@ Stage Schedule::create_group(const Array<Tensor>& outputs, const Array<Tensor>& 
         << "create_group: " << stage->op->name << " is in a group with other members of the new "
         << "one, but not between its inputs and outputs; groups must be nested or apart";
   }
-  group->group = parent;
+  JoinGroup(group, parent);
   auto join = [&](const Array<Stage>& stages) {
     for (const Stage& stage : stages) {
-      if (joined.count(stage.get())) stage->group = group;
+      if (!joined.count(stage.get())) continue;
+      JoinGroup(stage, group);
     }
   };
   join(get()->stages);

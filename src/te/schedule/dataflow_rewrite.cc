@@ -159,7 +159,7 @@ Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
   Stage stage = InsertStage(*this, StagePosition(*this, source) + 1, cache->op);
   stage.set_scope(scope);
   // A copy of a scan's state has its values in the steps only.
-  stage->group = IsScanState(*this, original) ? (*this)[readers[0]]->group : source->group;
+  JoinGroup(stage, IsScanState(*this, original) ? (*this)[readers[0]]->group : source->group);
   return cache;
 }
 
@@ -202,8 +202,16 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
     Array<PrimExpr> source = SubstituteAll(reduce->source, vmap);
     Array<PrimExpr> init = SubstituteAll(reduce->init, vmap);
     PrimExpr condition = tir::Substitute(reduce->condition, vmap) && inside;
+    // The extent of a reduction, and how it combines, may depend on where it is computed.
+    tir::CommReducer combiner(reduce->combiner->lhs, reduce->combiner->rhs,
+                              SubstituteAll(reduce->combiner->result, vmap),
+                              SubstituteAll(reduce->combiner->identity_element, vmap));
+    Array<IterVar> axes = reduce->axis.Map([&vmap](const IterVar& axis) {
+      Range domain = tir::Substitute(axis->dom, vmap);
+      return domain.same_as(axis->dom) ? axis : IterVar(domain, axis->var, axis->iter_type);
+    });
     for (int i = 0; i < compute->num_outputs(); ++i) {
-      cache_body.push_back(tir::Reduce(reduce->combiner, source, reduce->axis, condition, i, init));
+      cache_body.push_back(tir::Reduce(combiner, source, axes, condition, i, init));
     }
   } else {
     for (const PrimExpr& expr : compute->body) {
@@ -239,7 +247,7 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
   ResetLoops(stage);
   Stage cache_stage = InsertStage(*this, StagePosition(*this, stage), cache);
   cache_stage.set_scope(scope);
-  cache_stage->group = stage->group;
+  JoinGroup(cache_stage, stage->group);
   return caches;
 }
 
@@ -344,7 +352,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   ReplaceStageOp(*this, stage, last);
   ReplaceDataFlow(*this, &renamed);
   ResetLoops(stage);
-  InsertStage(*this, StagePosition(*this, stage), partial)->group = stage->group;
+  JoinGroup(InsertStage(*this, StagePosition(*this, stage), partial), stage->group);
   return results;
 }
 

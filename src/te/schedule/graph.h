@@ -26,6 +26,9 @@ TensorMap<std::vector<Stage>> ReadersOfTensors(const Schedule& sch);
  */
 std::vector<IterVar> LoopsAround(const Stage& stage);
 
+/*! \brief Make a stage or a group a member of `group`, and no longer of the one it is in. */
+void JoinGroup(const Stage& stage, const Stage& group);
+
 /*! \brief Name of the stage's operation, or what a group is called. */
 std::string StageName(const Stage& stage);
 

@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/int_set.h>
 #include <tvm/arith/iter_map_inverse.h>
+#include <tvm/arith/pattern.h>
 #include <tvm/expr/analysis.h>
 #include <tvm/expr/expr_functor.h>
 #include <tvm/expr/op.h>
@@ -144,6 +145,43 @@ IndexMap Undo(const IndexMap& map, const Array<PrimExpr>& indices, const Map<Var
   return IndexMap(outputs, finals);
 }
 
+/*!
+ * \brief `value < limit` (below) or `value >= limit`, of a sum of digits.
+ *
+ * Where only trips of the highest digit are concerned that are at its end, the digit is told apart,
+ * so that a loop over it can be cut: `i == 3 && 4 * j + k >= 20`.
+ */
+PrimExpr Besides(const IndexMap& back, const PrimExpr& value, const PrimExpr& limit, bool below,
+                 arith::Analyzer* analyzer) {
+  PrimExpr whole = analyzer->Simplify(below ? value < limit : value >= limit);
+  Array<PrimExpr> parts = arith::DetectLinearEquation(value, back->initial_indices);
+  Var highest;
+  int64_t most = 0;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const int64_t* factor = as_const_int(parts[static_cast<int64_t>(i)]);
+    if (factor == nullptr || *factor < 0) return whole;
+    if (*factor > most) {
+      most = *factor;
+      highest = back->initial_indices[static_cast<int64_t>(i)];
+    }
+  }
+  if (most <= 1 || is_const_int(whole)) return whole;
+  const arith::ConstIntBound digit = analyzer->const_int_bound(highest);
+  const int64_t end = below ? digit->min_value : digit->max_value;
+  const DataType dtype = value.dtype();
+  // What is left for the lower digits when the highest is at its end.
+  PrimExpr rest = analyzer->Simplify(value - highest * make_const(dtype, most));
+  PrimExpr bound = analyzer->Simplify(limit - make_const(dtype, end) * make_const(dtype, most));
+  PrimExpr step = make_const(dtype, most);
+  const bool only_end =
+      below ? analyzer->CanProve(rest + step >= bound) : analyzer->CanProve(rest - step < bound);
+  if (!only_end) return whole;
+  PrimExpr lower = below ? rest < bound : rest >= bound;
+  if (!below && analyzer->CanProve(rest <= bound)) lower = rest == bound;
+  lower = analyzer->Simplify(lower);
+  return digit->min_value == digit->max_value ? lower : highest == make_const(dtype, end) && lower;
+}
+
 }  // namespace
 
 PrimExpr SubstituteAs(const PrimExpr& expr,
@@ -266,7 +304,10 @@ std::pair<IndexMap, PrimExpr> IndexMap::NonSurjectiveInverse(const Array<Range>&
                     [&](const arith::PaddedIters::Pad& pad) { return pad.original.same_as(var); });
     if (!is_padded) continue;
     Range range = iters[var];
-    outside = outside || values[var] < range->min || values[var] >= range->min + range->extent;
+    PrimExpr below = Besides(back, values[var], range->min, /*below=*/true, analyzer);
+    PrimExpr above =
+        Besides(back, values[var], range->min + range->extent, /*below=*/false, analyzer);
+    outside = outside || (below || above);
   }
   return {back, analyzer->Simplify(outside)};
 }

@@ -2,6 +2,7 @@
  * \file src/tir/ir/substitute.cc
  * \brief Replacing variables of statements.
  */
+#include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
 #include "buffer_mutator.h"
@@ -10,7 +11,7 @@ namespace tvm {
 namespace tir {
 namespace {
 
-class Substituter final : public VarReplacer<BufferMutator> {
+class Substituter : public VarReplacer<BufferMutator> {
  public:
   using VarReplacer::VarReplacer;
 
@@ -33,6 +34,39 @@ class Substituter final : public VarReplacer<BufferMutator> {
   }
 };
 
+/*! \brief Also computes what has become an operation of constants. */
+class FoldingSubstituter final : public Substituter {
+ public:
+  using Substituter::Substituter;
+
+  PrimExpr VisitExpr(const PrimExpr& e) final {
+    PrimExpr out = Substituter::VisitExpr(e);
+    return out.same_as(e) ? e : Folded(out);
+  }
+
+ private:
+  static PrimExpr Folded(const PrimExpr& e) {
+    if (const auto* op = e.as<AddNode>()) return add(op->a, op->b);
+    if (const auto* op = e.as<SubNode>()) return sub(op->a, op->b);
+    if (const auto* op = e.as<MulNode>()) return mul(op->a, op->b);
+    if (const auto* op = e.as<MinNode>()) return min(op->a, op->b);
+    if (const auto* op = e.as<MaxNode>()) return max(op->a, op->b);
+    if (const auto* op = e.as<LTNode>()) return less(op->a, op->b);
+    if (const auto* op = e.as<LENode>()) return less_equal(op->a, op->b);
+    if (const auto* op = e.as<GTNode>()) return greater(op->a, op->b);
+    if (const auto* op = e.as<GENode>()) return greater_equal(op->a, op->b);
+    if (const auto* op = e.as<EQNode>()) return equal(op->a, op->b);
+    if (const auto* op = e.as<NENode>()) return not_equal(op->a, op->b);
+    if (const auto* op = e.as<CastNode>()) return cast(op->dtype, op->value);
+    // A division by zero in code that never runs stays.
+    if (const auto* op = e.as<FloorDivNode>(); op && !is_zero(op->b)) return floordiv(op->a, op->b);
+    if (const auto* op = e.as<FloorModNode>(); op && !is_zero(op->b)) return floormod(op->a, op->b);
+    if (const auto* op = e.as<DivNode>(); op && !is_zero(op->b)) return div(op->a, op->b);
+    if (const auto* op = e.as<ModNode>(); op && !is_zero(op->b)) return truncmod(op->a, op->b);
+    return e;
+  }
+};
+
 }  // namespace
 
 Stmt Substitute(Stmt stmt, const std::function<PrimExpr(const Var&)>& vmap) {
@@ -52,6 +86,11 @@ TVM_REGISTER_GLOBAL("tir.Substitute")
       TVM_FATAL(TypeError) << "substitute: expected an expression or a statement, got "
                            << (node.defined() ? node->GetTypeKey() : "None");
       throw;  // unreachable
+    });
+
+TVM_REGISTER_GLOBAL("tir.SubstituteAndFold")
+    .set_body_typed([](Stmt stmt, Map<Var, PrimExpr> vmap) -> Stmt {
+      return vmap.empty() ? stmt : FoldingSubstituter(Lookup(vmap))(stmt);
     });
 
 }  // namespace tir
