@@ -623,3 +623,7 @@ def _as_conditions(
     for var, own in zip(names, bounds, strict=True):
         relations += _conditions(var, own, None, analyzer)
     return relations + conditions + others
+
+
+# The module of functions was filled before this one was registered.
+tvm._ffi._init_api("arith", _ffi_api.__name__)

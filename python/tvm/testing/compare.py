@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -71,6 +71,10 @@ def _on_either(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return transform
 
 
+def _of_fixture(self: Any, given_transform: Any) -> Any:
+    return _on_either(given_transform)
+
+
 class CompareBeforeAfter:
     """Tests that `transform` makes `expected` of `before`; derive from it and define these three.
 
@@ -87,6 +91,8 @@ class CompareBeforeAfter:
     """
 
     check_well_formed: bool = True
+    transform: ClassVar[Any]
+    given_transform: ClassVar[Any]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -103,27 +109,20 @@ class CompareBeforeAfter:
     @classmethod
     def _set_transform(cls, value: Any) -> None:
         if _is_fixture(value):
-            cls._given_transform = value
-
-            def transform(self: Any, _given_transform: Any) -> Any:
-                return _on_either(_given_transform)
-
-        elif isinstance(value, tvm.ir.transform.Pass):
+            # Under another name, so that the fixture made here can ask for it.
+            cls.given_transform = value
+            cls.transform = pytest.fixture(_of_fixture)
+        elif isinstance(value, tvm.ir.transform.Pass) or _takes_self(value):
 
             def transform(self: Any) -> Any:
-                return _on_either(value)
+                return _on_either(value(self) if _takes_self(value) else value)
 
-        elif _takes_self(value):
-
-            def transform(self: Any) -> Any:
-                return _on_either(value(self))
-
+            cls.transform = pytest.fixture(transform)
         else:
             raise TypeError(
                 f"{cls.__name__}.transform must be a pass, a method that returns one or a fixture, "
                 f"got {type(value).__name__}"
             )
-        cls.transform = pytest.fixture(transform)
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """The test itself; the names of functions do not matter."""

@@ -123,6 +123,10 @@ def check_int_constraints_trans_consistency(
     check(constraints_trans.src, constraints_trans.dst, to_dst, to_src)
 
 
+def _by_name(values: Any) -> Any:
+    return values if isinstance(values, Mapping) else enumerate(values)
+
+
 def check_numerical_grads(
     function: Callable[..., Any],
     input_values: Sequence[np.ndarray] | Mapping[str, np.ndarray],
@@ -148,8 +152,8 @@ def check_numerical_grads(
     AssertionError : shapes differ, or a gradient differs by more; the message names the input.
     """
     named = isinstance(input_values, Mapping)
-    inputs = dict(input_values) if named else dict(enumerate(input_values))
-    grads = dict(grad_values) if isinstance(grad_values, Mapping) else dict(enumerate(grad_values))
+    inputs: dict[Any, np.ndarray] = dict(_by_name(input_values))
+    grads: dict[Any, np.ndarray] = dict(_by_name(grad_values))
 
     def value_at(name: Any, place: tuple[int, ...], step: float) -> float:
         moved = {key: np.array(value, copy=True) for key, value in inputs.items()}

@@ -27,7 +27,11 @@ __all__ = [
 
 
 def _each(value: Any, rank: int) -> list[int]:
-    return [int(value)] * rank if np.isscalar(value) else [int(v) for v in value]
+    return (
+        [int(v) for v in np.broadcast_to(value, rank)]
+        if np.ndim(value) == 0
+        else [*map(int, value)]
+    )
 
 
 def _pads(
@@ -84,7 +88,8 @@ def _conv(
     windows = np.lib.stride_tricks.sliding_window_view(
         padded, kernel, axis=tuple(range(2, 2 + rank))
     )
-    windows = windows[(slice(None), slice(None), *(slice(None, None, s) for s in steps))]
+    picked = (slice(None), slice(None), *(slice(None, None, s) for s in steps))
+    windows = windows[picked]
     parts = []
     for part, own in zip(
         np.split(windows, groups, axis=1),
@@ -117,7 +122,8 @@ def _transposed(
     ]
     spread = np.pad(spread, [(0, 0), (0, 0), *[(max(a, 0), max(b, 0)) for a, b in around]])
     cut = [slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(around, spread.shape[2:])]
-    spread = spread[(slice(None), slice(None), *cut)]
+    whole = (slice(None), slice(None))
+    spread = spread[whole + tuple(cut)]
     flipped = np.flip(weight, axis=tuple(range(2, 2 + rank)))
     turned = [np.swapaxes(part, 0, 1) for part in np.split(flipped, groups, axis=0)]
     return _conv(spread, np.concatenate(turned, axis=0), 1, 0, groups)

@@ -130,7 +130,7 @@ def matrix_set_diag(
     `diagonal` holds the highest first; `align` says where short ones above and below the main
     diagonal stand in their rows.
     """
-    low, high = (k, k) if np.isscalar(k) else (k[0], k[-1])
+    low, high = (k, k) if isinstance(k, int) else (int(k[0]), int(k[-1]))
     out = np.array(input_np, copy=True)
     rows, columns = out.shape[-2:]
     longest = min(rows + min(high, 0), columns - max(low, 0))
