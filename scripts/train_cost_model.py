@@ -14,12 +14,18 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of every random choice")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    measure = commands.add_parser("measure", help="measure random schedules of networks' tasks")
+    measure = commands.add_parser("measure", help="measure schedules of networks' tasks")
     measure.add_argument("networks", nargs="*", help="names, or module:function")
     measure.add_argument(
         "--random", type=int, default=0, help="add this many random operators of no network"
     )
     measure.add_argument("--target", default="llvm")
+    measure.add_argument(
+        "--guided",
+        type=float,
+        default=0.5,
+        help="share of the programs that a search chooses, instead of chance",
+    )
     measure.add_argument("--per-task", type=int, default=32, help="programs of each task")
     measure.add_argument(
         "-o", "--out", type=Path, required=True, help="folder of tasks and records"
@@ -46,6 +52,12 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     train.add_argument("--max-lat", type=float, default=float("inf"), help="seconds")
     train.add_argument("--loss-f", default="relative", help="relative, log_mse, mse or rank")
     train.add_argument("--epochs", type=int, default=200)
+    train.add_argument(
+        "--replay",
+        type=int,
+        default=0,
+        help="programs to keep beside the checkpoint, for further training",
+    )
     train.add_argument("--log-folder", type=Path, help="of the TensorBoard log")
 
     ansor = commands.add_parser("train_ansor", help="train a model over per-store features")
@@ -66,7 +78,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def _measure(options: argparse.Namespace) -> None:
     from tvm.felix import nn
-    from tvm.felix.pretrain import measure_random_programs
+    from tvm.felix.pretrain import measure_programs
     from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks, save_tasks
     from tvm.felix.workloads import random_workloads
 
@@ -79,8 +91,12 @@ def _measure(options: argparse.Namespace) -> None:
     tasks = merge_tasks(groups)
     options.out.mkdir(parents=True, exist_ok=True)
     save_tasks(tasks, options.out / "tasks.json")
-    count = measure_random_programs(
-        tasks, options.per_task, options.out / "records.json", seed=options.seed
+    count = measure_programs(
+        tasks,
+        options.per_task,
+        options.out / "records.json",
+        guided=options.guided,
+        seed=options.seed,
     )
     print(f"Measured {count} programs of {len(tasks)} tasks into {options.out}")
 
@@ -113,6 +129,7 @@ def _train_mlp(options: argparse.Namespace) -> None:
         train_ratio=options.train_ratio,
         epochs=options.epochs,
         seed=options.seed,
+        replay=options.replay,
         log_folder=options.log_folder,
     )
     for name, value in metrics.items():

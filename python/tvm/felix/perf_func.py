@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from tvm import auto_scheduler
+from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 
 from .bound import ProcessorBound
@@ -228,6 +229,14 @@ class TaskPerfFunc:
             raise ValueError(
                 f"task {name}: none of its {len(sketches)} sketches can be searched: {self.skipped}"
             )
+
+    @property
+    def feature_kind(self) -> FeatureKind:
+        """What the columns of the features are."""
+        function = next(iter(self.sketch_funcs.values()))
+        target = function.sketch.parent_task.ansor_task.target
+        names = list(map(str, function.pack.feature_names))
+        return FeatureKind.of("cpu" if "cpu" in target.keys else "gpu", names)
 
     @property
     def n_features(self) -> int:

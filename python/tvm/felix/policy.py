@@ -60,7 +60,14 @@ class Learner:
             self._trained_on = len(self.data)
 
     def size(self, policies: Sequence[FelixPolicy]) -> None:
-        """Size the model for tasks; a new one is standardised on random points of theirs."""
+        """Size the model for tasks; a new one is standardised on random points of theirs.
+
+        Raises
+        ------
+        ValueError : the model was trained for other targets, or on other features.
+        """
+        self.data.kind = policies[0].function.feature_kind
+        self.model.expect(self.data.kind)
         rows = []
         if not self.model.built:
             rng = np.random.default_rng(0)

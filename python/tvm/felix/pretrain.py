@@ -18,26 +18,29 @@ from .optim import Optimizer
 from .search import SearchSettings
 from .sym_task import SymTaskAndInstances
 
-__all__ = ["dataset_from_records", "filter_latency", "measure_random_programs", "train_mlp"]
+__all__ = ["dataset_from_records", "filter_latency", "measure_programs", "train_mlp"]
 
 logger = logging.getLogger(__name__)
 
 
-def measure_random_programs(
+def measure_programs(
     tasks: Sequence[SymTaskAndInstances],
     per_task: int,
     records: str | Path,
     *,
+    guided: float = 0.5,
     seed: int = 0,
     batch: int = 16,
     progress: bool = True,
 ) -> int:
-    """Measure up to `per_task` random valid schedules of each task; appends to `records`.
+    """Measure up to `per_task` valid schedules of each task; appends to `records`.
 
-    Records that the file already holds count, so an interrupted collection goes on where it
-    stopped. Returns the number of programs measured by this call.
+    A share `guided` of them are what a search measures that starts without a model, canonical
+    points first, and the rest are drawn at random: a model that saw random programs alone does not
+    tell the good ones apart. Records that the file already holds count, so an interrupted
+    collection goes on where it stopped. Returns the number of programs measured by this call.
     """
-    settings = SearchSettings(random_share=1.0)
+    settings = SearchSettings(random_share=1.0 - guided)
     optimizer = Optimizer(tasks, MLPModelPLWrapper(), seed=seed, settings=settings)
     session = optimizer.session
     session.records = Path(records)
@@ -84,6 +87,7 @@ def train_mlp(
     train_ratio: float = 0.9,
     epochs: int = 200,
     seed: int = 0,
+    replay: int = 0,
     log_folder: str | Path | None = None,
     progress: bool = True,
 ) -> dict[str, float]:
@@ -96,6 +100,8 @@ def train_mlp(
     output : checkpoint in the format of `MLPModelPLWrapper.save`.
     train_ratio : share of the tasks used for training, in (0, 1).
     epochs : passes over the training part.
+    replay : number of programs of the training part that are kept beside the checkpoint, to be
+        mixed into further training; the fastest and as many others.
     log_folder : of the TensorBoard log; None writes none.
 
     Returns
@@ -112,6 +118,8 @@ def train_mlp(
             f"train_mlp: {len(data)} programs split by task into {len(train)} and "
             f"{len(validation)}; more tasks or another train_ratio (now {train_ratio}) are needed"
         )
+    if data.kind is not None:
+        model.expect(data.kind)
     model.ensure_built(train.features[0].shape[1])
     assert model.model is not None
     whole = train.batch()
@@ -138,5 +146,20 @@ def train_mlp(
         )
     if log is not None:
         log.finalize("success")
+    model.replay = _to_replay(train, replay, rng)
     model.save(output)
     return {"val_loss": loss, **model.ranking_metrics(check)}
+
+
+def _to_replay(data: DatasetBuilder, count: int, rng: np.random.Generator) -> DatasetBuilder:
+    """About `count` programs, of each task equally many: half its fastest, half any others."""
+    groups = data.groups()
+    per_task = count // max(len(np.unique(groups)), 1)
+    chosen: list[int] = []
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        order = members[np.argsort([-data.labels[i] for i in members], kind="stable")]
+        fastest, rest = order[: per_task // 2], order[per_task // 2 :]
+        others = rng.choice(rest, min(per_task - len(fastest), len(rest)), replace=False)
+        chosen += [int(i) for i in [*fastest, *others]]
+    return data.select(chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,34 +95,39 @@ class SingleTaskOptimizer:
         """
         ranked: list[Candidate] = []
         if self.n_random(n_measure) < n_measure:
-            self.task_f.model.fit(self._observations())
+            self.learn_from(self._remembered())
             ranked = self._candidates(n_seeds, n_steps)
         chosen = self.pick(ranked, n_measure)
         self.proposed.update(info.key for info in chosen)
         return chosen
 
-    def _observations(self) -> list[Observation]:
-        """What the model learns from: the newest and the best of what was measured."""
+    def _remembered(self) -> list[ConfigInfo]:
+        """The newest and the best of what was measured."""
         half = self.settings.n_remembered // 2
         best = sorted(self.measured.values(), key=lambda info: info.seconds or math.inf)[:half]
-        kept = {info.key: info for info in [*best, *list(self.measured.values())[-half:]]}
+        return list(
+            {info.key: info for info in [*best, *list(self.measured.values())[-half:]]}.values()
+        )
+
+    def learn_from(self, infos: Sequence[ConfigInfo]) -> None:
+        """Make the task's model believe what these measurements show, and nothing else."""
         for index, function in self.task_f.sketch_funcs.items():
-            new = [
-                info
-                for key, info in kept.items()
-                if info.sketch == index and key not in self._features
-            ]
+            new = [i for i in infos if i.sketch == index and i.key not in self._features]
             if new:
                 points = np.array([function.point(info.config) for info in new])
                 self._features.update(zip((i.key for i in new), function.features(points)))
-        return [
-            Observation(
-                info.sketch,
-                self._features[key],
-                None if info.seconds is None else math.log(self.task_f.flop / info.seconds / 1e9),
-            )
-            for key, info in kept.items()
-        ]
+        self.task_f.model.fit(
+            [
+                Observation(
+                    info.sketch,
+                    self._features[info.key],
+                    None
+                    if info.seconds is None
+                    else math.log(self.task_f.flop / info.seconds / 1e9),
+                )
+                for info in infos
+            ]
+        )
 
     def _candidates(self, n_seeds: int, n_steps: int) -> list[Candidate]:
         """What the round may choose from, best predicted first."""

@@ -26,7 +26,9 @@ _ACROSS_SKETCHES = 0.6
 _FAILURE = -2.0
 # Share of the bound that programs reach before any of the task was measured.
 _TYPICAL_SHARE = 0.75
-# Measurements that the network's weight in the belief is worth at first.
+# Share of the network in the belief, beside the bound, before the task's measurements say better,
+# and how many of those that is worth.
+_NETWORK_SHARE = 0.5
 _NETWORK_PRIOR = 8.0
 
 
@@ -77,10 +79,11 @@ class _Programs:
 class TaskModel:
     """Speed of a task's programs: the machine's bound, a learned share of it, what was measured.
 
-    The mean is that of the bound (see ProcessorBound), moved by the network as far as it predicts
-    this task's measurements, and by a Gaussian process over the bound's components through what is
-    left. Near measured programs the belief follows them; far from all it falls back to the bound
-    and says so by its deviation. No mean is above the machine's peak.
+    The mean lies between the bound (see ProcessorBound) and a trained network, nearer to the one
+    that predicts this task's measurements better, and is moved by a Gaussian process over the
+    bound's components through what is left. Near measured programs the belief follows them; far
+    from all it falls back to bound and network, and says so by its deviation. No mean is above the
+    machine's peak.
 
     Parameters
     ----------
@@ -101,9 +104,8 @@ class TaskModel:
         self._offset = math.log(_TYPICAL_SHARE)
         if bound is not None and math.isfinite(peak):
             self._offset -= math.log(bound.peak_seconds(1.0, peak))
-        self._prior_offset = self._offset
-        self._network_weight = 0.0
-        self._network_mean = 0.0
+        self._network_weight = _NETWORK_SHARE if network.trained else 0.0
+        self._network_offset = 0.0
         self._sketches = torch.zeros(0, dtype=torch.int64)
         self._coordinates = torch.zeros(0, 0, dtype=torch.float64)
         self._factor = torch.zeros(0, 0, dtype=torch.float64)
@@ -127,11 +129,15 @@ class TaskModel:
         # Slow programs say little of how near to the bound good ones come.
         self._offset = float(torch.quantile(residual[measured], 0.7))
         residual = residual - self._offset
-        self._network_mean = float(network[measured].mean())
-        learned = network - self._network_mean
+        # Of the network its order counts: another machine's has another level.
+        correction = network - (self._work - slots + self._offset)
+        self._network_offset = float(correction[measured].mean())
+        learned = correction - self._network_offset
         spread = float(learned[measured].square().sum())
         prior = _NETWORK_PRIOR * max(float(learned[measured].square().mean()), 1e-6)
-        weight = float((learned * residual)[measured].sum()) / (spread + prior)
+        share = _NETWORK_SHARE if self.network.trained else 0.0
+        agreement = float((learned * residual)[measured].sum())
+        weight = (agreement + prior * share) / (spread + prior)
         self._network_weight = min(max(weight, 0.0), 1.0)
         residual = residual - self._network_weight * learned
         residual[~measured] = _FAILURE
@@ -152,8 +158,8 @@ class TaskModel:
         slots, coordinates = self.bound.describe(features)
         mean = self._work - slots + self._offset
         if self._network_weight > 0:
-            learned = self._of_network(features) - self._network_mean
-            mean = mean + self._network_weight * learned
+            correction = self._of_network(features) - mean - self._network_offset
+            mean = mean + self._network_weight * correction
         variance = torch.full_like(mean, _AMPLITUDE**2)
         if len(self._weights):
             near = self._kernel(

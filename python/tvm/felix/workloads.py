@@ -76,17 +76,103 @@ def _dense(rng: np.random.Generator) -> tuple[str, float, Callable[[], list[te.T
     return f"dense {rows}x{inputs}x{outputs}", flop, build
 
 
+def _product(rng: np.random.Generator) -> tuple[str, float, Callable[[], list[te.Tensor]]]:
+    """Batched products, as in attention; or those of a Winograd convolution, 16 or 36 at a time."""
+    winograd = rng.random() < 0.4
+    batch = int(rng.choice([16, 36] if winograd else [1, 4, 8, 12, 16]))
+    n = int(rng.choice([16, 25, 49, 64, 196] if winograd else [16, 64, 128, 197, 256]))
+    k = int(rng.choice(_CHANNELS[2:] if winograd else [32, 64, 80, 128, 197]))
+    m = int(rng.choice(_CHANNELS[2:] if winograd else [32, 64, 80, 128, 197]))
+    constant_second = winograd or rng.random() < 0.2
+    flop = 2.0 * batch * n * m * k
+
+    def build() -> list[te.Tensor]:
+        a = te.placeholder((batch, n, k), name="a")
+        b = te.placeholder((batch, m, k), name="weight" if constant_second else "b")
+        return [a, b, topi.nn.batch_matmul(a, b)]
+
+    return f"product {batch}x{n}x{m}x{k}", flop, build
+
+
+def _pool(rng: np.random.Generator) -> tuple[str, float, Callable[[], list[te.Tensor]]]:
+    size, channels = int(rng.choice(_SIZES[3:])), int(rng.choice(_CHANNELS))
+    kernel, stride = int(rng.choice([2, 3])), int(rng.choice([1, 2]))
+    kind = str(rng.choice(["max", "avg"]))
+    whole = rng.random() < 0.3
+    flop = 1.0 * size * size * channels * (1 if whole else kernel * kernel / stride**2)
+
+    def build() -> list[te.Tensor]:
+        data = te.placeholder((1, size, size, channels), name="data")
+        if whole:
+            return [data, topi.nn.global_pool(data, kind, layout="NHWC")]
+        pad = [kernel // 2] * 4
+        window, strides, dilation = [kernel] * 2, [stride] * 2, [1, 1]
+        return [data, topi.nn.pool2d(data, window, strides, dilation, pad, kind, layout="NHWC")]
+
+    name = "whole" if whole else f"k{kernel} s{stride}"
+    return f"{kind}_pool {size} {channels} {name}", flop, build
+
+
+def _rows(rng: np.random.Generator) -> tuple[str, float, Callable[[], list[te.Tensor]]]:
+    """Softmax or layer norm of the rows of a matrix."""
+    rows = int(rng.choice([49, 64, 128, 197, 512, 1024, 2364]))
+    columns = int(rng.choice([64, 128, 197, 256, 512, 768, 1024]))
+    normalised = rng.random() < 0.5
+
+    def build() -> list[te.Tensor]:
+        data = te.placeholder((rows, columns), name="data")
+        if not normalised:
+            return [data, topi.nn.softmax(data, axis=1)]
+        scale = te.placeholder((columns,), name="scale")
+        shift = te.placeholder((columns,), name="shift")
+        return [data, scale, shift, topi.nn.layer_norm(data, scale, shift, [1], 1e-5)]
+
+    name = "layer_norm" if normalised else "softmax"
+    return f"{name} {rows}x{columns}", 8.0 * rows * columns, build
+
+
+def _scores(rng: np.random.Generator) -> tuple[str, float, Callable[[], list[te.Tensor]]]:
+    """Attention's weights: softmax of the scaled products of queries and keys."""
+    heads, length = int(rng.choice([1, 4, 8, 12])), int(rng.choice([32, 64, 128, 197]))
+    width = int(rng.choice([32, 64, 80]))
+    flop = 2.0 * heads * length * length * width
+
+    def build() -> list[te.Tensor]:
+        query = te.placeholder((heads, length, width), name="query")
+        key = te.placeholder((heads, length, width), name="key")
+        products = topi.nn.batch_matmul(query, key)
+        scaled = te.compute(
+            products.shape, lambda b, i, j: products[b, i, j] * width**-0.5, name="scaled"
+        )
+        return [query, key, topi.nn.softmax(scaled, axis=2)]
+
+    return f"scores {heads}x{length}x{width}", flop, build
+
+
+# Families with the share that each has of the operators.
+_FAMILIES = (
+    (_conv2d, 0.36),
+    (_depthwise, 0.14),
+    (_dense, 0.14),
+    (_product, 0.14),
+    (_pool, 0.06),
+    (_rows, 0.1),
+    (_scores, 0.06),
+)
+
+
 def random_workloads(count: int, seed: int = 0) -> dict[str, Callable[[], list[te.Tensor]]]:
     """`count` distinct operators: description to a function that makes the io tensors.
 
-    About six in ten are convolutions, two in ten depthwise ones, two in ten dense layers, each
-    with a random epilogue. Equal seeds give equal operators.
+    Of the families that networks are made of: convolutions, depthwise ones and dense layers, each
+    with a random epilogue, batched products (attention's, Winograd's), pooling, softmax, layer norm
+    and attention's weights. Equal seeds give equal operators.
     """
     rng = np.random.default_rng(seed)
-    makers = (_conv2d, _depthwise, _dense)
+    makers = [maker for maker, _ in _FAMILIES]
     found: dict[str, Callable[[], list[te.Tensor]]] = {}
     while len(found) < count:
-        maker = makers[int(rng.choice(3, p=[0.6, 0.2, 0.2]))]
+        maker = makers[int(rng.choice(len(makers), p=[share for _, share in _FAMILIES]))]
         # Each operator draws from a generator of its own, so that building one, which also draws,
         # does not change the next.
         name, flop, build = maker(np.random.default_rng(rng.integers(2**63)))

@@ -8,8 +8,13 @@ import pytorch_lightning
 import torch
 
 from tvm import auto_scheduler
-from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
-from tvm.auto_scheduler.cost_model.metric import pair_accuracy, peak_score, spearman
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder, FeatureKind
+from tvm.auto_scheduler.cost_model.metric import (
+    pair_accuracy,
+    peak_score,
+    spearman,
+    spearman_top,
+)
 from tvm.auto_scheduler.cost_model.mlp_model import LOSSES, MLPModelPLWrapper
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
@@ -151,6 +156,65 @@ def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():
         model.ensure_built(13)
 
 
+def trained_for(kind, path):
+    model = MLPModelPLWrapper()
+    model.expect(kind)
+    model.train_self(made_up_programs(32), n_steps=20)
+    model.save(path)
+    return MLPModelPLWrapper(pretrained=path)
+
+
+def test_a_checkpoint_says_its_targets_and_features_and_others_are_refused(tmp_path):
+    kind = FeatureKind.of("cpu", ["loads", "stores"])
+    model = trained_for(kind, tmp_path / "model.ckpt")
+    model.expect(kind)
+    with pytest.raises(ValueError, match="model.ckpt is for cpu targets, the tasks are for a gpu"):
+        model.expect(FeatureKind("gpu", kind.version))
+    with pytest.raises(ValueError, match=f"another version \\({kind.version}, the tasks'"):
+        model.expect(FeatureKind.of("cpu", ["stores", "loads"]))
+    unnamed = MLPModelPLWrapper(n_features=12)
+    unnamed.save(tmp_path / "unnamed.ckpt")
+    with pytest.raises(ValueError, match="another version \\(unnamed"):
+        MLPModelPLWrapper(pretrained=tmp_path / "unnamed.ckpt").expect(kind)
+
+
+def test_programs_kept_beside_a_checkpoint_are_replayed_by_who_loads_it(tmp_path):
+    train_mlp(
+        made_up_programs(120, n_tasks=6),
+        MLPModelPLWrapper(),
+        tmp_path / "model.ckpt",
+        epochs=2,
+        replay=50,
+        progress=False,
+    )
+    model = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
+    assert len(model.replay) == 50
+    best = {
+        task: max(made_up_programs(120, n_tasks=6).labels[i::6]) for i, task in enumerate("012345")
+    }
+    for group in {m.task for m in model.replay.conf_meta}:
+        kept = [y for y, m in zip(model.replay.labels, model.replay.conf_meta) if m.task == group]
+        assert max(kept) == best[group.removeprefix("task")]
+    model.train_self(made_up_programs(32, seed=4), n_steps=20)
+    assert MLPModelPLWrapper(pretrained=packaged_checkpoint()).replay.kind is not None
+
+
+def test_training_holds_out_programs_even_of_few(monkeypatch):
+    seen = []
+    model = MLPModelPLWrapper(n_features=12)
+
+    def descend(rounds, check, **_):
+        seen.append((next(iter(next(iter(rounds)))).features, check.features))
+        return 0.0
+
+    monkeypatch.setattr(model, "descend", descend)
+    for n in (6, 24, 79, 200):
+        model.train_self(made_up_programs(n))
+    for (trained, held), n_held in zip(seen, (2, 8, 8, 20)):
+        assert len(held) == 2 * n_held
+        assert not {tuple(row) for row in trained.tolist()} & {tuple(row) for row in held.tolist()}
+
+
 def test_a_foreign_file_is_refused(tmp_path):
     torch.save({"a": 1}, tmp_path / "other.ckpt")
     with pytest.raises(ValueError, match="not a cost-model checkpoint"):
@@ -184,6 +248,22 @@ def test_programs_with_infinite_features_are_left_out():
     meta = ConfigMeta("t", 0, {}, 1e-3)
     assert not data.add(np.array([[np.inf, 0.0]]), 1e6, meta)
     assert len(data) == 0
+
+
+def test_data_sets_of_different_features_are_not_put_together():
+    data, other = made_up_programs(4), made_up_programs(4)
+    data.kind, other.kind = FeatureKind("cpu", "a"), FeatureKind("gpu", "a")
+    with pytest.raises(ValueError, match="do not go with"):
+        data.extend(other)
+
+
+def test_the_order_of_the_fastest_programs_alone_is_measured():
+    measured = np.arange(200.0)
+    predicted = measured.copy()
+    predicted[:180] = 0.0
+    assert spearman_top(predicted, measured) == pytest.approx(1.0)
+    predicted[180:] = -predicted[180:]
+    assert spearman_top(predicted, measured) == pytest.approx(-1.0)
 
 
 def test_metrics_reach_their_best_for_perfect_and_their_worst_for_reversed_order():

@@ -23,9 +23,9 @@ from ..feature import get_per_store_features_from_measure_pairs
 from ..measure_node import MeasureInput, MeasureResult
 from ..measure_record import RecordReader
 
-__all__ = ["ConfigMeta", "DatasetBuilder", "SegmentBatch", "throughput_label"]
+__all__ = ["ConfigMeta", "DatasetBuilder", "FeatureKind", "SegmentBatch", "throughput_label"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def throughput_label(flop: float, seconds: float) -> float:
@@ -33,6 +33,23 @@ def throughput_label(flop: float, seconds: float) -> float:
     if not seconds > 0 or not flop > 0:
         raise ValueError(f"throughput_label: flop and seconds must be > 0, got {flop}, {seconds}")
     return float(np.log(flop / seconds / 1e9))
+
+
+@dataclass(frozen=True)
+class FeatureKind:
+    """What the columns of feature rows are, so that a model is never asked about others.
+
+    target : class of the targets that the programs are for, such as "cpu" or "gpu".
+    version : stands for the names of the columns and their order.
+    """
+
+    target: str
+    version: str
+
+    @classmethod
+    def of(cls, target: str, columns: Sequence[str]) -> FeatureKind:
+        """The kind of rows that have these columns."""
+        return cls(target, hashlib.sha256("\n".join(columns).encode()).hexdigest()[:12])
 
 
 @dataclass(frozen=True)
@@ -65,11 +82,15 @@ class SegmentBatch(NamedTuple):
 
 @dataclass
 class DatasetBuilder:
-    """Programs measured so far. `features`, `labels` and `conf_meta` always have equal lengths."""
+    """Programs measured so far. `features`, `labels` and `conf_meta` always have equal lengths.
+
+    `kind` says what the columns of the features are, None where nobody said.
+    """
 
     features: list[np.ndarray] = field(default_factory=list)
     labels: list[float] = field(default_factory=list)
     conf_meta: list[ConfigMeta] = field(default_factory=list)
+    kind: FeatureKind | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -199,10 +220,23 @@ class DatasetBuilder:
             [self.features[i] for i in indices],
             [self.labels[i] for i in indices],
             [self.conf_meta[i] for i in indices],
+            self.kind,
         )
 
     def extend(self, other: DatasetBuilder) -> None:
-        """Append all programs of `other`."""
+        """Append all programs of `other`.
+
+        Raises
+        ------
+        ValueError : their features are of another kind.
+        """
+        if len(self) and len(other) and self.kind != other.kind:
+            raise ValueError(
+                f"DatasetBuilder.extend: features of {other.kind} do not go with those of "
+                f"{self.kind}"
+            )
+        if not len(self):
+            self.kind = other.kind
         self.features += other.features
         self.labels += other.labels
         self.conf_meta += other.conf_meta
@@ -220,6 +254,7 @@ class DatasetBuilder:
             counts=counts,
             labels=np.array(self.labels, dtype=np.float64),
             meta=json.dumps(meta),
+            kind=json.dumps(None if self.kind is None else [self.kind.target, self.kind.version]),
         )
         write_atomically(path, archive.getvalue())
 
@@ -241,13 +276,15 @@ class DatasetBuilder:
                 features = np.split(archive["features"], bounds) if len(archive["counts"]) else []
                 meta = [ConfigMeta(*entry) for entry in json.loads(str(archive["meta"]))]
                 labels = archive["labels"].tolist()
+                written = json.loads(str(archive["kind"]))
+                kind = None if written is None else FeatureKind(*map(str, written))
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path}: no data set written by DatasetBuilder: {error}") from error
         if not len(features) == len(labels) == len(meta):
             raise ValueError(
                 f"{path}: {len(features)} programs, {len(labels)} labels and {len(meta)} origins"
             )
-        return cls(list(features), labels, meta)
+        return cls(list(features), labels, meta, kind)
 
     @classmethod
     def from_logs(

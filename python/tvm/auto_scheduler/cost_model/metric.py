@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "random_baseline",
     "rmse",
     "spearman",
+    "spearman_top",
     "top_k_recall",
 ]
 
@@ -42,6 +44,18 @@ def spearman(predicted: np.ndarray, measured: np.ndarray) -> float:
     x, y = x - x.mean(), y - y.mean()
     norm = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / norm) if norm > 0 else 0.0
+
+
+def spearman_top(
+    predicted: np.ndarray, measured: np.ndarray, share: float = 0.1, least: int = 8
+) -> float:
+    """Spearman's rank correlation among the best measured programs alone, where a search chooses.
+
+    share : of the programs that count as the best; at least `least` of them are taken.
+    """
+    count = max(math.ceil(share * len(measured)), least)
+    best = np.argsort(-np.asarray(measured), kind="stable")[:count]
+    return spearman(np.asarray(predicted)[best], np.asarray(measured)[best])
 
 
 def pair_accuracy(predicted: np.ndarray, measured: np.ndarray) -> float:
@@ -74,6 +88,7 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "rmse": rmse,
     "r2": r_squared,
     "spearman": spearman,
+    "spearman_top": spearman_top,
     "pair_accuracy": pair_accuracy,
     "top_8_recall": lambda predicted, measured: top_k_recall(predicted, measured, 8),
     "peak_score@1": lambda predicted, measured: peak_score(predicted, measured, 1),

@@ -17,13 +17,14 @@ from torch import nn
 
 from tvm.runtime.files import write_atomically
 
+from .. import _ffi_api
 from ..feature import DEFAULT_FEATURE_VEC_LEN, FeatureCache
 from ..loop_state import State, StateObject
 from ..measure_node import MeasureInput, MeasureResult
 from ..search_task import SearchTask
 from .cost_model import PythonBasedModel
-from .dataset import DatasetBuilder, SegmentBatch
-from .metric import pair_accuracy, peak_score, spearman
+from .dataset import DatasetBuilder, FeatureKind, SegmentBatch
+from .metric import pair_accuracy, peak_score, spearman, spearman_top
 
 __all__ = ["LOSSES", "MLPCostModel", "MLPModel", "MLPModelPLWrapper", "one_torch_thread"]
 
@@ -144,7 +145,9 @@ class MLPModelPLWrapper(pl.LightningModule):
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self.replay = DatasetBuilder()
+        self.kind: FeatureKind | None = None
         self.model: MLPCostModel | None = None
+        self.trained = False
         self.pretrained_from: str | None = None
         if pretrained is not None:
             self.load(pretrained)
@@ -155,6 +158,30 @@ class MLPModelPLWrapper(pl.LightningModule):
     def built(self) -> bool:
         """Whether the number of features is known and the weights exist."""
         return self.model is not None
+
+    def expect(self, kind: FeatureKind) -> None:
+        """Say what the features are that the model will be asked about.
+
+        Raises
+        ------
+        ValueError : its checkpoint was trained on others.
+        """
+        if self.kind == kind:
+            return
+        if self.pretrained_from is None:
+            self.kind = kind
+            return
+        way_out = "leave it out, or train one with scripts/train_cost_model.py"
+        if self.kind is not None and self.kind.target != kind.target:
+            raise ValueError(
+                f"cost model {self.pretrained_from} is for {self.kind.target} targets, the tasks "
+                f"are for a {kind.target}: {way_out}"
+            )
+        raise ValueError(
+            f"cost model {self.pretrained_from} has features of another version "
+            f"({'unnamed' if self.kind is None else self.kind.version}, the tasks' are "
+            f"{kind.version}): {way_out}"
+        )
 
     def ensure_built(self, n_features: int, sample: torch.Tensor | None = None) -> None:
         """Make the network for rows of `n_features`, or check that the present one takes them.
@@ -221,7 +248,7 @@ class MLPModelPLWrapper(pl.LightningModule):
             self.log(f"val_{name}", value, batch_size=size)
 
     def ranking_metrics(self, batch: SegmentBatch) -> dict[str, float]:
-        """Means over tasks: Spearman, pair accuracy, peak scores at 1 and 5."""
+        """Means over tasks: Spearman, of the fastest too, pair accuracy, peak scores at 1 and 5."""
         predicted = self.score(batch)
         labels = batch.labels.double().numpy()
         rows = []
@@ -231,9 +258,15 @@ class MLPModelPLWrapper(pl.LightningModule):
                 continue
             p, y = predicted[member], np.exp(labels[member])
             rows.append(
-                (spearman(p, y), pair_accuracy(p, y), peak_score(p, y, 1), peak_score(p, y, 5))
+                (
+                    spearman(p, y),
+                    spearman_top(p, y),
+                    pair_accuracy(p, y),
+                    peak_score(p, y, 1),
+                    peak_score(p, y, 5),
+                )
             )
-        names = ("spearman", "pair_cmp_acc", "peak_score@1", "peak_score@5")
+        names = ("spearman", "spearman_top", "pair_cmp_acc", "peak_score@1", "peak_score@5")
         means = np.mean(rows, axis=0) if rows else [float("nan")] * len(names)
         return dict(zip(names, map(float, means)))
 
@@ -300,6 +333,7 @@ class MLPModelPLWrapper(pl.LightningModule):
                 break
         network.load_state_dict(best_state)
         network.eval()
+        self.trained = True
         return best
 
     def train_self(
@@ -320,12 +354,12 @@ class MLPModelPLWrapper(pl.LightningModule):
         data : measurements; all of them, not only the newest.
         n_steps : upper limit of gradient steps.
         lr : of Adam, which starts afresh at each call.
-        hold_out : share of `data` used for stopping, in [0, 1).
+        hold_out : share of `data` used for stopping, in [0, 1); of little data more, up to a third.
         patience : number of checks, one every 20 steps, without improvement.
 
         Returns
         -------
-        Loss on the held-out programs (on the training programs where too few are held out).
+        Loss on the held-out programs (on the training programs where none is held out).
         """
         if len(data) < 2:
             raise ValueError(f"train_self needs at least 2 programs, got {len(data)}")
@@ -335,9 +369,10 @@ class MLPModelPLWrapper(pl.LightningModule):
         if self.pretrained_from is None and float(network.offset) == 0.0:
             network.offset.fill_(float(np.mean(data.labels)))
         order = self._rng.permutation(len(data))
-        n_held = int(hold_out * len(data))
-        held = data.select(order[:n_held].tolist()) if n_held >= 8 else data
-        training = data.select(order[n_held:].tolist()) if n_held >= 8 else data
+        # Few programs are held out in a larger share: the loss on less than eight says little.
+        n_held = max(int(hold_out * len(data)), min(8, len(data) // 3)) if hold_out else 0
+        held = data.select(order[:n_held].tolist()) if n_held else data
+        training = data.select(order[n_held:].tolist())
         stream = self._mixed_batches(training)
         rounds = (
             itertools.islice(stream, min(_CHECK_EVERY, n_steps - done))
@@ -361,9 +396,15 @@ class MLPModelPLWrapper(pl.LightningModule):
                 yield part.batch()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write weights, input statistics and settings; tensors and plain values only."""
+        """Write weights, input statistics and settings; tensors and plain values only.
+
+        Programs to replay go into a file of their own beside it, see `load`.
+        """
         network = self._network()
+        if len(self.replay):
+            self.replay.save(replay_file(path))
         state = {
+            "kind": None if self.kind is None else [self.kind.target, self.kind.version],
             "n_features": network.mean.shape[0],
             "loss_func": self.loss_func,
             "lr": self.lr,
@@ -375,6 +416,9 @@ class MLPModelPLWrapper(pl.LightningModule):
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read what `save` wrote; nothing is unpickled beyond tensors and plain values.
+
+        A data set beside it, named like `model.replay.npz` for `model.ckpt`, is mixed into further
+        training, so that it does not forget what it was trained on.
 
         Raises
         ------
@@ -396,11 +440,14 @@ class MLPModelPLWrapper(pl.LightningModule):
             self.model = None
             self.ensure_built(int(state["n_features"]))
             self._network().load_state_dict(state["weights"])
+            kind = None if state.get("kind") is None else FeatureKind(*map(str, state["kind"]))
         except (RuntimeError, TypeError, ValueError, AttributeError) as error:
             self.model = before
             raise ValueError(f"{foreign}: {error}") from error
         self._network().eval()
-        self.pretrained_from = path.name
+        self.kind, self.pretrained_from, self.trained = kind, path.name, True
+        replay = replay_file(path)
+        self.replay = DatasetBuilder.load(replay) if replay.exists() else DatasetBuilder()
 
     def _network(self) -> MLPCostModel:
         if self.model is None:
@@ -412,6 +459,11 @@ class MLPModelPLWrapper(pl.LightningModule):
     def _loss_value(self, batch: SegmentBatch) -> float:
         with torch.no_grad():
             return self.loss(batch).item()
+
+
+def replay_file(checkpoint: str | os.PathLike[str]) -> Path:
+    """Where the programs are that training from a checkpoint replays."""
+    return Path(checkpoint).with_suffix(".replay.npz")
 
 
 def _copy_state(network: nn.Module) -> dict[str, torch.Tensor]:
@@ -467,6 +519,7 @@ class MLPModel(PythonBasedModel):
         self.network = MLPModelPLWrapper(
             DEFAULT_FEATURE_VEC_LEN, loss_func=loss_func, lr=7e-4, seed=seed
         )
+        self._expect_per_store_features()
         self.data = DatasetBuilder()
         self.num_warmup_sample = num_warmup_sample
         self.model_file = model_file
@@ -530,6 +583,10 @@ class MLPModel(PythonBasedModel):
         """Write weights and settings; tensors and plain values only."""
         self.network.save(file_name)
 
+    def _expect_per_store_features(self) -> None:
+        version = f"per-store {_ffi_api.PerStoreFeatureVersion()}"
+        self.network.expect(FeatureKind("any", version))
+
     def load(self, file_name: str | os.PathLike[str]) -> None:
         """Read what `save` wrote; scores are the model's from now on.
 
@@ -538,3 +595,4 @@ class MLPModel(PythonBasedModel):
         FileNotFoundError, ValueError : see `MLPModelPLWrapper.load`.
         """
         self.network.load(file_name)
+        self._expect_per_store_features()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""How well programs are ranked that the search has not measured, on operators no model has seen.
+
+Random operators of all families are measured (half of the programs as a search chooses them, half
+drawn at random; --folder keeps them, and a second call measures nothing). Then four rankings of
+each operator's programs are compared with the measured order: the machine's bound alone, the
+packaged network alone, what a search believes before it measured anything of the operator, and
+what it believes after the first eight measurements, which are left out of the comparison. A
+prediction above the machine's peak is counted, and there must be none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from tvm.auto_scheduler.cost_model.metric import evaluate
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.felix.checkpoint import packaged_checkpoint
+from tvm.felix.optim import Optimizer
+from tvm.felix.peak import peak_flops
+from tvm.felix.policy import FelixPolicy
+from tvm.felix.pretrain import measure_programs
+from tvm.felix.search import ConfigInfo
+from tvm.felix.sym_task import load_tasks, make_task, merge_tasks, save_tasks
+from tvm.felix.task_model import TaskModel
+from tvm.felix.workloads import random_workloads
+
+METRICS = ("spearman", "spearman_top", "peak_score@1", "peak_score@5")
+N_KNOWN = 8
+
+
+def predictions(policy: FelixPolicy, model: TaskModel, infos: Iterable[ConfigInfo]) -> np.ndarray:
+    """ln(GFLOP/s) believed of measured programs, shape (n,)."""
+    means = []
+    for info in infos:
+        function = policy.function.sketch_funcs[info.sketch]
+        features = function.features(function.point(info.config)[None])
+        with torch.no_grad():
+            means.append(float(model.believe(info.sketch, torch.from_numpy(features)).mean[0]))
+    return np.array(means)
+
+
+def rankings(policy: FelixPolicy) -> tuple[dict[str, dict[str, float]], int]:
+    """Ranking to metrics for one operator, and how many predictions lie above the peak."""
+    function = policy.function
+    infos = [i for i in policy.search_state.measured.values() if i.seconds is not None]
+    speeds = np.array([function.flop / float(i.seconds or 1.0) for i in infos])
+    bound, network = function.model.bound, function.network
+
+    def fresh(model: MLPModelPLWrapper) -> TaskModel:
+        return TaskModel(model, bound, function.flop, peak_flops(policy.search_task.target))
+
+    alone = TaskModel(network, None, function.flop, float("inf"))
+    believed = function.model
+    policy.search_state.learn_from(list(policy.search_state.measured.values())[:N_KNOWN])
+    rest = infos[N_KNOWN:]
+    rows = {
+        "bound": (predictions(policy, fresh(MLPModelPLWrapper()), infos), speeds),
+        "network": (predictions(policy, alone, infos), speeds),
+        "belief at first": (predictions(policy, fresh(network), infos), speeds),
+        f"belief after {N_KNOWN}": (predictions(policy, believed, rest), speeds[N_KNOWN:]),
+    }
+    peak = np.log(peak_flops(policy.search_task.target) / 1e9)
+    above = sum(int((p > peak + 1e-9).sum()) for name, (p, _) in rows.items() if name != "network")
+    # Of a handful of programs an order says nothing.
+    compared = {name: row for name, row in rows.items() if len(row[1]) >= N_KNOWN}
+    return {name: evaluate(p, measured) for name, (p, measured) in compared.items()}, above
+
+
+def main() -> None:
+    """Measure, compare, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--operators", type=int, default=24)
+    parser.add_argument("--per-task", type=int, default=64, help="programs of each operator")
+    parser.add_argument(
+        "--seed", type=int, default=5, help="of the operators; training had another"
+    )
+    parser.add_argument("--cost-model", type=Path, default=packaged_checkpoint())
+    parser.add_argument("--folder", type=Path, default=Path("ranking_programs"))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+
+    torch.set_num_threads(1)
+    file = options.folder / "tasks.json"
+    if file.exists():
+        tasks = load_tasks(file)
+    else:
+        operators = random_workloads(options.operators, options.seed)
+        made = [[make_task(build(), target="llvm", desc=name)] for name, build in operators.items()]
+        tasks = merge_tasks(made)
+        options.folder.mkdir(parents=True, exist_ok=True)
+        save_tasks(tasks, file)
+    records = options.folder / "records.json"
+    measure_programs(tasks, options.per_task, records, seed=options.seed)
+
+    optimizer = Optimizer(tasks, MLPModelPLWrapper(pretrained=options.cost_model))
+    optimizer.restore(records)
+    families: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
+    above = 0
+    for task in optimizer.tasks:
+        rows, over = rankings(task.policy)
+        above += over
+        for name, metrics in rows.items():
+            families[task.instance.desc.split()[0]][name].append(metrics)
+            families["all"][name].append(metrics)
+
+    report = {
+        family: {
+            name: {m: statistics.fmean(entry[m] for entry in entries) for m in METRICS}
+            for name, entries in rows.items()
+        }
+        for family, rows in families.items()
+    }
+    table = Table("operators", "ranking", *METRICS)
+    for family, rows in sorted(report.items()):
+        for name, metrics in rows.items():
+            table.add_row(
+                f"{family} ({len(families[family][name])})",
+                name,
+                *(f"{metrics[m]:.3f}" for m in METRICS),
+            )
+    Console(width=max(100, Console().width)).print(table)
+    print(f"{above} predictions above the machine's peak")
+    if options.json:
+        options.json.write_text(json.dumps({"above_peak": above, **report}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
