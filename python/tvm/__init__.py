@@ -74,6 +74,7 @@ _LAZY_PACKAGES = frozenset(
         "ir_pass",
         "parser",
         "relax",
+        "rpc",
         "script",
         "support",
         "target",
@@ -91,7 +92,7 @@ _LAZY_NAMES = {
 
 
 def __getattr__(name: str) -> Any:
-    compiler = {*_LAZY_PACKAGES, *_LAZY_NAMES, *__all__} - {"support"}
+    compiler = {*_LAZY_PACKAGES, *_LAZY_NAMES, *__all__} - {"rpc", "support"}
     if _ffi.base._RUNTIME_ONLY and name in compiler:
         raise AttributeError(
             f"tvm.{name} needs the compiler, and only the runtime library is here; compile on a "

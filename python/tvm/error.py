@@ -19,6 +19,8 @@ __all__ = [
     "MemoryError",
     "NotImplementedError",
     "OpNotImplemented",
+    "RPCError",
+    "RPCSessionTimeoutError",
     "RecursionError",
     "RuntimeError",
     "ScheduleError",
@@ -102,3 +104,13 @@ class NotImplementedError(TVMError, builtins.NotImplementedError):
 @register_error
 class OpNotImplemented(NotImplementedError):
     """An operator no importer or backend knows."""
+
+
+@register_error
+class RPCError(TVMError):
+    """A connection to another process or machine that cannot be made, or broke."""
+
+
+@register_error
+class RPCSessionTimeoutError(RPCError, builtins.TimeoutError):
+    """A session whose time was over, or whose other end did not answer in time."""

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "../node/json.h"
+#include "runtime/json.h"
 
 namespace tvm {
 namespace auto_scheduler {

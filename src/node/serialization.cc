@@ -17,7 +17,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "json.h"
+#include "runtime/json.h"
 
 namespace tvm {
 namespace {

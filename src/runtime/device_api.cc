@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "rpc/remote_device.h"
 #include "runtime_base.h"
 #include "workspace_pool.h"
 
@@ -39,6 +40,7 @@ bool DeviceAPI::Register(int device_type, DeviceAPI* api) {
 }
 
 DeviceAPI* DeviceAPI::TryGet(int device_type) {
+  if (rpc::IsRemote(Device{device_type, 0})) return rpc::RemoteDeviceAPI();
   if (device_type <= 0 || device_type >= kMaxDeviceType) return nullptr;
   return Table()[static_cast<size_t>(device_type)];
 }

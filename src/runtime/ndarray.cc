@@ -8,6 +8,8 @@
 #include <memory>
 #include <sstream>
 
+#include "rpc/remote_device.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -80,7 +82,9 @@ void CopyTensor(const DLTensor& from, const DLTensor& to) {
   TVM_CHECK(same, ValueError) << "NDArray: cannot copy " << Describe(from) << " to " << Describe(to)
                               << "; shapes and types must agree";
   if (IsContiguous(from) && IsContiguous(to)) {
-    Device device = from.device.device_type != kDLCPU ? from.device : to.device;
+    // Another machine's memory is reached through its session, whatever is at the other end.
+    const bool takes = from.device.device_type == kDLCPU || rpc::IsRemote(to.device);
+    const Device device = takes ? to.device : from.device;
     DeviceAPI::Get(device)->CopyBytes(FirstElement(from), from.device, FirstElement(to), to.device,
                                       NumBytes(from), nullptr);
     DeviceAPI::Get(device)->StreamSync(device, nullptr);

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 
 from tvm.runtime.data_type import DataType
-from tvm.runtime.device import Device
+from tvm.runtime.device import RPC_SESS_MASK, Device
 
-__all__ = ["ArgTypeCode", "DataType", "Device", "TVMContext"]
+__all__ = ["RPC_SESS_MASK", "ArgTypeCode", "DataType", "Device", "TVMContext"]
 
 # The name of TVM 0.6.
 TVMContext = Device

@@ -12,6 +12,7 @@ from . import _ffi_api
 from .data_type import DataType
 
 __all__ = [
+    "RPC_SESS_MASK",
     "Device",
     "cpu",
     "cuda",
@@ -22,6 +23,9 @@ __all__ = [
     "rocm",
     "vulkan",
 ]
+
+# Devices behind a session of `tvm.rpc` have the number of their kind plus a multiple of this.
+RPC_SESS_MASK = 128
 
 
 class Device:
@@ -175,6 +179,9 @@ class Device:
         return hash((self.device_type, self.device_id))
 
     def __repr__(self) -> str:
+        if self.device_type >= RPC_SESS_MASK:
+            session, kind = divmod(self.device_type, RPC_SESS_MASK)
+            return f"remote[{session - 1}]:{Device(kind, self.device_id)!r}"
         return f"{self.MASK2STR.get(self.device_type, self.device_type)}({self.device_id})"
 
     def __reduce__(self) -> tuple[type[Device], tuple[int, int]]:

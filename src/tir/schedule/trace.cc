@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "node/json.h"
+#include "runtime/json.h"
 #include "primitive_table.h"
 #include "trace_text.h"
 

@@ -12,7 +12,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "node/json.h"
+#include "runtime/json.h"
 #include "text_list.h"
 
 namespace tvm {

@@ -18,10 +18,10 @@ from tvm.runtime.data_type import DataType
 from tvm.runtime.device import Device, device
 from tvm.runtime.ndarray import NDArray, empty
 
-__all__ = ["decode", "encode", "pack_frame", "read_frame", "take_frame"]
+__all__ = ["HEADER", "decode", "encode", "pack_frame", "read_frame", "take_frame"]
 
 # Bytes of the JSON part and of the blob.
-_HEADER = struct.Struct("<IQ")
+HEADER = struct.Struct("<IQ")
 # Key of an object that stands for a value which JSON does not have.
 _KIND = "$"
 
@@ -29,15 +29,15 @@ _KIND = "$"
 def pack_frame(message: Any, blob: bytes = b"") -> bytes:
     """One frame as bytes."""
     text = json.dumps(message).encode()
-    return _HEADER.pack(len(text), len(blob)) + text + blob
+    return HEADER.pack(len(text), len(blob)) + text + blob
 
 
 def read_frame(stream: BinaryIO) -> tuple[Any, bytes] | None:
     """The next frame, waiting for it; None at the end of the stream."""
-    header = stream.read(_HEADER.size)
-    if len(header) < _HEADER.size:
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
         return None
-    text_bytes, blob_bytes = _HEADER.unpack(header)
+    text_bytes, blob_bytes = HEADER.unpack(header)
     text, blob = stream.read(text_bytes), stream.read(blob_bytes)
     if len(text) < text_bytes or len(blob) < blob_bytes:
         return None
@@ -46,14 +46,14 @@ def read_frame(stream: BinaryIO) -> tuple[Any, bytes] | None:
 
 def take_frame(buffer: bytearray) -> tuple[Any, bytes] | None:
     """Remove the first frame from bytes received so far; None while it is not whole."""
-    if len(buffer) < _HEADER.size:
+    if len(buffer) < HEADER.size:
         return None
-    text_bytes, blob_bytes = _HEADER.unpack_from(buffer)
-    text_end = _HEADER.size + text_bytes
+    text_bytes, blob_bytes = HEADER.unpack_from(buffer)
+    text_end = HEADER.size + text_bytes
     end = text_end + blob_bytes
     if len(buffer) < end:
         return None
-    message = json.loads(bytes(buffer[_HEADER.size : text_end]))
+    message = json.loads(bytes(buffer[HEADER.size : text_end]))
     blob = bytes(buffer[text_end:end])
     del buffer[:end]
     return message, blob

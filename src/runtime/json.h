@@ -2,8 +2,8 @@
  * \file json.h
  * \brief JSON values: parsing with positions in errors, and writing.
  */
-#ifndef TVM_NODE_JSON_H_
-#define TVM_NODE_JSON_H_
+#ifndef TVM_RUNTIME_JSON_H_
+#define TVM_RUNTIME_JSON_H_
 
 #include <cstdint>
 #include <string>
@@ -47,8 +47,10 @@ class Value {
   const Value& At(std::string_view key, std::string_view where) const;
 
   void Write(std::string* out) const;
+  /*! \brief Nesting beyond this is no document of ours and would exhaust the stack. */
+  static constexpr int kMaxNesting = 2000;
   /*! \brief Parse a whole text; ValueError with line and column. */
-  static Value Parse(std::string_view text);
+  static Value Parse(std::string_view text, int max_nesting = kMaxNesting);
 
  private:
   static const char* KindName(const Value& value);
@@ -62,4 +64,4 @@ void WriteString(std::string_view text, std::string* out);
 }  // namespace json
 }  // namespace tvm
 
-#endif  // TVM_NODE_JSON_H_
+#endif  // TVM_RUNTIME_JSON_H_

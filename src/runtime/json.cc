@@ -10,12 +10,9 @@ namespace tvm {
 namespace json {
 namespace {
 
-// Nesting beyond this is no document of ours and would exhaust the stack.
-constexpr int kMaxNesting = 2000;
-
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, int max_nesting) : text_(text), max_nesting_(max_nesting) {}
 
   Value ParseDocument() {
     Value value = ParseValue(0);
@@ -58,7 +55,7 @@ class Parser {
   }
 
   Value ParseValue(int depth) {
-    if (depth > kMaxNesting) Fail("nesting too deep");
+    if (depth > max_nesting_) Fail("nesting too deep");
     SkipSpace();
     switch (Peek()) {
       case '{':
@@ -201,6 +198,7 @@ class Parser {
   }
 
   std::string_view text_;
+  int max_nesting_;
   size_t at_ = 0;
 };
 
@@ -295,7 +293,9 @@ void Value::Write(std::string* out) const {
   }
 }
 
-Value Value::Parse(std::string_view text) { return Parser(text).ParseDocument(); }
+Value Value::Parse(std::string_view text, int max_nesting) {
+  return Parser(text, max_nesting).ParseDocument();
+}
 
 }  // namespace json
 }  // namespace tvm

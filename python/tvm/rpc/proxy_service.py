@@ -1,0 +1,178 @@
+"""What a proxy does: servers that nobody can reach come to it and wait for clients."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import error
+
+from .base import random_key
+from .connection import open_connection, receive_message, send_message
+from .reception import Refused, Visitor
+
+__all__ = ["ProxyService"]
+
+_PIECE = 1 << 18
+_MOST_VISITORS = 1024
+_PING_SECONDS = 2.0
+_RETRY_SECONDS = 2.0
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A server that waits; `taken` is set once it has a client, or is gone."""
+
+    visitor: Visitor
+    key: str
+    match: str
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class ProxyService:
+    """Pairs clients with servers of the key that they ask for, and hands their bytes on.
+
+    Parameters
+    ----------
+    port : of this proxy, which the tracker tells clients.
+    secret : that every visitor has to know; empty for none.
+    tracker : host and port of a tracker to register the servers with; clients come with its match
+        keys then.
+    patience : seconds that a client waits for a server.
+    secure : TLS for the connection to the tracker.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        secret: str = "",
+        tracker: tuple[str, int] | None = None,
+        patience: float = 600.0,
+        secure: Callable[[int, bool], int] | None = None,
+    ) -> None:
+        self._port, self._secret, self._tracker = port, secret, tracker
+        self._patience, self._secure = patience, secure
+        self._waiting: list[_Waiting] = []
+        self._arrival = asyncio.Condition()
+        self._visitors = 0
+
+    async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until it ends."""
+        visitor = Visitor(reader, writer, "proxy", self._secret)
+        self._visitors += 1
+        try:
+            if self._visitors > _MOST_VISITORS:
+                return
+            request = await visitor.receive()
+            key = request.get("key")
+            if not isinstance(key, str):
+                await visitor.refuse("a visitor of a proxy names a key")
+            if request.get("role") == "server":
+                await self._keep(visitor, str(key))
+            else:
+                await self._pair(visitor, str(key), request)
+        except (EOFError, Refused):
+            return
+        finally:
+            self._visitors -= 1
+            await visitor.close()
+
+    async def _keep(self, visitor: Visitor, key: str) -> None:
+        """Keep a server until a client has used it, or it is gone."""
+        await visitor.accept({})
+        waiting = _Waiting(visitor, key, random_key(key) if self._tracker else key)
+        registered = asyncio.ensure_future(self._register(waiting)) if self._tracker else None
+        async with self._arrival:
+            self._waiting.append(waiting)
+            self._arrival.notify_all()
+        try:
+            # A server that waits says nothing. Its end shows when it is spoken to.
+            while not waiting.taken.is_set():
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(waiting.taken.wait(), _PING_SECONDS)
+                if not waiting.taken.is_set():
+                    if visitor.reader.at_eof():
+                        raise EOFError
+                    await visitor.send({"ping": True})
+            await waiting.visitor.writer.wait_closed()
+        finally:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            if registered is not None:
+                registered.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await registered
+
+    async def _pair(self, visitor: Visitor, key: str, request: dict[str, Any]) -> None:
+        server = await self._take(visitor, key)
+        timeout = request.get("timeout", 0)
+        try:
+            await server.visitor.send({"timeout": float(timeout)})
+            await visitor.accept({"key": server.key})
+            ends = (visitor, server.visitor)
+            both = [
+                asyncio.ensure_future(_hand_on(a, b)) for a, b in (ends, ends[::-1])
+            ]
+            try:
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in both:
+                    one.cancel()
+                await asyncio.gather(*both, return_exceptions=True)
+        finally:
+            server.visitor.writer.close()
+
+    async def _take(self, visitor: Visitor, key: str) -> _Waiting:
+        """A server of the key, waiting for one if need be."""
+
+        def found() -> _Waiting | None:
+            return next((w for w in self._waiting if w.match == key), None)
+
+        async with self._arrival:
+            if found() is None:
+                await visitor.send({"wait": f"no server of key {key!r} waits at the proxy"})
+                try:
+                    await asyncio.wait_for(
+                        self._arrival.wait_for(lambda: found() is not None), self._patience
+                    )
+                except asyncio.TimeoutError:
+                    await visitor.refuse(f"no server of key {key!r} came to the proxy in time")
+            server = found()
+            assert server is not None
+            self._waiting.remove(server)
+            server.taken.set()
+            return server
+
+    async def _register(self, waiting: _Waiting) -> None:
+        """Let the tracker know of a waiting server for as long as this task runs."""
+        assert self._tracker is not None
+        loop = asyncio.get_running_loop()
+        request = {"role": "server", "key": waiting.key, "port": self._port, "address": ""}
+        while True:
+            connection: socket.socket | None = None
+            try:
+                connection, _ = await loop.run_in_executor(
+                    None, open_connection, *self._tracker, request, 5.0, self._secret, self._secure
+                )
+                put = {"op": "put", "match": waiting.match}
+                while True:
+                    await loop.run_in_executor(None, send_message, connection, put)
+                    await loop.run_in_executor(None, receive_message, connection)
+                    put = {"op": "ping", "match": waiting.match}
+                    await asyncio.sleep(_PING_SECONDS)
+            except (error.RPCError, OSError, EOFError):
+                await asyncio.sleep(_RETRY_SECONDS)
+            finally:
+                if connection is not None:
+                    connection.close()
+
+
+async def _hand_on(source: Visitor, sink: Visitor) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await source.reader.read(_PIECE):
+            sink.writer.write(data)
+            await sink.writer.drain()
