@@ -79,9 +79,6 @@ MOVED: Mapping[str, str] = {
     "tvm.LoweredFunc": "tvm.tir.PrimFunc",
     "tvm.TVMContext": "tvm.Device",
     "tvm.api": "tvm, tvm.te or tvm.tir, by the kind of name",
-    "tvm.auto_scheduler.RPCRunner": (
-        "tvm.auto_scheduler.LocalRPCMeasureContext, or a ProgramRunner of your own"
-    ),
     "tvm.auto_scheduler.extrac_tasks": "tvm.auto_scheduler.extract_tasks",
     "tvm.auto_scheduler.relay_integration": "tvm.auto_scheduler.relax_integration",
     "tvm.auto_scheduler.remove_index_check": "tvm.auto_scheduler.rewrite_compute_body",

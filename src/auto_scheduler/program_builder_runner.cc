@@ -93,6 +93,40 @@ class LocalRunnerNode : public ProgramRunnerNode {
   mutable Opened opened_;
 };
 
+/*! \brief Times on the devices of a tracker, through sessions of `tvm.rpc`. */
+class RPCRunnerNode : public ProgramRunnerNode {
+ public:
+  /*! \brief Kind of device. */
+  String key;
+  /*! \brief The tracker. */
+  String host;
+  int port{0};
+  /*! \brief Of the requests; higher ones go first. */
+  int priority{1};
+  /*! \brief Devices used at once. */
+  int n_parallel{1};
+  Array<MeasureResult> Run(const Array<Candidate>& candidates, const Array<BuildResult>& programs,
+                           const RunContext& context) const final {
+    return opened_
+        .Get("auto_scheduler.rpc_runner.open", this)(candidates, programs, context.best_seconds,
+                                                     context.references, context.on_result)
+        .cast<Array<MeasureResult>>();
+  }
+  void Init() {
+    ProgramRunnerNode::Init();
+    TVM_CHECK(!key.str().empty(), ValueError) << "RPCRunner: the key of a device is empty";
+    TVM_CHECK(port > 0 && port < 65536, ValueError)
+        << "RPCRunner: port must be the tracker's, from 1 to 65535, got " << port;
+    TVM_CHECK(n_parallel >= 1, ValueError)
+        << "RPCRunner: n_parallel must be >= 1, got " << n_parallel;
+  }
+  TVM_DECLARE_NODE(RPCRunnerNode, ProgramRunnerNode, "auto_scheduler.RPCRunner", Value(key),
+                   Value(host), Value(port), Value(priority), Value(n_parallel));
+
+ private:
+  mutable Opened opened_;
+};
+
 /*! \brief A builder whose `build` is written in Python. */
 class PythonBasedBuilderNode : public ProgramBuilderNode {
  public:
@@ -138,6 +172,7 @@ class PythonBasedMeasureCallbackNode : public MeasureCallbackNode {
 
 TVM_REGISTER_NODE(LocalBuilderNode);
 TVM_REGISTER_NODE(LocalRunnerNode);
+TVM_REGISTER_NODE(RPCRunnerNode);
 TVM_REGISTER_NODE(PythonBasedBuilderNode);
 TVM_REGISTER_NODE(PythonBasedRunnerNode);
 TVM_REGISTER_NODE(PythonBasedMeasureCallbackNode);

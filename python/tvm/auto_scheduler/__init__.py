@@ -37,6 +37,7 @@ from .measure import (
     ProgramBuilder,
     ProgramMeasurer,
     ProgramRunner,
+    RPCRunner,
 )
 from .measure_callback import MeasureCallback, PythonBasedMeasureCallback
 from .measure_node import (
@@ -115,6 +116,7 @@ __all__ = [
     "ProgramBuilder",
     "ProgramMeasurer",
     "ProgramRunner",
+    "RPCRunner",
     "PythonBasedMeasureCallback",
     "PythonBasedModel",
     "RandomModel",

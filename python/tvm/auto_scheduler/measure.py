@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
+from tvm import error, rpc
 from tvm.runtime import Object
 from tvm.runtime.workers import WorkerPool
 
@@ -21,6 +22,7 @@ from .measure_node import (
     MeasureResult,
     recover_measure_input,
 )
+from .measure_rpc import RPCRun  # noqa: F401 - likewise
 
 __all__ = [
     "BuildResult",
@@ -33,8 +35,13 @@ __all__ = [
     "ProgramBuilder",
     "ProgramMeasurer",
     "ProgramRunner",
+    "RPCRunner",
     "recover_measure_input",
 ]
+
+
+# Until a tracker must have a device of a key, free or not.
+_DEVICE_SECONDS = 10.0
 
 
 def _half_of_memory() -> int:
@@ -242,21 +249,79 @@ class LocalRunner(ProgramRunner):
         return _ffi_api.LocalOpen(self).__self__.pool
 
 
-class LocalRPCMeasureContext:
-    """A runner on this machine that is apart from this process, and ends with this object.
+@tvm._ffi.register_object("auto_scheduler.RPCRunner")
+class RPCRunner(ProgramRunner):
+    """Times compiled candidates on devices that a tracker gives out.
 
-    Where TVM connects to a tracker and a server that it starts itself, programs are handed to a
-    worker process over a pipe, which needs neither.
+    A batch has a device for itself, or `n_parallel` of them; then others have their turn. The
+    secret of tracker and servers is that of the environment, see `tvm.rpc.base.load_secret`.
 
     Parameters
     ----------
-    priority, n_parallel : there is one device and nobody to share it with, so 1.
+    key : kind of device.
+    host, port : of the tracker.
+    priority : requests of a higher one are served first.
+    n_parallel : devices used at once.
 
-    The others are those of LocalRunner.
+    The others are those of ProgramRunner. The timeout includes sending a candidate.
+
+    Raises
+    ------
+    ValueError : a number is out of range.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        host: str,
+        port: int,
+        priority: int = 1,
+        n_parallel: int = 1,
+        timeout: float = 10,
+        number: int = 3,
+        repeat: int = 1,
+        min_repeat_ms: float = 100,
+        cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False,
+        device: int = 0,
+        check_correctness: bool = False,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.RPCRunner,
+            timeout,
+            number,
+            repeat,
+            min_repeat_ms,
+            cooldown_interval,
+            enable_cpu_cache_flush,
+            device,
+            check_correctness,
+            key,
+            host,
+            int(port),
+            priority,
+            n_parallel,
+        )
+        if not rpc.device_is_there(key, host, int(port), seconds=_DEVICE_SECONDS):
+            raise error.RPCError(
+                f"RPCRunner: the tracker at {host}:{port} has no device of key {key!r}; start one "
+                f"with python -m tvm.exec.rpc_server --tracker {host}:{port} --key {key}"
+            )
+
+
+class LocalRPCMeasureContext:
+    """A tracker, a server of this machine, and a runner that uses them; all end with this object.
+
+    The architecture of a GPU is that of each candidate's target.
+
+    Parameters
+    ----------
+    priority, n_parallel, timeout, number, repeat, min_repeat_ms, cooldown_interval,
+    enable_cpu_cache_flush, device : of the RPCRunner.
 
     Attributes
     ----------
-    runner : times programs in the worker.
+    tracker, server : the processes. runner : measures through them.
 
     Raises
     ------
@@ -275,25 +340,34 @@ class LocalRPCMeasureContext:
         enable_cpu_cache_flush: bool = False,
         device: int = 0,
     ) -> None:
-        for name, value in (("priority", priority), ("n_parallel", n_parallel)):
-            if value != 1:
-                raise ValueError(
-                    f"LocalRPCMeasureContext: {name} must be 1 on a single device, got {value}"
-                )
-        self.runner = LocalRunner(
-            timeout=timeout,
-            number=number,
-            repeat=repeat,
-            min_repeat_ms=min_repeat_ms,
-            cooldown_interval=cooldown_interval,
-            enable_cpu_cache_flush=enable_cpu_cache_flush,
-            device=device,
+        key = "local"
+        self.tracker = rpc.Tracker(port=0, silent=True)
+        self.server = rpc.Server(
+            port=0,
+            key=key,
+            tracker_addr=(self.tracker.host, self.tracker.port),
+            silent=True,
+            max_sessions=n_parallel,
+        )
+        self.runner = RPCRunner(
+            key,
+            self.tracker.host,
+            self.tracker.port,
+            priority,
+            n_parallel,
+            timeout,
+            number,
+            repeat,
+            min_repeat_ms,
+            cooldown_interval,
+            enable_cpu_cache_flush,
+            device,
         )
 
     def __del__(self) -> None:
-        runner = getattr(self, "runner", None)
-        if runner is not None:
-            runner.pool.close()
+        for part in (getattr(self, "server", None), getattr(self, "tracker", None)):
+            if part is not None:
+                part.terminate()
 
 
 @tvm._ffi.register_object("auto_scheduler.ProgramMeasurer")

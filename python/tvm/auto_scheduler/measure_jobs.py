@@ -10,7 +10,7 @@ import base64
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ import tvm
 from tvm import te, topi
 from tvm.contrib import nvrtc
 from tvm.driver import device_build, prepare, prepare_parts
+from tvm.error import RPCError
 from tvm.runtime import _ffi_api as _runtime_api
 from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
@@ -29,7 +30,15 @@ from .measure_node import MeasureErrorNo, MeasureInput, load_input
 from .utils import get_const_tuple
 from .workload_registry import register_workload_tensors
 
-__all__ = ["Program", "build", "describe_argument", "run"]
+__all__ = [
+    "Inputs",
+    "Program",
+    "build",
+    "describe_argument",
+    "load_program",
+    "run",
+    "time_program",
+]
 
 # A candidate this much slower than the best one so far is not worth a precise figure.
 _HOPELESS = 4.0
@@ -239,7 +248,7 @@ def _check_resources(name: str, taken: nvrtc.KernelResources, target: Target) ->
         )
 
 
-def _load(program: Mapping[str, Any], blob: bytes) -> Any:
+def load_program(program: Mapping[str, Any], blob: bytes) -> Any:
     """The module of what `build` returned."""
     host = blob[: program.get("kernels_at", len(blob))]
     module = llvm_build.load_object(llvm_build.ObjectCode(host, tuple(program["functions"])))
@@ -251,7 +260,7 @@ def _load(program: Mapping[str, Any], blob: bytes) -> Any:
 # ----------------------------------------------------------------------------------------- running
 
 
-class _Inputs:
+class Inputs:
     """Arrays of one task, kept from candidate to candidate so that only new ones are filled."""
 
     def __init__(self) -> None:
@@ -309,7 +318,7 @@ class _Inputs:
         return self._device[name]
 
 
-_inputs = _Inputs()
+_inputs = Inputs()
 
 
 @dataclass(frozen=True)
@@ -325,11 +334,14 @@ class _Layout:
 
 
 def _arrays(
-    args: Sequence[dict[str, Any]], transforms: Sequence[dict[str, Any]], device: Any
+    inputs: Inputs,
+    args: Sequence[dict[str, Any]],
+    transforms: Sequence[dict[str, Any]],
+    device: Any,
 ) -> list:
     by_index = {transform["index"]: transform for transform in transforms}
     return [
-        _inputs.on_device(index, arg, by_index.get(index), device) for index, arg in enumerate(args)
+        inputs.on_device(index, arg, by_index.get(index), device) for index, arg in enumerate(args)
     ]
 
 
@@ -377,39 +389,71 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     """
     reference = arguments["reference"]
     split = arguments["reference_at"] if reference is not None else len(blob)
-    device = tvm.device(*arguments["device"])
-    try:
+
+    def load() -> Any:
         if arguments["file"]:
-            module = tvm.runtime.load_module(arguments["file"])
-        else:
-            module = _load(arguments, blob[:split])
-        function = module[arguments["functions"][0]]
-    except Exception as error:
-        return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
+            return tvm.runtime.load_module(arguments["file"])
+        return load_program(arguments, blob[:split])
+
+    def load_reference() -> Any:
+        return load_program(reference, blob[split:])
+
+    device = tvm.device(*arguments["device"])
+    return time_program(arguments, load, load_reference, device, _inputs), b""
+
+
+def time_program(
+    arguments: dict[str, Any],
+    load: Callable[[], Any],
+    load_reference: Callable[[], Any],
+    device: Any,
+    inputs: Inputs,
+) -> dict[str, Any]:
+    """Time a program on a device of this machine, or of a session.
+
+    Parameters
+    ----------
+    arguments : as of `run`, but for `device`.
+    load, load_reference : give the modules of the candidate and of the unscheduled program.
+    inputs : arrays of earlier candidates on the same device.
+
+    Returns
+    -------
+    The result as of `run`.
+    """
+    reference = arguments["reference"]
     try:
-        _inputs.start_task(arguments["key"], arguments["special_inputs"])
-        arrays = _arrays(arguments["args"], arguments["transforms"], device)
-        if reference is not None and _inputs.expected is None:
-            _inputs.expected = _reference_outputs(reference, blob[split:], device)
+        module = load()
+        function = module[arguments["functions"][0]]
+    except RPCError:
+        raise
+    except Exception as error:
+        return _failure(MeasureErrorNo.COMPILE_DEVICE, error)[0]
+    try:
+        inputs.start_task(arguments["key"], arguments["special_inputs"])
+        arrays = _arrays(inputs, arguments["args"], arguments["transforms"], device)
+        if reference is not None and inputs.expected is None:
+            inputs.expected = _reference_outputs(reference, load_reference(), device, inputs)
         start = time.perf_counter()
         function(*arrays)
         device.sync()
         once = time.perf_counter() - start
         if reference is not None:
-            difference = _mismatch(_outputs(arguments["args"], arrays), _inputs.expected or {})
+            difference = _mismatch(_outputs(arguments["args"], arrays), inputs.expected or {})
             if difference is not None:
-                return {"error_no": int(MeasureErrorNo.WRONG_ANSWER), "error_msg": difference}, b""
-        return {"error_no": 0, "costs": _time(module, arrays, device, arguments, once)}, b""
+                return {"error_no": int(MeasureErrorNo.WRONG_ANSWER), "error_msg": difference}
+        return {"error_no": 0, "costs": _time(module, arrays, device, arguments, once)}
+    except RPCError:
+        raise
     except Exception as error:
-        return _failure(MeasureErrorNo.RUNTIME_DEVICE, error)
+        return _failure(MeasureErrorNo.RUNTIME_DEVICE, error)[0]
 
 
 def _reference_outputs(
-    reference: dict[str, Any], code: bytes, device: Any
+    reference: dict[str, Any], module: Any, device: Any, inputs: Inputs
 ) -> dict[int, np.ndarray]:
-    function = _load(reference, code)
-    arrays = _arrays(reference["args"], [], device)
-    function[reference["functions"][0]](*arrays)
+    arrays = _arrays(inputs, reference["args"], [], device)
+    module[reference["functions"][0]](*arrays)
     device.sync()
     return _outputs(reference["args"], arrays)
 

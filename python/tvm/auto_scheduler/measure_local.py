@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm._ffi
@@ -13,7 +14,7 @@ from tvm.runtime.workers import Job, Outcome, WorkerPool
 from .measure_jobs import describe_argument
 from .measure_node import MAX_FLOAT, BuildResult, Candidate, MeasureErrorNo, MeasureResult
 
-__all__ = ["LocalBuild", "LocalRun"]
+__all__ = ["LocalBuild", "LocalRun", "RunnerOptions", "failed", "function_of", "run_arguments"]
 
 _JOBS_MODULE = "tvm.auto_scheduler.measure_jobs"
 # The function of a library file, which `tvm.build` names so.
@@ -34,6 +35,30 @@ def _failure_of(outcome: Outcome, late: int, failed: int) -> tuple[int, str] | N
     if outcome.result["error_no"]:
         return int(outcome.result["error_no"]), str(outcome.result["error_msg"])
     return None
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """How a runner times; the fields are those of a ProgramRunner."""
+
+    number: int
+    repeat: int
+    min_repeat_ms: float
+    cooldown_interval: float
+    enable_cpu_cache_flush: bool
+    device: int
+
+    @classmethod
+    def of(cls, runner: Any) -> RunnerOptions:
+        """Those of a runner. It holds what is opened for it, which must not hold it."""
+        return cls(
+            int(runner.number),
+            int(runner.repeat),
+            float(runner.min_repeat_ms),
+            float(runner.cooldown_interval),
+            bool(runner.enable_cpu_cache_flush),
+            int(runner.device),
+        )
 
 
 class LocalBuild:
@@ -62,6 +87,35 @@ class LocalBuild:
         )
 
 
+def run_arguments(
+    options: RunnerOptions,
+    candidate: Candidate,
+    program: BuildResult,
+    best_seconds: float | None,
+    reference: BuildResult | None,
+) -> dict[str, Any]:
+    """What `measure_jobs.run` takes for a program that was built.
+
+    Raises
+    ------
+    ValueError : an input that the candidate names is not what it reads.
+    """
+    return {
+        **_description(program),
+        "number": options.number,
+        "repeat": options.repeat,
+        "min_repeat_ms": options.min_repeat_ms,
+        "cooldown_interval": options.cooldown_interval,
+        "flush": options.enable_cpu_cache_flush,
+        "key": candidate.workload_key,
+        "device": [str(candidate.build_target.kind.name), options.device],
+        "best_seconds": best_seconds,
+        "special_inputs": candidate.special_inputs(),
+        "reference": None if reference is None else json.loads(reference.description),
+        "reference_at": len(bytes(program.code)),
+    }
+
+
 class LocalRun:
     """The process of a LocalRunner."""
 
@@ -69,15 +123,7 @@ class LocalRun:
         name = str(runner.run_func)
         self._function = f"{_JOBS_MODULE}:run" if name == "default" else name
         self.pool = _pool(self._function, 1, runner)
-        self._device = int(runner.device)
-        self._cooldown = float(runner.cooldown_interval)
-        self._timing = {
-            "number": int(runner.number),
-            "repeat": int(runner.repeat),
-            "min_repeat_ms": float(runner.min_repeat_ms),
-            "cooldown_interval": self._cooldown,
-            "flush": bool(runner.enable_cpu_cache_flush),
-        }
+        self._options = RunnerOptions.of(runner)
 
     def __call__(
         self,
@@ -91,7 +137,7 @@ class LocalRun:
         results = []
         for position, (candidate, program) in enumerate(zip(candidates, programs)):
             key = candidate.workload_key
-            result = self._run_one(candidate, key, program, best.get(key), references.get(key))
+            result = self._run_one(candidate, program, best.get(key), references.get(key))
             if int(result.error_no) == MeasureErrorNo.NO_ERROR:
                 best[key] = min(result.mean_cost, best.get(key, MAX_FLOAT))
             results.append(result)
@@ -102,42 +148,36 @@ class LocalRun:
     def _run_one(
         self,
         candidate: Candidate,
-        key: str,
         program: BuildResult,
         best_seconds: float | None,
         reference: BuildResult | None,
     ) -> MeasureResult:
         if program.error_no:
-            return _failed(int(program.error_no), str(program.error_msg), program.time_cost)
-        code = bytes(program.code)
+            return failed(int(program.error_no), str(program.error_msg), program.time_cost)
         try:
-            special = candidate.special_inputs()
+            arguments = run_arguments(self._options, candidate, program, best_seconds, reference)
         except ValueError as error:
-            return _failed(int(MeasureErrorNo.RUNTIME_DEVICE), str(error), program.time_cost)
-        arguments = {
-            **_description(program),
-            **self._timing,
-            "key": key,
-            "device": [str(candidate.build_target.kind.name), self._device],
-            "best_seconds": best_seconds,
-            "special_inputs": special,
-            "reference": None if reference is None else json.loads(reference.description),
-            "reference_at": len(code),
-        }
-        blob = code + (b"" if reference is None else bytes(reference.code))
+            return failed(int(MeasureErrorNo.RUNTIME_DEVICE), str(error), program.time_cost)
+        blob = bytes(program.code) + (b"" if reference is None else bytes(reference.code))
         [outcome] = self.pool.run([Job(self._function, arguments, blob)])
-        if self._cooldown:
-            time.sleep(self._cooldown)
+        if self._options.cooldown_interval:
+            time.sleep(self._options.cooldown_interval)
         seconds = program.time_cost + outcome.seconds
         failure = _failure_of(outcome, MeasureErrorNo.RUN_TIMEOUT, MeasureErrorNo.RUNTIME_DEVICE)
         if failure is not None:
-            return _failed(*failure, seconds)
+            return failed(*failure, seconds)
         kernels = arguments.get("kernels")
         return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time(), kernels)
 
 
-def _failed(error_no: int, message: str, seconds: float) -> MeasureResult:
+def failed(error_no: int, message: str, seconds: float) -> MeasureResult:
+    """The result of a program that could not be measured."""
     return MeasureResult([MAX_FLOAT], error_no, message, seconds, time.time())
+
+
+def function_of(program: BuildResult) -> str:
+    """Name of a built program's function."""
+    return str(_description(program)["functions"][0])
 
 
 def _description(program: BuildResult) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .measure import (
     MeasureErrorNo,
     MeasureInput,
     MeasureResult,
+    RPCRunner,
     create_measure_batch,
     measure_option,
 )

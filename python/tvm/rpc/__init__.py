@@ -17,6 +17,7 @@ from .client import (
     TrackerSession,
     connect,
     connect_tracker,
+    device_is_there,
 )
 from .proxy import Proxy
 from .server import Server
@@ -38,6 +39,7 @@ __all__ = [
     "base",
     "connect",
     "connect_tracker",
+    "device_is_there",
     "proxy",
     "server",
     "tracker",

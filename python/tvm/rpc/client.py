@@ -30,12 +30,14 @@ __all__ = [
     "TrackerSession",
     "connect",
     "connect_tracker",
+    "device_is_there",
 ]
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger("tvm.rpc")
 # Until a server is reached and lets one in.
 CONNECT_SECONDS = 60.0
+_POLL_SECONDS = 0.05
 
 
 @tvm._ffi.register_func("rpc.HandleSignals")
@@ -51,6 +53,16 @@ class _Session(Object):
 @tvm._ffi.register_object("rpc.RemoteModule")
 class RemoteModule(Module):
     """A module of another process. Its functions run there, and are timed there."""
+
+    def _preprocess_function(self, given: str | Callable[..., Any]) -> Any:
+        # By its name it is called there, before each repeat, without a message.
+        if not isinstance(given, str):
+            return given
+        return _ffi_api.GetFunction(_ffi_api.SessionOf(self), given) if given else None
+
+    def import_module(self, module: Module) -> None:
+        """Add a module of the same session; raises as that of Module."""
+        _ffi_api.GetFunction(_ffi_api.SessionOf(self), "runtime.ModuleImport")(self, module)
 
 
 @tvm._ffi.register_object("runtime.RPCObjectRef")
@@ -151,9 +163,7 @@ class RPCSession:
 
     # ------------------------------------------------------------ files
 
-    def upload(
-        self, data: bytes | bytearray | str | Path, target: str | None = None
-    ) -> None:
+    def upload(self, data: bytes | bytearray | str | Path, target: str | None = None) -> None:
         """Put a file into the session's folder.
 
         Parameters
@@ -253,7 +263,7 @@ class PopenSession(RPCSession):
         with theirs:
             try:
                 self._process = subprocess.Popen(
-                    [str(program.absolute()), "--session", self._folder.name], stdin=theirs
+                    [str(program.absolute()), "--session", self._folder.name], stdin=theirs.fileno()
                 )
             except OSError as reason:
                 ours.close()
@@ -495,3 +505,21 @@ def connect_tracker(
     RPCError : it is not there or refuses.
     """
     return TrackerSession((url, int(port)), secret_file=secret_file, tls=tls)
+
+
+def device_is_there(key: str, url: str, port: int, *, seconds: float) -> bool:
+    """Whether a tracker has a server of a key, free or not, waiting for the first one to come.
+
+    Raises
+    ------
+    RPCError : the tracker is not there or refuses.
+    """
+    tracker = connect_tracker(url, port)
+    deadline = time.monotonic() + seconds
+    while True:
+        names = {server["key"] for server in tracker.summary()["server_info"]}
+        if f"server:{key}" in names:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)

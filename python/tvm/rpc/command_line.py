@@ -23,6 +23,8 @@ __all__ = ["announce", "listen", "parser", "run", "serve_asyncio", "tls_of"]
 
 # A program that another one started ends this soon after it.
 _PARENT_SECONDS = 0.5
+# Of a stranger who connects and does not speak TLS.
+_HANDSHAKE_SECONDS = 10.0
 
 Visit = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -44,7 +46,8 @@ def parser(description: str, port: int) -> argparse.ArgumentParser:
 def connecting(to: argparse.ArgumentParser) -> None:
     """Add the options of programs that connect."""
     to.add_argument(
-        "--secret-file", help="file of the shared secret; else TVM_RPC_SECRET_FILE or TVM_RPC_SECRET"
+        "--secret-file",
+        help="file of the shared secret; else TVM_RPC_SECRET_FILE or TVM_RPC_SECRET",
     )
     to.add_argument("--tls-authority", default="", help="PEM file of who signs certificates")
 
@@ -76,7 +79,9 @@ def announce(options: argparse.Namespace, who: str, message: dict[str, Any]) -> 
         print(f"{who}: listening on {options.host}:{message['port']}", flush=True)
 
 
-def run(who: str, options: argparse.Namespace, program: Callable[[argparse.Namespace], None]) -> int:
+def run(
+    who: str, options: argparse.Namespace, program: Callable[[argparse.Namespace], None]
+) -> int:
     """Run a program; what goes wrong is one line."""
     try:
         program(options)
@@ -91,9 +96,7 @@ def run(who: str, options: argparse.Namespace, program: Callable[[argparse.Names
         return 0
 
 
-def serve_asyncio(
-    options: argparse.Namespace, who: str, make: Callable[[int, str], Visit]
-) -> None:
+def serve_asyncio(options: argparse.Namespace, who: str, make: Callable[[int, str], Visit]) -> None:
     """Serve connections until SIGTERM or SIGINT.
 
     Parameters
@@ -113,7 +116,12 @@ def serve_asyncio(
         visit = make(port, secret)
         connection = socket.socket(fileno=descriptor)
         connection.setblocking(False)
-        server = await asyncio.start_server(visit, sock=connection, ssl=context)
+        server = await asyncio.start_server(
+            visit,
+            sock=connection,
+            ssl=context,
+            ssl_handshake_timeout=None if context is None else _HANDSHAKE_SECONDS,
+        )
         announce(options, who, {"port": port})
         while not stop.is_set():
             if options.parent and os.getppid() != options.parent:

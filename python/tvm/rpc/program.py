@@ -1,4 +1,4 @@
-"""Programs of RPC as processes of this one: how they are started, and how they say that they run."""
+"""Programs of RPC as processes of this one: how they start, and say that they run."""
 
 from __future__ import annotations
 

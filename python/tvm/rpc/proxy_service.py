@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,9 +113,7 @@ class ProxyService:
             await server.visitor.send({"timeout": float(timeout)})
             await visitor.accept({"key": server.key})
             ends = (visitor, server.visitor)
-            both = [
-                asyncio.ensure_future(_hand_on(a, b)) for a, b in (ends, ends[::-1])
-            ]
+            both = [asyncio.ensure_future(_hand_on(a, b)) for a, b in (ends, ends[::-1])]
             try:
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -153,22 +150,20 @@ class ProxyService:
         loop = asyncio.get_running_loop()
         request = {"role": "server", "key": waiting.key, "port": self._port, "address": ""}
         while True:
-            connection: socket.socket | None = None
             try:
                 connection, _ = await loop.run_in_executor(
                     None, open_connection, *self._tracker, request, 5.0, self._secret, self._secure
                 )
-                put = {"op": "put", "match": waiting.match}
-                while True:
-                    await loop.run_in_executor(None, send_message, connection, put)
-                    await loop.run_in_executor(None, receive_message, connection)
-                    put = {"op": "ping", "match": waiting.match}
-                    await asyncio.sleep(_PING_SECONDS)
+                with connection:
+                    operation = "put"
+                    while True:
+                        message = {"op": operation, "match": waiting.match}
+                        await loop.run_in_executor(None, send_message, connection, message)
+                        await loop.run_in_executor(None, receive_message, connection)
+                        operation = "ping"
+                        await asyncio.sleep(_PING_SECONDS)
             except (error.RPCError, OSError, EOFError):
                 await asyncio.sleep(_RETRY_SECONDS)
-            finally:
-                if connection is not None:
-                    connection.close()
 
 
 async def _hand_on(source: Visitor, sink: Visitor) -> None:

@@ -145,6 +145,7 @@ class Visitor:
             request = None
         if not isinstance(request, dict):
             await self.refuse("the request cannot be read")
+        assert isinstance(request, dict)
         return request
 
     async def accept(self, reply: dict[str, Any]) -> None:

@@ -294,7 +294,7 @@ class Module(Object):
             )
         if not dev.exist:
             raise error.RuntimeError(f"time_evaluator: device {dev} is not available here")
-        preprocess = _preprocess_function(f_preproc)
+        preprocess = self._preprocess_function(f_preproc)
         evaluator = _ffi_api.TimeEvaluator(
             self.get_function(func_name),
             dev,
@@ -312,6 +312,11 @@ class Module(Object):
             return BenchmarkResult(tuple(core.array_to_list(evaluator(*args))))
 
         return evaluate
+
+    def _preprocess_function(self, given: str | Callable[..., Any]) -> Any:
+        if not isinstance(given, str):
+            return given
+        return tvm._ffi.get_global_func(given) if given else None
 
     def benchmark(
         self, dev: Device, *args: Any, func_name: str | None = None, **options: Any
@@ -338,12 +343,6 @@ def _writer_of(file: Path) -> Callable[..., None]:
             "a function as fcompile"
         )
     return create_shared
-
-
-def _preprocess_function(given: str | Callable[..., Any]) -> Any:
-    if not isinstance(given, str):
-        return given
-    return tvm._ffi.get_global_func(given) if given else None
 
 
 def load_module(path: str | Path, fmt: str = "") -> Module:

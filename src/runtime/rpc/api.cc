@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "connection.h"
+#include "secret.h"
 #include "server.h"
 #include "session.h"
 #include "session_functions.h"
@@ -110,8 +111,8 @@ TVM_REGISTER_GLOBAL("rpc.LocalSession")
       auto served = std::make_unique<Wire>(ends[1]);
       served->SetPeer("this process");
       // The other end of this process may call what this process may.
-      auto find = ServedFunctions(std::move(folder), {"*"}, std::move(load_module),
-                                  std::move(link_module));
+      auto find =
+          ServedFunctions(std::move(folder), {"*"}, std::move(load_module), std::move(link_module));
       std::thread([session = Session::Make(std::move(served), std::move(find))]() mutable {
         try {
           session->Serve();
@@ -129,9 +130,9 @@ TVM_REGISTER_GLOBAL("rpc.ServeSocket")
     .set_body_typed([](int socket, std::string folder, Array<String> allowed) {
       auto wire = std::make_unique<Wire>(socket);
       wire->SetPeer("the client");
-      Session::Make(std::move(wire),
-                    ServedFunctions(std::move(folder), {allowed.begin(), allowed.end()}, nullptr,
-                                    nullptr))
+      Session::Make(
+          std::move(wire),
+          ServedFunctions(std::move(folder), {allowed.begin(), allowed.end()}, nullptr, nullptr))
           ->Serve();
     });
 
@@ -157,6 +158,10 @@ TVM_REGISTER_GLOBAL("rpc.Serve").set_body_typed([](Map<String, Any> given) {
   options.fork = given["fork"].cast<PackedFunc>();
   options.secure = given["secure"].cast<PackedFunc>();
   RunServer(std::move(options));
+});
+
+TVM_REGISTER_GLOBAL("rpc.HmacSha256").set_body_typed([](std::string key, std::string text) {
+  return HmacSha256(key, text);
 });
 
 TVM_REGISTER_GLOBAL("rpc.DefaultAllowedFunctions").set_body_typed([] {

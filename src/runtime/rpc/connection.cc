@@ -25,9 +25,7 @@ using json::Value;
 
 constexpr const char* kGreeting = "tvm-rpc";
 
-std::string Place(const std::string& host, int port) {
-  return host + ":" + std::to_string(port);
-}
+std::string Place(const std::string& host, int port) { return host + ":" + std::to_string(port); }
 
 struct Addresses {
   addrinfo* first = nullptr;
@@ -42,11 +40,10 @@ void Resolve(const std::string& who, const std::string& host, int port, int flag
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
-  const int error =
-      getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints,
-                  &found->first);
-  TVM_CHECK(error == 0, RPCError) << who << ": the host \"" << host
-                                  << "\" is not known here (" << gai_strerror(error)
+  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(),
+                                &hints, &found->first);
+  TVM_CHECK(error == 0, RPCError) << who << ": the host \"" << host << "\" is not known here ("
+                                  << gai_strerror(error)
                                   << "); check its name, or give its address";
 }
 
@@ -63,9 +60,8 @@ int PortOf(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                             : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
 void SetPort(sockaddr* address, int port) {
@@ -91,8 +87,8 @@ int ConnectWithin(int socket, const addrinfo* to, double seconds) {
 
 std::string Proof(const std::string& secret, const char* side, const std::string& own,
                   const std::string& other, const std::string& text) {
-  return HmacSha256(secret, std::string("tvm-rpc 1 ") + side + "\n" + own + "\n" + other + "\n" +
-                                text);
+  return HmacSha256(secret,
+                    std::string("tvm-rpc 1 ") + side + "\n" + own + "\n" + other + "\n" + text);
 }
 
 std::string TextOf(const Value& message, const char* name) {

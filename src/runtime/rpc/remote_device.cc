@@ -17,14 +17,12 @@ class RemoteDevices final : public DeviceAPI {
   void* AllocDataSpace(Device device, size_t bytes, size_t alignment) override {
     return Session::Of(device)->Allocate(device, bytes, alignment);
   }
-  void FreeDataSpace(Device device, void* data) override {
-    Session::Of(device)->FreeMemory(data);
-  }
+  void FreeDataSpace(Device device, void* data) override { Session::Of(device)->FreeMemory(data); }
   void CopyBytes(const void* from, Device from_device, void* to, Device to_device, size_t bytes,
                  StreamHandle) override {
     const bool from_remote = IsRemote(from_device), to_remote = IsRemote(to_device);
-    if (from_remote && to_remote && from_device.device_type / kSessionMask ==
-                                        to_device.device_type / kSessionMask) {
+    if (from_remote && to_remote &&
+        from_device.device_type / kSessionMask == to_device.device_type / kSessionMask) {
       return Session::Of(to_device)->Copy(from, to, bytes);
     }
     const Device host{kDLCPU, 0};
@@ -36,8 +34,7 @@ class RemoteDevices final : public DeviceAPI {
     }
     // Between two sessions, or to another device of this machine, through its memory.
     std::vector<char> between(bytes);
-    DeviceAPI::Get(from_device)
-        ->CopyBytes(from, from_device, between.data(), host, bytes, nullptr);
+    DeviceAPI::Get(from_device)->CopyBytes(from, from_device, between.data(), host, bytes, nullptr);
     DeviceAPI::Get(from_device)->StreamSync(from_device, nullptr);
     DeviceAPI::Get(to_device)->CopyBytes(between.data(), host, to, to_device, bytes, nullptr);
   }

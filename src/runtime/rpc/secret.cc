@@ -1,8 +1,8 @@
 #include "secret.h"
 
 #include <sys/random.h>
-#include <tvm/runtime/registry.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>

@@ -19,8 +19,9 @@ TVM_REGISTER_GLOBAL("rpc.test.strcat").set_body_typed([](std::string text, int64
   return text + ":" + std::to_string(number);
 });
 
-TVM_REGISTER_GLOBAL("rpc.test.runtime_str_concat")
-    .set_body_typed([](String first, String second) { return String(first.str() + second.str()); });
+TVM_REGISTER_GLOBAL("rpc.test.runtime_str_concat").set_body_typed([](String first, String second) {
+  return String(first.str() + second.str());
+});
 
 TVM_REGISTER_GLOBAL("rpc.test.except").set_body_typed([](std::string name) {
   TVM_FATAL(ValueError) << "rpc.test.except: told to fail by " << name;

@@ -46,7 +46,8 @@ struct Child {
   enum class State { kStranger, kWaiting, kActive };
   pid_t process;
   int control;
-  /*! \brief The connection once more, to see when the client goes and to say how a session ended. */
+  /*! \brief The connection once more, to see when the client goes and to say how a session ended.
+   */
   int client;
   State state;
   Clock::time_point started;
@@ -58,8 +59,7 @@ struct Child {
 
 class Supervisor {
  public:
-  explicit Supervisor(ServerOptions options)
-      : options_(std::move(options)), tracker_(options_) {}
+  explicit Supervisor(ServerOptions options) : options_(std::move(options)), tracker_(options_) {}
   ~Supervisor() {
     for (Child& child : children_) End(&child, "the server was stopped");
   }
@@ -189,8 +189,7 @@ class Supervisor {
       control.SetTimeLimit(1);
       const auto text = control.ReceiveText(LimitsOfStrangers(), &blob);
       if (!text) return Reap(child);
-      const double timeout =
-          Value::Parse(*text).At("timeout", "request").Expect<double>("timeout");
+      const double timeout = Value::Parse(*text).At("timeout", "request").Expect<double>("timeout");
       if (timeout > 0) child->timeout = timeout;
       child->state = Child::State::kWaiting;
       if (tracker_.wanted()) {
@@ -270,8 +269,7 @@ class Supervisor {
     try {
       Wire client(dup(child.client));
       client.SetTimeLimit(1);
-      client.Send(
-          Value(ObjectValue{{"end", Value(reason)}, {"kind", Value(std::string(kind))}}));
+      client.Send(Value(ObjectValue{{"end", Value(reason)}, {"kind", Value(std::string(kind))}}));
     } catch (const Error&) {
       // It is gone.
     }
@@ -297,10 +295,10 @@ class Supervisor {
         proxy_ = std::make_unique<Wire>(options_.secure(proxy_->Release(), false).cast<int>());
       }
       proxy_->SetTimeLimit(10);
-      Introduce(proxy_.get(),
-                Value(ObjectValue{{"role", Value(std::string("server"))},
-                                  {"key", Value(options_.key)}}),
-                options_.secret);
+      Introduce(
+          proxy_.get(),
+          Value(ObjectValue{{"role", Value(std::string("server"))}, {"key", Value(options_.key)}}),
+          options_.secret);
       proxy_->SetTimeLimit(0);
       told_proxy_ = false;
     } catch (const Error& error) {
@@ -342,7 +340,7 @@ class Supervisor {
 
 void RunServer(ServerOptions options) {
   told_to_end = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { told_to_end = 1; };
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);

@@ -4,8 +4,8 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <shared_mutex>
+#include <stdexcept>
 
 #include "value.h"
 
@@ -62,10 +62,11 @@ Device DeviceIn(const Value& message) {
 std::string KindOf(const Value& message) {
   const Value* kind = message.Find("kind");
   const auto* text = kind == nullptr ? nullptr : kind->as<std::string>();
-  const bool good = text != nullptr && !text->empty() && text->size() < 64 &&
-                    std::all_of(text->begin(), text->end(), [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-                    });
+  const bool good =
+      text != nullptr && !text->empty() && text->size() < 64 &&
+      std::all_of(
+          text->begin(), text->end(),
+          [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; });
   return good ? *text : "RPCError";
 }
 
@@ -174,8 +175,8 @@ bool Session::Take(Answer* answer, void* to, size_t to_bytes) {
       return false;
     }
     if (const Value* end = answer->value.Find("end")) {
-      throw Error(KindOf(answer->value), "rpc: " + peer() + " ended the session: " +
-                                             end->Expect<std::string>("end"));
+      throw Error(KindOf(answer->value),
+                  "rpc: " + peer() + " ended the session: " + end->Expect<std::string>("end"));
     }
     if (to != nullptr && answer->value.Find("error") == nullptr) {
       TVM_CHECK(answer->blob_bytes == to_bytes, ValueError)
@@ -231,9 +232,9 @@ Any Session::Call(int64_t function, Args args) {
   Encoder encoder(this);
   ArrayValue values;
   for (const Any& arg : args) values.push_back(encoder.Encode(arg));
-  const Answer answer = Request(
-      {{"op", Text("call")}, {"h", Value(function)}, {"args", Value(std::move(values))}},
-      encoder.pieces());
+  const Answer answer =
+      Request({{"op", Text("call")}, {"h", Value(function)}, {"args", Value(std::move(values))}},
+              encoder.pieces());
   return Decoder(this, answer.blob).Decode(answer.value.At("ok", "answer"));
 }
 
@@ -373,8 +374,7 @@ void Session::Serve() {
 void Session::Handle(const Value& request, uint64_t blob_bytes) {
   const std::string& operation = TextOf(request, "op");
   if (operation == "free") {
-    for (const Value& handle :
-         request.At("handles", "message").Expect<ArrayValue>("handles")) {
+    for (const Value& handle : request.At("handles", "message").Expect<ArrayValue>("handles")) {
       exported_.erase(handle.Expect<int64_t>("handle"));
     }
     return wire_->Skip(blob_bytes);
@@ -521,8 +521,7 @@ NDArray Session::ExportedBytes(int64_t handle, int64_t at, int64_t bytes) const 
 }
 
 Array<String> RemoteModuleNode::ListFunctionNames() {
-  return session
-      ->CallByName("runtime.ModuleListFunctionNames", GetRef<Module>(this))
+  return session->CallByName("runtime.ModuleListFunctionNames", GetRef<Module>(this))
       .cast<Array<String>>();
 }
 

@@ -61,7 +61,7 @@ void MakeFoldersOf(const std::string& folder, const std::string& path) {
   for (size_t at = path.find('/', folder.size() + 1); at != std::string::npos;
        at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    struct stat status {};
+    struct stat status{};
     const bool made = mkdir(part.c_str(), 0700) == 0;
     TVM_CHECK(made || (lstat(part.c_str(), &status) == 0 && S_ISDIR(status.st_mode)), RuntimeError)
         << "rpc: the session's folder has no room for \"" << path.substr(folder.size() + 1) << '"';
@@ -137,8 +137,8 @@ FunctionFinder ServedFunctions(std::string folder, std::vector<std::string> allo
       [path_of](String name) {
         const std::string path = path_of(name);
         TVM_CHECK(unlink(path.c_str()) == 0 || errno == ENOENT, RuntimeError)
-            << "rpc: the session's file \"" << name << "\" cannot be removed: "
-            << std::strerror(errno);
+            << "rpc: the session's file \"" << name
+            << "\" cannot be removed: " << std::strerror(errno);
       },
       prefix + "remove");
   own[prefix + "listdir"] = MakeTypedPacked(

@@ -77,8 +77,7 @@ void TrackerLink::Step(bool free) {
       next_ping_ = now + kPing;
     } else if (now >= next_ping_) {
       next_ping_ = now + kPing;
-      const Value answer =
-          Ask({{"op", Value(std::string("ping"))}, {"match", Value(match_key_)}});
+      const Value answer = Ask({{"op", Value(std::string("ping"))}, {"match", Value(match_key_)}});
       const bool waits = answer.At("waiting", "answer").Expect<bool>("waiting");
       if (!waits && !is_given_out_) given_out_ = now;
       is_given_out_ = !waits;

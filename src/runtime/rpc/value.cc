@@ -271,8 +271,7 @@ Any Decoder::DecodeMine(const Value& value) {
     node->strides.resize(node->shape.size());
     for (size_t i = node->shape.size(); i-- > 0;) {
       const int64_t extent = node->shape[i];
-      TVM_CHECK(extent >= 0 &&
-                    !__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes),
+      TVM_CHECK(extent >= 0 && !__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes),
                 ValueError)
           << "message: an array has an extent of " << extent;
       node->strides[i] = step;

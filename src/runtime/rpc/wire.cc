@@ -122,8 +122,8 @@ bool Wire::Fill(void* to, size_t size, bool may_end) {
   auto* at = static_cast<char*>(to);
   size_t got = 0;
   while (got < size) {
-    TVM_CHECK(!closed(), RPCError) << "rpc: the session with " << peer_
-                                   << " has ended; connect again";
+    TVM_CHECK(!closed(), RPCError)
+        << "rpc: the session with " << peer_ << " has ended; connect again";
     WaitFor(POLLIN);
     const ssize_t part = recv(socket_, at + got, size - got, deadline_ ? MSG_DONTWAIT : 0);
     if (part > 0) {
@@ -150,8 +150,8 @@ std::optional<std::string> Wire::ReceiveText(const Limits& limits, uint64_t* blo
   if (text_bytes > limits.text_bytes) {
     const std::string peer = peer_;
     Close();
-    TVM_FATAL(RPCError) << "rpc: a message of " << text_bytes << " bytes came from " << peer
-                        << ", " << limits.text_bytes << " are allowed; is it a tvm.rpc program?";
+    TVM_FATAL(RPCError) << "rpc: a message of " << text_bytes << " bytes came from " << peer << ", "
+                        << limits.text_bytes << " are allowed; is it a tvm.rpc program?";
   }
   std::string text(text_bytes, '\0');
   Fill(text.data(), text.size(), false);

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "runtime/json.h"
 #include "primitive_table.h"
+#include "runtime/json.h"
 #include "trace_text.h"
 
 namespace tvm {

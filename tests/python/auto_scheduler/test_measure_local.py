@@ -364,21 +364,6 @@ def test_builder_refuses_a_function_without_module():
         LocalBuilder(build_func="tar")
 
 
-def test_a_measuring_context_ends_its_worker(task):
-    candidate = MeasureInput(task, task.compute_dag.init_state)
-    builder = auto_scheduler.LocalBuilder(n_parallel=1)
-    context = auto_scheduler.LocalRPCMeasureContext(number=1)
-    [result] = context.runner.run([candidate], builder.build([candidate]))
-    assert int(result.error_no) == 0
-    [worker] = context.runner.pool.process_ids()
-    del context
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
-    with pytest.raises(ValueError, match="n_parallel must be 1"):
-        auto_scheduler.LocalRPCMeasureContext(n_parallel=2)
-    builder.pool.close()
-
-
 def test_the_librarys_schedule_is_a_candidate_like_any_other(task, measurer):
     candidate = LibraryCandidate(task)
     assert candidate.workload_key == task.workload_key

@@ -11,7 +11,7 @@ import pytest
 
 import tvm
 from testing_templates import matmul_task
-from tvm import autotvm, te
+from tvm import autotvm, rpc, te
 from tvm.autotvm import MeasureErrorNo, MeasureInput
 from tvm.autotvm.task.topi_integration import get_workload
 
@@ -144,3 +144,32 @@ def test_a_computation_and_its_schedule_are_a_template() -> None:
     np.testing.assert_array_equal(out.numpy(), data * 2 + 1)
     with pytest.raises(RuntimeError, match="register_topi_compute"):
         schedule_scale([te.compute((2,), lambda i: 1.0)])
+
+
+def test_points_are_timed_on_devices_of_a_tracker() -> None:
+    task = matmul_task(32, 32, 32)
+    tracker = rpc.Tracker(port=0, silent=True)
+    address = (tracker.host, tracker.port)
+    server = rpc.Server(port=0, key="board", tracker_addr=address, silent=True)
+    entries = [autotvm.MeasureInput(task.target, task, task.config_space.get(0))] * 2
+    builder = autotvm.LocalBuilder(n_parallel=1)
+    seen: list[Any] = []
+
+    def prepare(session: Any, built: Any) -> None:
+        seen.append((session.get_function("rpc.test.addone")(1), built.filename))
+
+    for loader in (None, autotvm.measure.default_module_loader(prepare)):
+        runner = autotvm.RPCRunner(
+            "board", *address, number=1, repeat=2, coldown_interval=0, module_loader=loader
+        )
+        runner.set_task(task)
+        results = runner.run(entries, builder.build(entries))
+        assert [result.error_no for result in results] == [0, 0], results[0].costs
+        assert all(len(result.costs) == 2 for result in results)
+    assert [value for value, _ in seen] == [2, 2]
+    assert autotvm.measure.check_remote("llvm", "board", *address)
+    assert not autotvm.measure.check_remote("llvm", "phone", *address, timeout=0.1)
+    with pytest.raises(ValueError, match="give cooldown_interval only"):
+        autotvm.RPCRunner("board", *address, cooldown_interval=1, coldown_interval=1)
+    server.terminate()
+    tracker.terminate()

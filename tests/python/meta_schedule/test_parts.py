@@ -13,6 +13,7 @@ import pytest
 from testing_traces import TARGET, matmul_module, sum_module
 from tvm import meta_schedule as ms
 from tvm import tir
+from tvm.meta_schedule.testing.local_rpc import LocalRPC
 from tvm.target import Target
 
 
@@ -114,6 +115,28 @@ def test_candidates_are_built_and_timed(tmp_path: Path) -> None:
     for result in built:
         ms.utils.remove_build_dir(result.artifact_path)
         assert not Path(result.artifact_path).parent.exists()
+
+
+def test_candidates_are_timed_on_devices_of_a_tracker(tmp_path: Path) -> None:
+    mod = matmul_module()
+    [built] = ms.builder.LocalBuilder(max_workers=1).build(
+        [ms.builder.BuilderInput(mod, Target("llvm"))]
+    )
+    entry = ms.runner.RunnerInput(built.artifact_path, "llvm", ms.ArgInfo.from_entry_func(mod))
+    missing = ms.runner.RunnerInput(str(tmp_path / "none.so"), "llvm", [])
+    config = ms.runner.EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0)
+    with LocalRPC() as local:
+        rpc_config = ms.runner.RPCConfig(
+            local.tracker_host, local.tracker_port, local.tracker_key, 1, 100
+        )
+        assert rpc_config.count_num_servers() == 1
+        runner = ms.runner.create("rpc", rpc_config, config)
+        fine, refused = [future.result() for future in runner.run([entry, missing])]
+    assert fine.error_msg is None and len(fine.run_secs) == 2
+    assert refused.error_msg.startswith("RPCRunner: An exception occurred\n")
+    with pytest.raises(ValueError, match="tracker_key is missing; give it, or set TVM_TRACKER_KEY"):
+        ms.runner.RPCRunner(ms.runner.RPCConfig("127.0.0.1", 9190))
+    ms.utils.remove_build_dir(built.artifact_path)
 
 
 def test_functions_of_ones_own_build_and_run() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,21 @@ from tvm.auto_scheduler.utils import get_const_tuple
 from tvm.contrib import utils
 from tvm.driver.build_module import schedule_to_module
 
-from ..measure_node import MeasureErrorNo, MeasureInput, MeasureResult
+from ..measure_node import MeasureErrorNo, MeasureInput
 from ..task.space import InstantiationError
+from .device_runner import DeviceRunner, interval
 from .measure import Builder, BuildResult, Runner
+from .rpc_methods import RPCRunner, check_remote, default_module_loader, request_remote
 
-__all__ = ["LocalBuilder", "LocalRunner", "measure_option"]
+__all__ = [
+    "LocalBuilder",
+    "LocalRunner",
+    "RPCRunner",
+    "check_remote",
+    "default_module_loader",
+    "measure_option",
+    "request_remote",
+]
 
 
 class LocalBuilder(Builder):
@@ -132,7 +143,7 @@ class LocalBuilder(Builder):
         result.time_cost += time.perf_counter() - start
 
 
-class LocalRunner(Runner):
+class LocalRunner(DeviceRunner):
     """Times points on this machine, one at a time, in a process of its own.
 
     Parameters
@@ -166,61 +177,25 @@ class LocalRunner(Runner):
         super().__init__(timeout, 1)
         if module_loader is not None:
             raise ValueError("LocalRunner: a module_loader is for remote sessions; leave it out")
-        if cooldown_interval is not None and coldown_interval is not None:
-            raise ValueError(
-                "LocalRunner: give cooldown_interval only; coldown_interval is its old name"
-            )
-        wait = coldown_interval if cooldown_interval is None else cooldown_interval
         self._runner = auto_scheduler.LocalRunner(
             timeout=timeout,
             number=number,
             repeat=repeat,
             min_repeat_ms=min_repeat_ms,
-            cooldown_interval=0.1 if wait is None else wait,
+            cooldown_interval=interval("LocalRunner", cooldown_interval, coldown_interval),
             enable_cpu_cache_flush=enable_cpu_cache_flush,
             device=device,
         )
-        self._device = device
+        self._device_number = device
 
-    def get_build_kwargs(self) -> dict[str, Any]:
-        if self.task is None or self.task.target is None or "gpu" not in self.task.target.keys:
-            return {}
-        device = tvm.device(str(self.task.target.kind.name), self._device)
-        if not device.exist:
-            return {}
-        limits = {
-            "max_shared_memory_per_block": device.max_shared_memory_per_block,
-            "max_threads_per_block": device.max_threads_per_block,
-        }
-        return {"check_gpu": limits}
+    def _time(self, candidates: Sequence[Any], programs: Sequence[Any]) -> list[Any]:
+        # Each by itself: a batch would time those briefly that are far from its best.
+        return [self._runner.run([c], [p])[0] for c, p in zip(candidates, programs)]
 
-    def run(
-        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]
-    ) -> list[MeasureResult]:
-        results = []
-        for built in build_results:
-            if built.program is None or built.candidate is None:
-                results.append(_failure(built))
-                continue
-            [timed] = self._runner.run([built.candidate], [built.program])
-            if timed.error_no:
-                error = RuntimeError(str(timed.error_msg))
-                costs: tuple[Any, ...] = (error,)
-            else:
-                costs = tuple(float(cost) for cost in timed.costs)
-            results.append(
-                MeasureResult(
-                    costs,
-                    int(timed.error_no),
-                    built.time_cost + float(timed.all_cost) - float(built.program.time_cost),
-                    float(timed.timestamp),
-                )
-            )
-        return results
-
-
-def _failure(built: BuildResult) -> MeasureResult:
-    return MeasureResult((built.error,), int(built.error_no), built.time_cost, time.time())
+    @contextlib.contextmanager
+    def _device(self) -> Iterator[tvm.runtime.Device]:
+        assert self.task is not None and self.task.target is not None
+        yield tvm.device(str(self.task.target.kind.name), self._device_number)
 
 
 def measure_option(builder: Builder | str, runner: Runner | str) -> dict[str, Any]:
