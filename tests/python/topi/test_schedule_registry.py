@@ -293,3 +293,44 @@ def test_weights_that_another_stage_reads_are_not_packed():
     np.testing.assert_allclose(
         compute(fn, data, weight), data @ weight.T + weight.sum(), rtol=1e-4, atol=1e-4
     )
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    lead=st.sampled_from([(5,), (2, 3), (1, 1)]),
+    width=st.integers(1, 150),
+    kind=st.sampled_from(["layer_norm", "rms_norm", "softmax"]),
+)
+def test_functions_of_rows_of_any_width_match_torch(lead, width, kind):
+    rng = np.random.default_rng(width)
+    data = random_array(rng, *lead, width)
+    gamma, beta = random_array(rng, width), random_array(rng, width)
+    axis = len(lead)
+    x, g, b = (torch.tensor(a) for a in (data, gamma, beta))
+    if kind == "layer_norm":
+        got = compute(lambda *a: topi.nn.layer_norm(*a, [axis], 1e-5), data, gamma, beta)
+        want = F.layer_norm(x, [width], g, b, 1e-5)
+    elif kind == "rms_norm":
+        got = compute(lambda *a: topi.nn.rms_norm(*a, [axis], 1e-5), data, gamma)
+        want = F.rms_norm(x, [width], g, 1e-5)
+    else:
+        got, want = compute(lambda a: topi.nn.softmax(a), data), F.softmax(x, -1)
+    np.testing.assert_allclose(got, want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_rows_over_several_dimensions_are_normalised_together():
+    rng = np.random.default_rng(0)
+    data = random_array(rng, 3, 5, 6, 7)
+    gamma, beta = random_array(rng, 6, 7), random_array(rng, 6, 7)
+    got = compute(lambda *a: topi.nn.layer_norm(*a, [2, 3], 1e-5), data, gamma, beta)
+    x, g, b = (torch.tensor(a) for a in (data, gamma, beta))
+    want = F.layer_norm(x, [6, 7], g, b)
+    np.testing.assert_allclose(got, want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_a_function_of_rows_keeps_them_in_parallel():
+    x = te.placeholder((64, 49, 96), name="x")
+    g = te.placeholder((96,), name="g")
+    output = topi.nn.rms_norm(x, g, [2], 1e-5)
+    assert topi.x86.is_row_function([output])
+    assert not topi.x86.is_row_function([topi.nn.softmax(x, 1)])

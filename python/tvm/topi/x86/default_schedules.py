@@ -16,7 +16,7 @@ from .conv2d_winograd import schedule_winograd_input_transform, schedule_winogra
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .injective import schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
-from .softmax import schedule_softmax
+from .row_normalization import is_row_function, schedule_row_function
 from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
 from .vectors import vector_lanes
 
@@ -158,21 +158,13 @@ def _winograd_output(
     return schedule_winograd_output_transform(image, output, target)
 
 
-@register_schedule(tag.SOFTMAX, "cpu")
-def _softmax(norm: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
-    rank = len(norm.shape)
-    if (
-        not _is_static(outputs)
-        or not norm.op.same_as(outputs[0].op)
-        or str(norm.op.name) != "T_softmax_norm"
-        or rank < 2
-        or int(norm.op.attrs["axis"]) != rank - 1
-    ):
+@register_schedule([tag.SOFTMAX, ""], "cpu")
+def _row_function(
+    anchor: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    if not _is_static(outputs) or not is_row_function(outputs):
         return None
-    width = const_shape(norm.shape)[-1]
-    lanes = vector_lanes(target, norm.dtype)
-    vectors = next((v for v in (4, 2, 1) if width % (v * lanes) == 0), None)
-    return schedule_softmax(norm, vectors, target) if vectors else None
+    return schedule_row_function(outputs[0], target)
 
 
 @register_schedule([tag.COMM_REDUCE, tag.POOL_MAX, tag.POOL_SUM, tag.ADAPTIVE_POOL], "cpu")

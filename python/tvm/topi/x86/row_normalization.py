@@ -1,0 +1,140 @@
+"""Functions of rows: normalisations and softmax over the last dimensions of a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tvm import te, tir
+from tvm.target import Target
+
+from ..schedule_registry import operations_of
+from ..utils import const_shape
+from .vectors import vector_lanes
+
+__all__ = ["is_row_function", "schedule_row_function"]
+
+# Vectors of partial results of a reduction: a single chain would wait for its latency.
+_CHAINS = 4
+
+
+def _row_length(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> int | None:
+    """How many of the last dimensions every reduction goes over, in order and whole."""
+    lengths = set()
+    for operation in operations:
+        if not operation.reduce_axis:
+            continue
+        extents = [int(axis.dom.extent) for axis in operation.reduce_axis]
+        count = len(extents)
+        lead = list(shape[: len(shape) - count])
+        reduced = const_shape(operation.output(0).shape)
+        if extents != list(shape[len(shape) - count :]):
+            return None
+        if list(reduced) not in (lead, [*lead, *[1] * count]):
+            return None
+        lengths.add(count)
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
+    """Whether there is one output, and each row of it depends on reductions of rows alone."""
+    operations = operations_of(outputs)
+    if len(outputs) != 1 or outputs[0].op.reduce_axis:
+        return False
+    shape = const_shape(outputs[0].shape)
+    count = _row_length(operations, shape)
+    if count is None or count == len(shape) or any(o.num_outputs > 1 for o in operations):
+        return False
+    plain = [o for o in operations if not o.reduce_axis]
+    lead = shape[: len(shape) - count]
+    return all(
+        const_shape(o.output(0).shape)[: len(lead)] == lead
+        for o in plain
+        if len(o.axis) == len(shape) and not _is_of_constants(o, lead)
+    )
+
+
+def _is_of_constants(operation: te.ComputeOp, lead: Sequence[int]) -> bool:
+    """Whether a stage has no rows of its own, as factors that are repeated for every row."""
+    return all(int(axis.dom.extent) == 1 for axis in operation.axis[: len(lead)])
+
+
+def _is_costly(operation: te.ComputeOp) -> bool:
+    found = False
+
+    def visit(node: object) -> None:
+        nonlocal found
+        found |= isinstance(node, tir.Call)
+
+    tir.stmt_functor.post_order_visit(operation.body[0], visit)
+    return found
+
+
+def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te.Schedule:
+    """Rows in parallel; what is computed of a row stays in the first-level cache.
+
+    Parameters
+    ----------
+    output : of a computation that :func:`is_row_function` accepts. Functions that several stages
+        read, such as the powers of a softmax, are computed once; simple ones where they are read.
+    """
+    target = target or Target.current() or Target("llvm")
+    operations = operations_of([output])
+    shape = const_shape(output.shape)
+    count = _row_length(operations, shape)
+    assert count is not None
+    s = te.create_schedule(output.op)
+    lead = output.op.axis[: len(shape) - count]
+    row = s[output].fuse(*lead) if len(lead) > 1 else lead[0]
+    s[output].parallel(row)
+    readers = {
+        o: [r for r in operations if any(t.op.same_as(o) for t in r.input_tensors)]
+        for o in operations
+    }
+    for operation in operations:
+        tensor = operation.output(0)
+        if operation.reduce_axis:
+            _reduce_row(s, tensor, output, row, target)
+        elif not operation.same_as(output.op):
+            if len(readers[operation]) > 1 and _is_costly(operation) and len(tensor.shape):
+                s[tensor].compute_at(s[output], row)
+                _vectorize_row(s, tensor, operation.axis[len(lead) :], target)
+            else:
+                s[tensor].compute_inline()
+    _vectorize_row(s, output, output.op.axis[len(lead) :], target)
+    return s
+
+
+def _lanes(width: int, target: Target, dtype: str, chains: int) -> int:
+    """Elements at a time: some vectors if they leave no remainder, else one."""
+    lanes = vector_lanes(target, dtype)
+    return next((lanes * n for n in (4, 2, 1) if n <= chains and width % (lanes * n) == 0), lanes)
+
+
+def _vectorize_row(
+    s: te.Schedule, tensor: te.Tensor, loops: Sequence[tir.IterVar], target: Target
+) -> None:
+    width = math.prod(int(loop.dom.extent) for loop in loops)
+    if width == 1:
+        return
+    loop = s[tensor].fuse(*loops) if len(loops) > 1 else loops[0]
+    _, lane = s[tensor].split(loop, factor=_lanes(width, target, tensor.dtype, _CHAINS))
+    s[tensor].vectorize(lane)
+
+
+def _reduce_row(
+    s: te.Schedule, reduced: te.Tensor, output: te.Tensor, row: tir.IterVar, target: Target
+) -> None:
+    s[reduced].compute_at(s[output], row)
+    loops = list(reduced.op.reduce_axis)
+    width = math.prod(int(loop.dom.extent) for loop in loops)
+    lanes = _lanes(width, target, reduced.dtype, _CHAINS)
+    if width < lanes:
+        return
+    loop = s[reduced].fuse(*loops) if len(loops) > 1 else loops[0]
+    _, lane = s[reduced].split(loop, factor=lanes)
+    partial = s.rfactor(reduced, lane)
+    s[partial].compute_at(s[output], row)
+    lane, *rest = s[partial].op.axis
+    s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
+    s[partial].vectorize(lane)
