@@ -68,7 +68,7 @@ def compile(
     if isinstance(model, Network):
         network = model
     else:
-        options = GraphOptions(bool(winograd))
+        options = GraphOptions.for_target(target, bool(winograd))
         network = Network(model, example_inputs, example_kwargs, options)
     if winograd is None:
         network = source.tuned_form(network)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.ir import IRModule
 from tvm.relax.frontend.torch import export_for_inference, from_exported_program
 from tvm.runtime.files import read_json
+from tvm.target import Target
 
 __all__ = ["GraphOptions", "Network", "read_graph_options"]
 
@@ -25,9 +26,17 @@ class GraphOptions:
     Attributes
     ----------
     winograd : whether 3x3 convolutions are taken apart into Winograd's transforms and products.
+    attention : whether attention is one kernel.
     """
 
     winograd: bool = False
+    attention: bool = False
+
+    @classmethod
+    def for_target(cls, target: Target, winograd: bool) -> GraphOptions:
+        """What pays on a target; both forms have schedules for processors only."""
+        is_processor = "cpu" in target.keys
+        return cls(winograd=winograd and is_processor, attention=is_processor)
 
 
 def read_graph_options(tasks: Path) -> GraphOptions | None:
@@ -114,7 +123,7 @@ class Network:
     @cached_property
     def mod(self) -> IRModule:
         """The graph: optimised as the options say, and fused into kernels."""
-        return relax.transform.OptimizeForInference(self.options.winograd)(self._imported)
+        return relax.transform.OptimizeForInference(**asdict(self.options))(self._imported)
 
     def with_options(self, options: GraphOptions) -> Network:
         """The same network with another graph; nothing is imported again."""

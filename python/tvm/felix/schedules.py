@@ -6,6 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tvm.runtime.files import read_json
 from tvm.target import Target
 
 from .cache import KernelCache, read_kernel_records
-from .network import GraphOptions, Network, read_graph_options
+from .network import Network, read_graph_options
 
 __all__ = ["REMEMBERED", "RecordedSchedules", "ScheduleSourceError", "record_file"]
 
@@ -130,7 +131,8 @@ class RecordedSchedules(DispatchContext):
             return network
         if "cpu" not in self.target.keys or self.coverage(network) == 1:
             return network
-        return max(network, network.with_options(GraphOptions(winograd=True)), key=self.coverage)
+        winograd = network.with_options(replace(network.options, winograd=True))
+        return max(network, winograd, key=self.coverage)
 
     def coverage(self, network: Network) -> float:
         """Share of the kernels to tune that have a record."""

@@ -186,7 +186,7 @@ def extract_tasks(
         nothing to tune.
     """
     target = target if isinstance(target, Target) else Target(target)
-    network = Network(model, example_inputs, options=GraphOptions(winograd))
+    network = Network(model, example_inputs, options=GraphOptions.for_target(target, winograd))
     tasks = tasks_of_network(network, target)
     if save_to is not None:
         save_tasks(tasks, save_to, network.options)

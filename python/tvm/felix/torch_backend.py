@@ -284,15 +284,14 @@ def _graph_compiler(
 
     def build(network: Network) -> relax.Executable:
         records = options.records
-        if options.winograd is not None:
-            network = network.with_options(GraphOptions(options.winograd))
+        network = network.with_options(GraphOptions.for_target(target, bool(options.winograd)))
         if options.trials == 0:
             source = RecordedSchedules(target, records, kernels)
             if options.winograd is None:
                 network = source.tuned_form(network)
             return relax.build(network.mod, target, source)
         if options.winograd is None:
-            network = network.with_options(GraphOptions("cpu" in target.keys))
+            network = network.with_options(GraphOptions.for_target(target, True))
         with run_folder(records) as folder:
             search_kernels(network, target, folder, SearchBudget(options.trials), kernels)
             source = RecordedSchedules(target, folder, kernels)

@@ -175,8 +175,7 @@ def _tune(
     torch.set_num_threads(threads)
 
     target = tvm.target.Target(settings.target)
-    # The transforms have schedules for processors only.
-    options = GraphOptions(winograd=settings.winograd and "cpu" in target.keys)
+    options = GraphOptions.for_target(target, settings.winograd)
     network = Network(model, example_inputs, options=options)
     cache = KernelCache.of_machine() if settings.cache else None
     untuned_network = compile_network(network, target)

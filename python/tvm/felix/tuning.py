@@ -136,7 +136,7 @@ def tune(
         network = model
     else:
         network = Network(model, example_inputs, example_kwargs)
-    network = network.with_options(GraphOptions(winograd and "cpu" in target.keys))
+    network = network.with_options(GraphOptions.for_target(target, winograd))
     kernels = KernelCache.of_machine() if cache else None
     budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
     with run_folder(folder) as path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ADAPTIVE_POOL",
+    "ATTENTION",
     "BATCH_MATMUL",
     "BROADCAST",
     "COMM_REDUCE",
@@ -20,6 +21,7 @@ __all__ = [
     "is_injective",
 ]
 
+ATTENTION = "attention"
 ELEMWISE = "elemwise"
 BROADCAST = "broadcast"
 INJECTIVE = "injective"

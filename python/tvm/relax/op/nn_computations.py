@@ -197,6 +197,7 @@ def _group_norm(
 
 register("nn.layer_norm", _layer_norm, _OPAQUE)
 register("nn.rms_norm", _rms_norm, _OPAQUE)
+register("nn.head_attention", topi.nn.head_attention, _OPAQUE, tunable=False)
 register("nn.group_norm", _group_norm, _OPAQUE)
 register("nn.instance_norm", topi.nn.instance_norm, _OPAQUE)
 register("nn.masked_softmax", computed_in_float32(_masked_softmax), _OPAQUE)

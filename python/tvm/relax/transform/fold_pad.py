@@ -21,7 +21,9 @@ class _PadFolder(FunctionRewriter):
             return value
         settings = op.attrs_of(value)
         pad = self.values.get(value.args[0])
-        borders = _zero_borders(pad) if isinstance(pad, Call) else None
+        if not isinstance(pad, Call):
+            return value
+        borders = _zero_borders(pad)
         if borders is None:
             return value
         layout = str(settings["data_layout"])

@@ -19,6 +19,7 @@ from .dead_code import DeadCodeElimination
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
 from .fold_pad import FoldPad
+from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .normalize import Normalize
@@ -36,6 +37,7 @@ __all__ = [
     "FoldConstant",
     "FoldPad",
     "FunctionRewriter",
+    "FuseAttention",
     "FuseOps",
     "Normalize",
     "OptimizeForInference",
@@ -52,20 +54,24 @@ def is_fused(mod: IRModule) -> bool:
 
 
 @graph_pass("relax.OptimizeForInference")
-def OptimizeForInference(mod: IRModule, winograd: bool = False) -> IRModule:
+def OptimizeForInference(
+    mod: IRModule, winograd: bool = False, attention: bool = False
+) -> IRModule:
     """What an imported network goes through before its kernels are tuned or built.
 
     A module that is fused already comes back as it is.
 
     Parameters
     ----------
-    winograd : whether ConvertWinograd is part of it; for processors only.
+    winograd, attention : whether ConvertWinograd and FuseAttention are part of it; for processors
+        only.
     """
     if is_fused(mod):
         return mod
     passes = [
         FoldBatchnorm(),
         FoldPad(),
+        *([FuseAttention()] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
         DeadCodeElimination(),

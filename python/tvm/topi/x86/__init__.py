@@ -1,6 +1,7 @@
 """Hand-written schedules for processors: the programs the searches are measured against."""
 
 from . import default_schedules, packed_weights
+from .attention import schedule_head_attention
 from .conv2d import (
     RegisterTile,
     conv2d_nhwc_packed,

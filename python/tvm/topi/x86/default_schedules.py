@@ -11,6 +11,7 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import operations_of, register_schedule
 from ..utils import const_shape, is_constant
+from .attention import schedule_head_attention
 from .conv2d import schedule_conv2d_nhwc_packed, schedule_depthwise_conv2d_nhwc_packed
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
@@ -140,6 +141,7 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         target=target,
         lanes=fitted.lanes,
         copy_panels=copies,
+        panels_outside=packed,
     )
 
 
@@ -156,6 +158,15 @@ def _winograd_output(
 ) -> te.Schedule | None:
     (output,) = outputs
     return schedule_winograd_output_transform(image, output, target)
+
+
+@register_schedule(tag.ATTENTION, "cpu")
+def _attention(
+    attention: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    if not attention.op.same_as(outputs[0].op) or attention.dtype != "float32":
+        return None
+    return schedule_head_attention(attention, target)
 
 
 @register_schedule([tag.SOFTMAX, ""], "cpu")

@@ -56,6 +56,7 @@ def schedule_matmul_packed(
     target: Target | None = None,
     lanes: int | None = None,
     copy_panels: bool = False,
+    panels_outside: bool = False,
 ) -> te.Schedule:
     """Blocks of rows outside, then panels of columns, then register tiles.
 
@@ -70,6 +71,8 @@ def schedule_matmul_packed(
     lanes : elements of a vector; by default what a register of the target holds.
     copy_panels : copy a panel of the right side to one place first, as in
         :func:`schedule_conv2d_nhwc_packed`.
+    panels_outside : panels outside of the leading dimensions, so that a panel of a right side that
+        all of these share stays in cache.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
@@ -86,8 +89,9 @@ def schedule_matmul_packed(
     panel, j = s[output].split(j, factor=lanes * tile.vectors)
     i, i_in = s[output].split(i, factor=tile_rows)
     vector, lane = s[output].split(j, factor=lanes)
-    s[output].reorder(block, panel, i, i_in, vector, lane)
-    chunk = s[output].fuse(*batch, block, panel)
+    outside = (panel, *batch, block) if panels_outside else (*batch, block, panel)
+    s[output].reorder(*outside, i, i_in, vector, lane)
+    chunk = s[output].fuse(*outside)
     s[output].parallel(chunk)
     if copy_panels:
         copy_panel(s, weight, local, output, chunk, lanes)

@@ -12,7 +12,7 @@ from ..schedule_registry import operations_of
 from ..utils import const_shape
 from .vectors import vector_lanes
 
-__all__ = ["is_row_function", "schedule_row_function"]
+__all__ = ["is_row_function", "reduce_row", "schedule_row_function", "vectorize_row"]
 
 # Vectors of partial results of a reduction: a single chain would wait for its latency.
 _CHAINS = 4
@@ -94,14 +94,14 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
     for operation in operations:
         tensor = operation.output(0)
         if operation.reduce_axis:
-            _reduce_row(s, tensor, output, row, target)
+            reduce_row(s, tensor, output, row, target)
         elif not operation.same_as(output.op):
             if len(readers[operation]) > 1 and _is_costly(operation) and len(tensor.shape):
                 s[tensor].compute_at(s[output], row)
-                _vectorize_row(s, tensor, operation.axis[len(lead) :], target)
+                vectorize_row(s, tensor, operation.axis[len(lead) :], target)
             else:
                 s[tensor].compute_inline()
-    _vectorize_row(s, output, output.op.axis[len(lead) :], target)
+    vectorize_row(s, output, output.op.axis[len(lead) :], target)
     return s
 
 
@@ -111,9 +111,10 @@ def _lanes(width: int, target: Target, dtype: str, chains: int) -> int:
     return next((lanes * n for n in (4, 2, 1) if n <= chains and width % (lanes * n) == 0), lanes)
 
 
-def _vectorize_row(
+def vectorize_row(
     s: te.Schedule, tensor: te.Tensor, loops: Sequence[tir.IterVar], target: Target
 ) -> None:
+    """Whole vectors along the last loops of a stage, some at a time."""
     width = math.prod(int(loop.dom.extent) for loop in loops)
     if width == 1:
         return
@@ -122,9 +123,10 @@ def _vectorize_row(
     s[tensor].vectorize(lane)
 
 
-def _reduce_row(
+def reduce_row(
     s: te.Schedule, reduced: te.Tensor, output: te.Tensor, row: tir.IterVar, target: Target
 ) -> None:
+    """Reduce in vectors of partial results, in a loop of the output's."""
     s[reduced].compute_at(s[output], row)
     loops = list(reduced.op.reduce_axis)
     width = math.prod(int(loop.dom.extent) for loop in loops)

@@ -12,7 +12,14 @@ from ..utils import const_shape
 from .conv2d import RegisterTile
 from .vectors import vector_lanes
 
-__all__ = ["FittedTile", "convolution_tile", "fitting_lanes", "fitting_tile", "product_tile"]
+__all__ = [
+    "FittedTile",
+    "convolution_tile",
+    "fitting_lanes",
+    "fitting_rows",
+    "fitting_tile",
+    "product_tile",
+]
 
 # Accumulators below which a loop waits for the latency of its multiply-adds: four cycles on two
 # units.
@@ -62,20 +69,14 @@ def fitting_tile(
     return max(fitting, key=lambda tile: (products_a_load(tile), tile.columns))
 
 
-def product_tile(product: te.Tensor, target: Target) -> FittedTile | None:
-    """Rows and columns of a matrix product; None where its columns fill no vectors.
+def fitting_rows(target: Target, rows: int, vectors: int) -> RegisterTile:
+    """The tile of rows and vectors for which a step of a product takes least, over all rows.
 
-    Rows may leave a remainder, which is a tile of its own; columns do not.
+    Rows may leave a remainder, which is a tile of its own; vectors do not.
     """
-    shape = const_shape(product.shape)
-    lanes = fitting_lanes(target, product.dtype, shape[-1])
-    if lanes < 4:
-        return None
-    rows = shape[-2] if len(shape) > 1 else 1
-    available = target.num_vector_registers
 
     def cycles(tile: RegisterTile) -> float:
-        """Of a step of the reduction, over all rows, for each vector of columns."""
+        """Of a step of the reduction, for each vector of columns."""
         heights = [tile.rows] * (rows // tile.rows) + [rest for rest in [rows % tile.rows] if rest]
         each = (
             max(height * tile.vectors, _HIDE_LATENCY) + (height + tile.vectors) / 4
@@ -84,13 +85,21 @@ def product_tile(product: te.Tensor, target: Target) -> FittedTile | None:
         return sum(each) / tile.vectors
 
     tiles = [
-        RegisterTile(height, 1, vectors)
-        for height, vectors in itertools.product(
-            range(1, min(rows, 16) + 1), _divisors(shape[-1] // lanes)
-        )
+        RegisterTile(height, 1, wide)
+        for height, wide in itertools.product(range(1, min(rows, 16) + 1), _divisors(vectors))
     ]
-    fitting = [tile for tile in tiles if tile.registers() <= available]
-    return FittedTile(min(fitting, key=lambda tile: (cycles(tile), -tile.rows)), lanes)
+    fitting = [tile for tile in tiles if tile.registers() <= target.num_vector_registers]
+    return min(fitting, key=lambda tile: (cycles(tile), -tile.rows))
+
+
+def product_tile(product: te.Tensor, target: Target) -> FittedTile | None:
+    """Rows and columns of a matrix product; None where its columns fill no vectors."""
+    shape = const_shape(product.shape)
+    lanes = fitting_lanes(target, product.dtype, shape[-1])
+    if lanes < 4:
+        return None
+    rows = shape[-2] if len(shape) > 1 else 1
+    return FittedTile(fitting_rows(target, rows, shape[-1] // lanes), lanes)
 
 
 def convolution_tile(conv: te.Tensor, target: Target) -> FittedTile | None:
