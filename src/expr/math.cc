@@ -117,6 +117,7 @@ TVM_TIR_REGISTER_PURE("fmod", 2);
 TVM_TIR_REGISTER_PURE("atan2", 2).set_attr<bool>(kTElementary, true);
 TVM_TIR_REGISTER_PURE("fabs", 1);
 TVM_TIR_REGISTER_PURE("popcount", 1);
+TVM_TIR_REGISTER_PURE("clz", 1);
 
 PrimExpr pow(PrimExpr x, PrimExpr y) {
   static const Op op = Op::Get("tir.pow");
@@ -170,6 +171,15 @@ PrimExpr popcount(PrimExpr x) {
   return Call(x.dtype(), op, {x});
 }
 
+namespace {
+PrimExpr clz(PrimExpr x) {
+  static const Op op = Op::Get("tir.clz");
+  TVM_CHECK(IsIntegral(x.dtype()), TypeError)
+      << "clz is for integers, got " << x << " (" << x.dtype() << ")";
+  return Call(DataType::Int(32, x.dtype().lanes()), op, {x});
+}
+}  // namespace
+
 TVM_REGISTER_GLOBAL("tir._OpPow").set_body_typed([](PrimExpr x, PrimExpr y) { return pow(x, y); });
 TVM_REGISTER_GLOBAL("tir.fmod").set_body_typed([](PrimExpr x, PrimExpr y) { return fmod(x, y); });
 TVM_REGISTER_GLOBAL("tir.atan2").set_body_typed([](PrimExpr y, PrimExpr x) { return atan2(y, x); });
@@ -178,6 +188,7 @@ TVM_REGISTER_GLOBAL("tir.isnan").set_body_typed([](PrimExpr x) { return isnan(x)
 TVM_REGISTER_GLOBAL("tir.fma").set_body_typed([](PrimExpr x, PrimExpr y, PrimExpr z) {
   return fma(x, y, z);
 });
+TVM_REGISTER_GLOBAL("tir.clz").set_body_typed([](PrimExpr x) { return clz(x); });
 TVM_REGISTER_GLOBAL("tir.popcount").set_body_typed([](PrimExpr x) { return popcount(x); });
 
 #undef TVM_TIR_DEFINE_ELEMENTARY

@@ -31,13 +31,17 @@ class BufferNode : public Object {
   int data_alignment = 0;
   /*! \brief `elem_offset` is a multiple of this many elements. */
   int offset_factor = 1;
+  /*! \brief Axes before which memory of several dimensions is cut when the buffer is flattened:
+   * increasing, each in [0, number of axes). */
+  Array<Integer> axis_separators;
   /*! \brief An offset that is not given is zero. */
   void Init();
   TVM_DECLARE_NODE(BufferNode, Object, "tir.Buffer", Bind(data), Value(dtype), Bind(shape),
                    Bind(strides), MaybeBind(elem_offset), Ignore(name), Value(data_alignment),
-                   Value(offset_factor));
+                   Value(offset_factor), Default(axis_separators));
   TVM_NODE_ARGS(Value(data), Value(dtype), Value(shape), Value(strides), Value(elem_offset),
-                Value(name), Default(data_alignment), Default(offset_factor));
+                Value(name), Default(data_alignment), Default(offset_factor),
+                Default(axis_separators));
 };
 
 class Buffer : public FromFields<ObjectRef, BufferNode> {

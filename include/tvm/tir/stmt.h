@@ -6,6 +6,7 @@
 #define TVM_TIR_STMT_H_
 
 #include <tvm/expr/expr.h>
+#include <tvm/runtime/ndarray.h>
 
 namespace tvm {
 namespace tir {
@@ -124,6 +125,48 @@ class AllocateNode : public StmtNode {
 class Allocate : public FromFields<Stmt, AllocateNode> {
  public:
   TVM_DEFINE_NODE_REF_COW(Allocate, AllocateNode);
+};
+
+/*! \brief `buffer` views memory that exists already, while `body` runs. */
+class DeclBufferNode : public StmtNode {
+ public:
+  Buffer buffer;
+  Stmt body;
+  TVM_DECLARE_NODE(DeclBufferNode, StmtNode, "tir.DeclBuffer", Bind(buffer), Value(body));
+};
+
+class DeclBuffer : public FromFields<Stmt, DeclBufferNode> {
+ public:
+  TVM_DEFINE_NODE_REF_COW(DeclBuffer, DeclBufferNode);
+};
+
+/*!
+ * \brief Memory that holds `data` from the start and is only read, while `body` runs.
+ *
+ * The constant may stand here, or in the attribute `constants` of the module, where
+ * `irmod_storage_idx` counts; generators need it here.
+ */
+class AllocateConstNode : public StmtNode {
+ public:
+  Var buffer_var;
+  DataType dtype;
+  Array<PrimExpr> extents;
+  Optional<runtime::NDArray> data;
+  Optional<Integer> irmod_storage_idx;
+  Stmt body;
+  Map<String, ObjectRef> annotations;
+  /*! \brief Product of the extents when all are constant, else 0. */
+  int64_t ConstantAllocationSize() const;
+  /*! \brief ValueError unless there is exactly one of the constant and its index, and it fits. */
+  void Init();
+  TVM_DECLARE_NODE(AllocateConstNode, StmtNode, "tir.AllocateConst", Bind(buffer_var), Value(dtype),
+                   Value(extents), Default(data), Default(irmod_storage_idx), Value(body),
+                   Default(annotations));
+};
+
+class AllocateConst : public FromFields<Stmt, AllocateConstNode> {
+ public:
+  TVM_DEFINE_NODE_REF_COW(AllocateConst, AllocateConstNode);
 };
 
 /*! \brief Statements in order; never empty, never directly nested. */

@@ -22,8 +22,8 @@ namespace tir {
 /*! \brief Applies X to the name of every statement node class, without the suffix Node. */
 // clang-format off
 #define TVM_TIR_FOR_EACH_STMT(X)                                                                \
-  X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(BufferStore)               \
-  X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch) X(Block) X(BlockRealize)
+  X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(AllocateConst)             \
+  X(DeclBuffer) X(BufferStore) X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch) X(Block) X(BlockRealize)
 // clang-format on
 
 template <typename FType>

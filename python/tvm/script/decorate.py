@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import linecache
 import sys
 from collections import ChainMap
 from collections.abc import Callable
@@ -83,8 +85,17 @@ def function_decorator(name: str) -> Callable[..., Any]:
 
 
 def is_in_class(frame: FrameType) -> bool:
-    """Whether a frame runs the body of a class, whose decorator reads all of it."""
-    return "__qualname__" in frame.f_locals and frame.f_code.co_name != "<module>"
+    """Whether a frame runs the body of a class whose decorator reads all of it.
+
+    Other classes, such as those of tests, hold functions that are read at once.
+    """
+    if "__qualname__" not in frame.f_locals or frame.f_code.co_name == "<module>":
+        return False
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    above = lines[frame.f_code.co_firstlineno - 1 :]
+    decorators = list(itertools.takewhile(lambda line: line.strip().startswith("@"), above))
+    # Without the text, as from an interactive session, the class may have one.
+    return not above or any("ir_module" in line or "rewriter" in line for line in decorators)
 
 
 def _read(func: Callable[..., Any], frame: FrameType, check_well_formed: bool) -> Any:

@@ -66,10 +66,12 @@ from .schedule import (
 )
 from .stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferRealize,
     BufferStore,
+    DeclBuffer,
     Evaluate,
     For,
     ForKind,

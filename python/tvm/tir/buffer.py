@@ -38,6 +38,7 @@ class Buffer(Object):
         name: str = "buffer",
         data_alignment: int = 0,
         offset_factor: int = 0,
+        axis_separators: Sequence[int] = (),
     ) -> None:
         self.__init_handle_by_constructor__(
             _ffi_api.Buffer,
@@ -49,7 +50,12 @@ class Buffer(Object):
             name,
             data_alignment,
             offset_factor,
+            convert(list(axis_separators)),
         )
+
+    def get_flattened_buffer(self) -> Buffer:
+        """The buffer of one axis over the same memory; of one more for every axis separator."""
+        return _ffi_api.BufferGetFlattenedBuffer(self)
 
     @property
     def scope(self) -> Scope:
@@ -227,6 +233,8 @@ def decl_buffer(
     scope: str = "",
     data_alignment: int = 0,
     offset_factor: int = 0,
+    buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
     """A fresh buffer.
 
@@ -240,6 +248,12 @@ def decl_buffer(
     elem_offset : elements before the first one; with ``offset_factor`` it defaults to a variable,
         otherwise to 0.
     offset_factor : number that the offset is a multiple of; 0 for nothing promised.
+    buffer_type : "" or "default"; "auto" needs `strides` where there are several axes.
+    axis_separators : axes before which memory of several dimensions is cut.
+
+    Raises
+    ------
+    ValueError : another `buffer_type`, or "auto" without strides.
     """
     if (
         isinstance(shape, PrimExpr)
@@ -247,6 +261,13 @@ def decl_buffer(
         and hasattr(shape, "__index__")
     ):
         shape = (shape,)
+    if buffer_type not in ("", "default", "auto"):
+        raise ValueError(f'decl_buffer: there is no buffer_type {buffer_type!r}, only "auto"')
+    if buffer_type == "auto" and not strides and len(shape) > 1:
+        raise ValueError(
+            'decl_buffer: buffer_type="auto" makes axes of one element repeat; give the strides, '
+            "with variables for those that callers choose"
+        )
     if data is None:
         # A boolean occupies a byte in memory.
         element = "int8" if dtype == "bool" else dtype
@@ -255,5 +276,13 @@ def decl_buffer(
         extents = [convert(extent) for extent in shape]
         elem_offset = Var(f"{name}_elem_offset", extents[0].dtype if extents else "int32")
     return Buffer(
-        data, dtype, shape, strides or (), elem_offset, name, data_alignment, offset_factor
+        data,
+        dtype,
+        shape,
+        strides or (),
+        elem_offset,
+        name,
+        data_alignment,
+        offset_factor,
+        axis_separators or (),
     )

@@ -49,6 +49,8 @@ _BELOW: Mapping[type, tuple[str, ...]] = {
     stmt.BufferStore: ("value", "indices"),
     stmt.BufferRealize: ("bounds", "condition", "body"),
     stmt.Allocate: ("extents", "condition", "body"),
+    stmt.AllocateConst: ("extents", "body"),
+    stmt.DeclBuffer: ("body",),
     stmt.SeqStmt: ("seq",),
     stmt.IfThenElse: ("condition", "then_case", "else_case"),
     stmt.Evaluate: ("value",),

@@ -53,6 +53,7 @@ __all__ = [
     "call_pure_extern",
     "ceil",
     "ceildiv",
+    "clz",
     "comm_reducer",
     "copysign",
     "cos",
@@ -401,6 +402,11 @@ def _within_range(x: PrimExpr, finite: bool) -> PrimExpr:
     # Both comparisons with NaN are false.
     bound = max_value(dtype)
     return abs(x) <= bound if finite else abs(x) > bound
+
+
+def clz(x: Any) -> PrimExpr:
+    """Number of zero bits of an integer before its first set one, as int32."""
+    return _ffi_api.clz(convert(x))
 
 
 def popcount(x: Any) -> PrimExpr:

@@ -7,20 +7,22 @@ from enum import IntEnum
 from typing import Any
 
 import tvm._ffi
-from tvm.ir import PrimExpr, Range
+from tvm.ir import IntImm, PrimExpr, Range
 from tvm.ir.base import KeepsSpan
-from tvm.runtime import Object
+from tvm.runtime import NDArray, Object
 
 from . import _ffi_api
 from .buffer import Buffer
-from .expr import IterVar, StringImm, Var, _number_like, convert
+from .expr import NE, IterVar, StringImm, Var, _number_like, convert
 
 __all__ = [
     "Allocate",
+    "AllocateConst",
     "AssertStmt",
     "AttrStmt",
     "BufferRealize",
     "BufferStore",
+    "DeclBuffer",
     "Evaluate",
     "For",
     "ForKind",
@@ -174,12 +176,56 @@ class Allocate(Stmt):
         )
 
 
+@tvm._ffi.register_object("tir.AllocateConst")
+class AllocateConst(Stmt):
+    """Memory that holds a constant from the start and is only read.
+
+    Parameters
+    ----------
+    data_or_idx : NDArray of `dtype` with the product of `extents` elements, or the number of the
+        constant among those of the module.
+    """
+
+    def __init__(
+        self,
+        buffer_var: Var,
+        dtype: str,
+        extents: Sequence[Any],
+        data_or_idx: NDArray | int,
+        body: Stmt,
+        annotations: Mapping[str, Any] | None = None,
+        span: Any = None,
+    ) -> None:
+        is_data = isinstance(data_or_idx, NDArray)
+        self.__init_handle_by_constructor__(
+            _ffi_api.AllocateConst,
+            buffer_var,
+            dtype,
+            convert(list(extents)),
+            data_or_idx if is_data else None,
+            None if is_data else convert(data_or_idx),
+            body,
+            _annotations(annotations),
+        )
+
+
+@tvm._ffi.register_object("tir.DeclBuffer")
+class DeclBuffer(Stmt):
+    """`buffer` views memory that exists already, while `body` runs."""
+
+    def __init__(self, buffer: Buffer, body: Stmt, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.DeclBuffer, buffer, body)
+
+
 @tvm._ffi.register_object("tir.SeqStmt")
 class SeqStmt(Stmt):
-    """Statements in order."""
+    """Statements in order; those of a sequence among them take its place."""
 
     def __init__(self, seq: Sequence[Stmt], span: Any = None) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.SeqStmt, list(seq))
+        flat: list[Stmt] = []
+        for item in seq:
+            flat += item.seq if isinstance(item, SeqStmt) else [item]
+        self.__init_handle_by_constructor__(_ffi_api.SeqStmt, flat)
 
     def __getitem__(self, i: int) -> Stmt:
         return self.seq[i]
@@ -190,14 +236,18 @@ class SeqStmt(Stmt):
 
 @tvm._ffi.register_object("tir.IfThenElse")
 class IfThenElse(Stmt):
-    """One of two statements; `else_case` may be None."""
+    """One of two statements; `else_case` may be None.
+
+    An integer counts as true where it is not zero.
+    """
 
     def __init__(
         self, condition: Any, then_case: Stmt, else_case: Stmt | None = None, span: Any = None
     ) -> None:
-        self.__init_handle_by_constructor__(
-            _ffi_api.IfThenElse, convert(condition), then_case, else_case
-        )
+        condition = convert(condition)
+        if str(condition.dtype).startswith(("int", "uint")):
+            condition = NE(condition, IntImm(str(condition.dtype), 0))
+        self.__init_handle_by_constructor__(_ffi_api.IfThenElse, condition, then_case, else_case)
 
 
 @tvm._ffi.register_object("tir.Evaluate")

@@ -99,6 +99,8 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   void VisitStmt_(const tir::AssertStmtNode* op) override;
   void VisitStmt_(const tir::BufferStoreNode* op) override;
   void VisitStmt_(const tir::AllocateNode* op) override;
+  void VisitStmt_(const tir::AllocateConstNode* op) override;
+  void VisitStmt_(const tir::DeclBufferNode* op) override { VisitStmt(op->body); }
   void VisitStmt_(const tir::SeqStmtNode* op) override;
   void VisitStmt_(const tir::IfThenElseNode* op) override;
   void VisitStmt_(const tir::EvaluateNode* op) override;

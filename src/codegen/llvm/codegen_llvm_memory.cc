@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/constant_data.h"
 #include "codegen/llvm/codegen_llvm.h"
 
 namespace tvm {
@@ -382,6 +383,18 @@ void CodeGenLLVM::VisitStmt_(const BufferStoreNode* op) {
   for (const LinearIndex& index : LaneIndices(offset)) {
     StoreAt(op->buffer, element, text().Extract(value, lane++), index);
   }
+}
+
+void CodeGenLLVM::VisitStmt_(const tir::AllocateConstNode* op) {
+  const VarNode* data = op->buffer_var.get();
+  const std::string symbol = "@constant." + std::to_string(module_.UniqueId());
+  module_.AddGlobal(symbol + " = private unnamed_addr constant " +
+                    ModuleText::StringLiteral(ConstantBytes(op)) + ", align " +
+                    std::to_string(kWorkspaceAlignment));
+  alignment_[data] = kWorkspaceAlignment;
+  frame_->vars[data].value = {"ptr", symbol, 0};
+  VisitStmt(op->body);
+  frame_->vars.erase(data);
 }
 
 void CodeGenLLVM::VisitStmt_(const AllocateNode* op) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "codegen/constant_data.h"
 #include "codegen/import_pragmas.h"
 
 namespace tvm {
@@ -314,6 +315,21 @@ void CodeGenC::VisitStmt_(const AllocateNode* op) {
   names_[op->buffer_var.get()] = name;
   pointee_[op->buffer_var.get()] = op->dtype.element_of();
   AllocateIn(ScopeOf(op->buffer_var), op, name);
+  VisitStmt(op->body);
+}
+
+void CodeGenC::VisitStmt_(const tir::AllocateConstNode* op) {
+  const std::string name = NewName(op->buffer_var->name_hint);
+  names_[op->buffer_var.get()] = name;
+  pointee_[op->buffer_var.get()] = op->dtype.element_of();
+  const std::string bytes = ConstantBytes(op);
+  const int64_t count = op->ConstantAllocationSize();
+  std::string values;
+  for (int64_t i = 0; i < count; ++i) {
+    values += (i == 0 ? "" : ", ") + Print(ConstantElement(op, bytes, i));
+  }
+  Line("static const " + Type(op->dtype.element_of()) + " " + name + "[" + std::to_string(count) +
+       "] = {" + values + "};");
   VisitStmt(op->body);
 }
 

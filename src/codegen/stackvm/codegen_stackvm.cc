@@ -13,6 +13,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "codegen/constant_data.h"
 #include "runtime/stackvm/stackvm_module.h"
 
 namespace tvm {
@@ -452,13 +453,34 @@ void CodeGenStackVM::VisitStmtDefault_(const Object* op) {
 
 namespace {
 
+/*! \brief A constant as memory that is filled first: programs of this machine carry no data. */
+class ConstantWriter final : public tir::StmtMutator {
+  Stmt VisitStmt_(const tir::AllocateConstNode* op) final {
+    const int64_t count = op->ConstantAllocationSize();
+    const std::string bytes = ConstantBytes(op);
+    Buffer flat(op->buffer_var, op->dtype, {make_const(DataType::Int(32), count)}, {}, PrimExpr(),
+                op->buffer_var->name_hint);
+    Array<Stmt> stmts;
+    for (int64_t i = 0; i < count; ++i) {
+      stmts.push_back(
+          BufferStore(flat, ConstantElement(op, bytes, i), {make_const(DataType::Int(32), i)}));
+    }
+    stmts.push_back(VisitStmt(op->body));
+    return tir::Allocate(op->buffer_var, op->dtype, op->extents, tir::const_true(),
+                         tir::SeqStmt::Flatten(stmts));
+  }
+};
+
 runtime::Module BuildStackVM(IRModule mod, Target target) {
   CodeGenStackVM generator(target);
   // Sorted by name, so that the listing does not depend on the order of insertion.
   std::map<std::string, PrimFunc> functions;
   for (const auto& entry : mod->functions) {
     if (const auto* func = entry.second.as<PrimFuncNode>()) {
-      functions.emplace(entry.first->name_hint, GetRef<PrimFunc>(func));
+      PrimFunc written = GetRef<PrimFunc>(func);
+      Stmt body = ConstantWriter()(func->body);
+      if (!body.same_as(func->body)) written.CopyOnWrite()->body = body;
+      functions.emplace(entry.first->name_hint, written);
     }
   }
   for (const auto& [name, func] : functions) generator.Declare(name, func);

@@ -36,6 +36,10 @@ class UseFinder final : public StmtExprVisitor {
     VisitExpr(op->buffer->data);
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const DeclBufferNode* op) final {
+    VisitExpr(op->buffer->data);
+    StmtExprVisitor::VisitStmt_(op);
+  }
 
   const std::function<bool(const VarNode*)>& predicate_;
 };
@@ -91,6 +95,17 @@ class FreeVarCollector final : public StmtExprVisitor {
   }
   void VisitStmt_(const AllocateNode* op) final {
     Bind(op->buffer_var);
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const AllocateConstNode* op) final {
+    Bind(op->buffer_var);
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const DeclBufferNode* op) final {
+    VisitExpr(op->buffer->data);
+    for (const PrimExpr& extent : op->buffer->shape) VisitExpr(extent);
+    for (const PrimExpr& stride : op->buffer->strides) VisitExpr(stride);
+    VisitExpr(op->buffer->elem_offset);
     StmtExprVisitor::VisitStmt_(op);
   }
   void VisitStmt_(const BufferRealizeNode* op) final {

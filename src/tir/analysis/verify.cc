@@ -40,6 +40,10 @@ class SSAVerifier final : public StmtExprVisitor {
     Define(op->buffer_var.get());
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const AllocateConstNode* op) final {
+    Define(op->buffer_var.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
   void VisitStmt_(const BlockNode* op) final {
     for (const IterVar& iv : op->iter_vars) Define(iv->var.get());
     for (const Buffer& buffer : op->alloc_buffers) Define(buffer->data.get());
@@ -162,6 +166,14 @@ class WellFormedVerifier final : public StmtExprVisitor {
     for (const PrimExpr& extent : op->extents) VisitExpr(extent);
     VisitExpr(op->condition);
     Scoped(op->buffer_var.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const AllocateConstNode* op) final {
+    for (const PrimExpr& extent : op->extents) VisitExpr(extent);
+    Scoped(op->buffer_var.get(), [&] { VisitStmt(op->body); });
+  }
+  void VisitStmt_(const DeclBufferNode* op) final {
+    CheckVar(op->buffer->data.get(), " as the data of buffer " + op->buffer->name.str());
+    VisitStmt(op->body);
   }
   void VisitStmt_(const BufferRealizeNode* op) final {
     for (const Range& range : op->bounds) {

@@ -36,6 +36,13 @@ Stmt BufferMutator::VisitStmt_(const PrefetchNode* op) {
   return Prefetch(buffer, bounds);
 }
 
+Stmt BufferMutator::VisitStmt_(const DeclBufferNode* op) {
+  Buffer buffer = VisitBuffer(op->buffer);
+  Stmt body = VisitStmt(op->body);
+  if (buffer.same_as(op->buffer) && body.same_as(op->body)) return GetRef<Stmt>(op);
+  return DeclBuffer(buffer, body);
+}
+
 Stmt BufferMutator::VisitStmt_(const BlockNode* op) {
   Array<Buffer> allocated =
       op->alloc_buffers.Map([this](const Buffer& buffer) { return VisitBuffer(buffer); });

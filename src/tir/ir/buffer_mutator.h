@@ -25,7 +25,8 @@ class BufferMutator : public LoadMutator<StmtExprMutator> {
   Stmt VisitStmt_(const BufferStoreNode* op) final;
   Stmt VisitStmt_(const BufferRealizeNode* op) final;
   Stmt VisitStmt_(const PrefetchNode* op) final;
-  Stmt VisitStmt_(const BlockNode* op) final;
+  Stmt VisitStmt_(const DeclBufferNode* op) override;
+  Stmt VisitStmt_(const BlockNode* op) override;
 
  private:
   Array<BufferRegion> ReplaceBuffers(const Array<BufferRegion>& regions);

@@ -9,6 +9,8 @@
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
 
+#include <cstring>
+
 namespace tvm {
 namespace tir {
 
@@ -269,6 +271,96 @@ void TIRPrinter::VisitStmt_(const AllocateNode* op) {
       [&] {
         call();
         os_ << " as " << NameOf(data);
+      },
+      op->body);
+}
+
+void TIRPrinter::PrintTensor(const runtime::NDArray& tensor) {
+  constexpr int64_t kMaxElements = 200;
+  int64_t elements = 1;
+  for (int64_t extent : tensor.Shape()) elements *= extent;
+  const DataType dtype = tensor.dtype();
+  const bool readable = dtype == DataType::Float(32) || dtype == DataType::Float(64) ||
+                        dtype.is_int() || dtype.is_uint();
+  if (elements > kMaxElements || !readable || dtype.bits() < 8) {
+    PrintValue(Any(tensor), true);
+    return;
+  }
+  runtime::NDArray host = tensor.CopyTo(Device{kDLCPU, 0});
+  const auto* bytes = static_cast<const char*>(host.data());
+  os_ << '[';
+  for (int64_t i = 0; i < elements; ++i) {
+    const char* at = bytes + i * dtype.bytes();
+    os_ << (i == 0 ? "" : ", ");
+    if (dtype.is_float()) {
+      float single;
+      double value;
+      std::memcpy(&single, at, sizeof single);
+      if (dtype.bits() == 64) std::memcpy(&value, at, sizeof value);
+      PrintValue(Any(FloatImm(DataType::Float(32), dtype.bits() == 64 ? value : single)), true);
+    } else {
+      int64_t value = 0;
+      std::memcpy(&value, at, dtype.bytes());
+      // Little endian, so that the low bytes are in place; the sign is carried to the others.
+      const int spare = 64 - dtype.bits();
+      if (dtype.is_int())
+        value = static_cast<int64_t>(static_cast<uint64_t>(value) << spare) >> spare;
+      os_ << value;
+    }
+  }
+  os_ << ']';
+}
+
+void TIRPrinter::VisitStmt_(const AllocateConstNode* op) {
+  const VarNode* data = op->buffer_var.get();
+  auto call = [&] {
+    os_ << "T.allocate_const(";
+    if (op->data.defined()) {
+      PrintTensor(op->data.value());
+    } else {
+      os_ << "None";
+    }
+    os_ << ", \"" << op->dtype << "\", [";
+    PrintList(op->extents);
+    os_ << ']';
+    if (op->irmod_storage_idx.defined()) {
+      os_ << ", irmod_storage_idx=" << op->irmod_storage_idx.value()->value;
+    }
+    if (script_ != nullptr && !op->annotations.empty()) {
+      os_ << ", annotations=";
+      PrintAnnotations(op->annotations);
+    }
+    os_ << ')';
+    Show(data);
+  };
+  PrintScope(
+      [&] {
+        os_ << NameOf(data) << " = ";
+        call();
+      },
+      [&] {
+        call();
+        os_ << " as " << NameOf(data);
+      },
+      op->body);
+}
+
+void TIRPrinter::VisitStmt_(const DeclBufferNode* op) {
+  const BufferNode* buffer = op->buffer.get();
+  auto call = [&] {
+    os_ << "T.decl_buffer(";
+    PrintBufferArguments(buffer, true);
+    os_ << ')';
+    ShowBuffer(buffer);
+  };
+  PrintScope(
+      [&] {
+        os_ << NameOf(buffer) << " = ";
+        call();
+      },
+      [&] {
+        call();
+        os_ << " as " << NameOf(buffer);
       },
       op->body);
 }

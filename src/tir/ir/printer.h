@@ -69,6 +69,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void PrintLaunch(const AttrStmtNode* op);
   /*! \brief End of T.allocate: the view that goes by the name of the memory. */
   void ShowAllocation(const AllocateNode* op);
+  /*! \brief A constant as a list of its elements, a long one as an entry of the metadata. */
+  void PrintTensor(const runtime::NDArray& tensor);
   void PrintAttrNode(const ObjectRef& node);
   void PrintSignature(const PrimFuncNode* func, const std::string& name);
   /*! \brief Decide whether the root block of a function goes without saying. */

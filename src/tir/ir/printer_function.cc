@@ -76,6 +76,13 @@ void TIRPrinter::PrintBufferArguments(const BufferNode* buffer, bool always_dtyp
   }
   if (buffer->data_alignment != buffer->dtype.bytes()) os_ << ", align=" << buffer->data_alignment;
   if (buffer->offset_factor != 1) os_ << ", offset_factor=" << buffer->offset_factor;
+  if (!buffer->axis_separators.empty()) {
+    os_ << ", axis_separators=[";
+    for (size_t i = 0; i < buffer->axis_separators.size(); ++i) {
+      os_ << (i == 0 ? "" : ", ") << buffer->axis_separators[i]->value;
+    }
+    os_ << ']';
+  }
 }
 
 void TIRPrinter::Print(const BufferNode* buffer) {

@@ -30,6 +30,8 @@ class NameCollector final : public StmtExprVisitor {
   /*! \brief Buffers that a parameter or a block introduces, and the others, as they appear. */
   std::vector<const BufferNode*> defined;
   std::vector<const BufferNode*> views;
+  /*! \brief Those that a statement of their own introduces: views as well. */
+  std::vector<const BufferNode*> declared;
   std::vector<const VarNode*> variables;
   /*! \brief Axes that attributes make, one for every attribute. */
   std::vector<const IterVarNode*> threads;
@@ -119,6 +121,18 @@ class NameCollector final : public StmtExprVisitor {
     names_->introduced.insert(op->buffer_var.get());
     StmtExprVisitor::VisitStmt_(op);
   }
+  void VisitStmt_(const AllocateConstNode* op) final {
+    names_->introduced.insert(op->buffer_var.get());
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const DeclBufferNode* op) final {
+    if (known_.insert(op->buffer.get()).second) {
+      declared.push_back(op->buffer.get());
+      VisitExpr(op->buffer->data);
+      Contents(op->buffer);
+    }
+    StmtExprVisitor::VisitStmt_(op);
+  }
   void VisitStmt_(const AttrStmtNode* op) final {
     VisitNode(op->node);
     const auto* axis = op->node.as<IterVarNode>();
@@ -162,8 +176,8 @@ bool SameContents(const BufferNode* a, const BufferNode* b) {
   StructuralEqual equal;
   return a->data.same_as(b->data) && a->dtype == b->dtype &&
          a->data_alignment == b->data_alignment && a->offset_factor == b->offset_factor &&
-         equal(a->shape, b->shape) && equal(a->strides, b->strides) &&
-         equal(a->elem_offset, b->elem_offset);
+         equal(a->axis_separators, b->axis_separators) && equal(a->shape, b->shape) &&
+         equal(a->strides, b->strides) && equal(a->elem_offset, b->elem_offset);
 }
 
 }  // namespace
@@ -183,6 +197,9 @@ ScriptNames::ScriptNames(const PrimFuncNode* func) {
   for (const BufferNode* buffer : collector.defined) {
     by_data[buffer->data.get()].push_back(buffer);
     settle(buffer);
+  }
+  for (const BufferNode* buffer : collector.declared) {
+    by_data[buffer->data.get()].push_back(buffer);
   }
   for (const BufferNode* buffer : collector.views) {
     // Copies of one view are written as one.

@@ -18,6 +18,8 @@ TVM_REGISTER_NODE(AssertStmtNode);
 TVM_REGISTER_NODE(BufferStoreNode);
 TVM_REGISTER_NODE(BufferRealizeNode);
 TVM_REGISTER_NODE(AllocateNode);
+TVM_REGISTER_NODE(AllocateConstNode);
+TVM_REGISTER_NODE(DeclBufferNode);
 TVM_REGISTER_NODE(SeqStmtNode);
 TVM_REGISTER_NODE(IfThenElseNode);
 TVM_REGISTER_NODE(EvaluateNode);
@@ -75,7 +77,8 @@ void AllocateNode::Init() {
   CheckPlausible("tir.Allocate", dtype);
 }
 
-int64_t AllocateNode::ConstantAllocationSize() const {
+namespace {
+int64_t ConstantProduct(const Array<PrimExpr>& extents) {
   int64_t size = 1;
   for (const PrimExpr& extent : extents) {
     const int64_t* value = as_const_int(extent);
@@ -83,6 +86,28 @@ int64_t AllocateNode::ConstantAllocationSize() const {
   }
   return size;
 }
+}  // namespace
+
+int64_t AllocateNode::ConstantAllocationSize() const { return ConstantProduct(extents); }
+
+void AllocateConstNode::Init() {
+  TVM_CHECK(buffer_var->type_annotation.as<PointerTypeNode>() != nullptr, TypeError)
+      << "tir.AllocateConst: " << buffer_var << " must have a pointer type, got "
+      << buffer_var->type_annotation;
+  TVM_CHECK(data.defined() != irmod_storage_idx.defined(), ValueError)
+      << "tir.AllocateConst: " << buffer_var << " needs the constant, or its index among those of "
+      << "the module, and not both";
+  CheckPlausible("tir.AllocateConst", dtype);
+  if (!data.defined()) return;
+  const runtime::NDArray& array = data.value();
+  int64_t elements = 1;
+  for (int64_t extent : array.Shape()) elements *= extent;
+  TVM_CHECK(elements == ConstantAllocationSize() && array.dtype() == dtype, ValueError)
+      << "tir.AllocateConst: " << buffer_var << " is " << dtype << extents
+      << ", but its constant has " << elements << " elements of " << array.dtype();
+}
+
+int64_t AllocateConstNode::ConstantAllocationSize() const { return ConstantProduct(extents); }
 
 void SeqStmtNode::Init() {
   TVM_CHECK(!seq.empty(), ValueError) << "tir.SeqStmt: needs at least one statement";

@@ -35,6 +35,11 @@ void StmtVisitor::VisitStmt_(const AllocateNode* op) {
   VisitExpr(op->condition);
   VisitStmt(op->body);
 }
+void StmtVisitor::VisitStmt_(const AllocateConstNode* op) {
+  for (const PrimExpr& extent : op->extents) VisitExpr(extent);
+  VisitStmt(op->body);
+}
+void StmtVisitor::VisitStmt_(const DeclBufferNode* op) { VisitStmt(op->body); }
 void StmtVisitor::VisitStmt_(const BufferStoreNode* op) {
   for (const PrimExpr& index : op->indices) VisitExpr(index);
   VisitExpr(op->value);
@@ -136,6 +141,19 @@ Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
     return GetRef<Stmt>(op);
   }
   return Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations);
+}
+Stmt StmtMutator::VisitStmt_(const AllocateConstNode* op) {
+  Array<PrimExpr> extents = VisitExprs(op->extents);
+  Stmt body = VisitStmt(op->body);
+  if (extents.same_as(op->extents) && body.same_as(op->body)) return GetRef<Stmt>(op);
+  AllocateConst changed = GetRef<AllocateConst>(op);
+  changed.CopyOnWrite()->extents = extents;
+  changed.CopyOnWrite()->body = body;
+  return changed;
+}
+Stmt StmtMutator::VisitStmt_(const DeclBufferNode* op) {
+  Stmt body = VisitStmt(op->body);
+  return body.same_as(op->body) ? GetRef<Stmt>(op) : DeclBuffer(op->buffer, body);
 }
 Stmt StmtMutator::VisitStmt_(const BufferStoreNode* op) {
   Array<PrimExpr> indices = VisitExprs(op->indices);

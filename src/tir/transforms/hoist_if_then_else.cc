@@ -308,8 +308,10 @@ Pass HoistIfThenElse() {
     if (launch.any && !kernels) return func->body;
     Stmt simple = ConditionSimplifier()(func->body);
     Stmt hoisted = launch.any ? TestHoister(launch.threads)(simple) : TestHoister().Split(simple);
+    // A program in which nothing moves keeps its conditions as they are written.
+    if (hoisted.same_as(simple)) return func->body;
     // Where a test is known, what only the other outcome needs is left without use.
-    return hoisted.same_as(func->body) ? hoisted : RemoveNoOps(hoisted);
+    return RemoveNoOps(hoisted);
   });
 }
 

@@ -41,6 +41,13 @@ class VariableRemover final : public StmtMutator {
     TVM_CHECK(!op->block->init.defined(), ValueError)
         << "ConvertBlocksToOpaque: block " << op->block->name_hint
         << " still has an init; run LowerInitBlock before";
+    for (const IterVar& iv : op->block->iter_vars) {
+      bool own = UsesVar(op->predicate, [&](const VarNode* var) { return var == iv->var.get(); });
+      TVM_CHECK(!own, ValueError) << "ConvertBlocksToOpaque: the predicate " << op->predicate
+                                  << " of block " << op->block->name_hint
+                                  << " is in terms of its variable " << iv->var
+                                  << ", which only the block knows; write the value it is given";
+    }
     Map<Var, PrimExpr> values;
     for (size_t i = 0; i < op->iter_values.size(); ++i) {
       values.Set(op->block->iter_vars[i]->var, op->iter_values[i]);
@@ -52,7 +59,7 @@ class VariableRemover final : public StmtMutator {
     }
     Stmt inner = VisitStmt(block);
     if (values.empty() && inner.same_as(op->block)) return GetRef<Stmt>(op);
-    return BlockRealize({}, Substitute(op->predicate, values), Downcast<Block>(inner));
+    return BlockRealize({}, op->predicate, Downcast<Block>(inner));
   }
 };
 
@@ -322,6 +329,11 @@ class BlockFinder final : public StmtVisitor {
 
  private:
   void VisitStmt_(const BlockRealizeNode*) final { found = true; }
+  // Loops over threads become launches together with blocks.
+  void VisitStmt_(const ForNode* op) final {
+    found = found || op->kind == ForKind::kThreadBinding;
+    if (!found) StmtVisitor::VisitStmt_(op);
+  }
 };
 
 }  // namespace

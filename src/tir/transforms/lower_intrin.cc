@@ -65,6 +65,17 @@ const std::unordered_map<std::string, Rule>& Rules() {
        [](const Array<PrimExpr>& a) -> PrimExpr {
          return (exp(a[0]) + exp(neg(a[0]))) * Like(a[0], 0.5);
        }},
+      {"tir.clz",
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         // With all bits below the first set one set as well, the others are the leading zeros.
+         DataType dtype = a[0].dtype();
+         PrimExpr x = cast(DataType::UInt(dtype.bits(), dtype.lanes()), a[0]);
+         for (int step = 1; step < dtype.bits(); step *= 2) {
+           x = bitwise_or(x, right_shift(x, Like(x, step)));
+         }
+         DataType result = DataType::Int(32, dtype.lanes());
+         return make_const(result, dtype.bits()) - cast(result, popcount(x));
+       }},
       {"tir.q_multiply_shift",
        [](const Array<PrimExpr>& a) -> PrimExpr {
          // A positive shift is to the left.

@@ -2,11 +2,15 @@
  * \file src/tir/transforms/remove_no_op.cc
  * \brief Statements without effect are dropped.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 
+#include "dead_store.h"
 #include "pass_common.h"
+#include "pass_option.h"
 
 namespace tvm {
 namespace tir {
@@ -54,17 +58,44 @@ class NoOpRemover final : public StmtMutator {
   }
 
   Stmt VisitStmt_(const LetStmtNode* op) final {
+    if (IsPure(op->value) && SideEffect(op->value) <= CallEffectKind::kPure) {
+      analyzer_.Bind(op->var, op->value, true);
+    }
     Stmt stmt = StmtMutator::VisitStmt_(op);
     op = stmt.as<LetStmtNode>();
-    if (!IsPure(op->value)) return stmt;
-    return is_no_op(op->body) || !Uses(op->body, op->var) ? op->body : stmt;
+    if (!is_no_op(op->body) && Uses(op->body, op->var)) return stmt;
+    if (IsPure(op->value)) return op->body;
+    return SeqStmt::Flatten({Evaluate(op->value), op->body});
+  }
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    // What an element holds already need not be stored again.
+    const auto* load = op->value.as<BufferLoadNode>();
+    if (load == nullptr || !load->buffer.same_as(op->buffer)) return GetRef<Stmt>(op);
+    for (size_t i = 0; i < op->indices.size(); ++i) {
+      const PrimExpr &to = op->indices[i], &from = load->indices[i];
+      if (SideEffect(to) > CallEffectKind::kPure) return GetRef<Stmt>(op);
+      bool same = to.dtype().is_scalar() && from.dtype().is_scalar()
+                      ? analyzer_.CanProveEqual(to, from)
+                      : StructuralEqual()(to, from);
+      if (!same) return GetRef<Stmt>(op);
+    }
+    return Nothing();
+  }
+  Stmt VisitStmt_(const DeclBufferNode* op) final {
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    return is_no_op(stmt.as<DeclBufferNode>()->body) ? Nothing() : stmt;
+  }
+  Stmt VisitStmt_(const AllocateConstNode* op) final {
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    op = stmt.as<AllocateConstNode>();
+    return is_no_op(op->body) || !Uses(op->body, op->buffer_var) ? op->body : stmt;
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     Stmt stmt = StmtMutator::VisitStmt_(op);
     return is_no_op(stmt.as<AttrStmtNode>()->body) ? Nothing() : stmt;
   }
   Stmt VisitStmt_(const IfThenElseNode* op) final {
-    Stmt stmt = StmtMutator::VisitStmt_(op);
+    Stmt stmt = MutateBranches(op);
     op = stmt.as<IfThenElseNode>();
     if (!IsPure(op->condition)) return stmt;
     if (const int64_t* known = as_const_int(op->condition)) {
@@ -78,12 +109,27 @@ class NoOpRemover final : public StmtMutator {
     if (no_else && op->else_case.defined()) return IfThenElse(op->condition, op->then_case);
     return stmt;
   }
+  Stmt MutateBranches(const IfThenElseNode* op) {
+    if (SideEffect(op->condition) > CallEffectKind::kPure) return StmtMutator::VisitStmt_(op);
+    Stmt then_case, else_case;
+    {
+      arith::ConstraintContext holds(&analyzer_, op->condition);
+      then_case = VisitStmt(op->then_case);
+    }
+    if (op->else_case.defined()) {
+      arith::ConstraintContext holds(&analyzer_, Not(op->condition));
+      else_case = VisitStmt(op->else_case);
+    }
+    if (then_case.same_as(op->then_case) && else_case.same_as(op->else_case)) {
+      return GetRef<Stmt>(op);
+    }
+    return IfThenElse(op->condition, then_case, else_case);
+  }
   Stmt VisitStmt_(const ForNode* op) final {
+    if (analyzer_.CanProve(op->extent <= 0)) return Nothing();
+    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
     Stmt stmt = StmtMutator::VisitStmt_(op);
-    op = stmt.as<ForNode>();
-    const int64_t* extent = as_const_int(op->extent);
-    if (is_no_op(op->body) || (extent != nullptr && *extent <= 0)) return Nothing();
-    return stmt;
+    return is_no_op(stmt.as<ForNode>()->body) ? Nothing() : stmt;
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
     ReadFinder reads(op->buffer_var);
@@ -115,7 +161,30 @@ class NoOpRemover final : public StmtMutator {
     }
     return stmt;
   }
+
+  arith::Analyzer analyzer_;
 };
+
+using Options = Map<String, Any>;
+
+constexpr const char* kOption = "tir.RemoveNoOp";
+
+/*! \brief Whether stores are judged by what comes before and after them. */
+bool UseDataflow(const transform::PassContext& ctx) {
+  bool use = false;
+  for (const auto& [key, value] : ctx->GetConfig<Options>(kOption, {})) {
+    if (key == "use_dataflow_analysis") {
+      use = OptionEntry<bool>(kOption, key, value);
+    } else if (key == "max_simplification_steps") {
+      // Proofs here are bounded by themselves; any bound is kept to.
+      OptionEntry<int>(kOption, key, value);
+    } else {
+      TVM_FATAL(ValueError) << kOption << " has no option " << key
+                            << "; there are use_dataflow_analysis and max_simplification_steps";
+    }
+  }
+  return use;
+}
 
 class AssertSkipper final : public StmtMutator {
   Stmt VisitStmt_(const AssertStmtNode* op) final { return VisitStmt(op->body); }
@@ -128,8 +197,10 @@ Stmt RemoveNoOps(const Stmt& stmt) { return NoOpRemover()(stmt); }
 namespace transform {
 
 Pass RemoveNoOp() {
-  return BodyPass("tir.RemoveNoOp",
-                  [](const PrimFunc& func, const PassContext&) { return RemoveNoOps(func->body); });
+  return BodyPass("tir.RemoveNoOp", [](const PrimFunc& func, const PassContext& ctx) {
+    Stmt body = RemoveNoOps(func->body);
+    return UseDataflow(ctx) ? RemoveNoOps(RemoveDeadStores(body)) : body;
+  });
 }
 
 Pass SkipAssert() {
@@ -138,6 +209,7 @@ Pass SkipAssert() {
   });
 }
 
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.RemoveNoOp", Options);
 TVM_REGISTER_GLOBAL("tir.transform.RemoveNoOp").set_body_typed(RemoveNoOp);
 TVM_REGISTER_GLOBAL("tir.transform.SkipAssert").set_body_typed(SkipAssert);
 

@@ -104,6 +104,24 @@ class Flattener final : public StmtExprMutator {
     return Allocate(buffer->data, buffer->dtype, {size}, VisitExpr(op->condition), body);
   }
 
+  // Views are laid out where they are used, as they declare.
+  Stmt VisitStmt_(const DeclBufferNode* op) final { return VisitStmt(op->body); }
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    Allocate allocate = Downcast<Allocate>(StmtExprMutator::VisitStmt_(op));
+    if (op->extents.size() != 1) allocate.CopyOnWrite()->extents = {Product(allocate->extents)};
+    return allocate;
+  }
+  Stmt VisitStmt_(const AllocateConstNode* op) final {
+    AllocateConst allocate = Downcast<AllocateConst>(StmtExprMutator::VisitStmt_(op));
+    if (op->extents.size() != 1) allocate.CopyOnWrite()->extents = {Product(allocate->extents)};
+    return allocate;
+  }
+  PrimExpr Product(const Array<PrimExpr>& extents) {
+    PrimExpr product = make_const(extents.empty() ? DataType::Int(32) : extents[0].dtype(), 1);
+    for (const PrimExpr& extent : extents) product = product * extent;
+    return analyzer_.Simplify(product);
+  }
+
   static Stmt WithBound(const Var& data, const PrimExpr& size, const Stmt& body) {
     return AttrStmt(data, attr::buffer_bound, size, body);
   }

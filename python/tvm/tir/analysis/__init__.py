@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import analysis
+from . import analysis, memcpy
 from .analysis import *
+from .memcpy import identify_memcpy
 
-__all__ = analysis.__all__
+__all__ = [*analysis.__all__, "identify_memcpy"]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
 from tvm.arith import Analyzer
 from tvm.ir import PrimExpr
+from tvm.runtime import DataType
 
 from ..block import Block
 from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, Var
 from ..function import PrimFunc
-from ..stmt import AttrStmt, BufferRealize, BufferStore, Stmt
+from ..stmt import AllocateConst, AttrStmt, BufferRealize, BufferStore, Stmt
 from ..stmt_functor import post_order_visit
 from . import _ffi_api
 
 __all__ = [
     "CallEffectKind",
+    "calculate_constant_bytes",
     "calculate_workspace_bytes",
     "count_nodes",
     "detect_buffer_access_lca",
@@ -94,6 +97,29 @@ def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1)
     ValueError : the alignment is not positive.
     """
     return _ffi_api.calculate_workspace_bytes(func, workspace_byte_alignment)
+
+
+def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int = 1) -> int:
+    """Bytes of all constants that a function carries, each rounded up to the alignment.
+
+    Raises
+    ------
+    ValueError : the alignment is not positive.
+    """
+    if constant_byte_alignment < 1:
+        raise ValueError(
+            f"calculate_constant_bytes: the alignment must be > 0, got {constant_byte_alignment}"
+        )
+    sizes: list[int] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, AllocateConst):
+            count = math.prod(int(extent) for extent in node.extents)
+            sizes.append(count * DataType(str(node.dtype)).itemsize)
+
+    post_order_visit(func.body, visit)
+    step = constant_byte_alignment
+    return sum(-(-size // step) * step for size in sizes)
 
 
 def estimate_tir_flops(stmt_or_mod: Any) -> float:

@@ -5,9 +5,22 @@ from __future__ import annotations
 from tvm._older_names import hints_for
 
 from . import transform
+from .common_subexpr import CommonSubexprElimTIR
+from .force_narrow_index import ForceNarrowIndexToInt32
 from .function_pass import prim_func_pass
+from .hoist_expression import HoistedConditionals, HoistedLetBindings, HoistExpression
+from .profile_intrinsics import InstrumentProfileIntrinsics
 from .transform import *
 
-__all__ = [*transform.__all__, "prim_func_pass"]
+__all__ = [
+    *transform.__all__,
+    "CommonSubexprElimTIR",
+    "ForceNarrowIndexToInt32",
+    "HoistExpression",
+    "HoistedConditionals",
+    "HoistedLetBindings",
+    "InstrumentProfileIntrinsics",
+    "prim_func_pass",
+]
 
 __getattr__ = hints_for(__name__)

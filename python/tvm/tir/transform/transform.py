@@ -20,9 +20,12 @@ __all__ = [
     "BF16Legalize",
     "BF16StorageLegalize",
     "CompactBufferAllocation",
+    "BF16ComputeLegalize",
     "ConvertBlocksToOpaque",
     "ConvertForLoopsToSerial",
+    "ConvertSSA",
     "Filter",
+    "FlattenBuffer",
     "HoistIfThenElse",
     "InjectVirtualThread",
     "InjectDoubleBuffer",
@@ -120,13 +123,35 @@ def StorageFlatten(cache_line_size: int = 64, create_bound_attribute: bool = Fal
     return _ffi_api.StorageFlatten(cache_line_size, create_bound_attribute)
 
 
+def FlattenBuffer() -> Pass:
+    """Buffers get one axis, and one more for each of their axis separators.
+
+    For functions whose memory is allocated; realizations are left to :func:`StorageFlatten`.
+    Booleans become bytes, and declarations of buffers go.
+
+    Raises
+    ------
+    ValueError : (when run) blocks with views of regions are left.
+    """
+    return _ffi_api.FlattenBuffer()
+
+
+def ConvertSSA() -> Pass:
+    """Bind every variable of a module once: those bound again get copies."""
+    return _ffi_api.ConvertSSA()
+
+
 def BF16Legalize() -> Pass:
     """Compute bfloat16 operators in float32, rounded once at the end of an expression."""
     return _ffi_api.BF16Legalize()
 
 
+# The name that newer releases of TVM give it.
+BF16ComputeLegalize = BF16Legalize
+
+
 def BF16StorageLegalize() -> Pass:
-    """Hold bfloat16 values as uint16, for targets without the type; after BF16Legalize."""
+    """Hold bfloat16 values as uint16, for targets without it; after BF16Legalize."""
     return _ffi_api.BF16StorageLegalize()
 
 
@@ -136,7 +161,15 @@ def NarrowDataType(target_bits: int) -> Pass:
 
 
 def Simplify() -> Pass:
-    """Simplify expressions with what loops and conditions say about their variables."""
+    """Simplify expressions with what loops and conditions say about their variables.
+
+    The option ``tir.Simplify`` is a dict of flags, False unless given:
+    ``convert_boolean_to_and_of_ors`` distributes `or` over `and`;
+    ``apply_constraints_to_boolean_branches`` simplifies each operand of `and` and `or` where the
+    other one decides nothing; ``propagate_knowns_to_prove_conditional`` and
+    ``propagate_knowns_to_simplify_expressions`` use what elements hold that were stored before,
+    and what ``T.assume`` says. ``transitively_prove_inequalities`` is always on.
+    """
     return _ffi_api.Simplify()
 
 
@@ -198,7 +231,12 @@ def RemoveAssume() -> Pass:
 
 
 def RemoveNoOp() -> Pass:
-    """Drop statements without effect."""
+    """Drop statements without effect, and stores of what an element holds.
+
+    The option ``tir.RemoveNoOp`` is a dict. With ``use_dataflow_analysis`` stores that later ones
+    overwrite unread go as well, and those of a value that is known to be there.
+    ``max_simplification_steps`` is accepted: proofs are bounded by themselves.
+    """
     return _ffi_api.RemoveNoOp()
 
 

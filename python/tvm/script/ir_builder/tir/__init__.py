@@ -49,6 +49,7 @@ from .statements import (
     Then,
     While,
     allocate,
+    allocate_const,
     attr,
     buffer_store,
     decl_buffer,

@@ -149,6 +149,7 @@ def buffer(
     align: int = 0,
     offset_factor: int = 0,
     buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
 ) -> tir.Buffer:
     """A buffer; an extent alone may stand for a shape.
 
@@ -161,16 +162,10 @@ def buffer(
     align : bytes that the address is a multiple of; 0 or -1 for the size of an element.
     offset_factor : number that the offset is a multiple of.
     buffer_type : "default", or "auto" for a buffer whose strides are given.
+    axis_separators : axes before which memory of several dimensions is cut.
     """
     extents = _shape(shape)
     steps = [tir.Var(item, "int32") if isinstance(item, str) else item for item in strides or ()]
-    if buffer_type not in ("", "default", "auto"):
-        raise error.ValueError(f'T.Buffer: there is no buffer_type {buffer_type!r}, only "auto"')
-    if buffer_type == "auto" and not steps and len(extents) > 1:
-        raise error.ValueError(
-            'T.Buffer: buffer_type="auto" makes axes of one element repeat; write the strides, '
-            "with variables for those that callers choose"
-        )
     if isinstance(elem_offset, str):
         elem_offset = tir.Var(elem_offset, "int32")
     if data is not None and not isinstance(data, tir.Var):
@@ -185,6 +180,8 @@ def buffer(
         "" if scope == "global" else scope,
         max(align, 0),
         max(offset_factor, 0),
+        buffer_type,
+        axis_separators,
     )
 
 
@@ -212,6 +209,7 @@ def match_buffer(
     align: int = 0,
     offset_factor: int = 0,
     buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
 ) -> tir.Buffer:
     """The buffer behind a parameter of type ``T.handle``, or a view of a region in a block.
 
@@ -235,7 +233,16 @@ def match_buffer(
                 f"T.match_buffer: give the shape of the buffer behind `{param.name}`"
             )
         made = buffer(
-            shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type
+            shape,
+            dtype,
+            data,
+            strides,
+            elem_offset,
+            scope,
+            align,
+            offset_factor,
+            buffer_type,
+            axis_separators,
         )
         if param in frame.buffer_map:
             raise error.ValueError(f"T.match_buffer: `{param.name}` has a buffer already")
@@ -250,7 +257,16 @@ def match_buffer(
         shape = [extent.extent for extent in region.region]
         dtype = region.buffer.dtype
     made = buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type
+        shape,
+        dtype,
+        data,
+        strides,
+        elem_offset,
+        scope,
+        align,
+        offset_factor,
+        buffer_type,
+        axis_separators,
     )
     match = tir.MatchBufferRegion(made, region)
     block = builder.find(BlockFrame)
@@ -274,10 +290,20 @@ def alloc_buffer(
     align: int = 0,
     offset_factor: int = 0,
     buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
 ) -> tir.Buffer:
     """A buffer that lives as long as the block it stands in runs."""
     made = buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type
+        shape,
+        dtype,
+        data,
+        strides,
+        elem_offset,
+        scope,
+        align,
+        offset_factor,
+        buffer_type,
+        axis_separators,
     )
     builder = IRBuilder.current()
     block = builder.find(BlockFrame)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tvm import error, ir, tir
+from tvm.runtime import ndarray as nd
 from tvm.tir import _ffi_api
 
 from ..base import IRBuilder
@@ -23,6 +27,7 @@ __all__ = [
     "Then",
     "While",
     "allocate",
+    "allocate_const",
     "attr",
     "buffer_store",
     "decl_buffer",
@@ -264,19 +269,68 @@ def decl_buffer(
     align: int = 0,
     offset_factor: int = 0,
     buffer_type: str = "",
+    axis_separators: Sequence[int] | None = None,
 ) -> ScopeFrame:
     """A buffer over memory in what follows; without `data` also the memory."""
     made = buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type
+        shape,
+        dtype,
+        data,
+        strides,
+        elem_offset,
+        scope,
+        align,
+        offset_factor,
+        buffer_type,
+        axis_separators,
     )
 
     def make(body: tir.Stmt) -> tir.Stmt:
-        # A view is known by its pointer; there is no statement that says so.
+        declared = tir.DeclBuffer(made, body)
         if data is not None:
-            return body
-        return _ffi_api.Allocate(made.data, str(made.dtype), made.shape, tir.const(True), body, {})
+            return declared
+        yes = tir.const(True)
+        return _ffi_api.Allocate(made.data, str(made.dtype), made.shape, yes, declared, {})
 
     return ScopeFrame(make, made)
+
+
+def allocate_const(
+    data: Any,
+    dtype: Any,
+    extents: Sequence[Any],
+    annotations: Mapping[str, Any] | None = None,
+    irmod_storage_idx: int | None = None,
+) -> ScopeFrame:
+    """Constant memory; the name after ``as`` is its pointer, which may be indexed like a buffer.
+
+    Parameters
+    ----------
+    data : the elements, as a list, a numpy array or an NDArray; None where
+        `irmod_storage_idx` says which constant of the module it is.
+    """
+    element = str(dtype)
+    shape = expressions(extents)
+    var = tir.Var("", ir.PointerType(ir.PrimType(element)))
+    notes = annotations_of(annotations)
+    held: Any = irmod_storage_idx
+    if data is not None:
+        lengths = [int(extent) for extent in shape]
+        held = data if isinstance(data, nd.NDArray) else _constant_tensor(data, element, lengths)
+    elif irmod_storage_idx is None:
+        raise error.ValueError("T.allocate_const: give the elements")
+    _remember_view(var, tir.Buffer(var, element, shape, (), None, "", _ALLOCATION_ALIGNMENT))
+    return ScopeFrame(lambda body: tir.AllocateConst(var, element, shape, held, body, notes), var)
+
+
+def _constant_tensor(data: Any, dtype: str, shape: list[int]) -> nd.NDArray:
+    values = [getattr(item, "value", item) for item in data] if isinstance(data, list) else data
+    array = np.asarray(values, dtype)
+    if array.size != math.prod(shape):
+        raise error.ValueError(
+            f"T.allocate_const: there are {array.size} elements for the extents {shape}"
+        )
+    return nd.array(array.reshape(shape))
 
 
 def While(condition: Any) -> ScopeFrame:
