@@ -265,7 +265,7 @@ def decl_buffer(
         raise ValueError(f'decl_buffer: there is no buffer_type {buffer_type!r}, only "auto"')
     if buffer_type == "auto" and not strides and len(shape) > 1:
         raise ValueError(
-            'decl_buffer: buffer_type="auto" makes axes of one element repeat; give the strides, '
+            'decl_buffer: buffer_type="auto" makes axes of one element repeat; write the strides, '
             "with variables for those that callers choose"
         )
     if data is None:

@@ -62,9 +62,11 @@ class WellFormedVerifier final : public StmtExprVisitor {
   void Define(const VarNode* var) { scope_.insert(var); }
   void DefineBuffer(const Buffer& buffer) {
     Define(buffer->data.get());
-    // A variable that stands alone as an extent, stride or offset gets its value from the argument.
+    // Variables of extents, strides and the offset get their values from the argument.
     auto bind = [this](const PrimExpr& e) {
-      if (const auto* var = e.as<VarNode>()) Define(var);
+      PostOrderVisit(e, [this](const ObjectRef& node) {
+        if (const auto* var = node.as<VarNode>()) Define(var);
+      });
     };
     for (const PrimExpr& e : buffer->shape) bind(e);
     for (const PrimExpr& e : buffer->strides) bind(e);

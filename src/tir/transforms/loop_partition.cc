@@ -10,7 +10,9 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 
+#include <set>
 #include <unordered_set>
+#include <vector>
 
 #include "pass_common.h"
 #include "pass_option.h"
@@ -212,6 +214,7 @@ class LoopPartitioner final : public StmtMutator {
     PrimExpr main_begin = begin;
     PrimExpr main_end = end;
     std::unordered_set<const Object*> hoisted, kept;
+    std::set<int64_t> changes;
     for (const Candidate& candidate : finder.found) {
       PrimExpr condition = candidate.condition();
       // Outer variables keep their value: the bound is an expression over them.
@@ -224,8 +227,16 @@ class LoopPartitioner final : public StmtMutator {
       }
       hoisted.insert(candidate.call.get());
       DataType index = begin.dtype();
-      if (holds.HasLowerBound()) main_begin = max(main_begin, cast(index, holds.min()));
-      if (holds.HasUpperBound()) main_end = min(main_end, cast(index, holds.max()) + 1);
+      if (holds.HasLowerBound()) {
+        PrimExpr first = cast(index, holds.min());
+        main_begin = max(main_begin, first);
+        Note(first, &changes);
+      }
+      if (holds.HasUpperBound()) {
+        PrimExpr past = cast(index, holds.max()) + 1;
+        main_end = min(main_end, past);
+        Note(past, &changes);
+      }
     }
     // A condition that stands in several places goes only if it can go everywhere.
     for (const Object* call : kept) hoisted.erase(call);
@@ -234,8 +245,9 @@ class LoopPartitioner final : public StmtMutator {
     main_begin = analyzer_.Simplify(min(main_begin, end));
     main_end = analyzer_.Simplify(max(main_end, main_begin));
     if (analyzer_.CanProveEqual(main_begin, main_end)) {
-      // Nowhere do all conditions hold for every inner iteration: inner loops are split instead.
-      return Stmt();
+      // Nowhere do all conditions hold for every inner iteration. On request the loop is split
+      // wherever one of them changes; else inner loops are split instead.
+      return hinted ? SplitAt(op, begin, end, changes) : Stmt();
     }
     bool needs_constants = op->kind == ForKind::kUnrolled || op->kind == ForKind::kVectorized;
     if (needs_constants && !(is_const_int(main_begin) && is_const_int(main_end))) return Stmt();
@@ -243,6 +255,33 @@ class LoopPartitioner final : public StmtMutator {
     segments.push_back(Tail(op, begin, main_begin));
     segments.push_back(Main(op, main_begin, main_end, hoisted));
     segments.push_back(Tail(op, main_end, end));
+    return SeqStmt::Flatten(segments);
+  }
+
+  void Note(const PrimExpr& value, std::set<int64_t>* values) {
+    PrimExpr simple = analyzer_.Simplify(value);
+    if (const int64_t* known = as_const_int(simple)) values->insert(*known);
+  }
+
+  /*! \brief The loop cut at constants; its conditions stay, and are decided in each segment. */
+  Stmt SplitAt(const ForNode* op, const PrimExpr& begin, const PrimExpr& end,
+               const std::set<int64_t>& at) {
+    const int64_t *first = as_const_int(begin), *last = as_const_int(end);
+    if (first == nullptr || last == nullptr) return Stmt();
+    std::vector<int64_t> ends;
+    for (int64_t value : at) {
+      if (*first < value && value < *last) ends.push_back(value);
+    }
+    if (ends.empty()) return Stmt();
+    ends.push_back(*last);
+    Array<Stmt> segments;
+    int64_t from = *first;
+    for (int64_t to : ends) {
+      const DataType index = begin.dtype();
+      segments.push_back(Segment(op, make_const(index, from), make_const(index, to),
+                                 from == *first ? op->body : RenewBindings(op->body), false));
+      from = to;
+    }
     return SeqStmt::Flatten(segments);
   }
 

@@ -157,12 +157,27 @@ class AllocationPlacer final : public StmtMutator {
     return std::string(loop->thread_binding.value()->thread_tag).rfind("blockIdx", 0) == 0;
   }
 
+  /*! \brief Regions of buffers that live on around the block that holds `held`. */
+  static Array<BufferRegion> Outside(const Array<BufferRegion>& regions,
+                                     const Array<Buffer>& held) {
+    Array<BufferRegion> kept;
+    for (const BufferRegion& region : regions) {
+      bool inside = std::any_of(held.begin(), held.end(), [&](const Buffer& buffer) {
+        return buffer.same_as(region->buffer);
+      });
+      if (!inside) kept.push_back(region);
+    }
+    return kept;
+  }
+
   Stmt VisitStmt_(const ForNode* op) final {
     Stmt stmt = StmtMutator::VisitStmt_(op);
     auto it = at_.find(op);
     if (it == at_.end()) return stmt;
     For loop = Downcast<For>(stmt);
-    Block holder({}, {}, {}, "storage", loop->body, Stmt(), it->second);
+    AccessRegions regions = DetectAccessRegions(loop->body);
+    Block holder({}, Outside(regions.reads, it->second), Outside(regions.writes, it->second),
+                 "storage", loop->body, Stmt(), it->second);
     loop.CopyOnWrite()->body = BlockRealize({}, const_true(), holder);
     return loop;
   }

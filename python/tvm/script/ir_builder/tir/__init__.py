@@ -33,6 +33,7 @@ from .expressions import (
     Shuffle,
     Tuple,
     call_intrin,
+    cast,
     checked_call,
     comm_reducer,
     index_map,
@@ -67,7 +68,6 @@ from .statements import (
 )
 
 # Other spellings, for those who know TVM's.
-cast = Cast
 ramp = Ramp
 broadcast = Broadcast
 inline = meta_var

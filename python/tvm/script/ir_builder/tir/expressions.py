@@ -16,6 +16,7 @@ from .literals import expression, expressions, fit, is_number
 
 __all__ = [
     "Broadcast",
+    "cast",
     "Cast",
     "Let",
     "Ramp",
@@ -69,6 +70,11 @@ def Cast(dtype: Any, value: Any) -> tir.PrimExpr:
     if not isinstance(dtype, str | ScalarType) and isinstance(value, str | ScalarType):
         dtype, value = value, dtype
     return tir.Cast(dtype_name(dtype), expression(value))
+
+
+def cast(value: Any, dtype: Any) -> tir.PrimExpr:
+    """``T.Cast`` with its arguments the other way round."""
+    return Cast(dtype, value)
 
 
 def Select(condition: Any, true_value: Any, false_value: Any) -> tir.PrimExpr:
