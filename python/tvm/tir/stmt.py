@@ -202,9 +202,9 @@ class AllocateConst(Stmt):
             buffer_var,
             dtype,
             convert(list(extents)),
+            body,
             data_or_idx if is_data else None,
             None if is_data else convert(data_or_idx),
-            body,
             _annotations(annotations),
         )
 

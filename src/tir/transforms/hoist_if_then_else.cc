@@ -317,6 +317,8 @@ Pass HoistIfThenElse() {
 
 using Options = Map<String, Any>;
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistIfThenElse", Options);
+// Of the pass in python/tvm/tir/transform/hoist_expression.py.
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistExpression", Options);
 TVM_REGISTER_GLOBAL("tir.transform.HoistIfThenElse").set_body_typed(HoistIfThenElse);
 
 }  // namespace transform

@@ -199,8 +199,13 @@ class LoopPartitioner final : public StmtMutator {
     if (op->annotations.count(attr::pragma_loop_partition_hint)) {
       loop.CopyOnWrite()->annotations.erase(attr::pragma_loop_partition_hint);
     }
+    return UnrolledOnRequest(loop);
+  }
+
+  For UnrolledOnRequest(For loop) const {
+    bool constant = is_const_int(loop->min) && is_const_int(loop->extent);
     bool unroll = options_.unroll_loop_with_partition_hint_no_interval && constant;
-    if (unroll && op->kind == ForKind::kSerial) loop.CopyOnWrite()->kind = ForKind::kUnrolled;
+    if (unroll && loop->kind == ForKind::kSerial) loop.CopyOnWrite()->kind = ForKind::kUnrolled;
     return loop;
   }
 
@@ -249,12 +254,20 @@ class LoopPartitioner final : public StmtMutator {
       // wherever one of them changes; else inner loops are split instead.
       return hinted ? SplitAt(op, begin, end, changes) : Stmt();
     }
+    // On request, also where a condition changes that the main segment does not begin or end with.
+    std::set<int64_t> rest = changes;
+    for (const PrimExpr& edge : {begin, end, main_begin, main_end}) {
+      if (const int64_t* known = as_const_int(edge)) rest.erase(*known);
+    }
+    if (hinted && !rest.empty()) {
+      if (Stmt split = SplitAt(op, begin, end, changes); split.defined()) return split;
+    }
     bool needs_constants = op->kind == ForKind::kUnrolled || op->kind == ForKind::kVectorized;
     if (needs_constants && !(is_const_int(main_begin) && is_const_int(main_end))) return Stmt();
     Array<Stmt> segments;
-    segments.push_back(Tail(op, begin, main_begin));
+    segments.push_back(Tail(op, begin, main_begin, hinted));
     segments.push_back(Main(op, main_begin, main_end, hoisted));
-    segments.push_back(Tail(op, main_end, end));
+    segments.push_back(Tail(op, main_end, end, hinted));
     return SeqStmt::Flatten(segments);
   }
 
@@ -321,12 +334,16 @@ class LoopPartitioner final : public StmtMutator {
     return Segment(op, begin, end, ConditionRemover(hoisted)(op->body), true);
   }
 
-  Stmt Tail(const ForNode* op, const PrimExpr& begin, const PrimExpr& end) {
+  Stmt Tail(const ForNode* op, const PrimExpr& begin, const PrimExpr& end, bool hinted) {
     bool outer = in_tail_;
     in_tail_ = true;
     // The same split would be found again, so only what is inside is split further.
     Stmt segment = Segment(op, begin, end, RenewBindings(op->body), false);
     in_tail_ = outer;
+    // Its conditions hold in some iterations only, as in a loop that cannot be split.
+    if (const auto* loop = segment.as<ForNode>(); loop != nullptr && hinted) {
+      return UnrolledOnRequest(GetRef<For>(loop));
+    }
     return segment;
   }
 

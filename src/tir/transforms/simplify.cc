@@ -95,8 +95,13 @@ PrimExpr AndOfOrs(const PrimExpr& expr, arith::Analyzer* analyzer) {
 /*! \brief What single elements of buffers are known to hold at a point of a program. */
 class KnownElements {
  public:
-  void Store(const BufferStoreNode* op, const PrimExpr& value) {
-    Forget(op->buffer->data.get());
+  void Store(const BufferStoreNode* op, const PrimExpr& value, arith::Analyzer* analyzer) {
+    for (size_t i = entries_.size(); i != 0; --i) {
+      const Entry& entry = entries_[i - 1];
+      bool other = entry.buffer->data.get() != op->buffer->data.get() ||
+                   (entry.buffer.same_as(op->buffer) && Differ(entry.indices, op, analyzer));
+      if (!other) entries_.erase(entries_.begin() + static_cast<int64_t>(i - 1));
+    }
     bool plain = value.dtype().is_scalar() && SideEffect(value) <= CallEffectKind::kPure;
     for (const PrimExpr& index : op->indices) {
       plain = plain && index.dtype().is_scalar() && SideEffect(index) <= CallEffectKind::kPure;
@@ -160,6 +165,17 @@ class KnownElements {
   }
 
  private:
+  static bool Differ(const Array<PrimExpr>& indices, const BufferStoreNode* op,
+                     arith::Analyzer* analyzer) {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const PrimExpr& index = op->indices[i];
+      if (index.dtype() == indices[i].dtype() && analyzer->CanProve(NE(index, indices[i]))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   struct Entry {
     Buffer buffer;
     Array<PrimExpr> indices;
@@ -363,7 +379,7 @@ class StmtSimplifier final : public StmtMutator {
         SideEffect(store->value) <= CallEffectKind::kReadState) {
       return Evaluate(0);
     }
-    if (Propagates()) known_.Store(store.get(), store->value);
+    if (Propagates()) known_.Store(store.get(), store->value, &analyzer_);
     return store;
   }
 
