@@ -81,7 +81,7 @@ class _Narrower(BufferMutator):
         made = call_intrin(dtype, op.op, *args) if not args else expr.Call(dtype, op.op, args)
         if op.op.name == "tir.clz" and op.args[0].dtype == _WIDE:
             # The count was among 64 bits, of which the upper 32 are zero.
-            return made - 32 + 64
+            return expr.Add(expr.Sub(made, IntImm(_NARROW, 32)), IntImm(_NARROW, 64))
         return made
 
 

@@ -100,18 +100,18 @@ class _Finder(StmtExprVisitor):
     def visit_if_then_else_(self, op: stmt.IfThenElse) -> None:
         if HoistedConditionals.IfElseStmt & self._options.conditionals:
             self._consider(op.condition)
-        super().visit_if_then_else_(op)
+        self._visit_below(op)
 
     def visit_call_(self, op: expr.Call) -> None:
         is_choice = getattr(op.op, "name", "") == "tir.if_then_else"
         if is_choice and HoistedConditionals.IfElseExpr & self._options.conditionals:
             self._consider(op.args[0])
-        super().visit_call_(op)
+        self._visit_below(op)
 
     def visit_select_(self, op: expr.Select) -> None:
         if HoistedConditionals.IfElseExpr & self._options.conditionals:
             self._consider(op.condition)
-        super().visit_select_(op)
+        self._visit_below(op)
 
     def visit_let_stmt_(self, op: stmt.LetStmt) -> None:
         if HoistedLetBindings.LetStmt & self._options.bindings and self._is_free(op.value):
@@ -140,16 +140,16 @@ class _Finder(StmtExprVisitor):
     def visit_attr_stmt_(self, op: stmt.AttrStmt) -> None:
         if isinstance(op.node, expr.IterVar):
             self._bound.add(op.node.var)
-        super().visit_attr_stmt_(op)
+        self._visit_below(op)
 
     def visit_allocate_(self, op: stmt.Allocate) -> None:
         self._bound.add(op.buffer_var)
-        super().visit_allocate_(op)
+        self._visit_below(op)
 
     def visit_block_(self, op: Any) -> None:
         # The variables of a block have no place outside of it.
         self._bound.update(axis.var for axis in op.iter_vars)
-        super().visit_block_(op)
+        self._visit_below(op)
 
 
 def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
@@ -199,7 +199,7 @@ class _Assume(StmtExprMutator):
 
     def visit_call_(self, op: expr.Call) -> PrimExpr:
         if getattr(op.op, "name", "") != "tir.if_then_else":
-            return super().visit_call_(op)
+            return self._visit_below(op)
         known = self._known(op.args[0])
         if isinstance(known, bool):
             return self.visit(op.args[1 if known else 2])
@@ -221,10 +221,10 @@ class _Unbind(StmtExprMutator):
     def visit_let_stmt_(self, op: stmt.LetStmt) -> stmt.Stmt:
         if op.same_as(self._binding):
             return op.body
-        return super().visit_let_stmt_(op)
+        return self._visit_below(op)
 
     def visit_let_(self, op: expr.Let) -> PrimExpr:
-        return op.body if op.same_as(self._binding) else super().visit_let_(op)
+        return op.body if op.same_as(self._binding) else self._visit_below(op)
 
 
 class _Hoister(StmtExprMutator):
@@ -235,14 +235,14 @@ class _Hoister(StmtExprMutator):
     def visit_attr_stmt_(self, op: stmt.AttrStmt) -> stmt.Stmt:
         if op.attr_key == "thread_extent":
             self._threads.add(op.node.var)
-        return super().visit_attr_stmt_(op)
+        return self._visit_below(op)
 
     def visit_for_(self, op: stmt.For) -> stmt.Stmt:
         is_thread = op.kind == stmt.ForKind.THREAD_BINDING
         if is_thread:
             self._threads.add(op.loop_var)
         if is_thread and not HoistedConditionals.UsingBlockVar & self._options.conditionals:
-            return super().visit_for_(op)
+            return self._visit_below(op)
         finder = _Finder(op, self._options, self._threads)
         finder.visit(op.body)
         if finder.binding is not None:
@@ -250,7 +250,7 @@ class _Hoister(StmtExprMutator):
             rest = _with_body(op, _Unbind(binding).visit(op.body))
             return stmt.LetStmt(binding.var, binding.value, self.visit(rest))
         if finder.condition is None:
-            return super().visit_for_(op)
+            return self._visit_below(op)
         cases = []
         for holds in (True, False):
             body = _Assume(finder.condition, holds).visit(op.body)

@@ -44,7 +44,7 @@ class _Loops(StmtExprVisitor):
         self._around.append(loop)
         is_parallel = op.kind == stmt.ForKind.PARALLEL
         self._parallel += is_parallel
-        super().visit_for_(op)
+        self._visit_below(op)
         self._parallel -= is_parallel
         self._around.pop()
         loop.height = 1 + max((child.height for child in loop.children), default=-1)
@@ -57,7 +57,7 @@ class _Marker(StmtExprMutator):
         self._numbers = numbers
 
     def visit_for_(self, op: stmt.For) -> stmt.Stmt:
-        return _marked(super().visit_for_(op), self._numbers.get(op))
+        return _marked(self._visit_below(op), self._numbers.get(op))
 
 
 def _marked(body: stmt.Stmt, number: int | None) -> stmt.Stmt:
