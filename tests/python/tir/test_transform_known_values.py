@@ -108,21 +108,21 @@ def test_stored_values_decide_conditions_on_request():
     def func(A: T.Buffer((2,), "int32"), n: T.int32):
         A[0] = n
         A[1] = 3
-        if A[0] == n:
+        if n == A[0]:
             A[1] = 42
 
     @T.prim_func
     def overwritten(A: T.Buffer((2,), "int32"), n: T.int32):
         A[0] = n
         A[n] = 3
-        if A[0] == n:
+        if n == A[0]:
             A[1] = 42
 
     @T.prim_func
     def written_by_the_loop(A: T.Buffer((2,), "int32"), n: T.int32):
         A[0] = n
         for _ in range(n):
-            if A[0] == n:
+            if n == A[0]:
                 A[0] = A[0] + 1
 
     decided = run("Simplify", func, propagate_knowns_to_prove_conditional=True)
