@@ -101,10 +101,14 @@ class CompareBeforeAfter:
             if len(spellings) > 1:
                 raise TypeError(f"{cls.__name__} has both {name} and {name.capitalize()}")
             if spellings:
-                value = vars(cls)[spellings[0]]
-                setattr(cls, name, value if _is_fixture(value) else _program(value))
+                setattr(cls, name, cls._normalize_before(vars(cls)[spellings[0]]))
         if "transform" in vars(cls):
             cls._set_transform(vars(cls)["transform"])
+
+    @classmethod
+    def _normalize_before(cls, value: Any) -> Any:
+        """The fixture that gives the program described by `value`, which may be one already."""
+        return value if _is_fixture(value) else _program(value)
 
     @classmethod
     def _set_transform(cls, value: Any) -> None:

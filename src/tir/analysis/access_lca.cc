@@ -64,16 +64,26 @@ class CommonAncestors final : public StmtExprVisitor {
     visit();
     path_.pop_back();
   }
+  /*! \brief How much of the path may hold the buffer: all blocks of a launch see global memory. */
+  size_t Reach(const Buffer& buffer) const {
+    if (buffer.scope() != "global") return path_.size();
+    for (size_t i = 0; i < path_.size(); ++i) {
+      const auto* loop = path_[i].as<ForNode>();
+      if (loop == nullptr || loop->kind != ForKind::kThreadBinding) continue;
+      if (loop->thread_binding.value()->thread_tag.str().rfind("blockIdx", 0) == 0) return i + 1;
+    }
+    return path_.size();
+  }
   void Access(const Buffer& buffer) {
-    auto [it, fresh] = around.try_emplace(buffer.get(), path_);
+    std::vector<Stmt> path(path_.begin(), path_.begin() + static_cast<int64_t>(Reach(buffer)));
+    auto [it, fresh] = around.try_emplace(buffer.get(), path);
     if (fresh) {
       order.push_back(buffer);
       return;
     }
     std::vector<Stmt>& common = it->second;
     size_t length = 0;
-    while (length < std::min(common.size(), path_.size()) &&
-           common[length].same_as(path_[length])) {
+    while (length < std::min(common.size(), path.size()) && common[length].same_as(path[length])) {
       ++length;
     }
     common.resize(length);

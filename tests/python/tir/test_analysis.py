@@ -6,6 +6,7 @@ import pytest
 
 import tvm
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir import analysis
 
 
@@ -142,3 +143,19 @@ def test_a_pointer_that_is_passed_on_is_an_access():
     blocks = te.create_prim_func(list(matmul()))
     [place] = {p for b, p in analysis.detect_buffer_access_lca(blocks).items() if b.name == "C"}
     assert place.name_hint == "C"
+
+
+def test_global_buffers_are_held_by_the_launch():
+    @T.prim_func
+    def func(A: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8), "float32", scope="local")
+        for i in T.thread_binding(4, thread="blockIdx.x"):
+            for j in range(8):
+                with T.block("copy"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj]
+
+    lca = tir.analysis.detect_buffer_access_lca(func)
+    blocks = func.body.block.body
+    assert lca[func.buffer_map[func.params[0]]].same_as(blocks)
+    assert lca[func.body.block.alloc_buffers[0]].same_as(blocks.body.body.block)

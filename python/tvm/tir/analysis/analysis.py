@@ -75,7 +75,9 @@ def count_nodes(node: Any) -> int:
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
     """The innermost loop or block around all accesses of each buffer that `func` accesses.
 
-    None stands for the function itself. A pointer to a buffer that is passed on is an access.
+    None stands for the function itself, and the outermost loop over blocks of a launch for all
+    that is inside of it where the buffer is in global memory. A pointer to a buffer that is passed
+    on is an access.
     """
     return dict(_ffi_api.detect_buffer_access_lca(func).items())
 
