@@ -6,6 +6,7 @@ from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, 
 from .analysis import CallEffectKind
 from .block import Block, BlockRealize, MatchBufferRegion
 from .buffer import Buffer, BufferRegion, DataProducer, decl_buffer
+from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import (
     EQ,

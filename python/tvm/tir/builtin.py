@@ -1,0 +1,163 @@
+"""Calls that lowered programs are made of: argument tuples, structs, threads, fragments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .buffer import Buffer
+from .expr import Call, StringImm
+from .op import call_intrin
+
+__all__ = [
+    "assume",
+    "tvm_access_ptr",
+    "tvm_fill_fragment",
+    "tvm_load_matrix_sync",
+    "tvm_mma_sync",
+    "tvm_stack_alloca",
+    "tvm_stack_make_array",
+    "tvm_storage_sync",
+    "tvm_store_matrix_sync",
+    "tvm_struct_get",
+    "tvm_struct_set",
+    "tvm_thread_allreduce",
+    "tvm_tuple",
+    "tvm_warp_activemask",
+    "tvm_warp_shuffle",
+    "tvm_warp_shuffle_down",
+    "tvm_warp_shuffle_up",
+    "type_annotation",
+]
+
+
+def assume(cond: Any) -> Call:
+    """States that a condition holds here."""
+    return call_intrin("bool", "tir.assume", cond)
+
+
+def type_annotation(dtype: str) -> Call:
+    """An element type as an argument; its value is never computed."""
+    return call_intrin(dtype, "tir.type_annotation")
+
+
+def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: int) -> Call:
+    """The address of an element of a buffer, and what is accessed from there.
+
+    Parameters
+    ----------
+    ptype : element type, or `type_annotation` of it.
+    data : the buffer's pointer.
+    offset, extent : the first element, and the number of elements.
+    rw_mask : 1 for reading, 2 for writing, 3 for both.
+    """
+    kind = type_annotation(ptype) if isinstance(ptype, str) else ptype
+    return call_intrin("handle", "tir.tvm_access_ptr", kind, data, offset, extent, rw_mask)
+
+
+def tvm_tuple(*value: Any) -> Call:
+    """Several values as one, in the value of an attribute."""
+    return call_intrin("handle", "tir.tvm_tuple", *value)
+
+
+def tvm_struct_get(arr: Any, index: Any, field: int, dtype: str) -> Call:
+    """Field number `field` of struct `index` in an array of structs."""
+    return call_intrin(dtype, "tir.tvm_struct_get", arr, index, field)
+
+
+def tvm_struct_set(arr: Any, index: Any, field: int, value: Any) -> Call:
+    """Store `value` in a field of struct `index` in an array of structs."""
+    return call_intrin("int32", "tir.tvm_struct_set", arr, index, field, value)
+
+
+def tvm_stack_alloca(dtype_str: str, num: int) -> Call:
+    """Room on the stack for `num` items of a kind: "shape", "array", "arg_value", "arg_tcode"."""
+    return call_intrin("handle", "tir.tvm_stack_alloca", StringImm(dtype_str), num)
+
+
+def tvm_stack_make_array(
+    data: Any, shape: Any, strides: Any, ndim: Any, arr_dtype: Any, elem_offset: Any
+) -> Call:
+    """A DLTensor on the stack; `arr_dtype` is a value of the element type."""
+    return call_intrin(
+        "handle", "tir.tvm_stack_make_array", data, shape, strides, ndim, arr_dtype, elem_offset
+    )
+
+
+def tvm_thread_allreduce(*freduce_args: Any) -> Call:
+    """Reduction over threads: size, values, condition, results, thread variables."""
+    return call_intrin("handle", "tir.tvm_thread_allreduce", *freduce_args)
+
+
+def tvm_storage_sync(storage_scope: str) -> Call:
+    """Wait until the threads that share memory of a scope are all here."""
+    return call_intrin("int32", "tir.tvm_storage_sync", StringImm(storage_scope))
+
+
+def tvm_warp_shuffle(mask: Any, value: Any, warp_id: Any, width: Any, warp_size: Any) -> Call:
+    """`value` of thread `warp_id` of the warp."""
+    args = (mask, value, warp_id, width, warp_size)
+    return call_intrin(value.dtype, "tir.tvm_warp_shuffle", *args)
+
+
+def tvm_warp_shuffle_up(mask: Any, value: Any, offset: Any, width: Any, warp_size: Any) -> Call:
+    """`value` of the thread `offset` places before this one."""
+    args = (mask, value, offset, width, warp_size)
+    return call_intrin(value.dtype, "tir.tvm_warp_shuffle_up", *args)
+
+
+def tvm_warp_shuffle_down(mask: Any, value: Any, offset: Any, width: Any, warp_size: Any) -> Call:
+    """`value` of the thread `offset` places behind this one."""
+    args = (mask, value, offset, width, warp_size)
+    return call_intrin(value.dtype, "tir.tvm_warp_shuffle_down", *args)
+
+
+def tvm_warp_activemask() -> Call:
+    """One bit for each thread of the warp that runs now."""
+    return call_intrin("uint32", "tir.tvm_warp_activemask")
+
+
+def _pointer(fragment: Any) -> Any:
+    return fragment.data if isinstance(fragment, Buffer) else fragment
+
+
+def tvm_load_matrix_sync(
+    fragment: Any, m: int, n: int, k: int, index: Any, buffer_ptr: Any, stride: Any, layout: str
+) -> Call:
+    """Fragment `index` of an m x n x k product, from memory with rows `stride` apart."""
+    args = (_pointer(fragment), m, n, k, index, buffer_ptr, stride, StringImm(layout))
+    return call_intrin("handle", "tir.tvm_load_matrix_sync", *args)
+
+
+def tvm_store_matrix_sync(
+    fragment: Any, m: int, n: int, k: int, index: Any, buffer_ptr: Any, stride: Any, layout: str
+) -> Call:
+    """Fragment `index` of an m x n x k product, to memory with rows `stride` apart."""
+    args = (_pointer(fragment), m, n, k, index, buffer_ptr, stride, StringImm(layout))
+    return call_intrin("handle", "tir.tvm_store_matrix_sync", *args)
+
+
+def tvm_mma_sync(
+    fragment_d: Any,
+    index_d: Any,
+    fragment_a: Any,
+    index_a: Any,
+    fragment_b: Any,
+    index_b: Any,
+    fragment_c: Any,
+    index_c: Any,
+) -> Call:
+    """d = a * b + c of fragments, by a warp."""
+    pairs = (
+        (fragment_d, index_d),
+        (fragment_a, index_a),
+        (fragment_b, index_b),
+        (fragment_c, index_c),
+    )
+    args = [part for fragment, index in pairs for part in (_pointer(fragment), index)]
+    return call_intrin("handle", "tir.tvm_mma_sync", *args)
+
+
+def tvm_fill_fragment(fragment: Any, m: int, n: int, k: int, index: Any, value: Any) -> Call:
+    """Fragment `index` of an m x n x k product with one value everywhere."""
+    args = (_pointer(fragment), m, n, k, index, value)
+    return call_intrin("handle", "tir.tvm_fill_fragment", *args)
