@@ -152,3 +152,16 @@ def test_padding_is_told_by_the_highest_digit():
     expected = tir.any(tir.all(tir.EQ(a, 0), b * 4 + c < 5), tir.all(tir.EQ(a, 3), b * 4 + c >= 25))
     simplify = tvm.arith.Analyzer().simplify
     assert tvm.ir.structural_equal(simplify(outside), simplify(expected))
+
+
+def test_modules_say_what_can_be_done_with_them():
+    mask = tvm.runtime.ModulePropertyMask
+    func = _twice.with_attr("global_symbol", "twice")
+    module = tvm.build(tvm.IRModule({"twice": func}), "llvm")
+    assert module.is_runnable
+    assert module.is_dso_exportable
+    assert not module.is_device_module
+    assert module.get_property_mask() == mask.RUNNABLE | mask.DSO_EXPORTABLE
+    source = tvm.build(tvm.IRModule({"twice": func}), "c")
+    assert source.get_property_mask() == mask.DSO_EXPORTABLE
+    assert not source.is_binary_serializable

@@ -29,6 +29,8 @@ from .iter_affine_map import (
     IterSplitExpr,
     IterSumExpr,
     detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
     normalize_iter_map_to_expr,
 )
 from .pattern import (
@@ -72,6 +74,8 @@ __all__ = [
     "estimate_region_upper_bound",
     "eval_set",
     "intersect_sets",
+    "inverse_affine_iter_map",
+    "iter_map_simplify",
     "narrow_predicate_expression",
     "neg_inf",
     "normalize_iter_map_to_expr",

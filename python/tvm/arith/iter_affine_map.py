@@ -8,9 +8,11 @@ from typing import Any
 
 import tvm._ffi
 from tvm.ir import PrimExpr, Range
-from tvm.runtime import Object
+from tvm.runtime import Object, convert
 
 from . import _ffi_api
+from .analyzer import Analyzer
+from .pattern import detect_clip_bound
 
 __all__ = [
     "IterMapLevel",
@@ -19,6 +21,8 @@ __all__ = [
     "IterSplitExpr",
     "IterSumExpr",
     "detect_iter_map",
+    "inverse_affine_iter_map",
+    "iter_map_simplify",
     "normalize_iter_map_to_expr",
 ]
 
@@ -29,6 +33,20 @@ class IterMapLevel(IntEnum):
     NoCheck = 0
     Surjective = 1
     Bijective = 3
+
+    @staticmethod
+    def from_str(name: str) -> IterMapLevel:
+        """The level of a name, in any case: "bijective", "surjective" or "nocheck".
+
+        Raises
+        ------
+        ValueError : there is no such level.
+        """
+        levels = {level.name.lower(): level for level in IterMapLevel}
+        found = levels.get(name.lower().replace("_", ""))
+        if found is None:
+            raise ValueError(f'IterMapLevel: "{name}" is none of {", ".join(levels)}')
+        return found
 
 
 @tvm._ffi.register_object("arith.IterMark")
@@ -54,7 +72,8 @@ class IterMapResult(Object):
 def detect_iter_map(
     indices: Sequence[Any],
     input_iters: Mapping[Any, Range],
-    check_level: IterMapLevel | int = IterMapLevel.Surjective,
+    predicate: Any = True,
+    check_level: IterMapLevel | int | str = IterMapLevel.Surjective,
 ) -> IterMapResult:
     """Write index expressions by digits of loops.
 
@@ -62,7 +81,8 @@ def detect_iter_map(
     ----------
     indices : integer expressions of the loops.
     input_iters : ranges of the loop variables, with constant extents.
-    check_level : what must hold of the digits.
+    predicate : which iterations run: constant bounds of single loops, which shorten them.
+    check_level : what must hold of the digits, as a level or by its name.
 
     Returns
     -------
@@ -78,7 +98,79 @@ def detect_iter_map(
     >>> tvm.arith.detect_iter_map([i * 4 + j // 4, j % 4], ranges).errors
     []
     """
-    return _ffi_api.DetectIterMap(indices, input_iters, int(check_level))
+    level = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else check_level
+    if predicate is True:
+        return _ffi_api.DetectIterMap(indices, input_iters, int(level))
+    ranges = _shortened(input_iters, predicate)
+    if isinstance(ranges, str):
+        return _ffi_api.IterMapResult([], [ranges])
+    return _ffi_api.DetectIterMap(indices, ranges, int(level))
+
+
+def _shortened(iters: Mapping[Any, Range], predicate: Any) -> dict[Any, Range] | str:
+    """Ranges of the iterations that run, or why they are none."""
+    ranges = dict(iters.items())
+    predicate = Analyzer().simplify(convert(predicate))
+    if isinstance(predicate, tvm.tir.IntImm):
+        return ranges if int(predicate) else f"no iteration runs: {predicate}"
+    bounds = detect_clip_bound(predicate, list(ranges))
+    numbers = [bound for bound in bounds if bound is not None]
+    if not numbers or not all(isinstance(bound, tvm.tir.IntImm) for bound in numbers):
+        return f"the predicate is more than constant bounds of single iterators: {predicate}"
+    for var, low, high in zip(ranges, bounds[::2], bounds[1::2], strict=True):
+        own = ranges[var]
+        if low is None and high is None:
+            continue
+        if not isinstance(own.min, tvm.tir.IntImm) or not isinstance(own.extent, tvm.tir.IntImm):
+            return f"the range of {var} must be constant where the predicate bounds it"
+        first, last = int(own.min), int(own.min) + int(own.extent) - 1
+        first = first if low is None else max(first, int(low))
+        last = last if high is None else min(last, int(high))
+        if last < first:
+            return f"no iteration runs: {predicate}"
+        ranges[var] = Range.from_min_extent(
+            tvm.tir.const(first, var.dtype), tvm.tir.const(last - first + 1, var.dtype)
+        )
+    return ranges
+
+
+def iter_map_simplify(
+    indices: Sequence[Any],
+    input_iters: Mapping[Any, Range],
+    predicate: Any = True,
+    check_level: IterMapLevel | int | str = IterMapLevel.Surjective,
+) -> list[PrimExpr]:
+    """Indices by digits of loops where they are of that form, and simplified otherwise.
+
+    The arguments are those of `detect_iter_map`.
+    """
+    found = detect_iter_map(indices, input_iters, predicate, check_level)
+    analyzer = Analyzer()
+    for var, bound in input_iters.items():
+        analyzer.bind(var, bound)
+    if len(found.errors):
+        return [analyzer.simplify(index) for index in indices]
+    return [analyzer.simplify(normalize_iter_map_to_expr(index)) for index in found.indices]
+
+
+def inverse_affine_iter_map(
+    iter_map: Sequence[IterSumExpr], outputs: Sequence[Any]
+) -> Mapping[Any, PrimExpr]:
+    """Values of the loops where the indices of a map have the values `outputs`.
+
+    Parameters
+    ----------
+    iter_map : what `detect_iter_map` found at level ``Bijective``.
+
+    Returns
+    -------
+    From the loops that have digits to expressions of `outputs`.
+
+    Raises
+    ------
+    ValueError : the numbers of indices and outputs differ.
+    """
+    return _ffi_api.InverseAffineIterMap(list(iter_map), list(outputs))
 
 
 def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:

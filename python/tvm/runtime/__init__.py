@@ -14,6 +14,7 @@ from .function_module import module_from_functions
 from .module import (
     BenchmarkResult,
     Module,
+    ModulePropertyMask,
     enabled,
     load_module,
     system_lib,
@@ -40,6 +41,7 @@ __all__ = [
     "Device",
     "DeviceAPI",
     "Module",
+    "ModulePropertyMask",
     "NDArray",
     "Object",
     "ObjectGeneric",

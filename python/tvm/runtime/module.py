@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from .threading import config_threadpool
 __all__ = [
     "BenchmarkResult",
     "Module",
+    "ModulePropertyMask",
     "ProfileResult",
     "enabled",
     "load_module",
@@ -33,6 +35,18 @@ __all__ = [
 
 # Where a library keeps the modules it was exported with; the runtime's kModuleImports.
 _IMPORTS_SYMBOL = "__tvm_module_imports"
+
+
+# Kinds of modules whose functions run on a device.
+_DEVICE_KINDS = frozenset({"cuda", "hip", "metal", "opencl", "rocm", "vulkan"})
+
+
+class ModulePropertyMask(IntFlag):
+    """What can be done with a module."""
+
+    BINARY_SERIALIZABLE = 1
+    RUNNABLE = 2
+    DSO_EXPORTABLE = 4
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,37 @@ class Module(Object):
                 "its source, and tvm.lower the program before code generation"
             )
         return self.get_source("ll")
+
+    @property
+    def is_dso_exportable(self) -> bool:
+        """Whether the module is linked into a library, as code of the host is."""
+        return _ffi_api.ModuleIsDSOExportable(self)
+
+    @property
+    def is_device_module(self) -> bool:
+        """Whether the functions are kernels of a device."""
+        return self.type_key in _DEVICE_KINDS
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether functions can be called here; source in C has to be compiled first."""
+        return self.type_key != "c"
+
+    def get_property_mask(self) -> int:
+        """The properties as bits of `ModulePropertyMask`."""
+        mask = 0
+        if self.is_runnable:
+            mask |= ModulePropertyMask.RUNNABLE
+        if self.is_dso_exportable:
+            mask |= ModulePropertyMask.DSO_EXPORTABLE
+        elif self.is_device_module:
+            mask |= ModulePropertyMask.BINARY_SERIALIZABLE
+        return int(mask)
+
+    @property
+    def is_binary_serializable(self) -> bool:
+        """Whether the module travels in a library as bytes, as kernels do."""
+        return bool(self.get_property_mask() & ModulePropertyMask.BINARY_SERIALIZABLE)
 
     @property
     def is_binary(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.tir import PrimFunc
+from tvm.tir import PrimFunc, Var
 
 from . import _ffi_api
 from .tensor import Tensor
@@ -13,13 +13,14 @@ from .tensor import Tensor
 __all__ = ["create_prim_func"]
 
 
-def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
+def create_prim_func(ops: Sequence[Tensor | Var]) -> PrimFunc:
     """A function with one block per operation, named after it.
 
     Parameters
     ----------
     ops : the tensors that become buffer parameters, in order: all inputs, and those results the
-        caller wants. Every other tensor is allocated inside of the function.
+        caller wants. Every other tensor is allocated inside of the function. Variables become
+        scalar parameters.
 
     Returns
     -------
@@ -29,7 +30,7 @@ def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
     Raises
     ------
     ValueError : an input is missing, a tensor is given twice, or an operation is neither a compute
-        nor an extern one. TypeError : an element is no tensor.
+        nor an extern one. TypeError : an element is neither a tensor nor a variable.
 
     Examples
     --------
@@ -44,8 +45,13 @@ def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
             T.writes(B[v_i])
             B[v_i] = A[v_i] + 1.0
     """
-    tensors: list[Any] = list(ops)
-    for tensor in tensors:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"create_prim_func: expected tensors, got {type(tensor).__name__}")
-    return _ffi_api.CreatePrimFunc(tensors)
+    arguments: list[Any] = list(ops)
+    for argument in arguments:
+        if not isinstance(argument, (Tensor, Var)):
+            raise TypeError(f"create_prim_func: expected tensors, got {type(argument).__name__}")
+    func = _ffi_api.CreatePrimFunc([each for each in arguments if isinstance(each, Tensor)])
+    if all(isinstance(argument, Tensor) for argument in arguments):
+        return func
+    handles = iter(func.params)
+    params = [next(handles) if isinstance(each, Tensor) else each for each in arguments]
+    return PrimFunc(params, func.body, func.ret_type, dict(func.buffer_map), func.attrs)

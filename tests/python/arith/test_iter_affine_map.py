@@ -18,7 +18,7 @@ RANGES = {var: tvm.ir.Range(0, extent) for var, extent in EXTENTS.items()}
 
 
 def detect(*indices, level=IterMapLevel.Surjective):
-    return arith.detect_iter_map(indices, RANGES, level)
+    return arith.detect_iter_map(indices, RANGES, check_level=level)
 
 
 def all_points(ranges):
@@ -140,3 +140,32 @@ def test_iterators_and_ranges_of_the_wrong_type_are_named():
         arith.detect_iter_map([I], [I])
     with pytest.raises(TypeError, match="argument 0: expected Array"):
         arith.detect_iter_map(I, RANGES)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "extent", "base"),
+    [(I < 4, 4, 0), (tir.all(I >= 2, I < 8), 6, 2), (tir.all(I < 4, J < 16), 4, 0), (True, 8, 0)],
+)
+def test_predicates_shorten_loops(predicate, extent, base):
+    (found,) = arith.detect_iter_map([I], RANGES, predicate).indices
+    assert (found.args[0].extent, int(found.base)) == (extent, base)
+
+
+@pytest.mark.parametrize("predicate", [I + J < 7, I < 0, tir.any(I < 2, J < 2), False])
+def test_other_predicates_say_why(predicate):
+    assert arith.detect_iter_map([I], RANGES, predicate).errors
+
+
+def test_maps_are_undone_and_simplified():
+    found = arith.detect_iter_map(
+        [I // 4, J, I % 4], {I: RANGES[I], J: RANGES[J]}, True, "bijective"
+    )
+    a, b, c = (tir.Var(name, "int32") for name in "abc")
+    back = arith.inverse_affine_iter_map(found.indices, [a, b, c])
+    assert tvm.ir.structural_equal(arith.Analyzer().simplify(back[I]), a * 4 + c)
+    assert back[J].same_as(b)
+    simple = arith.iter_map_simplify([(I * 16 + J) // 16, (I * 16 + J) % 16], RANGES)
+    assert simple[0].same_as(I)
+    assert simple[1].same_as(J)
+    with pytest.raises(ValueError, match="none of nocheck, surjective, bijective"):
+        arith.detect_iter_map([I], RANGES, True, "loose")

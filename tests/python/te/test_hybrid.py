@@ -366,6 +366,24 @@ def test_schedule_written_as_a_program_computes_the_same(tmp_path):
     np.testing.assert_allclose(compiled(loaded, a)[0], wanted, rtol=1e-4)
 
 
+def test_memory_of_a_program_is_written_too():
+    @te.hybrid.script
+    def sums(a, b):
+        c = output_tensor(a.shape, a.dtype)
+        for i in const_range(3):
+            d = b[i]
+            d += 1
+            c[i] = a[i] + d
+        return c
+
+    A, B = te.placeholder((3,), "int32", name="A"), te.placeholder((3,), "int32", name="B")
+    out = sums(A, B)
+    module = te.hybrid.build(te.create_schedule(out.op), [A, B], [out])
+    assert "allocate((1,), " in module.get_source()
+    a, b = np.arange(3, dtype="int32"), np.full(3, 5, "int32")
+    np.testing.assert_array_equal(module(a, b), a + 6)
+
+
 def test_schedule_without_words_is_refused():
     A = te.placeholder((4,), "int32", name="A")
     B = te.compute((4,), lambda i: te.truncdiv(A[i], 3), name="B")

@@ -91,6 +91,13 @@ class _Printer:
             self.begins[stmt.buffer] = [bound.min for bound in stmt.bounds]
             self.memory(stmt.buffer, [bound.extent for bound in stmt.bounds], "allocate")
             self.stmt(stmt.body)
+        elif isinstance(stmt, tir.Allocate):
+            # Memory of the program itself: accesses know it by its pointer.
+            name = self.name(stmt.buffer_var, stmt.buffer_var.name)
+            shape = ", ".join(self.expr(extent) for extent in stmt.extents)
+            scope = stmt.buffer_var.type_annotation.storage_scope or "global"
+            self.line(f'{name} = allocate(({shape},), "{stmt.dtype}", "{scope}")')
+            self.stmt(stmt.body)
         elif isinstance(stmt, tir.IfThenElse):
             self.block(f"if {self.expr(stmt.condition)}:", stmt.then_case)
             if stmt.else_case is not None:
@@ -113,7 +120,7 @@ class _Printer:
         indices = [
             index if begins is None else index - begins[i] for i, index in enumerate(access.indices)
         ]
-        name = self.name(access.buffer, access.buffer.name)
+        name = self.names.get(access.buffer.data) or self.name(access.buffer, access.buffer.name)
         return f"{name}[{', '.join(self.expr(tvm.arith.Analyzer().simplify(i)) for i in indices)}]"
 
     def expr(self, expr: Any) -> str:
