@@ -14,7 +14,7 @@ NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -ty
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help tune test build lint format test-rust test-cpp test-python test-sanitize docs bench \
+.PHONY: help tune test build lint format test-rust test-cpp test-python test-fuzz-rpc test-sanitize docs bench \
         clean check-tools
 
 help:  ## this list
@@ -79,6 +79,9 @@ test-cpp: build  ## C++ tests alone
 test-python: build  ## Python tests and tutorials alone; TESTS=tests/python/te runs some
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbmake --numprocesses $(JOBS) $(TESTS)
 
+test-fuzz-rpc: build  ## a million damaged messages at servers, trackers and clients of tvm.rpc
+	TVM_RPC_FUZZ=1000000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/rpc/test_rpc_fuzz.py
+
 # Building the site executes the tutorials; a warning is an error.
 docs: build  ## the documentation site, into build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
@@ -92,6 +95,7 @@ docs: build  ## the documentation site, into build/docs
 SANITIZE_DIR := build/sanitize
 SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/expr tests/python/arith \
                   tests/python/runtime tests/python/tir \
+                  tests/python/rpc/test_rpc_fuzz.py \
                   tests/python/relax/test_damaged_executables.py \
                   tests/python/auto_scheduler/test_damaged_records.py
 SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \

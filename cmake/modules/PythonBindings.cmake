@@ -25,6 +25,8 @@ if(TVM_BINDING_SOURCES)
   # An installed package keeps its libraries in tvm/lib; the loader finds them from the module.
   set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   set_target_properties(tvm tvm_stackvm PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(tvm_rpc_server PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(TARGETS tvm_rpc_server RUNTIME DESTINATION tvm/bin)
   install(TARGETS _core LIBRARY DESTINATION tvm/_ffi)
   install(TARGETS tvm tvm_runtime tvm_stackvm LIBRARY DESTINATION tvm/lib)
   # All of them: passes, devices and code generators may be written in C++ outside of this tree.

@@ -19,6 +19,7 @@ from .client import (
     connect_tracker,
     device_is_there,
 )
+from .program import native_server
 from .proxy import Proxy
 from .server import Server
 from .tls import TLS
@@ -40,6 +41,7 @@ __all__ = [
     "connect",
     "connect_tracker",
     "device_is_there",
+    "native_server",
     "proxy",
     "server",
     "tracker",

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tvm import error
+from tvm.runtime import system_lib_path
 from tvm.runtime.exit_status import describe_exit
 from tvm.runtime.workers import child_environment
 
 from .tls import TLS
 
-__all__ = ["Program", "common_options"]
+__all__ = ["Program", "common_options", "native_server"]
 
 _STARTUP_SECONDS = 120.0
 _END_SECONDS = 5.0
@@ -35,6 +36,22 @@ def common_options(secret_file: str | Path | None, tls: TLS | None) -> list[str]
         if value:
             options += [name, str(value)]
     return options
+
+
+def native_server() -> Path:
+    """Path of ``tvm_rpc_server``, the server that needs no Python.
+
+    Raises
+    ------
+    RPCError : this installation has none.
+    """
+    library = system_lib_path().resolve()
+    places = [library.parent / "tvm_rpc_server", library.parents[1] / "bin" / "tvm_rpc_server"]
+    for place in places:
+        if place.is_file():
+            return place
+    listed = ", ".join(map(str, places))
+    raise error.RPCError(f"rpc: tvm_rpc_server is in none of {listed}; install the package again")
 
 
 class Program:

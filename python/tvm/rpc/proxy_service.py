@@ -24,12 +24,14 @@ _RETRY_SECONDS = 2.0
 
 @dataclass(eq=False)
 class _Waiting:
-    """A server that waits; `taken` is set once it has a client, or is gone."""
+    """A server that waits; `taken` is set once it has a client, `silent` when nobody listens to it
+    any more."""
 
     visitor: Visitor
     key: str
     match: str
     taken: asyncio.Event = field(default_factory=asyncio.Event)
+    silent: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ProxyService:
@@ -89,14 +91,18 @@ class ProxyService:
             self._waiting.append(waiting)
             self._arrival.notify_all()
         try:
-            # A server that waits says nothing. Its end shows when it is spoken to.
-            while not waiting.taken.is_set():
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(waiting.taken.wait(), _PING_SECONDS)
-                if not waiting.taken.is_set():
-                    if visitor.reader.at_eof():
-                        raise EOFError
-                    await visitor.send({"ping": True})
+            # A server that waits says nothing; whatever comes from it is the end.
+            gone = asyncio.ensure_future(visitor.reader.read(1))
+            taken = asyncio.ensure_future(waiting.taken.wait())
+            try:
+                await asyncio.wait({gone, taken}, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():
+                    raise EOFError
+            finally:
+                for one in (gone, taken):
+                    one.cancel()
+                await asyncio.gather(gone, taken, return_exceptions=True)
+                waiting.silent.set()
             await waiting.visitor.writer.wait_closed()
         finally:
             if waiting in self._waiting:
@@ -108,6 +114,7 @@ class ProxyService:
 
     async def _pair(self, visitor: Visitor, key: str, request: dict[str, Any]) -> None:
         server = await self._take(visitor, key)
+        await server.silent.wait()
         timeout = request.get("timeout", 0)
         try:
             await server.visitor.send({"timeout": float(timeout)})
