@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Search policies against each other: latency of the best program by measurements and by seconds.
 
-Ten processor tasks; each policy runs on each search space named, with each seed. PyTorch's time for
-the same computation is taken in the same run. `geomean_felix_vs_evolutionary` compares the gradient
-search on felix's space after --felix-trials measurements with evolution on Ansor's space after all.
+Ten processor tasks; each policy runs on each search space named, with each seed, or --sides names
+the pairs, each with the measurements it may take. PyTorch's time for the same computation is taken
+in the same run. `geomean_felix_vs_evolutionary` compares the gradient search on felix's space after
+--felix-trials measurements with evolution on Ansor's space after all; `geomean_same_space` compares
+both on felix's space after --felix-trials.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -200,10 +205,47 @@ def at(curve: list[tuple[int, float, float]], trials: int) -> float:
     return min((best for count, _, best in curve if count <= trials), default=math.inf)
 
 
+def sides_of(options: argparse.Namespace) -> list[tuple[str, str, int]]:
+    """Policy, space and measurements of each side.
+
+    Raises
+    ------
+    SystemExit : --sides names none, or what is unknown.
+    """
+    if not options.sides:
+        return [(p, s, options.trials) for p in options.policies for s in options.spaces]
+    sides = []
+    for text in options.sides:
+        policy, _, rest = text.partition("@")
+        space, _, trials = rest.partition(":")
+        if policy not in POLICIES or space not in SPACES or not (trials or "0").isdigit():
+            raise SystemExit(
+                f"--sides {text}: expected POLICY@SPACE or POLICY@SPACE:MEASUREMENTS, of the "
+                f"policies {', '.join(POLICIES)} and the spaces {', '.join(SPACES)}"
+            )
+        sides.append((policy, space, int(trials or options.trials)))
+    return sides
+
+
 def geomean(values: list[float]) -> float:
     """Geometric mean; NaN without values."""
     finite = [value for value in values if 0 < value < math.inf]
     return math.exp(statistics.fmean(map(math.log, finite))) if finite else math.nan
+
+
+def summary(tasks: dict[str, Any], felix_trials: int) -> dict[str, float]:
+    """How many times faster felix's programs are: geometric means over tasks and seeds."""
+    other, same = [], []
+    for entry in tasks.values():
+        curves = entry["curves"]
+        for seed, felix in enumerate(curves.get("felix on felix", [])):
+            best = at(felix, felix_trials)
+            if "sketch.xgb on ansor" in curves:
+                other.append(at(curves["sketch.xgb on ansor"][seed], 1 << 30) / best)
+            if "sketch.xgb on felix" in curves:
+                same.append(at(curves["sketch.xgb on felix"][seed], felix_trials) / best)
+    means = {"geomean_felix_vs_evolutionary": other, "geomean_same_space": same}
+    return {key: geomean(ratios) for key, ratios in means.items() if ratios}
 
 
 def plot(report: dict[str, Any], path: Path) -> None:
@@ -239,6 +281,10 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=list(POLICIES))
     parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
+    parser.add_argument(
+        "--sides", nargs="+", help="POLICY@SPACE[:MEASUREMENTS] instead of --policies and --spaces"
+    )
+    parser.add_argument("--threads", type=int, help="of both sides; by default all cores")
     parser.add_argument("--trials", type=int, default=256, help="measurements of each run")
     parser.add_argument(
         "--felix-trials", type=int, default=64, help="measurements at which felix is compared"
@@ -248,12 +294,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("search_race"), help="JSON and PNG files")
     options = parser.parse_args()
 
+    sides = sides_of(options)
+    threads = options.threads or os.cpu_count() or 1
+    if os.environ.get("TVM_NUM_THREADS") != str(threads):
+        # The thread pool reads it when it starts, in the workers, too.
+        environment = {**os.environ, "TVM_NUM_THREADS": str(threads)}
+        sys.exit(
+            subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
+        )
+    torch.set_num_threads(threads)
     report: dict[str, Any] = {"trials": options.trials, "seeds": options.seeds, "tasks": {}}
     for name in options.tasks:
         tensors, reference = TASKS[name]
         task = auto_scheduler.SearchTask(
             compute_dag=tensors(),
-            target="llvm",
+            target=f"llvm -num-cores={threads}",
             desc=name,
             layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
         )
@@ -262,35 +317,24 @@ def main() -> None:
         seconds = statistics.median(samples)
         print(f"{name}: PyTorch {seconds * 1e3:.3f} ms")
         curves: dict[str, list[list[tuple[int, float, float]]]] = {}
-        for policy in options.policies:
-            for space in options.spaces:
-                runs = [
-                    race(task, policy, space, seed, options.trials, options.per_round)
-                    for seed in options.seeds
-                ]
-                curves[f"{policy} on {space}"] = runs
-                texts = []
-                for step in sorted({options.felix_trials, options.trials}):
-                    best = geomean([at(curve, step) for curve in runs])
-                    texts.append(f"{best * 1e3:9.3f} ms ({seconds / best:5.2f}) at {step}")
-                took = runs[0][-1][1] if runs[0] else 0
-                side = f"{policy} on {space}"
-                print(f"  {side:>24}: {', '.join(texts)}, {took:.0f} s", flush=True)
-        report["tasks"][name] = {"torch_seconds": seconds, "curves": curves}
-
-    ratios = []
-    for entry in report["tasks"].values():
-        felix = entry["curves"].get("felix on felix")
-        evolution = entry["curves"].get("sketch.xgb on ansor")
-        if felix and evolution:
-            ratios += [
-                at(e, options.trials) / at(f, options.felix_trials)
-                for f, e in zip(felix, evolution)
+        for policy, space, trials in sides:
+            runs = [
+                race(task, policy, space, seed, trials, options.per_round) for seed in options.seeds
             ]
-    if ratios:
-        report["geomean_felix_vs_evolutionary"] = geomean(ratios)
-        print(f"geomean_felix_vs_evolutionary: {report['geomean_felix_vs_evolutionary']:.3f}")
-    options.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+            side = f"{policy} on {space}"
+            curves[side] = runs
+            texts = []
+            for step in sorted({min(options.felix_trials, trials), trials}):
+                best = geomean([at(curve, step) for curve in runs])
+                texts.append(f"{best * 1e3:9.3f} ms ({seconds / best:5.2f}) at {step}")
+            took = runs[0][-1][1] if runs[0] else 0
+            print(f"  {side:>24}: {', '.join(texts)}, {took:.0f} s", flush=True)
+        report["tasks"][name] = {"torch_seconds": seconds, "curves": curves}
+        # A race takes an hour; what is known is on disk after each task.
+        report.update(summary(report["tasks"], options.felix_trials))
+        options.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    for key, value in summary(report["tasks"], options.felix_trials).items():
+        print(f"{key}: {value:.3f}")
     plot(report, options.out.with_suffix(".png"))
 
 
