@@ -122,6 +122,9 @@ void MarkRegisterTile(State* state, int stage_id) {
   }
 }
 
+/*! \brief Parallel iterations below which cores would go without work. */
+int64_t LeastParallel(const SearchTask& task) { return 2 * task->hardware_params->num_cores; }
+
 /*! \brief Fuse `loops` of a stage and run them in parallel. */
 void ParallelOver(State* state, int stage_id, const Array<Iterator>& loops) {
   Iterator fused = loops.size() == 1 ? loops[0] : state->fuse(stage_id, loops);
@@ -180,11 +183,12 @@ void CompleteHost(State* state, int stage_id, int tiled_stage) {
 }
 
 /*!
- * \brief A root stage of plain loops: outer space loops parallel, last space axis in vectors.
+ * \brief A stage of plain loops: outer space loops parallel, last space axis in vectors.
  *
  * Reduction loops go between the two, so that the accumulators of one vector stay in registers.
+ * \param in_rows Whether the stage will run inside the rows of another one, whose loop is parallel.
  */
-void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
+void CompletePlainStage(const SearchTask& task, State* state, int stage_id, bool in_rows = false) {
   const Stage stage = (*state)->stages[stage_id];
   Array<Iterator> space, reduction;
   for (const Iterator& iter : stage->iters) {
@@ -207,7 +211,7 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
     // without work.
     int64_t tasks = 1;
     for (const Iterator& iter : outer) tasks *= std::max<int64_t>(iter.ConstExtent(), 1);
-    if (!lanes.defined() || tasks < 2 * task->hardware_params->num_cores) {
+    if (!lanes.defined() || (!in_rows && tasks < LeastParallel(task))) {
       outer.push_back(block.value());
     } else {
       inner.insert(inner.begin(), block.value());
@@ -220,6 +224,7 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
   state->reorder(stage_id, order);
   const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
   if (lanes.defined()) state->vectorize(stage_id, iters.back());
+  if (in_rows) return;
   bool runs_once = true;
   for (size_t i = 0; i < n_outer; ++i) runs_once = runs_once && IsOnce(iters[i]);
   if (!runs_once) {
@@ -227,8 +232,69 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id) {
   }
 }
 
+/*! \brief Whether `consumer` reads of `producer`, in each of its first `n` axes, its own index. */
+bool ReadsSameRows(const te::Operation& consumer, const te::Operation& producer, size_t n) {
+  const Array<te::IterVar>& axes = consumer.as<te::ComputeOpNode>()->axis;
+  for (const Array<PrimExpr>& indices : ReadsOf(consumer, producer)) {
+    if (indices.size() < n || axes.size() < n) return false;
+    for (size_t i = 0; i < n; ++i) {
+      if (!indices[i].same_as(axes[i]->var)) return false;
+    }
+  }
+  return true;
+}
+
+/*!
+ * \brief The stages that make a row of the output from the same row of theirs, such as the maxima,
+ *        exponentials and sums of a softmax: they run one after another while the row is in cache.
+ *
+ * Empty where no reduction is among them, or rows are too few for the cores.
+ */
+std::unordered_set<int> StagesOfRows(const SearchTask& task, const State& state) {
+  const int last = static_cast<int>(state->stages.size()) - 1;
+  const Stage& output = state->stages[last];
+  const auto* compute = output->op.as<te::ComputeOpNode>();
+  if (compute == nullptr || compute->axis.size() < 2 || HasReduceIter(output) || IsTiled(output) ||
+      output->compute_at != ComputeAtKind::kRoot || TiledStageHeldBy(task, state, last) >= 0) {
+    return {};
+  }
+  const size_t n_rows = compute->axis.size() - 1;
+  int64_t rows = 1;
+  for (size_t i = 0; i < n_rows; ++i) rows *= output->iters[i].ConstExtent();
+  if (rows < LeastParallel(task)) return {};
+  const ComputeDAG dag = CurrentDAG(task, state);
+  std::unordered_set<const Object*> in_rows = {output->op.get()};
+  std::unordered_set<int> found;
+  bool reduces = false;
+  for (int i = last - 1; i >= 0; --i) {
+    const Stage& stage = state->stages[i];
+    const bool inlined = stage->compute_at == ComputeAtKind::kInlined;
+    const bool plain = stage->compute_at == ComputeAtKind::kRoot &&
+                       (!IsTiled(stage) || IsRfactorStage(state, i)) &&
+                       !NeedsMultiLevelTiling(task, state, i) &&
+                       TiledStageHeldBy(task, state, i) == -1;
+    if (stage->op_type == StageKind::kPlaceholder || !(inlined || plain) ||
+        IsOutputStage(task, state, i)) {
+      continue;
+    }
+    const std::vector<te::Operation> consumers = dag->access().GetDirectConsumers(stage->op);
+    const bool same_rows =
+        std::all_of(consumers.begin(), consumers.end(), [&](const te::Operation& consumer) {
+          return in_rows.count(consumer.get()) && ReadsSameRows(consumer, stage->op, n_rows);
+        });
+    if (!same_rows) continue;
+    in_rows.insert(stage->op.get());
+    if (inlined) continue;
+    found.insert(i);
+    reduces = reduces || HasReduceIter(stage);
+  }
+  return reduces ? found : std::unordered_set<int>{};
+}
+
 /*! \brief Mark the loops of all stages, once every stage has its place. */
 State MarkLoops(const SearchTask& task, State state) {
+  const int output = static_cast<int>(state->stages.size()) - 1;
+  const std::unordered_set<int> rows = StagesOfRows(task, state);
   for (int i = static_cast<int>(state->stages.size()) - 1; i >= 0; --i) {
     const Stage stage = state->stages[i];
     if (stage->op_type == StageKind::kPlaceholder || stage->compute_at == ComputeAtKind::kInlined) {
@@ -244,6 +310,11 @@ State MarkLoops(const SearchTask& task, State state) {
       continue;
     }
     if (stage->compute_at == ComputeAtKind::kIter) continue;
+    if (rows.count(i)) {
+      CompletePlainStage(task, &state, i, /*in_rows=*/true);
+      state.compute_at(i, output, state->stages[output]->iters[0]);
+      continue;
+    }
     int tiled_stage = TiledStageHeldBy(task, state, i);
     if (tiled_stage >= 0) {
       CompleteHost(&state, i, tiled_stage);
@@ -304,6 +375,21 @@ std::vector<State> Locations(const SearchTask& task, const State& state, int sta
 }
 
 }  // namespace
+
+bool ReducesAlongRows(const te::Operation& op) {
+  const auto* compute = op.as<te::ComputeOpNode>();
+  if (compute == nullptr || compute->body.size() != 1 || compute->reduce_axis.empty() ||
+      LastAxisIsContiguous(compute) || ReducesOverWindow(op)) {
+    return false;
+  }
+  bool contiguous = false;
+  tir::PostOrderVisit(compute->body[0], [&](const ObjectRef& node) {
+    const auto* load = node.as<tir::ProducerLoadNode>();
+    contiguous |= load != nullptr && !load->indices.empty() &&
+                  Mentions(load->indices.back(), {compute->reduce_axis.back()});
+  });
+  return contiguous;
+}
 
 bool HasWindowStage(const SearchTask& task) {
   const State& init = task->compute_dag->init_state;

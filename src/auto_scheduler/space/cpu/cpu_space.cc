@@ -111,6 +111,33 @@ class SmallSpaceRfactor final : public SketchRule {
   std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
 };
 
+/*! \brief Makes neighbouring steps of a reduction along rows the lanes of a vector. */
+class LanesOfRows final : public SketchRule {
+ public:
+  const char* Name() const final { return "lanes of rows"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    if (!HasReduceIter(stage) || IsCacheWriteStage(state, stage_id) ||
+        IsRfactorStage(state, stage_id) || NeedsMultiLevelTiling(task, state, stage_id) ||
+        !ReducesAlongRows(stage->op)) {
+      return Condition::kSkip;
+    }
+    const auto [space, reduction] = CumulativeExtents(stage);
+    if (space == -1 || reduction < kLeastSteps || reduction % kLeastLanes != 0) {
+      return Condition::kSkip;
+    }
+    return Condition::kApplyAndSkipRest;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    // Ansor's rule gives two structures: blocks for the cores, and lanes.
+    return {base_->Apply(task, state, stage_id).back()};
+  }
+
+ private:
+  static constexpr int64_t kLeastSteps = 32, kLeastLanes = 4;
+  std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
+};
+
 /*! \brief `state` with a variable for each open length, under which its loops can be told apart. */
 State WithNamedLengths(const SearchTask& task, const State& state) {
   Array<Step> steps = state->transform_steps;
@@ -153,6 +180,7 @@ class FelixCpuSpace final : public AnsorCpuSpace {
       tiling.outer_orders = {OuterOrder::kNatural, OuterOrder::kLastAxisFirst};
     }
     SketchRules rules = {RuleAlwaysInline(), RuleSimplifyConstTensor()};
+    rules.push_back(std::make_shared<LanesOfRows>());
     if (options.narrowing < kNoRfactor) rules.push_back(std::make_shared<SmallSpaceRfactor>());
     rules.push_back(RuleAddCacheWrite(tiling));
     rules.push_back(RuleMultiLevelTilingWithFusion(tiling));

@@ -12,6 +12,12 @@
 namespace tvm {
 namespace auto_scheduler {
 
+/*!
+ * \brief Whether `op` reduces along the last axis of what it reads, as a sum of each row does: then
+ *        neighbours in memory are steps of the reduction, which no axis of space can be lanes of.
+ */
+bool ReducesAlongRows(const te::Operation& op);
+
 /*! \brief Whether some tiled stage reads its padded input through a window only. */
 bool HasWindowStage(const SearchTask& task);
 

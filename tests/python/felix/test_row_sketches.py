@@ -1,0 +1,72 @@
+"""Sketches of computations of rows, such as softmax: lanes along the reduction, rows in cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, topi
+from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.felix.perf_func import TaskPerfFunc
+from tvm.felix.sym_task import make_task
+
+
+def softmax(*shape):
+    a = te.placeholder(shape, name="a")
+    return [a, topi.nn.softmax(a, axis=len(shape) - 1)]
+
+
+def layer_norm(rows, columns):
+    a = te.placeholder((rows, columns), name="a")
+    scale, shift = (te.placeholder((columns,), name=name) for name in ("scale", "shift"))
+    return [a, scale, shift, topi.nn.layer_norm(a, scale, shift, [1], 1e-5)]
+
+
+def loops_of(sketch):
+    return [line.strip() for line in str(sketch.state).splitlines()]
+
+
+@pytest.mark.parametrize("tensors", [softmax(64, 96), softmax(2, 64, 96), layer_norm(64, 96)])
+def test_all_stages_run_inside_one_parallel_loop_of_rows_with_lanes_along_the_reduction(tensors):
+    for sketch in make_task(tensors, target="llvm -num-cores=2").task.sketches:
+        lines = loops_of(sketch)
+        assert sum(line.startswith("parallel") for line in lines) == 1
+        reductions = [i for i, line in enumerate(lines) if ".rf" in line]
+        assert len(reductions) == 2
+        assert all(lines[i - 1].startswith("vectorize k") for i in reductions)
+
+
+def test_too_few_rows_for_the_cores_stay_apart():
+    [group] = [make_task(softmax(2, 4096), target="llvm -num-cores=8")]
+    for sketch in group.task.sketches:
+        lines = loops_of(sketch)
+        assert sum(line.startswith("parallel") for line in lines) > 1
+
+
+def test_rows_that_no_vector_divides_are_reduced_step_by_step():
+    for sketch in make_task(softmax(64, 197), target="llvm -num-cores=2").task.sketches:
+        assert ".rf" not in str(sketch.state)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: softmax(40, 96), lambda: softmax(3, 20, 48), lambda: layer_norm(40, 96)]
+)
+def test_every_tiling_of_rows_computes_the_same(make):
+    tensors = make()
+    group = make_task(tensors, target="llvm -num-cores=2")
+    rng = np.random.default_rng(5)
+    inputs = [rng.uniform(-1, 1, [int(s) for s in t.shape]).astype("float32") for t in tensors[:-1]]
+
+    def run(schedule, args):
+        out = tvm.nd.array(np.full([int(s) for s in tensors[-1].shape], np.nan, "float32"))
+        tvm.build(schedule, args, "llvm")(*map(tvm.nd.array, inputs), out)
+        return out.numpy()
+
+    expected = run(te.create_schedule(tensors[-1].op), tensors)
+    functions = TaskPerfFunc(group.task.sketches, 1.0, "rows", MLPModelPLWrapper()).sketch_funcs
+    for function in functions.values():
+        for point in function.config_maker.make(6, rng):
+            state = function.sketch.state_from_config(function.config(point))
+            found = run(*group.task.ansor_task.compute_dag.apply_steps_from_state(state))
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=str(state))
