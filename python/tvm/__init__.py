@@ -74,6 +74,7 @@ _LAZY_PACKAGES = frozenset(
         "ir_pass",
         "parser",
         "relax",
+        "relay",
         "rpc",
         "script",
         "support",

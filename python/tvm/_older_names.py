@@ -98,7 +98,6 @@ MOVED: Mapping[str, str] = {
     "tvm.module": "tvm.runtime, which has Module and load_module",
     "tvm.ndarray": "tvm.nd or tvm.runtime.ndarray",
     "tvm.node": "tvm.runtime.object",
-    "tvm.relay": "tvm.relax, the one graph IR",
     "tvm.save_json": "tvm.ir.save_json",
     "tvm.select": "tvm.tir.Select",
     "tvm.register_intrin_rule": "tvm.ir.register_intrin_lowering",

@@ -83,7 +83,22 @@ void IRModuleNode::Remove(const GlobalVar& var) {
   global_var_map_.erase(var->name_hint);
 }
 
+/*! \brief The text of a module whose functions are not of the script's language, or nothing. */
+std::optional<String> ForeignText(const IRModuleNode* node) {
+  for (const auto& [var, func] : node->functions) {
+    if (func->GetTypeKey() != "relay.Function") continue;
+    const runtime::PackedFunc* print = runtime::Registry::Get("relay.ir.AsText");
+    if (print == nullptr) return std::nullopt;
+    return (*print)(GetRef<IRModule>(node), false, nullptr).cast<String>();
+  }
+  return std::nullopt;
+}
+
 TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
+  if (std::optional<String> text = ForeignText(node)) {
+    p->stream << *text;
+    return;
+  }
   ScriptScope scope;
   ScriptMark mark(p->stream, node);
   p->stream << "@I.ir_module\nclass Module:\n";

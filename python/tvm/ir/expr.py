@@ -137,3 +137,9 @@ class GlobalVar(RelayExpr):
     @property
     def name(self) -> str:
         return self.name_hint
+
+    def __call__(self, *args: RelayExpr) -> RelayExpr:
+        """The call of the function, in the language of its arguments: relax, or else relay."""
+        if any(str(arg.type_key).startswith("relax.") for arg in args):
+            return tvm.get_global_func("relax.Call")(self, list(args), None, [], None)
+        return tvm.get_global_func("relay.Call")(self, list(args), None, [])

@@ -9,11 +9,18 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
-from .expr import GlobalVar
+from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .script_text import Scriptable
 
 __all__ = ["IRModule"]
+
+
+def _as_function(expr: RelayExpr) -> BaseFunc:
+    """A function; an expression of relay, the only kind that is none, as the body of one."""
+    if isinstance(expr, BaseFunc) or not isinstance(expr, RelayExpr):
+        return expr
+    return tvm.get_global_func("relay.ir.FunctionOfExpr")(expr)
 
 
 @tvm._ffi.register_object("IRModule")
@@ -39,9 +46,21 @@ class IRModule(Object, Scriptable):
         self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record)
 
     @staticmethod
-    def from_expr(expr: BaseFunc, name: str = "main") -> IRModule:
-        """A module with one function, named by its ``global_symbol`` or else `name`."""
-        return _ffi_api.Module_FromExpr(expr, name)
+    def from_expr(
+        expr: RelayExpr, functions: Mapping[Any, BaseFunc] | str | None = None, name: str = "main"
+    ) -> IRModule:
+        """A module with one function, named by its ``global_symbol`` or else `name`.
+
+        Parameters
+        ----------
+        expr : the function. An expression of relay becomes one, of its free variables.
+        functions : more functions by name or GlobalVar; a text is the name.
+        """
+        if isinstance(functions, str):
+            return _ffi_api.Module_FromExpr(_as_function(expr), functions)
+        result = _ffi_api.Module_FromExpr(_as_function(expr), name)
+        result.update(functions or {})
+        return result
 
     def __getitem__(self, var: str | GlobalVar) -> BaseFunc:
         """The function of a name or variable.
@@ -57,7 +76,7 @@ class IRModule(Object, Scriptable):
     def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
         if isinstance(var, str):
             var = self.get_global_var(var) if var in self else GlobalVar(var)
-        _ffi_api.Module_Add(self, var, func, True)
+        _ffi_api.Module_Add(self, var, _as_function(func), True)
 
     def __delitem__(self, var: str | GlobalVar) -> None:
         _ffi_api.Module_Remove(self, self.get_global_var(var) if isinstance(var, str) else var)
@@ -84,7 +103,19 @@ class IRModule(Object, Scriptable):
 
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Replace the function of a variable, in place."""
-        _ffi_api.Module_Add(self, var, func, True)
+        _ffi_api.Module_Add(self, var, _as_function(func), True)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The program as text with everything in it, which `tvm.parser.parse` reads.
+
+        Parameters
+        ----------
+        show_meta_data, annotate : of programs in relay, whether objects that are no text are
+            written too, and what makes a note for every expression.
+        """
+        if any(func.__class__.__module__ == "tvm.relay.expr" for func in self.functions.values()):
+            return tvm.get_global_func("relay.ir.AsText")(self, show_meta_data, annotate)
+        return self.script(show_meta=True)
 
     def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
         """Add or replace, in place, the functions of another module."""

@@ -53,6 +53,35 @@ class Op(RelayExpr):
         """Remove an attribute of the operator."""
         _ffi_api.OpResetAttr(self, name)
 
+    def add_type_rel(self, rel_name: str, type_rel_func: Any = None) -> Op:
+        """Say the type of calls in relay: a function from the operands' types and the attributes
+        to the type of the result. Returns the operator."""
+        if type_rel_func is None:
+            type_rel_func = tvm._ffi.get_global_func(f"tvm.relay.type_relation.{rel_name}")
+        self.set_attr("relay.type_rel", type_rel_func)
+        return self
+
+    def add_argument(self, name: str, type: str, description: str) -> Op:
+        """Describe the next operand. Returns the operator."""
+        known = self.get_attr("arguments") or []
+        self.set_attr("arguments", [*known, [name, type, description]], 20)
+        return self
+
+    def set_num_inputs(self, n: int) -> Op:
+        """Say how many operands there are. Returns the operator."""
+        self.set_attr("num_inputs", n)
+        return self
+
+    def set_support_level(self, level: int) -> Op:
+        """Note how well the operator is supported, from 1 for best. Returns the operator."""
+        self.set_attr("support_level", level)
+        return self
+
+    def set_attrs_type_key(self, key: str) -> Op:
+        """Note the kind of the attributes. Returns the operator."""
+        self.set_attr("attrs_type_key", key)
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Op.get, (self.name,)
 

@@ -1,3 +1,4 @@
+#include <tvm/runtime/graph_executor/graph_executor.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/relax_vm/executable.h>
@@ -197,10 +198,24 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
       *ret = CreateVirtualMachine(executable, ReadArg<DLDevice>("vm_load_executable", args, 0));
     });
   }
+  if (name == "default") {
+    Module executable{ObjectPtr<Object>(self)};
+    return PackedFunc([executable](Args args, RetValue* ret) {
+      *ret = CreateGraphExecutor(executable, ReadArg<DLDevice>("default", args, 0));
+    });
+  }
+  if (name == "get_graph_json") {
+    return PackedFunc([this, self](Args, RetValue* ret) { *ret = GraphJSON(*this); });
+  }
+  if (name == "get_graph_params") {
+    return PackedFunc([this, self](Args, RetValue* ret) { *ret = GraphParams(*this); });
+  }
   return PackedFunc();
 }
 
-Array<String> ExecutableNode::ListFunctionNames() { return {"vm_load_executable"}; }
+Array<String> ExecutableNode::ListFunctionNames() {
+  return {"vm_load_executable", "default", "get_graph_json", "get_graph_params"};
+}
 
 void ExecutableNode::SaveToBinary(ByteWriter* writer) {
   writer->Raw(kMagic.data(), kMagic.size());

@@ -1,0 +1,193 @@
+"""Running a compiled graph: set inputs, run, get outputs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from tvm._ffi import get_global_func
+from tvm.runtime import BenchmarkResult, Device, Module, NDArray
+from tvm.runtime.ndarray import array
+
+__all__ = ["GraphModule", "create"]
+
+
+def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -> GraphModule:
+    """An executor of a library's graph.
+
+    Parameters
+    ----------
+    graph_json_str : the graph of ``relay.build``; the library has it too, so it is only looked at.
+    libmod : from ``relay.build``, or loaded.
+
+    Raises
+    ------
+    ValueError : the graph is another library's.
+    """
+    own = str(libmod["get_graph_json"]())
+    if str(graph_json_str) != own:
+        raise ValueError("graph_executor.create: the graph is not that of the library")
+    return GraphModule(_create(libmod, _first(device)))
+
+
+def _create(libmod: Module, device: Device) -> Module:
+    return get_global_func("tvm.graph_executor.create_from_executable")(libmod, device)
+
+
+def _first(device: Any) -> Device:
+    return device[0] if isinstance(device, (list, tuple)) else device
+
+
+class GraphModule:
+    """A face on the functions of an executor, which ``lib["default"](device)`` gives.
+
+    Its inputs are the graph's, then its parameters as "p0", "p1", ...
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._get_output = module["get_output"]
+        self._run = module["run"]
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Copy values to inputs.
+
+        Parameters
+        ----------
+        key, value : name or number of an input, and an array.
+        params : more inputs by name; names of no input are left out.
+
+        Raises
+        ------
+        ValueError : there is no input of that name, or the array has another shape or type.
+        """
+        if key is not None:
+            self.module["set_input"](key, self._array(value))
+        for name, given in params.items():
+            if self.get_input_index(name) >= 0:
+                self.module["set_input"](name, self._array(given))
+
+    @staticmethod
+    def _array(value: Any) -> NDArray:
+        return value if isinstance(value, NDArray) else array(np.asarray(value))
+
+    def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Read inputs from arrays of the caller, whose later contents count."""
+        if key is not None:
+            self.module["set_input_zero_copy"](key, value)
+        for name, given in params.items():
+            self.module["set_input_zero_copy"](name, given)
+
+    def set_output_zero_copy(self, key: int | str, value: NDArray) -> None:
+        """Write an output, given by number or as "output<number>", into the caller's array too."""
+        number = int(key.removeprefix("output")) if isinstance(key, str) else key
+        self.module["set_output_zero_copy"](number, value)
+
+    def run(self, **input_dict: Any) -> None:
+        """Compute the outputs; inputs given by name are set before."""
+        if input_dict:
+            self.set_input(**input_dict)
+        self._run()
+
+    def get_num_outputs(self) -> int:
+        """Number of outputs."""
+        return int(self.module["get_num_outputs"]())
+
+    def get_num_inputs(self) -> int:
+        """Number of inputs, parameters among them."""
+        return int(self.module["get_num_inputs"]())
+
+    def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray:
+        """Value of an input; `out` is filled if given."""
+        if out is not None:
+            self.module["get_input"](index, out)
+            return out
+        return self.module["get_input"](index)
+
+    def get_input_index(self, name: str) -> int:
+        """Number of an input, -1 if there is none of that name."""
+        return int(self.module["get_input_index"](name))
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Shapes and element types of the graph's inputs by name."""
+        info = self.module["get_input_info"]()
+        return dict(info["shape"].items()), dict(info["dtype"].items())
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output of the last run; `out` is filled if given.
+
+        Raises
+        ------
+        ValueError : it has not run yet. IndexError : there is no such output.
+        """
+        if out is not None:
+            self._get_output(index, out)
+            return out
+        return self._get_output(index)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Set parameters, and inputs, from bytes that ``save_param_dict`` made."""
+        self.module["load_params"](bytes(params_bytes))
+
+    def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
+        """Use the parameters of another executor of the same library, in its memory.
+
+        Parameters
+        ----------
+        params_bytes : of parameters that the other does not have yet; may be empty.
+        """
+        if params_bytes:
+            other.load_params(params_bytes)
+        self.module["share_params"](other.module)
+
+    def benchmark(
+        self,
+        device: Device,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Seconds of a run.
+
+        Parameters
+        ----------
+        repeat, number : measurements, and runs that each is the mean of.
+        end_to_end : whether copying the inputs and outputs counts.
+        kwargs : inputs by name.
+        """
+        if end_to_end:
+            return self._end_to_end(device, repeat, number, kwargs)
+        if kwargs:
+            self.set_input(**kwargs)
+        return self.module.time_evaluator(
+            func_name, device, number, repeat, min_repeat_ms=min_repeat_ms or 0,
+            limit_zero_time_iterations=limit_zero_time_iterations,
+            cooldown_interval_ms=cooldown_interval_ms, repeats_to_cooldown=repeats_to_cooldown,
+        )()  # fmt: skip
+
+    def _end_to_end(
+        self, device: Device, repeat: int, number: int, inputs: dict[str, Any]
+    ) -> BenchmarkResult:
+        arrays = {name: np.asarray(value.numpy() if isinstance(value, NDArray) else value)
+                  for name, value in inputs.items()}  # fmt: skip
+        results = []
+        for _ in range(repeat):
+            begin = time.perf_counter()
+            for _ in range(number):
+                self.run(**arrays)
+                for k in range(self.get_num_outputs()):
+                    self.get_output(k).numpy()
+            results.append((time.perf_counter() - begin) / number)
+        return BenchmarkResult(tuple(results))
+
+    def __getitem__(self, name: str) -> Any:
+        """A function of the executor."""
+        return self.module[name]

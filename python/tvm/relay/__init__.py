@@ -1,0 +1,29 @@
+"""TVM's older spelling of the graph level, over relax."""
+
+import tvm.contrib.graph_executor
+from tvm.ir import SourceName, Span
+from tvm.ir.transform import PassContext as build_config
+
+from . import (
+    analysis,
+    backend,
+    build_module,
+    expr,
+    expr_functor,
+    op,
+    parser,
+    scope_builder,
+    testing,
+    text_printer,
+    transform,
+    ty,
+)
+from .backend import vm
+from .binding import bind
+from .build_module import bind_params_by_name, build, create_executor, optimize
+from .expr import *
+from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
+from .op import *
+from .parser import fromtext, parse, parse_expr
+from .scope_builder import ScopeBuilder
+from .ty import *

@@ -1,0 +1,3 @@
+"""From relay to what runs."""
+
+from .executor import Executor, Runtime

@@ -1,0 +1,337 @@
+"""Runs programs with branches, functions as values, cells and shapes known at run time.
+
+Operators run as kernels compiled for the shapes that come, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import error, relax
+from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
+from tvm.runtime import Device, NDArray
+from tvm.target import Target
+
+from ..analysis.infer import infer_function
+from ..expr import (
+    Call,
+    Constant,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from ..expr_functor import post_order_visit
+from ..op.registry import find_row, settings_of
+from .to_relax import to_relax
+
+__all__ = ["Closure", "Interpreter", "Ref"]
+
+
+class Closure:
+    """A function with the values of the variables around it."""
+
+    def __init__(self, func: Function, env: Mapping[Var, Any]) -> None:
+        self.func = func
+        self.env = dict(env)
+
+
+class Ref:
+    """A cell."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def type_of_value(value: Any) -> Any:
+    """The type of an array or a tuple of them."""
+    if isinstance(value, NDArray):
+        return TensorType(list(value.shape), str(value.dtype))
+    return TupleType([type_of_value(v) for v in value])
+
+
+_SMALL = 64
+
+
+class Interpreter:
+    """Evaluates the functions of a module.
+
+    Parameters
+    ----------
+    mod : whose types are known.
+    target, device : what kernels are compiled for and where they run.
+    """
+
+    def __init__(self, mod: IRModule, target: Target, device: Device) -> None:
+        self._mod = mod
+        self._target = target
+        self._device = device
+        self._kernels: dict[Any, Any] = {}
+
+    def run(self, func: Function, args: Sequence[Any]) -> Any:
+        """The result of a function for arrays or tuples of them."""
+        if len(args) != len(func.params):
+            names = ", ".join(str(p.name_hint) for p in func.params)
+            raise error.TypeError(
+                f"relay: the function takes {len(func.params)} arguments ({names}), got {len(args)}"
+            )
+        return self._call(Closure(func, {}), list(args))
+
+    def _call(self, function: Any, args: list[Any]) -> Any:
+        # A call at the end of a function takes its place, so that loops take no stack.
+        while True:
+            if not isinstance(function, Closure):
+                raise error.TypeError("relay: a value that is no function is called")
+            env = {**function.env, **dict(zip(function.func.params, args))}
+            attrs = function.func.attrs
+            if attrs is not None and "Compiler" in attrs:
+                return _external(function.func, args)
+            expr: RelayExpr = function.func.body
+            while True:
+                if isinstance(expr, Let):
+                    self._bind(expr, env)
+                    expr = expr.body
+                elif isinstance(expr, If):
+                    chosen = bool(self._eval(expr.cond, env).numpy())
+                    expr = expr.true_branch if chosen else expr.false_branch
+                else:
+                    break
+            if isinstance(expr, Call) and not isinstance(expr.op, Op):
+                function = self._eval(expr.op, env)
+                args = [self._eval(a, env) for a in expr.args]
+                continue
+            return self._eval(expr, env)
+
+    def _bind(self, let: Let, env: dict[Any, Any]) -> None:
+        value = self._eval(let.value, env)
+        if isinstance(let.value, Function):
+            value.env[let.var] = value
+        env[let.var] = value
+
+    def _eval(self, expr: RelayExpr, env: dict[Any, Any]) -> Any:
+        """The value of an expression; operands first, without recursion, each once."""
+        pending = [(expr, False)]
+        while pending:
+            node, ready = pending.pop()
+            if node in env:
+                continue
+            operands = () if ready else _operands(node)
+            if operands:
+                pending.append((node, True))
+                pending.extend((o, False) for o in reversed(operands))
+            else:
+                env[node] = self._value(node, env)
+        return env[expr]
+
+    def _value(self, expr: RelayExpr, env: dict[Any, Any]) -> Any:
+        if isinstance(expr, Constant):
+            return expr.data
+        if isinstance(expr, Var):
+            raise error.ValueError(f"relay: variable '{expr.name_hint}' has no value")
+        if isinstance(expr, GlobalVar):
+            return Closure(self._mod[expr], {})
+        if isinstance(expr, Function):
+            return Closure(expr, env)
+        if isinstance(expr, Tuple):
+            return tuple(env[f] for f in expr.fields)
+        if isinstance(expr, TupleGetItem):
+            return env[expr.tuple_value][expr.index]
+        if isinstance(expr, Let):
+            inner = dict(env)
+            node: RelayExpr = expr
+            while isinstance(node, Let):
+                self._bind(node, inner)
+                node = node.body
+            return self._eval(node, inner)
+        if isinstance(expr, If):
+            chosen = bool(env[expr.cond].numpy())
+            return self._eval(expr.true_branch if chosen else expr.false_branch, dict(env))
+        if isinstance(expr, RefCreate):
+            return Ref(env[expr.value])
+        if isinstance(expr, RefRead):
+            return env[expr.ref].value
+        if isinstance(expr, RefWrite):
+            env[expr.ref].value = env[expr.value]
+            return ()
+        if isinstance(expr, Call):
+            if isinstance(expr.op, Op):
+                return self.operator(expr, [env[a] for a in expr.args])
+            return self._call(env[expr.op], [env[a] for a in expr.args])
+        raise error.TypeError(f"relay: {type(expr).__name__} has no value")
+
+    def operator(self, call: Call, args: Sequence[Any]) -> Any:
+        """The result of an operator for values of its operands."""
+        row = find_row(call.op)
+        if row is not None and row.host is not None:
+            settings = settings_of(call)
+            for key, default in row.settings.items():
+                settings.setdefault(key, default)
+            arrays = [a.numpy() if isinstance(a, NDArray) else a for a in args]
+            return self._stored(row.host(arrays, settings))
+        return self._kernel(call, args)
+
+    def _stored(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return tuple(self._stored(r) for r in result)
+        return tvm.nd.array(np.ascontiguousarray(result).reshape(np.shape(result)), self._device)
+
+    def _kernel(self, call: Call, args: Sequence[Any]) -> Any:
+        types = tuple(type_of_value(a) for a in args)
+        # Operands that are constants in the program may be settings of the kernel.
+        fixed = tuple(
+            (k, arg) for k, arg in enumerate(call.args)
+            if isinstance(arg, Constant) and arg.data.numpy().size <= _SMALL
+        )  # fmt: skip
+        key = (
+            str(call.op.name), types, repr(settings_of(call)),
+            tuple((k, arg.data.numpy().tobytes()) for k, arg in fixed),
+        )  # fmt: skip
+        if key not in self._kernels:
+            params = [Var(f"p{k}", t) for k, t in enumerate(types)]
+            operands: list[RelayExpr] = list(params)
+            for k, arg in fixed:
+                operands[k] = arg
+            used = [p for k, p in enumerate(params) if operands[k].same_as(p)]
+            func = Function(used, Call(call.op, operands, call.attrs))
+            typed = infer_function(func, None, {})
+            places = [k for k, p in enumerate(params) if operands[k].same_as(p)]
+            machine = compiled(typed, self._target, self._device)
+            self._kernels[key] = (machine, places, typed.body.checked_type_)
+        machine, places, type_ = self._kernels[key]
+        return machine(*[args[k] for k in places])
+
+
+def _external(func: Function, args: Sequence[Any]) -> Any:
+    raise error.ValueError(
+        f"relay: function '{func.attrs['global_symbol']}' is for compiler "
+        f"'{func.attrs['Compiler']}'; build the module and run it by the graph executor"
+    )
+
+
+def _operands(expr: RelayExpr) -> list[RelayExpr]:
+    if isinstance(expr, Call):
+        return list(expr.args) if isinstance(expr.op, Op) else [expr.op, *expr.args]
+    if isinstance(expr, Tuple):
+        return list(expr.fields)
+    if isinstance(expr, TupleGetItem):
+        return [expr.tuple_value]
+    if isinstance(expr, If):
+        return [expr.cond]
+    if isinstance(expr, RefCreate):
+        return [expr.value]
+    if isinstance(expr, RefRead):
+        return [expr.ref]
+    if isinstance(expr, RefWrite):
+        return [expr.ref, expr.value]
+    return []
+
+
+def _flattened(value: Any) -> list[Any]:
+    if isinstance(value, NDArray):
+        return [value]
+    return [leaf for item in value for leaf in _flattened(item)]
+
+
+def _nested(leaves: list[Any], type_: Any) -> Any:
+    if isinstance(type_, TupleType):
+        return tuple(_nested(leaves, field) for field in type_.fields)
+    return leaves.pop(0)
+
+
+def compile_graph(func: Function, target: Target, mod: IRModule | None = None) -> relax.Executable:
+    """A function, whose types are known and which is a graph, compiled by relax.
+
+    Functions of other compilers are made by theirs, ``relay.ext.<name>``, and linked.
+
+    Raises
+    ------
+    ValueError : there is no such compiler.
+    """
+    params, body = _flat_params(func)
+    plain = func if all(a.same_as(b) for a, b in zip(params, func.params)) else (
+        Function(params, body))  # fmt: skip
+    executable = relax.build(to_relax(plain, mod), target)
+    for other in _foreign_modules(func, mod):
+        executable.mod.imported_modules[0].import_module(other)
+    return executable
+
+
+def _foreign_modules(func: Function, mod: IRModule | None) -> list[Any]:
+    found: dict[str, Function] = {}
+
+    def look(expr: RelayExpr) -> None:
+        if isinstance(expr, GlobalVar) and mod is not None and expr in mod:
+            expr = mod[expr]
+        if isinstance(expr, Function) and expr.attrs is not None and "Compiler" in expr.attrs:
+            found.setdefault(str(expr.attrs["global_symbol"]), expr)
+
+    post_order_visit(func, look)
+    modules = []
+    for foreign in found.values():
+        name = str(foreign.attrs["Compiler"])
+        compiler = tvm.get_global_func(f"relay.ext.{name}", allow_missing=True)
+        if compiler is None:
+            raise error.ValueError(
+                f"relay.build: there is no compiler '{name}'; register it as relay.ext.{name}"
+            )
+        modules.append(compiler(foreign))
+    return modules
+
+
+def compiled(func: Function, target: Target, device: Device, mod: IRModule | None = None) -> Any:
+    """A function of arrays for a graph; its results are nested as those of the graph."""
+    if not func.params and _is_value(func.body):
+        result = _constant(func.body, device)
+        return lambda: result
+    machine = relax.VirtualMachine(compile_graph(func, target, mod), device)["main"]
+    type_ = func.body.checked_type_
+
+    def run(*args: Any) -> Any:
+        result = machine(*[leaf for a in args for leaf in _flattened(a)])
+        leaves = [result] if isinstance(result, NDArray) else list(result)
+        return _nested(leaves, type_)
+
+    return run
+
+
+def _is_value(expr: RelayExpr) -> bool:
+    return isinstance(expr, Constant) or (
+        isinstance(expr, Tuple) and all(_is_value(f) for f in expr.fields)
+    )
+
+
+def _constant(expr: Any, device: Device) -> Any:
+    if isinstance(expr, Constant):
+        return expr.data.copyto(device)
+    return tuple(_constant(f, device) for f in expr.fields)
+
+
+def _flat_params(func: Function) -> tuple[list[Var], RelayExpr]:
+    """Parameters that are tuples become one for each field, since kernels take tensors."""
+    if not any(isinstance(p.checked_type_, TupleType) for p in func.params):
+        return list(func.params), func.body
+    params: list[Var] = []
+    values: list[tuple[Var, RelayExpr]] = []
+
+    def spread(name: str, type_: Any) -> RelayExpr:
+        if isinstance(type_, TupleType):
+            return Tuple([spread(f"{name}_{k}", f) for k, f in enumerate(type_.fields)])
+        params.append(Var(name, type_))
+        return params[-1]
+
+    for param in func.params:
+        values.append((param, spread(str(param.name_hint), param.checked_type_)))
+    body = func.body
+    for param, value in reversed(values):
+        body = Let(param, value, body)
+    typed = infer_function(Function(params, body), None, {})
+    return list(typed.params), typed.body

@@ -1,0 +1,231 @@
+"""Relay programs as graphs of relax, whose passes, kernels and machine they then use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import error, relax, te
+from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType, Type
+
+from ..expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from ..expr_functor import ExprFunctor, ExprVisitor
+from ..op.registry import find_row, settings_of
+from ..ty import is_dynamic
+
+__all__ = ["is_graph", "struct_info_of", "to_relax"]
+
+
+def struct_info_of(type_: Type) -> Any:
+    """What relax knows of a value of a relay type, whose extents are numbers.
+
+    Raises
+    ------
+    TypeError : a graph has no values of this type.
+    """
+    if isinstance(type_, TensorType):
+        return relax.TensorStructInfo([int(e) for e in type_.shape], str(type_.dtype))
+    if isinstance(type_, TupleType):
+        return relax.TupleStructInfo([struct_info_of(f) for f in type_.fields])
+    raise error.TypeError(f"relay: a graph has no values of type {type_}")
+
+
+class _GraphCheck(ExprVisitor):
+    """Whether every part is an operator with a kernel, on tensors of fixed shape."""
+
+    def __init__(self, mod: IRModule | None) -> None:
+        super().__init__()
+        self.fits = True
+        self._mod = mod
+        self._entered: list[Function] = []
+
+    def dispatch(self, expr: RelayExpr) -> None:
+        kinds = (Var, Constant, Call, Tuple, TupleGetItem, Op, Function, Let)
+        if not isinstance(expr, kinds):
+            self.fits = False
+            return
+        super().dispatch(expr)
+
+    def visit_function(self, func: Function) -> None:
+        # Only what is called at once is part of a graph; see visit_call.
+        self.fits = False
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        if isinstance(expr, Call):
+            return list(expr.args)
+        return super().visited_first(expr)
+
+    def visit_call(self, call: Call) -> None:
+        for arg in call.args:
+            self.visit(arg)
+        if is_dynamic(call.checked_type_):
+            self.fits = False
+        elif isinstance(call.op, Function) and _foreign(call.op) is None:
+            self.visit(call.op.body)
+        elif isinstance(call.op, (Function, GlobalVar)):
+            func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op
+            if isinstance(func, GlobalVar):
+                self.fits = False
+            elif _foreign(func) is None:
+                if any(func.same_as(f) for f in self._entered):
+                    self.fits = False  # It calls itself.
+                    return
+                self._entered.append(func)
+                self.visit(func.body)
+                self._entered.pop()
+        elif isinstance(call.op, Op):
+            row = find_row(call.op)
+            known = row is not None and row.lower is not None
+            if not known and call.op.get_attr("FTVMCompute") is None:
+                self.fits = False
+            if known and row is not None and row.host is not None and row.compute is None:
+                self.fits &= all(isinstance(a, Constant) for a in call.args[1:])
+                self.fits &= row.name != "arange" or isinstance(call.args[0], Constant)
+        else:
+            self.fits = False
+
+    def visit_let(self, let: Let) -> None:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            self.visit(node.value)
+            node = node.body
+        self.visit(node)
+
+
+def _foreign(func: Function) -> str | None:
+    """The compiler that a function is for, None for ours."""
+    return (
+        str(func.attrs["Compiler"]) if func.attrs is not None and "Compiler" in func.attrs else None
+    )
+
+
+def is_graph(func: Function, mod: IRModule | None = None) -> bool:
+    """Whether a function, whose types are known, is a graph of tensors of fixed shape.
+
+    Parameters
+    ----------
+    mod : has the functions that it calls by name.
+    """
+    if any(is_dynamic(p.checked_type_) for p in func.params):
+        return False
+    if any(not isinstance(p.checked_type_, (TensorType, TupleType)) for p in func.params):
+        return False
+    check = _GraphCheck(mod)
+    check.visit(func.body)
+    return check.fits
+
+
+class _Translator(ExprFunctor):
+    def __init__(self, builder: relax.BlockBuilder, mod: IRModule | None) -> None:
+        super().__init__()
+        self._builder = builder
+        self._mod = mod
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        if isinstance(expr, Call):
+            return list(expr.args)
+        return super().visited_first(expr)
+
+    def visit_var(self, var: Var) -> Any:
+        raise error.ValueError(f"relay: variable '{var.name_hint}' is not bound")
+
+    def visit_constant(self, const: Constant) -> Any:
+        return relax.const(const.data)
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        return relax.Tuple([self.visit(f) for f in tup.fields])
+
+    def visit_tuple_getitem(self, item: TupleGetItem) -> Any:
+        value = self.visit(item.tuple_value)
+        if isinstance(value, relax.Tuple):
+            return value.fields[item.index]
+        return self._builder.emit(relax.TupleGetItem(value, item.index))
+
+    def visit_let(self, let: Let) -> Any:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            self.memo_map[node.var] = self.visit(node.value)
+            node = node.body
+        return self.visit(node)
+
+    def visit_if(self, iff: If) -> Any:
+        raise error.TypeError("relay: a graph has no branches; run it by the vm executor")
+
+    def visit_call(self, call: Call) -> Any:
+        args = [self.visit(arg) for arg in call.args]
+        if isinstance(call.op, (Function, GlobalVar)):
+            func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op
+            if _foreign(func) is not None:
+                return self._foreign_call(func, call, args)
+            inner = _Translator(self._builder, self._mod)
+            inner.memo_map.update(zip(func.params, args))
+            return inner.visit(func.body)
+        row = find_row(call.op)
+        if row is None:
+            return self._user_operator(call, args)
+        settings = settings_of(call)
+        for key, default in row.settings.items():
+            settings.setdefault(key, default)
+        assert row.lower is not None
+        result = row.lower(args, settings)
+        if isinstance(result, (relax.Var, relax.Constant, relax.Tuple)):
+            return result
+        return self._builder.emit(result)
+
+    def _foreign_call(self, func: Function, call: Call, args: Sequence[Any]) -> Any:
+        """The call of a function that another compiler's library has."""
+        symbol = str(func.attrs["global_symbol"])
+        tensors = [leaf for arg in args for leaf in _flat(relax.Tuple([arg])).fields]
+        outputs = struct_info_of(call.checked_type_)
+        infos = list(outputs.fields) if isinstance(outputs, relax.TupleStructInfo) else outputs
+        return self._builder.emit(relax.call_dps_packed(symbol, relax.Tuple(tensors), infos))
+
+    def _user_operator(self, call: Call, args: Sequence[Any]) -> Any:
+        """An operator that a user registered with a te computation."""
+        compute = call.op.get_attr("FTVMCompute")
+        if compute is None:
+            raise error.ValueError(
+                f"relay: operator '{call.op.name}' has no computation; give one with "
+                "relay.op.register_compute"
+            )
+
+        def run(*tensors: te.Tensor) -> Any:
+            results = list(compute(call.attrs, list(tensors), call.checked_type_))
+            return results[0] if len(results) == 1 else results
+
+        return self._builder.emit_te(run, *args)
+
+
+def to_relax(func: Function, mod: IRModule | None = None, name: str = "main") -> IRModule:
+    """A module of relax with a relay function, whose types are known and which is a graph.
+
+    Raises
+    ------
+    TypeError, ValueError : it is none; see :func:`is_graph`.
+    """
+    builder = relax.BlockBuilder()
+    params = [relax.Var(str(p.name_hint), struct_info_of(p.checked_type_)) for p in func.params]
+    with builder.function(name, params):
+        with builder.dataflow():
+            translator = _Translator(builder, mod)
+            translator.memo_map.update(zip(func.params, params))
+            result = builder.emit_output(_flat(translator.visit(func.body)))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def _flat(value: Any) -> Any:
+    """Nested tuples are results of one level only; their fields come one after the other."""
+    if not isinstance(value, relax.Tuple):
+        return value
+    fields: list[Any] = []
+
+    def add(item: Any) -> None:
+        if isinstance(item, relax.Tuple):
+            for field in item.fields:
+                add(field)
+        else:
+            fields.append(item)
+
+    add(value)
+    return relax.Tuple(fields)

@@ -1,0 +1,243 @@
+"""Running and building programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import error
+from tvm.ir import GlobalVar, IRModule, RelayExpr, TensorType
+from tvm.runtime import Device, NDArray
+from tvm.target import Target
+
+from .analysis.infer import infer_module
+from .analysis.variables import free_vars
+from .backend.factory import GraphExecutorFactoryModule
+from .backend.interpreter import Interpreter, compile_graph, compiled
+from .backend.to_relax import is_graph
+from .binding import bind, bind_params_by_name
+from .expr import Constant, Function, const
+from .ty import is_dynamic
+
+__all__ = ["ExpressionExecutor", "bind_params_by_name", "build", "create_executor", "optimize"]
+
+_KINDS = ("graph", "vm", "debug", "aot")
+
+
+def _dtype_of(param: Any) -> str | None:
+    return str(param.checked_type.dtype) if isinstance(param.checked_type, TensorType) else None
+
+
+def _argument(value: Any, device: Device, dtype: str | None = None) -> Any:
+    """An array of the device; NumPy's arrays and numbers become the type that is wanted."""
+    if isinstance(value, (tuple, list)) and dtype is None:
+        return tuple(_argument(v, device) for v in value)
+    if isinstance(value, Constant):
+        value = value.data
+    if isinstance(value, NDArray):
+        return value if value.device == device else value.copyto(device)
+    array = np.asarray(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        array = array.astype("int32" if isinstance(value, int) else "float32")
+    if dtype is not None and dtype != "bfloat16" and array.dtype != dtype:
+        array = array.astype(dtype)
+    return tvm.nd.array(array, device)
+
+
+def _result(value: Any) -> Any:
+    return [_result(v) for v in value] if isinstance(value, tuple) else value
+
+
+class ExpressionExecutor:
+    """Evaluates expressions; made by :func:`create_executor`."""
+
+    def __init__(self, kind: str, mod: IRModule, device: Device, target: Target) -> None:
+        self.kind = kind
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def evaluate(
+        self, expr: RelayExpr | None = None, binds: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """The value of an expression, or for a function or name a Python function.
+
+        Parameters
+        ----------
+        expr : by default the module's "main".
+        binds : values of free variables.
+
+        Raises
+        ------
+        ValueError : the expression has more free variables.
+        """
+        if expr is None:
+            return self._function(self.mod["main"])
+        if isinstance(expr, GlobalVar):
+            return self._function(self.mod[expr])
+        if binds:
+            values = {
+                var: value if isinstance(value, RelayExpr) else const(value)
+                for var, value in binds.items()
+            }
+            expr = bind(expr, values)
+        free = free_vars(expr)
+        if free:
+            names = ", ".join(str(v.name_hint) for v in free)
+            raise error.ValueError(f"relay: evaluate: variables without a value: {names}")
+        if isinstance(expr, Function):
+            return self._function(expr)
+        return self._function(Function([], expr))()
+
+    def _function(self, func: Function) -> Any:
+        mod = self.mod.clone()
+        mod["__evaluated__"] = func
+        mod = infer_module(mod)
+        typed = mod["__evaluated__"]
+        names = [str(p.name_hint) for p in typed.params]
+        if is_graph(typed, mod):
+            run = compiled(typed, self.target, self.device, mod)
+        else:
+            if self.kind in ("graph", "aot") and _needs_machine(typed):
+                raise error.ValueError(
+                    f"relay: the {self.kind} executor runs graphs of tensors of fixed shape; take "
+                    'create_executor("vm")'
+                )
+            interpreter = Interpreter(mod, self.target, self.device)
+
+            def run(*args: Any) -> Any:
+                return interpreter.run(typed, args)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = list(args) + [kwargs[name] for name in names[len(args) :] if name in kwargs]
+            if len(given) != len(names):
+                raise error.ValueError(
+                    f"relay: the function takes {len(names)} arguments ({', '.join(names)}), got "
+                    f"{len(given)}"
+                )
+            values = [_argument(a, self.device, _dtype_of(p)) for a, p in zip(given, typed.params)]
+            return _result(run(*values))
+
+        return call
+
+
+def _entry(mod: IRModule | Function, params: Mapping[str, Any] | None) -> IRModule:
+    mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    if params:
+        mod = mod.clone()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    return infer_module(mod)
+
+
+def target_of(target: Any) -> Target:
+    """One target from what may be given for it: a name, a Target, or a table of devices.
+
+    Raises
+    ------
+    ValueError : none, or several.
+    """
+    if isinstance(target, (list, tuple)) and len(target) == 1:
+        target = target[0]
+    if isinstance(target, Mapping) and not {"kind", "tag"} & set(target):
+        found = list(target.values())
+        if len(found) != 1:
+            raise error.ValueError(f"relay.build: one target is built for, got {found}")
+        target = found[0]
+    if target is None:
+        target = Target.current(allow_none=True)
+        if target is None:
+            raise error.ValueError('relay.build: give a target, such as "llvm"')
+    return target if isinstance(target, Target) else Target(target)
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactoryModule:
+    """Compile a graph.
+
+    Parameters
+    ----------
+    ir_mod : a module whose "main" is a graph of tensors of fixed shape, or that function.
+    target : what to compile for; that of ``with target`` by default.
+    params : values of parameters of "main" by name, which become part of the library.
+    mod_name : under which the library gives its executor.
+
+    Returns
+    -------
+    A factory of executors; see `tvm.contrib.graph_executor`.
+
+    Raises
+    ------
+    ValueError : there is no target, memory pools are given, or the module is no such graph; those
+        run by `relay.vm.compile`.
+    """
+    if workspace_memory_pools is not None or constant_memory_pools is not None:
+        raise error.ValueError("relay.build: memory is planned by relax, without pools")
+    resolved = target_of(target)
+    if target_host is not None:
+        resolved = Target(resolved, host=target_host)
+    mod = _entry(ir_mod, params)
+    func = mod["main"]
+    if not is_graph(func, mod):
+        raise error.ValueError(
+            "relay.build: main is no graph of tensors of fixed shape; compile it by "
+            "relay.vm.compile"
+        )
+    executable = compile_graph(func, resolved, mod)
+    if not executable.function_names:
+        raise error.ValueError("relay.build: there is nothing to build")
+    return GraphExecutorFactoryModule(mod, resolved, executable, mod_name)
+
+
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """The module with parameters bound and types known, as `build` compiles it, and no parameters
+    that are left."""
+    target_of(target)
+    return _entry(mod, params), {}
+
+
+def _needs_machine(func: Function) -> bool:
+    return any(is_dynamic(p.checked_type_) for p in func.params)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Device | None = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+) -> ExpressionExecutor:
+    """What evaluates expressions.
+
+    Parameters
+    ----------
+    kind : "graph" or "aot" for graphs of tensors of fixed shape, "vm" or "debug" for every program.
+    mod : functions that expressions may name.
+    params : values of parameters of "main" by name.
+
+    Raises
+    ------
+    ValueError : there is no such kind.
+    """
+    if kind not in _KINDS:
+        raise error.ValueError(f"relay.create_executor: kind is one of {_KINDS}, got '{kind}'")
+    mod = IRModule() if mod is None else mod
+    if params:
+        mod = mod.clone()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    device = tvm.cpu() if device is None else device
+    target = target if isinstance(target, Target) else Target(target)
+    return ExpressionExecutor(kind, mod, device, target)

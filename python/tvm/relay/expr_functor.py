@@ -1,0 +1,247 @@
+"""Walks over relay expressions. Operands are visited without recursion, however long a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import error
+from tvm.ir import GlobalVar, Op, RelayExpr
+
+from .expr import (
+    Call,
+    Constant,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_checked_type,
+)
+
+__all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "post_order_visit", "rebuilt"]
+
+_METHODS = {
+    Function: "visit_function",
+    Call: "visit_call",
+    Let: "visit_let",
+    Var: "visit_var",
+    GlobalVar: "visit_global_var",
+    If: "visit_if",
+    Tuple: "visit_tuple",
+    TupleGetItem: "visit_tuple_getitem",
+    Constant: "visit_constant",
+    RefCreate: "visit_ref_create",
+    RefRead: "visit_ref_read",
+    RefWrite: "visit_ref_write",
+    Op: "visit_op",
+}
+
+
+def _operands(expr: RelayExpr) -> list[RelayExpr]:
+    if isinstance(expr, Call):
+        return [expr.op, *expr.args]
+    if isinstance(expr, Tuple):
+        return list(expr.fields)
+    if isinstance(expr, TupleGetItem):
+        return [expr.tuple_value]
+    return []
+
+
+class ExprFunctor:
+    """Dispatches on the kind of expression. Each expression is visited once."""
+
+    def __init__(self) -> None:
+        self.memo_map: dict[RelayExpr, Any] = {}
+
+    def visit(self, expr: RelayExpr) -> Any:
+        """The result for an expression, and before it for what it uses."""
+        memo = self.memo_map
+        if expr in memo:
+            return memo[expr]
+        pending = [(expr, False)]
+        while pending:
+            node, ready = pending.pop()
+            if node in memo:
+                continue
+            operands = () if ready else self.visited_first(node)
+            if operands:
+                pending.append((node, True))
+                pending.extend((operand, False) for operand in reversed(operands))
+            else:
+                result = self.dispatch(node)
+                memo.setdefault(node, result)
+        return memo[expr]
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        """Operands that `visit` visits before the expression, so that they take no stack."""
+        return _operands(expr)
+
+    def dispatch(self, expr: RelayExpr) -> Any:
+        """The method for the kind of expression, called."""
+        for kind in type(expr).__mro__:
+            method = _METHODS.get(kind)
+            if method is not None:
+                return getattr(self, method)(expr)
+        raise error.TypeError(f"relay: {type(expr).__name__} is no expression of relay")
+
+    def visit_function(self, func: Any) -> Any:
+        raise NotImplementedError
+
+    visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = visit_function
+    visit_tuple_getitem = visit_constant = visit_ref_create = visit_ref_read = visit_function
+    visit_ref_write = visit_op = visit_function
+
+
+class ExprVisitor(ExprFunctor):
+    """Visits every expression once, operands first."""
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        for field in tup.fields:
+            self.visit(field)
+
+    def visit_call(self, call: Call) -> Any:
+        self.visit(call.op)
+        for arg in call.args:
+            self.visit(arg)
+
+    def visit_var(self, var: Var) -> Any:
+        pass
+
+    def visit_let(self, let: Let) -> Any:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            self.visit(node.var)
+            self.visit(node.value)
+            node = node.body
+        self.visit(node)
+
+    def visit_function(self, func: Function) -> Any:
+        for param in func.params:
+            self.visit(param)
+        self.visit(func.body)
+
+    def visit_if(self, iff: If) -> Any:
+        self.visit(iff.cond)
+        self.visit(iff.true_branch)
+        self.visit(iff.false_branch)
+
+    def visit_global_var(self, gvar: GlobalVar) -> Any:
+        pass
+
+    def visit_tuple_getitem(self, item: TupleGetItem) -> Any:
+        self.visit(item.tuple_value)
+
+    def visit_constant(self, const: Constant) -> Any:
+        pass
+
+    def visit_op(self, op: Op) -> Any:
+        pass
+
+    def visit_ref_create(self, ref: RefCreate) -> Any:
+        self.visit(ref.value)
+
+    def visit_ref_read(self, read: RefRead) -> Any:
+        self.visit(read.ref)
+
+    def visit_ref_write(self, write: RefWrite) -> Any:
+        self.visit(write.ref)
+        self.visit(write.value)
+
+
+def _same(new: Any, old: Any) -> bool:
+    return all(a.same_as(b) for a, b in zip(new, old))
+
+
+def rebuilt(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    """The new form of an expression that means the same, with the type that is known already."""
+    known = old.checked_type_
+    return new if known is None else set_checked_type(new, known)
+
+
+class ExprMutator(ExprFunctor):
+    """Rebuilds an expression from what the methods return; what does not change stays itself."""
+
+    def visit_function(self, func: Function) -> RelayExpr:
+        params = [self.visit(param) for param in func.params]
+        body = self.visit(func.body)
+        if _same(params, func.params) and body.same_as(func.body):
+            return func
+        return Function(params, body, func.ret_type, func.type_params, func.attrs)
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        bindings = []
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            bindings.append((node, self.visit(node.var), self.visit(node.value)))
+            node = node.body
+        body = self.visit(node)
+        for old, var, value in reversed(bindings):
+            same = var.same_as(old.var) and value.same_as(old.value) and body.same_as(old.body)
+            body = old if same else Let(var, value, body)
+        return body
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        op = self.visit(call.op)
+        args = [self.visit(arg) for arg in call.args]
+        if op.same_as(call.op) and _same(args, call.args):
+            return call
+        return Call(op, args, call.attrs, call.type_args)
+
+    def visit_var(self, var: Var) -> RelayExpr:
+        return var
+
+    def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
+        return gvar
+
+    def visit_if(self, iff: If) -> RelayExpr:
+        parts = [self.visit(part) for part in (iff.cond, iff.true_branch, iff.false_branch)]
+        if _same(parts, (iff.cond, iff.true_branch, iff.false_branch)):
+            return iff
+        return If(*parts)
+
+    def visit_tuple(self, tup: Tuple) -> RelayExpr:
+        fields = [self.visit(field) for field in tup.fields]
+        return tup if _same(fields, tup.fields) else Tuple(fields)
+
+    def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
+        value = self.visit(item.tuple_value)
+        return item if value.same_as(item.tuple_value) else TupleGetItem(value, item.index)
+
+    def visit_constant(self, const: Constant) -> RelayExpr:
+        return const
+
+    def visit_op(self, op: Op) -> RelayExpr:
+        return op
+
+    def visit_ref_create(self, ref: RefCreate) -> RelayExpr:
+        value = self.visit(ref.value)
+        return ref if value.same_as(ref.value) else RefCreate(value)
+
+    def visit_ref_read(self, read: RefRead) -> RelayExpr:
+        ref = self.visit(read.ref)
+        return read if ref.same_as(read.ref) else RefRead(ref)
+
+    def visit_ref_write(self, write: RefWrite) -> RelayExpr:
+        ref, value = self.visit(write.ref), self.visit(write.value)
+        if ref.same_as(write.ref) and value.same_as(write.value):
+            return write
+        return RefWrite(ref, value)
+
+
+class _PostOrder(ExprVisitor):
+    def __init__(self, fvisit: Any) -> None:
+        super().__init__()
+        self._fvisit = fvisit
+
+    def dispatch(self, expr: RelayExpr) -> Any:
+        super().dispatch(expr)
+        self._fvisit(expr)
+
+
+def post_order_visit(expr: RelayExpr, fvisit: Any) -> None:
+    """Call a function for every expression, operands before what uses them."""
+    _PostOrder(fvisit).visit(expr)

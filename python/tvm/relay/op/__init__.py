@@ -1,0 +1,43 @@
+"""Relay's operators; each function makes a call whose type inference finds."""
+
+from typing import TYPE_CHECKING, Any
+
+from . import annotation, image, nn, op
+from . import operators as operators
+from .elementwise import *
+from .op import (
+    OpPattern,
+    get,
+    register,
+    register_alter_op_layout,
+    register_compute,
+    register_convert_op_layout,
+    register_legalize,
+    register_pattern,
+    register_strategy,
+)
+from .reduce import *
+from .reshaping import *
+from .selection import *
+
+__all__ = [
+    name
+    for name in dir()
+    if not name.startswith("_")
+    and name not in ("TYPE_CHECKING", "Any")
+    and name
+    not in (
+        "op",
+        "operators",
+        "registry",
+        "shapes",
+        "elementwise",
+        "reduce",
+        "reshaping",
+        "selection",
+    )
+]
+
+if TYPE_CHECKING:
+    # The operators are entered by name.
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,12 @@
+"""Operators of neural networks."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..reshaping import batch_to_space_nd as batch_to_space_nd
+from .convolution import *
+from .layers import *
+from .pooling import *
+
+if TYPE_CHECKING:
+    # The operators are entered by name.
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,89 @@
+"""Looking operators up, and what users register for theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm.ir import Op, register_op_attr
+
+from .registry import OpPattern
+
+__all__ = [
+    "OpPattern",
+    "get",
+    "register",
+    "register_alter_op_layout",
+    "register_compute",
+    "register_convert_op_layout",
+    "register_legalize",
+    "register_pattern",
+    "register_strategy",
+]
+
+
+def get(op_name: str) -> Op:
+    """The operator of a name.
+
+    Raises
+    ------
+    ValueError : there is none; the message suggests similar names.
+    """
+    return Op.get(op_name)
+
+
+def register(op_name: str, describe: str = "") -> Op:
+    """A new operator; say its type with ``add_type_rel`` and its computation with
+    ``register_compute``.
+
+    Raises
+    ------
+    ValueError : the name is taken.
+    """
+    return tvm.ir.register_op(op_name, describe)
+
+
+def _attr(key: str) -> Callable[..., Any]:
+    def register_attr(op_name: str, value: Any = None, level: int = 10) -> Any:
+        return register_op_attr(op_name, key, value, level)
+
+    return register_attr
+
+
+register_alter_op_layout = _attr("FTVMAlterOpLayout")
+register_alter_op_layout.__doc__ = """How `AlterOpLayout` rewrites calls; also a decorator.
+
+The function gets the attributes, operands and types, and returns a new expression or None.
+"""
+register_convert_op_layout = _attr("FTVMConvertOpLayout")
+register_convert_op_layout.__doc__ = """How `ConvertLayout` rewrites calls; also a decorator.
+
+The function gets the attributes, operands, types and wanted layouts, and returns an expression.
+"""
+register_legalize = _attr("FTVMLegalize")
+register_legalize.__doc__ = """How `Legalize` rewrites calls; also a decorator.
+
+The function gets the attributes, operands and types, and returns a new expression or None.
+"""
+register_strategy = _attr("FTVMStrategy")
+register_strategy.__doc__ = "The strategies of an operator by target; also a decorator."
+
+
+def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> Any:
+    """How an operator fuses."""
+    return register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """The te computation of an operator; also a decorator.
+
+    The function gets the attributes, the operands as tensors and the type of the result, and
+    returns a list of tensors.
+    """
+
+    def enter(function: Any) -> Any:
+        register_op_attr(op_name, "FTVMCompute", function, level)
+        return function
+
+    return enter if compute is None else enter(compute)

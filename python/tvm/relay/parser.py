@@ -1,0 +1,523 @@
+"""Reading programs from relay's text format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import tvm
+from tvm import error
+from tvm.ir import (
+    FuncType,
+    GlobalVar,
+    IRModule,
+    Op,
+    RelayExpr,
+    TensorType,
+    TupleType,
+    TypeVar,
+)
+
+from .expr import (
+    Call,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+)
+from .op import elementwise
+from .op.registry import REQUIRED, find_row
+from .ty import Any as AnyExtent
+from .ty import IncompleteType, RefType, scalar_type
+
+__all__ = ["fromtext", "parse", "parse_expr"]
+
+_TOKENS = re.compile(
+    r"""(?P<space>\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+  | (?P<version>\#\[version[^\]]*\])
+  | (?P<metadata>\#\[metadata\])
+  | (?P<meta>meta\[(?P<key>[\w.]+)\]\[(?P<place>\d+)\])
+  | (?P<graph>%\d+(?![\w]))
+  | (?P<local>%[A-Za-z_][\w./-]*(?:\.[A-Za-z_]\w*)*)
+  | (?P<global>@[\w.]+)
+  | (?P<number>-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?
+      (?:f16|f32|f64|f|[iu](?:8|16|32|64))?)
+  | (?P<string>"(?:[^"\\]|\\.)*")
+  | (?P<arrow>->|=>)
+  | (?P<compare>==|!=|<=|>=)
+  | (?P<name>[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*)
+  | (?P<mark>[-+*/<>(){}\[\],;:=.?&])""",
+    re.VERBOSE,
+)
+_DTYPE = re.compile(r"(?:float|int|uint|bfloat)\d+(?:x\d+)?$|bool$|uint1$")
+_SUFFIXES = {
+    "f": "float32",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+}
+_INFIX = {
+    "*": (3, "multiply"),
+    "/": (3, "divide"),
+    "+": (2, "add"),
+    "-": (2, "subtract"),
+    "<": (1, "less"),
+    ">": (1, "greater"),
+    "<=": (1, "less_equal"),
+    ">=": (1, "greater_equal"),
+    "==": (1, "equal"),
+    "!=": (1, "not_equal"),
+}
+
+
+class _Token:
+    __slots__ = ("kind", "match", "text", "start")
+
+    def __init__(self, kind: str, text: str, start: int, match: Any) -> None:
+        self.kind, self.text, self.start, self.match = kind, text, start, match
+
+
+def _number(text: str) -> tuple[Any, str | None]:
+    """The number and the type that its suffix says."""
+    found = re.fullmatch(r"(-?[\d.]+(?:[eE][+-]?\d+)?)([a-z]\d*)?", text)
+    assert found is not None
+    digits, suffix = found.groups()
+    dtype = _SUFFIXES.get(suffix) if suffix else None
+    real = "." in digits or "e" in digits.lower() or (dtype or "").startswith("float")
+    return (float(digits) if real else int(digits)), dtype
+
+
+class _Parser:
+    def __init__(self, text: str, source: str, meta: Mapping[str, Any] | None) -> None:
+        self._text, self._source = text, source
+        self._meta: Mapping[str, Any] = meta or {}
+        self._tokens = self._split(text)
+        self._at = 0
+        self._graph: list[dict[str, RelayExpr]] = [{}]
+        self._vars: list[dict[str, Var]] = [{}]
+        self._types: list[dict[str, TypeVar]] = [{}]
+        self.globals: dict[str, GlobalVar] = {}
+
+    # Tokens.
+
+    def _fail(self, message: str, at: int | None = None) -> error.DiagnosticError:
+        place = self._tokens[min(self._at, len(self._tokens) - 1)].start if at is None else at
+        line = self._text.count("\n", 0, place) + 1
+        column = place - (self._text.rfind("\n", 0, place) + 1) + 1
+        shown = self._text.splitlines()[line - 1] if self._text else ""
+        mark = " " * (column - 1) + "^"
+        return error.DiagnosticError(f"{self._source}:{line}:{column}: {message}\n{shown}\n{mark}")
+
+    def _split(self, text: str) -> list[_Token]:
+        tokens = []
+        at = 0
+        while at < len(text):
+            match = _TOKENS.match(text, at)
+            if match is None:
+                self._tokens = [_Token("end", "", at, None)]
+                self._at = 0
+                raise self._fail(f"unexpected character {text[at]!r}", at)
+            kind = match.lastgroup
+            if kind in ("key", "place"):
+                kind = "meta"
+            if kind == "metadata":
+                self._meta = {**self._meta, **tvm.ir.load_json(text[match.end() :])}
+                break
+            if kind != "space" and kind != "version":
+                tokens.append(_Token(str(kind), match.group(0), at, match))
+            at = match.end()
+        tokens.append(_Token("end", "", len(text), None))
+        return tokens
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _sees(self, text: str, ahead: int = 0) -> bool:
+        place = self._at + ahead
+        return (
+            place < len(self._tokens)
+            and self._tokens[place].text == text
+            and (self._tokens[place].kind != "string")
+        )
+
+    def _take(self, text: str | None = None) -> _Token:
+        token = self._next
+        if text is not None and not self._sees(text):
+            shown = token.text or "the end"
+            raise self._fail(f"expected `{text}`, found `{shown}`")
+        self._at += 1
+        return token
+
+    def _accept(self, text: str) -> bool:
+        if self._sees(text):
+            self._at += 1
+            return True
+        return False
+
+    def _listed(self, end: str, item: Callable[[], Any]) -> list[Any]:
+        items = []
+        while not self._sees(end):
+            items.append(item())
+            if not self._accept(","):
+                break
+        self._take(end)
+        return items
+
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        self._graph.append({})
+        self._vars.append({})
+        yield
+        self._graph.pop()
+        self._vars.pop()
+
+    def _known(self, table: list[dict[str, Any]], name: str) -> Any:
+        return next((scope[name] for scope in reversed(table) if name in scope), None)
+
+    def _object(self, token: _Token) -> Any:
+        key, place = token.match.group("key"), int(token.match.group("place"))
+        if key not in self._meta or place >= len(self._meta[key]):
+            raise self._fail(
+                f"there is no {token.text}: the metadata section is missing", token.start
+            )
+        return self._meta[key][place]
+
+    # Types.
+
+    def type(self) -> Any:
+        token = self._take()
+        if token.kind == "meta":
+            return self._object(token)
+        if token.text == "Tensor":
+            self._take("[")
+            self._take("(")
+            shape = self._listed(")", self._extent)
+            self._take(",")
+            dtype = self._take().text
+            self._take("]")
+            return TensorType(shape, dtype)
+        if token.text == "(":
+            return TupleType(self._listed(")", self.type))
+        if token.text == "fn":
+            with self._type_params() as params:
+                self._take("(")
+                args = self._listed(")", self.type)
+                self._take("->")
+                return FuncType(args, self.type(), params)
+        if token.text == "_":
+            return IncompleteType()
+        if token.text == "ref" and self._accept("("):
+            inner = self.type()
+            self._take(")")
+            return RefType(inner)
+        if _DTYPE.match(token.text):
+            return scalar_type(token.text)
+        known = self._known(self._types, token.text)
+        if known is None:
+            raise self._fail(f"there is no type `{token.text}`", token.start)
+        return known
+
+    @contextmanager
+    def _type_params(self) -> Iterator[list[TypeVar]]:
+        self._types.append({})
+        params = []
+        if self._accept("["):
+            for name in self._listed("]", lambda: self._take().text):
+                self._types[-1][name] = TypeVar(name)
+                params.append(self._types[-1][name])
+        yield params
+        self._types.pop()
+
+    def _extent(self) -> Any:
+        token = self._take()
+        if token.text == "?":
+            return AnyExtent()
+        if token.kind == "meta":
+            return self._object(token)
+        if token.kind == "number":
+            value, dtype = _number(token.text)
+            return tvm.tir.const(value, dtype) if dtype == "int64" else value
+        raise self._fail("expected an extent", token.start)
+
+    # Expressions.
+
+    def body(self) -> RelayExpr:
+        """Statements and the expression behind them."""
+        bindings: list[tuple[Var, RelayExpr] | None] = []
+        while True:
+            if self._accept("let"):
+                name = self._take().text[1:]
+                annotation = self.type() if self._accept(":") else None
+                var = Var(name, annotation)
+                self._take("=")
+                self._vars[-1][name] = var
+                value = self.expr()
+                self._take(";")
+                bindings.append((var, value))
+            elif self._next.kind == "graph" and self._sees("=", 1):
+                place = self._take().text
+                self._take("=")
+                self._graph[-1][place] = self.expr()
+                self._take(";")
+            else:
+                result = self.expr()
+                if self._accept(";"):
+                    bindings.append((Var("_"), result))
+                    continue
+                break
+        for binding in reversed(bindings):
+            assert binding is not None
+            result = Let(binding[0], binding[1], result)
+        return result
+
+    def _block(self) -> RelayExpr:
+        self._take("{")
+        with self._scope():
+            result = self.body()
+        self._take("}")
+        return result
+
+    def expr(self, level: int = 0) -> RelayExpr:
+        """An expression; operators of a level bind as they do in Python."""
+        left = self._postfix()
+        while self._next.text in _INFIX and self._next.kind in ("mark", "compare"):
+            rank, name = _INFIX[self._next.text]
+            if rank <= level:
+                break
+            self._take()
+            left = getattr(elementwise, name)(left, self.expr(rank))
+        return left
+
+    def _postfix(self) -> RelayExpr:
+        value = self._atom()
+        while True:
+            if self._sees("(") and not isinstance(value, If):
+                self._take()
+                args, settings = self._arguments()
+                value = self._call(value, args, settings)
+            elif self._sees(".") and self._tokens[self._at + 1].kind == "number":
+                self._take()
+                value = self._fields(value, self._take().text)
+            elif self._next.kind == "number" and re.fullmatch(r"(\.\d+)+", self._next.text):
+                value = self._fields(value, self._take().text[1:])
+            else:
+                return value
+
+    def _fields(self, value: RelayExpr, places: str) -> RelayExpr:
+        for place in places.split("."):
+            value = TupleGetItem(value, int(place))
+        return value
+
+    def _arguments(self) -> tuple[list[RelayExpr], dict[str, Any]]:
+        args, settings = [], {}
+        while not self._sees(")"):
+            if self._next.kind == "name" and self._sees("=", 1):
+                key = self._take().text
+                self._take("=")
+                settings[key] = self._value()
+            else:
+                args.append(self.expr())
+            if not self._accept(","):
+                break
+        self._take(")")
+        return args, settings
+
+    def _value(self) -> Any:
+        token = self._take()
+        if token.text == "[" or token.text == "(":
+            return self._listed("]" if token.text == "[" else ")", self._value)
+        if token.kind == "string":
+            return re.sub(r"\\(.)", r"\1", token.text[1:-1])
+        if token.kind == "number":
+            return _number(token.text)[0]
+        if token.text in ("True", "False", "None"):
+            return {"True": True, "False": False, "None": None}[token.text]
+        if token.kind == "meta":
+            return self._object(token)
+        if token.kind == "name":
+            return token.text
+        raise self._fail(f"expected a setting, found `{token.text}`", token.start)
+
+    def _call(self, op: RelayExpr, args: list[RelayExpr], settings: dict[str, Any]) -> RelayExpr:
+        row = find_row(op)
+        if row is None:
+            return Call(op, args, settings or None)
+        unknown = set(settings) - set(row.settings)
+        if unknown:
+            raise self._fail(f"{row.name} has no setting {sorted(unknown)}")
+        values = {key: settings.get(key, default) for key, default in row.settings.items()}
+        missing = [key for key, value in values.items() if value is REQUIRED]
+        if missing:
+            raise self._fail(f"{row.name} needs {', '.join(missing)}")
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        return Call(op, args, values if row.settings else None)
+
+    def _atom(self) -> RelayExpr:
+        token = self._take()
+        if token.kind == "graph":
+            found = self._known(self._graph, token.text)
+            if found is None:
+                raise self._fail(f"{token.text} is not defined", token.start)
+            return found
+        if token.kind == "local":
+            name = token.text[1:]
+            found = self._known(self._vars, name)
+            if found is None:
+                # Expressions may have free variables; each is one variable.
+                found = self._vars[0][name] = Var(name)
+            return found
+        if token.kind == "global":
+            return self.global_var(token.text[1:])
+        if token.kind == "number":
+            value, dtype = _number(token.text)
+            return const(value, dtype)
+        if token.kind == "meta":
+            return self._object(token)
+        if token.text == "(":
+            return self._tuple()
+        if token.text == "{":
+            self._at -= 1
+            return self._block()
+        if token.text in ("True", "False"):
+            return const(token.text == "True", "bool")
+        if token.text == "-":
+            return elementwise.negative(self._postfix())
+        if token.text == "if":
+            return self._if()
+        if token.text == "fn":
+            return self.function()
+        if token.text in ("ref", "ref_read", "ref_write") and self._accept("("):
+            args = self._listed(")", self.expr)
+            kind: Any = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[token.text]
+            return kind(*args)
+        if token.kind == "name":
+            if not Op.exists(token.text):
+                raise self._fail(f"there is no operator `{token.text}`", token.start)
+            return Op.get(token.text)
+        raise self._fail(f"expected an expression, found `{token.text or 'the end'}`", token.start)
+
+    def _tuple(self) -> RelayExpr:
+        if self._accept(")"):
+            return Tuple([])
+        first = self.expr()
+        if self._accept(")"):
+            return first
+        self._take(",")
+        return Tuple([first, *self._listed(")", self.expr)])
+
+    def _if(self) -> RelayExpr:
+        self._take("(")
+        cond = self.expr()
+        self._take(")")
+        yes = self._block()
+        self._take("else")
+        if self._sees("if"):
+            self._take()
+            return If(cond, yes, self._if())
+        return If(cond, yes, self._block())
+
+    def function(self) -> Function:
+        """Parameters, result and body, behind `fn` or a name."""
+        with self._type_params() as type_params, self._scope():
+            self._take("(")
+            params, attrs = [], {}
+            while not self._sees(")"):
+                if self._next.kind == "local":
+                    name = self._take().text[1:]
+                    annotation = self.type() if self._accept(":") else None
+                    params.append(Var(name, annotation))
+                    self._vars[-1][name] = params[-1]
+                else:
+                    key = self._take().text
+                    self._take("=")
+                    attrs[key.strip('"')] = self._value()
+                if not self._accept(","):
+                    break
+            self._take(")")
+            ret = self.type() if self._accept("->") else None
+            body = self._block()
+            return Function(params, body, ret, type_params, attrs or None)
+
+    def global_var(self, name: str) -> GlobalVar:
+        """The variable of a function's name."""
+        return self.globals.setdefault(name, GlobalVar(name))
+
+    def module(self, start: IRModule | None) -> IRModule:
+        """All definitions."""
+        result = IRModule() if start is None else start.clone()
+        for gvar in result.get_global_vars():
+            self.globals[str(gvar.name_hint)] = gvar
+        while self._next.kind != "end":
+            self._take("def")
+            token = self._take()
+            if token.kind != "global":
+                raise self._fail("expected a name such as @main", token.start)
+            name = token.text[1:]
+            if name in result:
+                raise self._fail(f"@{name} is defined twice", token.start)
+            result.update_func(self.global_var(name), self.function())
+        return result
+
+    def whole(self) -> RelayExpr:
+        """One expression that is all there is."""
+        result = self.body()
+        if self._next.kind != "end":
+            raise self._fail(f"unexpected `{self._next.text}`")
+        return result
+
+    @property
+    def has_definitions(self) -> bool:
+        """Whether the text is a module."""
+        return self._sees("def") or self._next.kind == "end"
+
+
+def parse(
+    source: str,
+    src_name: str = "from_string",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Any] | None = None,
+) -> IRModule:
+    """A module from its text.
+
+    Parameters
+    ----------
+    src_name : name for messages.
+    init_module : functions that are there already.
+    init_meta_table : objects that ``meta[key][place]`` names, beside those of the text.
+
+    Raises
+    ------
+    DiagnosticError : the text is no program; the message has line, column and a mark.
+    """
+    parser = _Parser(source, src_name, init_meta_table)
+    if parser.has_definitions:
+        return parser.module(init_module)
+    return IRModule.from_expr(parser.whole())
+
+
+def parse_expr(source: str) -> RelayExpr:
+    """An expression from its text; see :func:`parse`."""
+    return _Parser(source, "from_string", None).whole()
+
+
+def fromtext(data: str, source_name: str = "from_string") -> Any:
+    """A module, or the expression if the text is one; see :func:`parse`."""
+    parser = _Parser(data, source_name, None)
+    return parser.module(None) if parser.has_definitions else parser.whole()

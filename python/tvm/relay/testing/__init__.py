@@ -1,0 +1,36 @@
+"""Helpers of tests, and networks to try things with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm.ir import IRModule, RelayExpr
+from tvm.ir.transform import Pass
+
+from .. import transform
+from ..expr import Function
+from . import dcgan, densenet, dqn, lstm, mlp, mobilenet, resnet, squeezenet, temp_op_attr
+from .gradients import check_grad
+from .init import create_workload
+
+__all__ = ["check_grad", "create_workload", "run_infer_type", "run_opt_pass"]
+
+
+def run_opt_pass(
+    expr: RelayExpr, opt_pass: Pass | Sequence[Pass], import_prelude: bool = False
+) -> Any:
+    """The expression after passes; a function, or the body for an expression that is none."""
+    passes = opt_pass if isinstance(opt_pass, Pass) else transform.Sequential(list(opt_pass))
+    mod = IRModule.from_expr(expr)
+    mod = transform.InferType()(mod)
+    with tvm.transform.PassContext(opt_level=3):
+        mod = passes(mod)
+    entry = mod["main"]
+    return entry if isinstance(expr, Function) else entry.body
+
+
+def run_infer_type(expr: RelayExpr) -> Any:
+    """The expression with the types of all its parts known."""
+    return run_opt_pass(expr, transform.InferType())

@@ -1,0 +1,9 @@
+"""Passes over relay programs."""
+
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
+
+from .base import FunctionPass, function_pass
+from .gradient import gradient
+from .infer_type import InferType
+from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
+from .structure import *

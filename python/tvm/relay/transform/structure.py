@@ -1,0 +1,448 @@
+"""Passes that change how a program is written, not what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tvm
+from tvm.ir import GlobalVar, IRModule, Op, RelayExpr
+from tvm.ir.transform import Pass, PassContext, module_pass
+
+from ..analysis.infer import infer_module
+from ..analysis.variables import free_vars
+from ..binding import bind
+from ..expr import (
+    Call,
+    Constant,
+    Function,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from ..expr_functor import ExprMutator, ExprVisitor, post_order_visit
+from ..op.registry import settings_of
+from .base import expression_pass, relay_functions
+
+__all__ = [
+    "DeadCodeElimination",
+    "EliminateCommonSubexpr",
+    "Inline",
+    "LambdaLift",
+    "RemoveUnusedFunctions",
+    "ToANormalForm",
+    "ToGraphNormalForm",
+]
+
+
+class _Share(ExprMutator):
+    def __init__(self, fskip: Callable[[RelayExpr], bool] | None) -> None:
+        super().__init__()
+        self._fskip = fskip
+        self._known: dict[Any, list[RelayExpr]] = {}
+
+    def _shared(self, key: Any, new: RelayExpr, old: RelayExpr) -> RelayExpr:
+        if self._fskip is not None and self._fskip(old):
+            return new
+        for known in self._known.setdefault(key, []):
+            if _equal_operands(known, new):
+                return known
+        self._known[key].append(new)
+        return new
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        new = super().visit_call(call)
+        assert isinstance(new, Call)
+        if not isinstance(new.op, Op) or new.op.get_attr("TOpIsStateful"):
+            return new
+        key = (str(new.op.name), len(new.args), repr(sorted(settings_of(new).items())))
+        return self._shared(key, new, call)
+
+    def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
+        new = super().visit_tuple_getitem(item)
+        assert isinstance(new, TupleGetItem)
+        return self._shared(("item", new.index), new, item)
+
+
+def _same_operand(a: RelayExpr, b: RelayExpr) -> bool:
+    if a.same_as(b):
+        return True
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        scalars = not len(a.data.shape) and not len(b.data.shape)
+        return scalars and tvm.ir.structural_equal(a, b)
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.fields) == len(b.fields):
+        return all(_same_operand(x, y) for x, y in zip(a.fields, b.fields))
+    return False
+
+
+def _equal_operands(a: RelayExpr, b: RelayExpr) -> bool:
+    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
+        return a.tuple_value.same_as(b.tuple_value)
+    return all(_same_operand(x, y) for x, y in zip(a.args, b.args))
+
+
+def EliminateCommonSubexpr(fskip: Callable[[RelayExpr], bool] | None = None) -> Pass:
+    """Compute equal calls once.
+
+    Parameters
+    ----------
+    fskip : says which expressions to leave alone.
+    """
+    return expression_pass(lambda f, mod: _Share(fskip).visit(f), 3, "EliminateCommonSubexpr")
+
+
+class _Uses(ExprVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: dict[Var, int] = {}
+        self.effects: set[RelayExpr] = set()
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        return []
+
+    def visit(self, expr: RelayExpr) -> Any:
+        if isinstance(expr, Var):
+            self.count[expr] = self.count.get(expr, 0) + 1
+            return None
+        return super().visit(expr)
+
+    def visit_let(self, let: Let) -> None:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            self.count.setdefault(node.var, 0)
+            self.visit(node.value)
+            node = node.body
+        self.visit(node)
+
+    def visit_function(self, func: Function) -> None:
+        self.visit(func.body)
+
+
+def _pure(expr: RelayExpr, mod: IRModule) -> bool:
+    """Whether nothing is lost when an expression is not evaluated."""
+    found = []
+
+    def look(node: RelayExpr) -> None:
+        if isinstance(node, (RefWrite, RefRead, RefCreate)):
+            found.append(node)
+        elif isinstance(node, Call) and not isinstance(node.op, Op):
+            # What a value does that is called is not known.
+            found.extend([] if isinstance(node.op, Function) else [node])
+
+    if isinstance(expr, Function):
+        return True
+    post_order_visit(expr, look)
+    return not found
+
+
+class _Dead(ExprMutator):
+    def __init__(self, mod: IRModule, inline_once: bool, ignore_impurity: bool) -> None:
+        super().__init__()
+        self._mod = mod
+        self._inline_once = inline_once
+        self._ignore_impurity = ignore_impurity
+        self.uses: dict[Var, int] = {}
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        bindings = []
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            bindings.append(node)
+            node = node.body
+        kept = []
+        for binding in bindings:
+            pure = self._ignore_impurity or _pure(binding.value, self._mod)
+            count = self.uses.get(binding.var, 0)
+            recursive = binding.var in free_vars(binding.value)
+            if pure and (count == 0 or (recursive and count == 1)):
+                continue
+            if self._inline_once and pure and count == 1 and not recursive:
+                self.memo_map[binding.var] = self.visit(binding.value)
+                continue
+            kept.append((binding, self.visit(binding.value)))
+        body = self.visit(node)
+        for old, value in reversed(kept):
+            body = Let(old.var, value, body)
+        return body
+
+
+def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
+    """Drop bindings that nothing uses.
+
+    Parameters
+    ----------
+    inline_once : write values that are used once where they are used.
+    ignore_impurity : drop those with effects too.
+    """
+
+    def rewrite(func: Function, mod: IRModule) -> RelayExpr:
+        while True:
+            uses = _Uses()
+            uses.visit(func)
+            dead = _Dead(mod, inline_once, ignore_impurity)
+            dead.uses = uses.count
+            new = dead.visit(func)
+            if tvm.ir.structural_equal(new, func):
+                return new
+            func = new
+
+    return expression_pass(rewrite, 1, "DeadCodeElimination")
+
+
+class _Straight(ExprMutator):
+    """Lets written out where their variables are used."""
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            self.memo_map[node.var] = self.visit(node.value)
+            node = node.body
+        return self.visit(node)
+
+
+def ToGraphNormalForm() -> Pass:
+    """Write values where the variables that let binds are used, so that a graph is left."""
+    return expression_pass(lambda f, mod: _Straight().visit(f), 1, "ToGraphNormalForm")
+
+
+class _Named(ExprMutator):
+    """Every value with a name, in the order it is computed; scopes keep their own."""
+
+    def __init__(self, outer: _Named | None = None) -> None:
+        super().__init__()
+        self._bindings: list[tuple[Var, RelayExpr]] = []
+        # The function that the pass is given has no name of its own.
+        self._entered = outer is not None
+        if outer is not None:
+            self.memo_map.update(outer.memo_map)
+
+    def block(self, expr: RelayExpr) -> RelayExpr:
+        """An expression as lets and a result."""
+        result = self.visit(expr)
+        for var, value in reversed(self._bindings):
+            result = Let(var, value, result)
+        return result
+
+    def _name(self, value: RelayExpr, old: RelayExpr) -> Var:
+        var = Var("x", old.checked_type_)
+        self._bindings.append((var, value))
+        return var
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        return self._name(super().visit_call(call), call)
+
+    def visit_tuple(self, tup: Tuple) -> RelayExpr:
+        return self._name(super().visit_tuple(tup), tup)
+
+    def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
+        return self._name(super().visit_tuple_getitem(item), item)
+
+    def visit_constant(self, const: Constant) -> RelayExpr:
+        return self._name(const, const)
+
+    def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
+        return self._name(gvar, gvar)
+
+    def visit_ref_create(self, ref: RefCreate) -> RelayExpr:
+        return self._name(super().visit_ref_create(ref), ref)
+
+    def visit_ref_read(self, read: RefRead) -> RelayExpr:
+        return self._name(super().visit_ref_read(read), read)
+
+    def visit_ref_write(self, write: RefWrite) -> RelayExpr:
+        return self._name(super().visit_ref_write(write), write)
+
+    def visit_if(self, iff: If) -> RelayExpr:
+        cond = self.visit(iff.cond)
+        yes, no = (_Named(self).block(b) for b in (iff.true_branch, iff.false_branch))
+        return self._name(If(cond, yes, no), iff)
+
+    def visit_function(self, func: Function) -> RelayExpr:
+        if func.attrs is not None and "Primitive" in func.attrs:
+            return func
+        if not self._entered:
+            self._entered = True
+            body = _Named(self).block(func.body)
+            return Function(func.params, body, func.ret_type, func.type_params, func.attrs)
+        body = _Named(self).block(func.body)
+        new = Function(func.params, body, func.ret_type, func.type_params, func.attrs)
+        return self._name(new, func)
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            if isinstance(node.value, Function):
+                value = node.value
+                body = _Named(self).block(value.body)
+                made = Function(value.params, body, value.ret_type, value.type_params, value.attrs)
+                self._bindings.append((node.var, made))
+            else:
+                count = len(self._bindings)
+                value = self.visit(node.value)
+                if len(self._bindings) > count and self._bindings[-1][0].same_as(value):
+                    self._bindings[-1] = (node.var, self._bindings[-1][1])
+                else:
+                    self._bindings.append((node.var, value))
+            node = node.body
+        return self.visit(node)
+
+
+def ToANormalForm() -> Pass:
+    """Give every value a name by let, in the order of evaluation."""
+    return expression_pass(lambda f, mod: _Named().visit(f), 1, "ToANormalForm")
+
+
+def _called_names(func: RelayExpr) -> list[str]:
+    found: dict[str, None] = {}
+
+    def look(node: RelayExpr) -> None:
+        if isinstance(node, GlobalVar):
+            found.setdefault(str(node.name_hint))
+
+    post_order_visit(func, look)
+    return list(found)
+
+
+def RemoveUnusedFunctions(entry_functions: Sequence[str] | None = None) -> Pass:
+    """Drop functions that the entry functions, by default "main", never call."""
+
+    @module_pass(opt_level=1, name="RemoveUnusedFunctions")
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        pending = [n for n in (entry_functions or ["main"]) if n in mod]
+        used: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name in used or name not in mod:
+                continue
+            used.add(name)
+            if isinstance(mod[name], Function):
+                pending += _called_names(mod[name])
+        result = mod.clone()
+        for gvar, _ in relay_functions(mod):
+            if str(gvar.name_hint) not in used:
+                del result[str(gvar.name_hint)]
+        return result
+
+    return run
+
+
+def _is_inlined(func: Any) -> bool:
+    return (isinstance(func, Function) and func.attrs is not None
+            and bool(int(func.attrs.get("Inline", 0) or 0)))  # fmt: skip
+
+
+class _InlineCalls(ExprMutator):
+    def __init__(self, mod: IRModule, active: tuple[str, ...]) -> None:
+        super().__init__()
+        self._mod = mod
+        self._active = active
+
+    def _definition(self, gvar: RelayExpr) -> Function | None:
+        if not isinstance(gvar, GlobalVar) or gvar not in self._mod:
+            return None
+        name = str(gvar.name_hint)
+        func = self._mod[name]
+        if name in self._active or not _is_inlined(func) or name in _reached(self._mod, name):
+            return None
+        return func
+
+    def _expanded(self, gvar: GlobalVar, func: Function) -> Function:
+        inner = _InlineCalls(self._mod, (*self._active, str(gvar.name_hint)))
+        return inner.visit(func)
+
+    def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
+        func = self._definition(gvar)
+        if func is None:
+            return gvar
+        plain = func.without_attr("Inline") if hasattr(func, "without_attr") else func
+        return self._expanded(gvar, plain)
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        if isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+            return list(expr.args)
+        return super().visited_first(expr)
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        func = self._definition(call.op)
+        args = [self.visit(a) for a in call.args]
+        if func is None:
+            return super().visit_call(call)
+        expanded = self._expanded(call.op, func)
+        if expanded.attrs is not None and ("Primitive" in expanded.attrs or
+                                           "Compiler" in expanded.attrs):  # fmt: skip
+            return Call(expanded, args, call.attrs, call.type_args)
+        return bind(expanded.body, dict(zip(expanded.params, args)))
+
+
+def _reached(mod: IRModule, name: str) -> set[str]:
+    """Functions that a function calls, at once or through others."""
+    pending, seen = _called_names(mod[name]), set()
+    while pending:
+        used = pending.pop()
+        if used in seen or used not in mod:
+            continue
+        seen.add(used)
+        if isinstance(mod[used], Function):
+            pending += _called_names(mod[used])
+    return seen
+
+
+def Inline() -> Pass:
+    """Write functions with the attribute "Inline" where they are called, unless they call
+    themselves, and drop those that nothing calls any more."""
+
+    @module_pass(opt_level=1, name="Inline")
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        result = mod.clone()
+        for gvar, func in relay_functions(mod):
+            name = str(gvar.name_hint)
+            result[name] = _InlineCalls(mod, (name,)).visit(func)
+        for gvar, func in relay_functions(mod):
+            name = str(gvar.name_hint)
+            if _is_inlined(func) and name not in _reached(mod, name):
+                del result[name]
+        return infer_module(result)
+
+    return run
+
+
+class _Lift(ExprMutator):
+    def __init__(self, mod: IRModule, name: str) -> None:
+        super().__init__()
+        self._mod, self._name = mod, name
+        self._depth = 0
+
+    def visit_function(self, func: Function) -> RelayExpr:
+        self._depth += 1
+        new = super().visit_function(func)
+        self._depth -= 1
+        attrs = func.attrs
+        if not self._depth or (attrs is not None and "Primitive" in attrs):
+            return new
+        assert isinstance(new, Function)
+        captured = free_vars(new)
+        if captured:
+            return new
+        name = f"lifted_name_{self._name}_{len(self._mod.functions)}"
+        self._mod[name] = new
+        return self._mod.get_global_var(name)
+
+
+def LambdaLift() -> Pass:
+    """Make functions inside of functions, which use no variables around them, functions of the
+    module."""
+
+    @module_pass(opt_level=1, name="LambdaLift")
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        result = infer_module(mod).clone()
+        for gvar, func in relay_functions(result):
+            name = str(gvar.name_hint)
+            result[name] = _Lift(result, name).visit(func)
+        return infer_module(result)
+
+    return run

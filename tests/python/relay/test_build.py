@@ -1,0 +1,140 @@
+"""Compiled relay programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+
+
+@pytest.fixture(scope="module")
+def built():
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w")
+    out = relay.nn.relu(relay.nn.conv2d(x, w, channels=4, kernel_size=3))
+    func = relay.Function([x, w], relay.Tuple([out, relay.sum(out)]))
+    weight = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype("float32")
+    return relay.build(func, "llvm", params={"w": weight})
+
+
+@pytest.fixture
+def data():
+    return np.random.default_rng(1).normal(size=(1, 3, 8, 8)).astype("float32")
+
+
+def outputs(module, data):
+    module.run(x=data)
+    return [module.get_output(k).numpy() for k in range(module.get_num_outputs())]
+
+
+def test_inputs_are_set_by_name_number_and_keyword(built, data):
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    wanted = outputs(module, data)
+    for key in ("x", 0):
+        module.set_input("x", np.zeros_like(data))
+        module.set_input(key, data)
+        module.run()
+        np.testing.assert_array_equal(module.get_output(0).numpy(), wanted[0])
+    assert module.get_input_index("x") == 0
+    assert module.get_input_index("nothing") == -1
+    assert module.get_num_inputs() == 1 + len(built.params)
+    shapes, dtypes = module.get_input_info()
+    assert (tuple(shapes["x"]), dtypes["x"]) == ((1, 3, 8, 8), "float32")
+    with pytest.raises(ValueError, match='no input "y"'):
+        module.set_input("y", data)
+    with pytest.raises(ValueError, match="takes float32 of shape"):
+        module.set_input("x", data[:, :2])
+
+
+def test_an_exported_library_gives_the_same(built, data, tmp_path):
+    wanted = outputs(graph_executor.GraphModule(built["default"](tvm.cpu())), data)
+    built.export_library(tmp_path / "net.so")
+    loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
+    found = outputs(graph_executor.GraphModule(loaded["default"](tvm.cpu())), data)
+    np.testing.assert_array_equal(found[0], wanted[0])
+
+
+def test_the_older_triple_is_unpacked(built, data):
+    with pytest.warns(DeprecationWarning):
+        graph, library, params = built
+    module = graph_executor.create(graph, library, tvm.cpu())
+    module.set_input(**params)
+    wanted = outputs(graph_executor.GraphModule(built["default"](tvm.cpu())), data)
+    np.testing.assert_array_equal(outputs(module, data)[0], wanted[0])
+
+
+def test_parameters_are_loaded_and_shared(built, data):
+    first, second = (graph_executor.GraphModule(built["default"](tvm.cpu())) for _ in range(2))
+    wanted = outputs(first, data)[1]
+    doubled = {name: value.numpy() * 2 for name, value in built.params.items()}
+    first.load_params(tvm.runtime.save_param_dict(doubled))
+    np.testing.assert_allclose(outputs(first, data)[1], 2 * wanted, rtol=1e-5)
+    # Another executor of the library keeps its own until it shares them.
+    np.testing.assert_allclose(outputs(second, data)[1], wanted, rtol=1e-6)
+    second.share_params(first, b"")
+    np.testing.assert_allclose(outputs(second, data)[1], 2 * wanted, rtol=1e-5)
+
+
+def test_memory_of_the_caller_is_read_and_written(built, data):
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    given, result = tvm.nd.array(data), tvm.nd.empty((1, 4, 6, 6))
+    module.set_input_zero_copy("x", given)
+    module.set_output_zero_copy(0, result)
+    module.run()
+    before = result.numpy()
+    given.copyfrom(np.zeros_like(data))
+    module.run()
+    assert before.any()
+    assert not result.numpy().any()
+
+
+def test_outputs_before_a_run_are_refused(built):
+    with pytest.raises(ValueError, match="call run"):
+        graph_executor.GraphModule(built["default"](tvm.cpu())).get_output(0)
+
+
+def test_loops_run_on_the_machine_and_are_refused_as_graphs():
+    mod = relay.parse("""
+        def @sum_to(%i: int32, %acc: int32) -> int32 {
+          if (equal(%i, 0)) { %acc } else { @sum_to(subtract(%i, 1), add(%acc, %i)) }
+        }
+        def @main(%n: int32) { @sum_to(%n, 0) }
+    """)
+    machine = relay.vm.VirtualMachine(relay.vm.compile(mod, "llvm"))
+    assert machine.run(np.int32(1000)).numpy() == 500500
+    again = relay.vm.Executable.load(relay.vm.compile(mod, "llvm").save())
+    assert relay.vm.VirtualMachine(again).run(np.int32(4)).numpy() == 10
+    with pytest.raises(ValueError, match=r"relay.vm.compile"):
+        relay.build(mod, "llvm")
+
+
+def test_unknown_extents_are_compiled_for_what_comes():
+    x = relay.var("x", shape=(relay.Any(), 3))
+    run = relay.create_executor("vm").evaluate(relay.Function([x], relay.sum(x + x, axis=1)))
+    for rows in (2, 5):
+        data = np.ones((rows, 3), "float32")
+        np.testing.assert_array_equal(run(data).numpy(), np.full(rows, 6.0))
+
+
+def test_functions_of_another_compiler_are_linked():
+    seen = []
+
+    @tvm.register_func("relay.ext.doubler", override=True)
+    def compile_function(func):
+        seen.append(func)
+        symbol = str(func.attrs["global_symbol"])
+        x = tvm.te.placeholder((4,), name="x")
+        y = tvm.te.compute((4,), lambda i: x[i] * 2, name="y")
+        return tvm.build(tvm.te.create_schedule(y.op), [x, y], "llvm", name=symbol)
+
+    p = relay.var("p", shape=(4,))
+    inner = relay.Function([p], p + p, attrs={"Compiler": "doubler", "global_symbol": "twice"})
+    x = relay.var("x", shape=(4,))
+    lib = relay.build(relay.Function([x], relay.exp(inner(x))), "llvm")
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    module.run(x=np.arange(4, dtype="float32"))
+    wanted = np.exp(2 * np.arange(4, dtype="float32"))
+    np.testing.assert_allclose(module.get_output(0).numpy(), wanted, rtol=1e-5)
+    assert len(seen) == 1

@@ -1,0 +1,143 @@
+"""What relay's operators compute, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm
+from tvm import relay
+from tvm.topi import testing as reference
+
+
+def run(expr: relay.Expr, *values, kind: str = "graph"):
+    func = relay.Function(relay.analysis.free_vars(expr), expr)
+    result = relay.create_executor(kind).evaluate(func)(*values)
+    return [r.numpy() for r in result] if isinstance(result, list) else result.numpy()
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    axes=st.sets(st.integers(0, 3), min_size=1, max_size=2),
+    keepdims=st.booleans(),
+    exclude=st.booleans(),
+)
+def test_sum_takes_axes_or_all_others(shape, axes, keepdims, exclude):
+    axes = [a % len(shape) for a in axes]
+    data = np.random.default_rng(0).normal(size=shape).astype("float32")
+    over = tuple(k for k in range(len(shape)) if (k in axes) != exclude)
+    found = run(relay.sum(relay.var("x", shape=shape), axes, keepdims, exclude), data)
+    np.testing.assert_allclose(found, data.sum(over, keepdims=keepdims), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "groups"),
+    [({"strides": 2, "padding": 1}, 1), ({"padding": (1, 2)}, 4), ({"dilation": 2}, 2)],
+)
+def test_conv2d_matches_the_reference(settings_, groups):
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(2, 4, 9, 8)).astype("float32")
+    weight = rng.normal(size=(8, 4 // groups, 3, 3)).astype("float32")
+    expr = relay.nn.conv2d(relay.var("x", shape=data.shape), relay.var("w", shape=weight.shape),
+                           groups=groups, **settings_)  # fmt: skip
+    spread = [1, 1, *[settings_.get("dilation", 1)] * 2]
+    wanted = reference.conv2d_nchw_python(
+        data, reference.dilate_python(weight, spread), settings_.get("strides", 1),
+        settings_.get("padding", 0), groups,
+    )  # fmt: skip
+    np.testing.assert_allclose(run(expr, data, weight), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_blocked_convolution_is_the_plain_one_laid_out_anew():
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(1, 8, 6, 6)).astype("float32")
+    weight = rng.normal(size=(16, 8, 3, 3)).astype("float32")
+    x, w = relay.var("x", shape=data.shape), relay.var("w", shape=weight.shape)
+    blocked = relay.nn.contrib_conv2d_nchwc(
+        relay.layout_transform(x, "NCHW", "NCHW4c"),
+        relay.layout_transform(w, "OIHW", "OIHW4i8o"),
+        padding=1, channels=16, kernel_size=3, data_layout="NCHW4c", kernel_layout="OIHW4i8o",
+        out_layout="NCHW8c",
+    )  # fmt: skip
+    found = run(relay.layout_transform(blocked, "NCHW8c", "NCHW"), data, weight)
+    wanted = reference.conv2d_nchw_python(data, weight, 1, 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_transposed_convolution_matches_the_reference():
+    rng = np.random.default_rng(3)
+    data = rng.normal(size=(1, 3, 5, 6)).astype("float32")
+    weight = rng.normal(size=(3, 4, 3, 3)).astype("float32")
+    x, w = relay.var("x", shape=data.shape), relay.var("w", shape=weight.shape)
+    expr = relay.nn.conv2d_transpose(x, w, channels=4, kernel_size=3, strides=2, padding=1,
+                                     output_padding=1)  # fmt: skip
+    wanted = reference.conv2d_transpose_nchw_python(data, weight, 2, 1, 1)
+    np.testing.assert_allclose(run(expr, data, weight), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_pooling_matches_the_reference(kind):
+    data = np.random.default_rng(4).normal(size=(1, 2, 9, 9)).astype("float32")
+    expr = getattr(relay.nn, f"{kind}_pool2d")(
+        relay.var("x", shape=data.shape), (3, 3), (2, 2), padding=(1, 1)
+    )
+    wanted = reference.poolnd_python(data, [3, 3], [2, 2], [1, 1], [1, 1], [1, 1], kind, False)
+    np.testing.assert_allclose(run(expr, data), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_winograd_in_three_dimensions_is_the_convolution():
+    rng = np.random.default_rng(5)
+    data = rng.normal(size=(1, 3, 6, 7, 8)).astype("float32")
+    weight = rng.normal(size=(4, 3, 3, 3, 3)).astype("float32")
+    x, w = relay.var("x", shape=data.shape), relay.var("w", shape=weight.shape)
+    packed = relay.nn.contrib_conv3d_winograd_weight_transform(w, tile_size=2)
+    expr = relay.nn.contrib_conv3d_winograd_without_weight_transform(
+        x, packed, tile_size=2, padding=(1, 1, 1), channels=4, kernel_size=(3, 3, 3)
+    )
+    wanted = reference.conv3d_ncdhw_python(data, weight, 1, 1)
+    np.testing.assert_allclose(run(expr, data, weight), wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_unique_gives_as_many_values_as_there_are():
+    data = np.array([3, 1, 3, 2, 1], "int32")
+    expr = relay.unique(relay.var("x", shape=(5,), dtype="int32"), True, True).astuple()
+    values, first, inverse, count, counts = run(expr, data, kind="vm")
+    np.testing.assert_array_equal(values, [1, 2, 3])
+    np.testing.assert_array_equal(first, [1, 3, 0])
+    np.testing.assert_array_equal(inverse, [2, 0, 2, 1, 0])
+    np.testing.assert_array_equal(counts, [2, 1, 2])
+    assert count == [3]
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_take_handles_indices_outside(mode):
+    data = np.arange(12, dtype="float32").reshape(3, 4)
+    indices = np.array([0, 5, -2], "int32")
+    expr = relay.take(relay.var("x", shape=data.shape), relay.const(indices), axis=1, mode=mode)
+    np.testing.assert_array_equal(run(expr, data), np.take(data, indices, 1, mode=mode))
+
+
+def test_numbers_are_no_operands():
+    with pytest.raises(TypeError, match=r"relay.const\(2"):
+        relay.var("x", shape=(1,)) + 2
+
+
+def test_an_operator_that_a_user_adds_is_typed_built_and_run():
+    op = relay.op.register("test.scaled_add", "x + factor * y")
+    op.set_num_inputs(2)
+    op.add_argument("x", "Tensor", "").add_argument("y", "Tensor", "")
+    op.add_type_rel("ScaledAdd", lambda types, attrs: types[0])
+
+    @relay.op.register_compute("test.scaled_add")
+    def compute(attrs, inputs, out_type):
+        x, y = inputs
+        factor = tvm.tir.const(attrs["factor"], x.dtype)
+        return [tvm.te.compute(x.shape, lambda *i: x(*i) + factor * y(*i), name="scaled_add")]
+
+    x, y = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
+    call = relay.Call(op, [x, y], {"factor": 2.0})
+    a, b = (np.random.default_rng(k).normal(size=(3, 4)).astype("float32") for k in range(2))
+    np.testing.assert_allclose(run(call, a, b), a + 2 * b, rtol=1e-6)

@@ -1,0 +1,67 @@
+"""Relay's text format."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay import testing
+
+
+@pytest.mark.parametrize("name", ["mlp", "resnet", "mobilenet", "dqn", "dcgan", "squeezenet"])
+def test_networks_come_back_from_their_text(name):
+    mod, _ = getattr(testing, name).get_workload(batch_size=1)
+    assert tvm.ir.structural_equal(relay.parse(mod.astext()), mod)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (42, "int16", "42i16"),
+        (42, "int32", "42"),
+        (3.0, "float32", "3f"),
+        (1e-5, "float64", "1e-05f64"),
+    ],
+)
+def test_scalars_have_the_spelling_of_their_type(value, dtype, text):
+    constant = relay.const(value, dtype)
+    assert constant.astext().splitlines()[-1] == text
+    assert tvm.ir.structural_equal(relay.parse_expr(text), constant)
+
+
+def test_arrays_are_kept_in_the_metadata():
+    constant = relay.const(np.arange(6, dtype="float32"))
+    text = relay.add(constant, constant).astext()
+    assert "meta[relay.Constant][0]" in text
+    assert "omitted" in str(relay.add(constant, constant))
+    again = relay.parse_expr(text)
+    np.testing.assert_array_equal(again.args[0].data.numpy(), np.arange(6))
+
+
+def test_values_inside_of_branches_are_not_named_outside():
+    x = relay.var("x", shape=())
+    y = relay.exp(x)
+    out = relay.Tuple([relay.If(relay.const(True), y + y, x), y])
+    func = relay.Function([x], out)
+    assert tvm.ir.structural_equal(relay.parse_expr(func.astext()), func)
+
+
+def test_settings_at_their_defaults_are_left_out():
+    x = relay.var("x")
+    assert "nn.softmax(%x)" in relay.nn.softmax(x).astext()
+    assert "axis=2" in relay.nn.softmax(x, axis=2).astext()
+
+
+def test_mistakes_are_reported_with_their_place():
+    source = "def @main(%x: float32) {\n  (%x, ad(%x, %x))\n}"
+    with pytest.raises(tvm.error.DiagnosticError, match="text:2:8: there is no operator `ad`"):
+        relay.parse(source, "text")
+
+
+def test_operators_are_written_between_their_operands():
+    x, y = relay.var("x"), relay.var("y")
+    wanted = relay.Function([x, y], relay.add(x, relay.multiply(y, relay.const(2.0))))
+    found = relay.parse_expr("fn (%x, %y) { %x + %y * 2f }")
+    assert tvm.ir.structural_equal(found, wanted)

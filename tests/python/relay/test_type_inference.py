@@ -1,0 +1,67 @@
+"""Types of relay programs."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm import relay, te
+from tvm.relay.testing import run_infer_type
+
+
+def test_weights_of_a_convolution_follow_from_its_settings():
+    n = te.size_var("n")
+    data, weight = relay.var("data", shape=(n, 10, 32, 32)), relay.var("weight")
+    out = run_infer_type(relay.nn.conv2d(data, weight, channels=4, kernel_size=3, padding=1))
+    assert out.checked_type == relay.TensorType((n, 4, 32, 32))
+    assert out.args[1].checked_type == relay.TensorType((4, 10, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("shape", "newshape", "result"),
+    [
+        ((2, 3, 4), (0, -1), (2, 12)),
+        ((2, 3, 4), (-3, -2), (6, 4)),
+        ((2, 3, 4), (2, -4, -1, 3, -2), (2, 1, 3, 4)),
+        ((1,), (), ()),
+    ],
+)
+def test_reshape_reads_its_special_values(shape, newshape, result):
+    out = run_infer_type(relay.reshape(relay.var("x", shape=shape), newshape))
+    assert out.checked_type == relay.TensorType(result)
+
+
+def test_unknown_extents_stay_unknown_where_they_matter():
+    x = relay.var("x", shape=(relay.Any(), 4))
+    out = run_infer_type(relay.concatenate([x, x], axis=0))
+    assert isinstance(out.checked_type.shape[0], relay.Any)
+    assert int(out.checked_type.shape[1]) == 4
+
+
+def test_a_recursive_function_is_typed_by_its_own_text():
+    mod = relay.parse("""
+        def @count(%i: int32) -> int32 {
+          if (equal(%i, 0)) { 0 } else { add(@count(subtract(%i, 1)), 1) }
+        }
+        def @main(%n: int32) { @count(%n) }
+    """)
+    typed = relay.transform.InferType()(mod)
+    assert typed["main"].checked_type == relay.FuncType(
+        [relay.scalar_type("int32")], relay.scalar_type("int32")
+    )
+
+
+def test_a_mismatch_names_the_operator_and_the_shapes():
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(4, 3))
+    with pytest.raises(tvm.TVMError, match=r"relay.add: shapes \[2, 3\] and \[4, 3\]"):
+        run_infer_type(relay.add(x, y))
+
+
+def test_a_variable_of_unknown_type_is_reported():
+    with pytest.raises(tvm.TVMError, match="operand 0 is not known"):
+        run_infer_type(relay.sum(relay.var("x")))
+
+
+def test_shape_and_annotation_together_are_refused():
+    with pytest.raises(ValueError, match="not both"):
+        relay.var("x", relay.TensorType((1,)), shape=(1,))
