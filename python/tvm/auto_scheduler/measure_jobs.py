@@ -150,7 +150,18 @@ def program_of_library(arguments: dict[str, Any]) -> Program:
     constants = _layout_free_positions(args) if arguments["weights_are_constant"] else ()
     known = topi.schedule_args_for(args, constants, target)
     interface = [describe_argument(arg) for arg in known.args]
-    return Program(known.schedule, list(known.args), target, interface)
+    transforms = [
+        {
+            "index": position,
+            "placeholder": str(args[position].op.name),
+            "original_shape": list(get_const_tuple(args[position].shape)),
+            "dims": list(packing.dims),
+            "extents": list(get_const_tuple(packing.packed.shape)),
+            "strides": list(packing.strides),
+        }
+        for position, packing in known.packings.items()
+    ]
+    return Program(known.schedule, list(known.args), target, interface, transforms)
 
 
 def _layout_free_positions(args: Sequence[te.Tensor]) -> list[int]:

@@ -76,7 +76,8 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
             chosen = _schedule_for(group, schedules)
         if chosen is None:
             known = topi.schedule_args_for(group.args, group.constant_inputs, target)
-            chosen = GroupSchedule(known.schedule, known.args, known.relayouts)
+            stored = {position: packing.pack for position, packing in known.packings.items()}
+            chosen = GroupSchedule(known.schedule, known.args, stored)
         else:
             _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)

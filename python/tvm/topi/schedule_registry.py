@@ -15,6 +15,7 @@ from tvm.target import Target
 
 from . import tag
 from .generic.default import default_schedule
+from .utils import get_const_tuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +47,22 @@ class Packing:
     ----------
     packed : the placeholder that is read in place of the weights.
     weight : the weights, each read from its place in `packed`; a schedule inlines this stage.
-    pack : from an array in the layout of the weights to one in that of `packed`.
+    dims, strides : for each dimension of `packed`, the dimension of the weights that it runs along,
+        and by how many elements of that one a step of it moves.
     """
 
     packed: te.Tensor
     weight: te.Tensor
-    pack: Callable[[np.ndarray], np.ndarray]
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def pack(self, array: np.ndarray) -> np.ndarray:
+        """An array in the layout of the weights as one in that of `packed`."""
+        import numpy as np
+
+        steps = [array.strides[d] * step for d, step in zip(self.dims, self.strides)]
+        shape = get_const_tuple(self.packed.shape)
+        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(array, shape, steps))
 
 
 PackingRule = Callable[[te.Tensor, te.Tensor, Target], "Packing | None"]
@@ -66,13 +77,12 @@ class ScheduledArgs:
     Attributes
     ----------
     args : in the order of the tensors it was made for; some inputs may have another layout.
-    relayouts : for the positions of those, the function from the array in the layout asked about to
-        the one that the schedule reads.
+    packings : by the positions of those, how they are stored.
     """
 
     schedule: te.Schedule
     args: Sequence[te.Tensor]
-    relayouts: Mapping[int, Callable[[np.ndarray], np.ndarray]] = field(default_factory=dict)
+    packings: Mapping[int, Packing] = field(default_factory=dict)
 
 
 def register_schedule(
@@ -208,7 +218,7 @@ def schedule_args_for(
             inputs = list(args[: len(args) - len(outputs)])
             inputs[position] = packing.packed
             schedule = schedule_for(results, target)
-            return ScheduledArgs(schedule, [*inputs, *results], {position: packing.pack})
+            return ScheduledArgs(schedule, [*inputs, *results], {position: packing})
     return ScheduledArgs(schedule_for(outputs, target), list(args))
 
 

@@ -374,3 +374,20 @@ def test_the_librarys_schedule_is_a_candidate_like_any_other(task, measurer):
     assert record["origin"] == "library"
     assert record["workload"] == task.workload_key
     assert record["r"][0] == [float(cost) for cost in result.costs]
+
+
+def test_the_librarys_schedule_of_constant_weights_packs_them(measurer):
+    def dense(rows, depth, columns):
+        x, w = te.placeholder((rows, depth), name="x"), te.placeholder((columns, depth), name="w")
+        return [x, w, tvm.topi.nn.relu(tvm.topi.nn.dense(x, w))]
+
+    task = SearchTask(
+        compute_dag=dense(10, 24, 96),
+        target=tvm.target.Target("llvm"),
+        layout_rewrite_option=auto_scheduler.LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
+    )
+    candidate = LibraryCandidate(task)
+    assert candidate.request().arguments["weights_are_constant"]
+    # The runner compares with the unscheduled program, whose weights are as they come.
+    [result] = measurer.measure([candidate])
+    assert int(result.error_no) == 0, result.error_msg

@@ -231,14 +231,14 @@ def compute_packed(fn, weight_at, *arrays, target=HERE):
     output = fn(*inputs)
     known = topi.schedule_args_for([*inputs, output], {weight_at}, target)
     stored = [
-        known.relayouts[i](array) if i in known.relayouts else array
+        known.packings[i].pack(array) if i in known.packings else array
         for i, array in enumerate(arrays)
     ]
     assert [a.shape for a in stored] == [tuple(map(int, t.shape)) for t in known.args[:-1]]
     function = tvm.build(known.schedule, list(known.args), target, name="f")["f"]
     result = tvm.nd.array(np.full([int(n) for n in output.shape], 77, str(output.dtype)))
     function(*(tvm.nd.array(a) for a in stored), result)
-    return result.numpy(), weight_at in known.relayouts
+    return result.numpy(), weight_at in known.packings
 
 
 @settings(deadline=None, max_examples=12)
@@ -289,7 +289,7 @@ def test_weights_that_another_stage_reads_are_not_packed():
 
     inputs = [te.placeholder((4, 16), name="x"), te.placeholder((4, 16), name="w")]
     known = topi.schedule_args_for([*inputs, fn(*inputs)], {1}, HERE)
-    assert not known.relayouts
+    assert not known.packings
     np.testing.assert_allclose(
         compute(fn, data, weight), data @ weight.T + weight.sum(), rtol=1e-4, atol=1e-4
     )

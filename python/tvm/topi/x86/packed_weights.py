@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import te
 from tvm.target import Target
@@ -11,18 +10,9 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import Packing, register_packing
 from ..utils import const_shape
-from .conv2d import pack_conv2d_weight
-from .dense import pack_matmul_weight
 from .tiles import convolution_tile, product_tile
 
-if TYPE_CHECKING:
-    import numpy as np
-
 __all__: list[str] = []
-
-
-def _pack_transposed(weight: np.ndarray, block: int) -> np.ndarray:
-    return pack_matmul_weight(weight.T, block)
 
 
 @register_packing(tag.DENSE, "cpu")
@@ -32,7 +22,7 @@ def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | N
         return None
     filters, depth = const_shape(weight.shape)
     block = tile.block
-    packed = te.placeholder((-(-filters // block), depth, block), weight.dtype, "packed_weight")
+    packed = te.placeholder((filters // block, depth, block), weight.dtype, "packed_weight")
 
     def element(f: Any, k: Any) -> Any:
         return packed[f // block, k, f % block]
@@ -40,7 +30,8 @@ def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | N
     return Packing(
         packed,
         te.compute(weight.shape, element, name="weight", tag=tag.INJECTIVE),
-        functools.partial(_pack_transposed, block=block),
+        (0, 1, 0),
+        (block, 1, 1),
     )
 
 
@@ -52,7 +43,7 @@ def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | Non
     height, width, channels, filters = const_shape(weight.shape)
     block = tile.block
     packed = te.placeholder(
-        (-(-filters // block), height, width, channels, block), weight.dtype, "packed_weight"
+        (filters // block, height, width, channels, block), weight.dtype, "packed_weight"
     )
 
     def element(y: Any, x: Any, c: Any, f: Any) -> Any:
@@ -61,5 +52,6 @@ def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | Non
     return Packing(
         packed,
         te.compute(weight.shape, element, name="weight", tag=tag.INJECTIVE),
-        functools.partial(pack_conv2d_weight, block=block),
+        (3, 0, 1, 2, 3),
+        (block, 1, 1, 1, 1),
     )
