@@ -16,6 +16,11 @@ TVM_REGISTER_OP("tir.assume")
     .set_num_inputs(1)
     .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)));
 
+// Any value of its type, not the same one at each use. RemoveStoreUndef drops what stores it.
+TVM_REGISTER_OP("tir.undef")
+    .set_num_inputs(0)
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kReadState)));
+
 namespace {
 
 class AssumeRemover final : public StmtMutator {

@@ -159,3 +159,61 @@ def test_global_buffers_are_held_by_the_launch():
     blocks = func.body.block.body
     assert lca[func.buffer_map[func.params[0]]].same_as(blocks)
     assert lca[func.body.block.alloc_buffers[0]].same_as(blocks.body.body.block)
+
+
+def test_pure_functions_only_read_and_return():
+    @T.prim_func
+    def pure(A: T.Buffer((4,), "float32")) -> T.float32:
+        B = T.decl_buffer((4,), "float32")
+        for i in range(4):
+            B[i] = T.exp(A[i])
+        T.ret(B[0] + B[3])
+
+    @T.prim_func
+    def writes(A: T.Buffer((4,), "float32")):
+        A[0] = T.float32(1)
+
+    @T.prim_func
+    def calls(A: T.Buffer((4,), "float32")):
+        T.evaluate(T.call_extern("int32", "flush"))
+
+    assert analysis.is_pure_function(pure)
+    assert analysis.assert_pure_function(pure)
+    assert not analysis.is_pure_function(writes)
+    with pytest.raises(ValueError, match="stores to buffer A"):
+        analysis.assert_pure_function(writes)
+    with pytest.raises(ValueError, match="calls tir.call_extern"):
+        analysis.assert_pure_function(calls)
+
+
+def test_accesses_outside_of_buffers_are_refused():
+    @T.prim_func
+    def inside(A: T.Buffer((4,), "float32"), n: T.int32):
+        for i in range(8):
+            if i < 4:
+                A[i] = A[n]
+
+    @T.prim_func
+    def outside(A: T.Buffer((4,), "float32")):
+        for i in range(3):
+            A[i] = A[i + 4]
+
+    mod = tvm.IRModule({"main": inside})
+    assert analysis.OOBChecker()(mod).same_as(mod)
+    with pytest.raises(tvm.tir.ScheduleError, match=r"main: index .* of buffer A is outside"):
+        analysis.OOBChecker()(tvm.IRModule({"main": outside}))
+
+
+def test_allocated_bytes_are_counted_by_scope():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")):
+        with T.decl_buffer((64,), "int8", scope="shared") as B:
+            B[0] = T.int8(1)
+            with T.decl_buffer((8,), "float32", scope="shared") as C:
+                C[0] = A[0]
+        with T.decl_buffer((16,), "int16") as D:
+            D[0] = T.int16(1)
+
+    sizes = {"shared": 96, "global": 32}
+    assert analysis.calculate_allocated_bytes(func) == {"main": sizes}
+    assert analysis.calculate_allocated_bytes(tvm.IRModule({"f": func})) == {"f": sizes}

@@ -193,3 +193,22 @@ def test_loops_that_copy_memory_are_found(offset, reason):
         tvm.ir.assert_structural_equal(list(found), [A[0:16], B[offset : offset + 16]])
     else:
         assert reason in found
+
+
+def test_stores_of_undefined_values_go():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "int32"), n: T.int32):
+        A[0] = 1 + T.undef(dtype="int32")
+        A[1] = n
+
+    @T.prim_func
+    def expected(A: T.Buffer((4,), "int32"), n: T.int32):
+        A[1] = n
+
+    @T.prim_func
+    def place(A: T.Buffer((4,), "int32")):
+        A[T.undef(dtype="int32")] = 1
+
+    same(applied(tir.transform.RemoveStoreUndef(), func), expected)
+    with pytest.raises(ValueError, match="an undefined value is used"):
+        applied(tir.transform.RemoveStoreUndef(), place)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.ir import PrimExpr
+from tvm.ir import IRModule, PrimExpr
 from tvm.runtime import DataType
 
 from ..block import Block
@@ -164,13 +164,18 @@ def verify_ssa(func: PrimFunc) -> bool:
     return _ffi_api.verify_ssa(func)
 
 
-def verify_well_formed(obj: PrimFunc, assert_mode: bool = True) -> bool:
+def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
     """Whether variables are bound before use and accesses fit their buffers.
+
+    Of a module, whether that holds for all of its PrimFuncs.
 
     Raises
     ------
     ValueError : with `assert_mode`, names the first violation.
     """
+    if isinstance(obj, IRModule):
+        functions = [func for func in obj.functions.values() if isinstance(func, PrimFunc)]
+        return all(verify_well_formed(func, assert_mode) for func in functions)
     return _ffi_api.verify_well_formed(obj, assert_mode)
 
 

@@ -10,6 +10,7 @@ from .force_narrow_index import ForceNarrowIndexToInt32
 from .function_pass import prim_func_pass
 from .hoist_expression import HoistedConditionals, HoistedLetBindings, HoistExpression
 from .profile_intrinsics import InstrumentProfileIntrinsics
+from .remove_store_undef import RemoveStoreUndef
 from .transform import *
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "HoistedConditionals",
     "HoistedLetBindings",
     "InstrumentProfileIntrinsics",
+    "RemoveStoreUndef",
     "prim_func_pass",
 ]
 
