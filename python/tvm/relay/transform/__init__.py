@@ -5,5 +5,6 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from .base import FunctionPass, function_pass
 from .gradient import gradient
 from .infer_type import InferType
+from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
 from .structure import *

@@ -21,8 +21,8 @@ __all__ = ["gradient"]
 
 def _partial(name: str, place: int, count: int) -> str:
     """The operator that gives a derivative: operands, then the result's; of one operand."""
-    full = f"gradient.{name}.{place}"
-    if find_row(Op.get(full)) if Op.exists(full) else None:
+    full = f"gradient.{name}.by_operand{place}"
+    if Op.exists(full):
         return full
     row = row_of(name)
 
