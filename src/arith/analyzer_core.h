@@ -187,6 +187,9 @@ class AnalyzerCore {
   bool EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out);
   bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
   Interval BoundOfOpaque(const PrimExpr& e);
+  /*! \brief Bound of a sum, a product or a minimum from those of its operands. */
+  Interval BoundByOperands(const PrimExpr& e);
+  bool MentionsMinimum(const Poly& p);
   Congruence ModularOfAtom(AtomId id);
   Congruence ModularOfOpaque(const PrimExpr& e);
   Congruence ModularOfCast(const tir::CastNode* cast);

@@ -79,10 +79,17 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
     }
     if (const auto* op = e.as<DivNode>()) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
+      Poly exact;
+      // Without a rest it does not matter how quotients are rounded.
+      if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
+        return exact;
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorDiv(a, b);
     }
     if (const auto* op = e.as<ModNode>()) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
+      Poly exact;
+      if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
+        return Poly();
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
     }
     if (const auto* op = e.as<CastNode>()) {
@@ -332,6 +339,16 @@ Poly AnalyzerCore::MinZero(const Poly& d) {
   if (values.lo >= 0) return Poly();
   if (ProveNonNeg(d)) return Poly();
   if (ProveNonNeg(PolyRing::Negate(d))) return d;
+  // min(rest + min(q, 0), 0) is the least of rest, rest + q and 0.
+  for (const Term& t : d.terms) {
+    if (t.coef != 1 || ring_.Atoms(t.mono).size() != 1) continue;
+    const Atom inner = atoms_[ring_.Atoms(t.mono)[0]];
+    if (inner.kind != Atom::kMinZero) continue;
+    const Poly rest = PolyRing::Sub(d, PolyRing::FromTerm(t));
+    const Poly other = PolyRing::Add(rest, inner.a);
+    if (ProveNonNeg(rest)) return MinZero(other);
+    if (ProveNonNeg(other)) return MinZero(rest);
+  }
   // Take out what multiplies everything and is not negative.
   MonoId common = d.terms[0].mono;
   for (const Term& t : d.terms) common = ring_.GcdMono(common, t.mono);

@@ -7,6 +7,7 @@
 #include <tvm/expr/substitute.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer_core.h"
 
@@ -118,9 +119,13 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
     if (const auto* op = e.as<DivNode>()) {
       Interval a = BoundOfExpr(op->a), b = BoundOfExpr(op->b);
       if (b.lo <= 0) return type;
-      // Truncation moves a negative floor quotient up by at most one.
-      Interval q = FloorDivInterval(a, b);
-      if (a.lo < 0 && q.hi != ConstIntBoundNode::kPosInf) q.hi += 1;
+      // Of numbers below zero it is the contrary of the quotient of their contraries.
+      Interval q;
+      if (a.hi >= 0) q.hi = FloorDivInterval({0, a.hi}, b).hi;
+      if (a.lo >= 0) q.lo = FloorDivInterval({a.lo, a.hi}, b).lo;
+      const Interval contrary = Interval{-1, -1} * a;
+      if (a.lo < 0 && a.HasLower()) q.lo = -FloorDivInterval({0, contrary.hi}, b).hi;
+      if (a.hi < 0) q.hi = -FloorDivInterval({contrary.lo, contrary.hi}, b).lo;
       return q;
     }
     if (const auto* op = e.as<MulNode>()) return BoundOfExpr(op->a) * BoundOfExpr(op->b);
@@ -132,8 +137,8 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
     if (op->op.same_as(builtin::likely())) return BoundOfExpr(op->args[0]);
     if (op->op.same_as(builtin::shift_right())) {
       Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
-      if (b.lo == b.hi && b.lo >= 0 && b.lo < 62) {
-        return FloorDivInterval(a, {int64_t{1} << b.lo, int64_t{1} << b.lo});
+      if (b.lo >= 0 && b.hi < 62) {
+        return FloorDivInterval(a, {int64_t{1} << b.lo, int64_t{1} << b.hi});
       }
     }
     if (op->op.same_as(builtin::bitwise_and())) {
@@ -145,6 +150,41 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
   return type;
 }
 
+bool AnalyzerCore::MentionsMinimum(const Poly& p) {
+  return std::any_of(p.terms.begin(), p.terms.end(), [this](const Term& t) {
+    const std::vector<AtomId>& ids = ring_.Atoms(t.mono);
+    return std::any_of(ids.begin(), ids.end(),
+                       [this](AtomId id) { return atoms_[id].kind == Atom::kMinZero; });
+  });
+}
+
+Interval AnalyzerCore::BoundByOperands(const PrimExpr& e) {
+  auto operands = [this](const auto* op) {
+    return std::make_pair(BoundOfExpr(op->a), BoundOfExpr(op->b));
+  };
+  if (const auto* op = e.as<MinNode>()) {
+    auto [a, b] = operands(op);
+    return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+  }
+  if (const auto* op = e.as<MaxNode>()) {
+    auto [a, b] = operands(op);
+    return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+  }
+  if (const auto* op = e.as<AddNode>()) {
+    auto [a, b] = operands(op);
+    return a + b;
+  }
+  if (const auto* op = e.as<SubNode>()) {
+    auto [a, b] = operands(op);
+    return a + Interval{-1, -1} * b;
+  }
+  if (const auto* op = e.as<MulNode>()) {
+    auto [a, b] = operands(op);
+    return a * b;
+  }
+  return Interval();
+}
+
 Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
   if (e.dtype().is_uint() || e.dtype().is_bool()) {
     Interval type = IntervalOfType(e.dtype());
@@ -154,7 +194,10 @@ Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
   }
   if (!e.dtype().is_int() || !e.dtype().is_scalar()) return Interval();
   try {
-    return Bound(Reduce(Normalize(e)));
+    const Poly p = Reduce(Normalize(e));
+    const Interval bound = Bound(p);
+    // Sums with a minimum forget that it is one of two operands.
+    return MentionsMinimum(p) ? IntersectIntervals(bound, BoundByOperands(e)) : bound;
   } catch (const PolyOverflow&) {
     return IntervalOfType(e.dtype());
   }

@@ -50,6 +50,14 @@ class OperandSimplifier : public ExprMutator {
     return VisitExpr_(static_cast<const VarNode*>(op));
   }
 
+  PrimExpr VisitExpr_(const LetNode* op) override {
+    PrimExpr value = core_->Simplify(op->value);
+    if (is_const_int(value) || value.as<FloatImmNode>() || value.as<VarNode>()) {
+      return core_->Simplify(Substitute(op->body, Map<Var, PrimExpr>{{op->var, value}}));
+    }
+    return ExprMutator::VisitExpr_(op);
+  }
+
   PrimExpr VisitExpr_(const SelectNode* op) override {
     PrimExpr cond = core_->Simplify(op->condition);
     if (is_one(cond)) return core_->Simplify(op->true_value);
@@ -252,6 +260,21 @@ std::vector<Clause> ClausesOf(const PrimExpr& e) {
 
 }  // namespace
 
+namespace {
+
+/*! \brief Whether a condition may be computed where those before it would have prevented that. */
+bool NeedsNoGuard(const PrimExpr& e) {
+  bool safe = true;
+  PostOrderVisit(e, [&safe](const ObjectRef& node) {
+    safe = safe && !node.as<CallNode>() && !node.as<BufferLoadNode>() && !node.as<DivNode>() &&
+           !node.as<ModNode>() && !node.as<FloorDivNode>() && !node.as<FloorModNode>() &&
+           !node.as<ProducerLoadNode>();
+  });
+  return safe;
+}
+
+}  // namespace
+
 PrimExpr AnalyzerCore::AndOfOrs(const PrimExpr& e) {
   const std::vector<Clause> clauses = ClausesOf(e);
   if (clauses.size() < 2) return PrimExpr();
@@ -276,6 +299,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     PrimExpr b = SimplifyBesides(a, op->b);
     if (is_zero(b) || is_one(a)) return b;
     if (is_one(b) || SameExpr(a, b)) return a;
+    if (NeedsNoGuard(b) && is_one(SimplifyUnder(b, a))) return b;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(And(a, b));
   }
   if (const auto* op = e.as<OrNode>()) {
@@ -284,6 +308,7 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     PrimExpr b = SimplifyBesides(Not(a), op->b);
     if (is_one(b) || is_zero(a)) return b;
     if (is_zero(b) || SameExpr(a, b)) return a;
+    if (NeedsNoGuard(b) && is_zero(SimplifyUnder(Not(b), a))) return b;
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(Or(a, b));
   }
   if (const auto* op = e.as<NotNode>()) {

@@ -66,29 +66,6 @@ class Buffer(Object):
         """Element offset from the data pointer of the element at `indices`."""
         return _ffi_api.BufferElemOffset(self, convert(list(indices)))
 
-    def get_flattened_buffer(self) -> Buffer:
-        """The same memory with one axis; itself if it has one axis and no strides."""
-        if len(self.shape) == 1 and len(self.strides) == 0:
-            return self
-        if len(self.strides) != 0:
-            size = convert(1)
-            for extent, stride in zip(self.shape, self.strides):
-                size = size + (extent - 1) * stride
-        else:
-            size = convert(1)
-            for extent in self.shape:
-                size = size * extent
-        return decl_buffer(
-            [size],
-            self.dtype,
-            self.name,
-            data=self.data,
-            elem_offset=self.elem_offset,
-            scope=self.scope,
-            data_alignment=self.data_alignment,
-            offset_factor=self.offset_factor,
-        )
-
     # Access mask bits of access_ptr.
     READ = 1
     WRITE = 2

@@ -138,3 +138,44 @@ def test_digits_of_a_flat_index_keep_their_value(outer, inner, first, second, ex
     for values in itertools.product(range(outer), range(inner)):
         known = dict(zip((x, y), values))
         assert number_of(simple, known) == operator.add(values[0] * extent, values[1])
+
+
+@pytest.mark.parametrize(
+    ("expr", "low", "high"),
+    [
+        (te.min(x, y), -9, 10),
+        (te.max(x, y) * 2 + 1, 9, 23),
+        (tir.truncdiv(x, y), -2, 2),
+        (tir.truncdiv(x - 20, y), -7, 0),
+        (x >> y, -1, 0),
+    ],
+)
+def test_bounds_of_minima_and_rounded_quotients(expr, low, high):
+    analyzer = arith.Analyzer()
+    analyzer.bind(x, tvm.ir.Range(-9, 12))
+    analyzer.bind(y, tvm.ir.Range(4, 11))
+    bound = analyzer.const_int_bound(expr)
+    assert (bound.min_value, bound.max_value) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("expr", "simple"),
+    [
+        (tir.all(x > 1, x > 2), x > 2),
+        (tir.any(x < 2, x < 3), x < 3),
+        (te.min(te.min(x, 11), 10), te.min(x, 10)),
+        (tir.truncdiv(x * 4, 4), x),
+        (tir.truncmod(x * 10, 5), tir.const(0, "int32")),
+        (tir.Let(x, y, x + 1), y + 1),
+        (tir.Let(x, 3, x + y), y + 3),
+    ],
+)
+def test_simpler_forms(expr, simple):
+    analyzer = arith.Analyzer()
+    assert tvm.ir.structural_equal(analyzer.simplify(expr), analyzer.simplify(simple))
+
+
+def test_guards_stay_before_what_they_guard():
+    buffer = tir.decl_buffer((8,), "int32")
+    guarded = tir.all(x >= 0, buffer[x] > 2)
+    assert isinstance(arith.Analyzer().simplify(guarded), tir.And)
