@@ -42,7 +42,7 @@ def _candidates(function: tir.PrimFunc, target: Target, count: int, seed: int) -
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
-        (te_workload.matmul_relu, (32, 64, 16)),
+        (te_workload.matmul_relu, (32, 48, 24)),
         (te_workload.conv2d_nhwc, (1, 8, 8, 4, 16, 3, 1, 1)),
         (te_workload.norm_bmn, (2, 16, 32)),
         (te_workload.softmax_mn, (8, 96)),

@@ -110,10 +110,10 @@ def _is_aligned(sch: Schedule, block: BlockRV, lane: LoopRV, lanes: int) -> bool
     A GPU traps where a vector of elements begins elsewhere.
     """
     node, var = sch.get(block), sch.get(lane).loop_var
-    rows = [region.buffer.shape for region in (*node.reads, *node.writes)]
-    if not all(
-        isinstance(shape[-1], tir.IntImm) and shape[-1].value % lanes == 0 for shape in rows
-    ):
+    # Accesses are of 2, 4, 8 or 16 elements, and others are made of several.
+    rows = [region.buffer.shape[-1] for region in (*node.reads, *node.writes)]
+    whole = all(isinstance(row, tir.IntImm) and row.value % lanes == 0 for row in rows)
+    if lanes & (lanes - 1) or not whole:
         return False
     last = node.writes[0].region[-1].min
     for axis, value in zip(node.iter_vars, realize_values(sch, block)):
