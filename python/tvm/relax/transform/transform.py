@@ -22,6 +22,7 @@ from .fold_pad import FoldPad
 from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
+from .legalize_ops import LegalizeOps
 from .normalize import Normalize
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "FunctionRewriter",
     "FuseAttention",
     "FuseOps",
+    "LegalizeOps",
     "Normalize",
     "OptimizeForInference",
     "RemovePurityChecking",

@@ -1,0 +1,89 @@
+"""How single operators become calls of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.ir import RelayExpr
+
+from ...block_builder import BlockBuilder
+from ...expr import Call, ShapeExpr, Tuple, TupleGetItem
+from ...op import attrs_of, has_op, number_operands, op_spec
+from ...struct_info import TensorStructInfo, TupleStructInfo
+from .operators import TE_FUNCTIONS
+
+__all__ = ["Legalization", "default_legalization", "register_legalize", "registered"]
+
+Legalization = Callable[[BlockBuilder, Call], RelayExpr]
+"""From the builder that takes kernels and bindings, and a call, to what stands in its place."""
+
+_REGISTERED: dict[str, Legalization] = {}
+
+# Kernels that are not called like the operator.
+_KERNEL_NAMES = {"concat": "concatenate", "permute_dims": "transpose", "astype": "cast"}
+
+
+def register_legalize(
+    op_name: str, legal_func: Legalization | None = None
+) -> Legalization | Callable[[Legalization], Legalization]:
+    """Say how an operator ("relax.add") becomes something else, from now on; also a decorator."""
+    if legal_func is None:
+
+        def decorate(function: Legalization) -> Legalization:
+            _REGISTERED[op_name] = function
+            return function
+
+        return decorate
+    _REGISTERED[op_name] = legal_func
+    return legal_func
+
+
+def registered(op_name: str) -> Legalization | None:
+    """What `register_legalize` was told of an operator, None if nothing."""
+    return _REGISTERED.get(op_name)
+
+
+def default_legalization(call: Call) -> Legalization | None:
+    """The kernel of an operator's te computation; None if there is none, or shapes are unknown."""
+    name = str(call.op.name)
+    if not has_op(call.op) and name not in TE_FUNCTIONS:
+        return None
+    if not _is_known(call.struct_info) or not all(map(_operand_is_known, call.args)):
+        return None
+    return _kernel_call
+
+
+def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
+    name = str(call.op.name)
+    short = name.rsplit(".", 1)[-1]
+    operands = [
+        _fields(builder, arg) if number is None else number
+        for arg, number in zip(call.args, number_operands(call.args))
+    ]
+    compute = TE_FUNCTIONS[name] if name in TE_FUNCTIONS else op_spec(name).compute
+    hint = _KERNEL_NAMES.get(short, short)
+    return builder.call_te(compute, *operands, primfunc_name_hint=hint, **attrs_of(call))
+
+
+def _fields(builder: BlockBuilder, arg: RelayExpr) -> RelayExpr:
+    """A variable that holds a tuple as the tuple of its parts."""
+    info = arg.struct_info
+    if not isinstance(info, TupleStructInfo) or isinstance(arg, Tuple):
+        return arg
+    return Tuple([builder.emit(TupleGetItem(arg, i)) for i in range(len(info.fields))])
+
+
+def _is_known(info: Any) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(_is_known(field) for field in info.fields)
+    if not isinstance(info, TensorStructInfo):
+        return False
+    return isinstance(info.shape, ShapeExpr) and str(info.dtype) != "void"
+
+
+def _operand_is_known(arg: RelayExpr) -> bool:
+    info = arg.struct_info
+    if isinstance(info, TensorStructInfo | TupleStructInfo):
+        return _is_known(info)
+    return getattr(info, "values", None) is not None or getattr(info, "value", None) is not None
