@@ -325,8 +325,8 @@ class _Printer:
 
 def _uses(expr: RelayExpr) -> list[RelayExpr]:
     if isinstance(expr, Call):
-        # As programs are written: the function called stands behind its arguments' values.
-        return [*expr.args, expr.op] if isinstance(expr.op, Op) else [expr.op, *expr.args]
+        # Arguments are computed before the function that takes them is named.
+        return [*expr.args, expr.op]
     if isinstance(expr, Tuple):
         return list(expr.fields)
     if isinstance(expr, TupleGetItem):
