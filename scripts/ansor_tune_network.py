@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
 from tvm.felix.command import Help
+from tvm.felix.console import end_process, run_command
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -106,13 +106,8 @@ def tune(options: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run; returns the exit status."""
     options = parse_arguments(arguments)
-    try:
-        tune(options)
-    except (ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_command(lambda: tune(options))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

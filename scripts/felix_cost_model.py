@@ -7,5 +7,7 @@ import sys
 
 from train_cost_model import main
 
+from tvm.felix.console import end_process
+
 if __name__ == "__main__":
-    sys.exit(main(["train_mlp", *sys.argv[1:]]))
+    end_process(main(["train_mlp", *sys.argv[1:]]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from tvm.felix.command import main
+from tvm.felix.console import end_process
 
 if __name__ == "__main__":
-    sys.exit(main(["tune", *sys.argv[1:]]))
+    end_process(main(["tune", *sys.argv[1:]]))

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from tvm.felix.console import end_process, run_command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,19 +17,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", help="target to write instead of the records' own")
     parser.add_argument("-o", "--out", type=Path, required=True, help="record file to write")
     options = parser.parse_args(arguments)
+    return run_command(lambda: patch(options))
+
+
+def patch(options: argparse.Namespace) -> None:
+    """Rewrite the records, and say how many of which kind there were."""
     from tvm.auto_scheduler.record_tools import patch_records
     from tvm.felix import load_tasks
 
-    try:
-        tasks = [i.ansor_task for group in load_tasks(options.tasks) for i in group.instances]
-        counts = patch_records(options.records, options.out, tasks, options.target)
-    except (ValueError, FileNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    tasks = [i.ansor_task for group in load_tasks(options.tasks) for i in group.instances]
+    counts = patch_records(options.records, options.out, tasks, options.target)
     for what, count in sorted(counts.items()):
         print(f"{what:>18}: {count}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from tvm.felix.console import end_process, run_command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,18 +18,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, help="measure at most this many programs")
     parser.add_argument("-o", "--out", type=Path, required=True, help="record file to append to")
     options = parser.parse_args(arguments)
+    return run_command(lambda: measure(options))
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure what is not in the output yet."""
     from tvm.auto_scheduler.record_tools import remeasure_records
     from tvm.felix import load_tasks
 
-    try:
-        load_tasks(options.tasks)  # registers the workloads
-        count = remeasure_records(options.records, options.out, options.target, limit=options.limit)
-    except (ValueError, FileNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    load_tasks(options.tasks)  # registers the workloads
+    count = remeasure_records(options.records, options.out, options.target, limit=options.limit)
     print(f"Measured {count} programs into {options.out}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

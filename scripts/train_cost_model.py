@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from tvm.felix.console import end_process, run_command
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -191,13 +192,8 @@ def main(arguments: list[str] | None = None) -> int:
         "train_mlp": _train_mlp,
         "train_ansor": _train_ansor,
     }
-    try:
-        commands[options.command](options)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_command(lambda: commands[options.command](options))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

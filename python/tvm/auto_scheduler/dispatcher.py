@@ -70,6 +70,19 @@ class _Best:
         with malformed_is_value_error(self.place):
             return load_record_from_string(self.program)[0].state
 
+    def state_of(self, dag: ComputeDAG | None) -> StateObject:
+        """The program as a loop state of a computation, of which a schedule can be made.
+
+        Raises
+        ------
+        ValueError : the record does not describe one; the message says where it stands.
+        """
+        if dag is not None and isinstance(self.program, str):
+            with malformed_is_value_error(self.place):
+                replayed = dag.replay_steps(list(self.state.transform_steps))
+                dag.apply_steps_from_state(replayed)
+        return self.state
+
 
 class DispatchContext:
     """Answers which state a workload is compiled with; inside ``with``, `relax.build` asks it.
@@ -226,6 +239,9 @@ class ApplyHistoryBest(DispatchContext):
         self._library: dict[tuple[str, str], float] = {}
         self._best_user_defined: _Table = {}
         self._told: set[str] = set()
+        self._loaded: list[tuple[str | Path, int | None]] = []
+        # Places of records whose programs cannot be made.
+        self._unusable: set[str] = set()
         self.load(records, n_lines)
 
     @staticmethod
@@ -262,6 +278,10 @@ class ApplyHistoryBest(DispatchContext):
     def _load_file(self, path: str | Path, n_lines: int | None) -> None:
         if not Path(path).exists():
             raise FileNotFoundError(f"record file {path} does not exist")
+        self._loaded.append((path, n_lines))
+        self._read_file(path, n_lines)
+
+    def _read_file(self, path: str | Path, n_lines: int | None) -> None:
         target_of = functools.cache(Target)
         careful = careful_file(path)
         again: dict[str, float] = {}
@@ -274,6 +294,8 @@ class ApplyHistoryBest(DispatchContext):
         lines = itertools.islice(record_lines(path), n_lines)
         for number, line in lines:
             place = f"{path}:{number}"
+            if place in self._unusable:
+                continue
             with malformed_is_value_error(place):
                 key, target, seconds, program = record_summary(line)
                 seconds = again.get(program, seconds)
@@ -319,11 +341,33 @@ class ApplyHistoryBest(DispatchContext):
             (self.best_by_targetkey, keys),
         ):
             for name in names:
-                state = self._best_of(table.get(name, {}), workload_key, target)
-                if state is not None:
-                    return state
+                best = self._best_of(table.get(name, {}), workload_key, target)
+                if best is None:
+                    continue
+                try:
+                    return best.state_of(dag)
+                except ValueError as error:
+                    if not isinstance(best.program, str):
+                        raise
+                    # One damaged record must not cost the others: the next best one is taken.
+                    logger.warning("%s; the record is not used", error)
+                    self._leave_out(best.place)
+                    return self._query_inside(target, workload_key, dag, func_name)
         self._tell_of_other_machines(workload_key, target)
         return None
+
+    def _leave_out(self, place: str) -> None:
+        """Read the files again, without one of their records."""
+        self._unusable.add(place)
+        for table in (self.best_by_targetkey, self.best_by_model):
+            for entries in table.values():
+                for workloads in entries.values():
+                    for machines in workloads.values():
+                        for machine, best in list(machines.items()):
+                            if best.place == place:
+                                del machines[machine]
+        for path, n_lines in self._loaded:
+            self._read_file(path, n_lines)
 
     def _tell_of_other_machines(self, workload_key: str, target: Target) -> None:
         """Say once of a workload that there are records of it, but none of this machine."""
@@ -350,7 +394,7 @@ class ApplyHistoryBest(DispatchContext):
         table: Mapping[str, Mapping[str, Mapping[str, _Best]]],
         workload_key: str,
         target: Target,
-    ) -> StateObject | None:
+    ) -> _Best | None:
         name, arguments = decode_workload_key(workload_key)
         exact = _arguments_key(arguments)
         chosen, least = None, (True, math.inf)
@@ -365,7 +409,7 @@ class ApplyHistoryBest(DispatchContext):
                 # A record of the very workload wins over any other one.
                 rank = (key != exact, best.seconds * factor)
                 if target.is_same_machine(best.target) and rank < least:
-                    chosen, least = best.state, rank
+                    chosen, least = best, rank
         return chosen
 
 

@@ -12,7 +12,13 @@ from tvm.target import Target
 from .compute_dag import ComputeDAG
 from .measure import ProgramMeasurer
 from .measure_node import MeasureInput, MeasureResult
-from .measure_record import RecordReader, record_lines, save_records, steps_from_json
+from .measure_record import (
+    RecordReader,
+    record_lines,
+    record_summary,
+    save_records,
+    steps_from_json,
+)
 from .search_task import SearchTask
 from .utils import decode_workload_key
 
@@ -145,11 +151,8 @@ def query_records(
     for file in files:
         for number, line in record_lines(file):
             try:
-                record = json.loads(line)
-                key, record_target, *_ = record["i"][0]
-                costs, error_no, *_ = record["r"]
-                seconds = sum(costs) / len(costs) if int(error_no) == 0 else float("inf")
-            except (ValueError, TypeError, KeyError, IndexError, ZeroDivisionError) as error:
+                key, record_target, seconds, _ = record_summary(line)
+            except (ValueError, TypeError, KeyError, IndexError) as error:
                 raise ValueError(f"{file}:{number}: no record: {error}") from error
             if workload is not None and workload not in key:
                 continue
@@ -157,5 +160,5 @@ def query_records(
                 continue
             if only_valid and seconds == float("inf"):
                 continue
-            found.append((seconds, str(file), number, record))
+            found.append((seconds, str(file), number, json.loads(line)))
     return [entry[1:] for entry in sorted(found, key=lambda entry: entry[:3])]

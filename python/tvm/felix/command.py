@@ -8,9 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["Help", "main"]
+from .console import end_process, run_command
+
+__all__ = ["Help", "command_line", "main"]
 
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):
@@ -34,16 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     _check(options)
     # Commands import what they need, so that --help and usage errors answer at once.
-    try:
-        _COMMANDS[options.command][1](options)
-    except (ValueError, TypeError, KeyError, OSError, ModuleNotFoundError) as error:
-        reason: object = error
-        if isinstance(error, KeyError) and error.args:
-            # Its text has quotes around it.
-            reason = error.args[0]
-        print(f"error: {reason}", file=sys.stderr)
-        return 1
-    return 0
+    return run_command(lambda: _COMMANDS[options.command][1](options))
+
+
+def command_line() -> NoReturn:
+    """The program ``felix``."""
+    end_process(main())
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -135,7 +133,7 @@ def _tune(options: argparse.Namespace) -> None:
     if (options.network is None) == (options.resume is None):
         options.parser.error("name a network, or a folder with --resume (and not both)")
     from .logging import init_logging
-    from .tune_network import TuneSettings, read_settings, tune_network
+    from .tune_network import TuneSettings, check_settings, read_settings, tune_network
 
     if options.resume is not None:
         folder, settings = options.resume, read_settings(options.resume)
@@ -165,6 +163,10 @@ def _tune(options: argparse.Namespace) -> None:
             tensorboard=options.tensorboard,
             simulate=options.simulate,
         )
+    # Before the network is made, which takes a while.
+    check_settings(settings)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; results go into a folder, choose another --out")
     model, inputs = _load(settings.network, settings.weights, settings.batch_size)
     folder.mkdir(parents=True, exist_ok=True)
     init_logging(folder / "tune.log", console=30)
@@ -179,10 +181,12 @@ def _configure_compile(parser: argparse.ArgumentParser) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    network = _compiled(options)
-    print(network)
     name = options.network.replace(":", ".").replace("/", ".").removesuffix(".onnx")
     output = options.output or Path(f"{name}.so")
+    if not output.parent.is_dir():
+        raise ValueError(f"{output}: there is no folder {output.parent}")
+    network = _compiled(options)
+    print(network)
     network.executable.export_library(output)
     print(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
 
@@ -279,6 +283,13 @@ def _compiled(options: argparse.Namespace) -> Any:
 
 
 def _load(network: str, weights: str | None, batch_size: int) -> tuple[Any, tuple[Any, ...]]:
+    if network.endswith(".onnx"):
+        from tvm.relax.frontend.onnx import OnnxModule, example_inputs
+
+        if weights is not None or batch_size != 1:
+            raise ValueError(f"{network}: an ONNX file says its weights and its batch itself")
+        module = OnnxModule(network)
+        return module.eval(), example_inputs(module, None)
     from . import nn
 
     return nn.load_network(network, weights=weights, batch=batch_size)

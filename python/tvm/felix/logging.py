@@ -10,6 +10,13 @@ __all__ = ["init_logging"]
 _FORMAT = "%(asctime)s %(levelname).1s %(name)s: %(message)s"
 
 
+class _LogFile(logging.FileHandler):
+    """A log file; where it cannot be written, as on a full disk, the run goes on without."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+
 def init_logging(
     log_file: str | Path | None = None, level: int = logging.INFO, console: int | None = None
 ) -> logging.Logger:
@@ -31,7 +38,7 @@ def init_logging(
         (logging.StreamHandler(), level if console is None else console)
     ]
     if log_file is not None:
-        handlers.append((logging.FileHandler(log_file), level))
+        handlers.append((_LogFile(log_file), level))
     for handler, handler_level in handlers:
         handler.felix_handler = True  # type: ignore[attr-defined]
         handler.setLevel(handler_level)

@@ -29,7 +29,7 @@ from .simulation import require_device, simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
 from .tuning import SearchBudget, run_folder, search_kernels
 
-__all__ = ["TuneSettings", "read_settings", "tune_network"]
+__all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +92,25 @@ def read_settings(folder: Path) -> TuneSettings:
     return TuneSettings(**options)
 
 
+def check_settings(settings: TuneSettings) -> None:
+    """Look at options before anything is done with them.
+
+    Raises
+    ------
+    ValueError : a number is out of range, there is no such target or cost model, or no device of
+        the target.
+    """
+    target = tvm.target.Target(settings.target)
+    if not settings.simulate:
+        require_device(target)
+    for name in ("batch_size", "timing_rounds"):
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
+    if settings.threads is not None and settings.threads < 1:
+        raise ValueError(f"threads must be >= 1, got {settings.threads}")
+    _budget(settings).model()
+
+
 # Types of the options in run.json.
 _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -133,8 +152,7 @@ def tune_network(
     ValueError : a file of the earlier run is damaged; the message names it. Or the target is a GPU
         and this machine has none; or there is no model of the GPU to simulate.
     """
-    if not settings.simulate:
-        require_device(tvm.target.Target(settings.target))
+    check_settings(settings)
     with run_folder(folder):
         write_atomically(folder / "run.json", json.dumps(asdict(settings), indent=2) + "\n")
         if settings.simulate:

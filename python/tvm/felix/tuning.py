@@ -48,6 +48,10 @@ class SearchBudget:
     seed : of every random choice.
     cost_model : "packaged" for the checkpoint in this package, "none" for an untrained model, or a
         path.
+
+    Raises
+    ------
+    ValueError : a number is out of range.
     """
 
     trials: int = 300
@@ -57,10 +61,28 @@ class SearchBudget:
     seed: int = 0
     cost_model: str = "packaged"
 
+    def __post_init__(self) -> None:
+        for name in ("trials", "config_seeds", "grad_steps", "per_round"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
+        # Torch takes no larger ones.
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
+
     def model(self) -> MLPModelPLWrapper:
-        """The cost model to start from."""
+        """The cost model to start from.
+
+        Raises
+        ------
+        ValueError : there is no such model, or its file is damaged.
+        """
         choices = {"packaged": packaged_checkpoint(), "none": None}
         checkpoint = choices.get(self.cost_model, self.cost_model)
+        if checkpoint is not None and not Path(checkpoint).is_file():
+            raise ValueError(
+                f"cost_model: there is no checkpoint {checkpoint}; name a file, or one of "
+                f"{', '.join(choices)}"
+            )
         return MLPModelPLWrapper(pretrained=checkpoint, seed=self.seed)
 
 
@@ -132,13 +154,14 @@ def tune(
     BlockingIOError : another process tunes in this folder.
     """
     target = target if isinstance(target, Target) else Target(target)
+    budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
+    budget.model()  # fails before the network is imported, which takes a while
     if isinstance(model, Network):
         network = model
     else:
         network = Network(model, example_inputs, example_kwargs)
     network = network.with_options(GraphOptions.for_target(target, winograd))
     kernels = KernelCache.of_machine() if cache else None
-    budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
     with run_folder(folder) as path:
         search_kernels(network, target, path, budget, kernels, progress=progress)
         source = RecordedSchedules(target, path, kernels)

@@ -119,6 +119,26 @@ def known_cpus(triple: str) -> frozenset[str]:
     return frozenset(re.findall(r"^\s+(\S+)\s+- Select the ", listing, flags=re.MULTILINE))
 
 
+@functools.cache
+def _makes_code(triple: str, cpu: str) -> bool:
+    """Whether LLVM makes code of the triple for a processor that it knows.
+
+    One of 32 bits, under a triple of 64, ends the process, so a child process tries.
+    """
+    script = (
+        "import sys, llvmlite.binding as llvm\n"
+        "llvm.initialize_all_targets()\n"
+        "llvm.initialize_all_asmprinters()\n"
+        "target = llvm.Target.from_triple(sys.argv[1])\n"
+        "module = llvm.parse_assembly('define void @f() { ret void }')\n"
+        "target.create_target_machine(cpu=sys.argv[2]).emit_object(module)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, triple, cpu], capture_output=True, check=False
+    )
+    return b"64-bit code requested" not in result.stderr
+
+
 def _check_cpu(triple: str, cpu: str) -> None:
     # LLVM ends the whole process on a name it does not know, hence the check ahead of it.
     if not cpu or cpu == host_cpu()[0]:
@@ -128,6 +148,11 @@ def _check_cpu(triple: str, cpu: str) -> None:
         raise ValueError(
             f"Target: mcpu {cpu!r} is not a processor LLVM knows for {triple}; it knows "
             f"{', '.join(sorted(known))}"
+        )
+    if not _makes_code(triple, cpu):
+        raise ValueError(
+            f"Target: mcpu {cpu!r} is a processor of 32 bits, and {triple} has 64; name another "
+            "processor, or an mtriple of 32 bits such as i686-unknown-linux-gnu"
         )
 
 

@@ -222,3 +222,36 @@ def test_what_nobody_recorded_is_sampled(network, num_measure):
     # It is sampled once.
     assert context.query(task.target, key, True, task.compute_dag) == state
     assert context.query(task.target, '["simple"]', has_complex_op=False) is None
+
+
+@pytest.mark.parametrize("tile", [-1, 0, "four", None])
+def test_a_record_whose_program_cannot_be_made_is_named_and_left_out(
+    network, tmp_path, caplog, tile
+):
+    [task], _ = auto_scheduler.extract_tasks(network, None, TARGET)
+    log = tmp_path / "records.json"
+    pairs = [record(task, 2, 3e-3), record(task, 4, 1e-3), record(task, 8, 2e-3)]
+    auto_scheduler.save_records(log, *map(list, zip(*pairs)))
+    lines = log.read_text().splitlines()
+    damaged = json.loads(lines[1])
+    damaged["i"][1][1][-1][4] = tile if isinstance(tile, list) else [tile]
+    log.write_text("\n".join([lines[0], json.dumps(damaged), lines[2]]) + "\n")
+    with TARGET, ApplyHistoryBest(log) as context:
+        executable = relax.build(network, TARGET)
+        assert executable is not None
+        assert step_of(context.query(TARGET, str(task.workload_key))) == [8]
+    assert f"{log}:2" in caplog.text and "not used" in caplog.text
+
+
+@pytest.mark.parametrize("cost", [-1.0, 0.0, float("inf"), float("nan")])
+def test_costs_that_cannot_be_are_refused_by_file_and_line(network, tmp_path, cost):
+    [task], _ = auto_scheduler.extract_tasks(network, None, TARGET)
+    log = tmp_path / "records.json"
+    pairs = [record(task, 2, 3e-3), record(task, 4, cost)]
+    auto_scheduler.save_records(log, *map(list, zip(*pairs)))
+    with pytest.raises(ValueError, match=r"records\.json:2: costs must be positive and finite"):
+        ApplyHistoryBest(log)
+    with pytest.raises(
+        ValueError, match=r"records\.json:2: record: costs must be positive and finite"
+    ):
+        list(auto_scheduler.load_records(log))

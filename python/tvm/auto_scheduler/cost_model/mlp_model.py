@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from ..search_task import SearchTask
 from .cost_model import PythonBasedModel
 from .dataset import DatasetBuilder, FeatureKind, SegmentBatch
 from .metric import pair_accuracy, peak_score, spearman, spearman_top
+from .tensor_file import load_tensors
 
 __all__ = ["LOSSES", "MLPCostModel", "MLPModel", "MLPModelPLWrapper", "one_torch_thread"]
 
@@ -429,10 +429,7 @@ class MLPModelPLWrapper(pl.LightningModule):
         if not path.exists():
             raise FileNotFoundError(f"cost model checkpoint {path} does not exist")
         foreign = f"{path} is not a cost-model checkpoint written by MLPModelPLWrapper"
-        try:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError, ValueError, KeyError) as error:
-            raise ValueError(f"{foreign}: {error}") from error
+        state = load_tensors(path)
         if not isinstance(state, dict) or not {"n_features", "weights"} <= state.keys():
             raise ValueError(foreign)
         before = self.model
@@ -443,7 +440,7 @@ class MLPModelPLWrapper(pl.LightningModule):
             kind = None if state.get("kind") is None else FeatureKind(*map(str, state["kind"]))
         except (RuntimeError, TypeError, ValueError, AttributeError) as error:
             self.model = before
-            raise ValueError(f"{foreign}: {error}") from error
+            raise ValueError(f"{foreign}: {str(error).splitlines()[0]}") from error
         self._network().eval()
         self.kind, self.pretrained_from, self.trained = kind, path.name, True
         replay = replay_file(path)

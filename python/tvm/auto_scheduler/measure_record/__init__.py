@@ -111,11 +111,24 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
+    _check_costs(costs, error_no)
+    _, (_, steps) = data["i"]
+    names = {e for step in steps for field in step if isinstance(field, list) for e in field}
+    if names := {name for name in names if isinstance(name, str)}:
+        raise ValueError(f"record: a program that ran has no open lengths, got {sorted(names)}")
     kernels = data.get("k", {})
     if not isinstance(kernels, dict):
         raise ValueError(f'record: "k" must be an object, got {type(kernels).__name__}')
     result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp, kernels)
     return input_from_json(data["i"]), result
+
+
+def _check_costs(costs: Any, error_no: Any) -> None:
+    """Raises a ValueError unless a program can have taken that long."""
+    if int(error_no) == 0 and not (
+        costs and all(0 < float(cost) < math.inf and cost is not True for cost in costs)
+    ):
+        raise ValueError(f"costs must be positive and finite, got {costs}")
 
 
 def careful_file(filename: str | Path) -> Path:
@@ -180,6 +193,7 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
         if isinstance(values, dict) and values.get("origin") == "library":
             with malformed_is_value_error(f"{path}:{number}"):
                 costs, error_no, all_cost, timestamp = values["r"]
+                _check_costs(costs, error_no)
                 found[str(values["workload"]), str(values["target"])] = MeasureResult(
                     costs, error_no, values.get("e"), all_cost, timestamp
                 )
@@ -196,9 +210,15 @@ def _is_whole(filename: str | Path, number: int, line: str) -> bool:
     try:
         json.loads(line)
     except (json.JSONDecodeError, RecursionError):
-        logger.warning("%s:%d is not a whole record; skipped", filename, number)
+        _warn_of(str(filename), number, line)
         return False
     return True
+
+
+# A file is read for several questions, and says the same each time.
+@functools.lru_cache(maxsize=1024)
+def _warn_of(filename: str, number: int, line: str) -> None:
+    logger.warning("%s:%d is not a whole record; skipped", filename, number)
 
 
 @tvm._ffi.register_func("auto_scheduler.ReadRecordLine")
@@ -384,8 +404,8 @@ def record_summary(line: str) -> RecordSummary:
     data = json.loads(line)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
-    failed = int(error_no) != 0 or not costs
-    seconds = math.inf if failed else float(sum(costs) / len(costs))
+    _check_costs(costs, error_no)
+    seconds = math.inf if int(error_no) != 0 else float(sum(costs) / len(costs))
     return RecordSummary(key, target, seconds, json.dumps(data["i"]))
 
 

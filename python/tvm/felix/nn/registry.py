@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+
+from tvm.auto_scheduler.cost_model.tensor_file import load_tensors
 
 from .convnext import convnext_tiny
 from .efficientnet import efficientnet_b0
@@ -80,7 +82,9 @@ def load_network(
     Raises
     ------
     ValueError : the name is unknown (the message lists the known ones), the named module has no
-        such function, or the function returns something else.
+        such function, the function returns something else, or the weights are damaged or another
+        network's.
+    FileNotFoundError : there is no file with the weights.
     """
     if batch < 1:
         raise ValueError(f"load_network: batch must be at least 1, got {batch}")
@@ -96,12 +100,29 @@ def load_network(
             f"{', '.join(sorted(NETWORKS))}, or name your own as module:function"
         )
     if weights is not None:
-        model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+        _load_weights(model, name, weights)
     return model.eval(), inputs
+
+
+def _load_weights(model: nn.Module, name: str, weights: str | os.PathLike[str]) -> None:
+    state = load_tensors(weights)
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"{weights}: expected a state dict, which maps names to tensors, got "
+            f"{type(state).__name__}"
+        )
+    try:
+        model.load_state_dict(state)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        # Torch lists what is missing, left over and of another shape, a line each.
+        reasons = "; ".join(line.strip() for line in str(error).splitlines()[1:]) or str(error)
+        raise ValueError(f"{weights} has not the weights of {name}: {reasons}") from error
 
 
 def _load_user_network(name: str, batch: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     module_name, function_name = name.split(":", 1)
+    if not module_name or not function_name:
+        raise ValueError(f"load_network: expected module:function, got '{name}'")
     if batch != 1:
         raise ValueError(
             f"load_network: '{name}' chooses its own example inputs, so batch must be 1, "

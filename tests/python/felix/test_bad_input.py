@@ -1,0 +1,156 @@
+"""What users of the command line give that cannot be: one line that names it, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+
+import pytest
+import torch
+
+from tvm.felix.command import main
+from tvm.felix.console import describe_error, run_command
+
+SMALL = """
+import torch
+from torch import nn
+def make():
+    return nn.Sequential(nn.Linear(8, 4), nn.ReLU()), (torch.ones(2, 8),)
+def broken():
+    raise AttributeError("of the user's own")
+class Odd(nn.Module):
+    def forward(self, x):
+        return x + torch.ones(3)
+def odd():
+    return Odd(), (torch.ones(2, 4),)
+"""
+
+
+class Hostile:
+    """Executes a command where it is unpickled."""
+
+    def __init__(self, proof):
+        self.proof = str(proof)
+
+    def __reduce__(self):
+        return os.mkdir, (self.proof,)
+
+
+@pytest.fixture(autouse=True)
+def small_network(tmp_path, monkeypatch):
+    (tmp_path / "small_network_of_bad_input.py").write_text(SMALL)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TVM_FELIX_CACHE", "off")
+    return "small_network_of_bad_input:make"
+
+
+def refused(capsys, *arguments) -> str:
+    """The one line that a command line is refused with."""
+    assert main([str(a) for a in arguments]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("error: ") and text.count("\n") == 1, text
+    return text
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files that are no tensors, by what is wrong with them."""
+    made = {name: tmp_path / name for name in ("random", "empty", "objects", "pickle", "folder")}
+    made["random"].write_bytes(bytes(range(250)))
+    made["empty"].write_bytes(b"")
+    torch.save({"weights": Hostile(tmp_path / "executed")}, made["objects"])
+    made["pickle"].write_bytes(pickle.dumps(Hostile(tmp_path / "executed")))
+    made["folder"].mkdir()
+    return made
+
+
+@pytest.mark.parametrize("option", ["--cost-model", "--weights"])
+@pytest.mark.parametrize("kind", ["random", "empty", "objects", "pickle", "folder", "missing"])
+def test_files_that_are_no_tensors(small_network, files, tmp_path, capsys, option, kind):
+    path = files.get(kind, tmp_path / kind)
+    text = refused(capsys, "tune", small_network, option, path, "--out", tmp_path / "run")
+    assert str(path) in text and "weights_only" not in text
+    assert not (tmp_path / "executed").exists()
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_weights_of_another_network_are_told_by_name(small_network, tmp_path, capsys):
+    torch.save({"x": torch.ones(2)}, tmp_path / "w.pt")
+    text = refused(capsys, "compile", small_network, "--weights", tmp_path / "w.pt")
+    assert '"0.weight", "0.bias"' in text and "w.pt" in text
+    torch.save([1, 2], tmp_path / "w.pt")
+    assert "got list" in refused(capsys, "compile", small_network, "--weights", tmp_path / "w.pt")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--seed", "-1"], "seed must be from 0"),
+        (["--seed", str(2**70)], "seed must be from 0"),
+        (["--cost-model", "packagedd"], "cost_model: there is no checkpoint packagedd"),
+        (["--target", "llvm -mcpu=pentium4"], "'pentium4' is"),
+        (["--target", ""], "Target"),
+    ],
+)
+def test_options_are_looked_at_before_the_network_is_made(capsys, tmp_path, options, reason):
+    # There is no such network, which is found later.
+    text = refused(capsys, "tune", "no.such:network", *options, "--out", tmp_path / "run")
+    assert reason in text
+
+
+def test_a_gpu_that_is_not_there_is_what_is_said(small_network, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tvm.runtime.Device.exist", property(lambda self: False))
+    text = refused(capsys, "tune", small_network, "--target", "cuda", "--out", tmp_path / "run")
+    assert "no GPU" in text
+
+
+def test_results_need_a_folder(small_network, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert "is a file" in refused(capsys, "tune", small_network, "--out", tmp_path / "file")
+    text = refused(capsys, "compile", small_network, "-o", tmp_path / "no" / "net.so")
+    assert "there is no folder" in text
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"network": "mlp", "seed": -1}'])
+def test_damaged_options_of_a_run(tmp_path, capsys, content):
+    (tmp_path / "run.json").write_text(content)
+    text = refused(capsys, "tune", "--resume", tmp_path)
+    assert "run.json" in text or "seed" in text
+
+
+def test_an_onnx_file_that_is_none(tmp_path, capsys):
+    pytest.importorskip("onnx")
+    (tmp_path / "net.onnx").write_bytes(b"abc")
+    assert "not an ONNX model" in refused(capsys, "compile", tmp_path / "net.onnx")
+    assert "net.onnx" in refused(capsys, "compile", tmp_path / "net.onnx", 2)
+
+
+def test_errors_of_the_users_own_functions_keep_their_traceback(tmp_path):
+    for name, kind in (("broken", AttributeError), ("odd", RuntimeError)):
+        with pytest.raises(kind):
+            main(["compile", f"small_network_of_bad_input:{name}"])
+
+
+def test_signals_end_a_command_in_one_line(capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    assert run_command(interrupted) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    before = signal.getsignal(signal.SIGTERM)
+
+    def terminated():
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(10)
+
+    assert run_command(terminated) == 143
+    assert capsys.readouterr().err == "terminated\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_unexpected_errors_say_their_kind_and_one_line():
+    assert describe_error(RuntimeError("first\nsecond")) == "RuntimeError: first"
+    assert describe_error(MemoryError()) == "out of memory"
+    assert describe_error(KeyError("no such thing")) == "no such thing"
