@@ -59,6 +59,7 @@ from .measure_record import (
     save_records,
 )
 from .measure_session import MeasureSession
+from .record_store import RecordStore, RecordToStore
 from .relax_integration import extract_tasks
 from .search_policy import (
     EmptyPolicy,
@@ -121,7 +122,9 @@ __all__ = [
     "PythonBasedModel",
     "RandomModel",
     "RecordReader",
+    "RecordStore",
     "RecordToFile",
+    "RecordToStore",
     "SearchCallback",
     "SearchPolicy",
     "SearchTask",

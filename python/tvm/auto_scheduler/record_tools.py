@@ -137,8 +137,8 @@ def _identity(measure_input: MeasureInput) -> tuple[str, str]:
 
 def query_records(
     files: Iterable[str | Path],
-    workload: str | None = None,
-    target: str | None = None,
+    workload: str = "",
+    target: str = "",
     only_valid: bool = False,
 ) -> list[tuple[str, int, dict]]:
     """Records whose workload key and target contain the given texts; workloads may be unknown.
@@ -154,9 +154,7 @@ def query_records(
                 key, record_target, seconds, _ = record_summary(line)
             except (ValueError, TypeError, KeyError, IndexError) as error:
                 raise ValueError(f"{file}:{number}: no record: {error}") from error
-            if workload is not None and workload not in key:
-                continue
-            if target is not None and target not in record_target:
+            if workload not in key or target not in record_target:
                 continue
             if only_valid and seconds == float("inf"):
                 continue

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,20 +18,15 @@ from pathlib import Path
 
 import tvm
 from tvm._ffi.libinfo import find_lib_path
-from tvm.auto_scheduler import MeasureResult
-from tvm.auto_scheduler.measure_record import (
-    RecordSummary,
-    careful_file,
-    library_records,
-    record_lines,
-    record_summary,
-)
-from tvm.runtime.files import FolderLock, write_atomically
+from tvm.auto_scheduler import RecordStore
+from tvm.auto_scheduler.measure_record import RecordSummary, record_summary
+from tvm.runtime.files import write_atomically
 from tvm.target import Target
 from tvm.target.machine import host_cpu
 
 __all__ = [
     "CACHE_VARIABLE",
+    "STORE_NAME",
     "KernelCache",
     "KernelRecord",
     "NetworkCache",
@@ -46,6 +40,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "TVM_FELIX_CACHE"
+# The store of records in that folder.
+STORE_NAME = "records.db"
 _OFF = ("", "0", "off", "none")
 # Compiled networks hold their weights, so a few hundred of them would fill a disk.
 _MAX_NETWORK_BYTES = 8 << 30
@@ -137,12 +133,6 @@ class KernelRecord:
         return RecordSummary(str(values["workload"]), str(values["target"]), seconds, "")
 
 
-def _library_line(key: str, target: str, result: MeasureResult) -> str:
-    costs = [float(cost) for cost in result.costs]
-    values = [costs, 0, float(result.all_cost), int(result.timestamp)]
-    return json.dumps({"workload": key, "target": target, "origin": "library", "r": values})
-
-
 def write_kernel_records(path: Path, records: Sequence[KernelRecord]) -> None:
     """Write a record file that says of each record how many programs were measured for it."""
     texts = [f"# {r.n_measured} programs measured\n{r.line}\n" for r in records]
@@ -173,93 +163,47 @@ class KernelCache:
 
     Parameters
     ----------
-    folder : holds one record file for each workload and processor.
+    store : has the records.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, store: RecordStore) -> None:
+        self.store = store
 
     @classmethod
     def of_machine(cls) -> KernelCache | None:
         """The cache in the user's cache folder; None where nothing is kept."""
         folder = cache_folder()
-        return None if folder is None else cls(folder / "kernels")
+        return None if folder is None else cls(RecordStore(folder / STORE_NAME))
 
     def best(self, workload_key: str, target: Target) -> KernelRecord | None:
         """The best record of a workload on the target's machine; None where it was never tuned."""
-        path = self._file(workload_key, target)
         try:
-            for record in read_kernel_records(path):
-                summary = record.summary
-                # Files are named by a hash, and may have been copied from elsewhere.
-                if summary.workload_key == workload_key and target.is_same_machine(
-                    Target(summary.target)
-                ):
-                    return record
-        except FileNotFoundError:
+            found = self.store.best(workload_key, target)
+        except (ValueError, OSError) as error:
+            _warn_once(f"what this machine remembers cannot be used: {error}")
             return None
-        except (ValueError, TypeError, KeyError, IndexError, OSError) as error:
-            _warn_once(f"{path} cannot be used: {error}")
-        return None
+        return None if found is None else KernelRecord(found.line, max(found.n_measured, 1))
 
     def add(self, records: Path) -> int:
-        """Take up a record file; returns how many workloads are better known than before.
+        """Take up a record file; returns how many records were not there yet.
 
         What cannot be written is reported, not raised: the records themselves are safe.
         """
-        careful = careful_file(records)
-        lines = record_lines(careful) if careful.exists() else ()
-        # What was measured again at the end counts in place of the first measurement.
-        again = {s.program: s.seconds for s in (record_summary(line) for _, line in lines)}
-        best: dict[tuple[str, str], tuple[float, str]] = {}
-        measured: Counter[tuple[str, str]] = Counter()
-        for what, result in library_records(records).items():
-            if result.error_no == 0:
-                best[what] = (result.mean_cost, _library_line(*what, result))
-        for _, line in record_lines(records):
-            summary = record_summary(line)
-            what = (summary.workload_key, summary.target)
-            seconds = again.get(summary.program, summary.seconds)
-            measured[what] += 1
-            if seconds < best.get(what, (math.inf, ""))[0]:
-                best[what] = (seconds, line)
-        improved = 0
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with FolderLock(self.folder, wait=True):
-                for (key, target), (seconds, line) in best.items():
-                    record = KernelRecord(line, max(measured[key, target], 1))
-                    improved += self._store(key, Target(target), seconds, record)
-        except OSError as error:
-            _warn_once(f"{self.folder}: {error}; kernels are not remembered for other networks")
-        return improved
-
-    def _store(self, key: str, target: Target, seconds: float, record: KernelRecord) -> bool:
-        """Keep the better of a new record and the known one; whether it is the new one."""
-        known = self.best(key, target)
-        is_better = known is None or seconds < known.summary.seconds
-        if known is not None:
-            line = record.line if is_better else known.line
-            record = KernelRecord(line, max(record.n_measured, known.n_measured))
-        if record != known:
-            write_kernel_records(self._file(key, target), [record])
-        return is_better
+            return self.store.import_file(records)[0]
+        except (ValueError, OSError) as error:
+            _warn_once(f"{error}; kernels are not remembered for other networks")
+            return 0
 
     def is_empty(self) -> bool:
         """Whether nothing was ever stored."""
-        return not self.folder.is_dir() or not any(self.folder.glob("*.json"))
+        return not self.store.exists()
 
     def state(self) -> str:
-        """Differs after a schedule was added."""
-        with suppress(OSError):
-            return str(self.folder.stat().st_mtime_ns)
+        """Differs after a record was added."""
+        with suppress(OSError, ValueError):
+            return str(self.store.n_records())
         return ""
-
-    def _file(self, workload_key: str, target: Target) -> Path:
-        machine = target.with_machine()
-        name = hashlib.sha256(f"{workload_key} {machine.kind.name}".encode()).hexdigest()[:32]
-        processor = re.sub(r"[^\w.-]", "_", machine.mcpu or machine.arch or "any")
-        return self.folder / f"{name}-{processor}.json"
 
 
 class NetworkCache:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +60,7 @@ _POSITIVE = (
     "threads",
     "runs",
     "count",
+    "keep",
 )
 
 _NETWORK = (
@@ -209,48 +209,56 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _configure_records(parser: argparse.ArgumentParser) -> None:
-    """Look records up by workload and target, the fastest first, as a table or as JSON lines."""
-    parser.add_argument(
-        "records",
-        nargs="*",
-        type=Path,
-        help="record files or folders of runs (default: what this machine remembers)",
-    )
-    parser.add_argument("--workload", help="text in the workload key")
-    parser.add_argument("--target", help="text in the target")
-    parser.add_argument("--valid", action="store_true", help="leave out failed measurements")
-    parser.add_argument("-n", dest="count", type=int, default=20, help="show at most this many")
-    parser.add_argument("--json", action="store_true", help="print the records themselves")
+    """Look at records, bring stores together, and make them smaller."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in _RECORD_ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=text, formatter_class=Help)
+        if name == "prune":
+            action.add_argument("store", nargs="?", type=Path, help=f"the store ({_MACHINE})")
+            action.add_argument(
+                "--keep", type=int, default=16, help="fastest programs of each kernel to keep"
+            )
+        else:
+            action.add_argument(
+                "sources",
+                nargs="+" if name == "list" else "*",
+                type=Path,
+                help="record files or folders of runs"
+                + ("" if name == "list" else f", or record stores ({_MACHINE})"),
+            )
+        action.add_argument("--workload", default="", help="text in the workload key")
+        action.add_argument("--target", default="", help="text in the target")
+        if name != "list":
+            action.add_argument("--processor", default="", help="text in the processor's name")
+        if name in ("list", "best"):
+            action.add_argument(
+                "-n", dest="count", type=int, default=20, help="show at most this many"
+            )
+            action.add_argument("--json", action="store_true", help="print the records themselves")
+        if name == "list":
+            action.add_argument(
+                "--valid", action="store_true", help="leave out failed measurements"
+            )
+        if name == "merge":
+            action.add_argument(
+                "-o", "--output", type=Path, help=f"a store, or a file ending in .json ({_MACHINE})"
+            )
+
+
+_MACHINE = "default: what this machine remembers"
+_RECORD_ACTIONS = {
+    "list": "Every record of files, the fastest first.",
+    "best": "The fastest record of each kernel.",
+    "count": "How many programs of each kernel were measured.",
+    "prune": "Leave the slower programs out of a store.",
+    "merge": "Bring stores and record files together, into a store or a record file.",
+}
 
 
 def _records(options: argparse.Namespace) -> None:
-    from tvm.auto_scheduler.record_tools import query_records
+    from .records_command import run
 
-    files = [path for given in options.records for path in _record_files(given)]
-    if not options.records:
-        from .cache import cache_folder
-
-        folder = cache_folder()
-        files = sorted((folder / "kernels").glob("*.json")) if folder is not None else []
-        print(f"{len(files)} kernels are remembered in {folder or 'no folder'}", file=sys.stderr)
-    found = query_records(files, options.workload, options.target, only_valid=options.valid)
-    for file, number, record in found[: options.count]:
-        if options.json:
-            print(json.dumps(record))
-            continue
-        (key, target, *_), _ = record["i"]
-        costs, error_no, *_ = record["r"]
-        seconds = f"{sum(costs) / len(costs) * 1e3:12.4f} ms" if error_no == 0 else "      failed"
-        print(f"{seconds}  {file}:{number}  {target}  {key}")
-
-
-def _record_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(path.glob("records*.json")) + sorted(path.glob("remembered.json"))
-    if not found:
-        raise FileNotFoundError(f"{path} holds no records")
-    return found
+    run(options)
 
 
 def _configure_profile(parser: argparse.ArgumentParser) -> None:

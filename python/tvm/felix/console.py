@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import signal
 import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, FunctionType, TracebackType
+from types import FrameType, TracebackType
 from typing import NoReturn
 
 import tvm
@@ -31,7 +32,7 @@ class _Terminated(BaseException):
     """SIGTERM came; what was begun is cleaned up on the way out, as after Ctrl-C."""
 
 
-def run_command(action: FunctionType) -> int:
+def run_command(action: Callable[[], object]) -> int:
     """Run a command; returns its exit status.
 
     Errors are one line on standard error and status 1, Ctrl-C and SIGTERM one line and the status
@@ -47,7 +48,7 @@ def run_command(action: FunctionType) -> int:
     except _Terminated:
         return _ended(signal.SIGTERM, "terminated")
     except Exception as error:
-        program = Path(action.__code__.co_filename).resolve().parent
+        program = Path(inspect.getfile(action)).resolve().parent
         if _is_users_own(error.__traceback__, program):
             raise
         if not isinstance(error, _EXPECTED):

@@ -266,7 +266,7 @@ def search_kernels(
     finally:
         optimizer.session.close()
         if cache is not None and records.exists():
-            logger.info("%d kernels are remembered for other networks", cache.add(records))
+            logger.info("%d records are remembered for other networks", cache.add(records))
     for row in result.tasks:
         logger.info(
             "task %d (%s): %s after %d programs, %d failed",

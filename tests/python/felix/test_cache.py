@@ -10,6 +10,7 @@ import pytest
 
 import tvm
 from tvm import auto_scheduler, te, topi
+from tvm.auto_scheduler import RecordStore
 from tvm.auto_scheduler.measure_record import careful_file
 from tvm.felix import cache as cache_module
 from tvm.felix.cache import KernelCache, NetworkCache, cache_folder, read_kernel_records
@@ -59,60 +60,62 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch, ca
 
 
 def test_the_best_record_of_a_kernel_is_kept_with_the_number_of_programs(tmp_path, task):
-    cache = KernelCache(tmp_path / "kernels")
+    cache = KernelCache(RecordStore(tmp_path / "records.db"))
     key = str(task.workload_key)
     assert cache.best(key, TARGET) is None
     assert cache.is_empty()
-    assert cache.add(record(tmp_path / "one.json", task, 3.0, 2.0, 5.0)) == 1
+    assert cache.add(record(tmp_path / "one.json", task, 3.0, 2.0, 5.0)) == 3
     known = cache.best(key, TARGET)
     assert known.n_measured == 3
     assert auto_scheduler.load_record_from_string(known.line)[1].mean_cost == 2.0
     # A slower one changes nothing but the number of programs, a faster one takes its place.
-    assert cache.add(record(tmp_path / "slow.json", task, *[4.0] * 5)) == 0
-    assert cache.best(key, TARGET).n_measured == 5
+    slow = record(tmp_path / "slow.json", task, 4.0, 6.0, 7.0)
+    assert (cache.add(slow), cache.add(slow)) == (3, 0)
+    assert cache.best(key, TARGET).n_measured == 6
     assert cache.add(record(tmp_path / "fast.json", task, 1.0)) == 1
     known = cache.best(key, TARGET)
-    assert (known.n_measured, "[1.0]" in known.line) == (5, True)
+    assert (known.n_measured, "[1.0]" in known.line) == (7, True)
 
 
 def test_a_kernel_that_nothing_was_faster_for_keeps_the_librarys_schedule(tmp_path, task):
-    cache = KernelCache(tmp_path / "kernels")
+    cache = KernelCache(RecordStore(tmp_path / "records.db"))
     records = record(tmp_path / "records.json", task, 2.0, 3.0)
     candidate = auto_scheduler.LibraryCandidate(task)
     result = auto_scheduler.MeasureResult([1.5], 0, "", 1.0, 0.0)
     careful = careful_file(records)
     careful.write_text(candidate.record(result) + "\n")
-    assert cache.add(records) == 1
+    assert cache.add(records) == 3
     known = cache.best(str(task.workload_key), TARGET)
     assert (known.is_library, known.summary.seconds, known.n_measured) == (True, 1.5, 2)
     assert cache.add(record(tmp_path / "fast.json", task, 1.0)) == 1
     assert not cache.best(str(task.workload_key), TARGET).is_library
 
 
-def test_failed_programs_are_not_kept(tmp_path, task):
-    cache = KernelCache(tmp_path / "kernels")
-    assert cache.add(record(tmp_path / "failed.json", task, 1.0, error_no=2)) == 0
+def test_failed_programs_are_no_answer(tmp_path, task):
+    cache = KernelCache(RecordStore(tmp_path / "records.db"))
     assert cache.is_empty()
+    assert cache.add(record(tmp_path / "failed.json", task, 1.0, error_no=2)) == 1
+    assert cache.best(str(task.workload_key), TARGET) is None
 
 
 def test_records_of_other_machines_do_not_serve(tmp_path, task):
-    cache = KernelCache(tmp_path / "kernels")
-    cache.add(record(tmp_path / "here.json", task, 1.0))
-    (file,) = (tmp_path / "kernels").glob("*.json")
+    cache = KernelCache(RecordStore(tmp_path / "records.db"))
+    file = record(tmp_path / "here.json", task, 1.0)
     here = TARGET.with_machine().mcpu
     file.write_text(file.read_text().replace(f"-mcpu={here}", f"-mcpu={OTHER_PROCESSOR}"))
+    cache.add(file)
     assert cache.best(str(task.workload_key), TARGET) is None
 
 
-def test_damaged_files_are_reported_once_and_passed_over(tmp_path, task, caplog):
+def test_a_damaged_store_is_reported_once_and_passed_over(tmp_path, task, caplog):
     logging.getLogger("tvm").propagate = True
-    cache = KernelCache(tmp_path / "kernels")
-    cache.add(record(tmp_path / "here.json", task, 1.0))
-    (file,) = (tmp_path / "kernels").glob("*.json")
-    file.write_text('# 3 programs measured\n{"i": []}\n')
+    (tmp_path / "records.db").write_bytes(b"no store" * 999)
+    cache = KernelCache(RecordStore(tmp_path / "records.db"))
     assert cache.best(str(task.workload_key), TARGET) is None
     assert cache.best(str(task.workload_key), TARGET) is None
     assert caplog.text.count("cannot be used") == 1
+    assert cache.add(record(tmp_path / "here.json", task, 1.0)) == 0
+    assert "not remembered" in caplog.text
 
 
 def test_a_plain_record_file_counts_one_program_each(tmp_path, task):

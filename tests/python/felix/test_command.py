@@ -56,16 +56,53 @@ def test_records_are_read_from_files_and_from_folders(tmp_path, capsys):
     result = tvm.auto_scheduler.MeasureResult([0.002], 0, "", 1.0, 0.0)
     tvm.auto_scheduler.save_records(str(tmp_path / "records.json"), [program], [result])
     for given in (tmp_path / "records.json", tmp_path):
-        assert main(["records", str(given)]) == 0
+        assert main(["records", "list", str(given)]) == 0
         assert "2.0000 ms" in capsys.readouterr().out
-    assert main(["records", str(tmp_path), "--json"]) == 0
+    assert main(["records", "list", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["r"][0] == [0.002]
+
+
+def test_stores_are_merged_counted_pruned_and_written_out(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TVM_FELIX_CACHE", str(tmp_path / "cache"))
+    (task,) = felix.extract_tasks(nn.Linear(8, 4), torch.ones(2, 8))
+    search = task.instances[0].ansor_task
+    program = tvm.auto_scheduler.MeasureInput(search, search.compute_dag.get_init_state())
+    for name, seconds in (("one", 0.002), ("two", 0.001)):
+        (tmp_path / name).mkdir()
+        result = tvm.auto_scheduler.MeasureResult([seconds], 0, "", 1.0, 0.0)
+        tvm.auto_scheduler.save_records(tmp_path / name / "records.json", [program], [result])
+
+    def records(*arguments):
+        assert main(["records", *map(str, arguments)]) == 0
+        return capsys.readouterr().out
+
+    store = tmp_path / "both.db"
+    assert "2 records are new" in records("merge", tmp_path / "one", tmp_path / "two", "-o", store)
+    assert "0 records are new" in records("merge", tmp_path / "one", "-o", store)
+    assert "2 records are new" in records("merge", store)  # into what this machine remembers
+    assert "1.0000 ms" in records("best")
+    assert "1.0000 ms" in records("best", store) and "2.0000" not in records("best", store)
+    assert "2 measured      0 failed  of 1 kernels" in records("count", store)
+    assert "of 0 kernels" in records("count", store, "--processor", "z80")
+    assert "2 measured" in records("count", tmp_path / "one", tmp_path / "two")
+    assert "0 records are left out" in records("prune", store, "--keep", "1")
+    out = tmp_path / "out.json"
+    assert "2 records are in" in records("merge", store, "-o", out)
+    assert len(out.read_text().splitlines()) == 2
+    for arguments, reason in (
+        (["prune", str(out)], "is no record store"),
+        (["prune", str(tmp_path / "no.db")], "there is no such record store"),
+        (["merge"], "name what to merge"),
+        (["merge", str(store), "-o", str(tmp_path / "no" / "x.db")], "a folder that exists"),
+    ):
+        assert main(["records", *arguments]) == 1
+        assert reason in capsys.readouterr().err
 
 
 def test_what_is_not_there_is_said_in_one_line(small_network, tmp_path, capsys):
     for arguments, reason in (
         (["report", str(tmp_path)], "has no summary.json"),
-        (["records", str(tmp_path)], "holds no records"),
+        (["records", "list", str(tmp_path)], "holds no records"),
         (["profile", small_network, "--records", str(tmp_path)], "does not exist; tune first"),
     ):
         assert main(arguments) == 1

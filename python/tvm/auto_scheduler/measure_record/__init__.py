@@ -47,7 +47,9 @@ __all__ = [
     "RecordReader",
     "RecordSummary",
     "RecordToFile",
+    "any_record_lines",
     "careful_file",
+    "check_costs",
     "distill_record_file",
     "dump_input",
     "dump_record_to_string",
@@ -111,7 +113,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
-    _check_costs(costs, error_no)
+    check_costs(costs, error_no)
     _, (_, steps) = data["i"]
     names = {e for step in steps for field in step if isinstance(field, list) for e in field}
     if names := {name for name in names if isinstance(name, str)}:
@@ -123,7 +125,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     return input_from_json(data["i"]), result
 
 
-def _check_costs(costs: Any, error_no: Any) -> None:
+def check_costs(costs: Any, error_no: Any) -> None:
     """Raises a ValueError unless a program can have taken that long."""
     if int(error_no) == 0 and not (
         costs and all(0 < float(cost) < math.inf and cost is not True for cost in costs)
@@ -142,6 +144,12 @@ def record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
     for number, line, values in _lines(filename):
         if not _is_of_no_state(values):
             yield number, line
+
+
+def any_record_lines(filename: str | Path) -> Iterator[tuple[int, str]]:
+    """Lines that hold a record of any kind, with their numbers."""
+    for number, line, _ in _lines(filename):
+        yield number, line
 
 
 def _costs(
@@ -193,7 +201,7 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
         if isinstance(values, dict) and values.get("origin") == "library":
             with malformed_is_value_error(f"{path}:{number}"):
                 costs, error_no, all_cost, timestamp = values["r"]
-                _check_costs(costs, error_no)
+                check_costs(costs, error_no)
                 found[str(values["workload"]), str(values["target"])] = MeasureResult(
                     costs, error_no, values.get("e"), all_cost, timestamp
                 )
@@ -404,7 +412,7 @@ def record_summary(line: str) -> RecordSummary:
     data = json.loads(line)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
-    _check_costs(costs, error_no)
+    check_costs(costs, error_no)
     seconds = math.inf if int(error_no) != 0 else float(sum(costs) / len(costs))
     return RecordSummary(key, target, seconds, json.dumps(data["i"]))
 
