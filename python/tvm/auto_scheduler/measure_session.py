@@ -90,6 +90,7 @@ class MeasureSession:
         self.n_measure = 0
         self.on_result: list[Callable[[Candidate, MeasureResult], None]] = []
         self._unwritten: list[str] = []
+        self._restored: set[str] = set()
 
     def round(self, policy: SearchPolicy, n: int) -> int:
         """Measure up to `n` proposals of a policy, which observes them; returns how many.
@@ -127,21 +128,32 @@ class MeasureSession:
             found.append(result.mean_cost if int(result.error_no) == 0 else math.inf)
         return found
 
-    def restore(self, records: str | Path, policies: Mapping[str, SearchPolicy]) -> None:
+    def restore(self, records: str | Path, policies: Mapping[str, SearchPolicy]) -> int:
         """Let policies and the measurer observe what an earlier run recorded.
+
+        Each record counts as a measurement, so that a run that goes on measures what is left.
 
         Parameters
         ----------
         policies : by workload key; records of other workloads or machines are passed over.
 
+        Returns
+        -------
+        How many records were taken up.
+
         Raises
         ------
         ValueError : a record cannot be read; the message names file and line.
         """
+        restored = 0
         for key, inputs, results in _records_of(records, policies):
             for measure_input, result in zip(inputs, results):
                 self.measurer.observe(measure_input, result)
+                record = measure_input.record(result)
+                restored += record not in self._restored
+                self._restored.add(record)
             policies[key].observe(inputs, results)
+        self.n_measure += restored
         careful = careful_file(records)
         if careful.exists():
             observe_records(careful, policies)
@@ -149,6 +161,7 @@ class MeasureSession:
             task = policies[key].search_task if key in policies else None
             if task is not None and task.target.is_same_machine(Target(machine)):
                 self._keep_library(key, result)
+        return restored
 
     def flush(self) -> None:
         """Write what could not be written before; what still cannot goes to the log."""

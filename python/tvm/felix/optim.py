@@ -308,11 +308,8 @@ class Optimizer:
         ------
         ValueError : a record cannot be read; the message names file and line.
         """
-        before = sum(len(task.search.measured) for task in self.tasks)
         policies = {task.key: task.policy for task in self.tasks}
-        self.session.restore(log_file, policies)
-        used = sum(len(task.search.measured) for task in self.tasks) - before
-        self.session.n_measure += used
+        used = self.session.restore(log_file, policies)
         self._resume_scheduler()
         return used
 

@@ -16,7 +16,7 @@ import torch
 
 from tvm.auto_scheduler import ProgramRunner
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
-from tvm.runtime.files import FolderLock
+from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
 from .cache import KernelCache, read_kernel_records, write_kernel_records
@@ -186,6 +186,7 @@ def run_folder(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     with FolderLock(path):
+        remove_partials(path)
         yield path
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FolderLock", "append_lines", "read_json", "write_atomically"]
+__all__ = ["FolderLock", "append_lines", "read_json", "remove_partials", "write_atomically"]
 
 _LOCK_NAME = ".lock"
+_PARTIAL_PREFIX = ".partial."
 
 
 def write_atomically(
@@ -33,7 +34,7 @@ def write_atomically(
     """
     path = Path(path)
     # The end stays, because some writers choose the format by it.
-    partial = path.with_name(f".partial.{path.name}")
+    partial = path.with_name(f"{_PARTIAL_PREFIX}{path.name}")
     try:
         if callable(content):
             content(partial)
@@ -44,6 +45,16 @@ def write_atomically(
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
+
+
+def remove_partials(folder: str | os.PathLike[str]) -> None:
+    """Remove what a process left of files that it was writing when it was killed.
+
+    To be called by who holds the folder, see `FolderLock`.
+    """
+    for partial in Path(folder).glob(f"{_PARTIAL_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            partial.unlink()
 
 
 def append_lines(path: str | os.PathLike[str], lines: Sequence[str]) -> None:
