@@ -14,7 +14,8 @@ NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -ty
 CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help tune test build lint format test-rust test-cpp test-python test-fuzz-rpc test-sanitize docs bench \
+.PHONY: help tune test build lint format test-rust test-cpp test-python test-fuzz-rpc \
+        test-faults test-fuzz test-sanitize docs bench \
         clean check-tools
 
 help:  ## this list
@@ -81,6 +82,16 @@ test-python: build  ## Python tests and tutorials alone; TESTS=tests/python/te r
 
 test-fuzz-rpc: build  ## a million damaged messages at servers, trackers and clients of tvm.rpc
 	TVM_RPC_FUZZ=1000000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/rpc/test_rpc_fuzz.py
+
+# An hour; the last line counts faults, and records lost, doubled, and things left over.
+FAULTS ?= 1000
+test-faults: build  ## 1000 faults in small tuning runs; FAULTS=50 injects fewer
+	OMP_NUM_THREADS=1 $(BIN)/python tests/python/testing_faults.py --faults $(FAULTS) --jobs $(JOBS)
+
+# Programs that show a failure are written into build/fuzz.
+CASES ?= 100000
+test-fuzz: build  ## 100000 random programs against references; CASES=500 runs fewer
+	OMP_NUM_THREADS=1 $(BIN)/python tests/python/testing_fuzz.py --cases $(CASES) --jobs $(JOBS)
 
 # Building the site executes the tutorials; a warning is an error.
 docs: build  ## the documentation site, into build/docs

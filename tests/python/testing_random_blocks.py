@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import random
 
+from testing_blocks import (
+    best,
+    blur,
+    chain,
+    concat,
+    convolution,
+    dilated,
+    guarded,
+    matmul,
+    offset,
+    pairs,
+    reshaped,
+    row_sums,
+    softmax,
+)
 from tvm import tir
 
 SCOPES = ("global", "local", "shared")
@@ -141,6 +156,33 @@ STEPS = [
     blockize,
     storage,
 ]
+
+
+GPU_STEPS = [
+    *[split, reorder] * 3,
+    *[fuse, compute_at, reverse_compute_at, cache] * 2,
+    *[bind] * 6,
+    *[decompose, storage, inline, mark, rfactor],
+]
+# What no GPU can run is refused by name when it is built, or by the emulated GPU.
+REFUSED = ("VerifyMemory", "SplitHostDevice", "stackvm", "ThreadSync", "UnifyThreadBinding")
+
+PROGRAMS = {
+    "matmul": lambda m, n, k: matmul(m, n, k),
+    "matmul_epilogue": lambda m, n, k: matmul(m, n, k, epilogue=True),
+    "chain": lambda m, n, k: chain(m, n),
+    "blur": lambda m, n, k: blur(n + 2),
+    "row_sums": lambda m, n, k: row_sums(m, n),
+    "pairs": lambda m, n, k: pairs(m, n),
+    "best": lambda m, n, k: best(m, n),
+    "guarded": lambda m, n, k: guarded(n + 3),
+    "concat": lambda m, n, k: concat(m, n, k),
+    "dilated": lambda m, n, k: dilated(m, n),
+    "reshaped": lambda m, n, k: reshaped(m, n, k % 5 + 1),
+    "convolution": lambda m, n, k: convolution(m % 6 + 1, n % 4 + 1, k % 8 + 1),
+    "softmax": lambda m, n, k: softmax(m, n),
+    "offset": lambda m, n, k: offset(n + 3),
+}
 
 
 def random_schedule(func, seed, steps=8, table=STEPS):

@@ -1,4 +1,4 @@
-"""What local builders and runners do in this process: jobs for workers, and results of outcomes."""
+"""What builders and runners do in this process: jobs for workers, and results of outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import tvm._ffi
 from tvm.runtime.workers import Job, Outcome, WorkerPool
@@ -14,7 +14,17 @@ from tvm.runtime.workers import Job, Outcome, WorkerPool
 from .measure_jobs import describe_argument
 from .measure_node import MAX_FLOAT, BuildResult, Candidate, MeasureErrorNo, MeasureResult
 
-__all__ = ["LocalBuild", "LocalRun", "RunnerOptions", "failed", "function_of", "run_arguments"]
+__all__ = [
+    "BuildJobs",
+    "JobPool",
+    "LocalBuild",
+    "LocalRun",
+    "RunJobs",
+    "RunnerOptions",
+    "failed",
+    "function_of",
+    "run_arguments",
+]
 
 _JOBS_MODULE = "tvm.auto_scheduler.measure_jobs"
 # The function of a library file, which `tvm.build` names so.
@@ -61,13 +71,31 @@ class RunnerOptions:
         )
 
 
-class LocalBuild:
-    """The processes of a LocalBuilder."""
+class JobPool(Protocol):
+    """Runs jobs in processes of their own, wherever these are."""
 
-    def __init__(self, builder: Any) -> None:
-        name = str(builder.build_func)
-        self._function = f"{_JOBS_MODULE}:build" if name == "default" else name
-        self.pool = _pool(self._function, int(builder.n_parallel), builder)
+    def run(
+        self, jobs: Sequence[Job], on_outcome: Callable[[int, Outcome], None] | None = None
+    ) -> list[Outcome]:
+        """One outcome a job, as of `WorkerPool.run`."""
+
+
+def _job_function(name: str, default: str) -> str:
+    return f"{_JOBS_MODULE}:{default}" if name == "default" else name
+
+
+class BuildJobs:
+    """Compiles candidates by jobs.
+
+    Parameters
+    ----------
+    pool : runs them.
+    function : ``module:name`` that they call, see `measure_jobs.build`.
+    """
+
+    def __init__(self, pool: JobPool, function: str = "default") -> None:
+        self._function = _job_function(function, "build")
+        self._jobs = pool
 
     def __call__(self, candidates: Sequence[Candidate], unscheduled: bool) -> list[BuildResult]:
         requests = [candidate.request(unscheduled) for candidate in candidates]
@@ -75,7 +103,7 @@ class LocalBuild:
             Job(self._function, {"program": request.function, "arguments": request.arguments})
             for request in requests
         ]
-        return [self._built(outcome) for outcome in self.pool.run(jobs)]
+        return [self._built(outcome) for outcome in self._jobs.run(jobs)]
 
     @staticmethod
     def _built(outcome: Outcome) -> BuildResult:
@@ -85,6 +113,15 @@ class LocalBuild:
         return BuildResult(
             None, [], 0, None, outcome.seconds, outcome.blob, description=outcome.result
         )
+
+
+class LocalBuild(BuildJobs):
+    """The processes of a LocalBuilder."""
+
+    def __init__(self, builder: Any) -> None:
+        name = str(builder.build_func)
+        self.pool = _pool(_job_function(name, "build"), int(builder.n_parallel), builder)
+        super().__init__(self.pool, name)
 
 
 def run_arguments(
@@ -116,13 +153,19 @@ def run_arguments(
     }
 
 
-class LocalRun:
-    """The process of a LocalRunner."""
+class RunJobs:
+    """Times candidates by jobs, one after the other.
 
-    def __init__(self, runner: Any) -> None:
-        name = str(runner.run_func)
-        self._function = f"{_JOBS_MODULE}:run" if name == "default" else name
-        self.pool = _pool(self._function, 1, runner)
+    Parameters
+    ----------
+    pool : runs them.
+    runner : has the numbers of a ProgramRunner.
+    function : ``module:name`` that they call, see `measure_jobs.run`.
+    """
+
+    def __init__(self, pool: JobPool, runner: Any, function: str = "default") -> None:
+        self._function = _job_function(function, "run")
+        self._jobs = pool
         self._options = RunnerOptions.of(runner)
 
     def __call__(
@@ -137,7 +180,7 @@ class LocalRun:
         results = []
         for position, (candidate, program) in enumerate(zip(candidates, programs)):
             key = candidate.workload_key
-            result = self._run_one(candidate, program, best.get(key), references.get(key))
+            result = self.run_one(candidate, program, best.get(key), references.get(key))
             if int(result.error_no) == MeasureErrorNo.NO_ERROR:
                 best[key] = min(result.mean_cost, best.get(key, MAX_FLOAT))
             results.append(result)
@@ -145,13 +188,14 @@ class LocalRun:
                 on_result(position, result)
         return results
 
-    def _run_one(
+    def run_one(
         self,
         candidate: Candidate,
         program: BuildResult,
         best_seconds: float | None,
         reference: BuildResult | None,
     ) -> MeasureResult:
+        """Time one candidate."""
         if program.error_no:
             return failed(int(program.error_no), str(program.error_msg), program.time_cost)
         try:
@@ -159,7 +203,7 @@ class LocalRun:
         except ValueError as error:
             return failed(int(MeasureErrorNo.RUNTIME_DEVICE), str(error), program.time_cost)
         blob = bytes(program.code) + (b"" if reference is None else bytes(reference.code))
-        [outcome] = self.pool.run([Job(self._function, arguments, blob)])
+        [outcome] = self._jobs.run([Job(self._function, arguments, blob)])
         if self._options.cooldown_interval:
             time.sleep(self._options.cooldown_interval)
         seconds = program.time_cost + outcome.seconds
@@ -168,6 +212,15 @@ class LocalRun:
             return failed(*failure, seconds)
         kernels = arguments.get("kernels")
         return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time(), kernels)
+
+
+class LocalRun(RunJobs):
+    """The process of a LocalRunner."""
+
+    def __init__(self, runner: Any) -> None:
+        name = str(runner.run_func)
+        self.pool = _pool(_job_function(name, "run"), 1, runner)
+        super().__init__(self.pool, runner, name)
 
 
 def failed(error_no: int, message: str, seconds: float) -> MeasureResult:

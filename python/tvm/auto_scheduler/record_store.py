@@ -184,7 +184,7 @@ class RecordStore:
         """
         return self._insert([_row(line, careful) for line in lines])
 
-    def import_file(self, records: str | os.PathLike[str]) -> tuple[int, int]:
+    def import_file(self, records: str | Path) -> tuple[int, int]:
         """Add the records of a file, and of the careful one beside it.
 
         Lines that are no records are reported by file and line, and left out.
@@ -211,7 +211,7 @@ class RecordStore:
 
     def export_file(
         self,
-        records: str | os.PathLike[str],
+        records: str | Path,
         workload: str = "",
         target: str = "",
         processor: str = "",
@@ -271,9 +271,11 @@ class RecordStore:
             ).fetchall()
             return [
                 KernelSummary(
-                    *names, *_counts(connection, kernel), self._best_of(connection, kernel)
+                    *(name, machine, cpu),
+                    *_counts(connection, kernel),
+                    self._best_of(connection, kernel),
                 )
-                for kernel, *names in rows
+                for kernel, name, machine, cpu in rows
             ]
 
     def prune(self, keep: int, workload: str = "", target: str = "", processor: str = "") -> int:

@@ -121,6 +121,12 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         '"cuda -arch=sm_80"; compiles everything and runs nothing on a device',
     )
     parser.add_argument(
+        "--fleet",
+        metavar="ADDRESS",
+        help="build and measure on a Ray cluster, such as ray://host:10001; "
+        '"local" starts one on this machine',
+    )
+    parser.add_argument(
         "--out", type=Path, help="folder of the results (default: runs/<network>-<time>)"
     )
     parser.add_argument(
@@ -162,6 +168,7 @@ def _tune(options: argparse.Namespace) -> None:
             cache=options.cache,
             tensorboard=options.tensorboard,
             simulate=options.simulate,
+            fleet=options.fleet,
         )
     # Before the network is made, which takes a while.
     check_settings(settings)

@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.auto_scheduler.relax_integration import group_task
 from tvm.relax.frontend.torch import CallSignature
+from tvm.runtime.machine_pool import MachinePool
 from tvm.runtime.profiling import Report
 from tvm.target import Target
 
@@ -87,10 +88,12 @@ def compile_network(
 class CompiledNetwork:
     """A compiled network; calling it is calling the module it was made from.
 
+    Any number of threads may call it at once: they share the weights, and each call has buffers of
+    its own. At most as many calls run at a time as the machine has cores, which bounds the memory.
+
     Attributes
     ----------
     executable : what ``relax.build`` made; ``executable.export_library`` writes it to a file.
-    machine : the virtual machine that runs it.
     network : the imported network, which can be tuned or compiled again without importing it again.
     target : what it is compiled for.
     """
@@ -103,11 +106,10 @@ class CompiledNetwork:
         source: RecordedSchedules | None = None,
     ) -> None:
         self.executable = executable
-        self.machine = relax.VirtualMachine(executable, tvm.cpu())
         self.network = network
         self.target = target
         self._source = source
-        self._main = self.machine["main"]
+        self._main = MachinePool(executable, "main", tvm.cpu())
         self._signature = CallSignature(network.program)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -126,6 +128,11 @@ class CompiledNetwork:
 
     def __repr__(self) -> str:
         return f"CompiledNetwork of {self.network.name} for {self.target}\n{self.coverage}"
+
+    @cached_property
+    def machine(self) -> relax.VirtualMachine:
+        """A virtual machine beside those of calls."""
+        return relax.VirtualMachine(self.executable, tvm.cpu())
 
     @cached_property
     def coverage(self) -> Coverage:

@@ -27,7 +27,7 @@ from .optim import Optimizer
 from .schedules import REMEMBERED, RecordedSchedules
 from .simulation import require_device, simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
-from .tuning import SearchBudget, run_folder, search_kernels
+from .tuning import SearchBudget, measuring_on, run_folder, search_kernels
 
 __all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
 
@@ -64,6 +64,8 @@ class TuneSettings:
     """Whether the course of the search is written as TensorBoard events too."""
     simulate: bool = False
     """Take seconds from an analytic model of the GPU that the target names; it is not used."""
+    fleet: str | None = None
+    """Address of a Ray cluster to build and measure on; None for this machine."""
 
 
 def read_settings(folder: Path) -> TuneSettings:
@@ -106,6 +108,8 @@ def check_settings(settings: TuneSettings) -> None:
     for name in ("batch_size", "timing_rounds"):
         if getattr(settings, name) < 1:
             raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
+    if settings.fleet is not None and settings.simulate:
+        raise ValueError("fleet: a simulated device is computed here; leave one of the two out")
     if settings.threads is not None and settings.threads < 1:
         raise ValueError(f"threads must be >= 1, got {settings.threads}")
     _budget(settings).model()
@@ -198,7 +202,10 @@ def _tune(
     cache = KernelCache.of_machine() if settings.cache else None
     untuned_network = compile_network(network, target)
     untuned = untuned_network.task_seconds()
-    with _event_writer(folder, settings) as on_round:
+    with (
+        _event_writer(folder, settings) as on_round,
+        measuring_on(settings.fleet, target) as machines,
+    ):
         search = search_kernels(
             network,
             target,
@@ -208,6 +215,7 @@ def _tune(
             progress=progress,
             on_round=on_round,
             on_tasks=report.print_tasks,
+            **machines,
         )
     if search.resumed:
         print(f"Resumed with {search.resumed} measurements from {folder / 'records.json'}")

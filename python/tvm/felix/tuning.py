@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from tvm.auto_scheduler import ProgramRunner
+from tvm.auto_scheduler import ProgramBuilder, ProgramRunner
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
@@ -27,7 +27,14 @@ from .optim import Optimizer, TuneResult
 from .schedules import REMEMBERED, RecordedSchedules
 from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
 
-__all__ = ["KernelSearch", "SearchBudget", "run_folder", "search_kernels", "tune"]
+__all__ = [
+    "KernelSearch",
+    "SearchBudget",
+    "measuring_on",
+    "run_folder",
+    "search_kernels",
+    "tune",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +129,8 @@ def tune(
     cost_model: str = "packaged",
     cache: bool = True,
     progress: bool = True,
+    runner: str = "local",
+    fleet: str = "local",
 ) -> CompiledNetwork:
     """Tune a network for this machine and compile it.
 
@@ -142,6 +151,8 @@ def tune(
     cost_model : "packaged", "none", or the path of a checkpoint.
     cache : whether known kernels are taken from this machine's cache, and new ones kept there.
     progress : show a progress bar, where standard error is a terminal.
+    runner : "local" to build and measure on this machine, "ray" on a Ray cluster.
+    fleet : address of the Ray cluster; "local" starts one on this machine. See `tvm.felix.fleet`.
 
     Returns
     -------
@@ -150,11 +161,15 @@ def tune(
 
     Raises
     ------
-    ValueError : operators that cannot be imported, all of them in one message; or nothing to tune.
+    ValueError : operators that cannot be imported, all of them in one message; or nothing to tune;
+        or an option is out of range.
     BlockingIOError : another process tunes in this folder.
+    ConnectionError : there is no cluster at the address of the fleet.
     """
     target = target if isinstance(target, Target) else Target(target)
     budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
+    if runner not in ("local", "ray"):
+        raise ValueError(f'runner must be "local" or "ray", got {runner!r}')
     budget.model()  # fails before the network is imported, which takes a while
     if isinstance(model, Network):
         network = model
@@ -163,7 +178,8 @@ def tune(
     network = network.with_options(GraphOptions.for_target(target, winograd))
     kernels = KernelCache.of_machine() if cache else None
     with run_folder(folder) as path:
-        search_kernels(network, target, path, budget, kernels, progress=progress)
+        with measuring_on(fleet if runner == "ray" else None, target) as machines:
+            search_kernels(network, target, path, budget, kernels, progress=progress, **machines)
         source = RecordedSchedules(target, path, kernels)
         compiled = compile_network(network, target, source)
         logger.info("%r", compiled)
@@ -190,6 +206,33 @@ def run_folder(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
         yield path
 
 
+@contextmanager
+def measuring_on(fleet: str | None, target: Target) -> Iterator[dict[str, Any]]:
+    """Builder and runner of a search, by name: those of a Ray cluster, or none for this machine.
+
+    Raises
+    ------
+    ConnectionError : there is no cluster at the address.
+    ModuleNotFoundError : ray is not installed.
+    """
+    if fleet is None:
+        yield {}
+        return
+    from .fleet import DEVICE_RESOURCE, Fleet
+
+    with Fleet(fleet) as cluster:
+        runner = cluster.runner(
+            resource="GPU" if "gpu" in target.keys else DEVICE_RESOURCE,
+            number=1,
+            repeat=8,
+            min_repeat_ms=2,
+        )
+        try:
+            yield {"builder": cluster.builder(), "runner": runner}
+        finally:
+            runner.close()
+
+
 def search_kernels(
     network: Network,
     target: Target,
@@ -200,6 +243,7 @@ def search_kernels(
     progress: bool = True,
     on_round: Callable[[Optimizer], None] | None = None,
     on_tasks: Callable[[list[SymTaskAndInstances]], None] | None = None,
+    builder: ProgramBuilder | None = None,
     runner: ProgramRunner | None = None,
 ) -> KernelSearch:
     """Tune the kernels of a network; everything is left in `folder`, an earlier run continued.
@@ -210,7 +254,7 @@ def search_kernels(
         the folder; what is found is added to it.
     on_tasks : called with the kernels before the search.
     on_round : called after each round of the search.
-    runner : what gives the seconds of programs; by default they are measured on this machine.
+    builder, runner : what compiles programs and gives their seconds; by default this machine.
 
     Raises
     ------
@@ -229,7 +273,7 @@ def search_kernels(
         return KernelSearch(tasks, None, known, 0)
     if known:
         logger.info("%d of %d kernels were tuned before", len(known), len(tasks))
-    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, runner=runner)
+    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, builder=builder, runner=runner)
     # Known schedules are where the search starts; they cost no measurement of this run.
     if (folder / REMEMBERED).exists():
         optimizer.session.n_measure -= optimizer.restore(folder / REMEMBERED)

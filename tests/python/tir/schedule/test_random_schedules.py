@@ -10,43 +10,18 @@ from hypothesis import strategies as st
 
 import testing_random_blocks as steps
 import tvm
-from testing_blocks import (
-    best,
-    blur,
-    chain,
-    check,
-    concat,
-    convolution,
-    dilated,
-    guarded,
-    matmul,
-    offset,
-    pairs,
-    replay,
-    reshaped,
-    row_sums,
-    softmax,
+from testing_blocks import check, replay
+from testing_random_blocks import (
+    GPU_STEPS,
+    PROGRAMS,
+    REFUSED,
+    backwards,
+    bind_the_rest,
+    random_schedule,
 )
-from testing_random_blocks import backwards, bind_the_rest, random_schedule
 from tvm import tir
 from tvm.ir import structural_equal
 
-PROGRAMS = {
-    "matmul": lambda m, n, k: matmul(m, n, k),
-    "matmul_epilogue": lambda m, n, k: matmul(m, n, k, epilogue=True),
-    "chain": lambda m, n, k: chain(m, n),
-    "blur": lambda m, n, k: blur(n + 2),
-    "row_sums": lambda m, n, k: row_sums(m, n),
-    "pairs": lambda m, n, k: pairs(m, n),
-    "best": lambda m, n, k: best(m, n),
-    "guarded": lambda m, n, k: guarded(n + 3),
-    "concat": lambda m, n, k: concat(m, n, k),
-    "dilated": lambda m, n, k: dilated(m, n),
-    "reshaped": lambda m, n, k: reshaped(m, n, k % 5 + 1),
-    "convolution": lambda m, n, k: convolution(m % 6 + 1, n % 4 + 1, k % 8 + 1),
-    "softmax": lambda m, n, k: softmax(m, n),
-    "offset": lambda m, n, k: offset(n + 3),
-}
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(2, 20)] * 3)
 
@@ -85,16 +60,6 @@ def test_a_trace_goes_through_json_whatever_it_holds(seed, sizes):
     assert str(fresh.trace) == str(sch.trace)
     short = tir.Schedule.from_trace(func, sch.trace.simplified(remove_postproc=True))
     assert structural_equal(short.mod, sch.mod)
-
-
-GPU_STEPS = [
-    *[steps.split, steps.reorder] * 3,
-    *[steps.fuse, steps.compute_at, steps.reverse_compute_at, steps.cache] * 2,
-    *[steps.bind] * 6,
-    *[steps.decompose, steps.storage, steps.inline, steps.mark, steps.rfactor],
-]
-# What no GPU can run is refused by name when it is built, or by the emulated GPU.
-REFUSED = ("VerifyMemory", "SplitHostDevice", "stackvm", "ThreadSync", "UnifyThreadBinding")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
