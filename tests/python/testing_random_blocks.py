@@ -146,6 +146,37 @@ def bind(sch, rng):
     sch.bind(random_loop(sch, rng), axis)
 
 
+def nests(sch, rng):
+    """Make one nest of two, or several of one."""
+    blocks = blocks_of(sch)
+    if len(blocks) > 1 and rng.random() < 0.6:
+        at = rng.randrange(len(blocks) - 1)
+        one, other = (sch.get_loops(block) for block in blocks[at : at + 2])
+        depth = rng.randrange(min(len(one), len(other)) or 1)
+        if depth >= min(len(one), len(other)):
+            raise tir.ScheduleError("no loops")
+        sch.merge(one[depth], other[depth])
+    else:
+        sch.loop_partition(random_loop(sch, rng), rng.choice([[2], [1, None], [None, 3], [2, 2]]))
+
+
+def padding(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    if rng.random() < 0.5:
+        sch.decompose_padding(block, loop_of(sch, rng, block))
+    else:
+        sch.pad_einsum(block, [rng.choice([1, 3, 4, 8]) for _ in sch.get(block).iter_vars])
+
+
+def copy_at(sch, rng):
+    block = rng.choice(blocks_of(sch))
+    loop = loop_of(sch, rng, block)
+    if rng.random() < 0.6:
+        sch.read_at(loop, block, rng.choice([0, 0, 1]), rng.choice(SCOPES))
+    else:
+        sch.write_at(loop, block, 0, rng.choice(SCOPES))
+
+
 STEPS = [
     *[split, reorder] * 3,
     *[fuse, mark, decompose, compute_at, reverse_compute_at] * 2,
@@ -153,6 +184,7 @@ STEPS = [
     inline,
     sample_location,
     *[cache, layout] * 2,
+    *[nests, padding, copy_at],
     blockize,
     storage,
 ]
@@ -162,6 +194,7 @@ GPU_STEPS = [
     *[split, reorder] * 3,
     *[fuse, compute_at, reverse_compute_at, cache] * 2,
     *[bind] * 6,
+    *[copy_at, nests, padding],
     *[decompose, storage, inline, mark, rfactor],
 ]
 # What no GPU can run is refused by name when it is built, or by the emulated GPU.

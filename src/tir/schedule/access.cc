@@ -5,6 +5,7 @@
 #include "access.h"
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/arith/iter_affine_map.h>
 #include <tvm/expr/builtin.h>
 
 #include <algorithm>
@@ -187,6 +188,72 @@ std::optional<Var> ShiftedVar(const PrimExpr& index, const VarSet& constant) {
   return std::nullopt;
 }
 
+/*! \brief Whether different values of the variables give different indices, as in a new layout. */
+bool IsInjective(const Array<PrimExpr>& indices, const Array<IterVar>& iters) {
+  Map<Var, Range> domains;
+  for (const IterVar& iv : iters) {
+    if (!AsInt(iv->dom->extent)) return false;
+    domains.Set(iv->var, iv->dom);
+  }
+  return arith::DetectIterMap(indices, domains, arith::IterMapLevel::kBijective)->errors.empty();
+}
+
+/*! \brief Whether only variables decide on what is under the conditionals of a statement. */
+bool ChoosesByPlace(const Stmt& stmt) {
+  bool by_place = true;
+  PreOrderVisit(stmt, [&](const ObjectRef& node) {
+    const auto* op = node.as<IfThenElseNode>();
+    by_place = by_place && (op == nullptr || !ReadsMemory(op->condition));
+    return by_place;
+  });
+  return by_place;
+}
+
+/*! \brief The variable of which a region is one of the tiles that lie side by side. */
+const VarNode* TileOf(const Range& range) {
+  std::optional<int64_t> extent = AsInt(range->extent);
+  PrimExpr low = range->min;
+  if (const auto* sum = low.as<AddNode>(); sum && AsInt(sum->b)) low = sum->a;
+  int64_t step = 1;
+  if (const auto* scaled = low.as<MulNode>(); scaled && AsInt(scaled->b)) {
+    step = *AsInt(scaled->b);
+    low = scaled->a;
+  }
+  return extent && *extent <= step ? low.as<VarNode>() : nullptr;
+}
+
+/*!
+ * \brief The kind of a leaf block that hides accesses behind pointers or in loops of its own.
+ *
+ * Nobody but the block knows what it accesses, so what it declares is believed.
+ */
+BlockKind DeclaredKind(const BlockItem& block) {
+  Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
+  if (block.erratic || block.writes.empty()) return BlockKind::kOpaque;
+  VarSet added = VarsOfIters(reducing);
+  bool reads_itself = false;
+  for (const BufferRegion& region : block.writes) {
+    std::vector<const VarNode*> tiled;
+    for (const Range& range : region->region) {
+      if (VarsOf(range->min).Intersects(added)) return BlockKind::kOpaque;
+      tiled.push_back(TileOf(range));
+    }
+    for (const IterVar& iv : spatial) {
+      bool apart = std::find(tiled.begin(), tiled.end(), iv->var.get()) != tiled.end();
+      if (!apart && !is_const_int(iv->dom->extent, 1)) return BlockKind::kOpaque;
+    }
+    reads_itself |= Declares(block.reads, region->buffer);
+  }
+  if (block.init.defined()) {
+    bool starts = reads_itself && !VarsOf(block.init).Intersects(added);
+    return starts ? BlockKind::kReduction : BlockKind::kOpaque;
+  }
+  if (reads_itself) return reducing.empty() ? BlockKind::kOpaque : BlockKind::kUpdate;
+  bool again = std::any_of(reducing.begin(), reducing.end(),
+                           [](const IterVar& iv) { return !is_const_int(iv->dom->extent, 1); });
+  return again ? BlockKind::kOpaque : BlockKind::kComplete;
+}
+
 BlockKind FindKind(const Tree& tree, Id id) {
   const BlockItem& block = tree.block(id);
   Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
@@ -194,7 +261,8 @@ BlockKind FindKind(const Tree& tree, Id id) {
     return BlockKind::kOpaque;
   }
   std::shared_ptr<const Access> body = AccessOf(tree, id);
-  if (body->opaque || body->writes.empty()) return BlockKind::kOpaque;
+  if (body->opaque) return DeclaredKind(block);
+  if (body->writes.empty()) return BlockKind::kOpaque;
   VarSet own_spatial = VarsOfIters(spatial), constant = ConstantsOf(tree, id);
   for (const Touch& touch : body->writes) {
     VarSet alone;
@@ -205,9 +273,10 @@ BlockKind FindKind(const Tree& tree, Id id) {
       if (auto var = ShiftedVar(index, constant)) alone.Add(*var);
     }
     // Different values of the spatial variables have to give different indices.
-    for (const IterVar& iv : spatial) {
-      if (!alone.Contains(iv->var) && !is_const_int(iv->dom->extent, 1)) return BlockKind::kOpaque;
-    }
+    bool apart = std::all_of(spatial.begin(), spatial.end(), [&](const IterVar& iv) {
+      return alone.Contains(iv->var) || is_const_int(iv->dom->extent, 1);
+    });
+    if (!apart && !IsInjective(touch.indices, spatial)) return BlockKind::kOpaque;
   }
   bool reads_itself = false;
   for (const Buffer& buffer : body->written) {
@@ -223,7 +292,9 @@ BlockKind FindKind(const Tree& tree, Id id) {
     return Starts(block, *body) ? BlockKind::kReduction : BlockKind::kOpaque;
   }
   if (reads_itself) return reducing.empty() ? BlockKind::kOpaque : BlockKind::kUpdate;
-  return reducing.empty() && !body->conditional ? BlockKind::kComplete : BlockKind::kOpaque;
+  if (!reducing.empty()) return BlockKind::kOpaque;
+  bool known = !body->conditional || ChoosesByPlace(tree.Body(id));
+  return known ? BlockKind::kComplete : BlockKind::kOpaque;
 }
 
 /*! \brief Whether regions are those that a statement accesses, in whatever order. */
@@ -335,7 +406,9 @@ BlockKind FindNestedKind(const Tree& tree, Id id) {
 }  // namespace
 
 bool IsSealed(const Tree& tree, Id id) {
-  return tree.block(id).sealed || (!tree.IsLeafBlock(id) && KindOf(tree, id) != BlockKind::kOpaque);
+  if (tree.block(id).sealed) return true;
+  bool hides = !tree.IsLeafBlock(id) || AccessOf(tree, id)->opaque;
+  return hides && KindOf(tree, id) != BlockKind::kOpaque;
 }
 
 std::shared_ptr<const Access> AccessOf(const Tree& tree, Id id) {
@@ -369,19 +442,31 @@ bool WritesPinned(const Tree& tree, Id id) {
 
 bool WritesEveryElement(const Tree& tree, Id id, const Buffer& buffer) {
   const BlockItem& block = tree.block(id);
-  Touch place = At(AccessOf(tree, id)->writes, buffer)[0];
+  std::shared_ptr<const Access> access = AccessOf(tree, id);
+  if (access->opaque || access->conditional) return false;
+  if (!block.covers) return false;
+  Touch place = At(access->writes, buffer)[0];
+  Array<IterVar> spatial = block.Spatial();
+  bool one_by_one = true;
+  int64_t instances = 1, elements = 1;
   for (size_t d = 0; d < place.indices.size(); ++d) {
     const PrimExpr &index = place.indices[d], &extent = buffer->shape[d];
+    std::optional<int64_t> length = AsInt(extent);
+    bool fits = length && !__builtin_mul_overflow(elements, *length, &elements);
+    if (!fits) elements = -1;
     if (is_const_int(index, 0) && is_const_int(extent, 1)) continue;
-    Array<IterVar> spatial = block.Spatial();
     auto at = std::find_if(spatial.begin(), spatial.end(),
                            [&](const IterVar& iv) { return iv->var.same_as(index); });
-    if (at == spatial.end() || !is_const_int((*at)->dom->min, 0) ||
-        !ExprDeepEqual()((*at)->dom->extent, extent)) {
-      return false;
-    }
+    one_by_one &= at != spatial.end() && is_const_int((*at)->dom->min, 0) &&
+                  ExprDeepEqual()((*at)->dom->extent, extent);
   }
-  return block.covers;
+  if (one_by_one) return true;
+  // Instances that write different elements write all if there are as many.
+  for (const IterVar& iv : spatial) {
+    std::optional<int64_t> length = AsInt(iv->dom->extent);
+    if (!length || __builtin_mul_overflow(instances, *length, &instances)) return false;
+  }
+  return KindOf(tree, id) != BlockKind::kOpaque && instances == elements;
 }
 
 }  // namespace sched

@@ -46,10 +46,17 @@ Division Divide(const Tree& tree, Id id, const IterVar& iv, const PrimExpr& valu
   return {quotient, whole, inner, extent};
 }
 
-/*! \brief Regions in terms of the outer block's variables, over all that the inner block's give. */
-Array<BufferRegion> Relaxed(const Array<BufferRegion>& regions, const VarMap& values,
-                            const Array<IterVar>& inner, arith::Analyzer* analyzer) {
+/*!
+ * \brief Regions in terms of the outer block's variables, over all that the inner block's give, and
+ *        the loops inside where a block uses them itself.
+ */
+Array<BufferRegion> Relaxed(const Tree& tree, const Array<BufferRegion>& regions,
+                            const VarMap& values, const Array<IterVar>& inner, const Ids& inside,
+                            arith::Analyzer* analyzer) {
   Map<Var, arith::IntSet> sets;
+  for (Id loop : inside) {
+    sets.Set(tree.loop(loop).var, arith::IntSet::FromRange(tree.loop(loop).range()));
+  }
   for (const IterVar& iv : inner) sets.Set(iv->var, arith::IntSet::FromRange(iv->dom));
   return regions.Map([&](const BufferRegion& region) {
     Array<Range> ranges;
@@ -182,8 +189,8 @@ Id Blockize(Tree* tree, Id top, bool preserve_unit_iters) {
   bool split_init = block.init.defined() && outer_reduction;
   auto made = std::make_shared<BlockItem>(tree->NewBlockName(block.name + "_o"), outer,
                                           outer_values, Stmt(), outer_predicate);
-  made->reads = Relaxed(block.reads, replaced, inner, &analyzer);
-  made->writes = Relaxed(block.writes, replaced, inner, &analyzer);
+  made->reads = Relaxed(*tree, block.reads, replaced, inner, inside, &analyzer);
+  made->writes = Relaxed(*tree, block.writes, replaced, inner, inside, &analyzer);
   made->covers = block.covers;
   made->total = block.total;
   made->erratic = block.erratic;
@@ -207,7 +214,7 @@ Id Blockize(Tree* tree, Id top, bool preserve_unit_iters) {
   tree->Edit(parent)->children[slot] = around;
   tree->Edit(around)->parent = parent;
   VarSet given = FindGiven(*tree, id), outer_given = FindGiven(*tree, around);
-  bool covers = RunsAll(*tree, id);
+  bool covers = RunsAll(*tree, id) && !AccessOf(*tree, id)->conditional;
   own = tree->EditBlock(id);
   own->given = given;
   own->covers = covers;

@@ -335,6 +335,11 @@ WritePlan PlanWrite(const Tree& tree, Id id, int64_t index, const std::optional<
     if (consumers && Has(*consumers, reader)) {
       plan.moved.push_back(reader);
     } else {
+      Ids common = CommonLoops(tree, writer, reader);
+      bool once = std::all_of(common.begin(), common.end(),
+                              [&](Id loop) { return tree.loop(loop).IsUnit(); });
+      // What was read before is what the copy has no part in.
+      if (once && !order.IsBefore(writer, reader)) continue;
       TVM_CHECK(order.IsBefore(writer, reader), ScheduleError)
           << (tree.IsBlock(reader) ? tree.NameOf(reader) : "a statement") << " reads "
           << plan.buffer->name << " before block " << tree.NameOf(writer) << " writes it";

@@ -21,7 +21,8 @@ void RequireSoleWriter(const Tree& tree, Id id, const Flows& flows) {
         << " writes, gets one final value before it is read; such blocks stay where they are";
     for (Id writer : flows[buffer].writers) {
       TVM_CHECK(!tree.IsBlock(writer) || writer == id, ScheduleError)
-          << buffer->name << " is also written by block " << tree.NameOf(writer)
+          << "block " << tree.NameOf(id) << " is no complete block: " << buffer->name
+          << " is also written by block " << tree.NameOf(writer)
           << "; move a reduction first and decompose it then";
     }
   }
@@ -292,6 +293,22 @@ bool IsWithinWritten(const Tree& tree, const IterVar& iv, const Buffer& buffer, 
          analyzer.CanProve(iv->dom->min + iv->dom->extent - 1 <= high);
 }
 
+/*! \brief An index that counts tiles of a variable. */
+struct Tiled {
+  const VarNode* var;
+  int64_t size;
+};
+
+std::optional<Tiled> TileIndex(const PrimExpr& index, const Array<IterVar>& iters) {
+  const auto* quotient = index.as<FloorDivNode>();
+  const auto* var = quotient == nullptr ? nullptr : quotient->a.as<VarNode>();
+  std::optional<int64_t> size = var == nullptr ? std::nullopt : AsInt(quotient->b);
+  for (const IterVar& iv : iters) {
+    if (size && *size >= 1 && iv->var.get() == var) return Tiled{var, *size};
+  }
+  return std::nullopt;
+}
+
 /*! \brief Values of the block's variables whose inputs one iteration of `loop` writes. */
 Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer,
                arith::Analyzer* analyzer, Array<PrimExpr>* conditions) {
@@ -336,6 +353,15 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
     auto own = std::find_if(spatial.begin(), spatial.end(),
                             [&](const IterVar& iv) { return iv->var.same_as(at); });
     bool is_own = own != spatial.end() && !spans.count((*own)->var.get());
+    if (std::optional<Tiled> tiled = TileIndex(at, spatial);
+        tiled && !chooses && !given && !span.whole && !spans.count(tiled->var)) {
+      // Elements of one tile are those of as many instances.
+      PrimExpr size = make_const(span.low.dtype(), tiled->size);
+      spans.emplace(tiled->var, Span{analyzer->Simplify(span.low * size),
+                                     analyzer->Simplify(span.extent * size)});
+      names[box->axes[d].get()] = at;
+      continue;
+    }
     // An instance that reads nothing of what is written would run in no iteration.
     bool within = !(chooses || given) || (is_own && IsWithinWritten(tree, *own, buffer, writer, d));
     if (is_own && within) {
@@ -377,8 +403,16 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
   std::vector<std::pair<Buffer, Id>> sources;
   Ids own_loops = tree->LoopsAbove(id), around = Around(*tree, loop);
   for (const Buffer& buffer : access->read) {
-    for (Id writer : flows[buffer].writers) {
+    const Ids& writers = flows[buffer].writers;
+    Ids blocks = writers;
+    std::erase_if(blocks, [&](Id writer) { return !tree->IsBlock(writer); });
+    bool single = writers.size() == 1 || (writers.size() == 2 && blocks.size() == 2 &&
+                                          tree->block(blocks[1]).init_block == blocks[0]);
+    for (Id writer : writers) {
       if (tree->IsUnder(writer, loop)) {
+        TVM_CHECK(single, ScheduleError)
+            << buffer->name << ", which block " << name << " reads, is written by "
+            << tree->NamesOf(blocks) << ", each of which may write a part of what is needed";
         sources.emplace_back(buffer, writer);
         continue;
       }
@@ -393,7 +427,8 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
     }
   }
   TVM_CHECK(!sources.empty(), ScheduleError)
-      << "nothing under loop " << tree->NameOf(loop) << " writes what block " << name << " reads";
+      << "nothing under loop " << tree->NameOf(loop) << " writes what block " << name
+      << " reads; reverse_compute_at requires all the producers under the loop";
   auto [buffer, writer] = sources.back();
   LoopAnalyzer analyzer(*tree, loop);
   Array<PrimExpr> conditions;

@@ -122,7 +122,9 @@ void Prepare(Tree* tree) {
     BlockItem* block = tree->EditBlock(id);
     block->erratic = std::any_of(exprs.begin(), exprs.end(), ReadsMemory);
     block->given = FindGiven(*tree, id);
-    block->covers = block->total = RunsAll(*tree, id);
+    block->total = RunsAll(*tree, id);
+    // An instance may choose to write nothing.
+    block->covers = block->total && !AccessOf(*tree, id)->conditional;
     block->erratic |= !StaysInside(*tree, id);
   }
   Order order(*tree);

@@ -59,7 +59,14 @@ bool SeesFinished(const Tree& tree, Id writer, Id reader, const Buffer& buffer);
  */
 void Prepare(Tree* tree);
 
-/*! \brief Refuse loops whose iterations run at once but depend on each other. */
+/*! \brief Why loops whose iterations run at once cannot be shown to be independent. */
+std::vector<std::string> ParallelismDoubts(const Tree& tree);
+
+/*!
+ * \brief Refuse loops whose iterations run at once but depend on each other.
+ *
+ * What was in doubt when the function was given is taken on its author's word.
+ */
 void CheckParallelism(const Tree& tree);
 
 }  // namespace sched

@@ -3,6 +3,7 @@
  * \brief Whether the iterations of loops may run at once.
  */
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "dataflow.h"
@@ -48,19 +49,33 @@ class ParallelismCheck {
     }
   }
 
-  void Run() {
-    if (loops_.empty()) return;
+  /*! \brief Why loops may not be marked as they are, each reason once; or only the first one. */
+  std::vector<std::string> Run(bool all) {
+    all_ = all;
+    if (loops_.empty()) return {};
     flows_.emplace(tree_);
-    for (Id loop : loops_) CheckLoop(loop);
+    for (Id loop : loops_) Try([&] { CheckLoop(loop); });
     CheckKernels();
+    return found_;
   }
 
  private:
+  void Try(const std::function<void()>& check) {
+    if (!all_ && !found_.empty()) return;
+    try {
+      check();
+    } catch (const Error& error) {
+      if (error.kind() != "ScheduleError") throw;
+      found_.push_back(error.message());
+    }
+  }
+
   void CheckLoop(Id id) {
     const LoopItem& loop = tree_.loop(id);
     if (loop.IsUnit()) return;
     for (Id unit : tree_.UnitsBelow(id)) {
-      TVM_CHECK(!tree_.IsLeaf(unit) && !AccessOf(tree_, unit)->opaque, ScheduleError)
+      TVM_CHECK(!tree_.IsLeaf(unit) && !(AccessOf(tree_, unit)->opaque && HasLoose(unit)),
+                ScheduleError)
           << "loop " << loop.name() << " cannot be " << MarkOf(loop)
           << ": it runs statements whose accesses are not all known";
       for (Id block : tree_.BlocksBelow(unit)) {
@@ -71,6 +86,16 @@ class ParallelismCheck {
         CheckBlock(id, block);
       }
     }
+  }
+
+  /*! \brief Whether a block holds what no leaf block declares, or in places that memory decides. */
+  bool HasLoose(Id unit) const {
+    Ids nodes = tree_.Preorder(unit);
+    return std::any_of(nodes.begin(), nodes.end(), [&](Id node) {
+      if (tree_.IsBlock(node)) return tree_.block(node).erratic;
+      Id parent = tree_[node].parent;
+      return tree_.IsLeaf(node) && !(tree_.IsBlock(parent) && tree_.IsLeafBlock(parent));
+    });
   }
 
   void CheckBlock(Id id, Id block) {
@@ -87,16 +112,32 @@ class ParallelismCheck {
     for (Id node : tree_.Preorder(id)) {
       if (tree_.IsLoop(node)) below.Add(tree_.loop(node).var);
     }
-    // Otherwise different iterations write different elements.
-    if (!tree_.block(block).given.Intersects(below)) return;
+    VarSet again = tree_.block(block).given & below, used;
+    for (const auto* exprs : {&tree_.block(block).iter_values, &tree_.block(block).predicate}) {
+      for (const PrimExpr& expr : *exprs) used.Add(VarsOf(expr));
+    }
+    // Then different iterations write different elements, if they write some again or not.
+    if (!again.Contains(loop.var) && !again.Intersects(used)) return;
+    bool by_threads =
+        StartsWith(loop.thread_tag(), "threadIdx") || StartsWith(loop.thread_tag(), "vthread");
     for (const Buffer& buffer : WrittenBy(tree_, block)) {
       std::string why = "all cores see it; compute the block outside of the loop";
-      if (!tree_.IsParam(buffer)) why = SharedByIterations(id, block, buffer);
+      if (!tree_.IsParam(buffer)) {
+        why = SharedByIterations(id, block, buffer);
+      } else if (by_threads && KindOf(tree_, block) == BlockKind::kComplete && HasLoops(block)) {
+        // A copy that the threads of a block make together, each of them all of it.
+        why = "";
+      }
       TVM_CHECK(why.empty(), ScheduleError)
           << "loop " << loop.name() << " cannot be " << MarkOf(loop)
           << ": several iterations of it write the same elements of " << buffer->name
           << " in block " << tree_.NameOf(block) << ", and " << why;
     }
+  }
+
+  /*! \brief Whether a leaf block is made of loops that no other loop can be exchanged with. */
+  bool HasLoops(Id block) const {
+    return tree_.IsLeafBlock(block) && Holds<ForNode>(tree_.Body(block));
   }
 
   /*! \brief Why it matters that iterations write the same elements; empty if each has its own. */
@@ -145,13 +186,16 @@ class ParallelismCheck {
         const LoopItem& loop = tree_.loop(id);
         if (!tree_.IsUnder(id, kernel) || StartsWith(loop.thread_tag(), "vthread")) continue;
         const LoopItem& first = tree_.loop(axes.emplace(loop.thread_tag(), id).first->second);
-        TVM_CHECK(ExprDeepEqual()(first.extent, loop.extent), ScheduleError)
-            << "loops " << first.name() << " and " << loop.name() << " of one kernel are bound to "
-            << loop.thread_tag() << " with extents " << first.extent << " and " << loop.extent
-            << "; a launch has one extent per axis, so split both alike";
-        CheckNested(id);
+        Try([&] {
+          TVM_CHECK(ExprDeepEqual()(first.extent, loop.extent), ScheduleError)
+              << "loops " << first.name() << " and " << loop.name()
+              << " of one kernel are bound to " << loop.thread_tag() << " with extents "
+              << first.extent << " and " << loop.extent
+              << "; a launch has one extent per axis, so split both alike";
+          CheckNested(id);
+        });
       }
-      for (const Flow& flow : *flows_) CheckSharing(kernel, axes, flow);
+      for (const Flow& flow : *flows_) Try([&] { CheckSharing(kernel, axes, flow); });
     }
   }
 
@@ -219,11 +263,22 @@ class ParallelismCheck {
   const Tree& tree_;
   Ids loops_;
   std::optional<Flows> flows_;
+  bool all_ = false;
+  std::vector<std::string> found_;
 };
 
 }  // namespace
 
-void CheckParallelism(const Tree& tree) { ParallelismCheck(tree).Run(); }
+std::vector<std::string> ParallelismDoubts(const Tree& tree) {
+  return ParallelismCheck(tree).Run(/*all=*/true);
+}
+
+void CheckParallelism(const Tree& tree) {
+  for (const std::string& why : ParallelismCheck(tree).Run(!tree.doubts.empty())) {
+    bool given = std::find(tree.doubts.begin(), tree.doubts.end(), why) != tree.doubts.end();
+    TVM_CHECK(given, ScheduleError) << why;
+  }
+}
 
 }  // namespace sched
 }  // namespace tir

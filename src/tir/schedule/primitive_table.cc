@@ -26,24 +26,35 @@ void Compute(Call* call, void (*move)(Tree*, Id, Id, bool, int64_t)) {
   move(call->Change(), call->node(0), call->node(1), call->get<bool>(2), call->get<int64_t>(3));
 }
 
-void SplitLoop(Call* call) {
-  Tree* tree = call->Change();
-  DataType dtype = tree->loop(call->node(0)).var.dtype();
-  Array<PrimExpr> factors;
-  std::string text;
+/*! \brief Sizes in the type of the loop's variable, and how they were written. */
+Array<PrimExpr> SizesOf(Call* call, std::string* text) {
+  DataType dtype = call->tree()->loop(call->node(0)).var.dtype();
+  Array<PrimExpr> sizes;
   for (const Any& factor : call->get<Array<Any>>(1)) {
-    text += text.empty() ? "" : ", ";
+    *text += text->empty() ? "" : ", ";
     if (factor.is_null()) {
-      factors.push_back(PrimExpr());
-      text += "None";
+      sizes.push_back(PrimExpr());
+      *text += "None";
     } else {
       int64_t size = call->Number(factor);
-      factors.push_back(make_const(dtype, size));
-      text += std::to_string(size);
+      sizes.push_back(make_const(dtype, size));
+      *text += std::to_string(size);
     }
   }
-  call->Give(Split(tree, call->node(0), factors, "[" + text + "]", call->get<bool>(2),
+  return sizes;
+}
+
+void SplitLoop(Call* call) {
+  std::string text;
+  Array<PrimExpr> factors = SizesOf(call, &text);
+  call->Give(Split(call->Change(), call->node(0), factors, "[" + text + "]", call->get<bool>(2),
                    call->get<bool>(3)));
+}
+
+void PartitionLoop(Call* call) {
+  std::string text;
+  Array<PrimExpr> sizes = SizesOf(call, &text);
+  call->Give(LoopPartition(call->Change(), call->node(0), sizes));
 }
 
 /*! \brief A value as a node can hold it, with the numbers that sampled variables stand for. */
@@ -70,6 +81,15 @@ ObjectRef AnnotationOf(Call* call, const Any& value) {
   return *number;
 }
 
+void GiveTile(Call* call, const std::vector<int64_t>& tile) {
+  Array<Any> drawn;
+  for (int64_t size : tile) {
+    call->GiveNumber(size);
+    drawn.push_back(Any(size));
+  }
+  call->decision = drawn;
+}
+
 void SamplePerfectTile(Call* call) {
   int64_t extent = ConstantExtent(*call->tree(), call->node(0));
   int64_t n = call->get<int64_t>(1), limit = call->get<int64_t>(2);
@@ -81,12 +101,24 @@ void SamplePerfectTile(Call* call) {
     for (const Any& size : call->decision.cast<Array<Any>>()) tile.push_back(call->Number(size));
     CheckTile(tile, extent, n, limit);
   }
-  Array<Any> drawn;
-  for (int64_t size : tile) {
-    call->GiveNumber(size);
-    drawn.push_back(Any(size));
+  GiveTile(call, tile);
+}
+
+void SamplePartitionedTile(Call* call) {
+  int64_t extent = ConstantExtent(*call->tree(), call->node(0));
+  int64_t n = call->get<int64_t>(1), position = call->get<int64_t>(2);
+  int64_t inner = call->get<int64_t>(3);
+  TVM_CHECK(n >= 1 && position >= 0 && inner >= 1, ScheduleError)
+      << "n=" << n << ", partition_pos=" << position << ", innerpart_factor=" << inner
+      << "; take at least one factor, a position from 0 on and a factor from 1 on";
+  std::vector<int64_t> tile;
+  if (call->decision.is_null()) {
+    tile = PartitionedTile(call->random(), extent, n, position, inner);
+  } else {
+    for (const Any& size : call->decision.cast<Array<Any>>()) tile.push_back(call->Number(size));
+    CheckTile(tile, extent, n, -1);
   }
-  call->decision = drawn;
+  GiveTile(call, tile);
 }
 
 void SampleCategorical(Call* call) {
@@ -123,6 +155,12 @@ void SampleComputeLocation(Call* call) {
   } else {
     call->Give(places[chosen]);
   }
+}
+
+std::vector<int64_t> IntsOf(Call* call, size_t i) {
+  std::vector<int64_t> numbers;
+  for (const Any& number : call->get<Array<Any>>(i)) numbers.push_back(call->Number(number));
+  return numbers;
 }
 
 void CacheReadBuffer(Call* call) {
@@ -203,6 +241,10 @@ const std::vector<Primitive>& Table() {
         [](Call* c) { c->Give(OutputBlocks(*c->tree(), c->node(0))); }),
     Row("SamplePerfectTile", "sample_perfect_tile", kSamples | kGivesList,
         {loop, {"n", A::kInt}, {"max_innermost_factor", A::kInt, true, Any(16)}}, SamplePerfectTile),
+    Row("SamplePartitionedTile", "sample_partitioned_tile", kSamples | kGivesList,
+        {loop, {"n", A::kInt}, {"partition_pos", A::kInt, true, Any(0)},
+         {"innerpart_factor", A::kInt, true, Any(1)}},
+        SamplePartitionedTile),
     Row("SampleCategorical", "sample_categorical", kSamples,
         {{"candidates", A::kInts}, {"probs", A::kReals}}, SampleCategorical),
     Row("SampleComputeLocation", "sample_compute_location", kSamples, {block},
@@ -214,6 +256,11 @@ const std::vector<Primitive>& Table() {
     Row("Fuse", "fuse", kChanges,
         {{"loops", A::kLoops}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
         [](Call* c) { c->Give(Fuse(c->Change(), c->nodes(0), c->get<bool>(1))); }),
+    Row("Merge", "merge", kChanges, {{"loops", A::kLoops}},
+        [](Call* c) { c->Give(Merge(c->Change(), c->nodes(0))); }),
+    Row("LoopPartition", "loop_partition", kGivesList,
+        {loop, {"factors", A::kSizes}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
+        PartitionLoop),
     Row("Reorder", "reorder", kChanges, {{"loops", A::kLoops}},
         [](Call* c) { Reorder(c->Change(), c->nodes(0)); }),
     Row("Parallel", "parallel", kChanges, {loop},
@@ -280,17 +327,29 @@ const std::vector<Primitive>& Table() {
         [](Call* c) { TransformBlockLayout(c->Change(), c->node(0), c->get<IndexMap>(1)); }),
     Row("ReorderBlockIterVar", "reorder_block_iter_var", kChanges,
         {block, {"new_order", A::kInts}},
-        [](Call* c) {
-          std::vector<int64_t> order;
-          for (const Any& at : c->get<Array<Any>>(1)) order.push_back(at.cast<int64_t>());
-          ReorderBlockIterVars(c->Change(), c->node(0), order);
-        }),
+        [](Call* c) { ReorderBlockIterVars(c->Change(), c->node(0), IntsOf(c, 1)); }),
     Row("Blockize", "blockize", kChanges,
         {{"target", A::kBlockOrLoop}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
         [](Call* c) { c->Give(Blockize(c->Change(), c->node(0), c->get<bool>(1))); }),
     Row("Tensorize", "tensorize", kChanges,
         {thing, {"tensor_intrin", A::kText}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
         [](Call* c) { Tensorize(c->Change(), c->node(0), c->get<String>(1), c->get<bool>(2)); }),
+    Row("ReadAt", "read_at", kChanges,
+        {loop, block, {"read_buffer_index", A::kInt}, scope},
+        [](Call* c) {
+          c->Give(ReadAt(c->Change(), c->node(0), c->node(1), c->get<int64_t>(2),
+                         c->get<std::string>(3)));
+        }),
+    Row("WriteAt", "write_at", kChanges,
+        {loop, block, {"write_buffer_index", A::kInt}, scope},
+        [](Call* c) {
+          c->Give(WriteAt(c->Change(), c->node(0), c->node(1), c->get<int64_t>(2),
+                          c->get<std::string>(3)));
+        }),
+    Row("DecomposePadding", "decompose_padding", kChanges, {block, loop},
+        [](Call* c) { c->Give(DecomposePadding(c->Change(), c->node(0), c->node(1))); }),
+    Row("PadEinsum", "pad_einsum", kChanges, {block, {"padding", A::kInts}},
+        [](Call* c) { PadEinsum(c->Change(), c->node(0), IntsOf(c, 1)); }),
     Row("AddUnitLoop", "add_unit_loop", kChanges, {thing},
         [](Call* c) { c->Give(AddUnitLoop(c->Change(), c->node(0))); }),
     Row("UnsafeSetDType", "unsafe_set_dtype", kChanges,

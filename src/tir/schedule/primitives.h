@@ -43,6 +43,16 @@ int64_t ConstantExtent(const Tree& tree, Id loop);
 /*! \brief Simplify the values and the predicate of a block. */
 void Tidy(Tree* tree, Id block);
 
+// Nests of loops (nests.cc).
+
+/*! \brief Run loops that stand side by side as one; returns the innermost of the new nest. */
+Id Merge(Tree* tree, const Ids& loops);
+/*!
+ * \brief Loops over consecutive parts of one, each with its own copy of what is inside.
+ * \param sizes Iterations of the parts; undefined stands for what is left.
+ */
+Ids LoopPartition(Tree* tree, Id loop, const Array<PrimExpr>& sizes);
+
 // Reductions (reduction.cc, rfactor.cc).
 
 /*! \brief Write the first values of a reduction in a block of their own, right before `loop`. */
@@ -103,6 +113,20 @@ Id ReindexCacheWrite(Tree* tree, Id block, int64_t index, const std::string& sco
 /*! \brief Copy a buffer to one whose indices are the variables of the block that uses it. */
 Id Reindex(Tree* tree, Id block, int64_t index, bool write);
 
+// Copies of what a loop needs (read_write_at.cc).
+
+/*! \brief In each iteration of `loop`, copy what blocks there read of a buffer to another scope. */
+Id ReadAt(Tree* tree, Id loop, Id block, int64_t index, const std::string& scope);
+/*! \brief In each iteration of `loop`, copy back what blocks there wrote to another scope. */
+Id WriteAt(Tree* tree, Id loop, Id block, int64_t index, const std::string& scope);
+
+// Padding (padding.cc).
+
+/*! \brief Write constant padding in a block of its own, right before `loop`. */
+Id DecomposePadding(Tree* tree, Id block, Id loop);
+/*! \brief Run a contraction over more than its domain, on copies with zeros in the rest. */
+void PadEinsum(Tree* tree, Id block, const std::vector<int64_t>& padding);
+
 // Buffers (buffers.cc).
 
 void UnsafeSetDType(Tree* tree, Id block, int64_t index, const std::string& dtype);
@@ -146,6 +170,9 @@ Ids OutputBlocks(const Tree& tree, Id scope);
 /*! \brief Factors of `extent`, each list as likely as any other whose last is small enough. */
 std::vector<int64_t> PerfectTile(RandomState* random, int64_t extent, int64_t n,
                                  int64_t max_innermost);
+/*! \brief The same where the factors from `position` on multiply to a multiple of `inner`. */
+std::vector<int64_t> PartitionedTile(RandomState* random, int64_t extent, int64_t n,
+                                     int64_t position, int64_t inner);
 /*! \brief Refuse a decision that does not fit the loop. */
 void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int64_t max_innermost);
 /*! \brief Index of one of the candidates. */

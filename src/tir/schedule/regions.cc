@@ -285,7 +285,8 @@ std::optional<Box> ExactBox(const Tree& tree, Id id, const Buffer& buffer, Ids f
                             arith::Analyzer* analyzer) {
   std::shared_ptr<const Access> access = AccessOf(tree, id);
   if (IsSealed(tree, id)) return SealedBox(tree, id, buffer, free, analyzer);
-  if (access->opaque || !tree.IsLeafBlock(id)) return std::nullopt;
+  bool known = !access->opaque && !access->conditional && tree.IsLeafBlock(id);
+  if (!known) return std::nullopt;
   std::vector<Array<PrimExpr>> places = Places(tree, id, buffer, access->writes);
   if (places.empty()) return std::nullopt;
   const Array<PrimExpr>& own_place =

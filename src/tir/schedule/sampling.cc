@@ -87,6 +87,23 @@ std::vector<int64_t> PerfectTile(RandomState* random, int64_t extent, int64_t n,
   return tile;
 }
 
+std::vector<int64_t> PartitionedTile(RandomState* random, int64_t extent, int64_t n,
+                                     int64_t position, int64_t inner) {
+  std::vector<int64_t> tile(static_cast<size_t>(n), 1);
+  // Nothing to choose where the inner part cannot be that.
+  if (extent % inner != 0 || position >= n) {
+    tile[0] = extent;
+    return tile;
+  }
+  // One more factor stands for what the inner part has beyond `inner`.
+  std::vector<int64_t> outer = PerfectTile(random, extent / inner, position + 1, -1);
+  std::vector<int64_t> rest =
+      PerfectTile(random, outer[static_cast<size_t>(position)] * inner, n - position, -1);
+  std::copy(outer.begin(), outer.begin() + position, tile.begin());
+  std::copy(rest.begin(), rest.end(), tile.begin() + position);
+  return tile;
+}
+
 void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int64_t max_innermost) {
   int64_t product = 1;
   bool fits = static_cast<int64_t>(tile.size()) == n;

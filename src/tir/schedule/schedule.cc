@@ -75,12 +75,7 @@ Tree* ConcreteScheduleNode::TreeOf(const String& function) {
     if (var->name_hint == function) {
       auto tree = std::make_shared<Tree>(function, Downcast<PrimFunc>(func));
       Prepare(tree.get());
-      try {
-        CheckParallelism(*tree);
-      } catch (const Error& error) {
-        if (error.kind() != "ScheduleError") throw;
-        tree->doubt = error.message();
-      }
+      tree->doubts = ParallelismDoubts(*tree);
       trees_.push_back(std::move(tree));
       return trees_.back().get();
     }
@@ -359,14 +354,7 @@ class Application final : public Call {
 
   void Check() {
     if (!changes_) return;
-    try {
-      CheckParallelism(*tree());
-    } catch (const Error& error) {
-      if (!tree()->doubt || error.message() != *tree()->doubt) throw;
-      TVM_FATAL(ScheduleError)
-          << error.message()
-          << ". The loop was given so; make it serial before the function is scheduled";
-    }
+    CheckParallelism(*tree());
     if (sch_->checks_) VerifyWellFormed(tree()->ToFunc(), true);
   }
 

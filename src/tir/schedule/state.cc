@@ -4,11 +4,14 @@
  */
 #include "state.h"
 
+#include <tvm/arith/iter_affine_map.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
 
 #include "access.h"
+#include "facts.h"
+#include "regions.h"
 
 namespace tvm {
 namespace tir {
@@ -79,8 +82,76 @@ Array<Array<ObjectRef>> DependenciesIn(const StmtSRef& scope) {
   return found;
 }
 
+/*! \brief Whether the variables of a block are sums of digits of loops, each digit used once. */
+bool IsAffine(const Tree& tree, Id id) {
+  Map<Var, Range> ranges;
+  for (Id loop : tree.LoopsAbove(id)) ranges.Set(tree.loop(loop).var, tree.loop(loop).range());
+  const Array<PrimExpr>& values = tree.block(id).iter_values;
+  return values.empty() || arith::DetectIterMap(values, ranges)->errors.empty();
+}
+
+/*!
+ * \brief Whether all that a block reads of what its scope writes is written below the loops around
+ *        both, as far as the blocks declare.
+ */
+bool IsCovered(const Tree& tree, Id id) {
+  if (tree[id].parent == kNone) return true;
+  Ids units = tree.UnitsBelow(tree.ScopeOf(id));
+  Ids loops = tree.LoopsAbove(id);
+  for (const BufferRegion& region : tree.block(id).reads) {
+    const Buffer& buffer = region->buffer;
+    std::vector<bool> found(buffer->shape.size(), false);
+    bool written = false;
+    for (Id unit : units) {
+      if (unit == id || !tree.IsBlock(unit)) continue;
+      Ids common = tree.LoopsAbove(unit);
+      std::erase_if(common, [&](Id loop) { return !Has(loops, loop); });
+      arith::Analyzer analyzer;
+      auto box = DeclaredSpans(tree, unit, buffer, true, Without(tree.LoopsAbove(unit), common),
+                               &analyzer);
+      if (!box) continue;
+      written = true;
+      Id around = common.empty() ? tree.ScopeOf(id) : common.back();
+      LoopAnalyzer knowing(tree, around);
+      auto need = DeclaredSpans(tree, id, buffer, false, Without(loops, common), &analyzer);
+      for (size_t d = 0; d < found.size(); ++d) {
+        const Span &have = (*box)[d], &want = (*need)[d];
+        bool low = knowing.CanProve(have.low <= want.low) || knowing.CanProve(have.low <= 0);
+        bool high = knowing.CanProve(want.high() <= have.high()) ||
+                    knowing.CanProve(have.high() >= buffer->shape[static_cast<int64_t>(d)] - 1);
+        found[d] = found[d] || (low && high);
+      }
+    }
+    if (written && std::find(found.begin(), found.end(), false) != found.end()) return false;
+  }
+  return true;
+}
+
+/*! \brief Whether blocks of a scope only read what blocks before them wrote, all of it. */
+bool IsPipeline(const Tree& tree, Id scope) {
+  Ids units = tree.UnitsBelow(scope);
+  if (tree.IsLeafBlock(scope)) return true;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (!tree.IsBlock(units[i]) || !IsCovered(tree, units[i])) return false;
+    for (size_t k = i + 1; k < units.size(); ++k) {
+      if (Meet(AccessOf(tree, units[i])->read, AccessOf(tree, units[k])->written)) return false;
+    }
+  }
+  return true;
+}
+
+/*! \brief What TVM keeps of a block: whether it is affine, covered, and a pipeline inside. */
+Array<Any> FlagsOf(const StmtSRef& sref) {
+  const Tree& tree = *sref->table->tree;
+  TVM_CHECK(tree.IsBlock(sref->id), ValueError)
+      << "cached flags are of blocks, got loop " << tree.NameOf(sref->id);
+  return {Any(IsAffine(tree, sref->id)), Any(IsCovered(tree, sref->id)),
+          Any(IsPipeline(tree, sref->id))};
+}
+
 }  // namespace
 
+TVM_REGISTER_GLOBAL("tir.schedule.BlockFlags").set_body_typed(FlagsOf);
 TVM_REGISTER_GLOBAL("tir.schedule.StmtSRefStmt").set_body_typed(StmtOf);
 TVM_REGISTER_GLOBAL("tir.schedule.StmtSRefParent")
     .set_body_typed([](StmtSRef sref) -> Optional<StmtSRef> {

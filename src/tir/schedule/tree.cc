@@ -455,6 +455,31 @@ void Tree::DropInit(Id id) {
   b->writes = regions.writes;
 }
 
+void Tree::ReplaceDeclared(Id id, const std::function<PrimExpr(const PrimExpr&)>& replace) {
+  auto region_of = [&](const BufferRegion& region) {
+    Array<Range> ranges = region->region.Map([&](const Range& range) {
+      PrimExpr min = replace(range->min), extent = replace(range->extent);
+      bool same = min.same_as(range->min) && extent.same_as(range->extent);
+      return same ? range : Range::FromMinExtent(min, extent);
+    });
+    return ranges.same_as(region->region) ? region : BufferRegion(region->buffer, ranges);
+  };
+  auto view_of = [&](const MatchBufferRegion& view) {
+    BufferRegion source = region_of(view->source);
+    return source.same_as(view->source) ? view : MatchBufferRegion(view->buffer, source);
+  };
+  const BlockItem& old = block(id);
+  Array<BufferRegion> reads = old.reads.Map(region_of), writes = old.writes.Map(region_of);
+  Array<MatchBufferRegion> views = old.match_buffers.Map(view_of);
+  if (reads.same_as(old.reads) && writes.same_as(old.writes) && views.same_as(old.match_buffers)) {
+    return;
+  }
+  BlockItem* b = EditBlock(id);
+  b->reads = reads;
+  b->writes = writes;
+  b->match_buffers = views;
+}
+
 void Tree::ReplaceVars(Id top, const VarMap& values) {
   auto replace = [&](const PrimExpr& expr) { return Substitute(expr, values); };
   auto uses = [&](const VarSet& vars) {
@@ -477,8 +502,12 @@ void Tree::ReplaceVars(Id top, const VarMap& values) {
         b->iter_values = new_values;
         b->predicate = predicate;
       }
-      // A body may use variables of loops past those of its block.
-      if (!IsLeafBlock(id) || !uses(VarsOf(Stmt(ToBlock(id))))) continue;
+      // A body may use variables of loops past those of its block, and so may what it declares.
+      if (!IsLeafBlock(id)) {
+        ReplaceDeclared(id, replace);
+        continue;
+      }
+      if (!uses(VarsOf(Stmt(ToBlock(id))))) continue;
       Block changed = Downcast<Block>(Substitute(Stmt(ToBlock(id)), values));
       SetChildren(id, {AddLeaf(changed->body)});
       BlockItem* b = EditBlock(id);

@@ -15,6 +15,7 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -286,11 +287,12 @@ class Tree {
   void Commit() { journal_.clear(); }
 
   /*! \brief Why loops that were given as running at once cannot be shown to be independent. */
-  std::optional<std::string> doubt;
+  std::vector<std::string> doubts;
 
  private:
   Id ImportBlock(const BlockRealizeNode* realize);
   void AddPreorder(Id id, Ids* found) const;
+  void ReplaceDeclared(Id id, const std::function<PrimExpr(const PrimExpr&)>& replace);
   void Rebuilt(Id id);
 
   String name_;

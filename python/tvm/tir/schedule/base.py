@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import tvm.error
-from tvm.ir import IRModule, PrimExpr
+from tvm.ir import IRModule
 from tvm.runtime import Object
 
-from ..block import Block
-from ..expr import IntImm
 from ..function import PrimFunc
-from ..stmt import For
 from . import _ffi_api
-from .random_variables import RV
 from .trace import Trace
 
 __all__ = ["State"]
@@ -71,7 +67,8 @@ class State(Object):
     @property
     def func_working_on(self) -> str | None:
         """Name of the function that :meth:`get_block` looks in, as set by :meth:`work_on`."""
-        return str(_ffi_api.ScheduleWorkingOn(self)) or None
+        name = _ffi_api.ScheduleWorkingOn(self)
+        return str(name) if name else None
 
     def work_on(self, func_name: str) -> None:
         """Let :meth:`get_block` look in a function when it is not told which.
@@ -81,10 +78,6 @@ class State(Object):
         ScheduleError : the module has no such function.
         """
         _ffi_api.ScheduleWorkOn(self, func_name)
-
-    def get(self, rand_var_or_sref: RV | PrimExpr) -> Block | For | IntImm:
-        """The block or loop that a variable stands for, or the value of an expression."""
-        return _ffi_api.ScheduleGet(self, rand_var_or_sref)
 
     def copy(self: S) -> S:
         """A schedule that goes its own way from here; variables stand for the same in both."""

@@ -11,6 +11,7 @@ from tvm.ir import PrimExpr
 from ..block import Block
 from ..buffer import Buffer
 from ..index_map import IndexMap
+from . import _ffi_api
 from .base import State
 from .random_variables import BlockRV, LoopRV
 
@@ -241,6 +242,87 @@ class BlockSteps(State):
         block = self._rv(block)
         return self._apply("reindex", [block, self._buffer_of(block, buffer)])[0]
 
+    def read_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        read_buffer_index: int | str | Buffer,
+        storage_scope: str,
+    ) -> BlockRV:
+        """In each iteration of a loop, copy what its blocks read of a buffer to another scope.
+
+        The copy is one block with loops of its own and the mark ``auto_copy``; a copy in shared
+        memory has what all threads need.
+
+        Parameters
+        ----------
+        loop : around `block`; all blocks under it read the copy.
+        read_buffer_index : which of the regions that `block` reads, or the buffer, or its name.
+
+        Raises
+        ------
+        ScheduleError : the buffer is written under the loop, or an iteration reads no box whose
+            size is constant.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, read_buffer_index, "read")
+        return self._apply("read_at", [loop, block, index, storage_scope])[0]
+
+    def write_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        write_buffer_index: int | str | Buffer,
+        storage_scope: str,
+    ) -> BlockRV:
+        """Let a block write to another scope, and copy back at the end of each iteration.
+
+        Parameters
+        ----------
+        loop : around `block` and around its whole reduction, if it is one.
+        write_buffer_index : which of the regions that `block` writes, or the buffer, or its name.
+
+        Raises
+        ------
+        ScheduleError : an iteration writes no whole box, or other blocks access the buffer there.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, write_buffer_index, "write")
+        return self._apply("write_at", [loop, block, index, storage_scope])[0]
+
+    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """Write constant padding in a block of its own, right before `loop`::
+
+            for i in range(140):                        for i in range(140):
+                B[i] = T.if_then_else(                      B[i] = 0.0
+                    6 <= i and i < 134, A[i - 6], 0.0)  for i in range(128):
+                                                            B[i + 6] = A[i]
+
+        Returns
+        -------
+        The block of the padding; `block` now runs only over what is inside.
+
+        Raises
+        ------
+        ScheduleError : `block` is no such store, the padding is no constant, or a condition is no
+            bound of one variable.
+        """
+        return self._apply("decompose_padding", [block, loop])[0]
+
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+        """Run a sum of products over multiples of `padding`, on copies that are zero elsewhere.
+
+        Parameters
+        ----------
+        padding : for each variable of `block`, of what its extent is to be a multiple.
+
+        Raises
+        ------
+        ScheduleError : an index is not a variable of the block, a variable is not a loop over its
+            whole domain, or zeros would change the sum.
+        """
+        self._apply("pad_einsum", [block, list(padding)])
+
     def transform_layout(
         self,
         block: BlockRV | str,
@@ -390,7 +472,7 @@ class BlockSteps(State):
         return self._apply("get_block", [block, None])[0] if isinstance(block, str) else block
 
     def _block(self, block: BlockRV | str) -> Block:
-        return self.get(self._rv(block))
+        return _ffi_api.ScheduleGet(self, self._rv(block))
 
     def _blocks(self, blocks: Sequence[BlockRV | str] | BlockRV | str | None) -> list | None:
         if blocks is None:

@@ -51,6 +51,52 @@ class LoopSteps(State):
         """One loop in the place of directly nested ones, given from outermost to innermost."""
         return self._apply("fuse", [loops, preserve_unit_iters])[0]
 
+    def merge(self, *loops: LoopRV) -> LoopRV:
+        """Nests that stand one behind the other as one nest, in each iteration of which all run::
+
+            for i, j in T.grid(8, 8):     for i_m, j_m in T.grid(8, 8):
+                B[i, j] = ...                 B[i_m, j_m] = ...
+            for i, j in T.grid(8, 8):         C[i_m, j_m] = ...
+                C[i, j] = ...
+
+        Parameters
+        ----------
+        loops : one of each nest, equally deep below what is around all of them, with the same
+            extents from there on.
+
+        Returns
+        -------
+        The innermost of the merged loops.
+
+        Raises
+        ------
+        ScheduleError : an iteration would read what none has written yet.
+        """
+        return self._apply("merge", [loops])[0]
+
+    def loop_partition(
+        self,
+        loop: LoopRV,
+        factors: Sequence[int | ExprRV | PrimExpr | None],
+        preserve_unit_iters: bool = True,
+    ) -> list[LoopRV]:
+        """Loops over consecutive parts of one loop, each in a block with its own copy of the body.
+
+        Parameters
+        ----------
+        factors : iterations of the parts; None, at most once, for what is left. Where they add up
+            to less than the extent, one more part has the rest.
+        preserve_unit_iters : keep parts of one iteration as loops; there are no others.
+
+        Raises
+        ------
+        ScheduleError : the factors add up to more than the extent, or blocks inside have buffers of
+            their own.
+        """
+        if not preserve_unit_iters:
+            raise tvm.error.ValueError("loop_partition: parts of one iteration stay loops")
+        return self._apply("loop_partition", [loop, list(factors), preserve_unit_iters])
+
     def reorder(self, *ordered_loops: LoopRV) -> None:
         """Nested loops in the order given, at the places they have together.
 

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm._ffi
-from tvm.ir import IRModule
+from tvm.ir import IRModule, PrimExpr
 
 from ..block import Block
+from ..expr import IntImm
 from ..function import PrimFunc
 from ..stmt import For
+from . import _ffi_api
 from .block_steps import BlockSteps
 from .loop_steps import LoopSteps
-from .random_variables import BlockRV, ExprRV, LoopRV
+from .random_variables import RV, BlockRV, ExprRV, LoopRV
 from .state import ScheduleState, StmtSRef
 from .trace import Trace
 
@@ -22,12 +24,7 @@ __all__ = ["Schedule"]
 # Primitives that are not here, and what does their job.
 _ELSEWHERE = {
     "cache_index": "let a block of its own compute the index, with te.compute",
-    "decompose_padding": "write the padding as a te.compute of its own; compute_inline removes it",
-    "loop_partition": "lowering partitions loops at their guards (pass LoopPartition)",
-    "merge": "compute_at or reverse_compute_at puts two nests under one loop",
-    "pad_einsum": "choose tiles that divide, or leave split to guard the last one",
     "rolling_buffer": "use compute_at, which keeps only what an iteration needs",
-    "sample_partitioned_tile": "use sample_perfect_tile",
     "set_axis_separator": "buffers are flattened to one axis; there is nothing to separate",
 }
 
@@ -88,6 +85,15 @@ class Schedule(LoopSteps, BlockSteps):
         """A view of the loops, blocks and dependences of the program."""
         return ScheduleState(self)
 
+    def get(self, rand_var_or_sref: RV | PrimExpr | StmtSRef) -> Block | For | IntImm | None:
+        """The block or loop that a variable stands for, or the value of an expression.
+
+        Of a reference it is None once the loop or block is gone.
+        """
+        if isinstance(rand_var_or_sref, StmtSRef):
+            return rand_var_or_sref.stmt
+        return _ffi_api.ScheduleGet(self, rand_var_or_sref)
+
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef | None:
         """A reference to a loop or block that stays while the program changes."""
         return self.state.get_sref(rand_var_or_stmt)
@@ -147,6 +153,29 @@ class Schedule(LoopSteps, BlockSteps):
         """
         tile = None if decision is None else list(decision)
         return self._apply("sample_perfect_tile", [loop, n, max_innermost_factor], tile)
+
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """The same, with factors from `partition_pos` on that multiply to a multiple of a number.
+
+        Parameters
+        ----------
+        innerpart_factor : that number; where it does not divide the extent, the first factor is
+            all of it.
+
+        Raises
+        ------
+        ScheduleError : the extent is no constant, or `decision` has other factors.
+        """
+        tile = None if decision is None else list(decision)
+        arguments = [loop, n, partition_pos, innerpart_factor]
+        return self._apply("sample_partitioned_tile", arguments, tile)
 
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None

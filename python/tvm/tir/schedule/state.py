@@ -19,6 +19,7 @@ from .random_variables import BlockRV, LoopRV
 
 __all__ = [
     "BlockScope",
+    "CachedFlags",
     "DepKind",
     "Dependency",
     "ScheduleDebugMask",
@@ -82,6 +83,24 @@ class BlockScope:
         return [dep for dep in self.dependencies if dep.dst.same_as(block)]
 
 
+@dataclass(frozen=True)
+class CachedFlags:
+    """What holds of a block in its scope, by what blocks declare.
+
+    Parameters
+    ----------
+    affine_binding : its variables are sums of digits of the loops around it.
+    region_cover : what it reads of buffers that its scope writes is written, below the loops
+        around reader and writer, before.
+    stage_pipeline : the same of all blocks directly inside of it, none of which overwrites what one
+        before it read.
+    """
+
+    affine_binding: bool
+    region_cover: bool
+    stage_pipeline: bool
+
+
 class ScheduleState:
     """A view of the program that a schedule works on.
 
@@ -119,3 +138,12 @@ class ScheduleState:
         """
         rows = _ffi_api.BlockScopeDependencies(block_sref)
         return BlockScope([Dependency(src, dst, DepKind(int(kind))) for src, dst, kind in rows])
+
+    def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
+        """What holds of a block in its scope.
+
+        Raises
+        ------
+        ValueError : the reference is to a loop.
+        """
+        return CachedFlags(*(bool(flag) for flag in _ffi_api.BlockFlags(block_sref)))

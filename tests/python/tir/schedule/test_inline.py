@@ -78,7 +78,7 @@ def test_a_consumer_that_repeats_elements_does_not_move():
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
     C = te.compute((4, 3), lambda i, j: B[i] * 2.0, name="C")
     sch = tir.Schedule(te.create_prim_func([A, C]))
-    with pytest.raises(tir.ScheduleError, match="do not each read one element of B"):
+    with pytest.raises(tir.ScheduleError, match="do not each access one element of B"):
         sch.reverse_compute_inline(sch.get_block("C"))
 
 

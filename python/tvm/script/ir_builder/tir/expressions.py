@@ -58,8 +58,10 @@ def operands(left: Any, right: Any) -> tuple[tir.PrimExpr, tir.PrimExpr]:
 
 
 def dtype_name(value: Any) -> str:
-    """The name of an element type, from its name or from ``T.float32``."""
+    """The name of an element type, from its name or from ``T.float32``; ``""`` is no value."""
     text = value.dtype if isinstance(value, ScalarType) else value
+    if text == "":
+        return "void"
     if not isinstance(text, str) or not is_dtype(text):
         raise error.ValueError(f'there is no element type {text!r}; for example "float32"')
     return str(text)

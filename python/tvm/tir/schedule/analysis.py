@@ -1,0 +1,232 @@
+"""What rules that write schedules ask of a program: layouts, output blocks, tensor intrinsics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm.error
+from tvm import arith
+from tvm.ir import PrimExpr, Range
+
+from ..block import Block, BlockRealize
+from ..buffer import Buffer
+from ..expr import IterVar, Var
+from ..function import PrimFunc
+from ..index_map import IndexMap
+from ..stmt import For, SeqStmt, Stmt
+from ..stmt_functor import post_order_visit
+from .random_variables import BlockRV
+from .schedule import Schedule
+from .state import StmtSRef
+
+__all__ = [
+    "TensorizeInfo",
+    "get_tensorize_loop_mapping",
+    "has_block",
+    "is_output_block",
+    "suggest_index_map",
+]
+
+
+def has_block(sch: Schedule, block_name: str) -> bool:
+    """Whether the function that a schedule works on has a block of that name."""
+    func = sch.mod[sch.func_working_on or "main"]
+    found = []
+    post_order_visit(
+        func.body,
+        lambda node: (
+            found.append(node) if isinstance(node, Block) and node.name_hint == block_name else None
+        ),
+    )
+    return bool(found)
+
+
+def is_output_block(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block writes a buffer that the block around it does not allocate."""
+    node = sch.get(block)
+    around = sch.get_sref(block)
+    while around.parent is not None and not isinstance(around.parent.stmt, Block):
+        around = around.parent
+    if around.parent is None:
+        return True
+    own = around.parent.stmt.alloc_buffers
+    return any(not any(region.buffer.same_as(buffer) for buffer in own) for region in node.writes)
+
+
+def suggest_index_map(
+    buffer: Buffer, indices: Sequence[PrimExpr], loops: Sequence[For], predicate: PrimExpr
+) -> IndexMap | None:
+    """A layout in which the elements of a buffer follow each other as loops access them.
+
+    Parameters
+    ----------
+    indices : of the access, in terms of the loops.
+    loops : around the access, outermost first; their extents are constants.
+    predicate : what holds where the access is made, which no layout depends on.
+
+    Returns
+    -------
+    One index for each digit of a loop that is part of an access, the outermost first; None where an
+    index is no sum of digits of loops.
+    """
+    ranges = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
+    found = arith.detect_iter_map(list(indices), ranges, check_level=arith.IterMapLevel.NoCheck)
+    if found.errors or not found.indices:
+        return None
+    order = {loop.loop_var: at for at, loop in enumerate(loops)}
+    digits: list[tuple[int, int, int, int, int]] = []
+    for axis, form in enumerate(found.indices):
+        parts = _digits(form, 1)
+        if parts is None or any(source not in order for source, *_ in parts):
+            return None
+        digits += [
+            (order[source], -lower, axis, scale, extent) for source, lower, extent, scale in parts
+        ]
+    names = [Var(f"i{axis}", "int32") for axis in range(len(indices))]
+    final: list[PrimExpr] = []
+    for _, _, axis, scale, extent in sorted(digits):
+        value: PrimExpr = names[axis]
+        if scale != 1:
+            value = value // scale
+        if scale * extent < int(buffer.shape[axis]):
+            value = value % extent
+        final.append(value)
+    return IndexMap(names, final, None)
+
+
+def _digits(form: arith.IterSumExpr, scale: int) -> list[tuple[Var, int, int, int]] | None:
+    """Digits of loops in a sum: the loop, its divisor, values, and what one step counts."""
+    found: list[tuple[Var, int, int, int]] = []
+    for digit in form.args:
+        source, step = digit.source.source, scale * int(digit.scale)
+        lower, extent = int(digit.lower_factor), int(digit.extent)
+        if isinstance(source, Var):
+            found.append((source, lower, extent, step))
+            continue
+        inner = _digits(source, step) if lower == 1 else None
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+@dataclass(frozen=True)
+class TensorizeInfo:
+    """Which loops of a block a tensor intrinsic takes the place of.
+
+    Parameters
+    ----------
+    loop_map : loops of the description by the loops of the block, of which the innermost iterations
+        are theirs.
+    desc_loop_indexer : position of each loop of the description, outermost 0.
+    block_iter_paddings : by how much each variable of the block has to be padded so that the
+        description fits; None where nothing has to be.
+    """
+
+    loop_map: Mapping[StmtSRef, For]
+    desc_loop_indexer: Mapping[For, int]
+    block_iter_paddings: list[int] | None = None
+
+
+def _described(desc_func: PrimFunc) -> tuple[list[For], BlockRealize]:
+    """Loops of a description, outermost first, and the block inside."""
+    loops: list[For] = []
+    at: Stmt = desc_func.body
+    inner: BlockRealize | None = None
+    while True:
+        if isinstance(at, BlockRealize):
+            inner, at = at, at.block.body
+        elif isinstance(at, For):
+            loops.append(at)
+            at = at.body
+        elif isinstance(at, SeqStmt) and len(at.seq) == 1:
+            at = at.seq[0]
+        else:
+            break
+    if inner is None or not loops:
+        raise tvm.error.ValueError(
+            "get_tensorize_loop_mapping: the description has no loops around a block"
+        )
+    return loops, inner
+
+
+def _coefficient(expr: PrimExpr, var: Var, others: list[Var]) -> int | None:
+    """The number that a loop is multiplied by in a sum; None if it is no such sum."""
+    row = list(arith.detect_linear_equation(expr, [var, *others]))
+    return int(row[0]) if row and hasattr(row[0], "value") else None
+
+
+def get_tensorize_loop_mapping(
+    sch: Schedule, block: BlockRV, desc_func: PrimFunc, allow_padding: bool = False
+) -> TensorizeInfo | None:
+    """Loops of a block to split off for a tensor intrinsic.
+
+    Variables of the description are those variables of the block that come last, of the same kinds
+    and in the same order. Each is to be the sum of a loop and others that are multiples of its
+    extent.
+
+    Parameters
+    ----------
+    allow_padding : let a loop be no multiple of the description's; see `block_iter_paddings`.
+
+    Returns
+    -------
+    None where the description does not fit.
+    """
+    desc_loops, desc = _described(desc_func)
+    node: Block = sch.get(block)
+    loop_rvs = sch.get_loops(block)
+    loops = [sch.get(loop) for loop in loop_rvs]
+    values = dict(zip(node.iter_vars, _values(sch, block), strict=True))
+    by_var = {loop.loop_var: loop for loop in desc_loops}
+    loop_map: dict[StmtSRef, For] = {}
+    paddings = [1] * len(node.iter_vars)
+    at = len(node.iter_vars) - 1
+    pairs = list(zip(desc.block.iter_vars, desc.iter_values, strict=True))
+    for want, value in reversed(pairs):
+        desc_loop = by_var.get(value) if isinstance(value, Var) else None
+        if desc_loop is None:
+            return None
+        while at >= 0 and node.iter_vars[at].iter_type != want.iter_type:
+            at -= 1
+        if at < 0:
+            return None
+        own: IterVar = node.iter_vars[at]
+        size = int(desc_loop.extent)
+        names = [loop.loop_var for loop in loops]
+        for rv, loop in reversed(list(zip(loop_rvs, loops, strict=True))):
+            others = [name for name in names if not name.same_as(loop.loop_var)]
+            if _coefficient(values[own], loop.loop_var, others) != 1:
+                continue
+            if not hasattr(loop.extent, "value"):
+                return None
+            extent = int(loop.extent)
+            if extent % size:
+                if not allow_padding:
+                    return None
+                paddings[at] = size
+            loop_map[sch.get_sref(rv)] = desc_loop
+            break
+        else:
+            return None
+        at -= 1
+    indexer = {loop: position for position, loop in enumerate(desc_loops)}
+    padded = paddings if any(size != 1 for size in paddings) else None
+    return TensorizeInfo(loop_map, indexer, padded)
+
+
+def _values(sch: Schedule, block: BlockRV) -> list[PrimExpr]:
+    """What the variables of a block stand for."""
+    node = sch.get(block)
+    found: list[Any] = []
+    post_order_visit(
+        sch.mod[sch.func_working_on or "main"].body,
+        lambda stmt: (
+            found.append(stmt)
+            if isinstance(stmt, BlockRealize) and stmt.block.same_as(node)
+            else None
+        ),
+    )
+    return list(found[0].iter_values)

@@ -1,0 +1,56 @@
+"""Copies, as one block each, of what one iteration of a loop uses."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from testing_blocks import check, matmul, replay
+from tvm import tir
+from tvm.ir import structural_equal
+
+
+def tiled_matmul():
+    func, answer = matmul(16, 16, 8)
+    sch = tir.Schedule(func, debug_mask="all")
+    i, j, k = sch.get_loops("C")
+    (by, ty), (bx, tx), (ko, ki) = (sch.split(loop, [None, 4]) for loop in (i, j, k))
+    sch.reorder(by, bx, ty, tx, ko, ki)
+    return func, answer, sch, (by, bx, ty, tx, ko)
+
+
+def test_read_at_and_write_at_copy_the_tile_of_all_threads():
+    func, answer, sch, (by, bx, ty, tx, ko) = tiled_matmul()
+    for loop, axis in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y")):
+        sch.bind(loop, axis)
+    sch.bind(tx, "threadIdx.x")
+    for index in (0, 1):
+        copy = sch.read_at(ko, "C", index, "shared")
+        assert [int(iv.dom.extent) for iv in sch.get(copy).iter_vars] == [[4, 2], [2, 4]][index]
+    block = sch.get(sch.write_at(tx, "C", 0, "shared"))
+    assert int(block.annotations["auto_copy"]) == 1
+    assert [int(r.extent) for r in block.writes[0].region] == [4, 4]
+    check(sch, func, answer, target=tvm.target.emulated("cuda"))
+    assert structural_equal(replay(sch, func).mod, sch.mod)
+
+
+def test_read_at_copies_what_one_iteration_reads():
+    func, answer, sch, (_, _, _, _, ko) = tiled_matmul()
+    copy = sch.get(sch.read_at(ko, "C", 0, "global"))
+    assert [int(r.extent) for r in copy.reads[0].region] == [1, 4]
+    check(sch, func, answer)
+
+
+def test_copies_are_refused_where_they_would_not_hold_what_is_used():
+    _, _, sch, (_, _, _, tx, ko) = tiled_matmul()
+    with pytest.raises(tir.ScheduleError, match="is not finished there"):
+        sch.write_at(ko, "C", 0, "local")
+    with pytest.raises(tir.ScheduleError, match="is no memory scope"):
+        sch.read_at(ko, "C", 0, "nowhere")
+    func, _ = matmul(16, 16, 8, epilogue=True)
+    sch = tir.Schedule(func)
+    sch.reverse_compute_at("D", sch.get_loops("C")[0])
+    with pytest.raises(tir.ScheduleError, match="writes C"):
+        sch.read_at(sch.get_loops("D")[0], "D", 0, "local")
+    with pytest.raises(tir.ScheduleError, match="is not around block"):
+        sch.read_at(sch.get_loops("C")[2], "D", 0, "local")
