@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import tvm._ffi
 from tvm.runtime import Object
 
@@ -38,6 +40,12 @@ class TensorIntrin(Object):
         """
         _ffi_api.TensorIntrinRegister(name, TensorIntrin(desc, impl), override)
 
+    @overload
+    @staticmethod
+    def get(name: str) -> TensorIntrin: ...
+    @overload
+    @staticmethod
+    def get(name: str, allow_missing: bool) -> TensorIntrin | None: ...
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
         """The intrinsic of that name.

@@ -151,6 +151,8 @@ class VerifyGPUCode(Postproc):
         }
 
     def apply(self, sch: Schedule) -> bool:
+        if self._target is None:
+            raise ValueError("VerifyGPUCode: give it a TuneContext before it judges a schedule")
         for var, function in sch.mod.functions.items():
             if not isinstance(function, tir.PrimFunc):
                 continue

@@ -366,7 +366,7 @@ def _with_parameters(result: te.Tensor, parameters: Sequence[te.Tensor], axis: i
     for (name, step), parameter in zip(steps, parameters):
 
         def element(*at: Any, step: Any = step, data: Any = result, by: Any = parameter) -> Any:
-            return step(data[at], by[(at[axis], *[0] * (len(by.shape) - 1))])
+            return step(data[at], by[tuple([at[axis]] + [0] * (len(by.shape) - 1))])
 
         result = te.compute(result.shape, element, name=name)
     return topi.nn.relu(result)

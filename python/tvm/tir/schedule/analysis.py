@@ -15,6 +15,7 @@ from ..buffer import Buffer
 from ..expr import IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
+from ..op import floordiv, floormod
 from ..stmt import For, SeqStmt, Stmt
 from ..stmt_functor import post_order_visit
 from .random_variables import BlockRV
@@ -46,12 +47,12 @@ def has_block(sch: Schedule, block_name: str) -> bool:
 def is_output_block(sch: Schedule, block: BlockRV) -> bool:
     """Whether a block writes a buffer that the block around it does not allocate."""
     node = sch.get(block)
-    around = sch.get_sref(block)
-    while around.parent is not None and not isinstance(around.parent.stmt, Block):
-        around = around.parent
-    if around.parent is None:
+    holder = sch.get_sref(block).parent
+    while holder is not None and not isinstance(holder.stmt, Block):
+        holder = holder.parent
+    if holder is None or not isinstance(holder.stmt, Block):
         return True
-    own = around.parent.stmt.alloc_buffers
+    own = holder.stmt.alloc_buffers
     return any(not any(region.buffer.same_as(buffer) for buffer in own) for region in node.writes)
 
 
@@ -89,9 +90,9 @@ def suggest_index_map(
     for _, _, axis, scale, extent in sorted(digits):
         value: PrimExpr = names[axis]
         if scale != 1:
-            value = value // scale
+            value = floordiv(value, scale)
         if scale * extent < int(buffer.shape[axis]):
-            value = value % extent
+            value = floormod(value, extent)
         final.append(value)
     return IndexMap(names, final, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import tvm._ffi
 from tvm.ir import IRModule, PrimExpr
@@ -85,6 +85,14 @@ class Schedule(LoopSteps, BlockSteps):
         """A view of the loops, blocks and dependences of the program."""
         return ScheduleState(self)
 
+    @overload
+    def get(self, rand_var_or_sref: BlockRV) -> Block: ...
+    @overload
+    def get(self, rand_var_or_sref: LoopRV) -> For: ...
+    @overload
+    def get(self, rand_var_or_sref: StmtSRef) -> Block | For | None: ...
+    @overload
+    def get(self, rand_var_or_sref: PrimExpr) -> IntImm: ...
     def get(self, rand_var_or_sref: RV | PrimExpr | StmtSRef) -> Block | For | IntImm | None:
         """The block or loop that a variable stands for, or the value of an expression.
 
@@ -94,6 +102,10 @@ class Schedule(LoopSteps, BlockSteps):
             return rand_var_or_sref.stmt
         return _ffi_api.ScheduleGet(self, rand_var_or_sref)
 
+    @overload
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV) -> StmtSRef: ...
+    @overload
+    def get_sref(self, rand_var_or_stmt: Block | For) -> StmtSRef | None: ...
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef | None:
         """A reference to a loop or block that stays while the program changes."""
         return self.state.get_sref(rand_var_or_stmt)
