@@ -302,6 +302,11 @@ void PadEinsum(Tree* tree, Id id, const std::vector<int64_t>& padding) {
   arith::Analyzer analyzer;
   std::vector<PaddedVar> vars;
   Ids loops = tree->LoopsAbove(id);
+  for (Id loop : loops) {
+    TVM_CHECK((*tree)[loop].children.size() == 1, ScheduleError)
+        << "loop " << tree->NameOf(loop) << " holds more than block " << block.name
+        << ", which would run more often too; pad before blocks are moved under common loops";
+  }
   std::vector<Id> own;
   for (size_t i = 0; i < padding.size(); ++i) {
     const IterVar& iv = block.iter_vars[static_cast<int64_t>(i)];

@@ -98,3 +98,12 @@ def test_pad_einsum_refuses_what_zeros_would_change():
     sch.split(sch.get_loops("C")[0], [None, 4])
     with pytest.raises(tir.ScheduleError, match="pad before loops are changed"):
         sch.pad_einsum("C", [8, 8, 8])
+
+
+def test_pad_einsum_leaves_loops_alone_that_other_blocks_share():
+    func, answer = matmul(11, 6, 5, epilogue=True)
+    sch = tir.Schedule(func)
+    sch.compute_at("C", sch.get_loops("D")[1])
+    with pytest.raises(tir.ScheduleError, match="holds more than block C"):
+        sch.pad_einsum("C", [4, 1, 1])
+    check(sch, func, answer)
