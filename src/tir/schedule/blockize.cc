@@ -187,6 +187,9 @@ Id Blockize(Tree* tree, Id top, bool preserve_unit_iters) {
     (uses_inside ? inner_predicate : outer_predicate).push_back(condition);
   }
   bool split_init = block.init.defined() && outer_reduction;
+  TVM_CHECK(!split_init || inner_predicate.empty(), ScheduleError)
+      << "block " << block.name << " writes first values, and runs where " << inner_predicate[0]
+      << " holds, which loops inside of the new block decide; decompose the reduction first";
   auto made = std::make_shared<BlockItem>(tree->NewBlockName(block.name + "_o"), outer,
                                           outer_values, Stmt(), outer_predicate);
   made->reads = Relaxed(*tree, block.reads, replaced, inner, inside, &analyzer);

@@ -188,10 +188,32 @@ Array<PrimExpr> Borders(const LoopItem& loop, const Array<PrimExpr>& sizes,
   return borders;
 }
 
+/*! \brief A statement with variables of its own for its loops and lets. */
+Stmt WithFreshVars(const Stmt& stmt) {
+  auto renew = [](const ObjectRef& node) -> ObjectRef {
+    if (const auto* let = node.as<LetStmtNode>()) {
+      Var fresh = let->var.copy_with_suffix("");
+      return LetStmt(fresh, let->value, Substitute(let->body, {{let->var.get(), fresh}}));
+    }
+    if (const auto* let = node.as<LetNode>()) {
+      Var fresh = let->var.copy_with_suffix("");
+      return Let(fresh, let->value, Substitute(let->body, {{let->var.get(), fresh}}));
+    }
+    For loop = Downcast<For>(node);
+    Var fresh(loop->loop_var->name_hint, loop->loop_var.dtype());
+    return For(fresh, loop->min, loop->extent, loop->kind,
+               Substitute(loop->body, {{loop->loop_var.get(), fresh}}), loop->thread_binding,
+               loop->annotations);
+  };
+  return IRTransform(stmt, nullptr, renew, {"tir.For", "tir.LetStmt", "tir.Let"});
+}
+
 /*! \brief A copy of a node with variables of its own, and suffixes at the names of blocks. */
 Id Copy(Tree* tree, Id id, const std::string& suffix, VarMap* values) {
   auto rename = [&](const PrimExpr& expr) { return Substitute(expr, *values); };
-  if (tree->IsLeaf(id)) return tree->AddLeaf(Substitute(tree->leaf(id).stmt, *values));
+  if (tree->IsLeaf(id)) {
+    return tree->AddLeaf(WithFreshVars(Substitute(tree->leaf(id).stmt, *values)));
+  }
   Ids children = (*tree)[id].children, made;
   Id copy = kNone;
   if (tree->IsLoop(id)) {
@@ -216,7 +238,7 @@ Id Copy(Tree* tree, Id id, const std::string& suffix, VarMap* values) {
     };
     block->reads = block->reads.Map(region);
     block->writes = block->writes.Map(region);
-    if (block->init.defined()) block->init = Substitute(block->init, *values);
+    if (block->init.defined()) block->init = WithFreshVars(Substitute(block->init, *values));
     block->children.clear();
     block->facts = nullptr;
     block->covers = block->total = false;
