@@ -262,8 +262,10 @@ def run_case(family: str, seed: int, folder: Path) -> str:
 def _error(family: str, seed: int, size: int) -> str:
     try:
         FAMILIES[family](seed, size)
-    except Exception:
-        return traceback.format_exc().strip()
+    except Exception as error:
+        # The last line says what is wrong; a message can have several.
+        what = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+        return f"{traceback.format_exc().strip()}\n{what}"
     return ""
 
 

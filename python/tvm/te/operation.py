@@ -411,7 +411,13 @@ def replace_tensors(
         if tensor.op not in made:
             read = list(tensor.op.input_tensors)
             instead = [rebuilt(operand) for operand in read]
-            made[tensor.op] = _ffi_api.OperationReplaceInputs(tensor.op, read, instead)
+            same = all(
+                a.op.same_as(b.op) and int(a.value_index) == int(b.value_index)
+                for a, b in zip(read, instead)
+            )
+            made[tensor.op] = (
+                tensor.op if same else _ffi_api.OperationReplaceInputs(tensor.op, read, instead)
+            )
         return made[tensor.op].output(int(tensor.value_index))
 
     return [rebuilt(tensor) for tensor in outputs]

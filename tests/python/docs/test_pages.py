@@ -130,6 +130,7 @@ def find(name):
         except AttributeError:
             try:
                 value = importlib.import_module(".".join(parts[:i]))
-            except ModuleNotFoundError:
-                return False
+            except ModuleNotFoundError as error:
+                # A module of ours that stands on a package which only an extra installs is there.
+                return (error.name or "").split(".")[0] not in ("", parts[0])
     return True

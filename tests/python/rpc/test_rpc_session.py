@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,7 +186,8 @@ def test_no_folder_and_process_are_left_after_a_session(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_session_that_crashes_says_how_and_the_server_goes_on(tmp_path):
+def test_session_that_crashes_says_how_and_the_server_goes_on(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     server = rpc.Server(port=0, silent=True, open=True, server_init_callback="testing_rpc:register")
     session = rpc.connect(server.host, server.port)
     with pytest.raises(rpc.RPCError, match="signal 11"):
