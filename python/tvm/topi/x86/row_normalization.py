@@ -39,7 +39,7 @@ def _row_length(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> int
 def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
     """Whether there is one output, and each row of it depends on reductions of rows alone."""
     operations = operations_of(outputs)
-    if len(outputs) != 1 or not all(isinstance(o, te.ComputeOp) for o in operations):
+    if len(outputs) != 1 or not isinstance(outputs[0].op, te.ComputeOp):
         return False
     if outputs[0].op.reduce_axis:
         return False
