@@ -12,7 +12,7 @@ from .analysis.variables import free_vars
 from .expr import Function, Var, const
 from .expr_functor import ExprMutator
 
-__all__ = ["bind", "bind_params_by_name"]
+__all__ = ["bind", "bind_params_by_name", "substituted"]
 
 
 class _Bind(ExprMutator):
@@ -30,13 +30,18 @@ class _Bind(ExprMutator):
         return Function(params, body, func.ret_type, func.type_params, func.attrs)
 
 
+def substituted(expr: RelayExpr, values: Mapping[Var, RelayExpr]) -> RelayExpr:
+    """The expression with others in the place of variables, which may leave more of them free."""
+    return _Bind(values).visit(expr)
+
+
 def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
     """The expression with others in the place of variables.
 
     A function keeps the parameters that are not bound, and gets those that the new expressions
     have free.
     """
-    new = _Bind(binds).visit(expr)
+    new = substituted(expr, binds)
     if isinstance(expr, Function) and isinstance(new, Function):
         more = [v for v in free_vars(new) if v not in free_vars(expr)]
         if more:

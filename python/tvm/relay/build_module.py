@@ -15,6 +15,7 @@ from tvm.target import Target
 
 from .analysis.infer import infer_module
 from .analysis.variables import free_vars
+from .backend.executor import Executor, Runtime
 from .backend.factory import GraphExecutorFactoryModule
 from .backend.interpreter import Interpreter, compile_graph, compiled
 from .backend.to_relax import is_graph
@@ -132,8 +133,12 @@ def _entry(mod: IRModule | Function, params: Mapping[str, Any] | None) -> IRModu
     return infer_module(mod)
 
 
-def target_of(target: Any) -> Target:
+def target_of(target: Any, host: Any = None) -> Target:
     """One target from what may be given for it: a name, a Target, or a table of devices.
+
+    Parameters
+    ----------
+    host : what the host's part is compiled for; by default the target says it.
 
     Raises
     ------
@@ -150,7 +155,21 @@ def target_of(target: Any) -> Target:
         target = Target.current(allow_none=True)
         if target is None:
             raise error.ValueError('relay.build: give a target, such as "llvm"')
-    return target if isinstance(target, Target) else Target(target)
+    target = target if isinstance(target, Target) else Target(target)
+    return target if host is None else Target(target, host=host)
+
+
+def _made(kind: type, setting: str, value: Any) -> None:
+    if isinstance(value, str):
+        kind(value)
+    elif value is not None and not isinstance(value, kind):
+        raise error.TypeError(
+            f"relay.build: {setting} is a relay.backend.{kind.__name__} or its name, got "
+            f"{type(value).__name__}"
+        )
+
+
+_TAKEN = ("vm_load_executable", "get_graph_json", "get_graph_params")
 
 
 def build(
@@ -171,7 +190,9 @@ def build(
     ir_mod : a module whose "main" is a graph of tensors of fixed shape, or that function.
     target : what to compile for; that of ``with target`` by default.
     params : values of parameters of "main" by name, which become part of the library.
-    mod_name : under which the library gives its executor.
+    target_host : what the host's part is compiled for.
+    executor, runtime : `relay.backend.Executor` and `relay.backend.Runtime`, or their names.
+    mod_name : under which the library gives its executor, loaded or not.
 
     Returns
     -------
@@ -184,9 +205,12 @@ def build(
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise error.ValueError("relay.build: memory is planned by relax, without pools")
-    resolved = target_of(target)
-    if target_host is not None:
-        resolved = Target(resolved, host=target_host)
+    # Both say what builds do, or refuse when they are made.
+    _made(Executor, "executor", executor)
+    _made(Runtime, "runtime", runtime)
+    if not mod_name.isidentifier() or mod_name in _TAKEN:
+        raise error.ValueError(f"relay.build: mod_name '{mod_name}' is no name for a function")
+    resolved = target_of(target, target_host)
     mod = _entry(ir_mod, params)
     func = mod["main"]
     if not is_graph(func, mod):
@@ -194,7 +218,8 @@ def build(
             "relay.build: main is no graph of tensors of fixed shape; compile it by "
             "relay.vm.compile"
         )
-    executable = compile_graph(func, resolved, mod)
+    name = "main" if mod_name == "default" else mod_name
+    executable = compile_graph(func, resolved, mod, name)
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
     return GraphExecutorFactoryModule(mod, resolved, executable, mod_name)

@@ -198,7 +198,8 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
       *ret = CreateVirtualMachine(executable, ReadArg<DLDevice>("vm_load_executable", args, 0));
     });
   }
-  if (name == "default") {
+  // A library of one function gives the executor under that function's name too.
+  if (name == "default" || (functions.size() == 1 && name == functions[0].name)) {
     Module executable{ObjectPtr<Object>(self)};
     return PackedFunc([executable](Args args, RetValue* ret) {
       *ret = CreateGraphExecutor(executable, ReadArg<DLDevice>("default", args, 0));

@@ -10,19 +10,46 @@ from tvm import error
 __all__ = ["Executor", "Runtime"]
 
 
+def _checked(kind: str, options: Mapping[str, Any] | None, known: Mapping[str, Any]) -> dict:
+    """Options, which have to be known and to say what builds do."""
+    given = dict(options or {})
+    for name, value in given.items():
+        if name not in known:
+            raise error.ValueError(
+                f"relay: {kind} has no option '{name}'; it has {', '.join(sorted(known))}"
+            )
+        does, why = known[name]
+        if value != does:
+            raise error.ValueError(
+                f"relay: {kind}: {name}={value!r} is not possible: {why}; leave the option out"
+            )
+    return given
+
+
+_LINKED = (True, "parameters are part of the library, whose inputs p0, p1, ... replace them")
+_NO_SYSTEM_LIBRARY = (False, "libraries are written by export_library and read by load_module")
+
+
 class Executor:
-    """The kind of executor: "graph", or "aot", which is the same list of calls.
+    """The kind of executor, "graph".
+
+    Parameters
+    ----------
+    options : "link-params", which is true.
 
     Raises
     ------
-    ValueError : there is no such kind.
+    ValueError : another kind, an option that there is not, or a value that builds cannot follow.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        if name not in ("graph", "aot"):
-            raise error.ValueError(f'relay: an executor is "graph" or "aot", got "{name}"')
+        if name != "graph":
+            raise error.ValueError(
+                f'relay: programs are built for the executor "graph", got "{name}"; its libraries '
+                "hold the list of calls compiled, as those of an ahead-of-time executor do"
+            )
         self.name = name
-        self.options = dict(options or {})
+        self.options = _checked(f"executor {name}", options, {"link-params": _LINKED})
 
     def __getitem__(self, name: str) -> Any:
         """An option, None if it is not given."""
@@ -32,16 +59,20 @@ class Executor:
 class Runtime:
     """The runtime that libraries are linked with, which is the C++ one.
 
+    Parameters
+    ----------
+    options : "system-lib", which is false.
+
     Raises
     ------
-    ValueError : another one.
+    ValueError : another one, an option that there is not, or a value that builds cannot follow.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
         if name != "cpp":
             raise error.ValueError(f'relay: libraries are for the runtime "cpp", got "{name}"')
         self.name = name
-        self.options = dict(options or {})
+        self.options = _checked(f"runtime {name}", options, {"system-lib": _NO_SYSTEM_LIBRARY})
 
     def __getitem__(self, name: str) -> Any:
         """An option, None if it is not given."""

@@ -247,7 +247,9 @@ def _nested(leaves: list[Any], type_: Any) -> Any:
     return leaves.pop(0)
 
 
-def compile_graph(func: Function, target: Target, mod: IRModule | None = None) -> relax.Executable:
+def compile_graph(
+    func: Function, target: Target, mod: IRModule | None = None, name: str = "main"
+) -> relax.Executable:
     """A function, whose types are known and which is a graph, compiled by relax.
 
     Functions of other compilers are made by theirs, ``relay.ext.<name>``, and linked.
@@ -259,7 +261,7 @@ def compile_graph(func: Function, target: Target, mod: IRModule | None = None) -
     params, body = _flat_params(func)
     plain = func if all(a.same_as(b) for a, b in zip(params, func.params)) else (
         Function(params, body))  # fmt: skip
-    executable = relax.build(to_relax(plain, mod), target)
+    executable = relax.build(to_relax(plain, mod, name), target)
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)
     return executable

@@ -92,6 +92,7 @@ class VMCompiler:
 
     def __init__(self) -> None:
         self._params: dict[str, Any] = {}
+        self._lowered: tuple[IRModule, Target] | None = None
         self._executable: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
@@ -99,25 +100,40 @@ class VMCompiler:
         self._params = dict(params)
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
-        """Find types and bind parameters."""
+        """Find types and bind parameters.
+
+        Raises
+        ------
+        TypeError, ValueError : the program's types do not fit together, or there is no target.
+        """
         mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
         if self._params:
             mod = mod.clone()
             mod["main"] = bind_params_by_name(mod["main"], self._params)
-        self._executable = Executable(infer_module(mod), target_of(target))
+        self._lowered = infer_module(mod), target_of(target, target_host)
+        self._executable = None
 
     def codegen(self) -> None:
-        """Nothing is left to do: kernels are compiled for the shapes that come."""
+        """Make the executable of what `lower` left; its kernels are compiled for the shapes that
+        come.
+
+        Raises
+        ------
+        ValueError : `lower` was not called.
+        """
+        if self._lowered is None:
+            raise error.ValueError("VMCompiler: call lower before codegen")
+        self._executable = Executable(*self._lowered)
 
     def get_exec(self) -> Executable:
         """The executable.
 
         Raises
         ------
-        ValueError : there is none yet; call `lower`.
+        ValueError : there is none yet; call `lower` and `codegen`.
         """
         if self._executable is None:
-            raise error.ValueError("VMCompiler: call lower before get_exec")
+            raise error.ValueError("VMCompiler: call lower and codegen before get_exec")
         return self._executable
 
 
@@ -129,6 +145,7 @@ def compile(
 
     Parameters
     ----------
+    target_host : what the host's part of kernels is compiled for.
     params : values of parameters of "main" by name.
 
     Raises
@@ -138,4 +155,5 @@ def compile(
     compiler = VMCompiler()
     compiler.set_params(params or {})
     compiler.lower(mod, target, target_host)
+    compiler.codegen()
     return compiler.get_exec()

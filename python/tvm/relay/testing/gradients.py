@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import tvm
 from tvm.ir import IRModule
+from tvm.runtime import Device
 
 from .. import transform
 from ..build_module import create_executor
@@ -37,6 +39,7 @@ def check_grad(
     Parameters
     ----------
     inputs : values of the parameters; random ones around `mean` by default.
+    target_devices : pairs of target and device to run on; the processor by default.
     test_inputs : those of `inputs` by which derivatives are compared; all by default.
 
     Raises
@@ -54,8 +57,19 @@ def check_grad(
     given = [np.asarray(x, str(p.checked_type.dtype)) for x, p in zip(inputs, wide.params)]
     tested = range(len(given)) if test_inputs is None else [
         k for k, x in enumerate(inputs) if any(x is t for t in test_inputs)]  # fmt: skip
-    both = create_executor(executor_kind).evaluate(gradient(wide, None, mode))
-    plain = create_executor(executor_kind).evaluate(wide)
+    machines = target_devices or [("llvm", tvm.cpu())]
+    for target, device in machines:
+        _check_on(wide, given, tested, max(eps, 1e-6), atol, rtol, mode, executor_kind, target,
+                  device)  # fmt: skip
+
+
+def _check_on(
+    wide: Function, given: Sequence[np.ndarray], tested: Sequence[int], step: float, atol: float,
+    rtol: float, mode: str, kind: str, target: Any, device: Device,
+) -> None:  # fmt: skip
+    """`check_grad` of a typed function in float64, on one device."""
+    both = create_executor(kind, device=device, target=target).evaluate(gradient(wide, None, mode))
+    plain = create_executor(kind, device=device, target=target).evaluate(wide)
     _, found = both(*given)
 
     def total(values: Sequence[np.ndarray]) -> float:
@@ -63,7 +77,6 @@ def check_grad(
         parts = result if isinstance(result, list) else [result]
         return float(sum(part.numpy().astype("float64").sum() for part in parts))
 
-    step = max(eps, 1e-6)
     for k in tested:
         if given[k].dtype.kind != "f":
             continue

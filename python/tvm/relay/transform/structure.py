@@ -11,7 +11,7 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 
 from ..analysis.infer import infer_module
 from ..analysis.variables import free_vars
-from ..binding import bind
+from ..binding import bind, substituted
 from ..expr import (
     Call,
     Constant,
@@ -411,11 +411,23 @@ def Inline() -> Pass:
     return run
 
 
+def _taking(captured: Sequence[Var], new: Function, old: Function) -> Function:
+    """The function of captured values that gives a function, which itself captures nothing."""
+    type_ = old.checked_type
+    typed = Function(new.params, new.body, type_.ret_type, new.type_params, new.attrs)
+    if not captured:
+        return typed
+    params = [Var(v.name, v.checked_type) for v in captured]
+    body = substituted(typed, dict(zip(captured, params)))
+    return Function(params, body, type_, attrs={"Closure": 1})
+
+
 class _Lift(ExprMutator):
     def __init__(self, mod: IRModule, name: str) -> None:
         super().__init__()
         self._mod, self._name = mod, name
         self._depth = 0
+        self._count = 0
 
     def visit_function(self, func: Function) -> RelayExpr:
         self._depth += 1
@@ -426,16 +438,50 @@ class _Lift(ExprMutator):
             return new
         assert isinstance(new, Function)
         captured = free_vars(new)
-        if captured:
-            return new
-        name = f"lifted_name_{self._name}_{len(self._mod.functions)}"
-        self._mod[name] = new
-        return self._mod.get_global_var(name)
+        gvar = self._new_name()
+        self._mod[gvar] = _taking(captured, new, func)
+        return Call(gvar, captured) if captured else gvar
+
+    def _new_name(self) -> GlobalVar:
+        name = f"lifted_name_{self._name}"
+        while name in self._mod:
+            self._count += 1
+            name = f"lifted_name_{self._name}_{self._count}"
+        return GlobalVar(name)
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        bindings: list[tuple[Var, RelayExpr]] = []
+        node: RelayExpr = let
+        while isinstance(node, Let):
+            value = node.value
+            if isinstance(value, Function) and node.var in free_vars(value):
+                bindings.append((node.var, self._recursive(node.var, value)))
+            else:
+                bindings.append((node.var, self.visit(value)))
+            node = node.body
+        body = self.visit(node)
+        for var, value in reversed(bindings):
+            body = Let(var, value, body)
+        return body
+
+    def _recursive(self, var: Var, func: Function) -> RelayExpr:
+        """A function that calls itself; inside it too, it is the new function applied to what it
+        captures."""
+        others = [v for v in free_vars(func) if not v.same_as(var)]
+        gvar = self._new_name()
+        itself = Call(gvar, others) if others else gvar
+        self._mod[gvar] = func
+        self._depth += 1
+        inner = super().visit_function(substituted(func, {var: itself}))
+        self._depth -= 1
+        self._mod[gvar] = _taking(others, inner, func)
+        return itself
 
 
 def LambdaLift() -> Pass:
-    """Make functions inside of functions, which use no variables around them, functions of the
-    module."""
+    """Make functions inside of functions functions of the module. Those that use variables around
+    them become functions of these variables, with the attribute "Closure", that give the
+    function."""
 
     @module_pass(opt_level=1, name="LambdaLift")
     def run(mod: IRModule, ctx: PassContext) -> IRModule:

@@ -8,9 +8,10 @@ from typing import Any
 from tvm import te, tir
 
 from .. import tag
+from ..math import fast_exp
 from ..utils import get_const_tuple, normalize_axis
 
-__all__ = ["log_softmax", "softmax"]
+__all__ = ["fast_softmax", "log_softmax", "softmax"]
 
 
 def _without(indices: tuple, axis: int) -> tuple:
@@ -40,6 +41,24 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """exp(x - max) / sum of the same, along one dimension."""
     axis = normalize_axis(axis, len(x.shape))
     _, power, total = _exponentials(x, axis)
+    return te.compute(
+        x.shape,
+        lambda *i: power(*i) / total(*_without(i, axis)),
+        name="T_softmax_norm",
+        tag=tag.SOFTMAX,
+        attrs={"axis": axis},
+    )
+
+
+def fast_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
+    """As `softmax`, with the exponential of `topi.fast_exp`."""
+    axis = normalize_axis(axis, len(x.shape))
+    largest = _along(x, axis, te.max, "T_softmax_maxelem")
+    delta = te.compute(
+        x.shape, lambda *i: x(*i) - largest(*_without(i, axis)), name="T_softmax_delta"
+    )
+    power = fast_exp(delta)
+    total = _along(power, axis, te.sum, "T_softmax_expsum")
     return te.compute(
         x.shape,
         lambda *i: power(*i) / total(*_without(i, axis)),

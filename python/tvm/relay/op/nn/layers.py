@@ -90,7 +90,7 @@ define(
 )
 define(
     "nn.fast_softmax",
-    computed_in_float32(topi.nn.softmax),
+    computed_in_float32(topi.nn.fast_softmax),
     _O,
     settings={"axis": -1},
     rule=_axis_checked("fast_softmax"),

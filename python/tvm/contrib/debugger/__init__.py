@@ -1,1 +1,0 @@
-"""Looking into graphs while they run."""
