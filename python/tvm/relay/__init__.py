@@ -8,6 +8,7 @@ from . import (
     analysis,
     backend,
     build_module,
+    dataflow_pattern,
     expr,
     expr_functor,
     op,

@@ -22,7 +22,7 @@ from .expr import (
     set_checked_type,
 )
 
-__all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "post_order_visit", "rebuilt"]
+__all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "operands", "post_order_visit", "rebuilt"]
 
 _METHODS = {
     Function: "visit_function",
@@ -41,7 +41,8 @@ _METHODS = {
 }
 
 
-def _operands(expr: RelayExpr) -> list[RelayExpr]:
+def operands(expr: RelayExpr) -> list[RelayExpr]:
+    """What a call, a tuple or one of its fields is made of, in order; nothing for the others."""
     if isinstance(expr, Call):
         return [expr.op, *expr.args]
     if isinstance(expr, Tuple):
@@ -67,10 +68,10 @@ class ExprFunctor:
             node, ready = pending.pop()
             if node in memo:
                 continue
-            operands = () if ready else self.visited_first(node)
-            if operands:
+            parts = () if ready else self.visited_first(node)
+            if parts:
                 pending.append((node, True))
-                pending.extend((operand, False) for operand in reversed(operands))
+                pending.extend((part, False) for part in reversed(parts))
             else:
                 result = self.dispatch(node)
                 memo.setdefault(node, result)
@@ -78,7 +79,7 @@ class ExprFunctor:
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
         """Operands that `visit` visits before the expression, so that they take no stack."""
-        return _operands(expr)
+        return operands(expr)
 
     def dispatch(self, expr: RelayExpr) -> Any:
         """The method for the kind of expression, called."""

@@ -248,9 +248,20 @@ class _Inference(ExprFunctor):
             raise error.TypeError(f"relay.TupleGetItem: a value of type {type_} has no fields")
         return new
 
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        if isinstance(expr, Call) and isinstance(expr.op, Function):
+            return list(expr.args)
+        return super().visited_first(expr)
+
     def visit_call(self, call: Call) -> RelayExpr:
-        op = self.visit(call.op)
         args = [self.visit(arg) for arg in call.args]
+        if isinstance(call.op, Function) and len(args) == len(call.op.params):
+            # A function that is called at once has parameters of its arguments' types.
+            for param, arg in zip(call.op.params, args):
+                given = self.type_of(arg)
+                if given is not None and self.type_of(self.visit(param)) is None:
+                    self._learn(param, given)
+        op = self.visit(call.op)
         if isinstance(op, Op):
             types = [self.type_of(arg) for arg in args]
             probe = call if all(a.same_as(b) for a, b in zip(args, call.args)) else (
