@@ -201,3 +201,25 @@ def test_a_match_whose_inside_is_used_elsewhere_is_left(x):
     shared = relay.exp(x)
     expr = relay.nn.relu(shared) + shared
     assert tvm.ir.structural_equal(pattern.partition(expr), expr)
+
+
+def test_merge_composite_makes_functions_that_run(x, y):
+    add = wildcard() + wildcard()
+    table = [
+        ("my.add_relu", is_op("nn.relu")(add)),
+        ("my.add", add, lambda call: isinstance(call.args[0], relay.Var)),
+    ]
+    expr = relay.exp(relay.nn.relu(x + y) + relay.const(1.0)) * (y + x)
+    func = relay.Function([x, y], expr)
+    merged = relay.transform.MergeComposite(table)(tvm.IRModule.from_expr(func))
+    names = []
+    relay.expr_functor.post_order_visit(
+        merged["main"].body,
+        lambda e: names.append(e.attrs["Composite"]) if isinstance(e, relay.Function) else None,
+    )
+    assert names == ["my.add_relu", "my.add"]
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(2, 3)).astype("float32") for _ in "ab"]
+    run = relay.create_executor().evaluate
+    found = run(merged["main"])(*values).numpy()
+    np.testing.assert_allclose(found, run(func)(*values).numpy(), rtol=1e-5)

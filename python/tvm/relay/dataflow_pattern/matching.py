@@ -82,7 +82,7 @@ class Match:
         self.bound = bound
         ends = {e for p, exprs in bound.items() if p.open_end for e in exprs}
         named = {e for p, exprs in bound.items() if not p.open_end for e in exprs}
-        self.inner = {e for e in _within(root, ends - named)}
+        self.inner = set(_within(root, ends - named))
 
 
 def _within(root: RelayExpr, ends: set[RelayExpr]) -> Iterator[RelayExpr]:

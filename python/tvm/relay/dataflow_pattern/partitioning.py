@@ -84,6 +84,19 @@ def _used_outside(expr: RelayExpr, matches: list[Match]) -> set[RelayExpr]:
     return found
 
 
+def _in_made_functions(expr: RelayExpr) -> set[RelayExpr]:
+    """What is inside of functions that were cut out before, which are left as they are."""
+    found: set[RelayExpr] = set()
+
+    def look(node: RelayExpr) -> None:
+        attrs = node.attrs if isinstance(node, Function) else None
+        if attrs is not None and "PartitionedFromPattern" in attrs:
+            post_order_visit(node.body, found.add)
+
+    post_order_visit(expr, look)
+    return found
+
+
 def partition(
     pattern: Any,
     expr: RelayExpr,
@@ -93,14 +106,16 @@ def partition(
     """The expression with every match as the call of a function.
 
     What open ends of the pattern (`wildcard`, `is_var`, `is_expr`) match becomes arguments, what
-    `is_constant` matches stays inside. Matches with an inner value that is used outside are left.
+    `is_constant` matches stays inside. Matches with an inner value that is used outside are left,
+    and so are functions that were cut out before.
 
     Parameters
     ----------
     attrs : attributes of the functions beside "PartitionedFromPattern", the operators' names.
     check : whether to take a match, given its expression.
     """
-    matches = [m for m in non_overlapping(pattern, expr) if check(m.root)]
+    made = _in_made_functions(expr)
+    matches = [m for m in non_overlapping(pattern, expr) if m.root not in made and check(m.root)]
     outside = _used_outside(expr, matches)
     matches = [m for m in matches if m.root not in outside]
     return _Partitioner(matches, attrs or {}).visit(expr) if matches else expr

@@ -3,6 +3,7 @@
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
 
 from .base import FunctionPass, function_pass
+from .composite import MergeComposite
 from .gradient import gradient
 from .infer_type import InferType
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
