@@ -6,6 +6,7 @@ from .base import FunctionPass, function_pass
 from .composite import MergeComposite
 from .gradient import gradient
 from .infer_type import InferType
+from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
 from .structure import *
