@@ -14,12 +14,9 @@ __all__ = [
     "OpPattern",
     "get",
     "register",
-    "register_alter_op_layout",
     "register_compute",
-    "register_convert_op_layout",
     "register_legalize",
     "register_pattern",
-    "register_strategy",
 ]
 
 
@@ -51,23 +48,11 @@ def _attr(key: str) -> Callable[..., Any]:
     return register_attr
 
 
-register_alter_op_layout = _attr("FTVMAlterOpLayout")
-register_alter_op_layout.__doc__ = """How `AlterOpLayout` rewrites calls; also a decorator.
-
-The function gets the attributes, operands and types, and returns a new expression or None.
-"""
-register_convert_op_layout = _attr("FTVMConvertOpLayout")
-register_convert_op_layout.__doc__ = """How `ConvertLayout` rewrites calls; also a decorator.
-
-The function gets the attributes, operands, types and wanted layouts, and returns an expression.
-"""
 register_legalize = _attr("FTVMLegalize")
 register_legalize.__doc__ = """How `Legalize` rewrites calls; also a decorator.
 
 The function gets the attributes, operands and types, and returns a new expression or None.
 """
-register_strategy = _attr("FTVMStrategy")
-register_strategy.__doc__ = "The strategies of an operator by target; also a decorator."
 
 
 def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> Any:
