@@ -77,7 +77,7 @@ def make_tasks(*sizes, tag=None):
         a = te.placeholder((n, 8), name="A")
         attrs = {"auto_scheduler_task_scheduler_tag": tag} if tag else {}
         b = te.compute((n, 8), lambda i, j, a=a: a[i, j] * 2.0, name="B", attrs=attrs)
-        tasks.append(auto_scheduler.SearchTask(compute_dag=[a, b], target="llvm"))
+        tasks.append(auto_scheduler.SearchTask(compute_dag=[a, b], target="llvm -num-cores=4"))
     return tasks
 
 
