@@ -23,6 +23,8 @@ __all__ = ["CrossThreadReduction"]
 class CrossThreadReduction(ScheduleRule):
     """Splits a long sum over few results among the threads of a block.
 
+    A schedule that cannot bind reduction loops, as those of this version cannot, is left as it is.
+
     Parameters
     ----------
     thread_extents : candidates of how many threads there are.
