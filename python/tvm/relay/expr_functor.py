@@ -22,7 +22,15 @@ from .expr import (
     set_checked_type,
 )
 
-__all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "operands", "post_order_visit", "rebuilt"]
+__all__ = [
+    "ExprFunctor",
+    "ExprMutator",
+    "ExprVisitor",
+    "computed_first",
+    "operands",
+    "post_order_visit",
+    "rebuilt",
+]
 
 _METHODS = {
     Function: "visit_function",
@@ -50,6 +58,19 @@ def operands(expr: RelayExpr) -> list[RelayExpr]:
     if isinstance(expr, TupleGetItem):
         return [expr.tuple_value]
     return []
+
+
+def computed_first(expr: RelayExpr) -> list[RelayExpr]:
+    """What is computed before an expression in any case, in order: no branch of a condition is."""
+    if isinstance(expr, If):
+        return [expr.cond]
+    if isinstance(expr, RefCreate):
+        return [expr.value]
+    if isinstance(expr, RefRead):
+        return [expr.ref]
+    if isinstance(expr, RefWrite):
+        return [expr.ref, expr.value]
+    return operands(expr)
 
 
 class ExprFunctor:
@@ -90,7 +111,8 @@ class ExprFunctor:
         raise error.TypeError(f"relay: {type(expr).__name__} is no expression of relay")
 
     def visit_function(self, func: Any) -> Any:
-        raise NotImplementedError
+        """To be defined, like the others, by classes that meet such expressions."""
+        raise error.TypeError(f"{type(self).__name__} has no method for {type(func).__name__}")
 
     visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = visit_function
     visit_tuple_getitem = visit_constant = visit_ref_create = visit_ref_read = visit_function

@@ -37,6 +37,7 @@ from .expr import (
     TupleGetItem,
     Var,
 )
+from .expr_functor import computed_first
 from .op.registry import REQUIRED, find_row, plain
 from .ty import Any as AnyExtent
 from .ty import IncompleteType, RefType
@@ -324,22 +325,9 @@ class _Printer:
 
 
 def _uses(expr: RelayExpr) -> list[RelayExpr]:
-    if isinstance(expr, Call):
-        # Arguments are computed before the function that takes them is named.
-        return [*expr.args, expr.op]
-    if isinstance(expr, Tuple):
-        return list(expr.fields)
-    if isinstance(expr, TupleGetItem):
-        return [expr.tuple_value]
-    if isinstance(expr, If):
-        return [expr.cond]
-    if isinstance(expr, RefCreate):
-        return [expr.value]
-    if isinstance(expr, RefRead):
-        return [expr.ref]
-    if isinstance(expr, RefWrite):
-        return [expr.ref, expr.value]
-    return []
+    first = computed_first(expr)
+    # Arguments are computed before the function that takes them is named.
+    return [*first[1:], first[0]] if isinstance(expr, Call) else first
 
 
 def _atomic(expr: RelayExpr) -> bool:

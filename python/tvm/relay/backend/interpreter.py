@@ -30,7 +30,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import post_order_visit
+from ..expr_functor import computed_first, post_order_visit
 from ..op.registry import find_row, settings_of
 from .to_relax import to_relax
 
@@ -218,21 +218,8 @@ def _external(func: Function, args: Sequence[Any]) -> Any:
 
 
 def _operands(expr: RelayExpr) -> list[RelayExpr]:
-    if isinstance(expr, Call):
-        return list(expr.args) if isinstance(expr.op, Op) else [expr.op, *expr.args]
-    if isinstance(expr, Tuple):
-        return list(expr.fields)
-    if isinstance(expr, TupleGetItem):
-        return [expr.tuple_value]
-    if isinstance(expr, If):
-        return [expr.cond]
-    if isinstance(expr, RefCreate):
-        return [expr.value]
-    if isinstance(expr, RefRead):
-        return [expr.ref]
-    if isinstance(expr, RefWrite):
-        return [expr.ref, expr.value]
-    return []
+    """What has a value before an expression has one; operators are none."""
+    return [part for part in computed_first(expr) if not isinstance(part, Op)]
 
 
 def _flattened(value: Any) -> list[Any]:
