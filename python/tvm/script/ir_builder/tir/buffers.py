@@ -222,6 +222,16 @@ def match_buffer(
     ValueError : the parameter is none of the function, or its shape is missing.
     """
     builder = IRBuilder.current()
+    details = (
+        data,
+        strides,
+        elem_offset,
+        scope,
+        align,
+        offset_factor,
+        buffer_type,
+        axis_separators,
+    )
     if isinstance(param, tir.Var):
         frame = builder.find(PrimFuncFrame)
         if frame is None or not any(param.same_as(own) for own in frame.params):
@@ -232,18 +242,7 @@ def match_buffer(
             raise error.ValueError(
                 f"T.match_buffer: give the shape of the buffer behind `{param.name}`"
             )
-        made = buffer(
-            shape,
-            dtype,
-            data,
-            strides,
-            elem_offset,
-            scope,
-            align,
-            offset_factor,
-            buffer_type,
-            axis_separators,
-        )
+        made = buffer(shape, dtype, *details)
         if param in frame.buffer_map:
             raise error.ValueError(f"T.match_buffer: `{param.name}` has a buffer already")
         frame.buffer_map[param] = made
@@ -256,18 +255,7 @@ def match_buffer(
     if shape is None:
         shape = [extent.extent for extent in region.region]
         dtype = region.buffer.dtype
-    made = buffer(
-        shape,
-        dtype,
-        data,
-        strides,
-        elem_offset,
-        scope,
-        align,
-        offset_factor,
-        buffer_type,
-        axis_separators,
-    )
+    made = buffer(shape, dtype, *details)
     match = tir.MatchBufferRegion(made, region)
     block = builder.find(BlockFrame)
     function = builder.find(PrimFuncFrame)
