@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import signal
 import sys
 import sysconfig
@@ -32,6 +33,13 @@ class _Terminated(BaseException):
     """SIGTERM came; what was begun is cleaned up on the way out, as after Ctrl-C."""
 
 
+_RAISED_BY: dict[type[BaseException], signal.Signals] = {
+    KeyboardInterrupt: signal.SIGINT,
+    _Terminated: signal.SIGTERM,
+}
+_SECONDS_TO_SEND_AGAIN = 0.01
+
+
 def run_command(action: Callable[[], object]) -> int:
     """Run a command; returns its exit status.
 
@@ -41,7 +49,7 @@ def run_command(action: Callable[[], object]) -> int:
     raised on: their traceback is what the user needs.
     """
     try:
-        with _sigterm_raises():
+        with _signals_raise():
             action()
     except KeyboardInterrupt:
         return _ended(signal.SIGINT, "interrupted")
@@ -89,7 +97,8 @@ def _ended(number: signal.Signals, what: str) -> int:
 
 
 @contextmanager
-def _sigterm_raises() -> Iterator[None]:
+def _signals_raise() -> Iterator[None]:
+    """SIGTERM raises as Ctrl-C does, and neither is lost where Python drops exceptions."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -99,10 +108,28 @@ def _sigterm_raises() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise _Terminated
 
+    def unraisable(dropped: sys.UnraisableHookArgs) -> None:
+        # Destructors and what runs around a fork print an exception and go on. The signal is sent
+        # once more, from a thread: here the handler would raise into this function.
+        number = _RAISED_BY.get(dropped.exc_type)
+        if number is None:
+            before_unraisable(dropped)
+            return
+        if number == signal.SIGTERM:
+            signal.signal(number, terminate)
+        timer = threading.Timer(_SECONDS_TO_SEND_AGAIN, os.kill, (os.getpid(), number))
+        on_their_way.append(timer)
+        timer.start()
+
+    on_their_way: list[threading.Timer] = []
     before = signal.signal(signal.SIGTERM, terminate)
+    before_unraisable, sys.unraisablehook = sys.unraisablehook, unraisable
     try:
         yield
+        for timer in on_their_way:
+            timer.join()
     finally:
+        sys.unraisablehook = before_unraisable
         signal.signal(signal.SIGTERM, before)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
 
 import pytest
@@ -148,6 +149,29 @@ def test_signals_end_a_command_in_one_line(capsys):
     assert run_command(terminated) == 143
     assert capsys.readouterr().err == "terminated\n"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "line"),
+    [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")],
+)
+def test_a_signal_that_python_drops_ends_the_command_all_the_same(number, status, line, capsys):
+    hook = sys.unraisablehook
+    reached = []
+
+    class SignalledWhileItDies:
+        def __del__(self):
+            signal.raise_signal(number)
+
+    def dropped():
+        SignalledWhileItDies()
+        reached.append(True)
+        threading.Event().wait(10)
+
+    assert run_command(dropped) == status
+    assert reached
+    assert capsys.readouterr().err == line
+    assert sys.unraisablehook is hook
 
 
 def test_unexpected_errors_say_their_kind_and_one_line():

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 HARNESS = Path(__file__).resolve().parents[1] / "testing_faults.py"
+N_FAULTS = 25
 
 
 @pytest.mark.slow
-def test_faults_lose_nothing_double_nothing_and_leave_nothing_over():
+@pytest.mark.parametrize("first", [0, N_FAULTS])
+def test_faults_lose_nothing_double_nothing_and_leave_nothing_over(first):
     # In a process of its own: runs are forked from it, which must have no other threads.
     done = subprocess.run(
-        [sys.executable, str(HARNESS), "--faults", str(N_FAULTS), "--jobs", "2"],
+        [sys.executable, str(HARNESS), "--seed", str(first), "--faults", str(N_FAULTS)],
         capture_output=True,
         text=True,
         timeout=500,
@@ -27,6 +29,3 @@ def test_faults_lose_nothing_double_nothing_and_leave_nothing_over():
         f"{N_FAULTS} faults, 0 records lost, 0 doubled, 0 processes or files left over, "
         "0 other problems"
     )
-
-
-N_FAULTS = 15
