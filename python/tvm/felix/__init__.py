@@ -45,6 +45,7 @@ _LAZY = {
     "compile_dynamic": "dynamic",
     "DynamicNetwork": "dynamic",
     "tune": "tuning",
+    "tune_together": "tuning",
     "CompiledNetwork": "compiler",
     "init_logging": "logging",
 }

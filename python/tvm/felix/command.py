@@ -79,6 +79,15 @@ def _add_network(parser: argparse.ArgumentParser, nargs: str | None = None) -> N
 def _configure_tune(parser: argparse.ArgumentParser) -> None:
     """Tune a network for this machine by gradient descent, and compare it with PyTorch."""
     _add_network(parser, nargs="?")
+    parser.add_argument(
+        "--with",
+        dest="together",
+        action="append",
+        default=[],
+        metavar="NETWORK",
+        help="another network to tune in the same search, with the same cost model; kernels that "
+        "networks share are searched once (may be given again)",
+    )
     parser.add_argument("--trials", type=int, default=300, help="programs to measure in total")
     parser.add_argument(
         "--config-seeds", type=int, default=32, help="start points per sketch and round"
@@ -169,15 +178,19 @@ def _tune(options: argparse.Namespace) -> None:
             tensorboard=options.tensorboard,
             simulate=options.simulate,
             fleet=options.fleet,
+            together=options.together,
         )
     # Before the network is made, which takes a while.
     check_settings(settings)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; results go into a folder, choose another --out")
     model, inputs = _load(settings.network, settings.weights, settings.batch_size)
+    together = {name: _load(name, None, settings.batch_size) for name in settings.together}
     folder.mkdir(parents=True, exist_ok=True)
     init_logging(folder / "tune.log", console=30)
-    tune_network(model, inputs, settings, folder, progress=not options.no_progress)
+    tune_network(
+        model, inputs, settings, folder, together=together, progress=not options.no_progress
+    )
 
 
 def _configure_compile(parser: argparse.ArgumentParser) -> None:

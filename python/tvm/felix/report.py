@@ -107,11 +107,11 @@ def print_simulated_network(facts: Mapping[str, Any]) -> None:
     _console.print(text)
 
 
-def print_network_table(facts: Mapping[str, Any]) -> None:
+def print_network_table(facts: Mapping[str, Any], title: str = "Network") -> None:
     """The whole network: medians of untuned, tuned and PyTorch, what the time is made of, and how
     far outputs differ."""
     latency = facts["latency_seconds"]
-    table = Table(title="Network", title_justify="left")
+    table = Table(title=title, title_justify="left")
     for name in ("", "Median ms", "Tuned is"):
         table.add_column(name, justify="left" if not name else "right")
     for name, seconds in latency.items():
@@ -122,7 +122,7 @@ def print_network_table(facts: Mapping[str, Any]) -> None:
     text = (
         f"All kernels take {_milliseconds(inside)} ms of the {_milliseconds(latency['tuned'])} ms"
     )
-    if facts["sum_of_tasks_seconds"] is not None:
+    if facts.get("sum_of_tasks_seconds") is not None:
         text += (
             f"; the sum that the search improves, of tuned kernels measured alone, is "
             f"{_milliseconds(facts['sum_of_tasks_seconds'])} ms"

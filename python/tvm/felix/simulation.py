@@ -68,7 +68,7 @@ def simulate_network(
     if budget.cost_model == "packaged":
         budget = replace(budget, cost_model="none")
     search = search_kernels(
-        network,
+        [network],
         gpu,
         folder,
         budget,

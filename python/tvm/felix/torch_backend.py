@@ -293,7 +293,7 @@ def _graph_compiler(
         if options.winograd is None:
             network = network.with_options(GraphOptions.for_target(target, True))
         with run_folder(records) as folder:
-            search_kernels(network, target, folder, SearchBudget(options.trials), kernels)
+            search_kernels([network], target, folder, SearchBudget(options.trials), kernels)
             source = RecordedSchedules(target, folder, kernels)
             return relax.build(network.mod, target, source)
 

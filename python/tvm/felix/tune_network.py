@@ -6,9 +6,9 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ from .tuning import SearchBudget, measuring_on, run_folder, search_kernels
 __all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
 
 logger = logging.getLogger(__name__)
+
+# A model and its example inputs.
+LoadedNetwork = tuple[torch.nn.Module, Sequence[torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class TuneSettings:
     """Take seconds from an analytic model of the GPU that the target names; it is not used."""
     fleet: str | None = None
     """Address of a Ray cluster to build and measure on; None for this machine."""
+    together: list[str] = field(default_factory=list)
+    """Other networks that are tuned in the same search."""
 
 
 def read_settings(folder: Path) -> TuneSettings:
@@ -87,7 +92,9 @@ def read_settings(folder: Path) -> TuneSettings:
     for name, value in options.items():
         if name not in kinds:
             raise ValueError(f"{path}: there is no option {name!r}; known are {', '.join(kinds)}")
-        if not isinstance(value, _TYPES[str(kinds[name])]):
+        kind = str(kinds[name])
+        texts = kind != "list[str]" or all(isinstance(entry, str) for entry in value)
+        if not isinstance(value, _TYPES[kind]) or not texts:
             raise ValueError(f"{path}: {name} is a {kinds[name]}, got {value!r}")
     if "network" not in options:
         raise ValueError(f"{path}: it names no network")
@@ -110,6 +117,12 @@ def check_settings(settings: TuneSettings) -> None:
             raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
     if settings.fleet is not None and settings.simulate:
         raise ValueError("fleet: a simulated device is computed here; leave one of the two out")
+    names = [settings.network, *settings.together]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"with: {twice[0]} is named twice")
+    if settings.together and settings.simulate:
+        raise ValueError("with: a simulated run is of one network; leave one of the two out")
     if settings.threads is not None and settings.threads < 1:
         raise ValueError(f"threads must be >= 1, got {settings.threads}")
     _budget(settings).model()
@@ -122,6 +135,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int | None": (int, type(None)),
     "str | None": (str, type(None)),
+    "list[str]": (list,),
 }
 
 
@@ -138,12 +152,18 @@ def tune_network(
     settings: TuneSettings,
     folder: Path,
     *,
+    together: Mapping[str, LoadedNetwork] | None = None,
     progress: bool = True,
 ) -> dict[str, Any]:
     """Tune a network, compare it with PyTorch, and leave everything in `folder`.
 
     A folder that holds an earlier run is continued: its records count as measurements and are not
     measured again.
+
+    Parameters
+    ----------
+    together : models and example inputs of the networks named by `settings.together`, which are
+        tuned in the same search and compared too.
 
     Returns
     -------
@@ -169,7 +189,12 @@ def tune_network(
                 _budget(settings),
                 progress,
             )
-        return _tune(model, example_inputs, settings, folder, progress)
+        return _tune(
+            {settings.network: (model, example_inputs), **(together or {})},
+            settings,
+            folder,
+            progress,
+        )
 
 
 def _budget(settings: TuneSettings) -> SearchBudget:
@@ -184,8 +209,7 @@ def _budget(settings: TuneSettings) -> SearchBudget:
 
 
 def _tune(
-    model: torch.nn.Module,
-    example_inputs: Sequence[torch.Tensor],
+    networks: Mapping[str, LoadedNetwork],
     settings: TuneSettings,
     folder: Path,
     progress: bool,
@@ -198,16 +222,20 @@ def _tune(
 
     target = tvm.target.Target(settings.target)
     options = GraphOptions.for_target(target, settings.winograd)
-    network = Network(model, example_inputs, options=options)
+    imported = [Network(model, inputs, options=options) for model, inputs in networks.values()]
     cache = KernelCache.of_machine() if settings.cache else None
-    untuned_network = compile_network(network, target)
-    untuned = untuned_network.task_seconds()
+    untuned_networks = [compile_network(network, target) for network in imported]
+    untuned = {
+        key: seconds
+        for network in untuned_networks
+        for key, seconds in network.task_seconds().items()
+    }
     with (
         _event_writer(folder, settings) as on_round,
         measuring_on(settings.fleet, target) as machines,
     ):
         search = search_kernels(
-            network,
+            imported,
             target,
             folder,
             _budget(settings),
@@ -226,27 +254,32 @@ def _tune(
 
     has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
     source = RecordedSchedules(target, folder if has_records else None, cache)
-    tuned_network = compile_network(network, target, source)
+    tuned_networks = [compile_network(network, target, source) for network in imported]
     facts = {
         "network": settings.network,
         "batch_size": settings.batch_size,
         "target": str(target),
         "threads": threads,
         "seed": settings.seed,
-        **report.search_facts(search, untuned, tuned_network),
+        **report.search_facts(search, untuned, tuned_networks[0]),
         "versions": report.versions(),
     }
     # Before the comparison, so that whatever happens in it costs nothing that was found.
     report.write_summary(folder / "summary.json", facts)
     report.print_results(facts["tasks"])
-    try:
-        facts |= _compare(model, example_inputs, untuned_network, tuned_network, settings)
-    except Exception as error:
-        logger.exception("the comparison with PyTorch failed")
-        facts["comparison_error"] = f"{type(error).__name__}: {error}"
-        print(f"The comparison with PyTorch failed: {facts['comparison_error']}")
-    else:
-        report.print_network_table(facts)
+    several = len(networks) > 1
+    for name, untuned_network, tuned_network in zip(networks, untuned_networks, tuned_networks):
+        own = facts if name == settings.network else facts.setdefault("together", {})
+        if own is not facts:
+            own = own.setdefault(name, {"coverage": tuned_network.coverage.tuned_share})
+        try:
+            own |= _compare(*networks[name], untuned_network, tuned_network, settings)
+        except Exception as error:
+            logger.exception("the comparison of %s with PyTorch failed", name)
+            own["comparison_error"] = f"{type(error).__name__}: {error}"
+            print(f"The comparison with PyTorch failed: {own['comparison_error']}")
+        else:
+            report.print_network_table(own, f"Network {name}" if several else "Network")
     report.write_summary(folder / "summary.json", facts)
     report.draw_curve(
         facts["history"],

@@ -25,7 +25,7 @@ from .compiler import CompiledNetwork, compile_network
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .schedules import REMEMBERED, RecordedSchedules
-from .sym_task import SymTaskAndInstances, save_tasks, tasks_of_network
+from .sym_task import SymTaskAndInstances, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
     "KernelSearch",
@@ -34,6 +34,7 @@ __all__ = [
     "run_folder",
     "search_kernels",
     "tune",
+    "tune_together",
 ]
 
 logger = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class KernelSearch:
 
     Attributes
     ----------
-    tasks : all kernels of the network that are worth tuning.
+    tasks : all kernels of the networks that are worth tuning.
     result : of the search; None where every kernel was known.
     remembered : seconds of the kernels that were not searched, by workload key.
     resumed : measurements of an earlier run of the folder.
@@ -166,24 +167,95 @@ def tune(
     BlockingIOError : another process tunes in this folder.
     ConnectionError : there is no cluster at the address of the fleet.
     """
-    target = target if isinstance(target, Target) else Target(target)
-    budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
-    if runner not in ("local", "ray"):
-        raise ValueError(f'runner must be "local" or "ray", got {runner!r}')
-    budget.model()  # fails before the network is imported, which takes a while
     if isinstance(model, Network):
         network = model
     else:
+        _check_search(trials, seed, cost_model, runner)  # importing takes a while
         network = Network(model, example_inputs, example_kwargs)
-    network = network.with_options(GraphOptions.for_target(target, winograd))
+    return tune_together(
+        {"network": network},
+        trials,
+        target=target,
+        folder=folder,
+        winograd=winograd,
+        seed=seed,
+        cost_model=cost_model,
+        cache=cache,
+        progress=progress,
+        runner=runner,
+        fleet=fleet,
+    )["network"]
+
+
+def tune_together(
+    networks: Mapping[str, Network | tuple[torch.nn.Module | Callable[..., Any], Sequence[Any]]],
+    trials: int = 300,
+    *,
+    target: Target | str = "llvm",
+    folder: str | os.PathLike[str] | None = None,
+    winograd: bool = True,
+    seed: int = 0,
+    cost_model: str = "packaged",
+    cache: bool = True,
+    progress: bool = True,
+    runner: str = "local",
+    fleet: str = "local",
+) -> dict[str, CompiledNetwork]:
+    """Tune several networks in one search, with one cost model and one file of records.
+
+    Kernels that networks share are searched once. The search lowers the sum of all networks' times,
+    so a large network gets more of the measurements than a small one.
+
+    Parameters
+    ----------
+    networks : name to a network, or to a model and its example inputs.
+    trials : programs to measure over all kernels of all networks.
+    target, folder, winograd, seed, cost_model, cache, progress, runner, fleet : as for `tune`.
+
+    Returns
+    -------
+    The tuned networks, under their names.
+
+    Raises
+    ------
+    ValueError : there is no network; else as `tune`.
+    """
+    target = target if isinstance(target, Target) else Target(target)
+    budget = _check_search(trials, seed, cost_model, runner)
+    if not networks:
+        raise ValueError("tune_together: there is no network to tune")
+    options = GraphOptions.for_target(target, winograd)
+    imported = {
+        name: (entry if isinstance(entry, Network) else Network(*entry)).with_options(options)
+        for name, entry in networks.items()
+    }
     kernels = KernelCache.of_machine() if cache else None
     with run_folder(folder) as path:
         with measuring_on(fleet if runner == "ray" else None, target) as machines:
-            search_kernels(network, target, path, budget, kernels, progress=progress, **machines)
+            search_kernels(
+                list(imported.values()),
+                target,
+                path,
+                budget,
+                kernels,
+                progress=progress,
+                **machines,
+            )
         source = RecordedSchedules(target, path, kernels)
-        compiled = compile_network(network, target, source)
-        logger.info("%r", compiled)
-        return compiled
+        compiled = {
+            name: compile_network(network, target, source) for name, network in imported.items()
+        }
+    for network in compiled.values():
+        logger.info("%r", network)
+    return compiled
+
+
+def _check_search(trials: int, seed: int, cost_model: str, runner: str) -> SearchBudget:
+    budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
+    if runner not in ("local", "ray"):
+        raise ValueError(f'runner must be "local" or "ray", got {runner!r}')
+    budget.model()
+    return budget
 
 
 @contextmanager
@@ -234,7 +306,7 @@ def measuring_on(fleet: str | None, target: Target) -> Iterator[dict[str, Any]]:
 
 
 def search_kernels(
-    network: Network,
+    networks: Sequence[Network],
     target: Target,
     folder: Path,
     budget: SearchBudget,
@@ -246,10 +318,11 @@ def search_kernels(
     builder: ProgramBuilder | None = None,
     runner: ProgramRunner | None = None,
 ) -> KernelSearch:
-    """Tune the kernels of a network; everything is left in `folder`, an earlier run continued.
+    """Tune the kernels of networks; everything is left in `folder`, an earlier run continued.
 
     Parameters
     ----------
+    networks : at least one, all with the same graph options; kernels that they share are one task.
     cache : kernels that it knows well enough are not searched, and their records are copied into
         the folder; what is found is added to it.
     on_tasks : called with the kernels before the search.
@@ -258,11 +331,11 @@ def search_kernels(
 
     Raises
     ------
-    ValueError : the network has nothing to tune, or a file of the earlier run is damaged.
+    ValueError : a network has nothing to tune, or a file of the earlier run is damaged.
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
     """
-    tasks = tasks_of_network(network, target)
-    save_tasks(tasks, folder / "tasks.json", network.options)
+    tasks = merge_tasks([tasks_of_network(network, target) for network in networks])
+    save_tasks(tasks, folder / "tasks.json", networks[0].options)
     if on_tasks is not None:
         on_tasks(tasks)
     records = folder / "records.json"

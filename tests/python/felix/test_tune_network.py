@@ -236,3 +236,35 @@ def test_a_run_from_before_there_was_winograd_resumes_without_it(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"network": "mlp", "trials": 8}))
     assert not read_settings(tmp_path).winograd
     assert TuneSettings(network="mlp").winograd
+
+
+PAIR = """
+import torch
+from torch import nn
+def narrow():
+    return nn.Sequential(nn.Linear(8, 4), nn.ReLU()), (torch.ones(2, 8),)
+def wide():
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh()), (torch.ones(2, 8),)
+"""
+
+
+def test_networks_named_together_are_tuned_and_compared_in_one_run(tmp_path, monkeypatch, capsys):
+    (tmp_path / "pair_of_networks.py").write_text(PAIR)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TVM_FELIX_CACHE", "off")
+    first, second, out = "pair_of_networks:narrow", "pair_of_networks:wide", tmp_path / "run"
+    options = ["--trials", "4", "--per-round", "2", "--timing-rounds", "1", "--no-progress"]
+    assert main(["tune", first, "--with", second, "--out", str(out), *options]) == 0
+    assert f"Network {second}" in capsys.readouterr().out
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["network"] == first and summary["measurements"] == 4
+    (name, other), *rest = summary["together"].items()
+    assert (name, rest) == (second, [])
+    assert other["coverage"] == 1.0 and other["max_abs_diff"] < 1e-4
+    assert set(other["latency_seconds"]) == {"untuned", "tuned", "pytorch"}
+    assert read_settings(out).together == [second]
+    # The folder says what else is to be tuned.
+    assert main(["tune", "--resume", str(out), "--no-progress"]) == 0
+    assert len(record_identities(out / "records.json")) == 4
+    capsys.readouterr()
+    assert refused(capsys, first, "--with", first)[1].endswith(f"with: {first} is named twice\n")

@@ -132,3 +132,28 @@ def test_the_folder_of_a_run_has_what_was_remembered(cache, tmp_path, monkeypatc
     monkeypatch.setenv("TVM_FELIX_CACHE", "off")
     network = felix.compile(nn.Linear(32, 16), x, records=tmp_path / "run")
     assert network.kernels[0].schedule in ("records", "library")
+
+
+def test_networks_tuned_together_share_kernels_records_and_model(tmp_path):
+    shared = nn.Linear(32, 16)
+    networks = {
+        "first": (nn.Sequential(shared, nn.Flatten(0)).eval(), [torch.randn(4, 32)]),
+        "second": (nn.Sequential(shared, nn.Softmax(-1)).eval(), [torch.randn(4, 32)]),
+    }
+    compiled = felix.tune_together(
+        networks, trials=4, folder=tmp_path / "run", cache=False, progress=False
+    )
+    assert list(compiled) == ["first", "second"]
+    for name, (model, inputs) in networks.items():
+        expected = model(*inputs).detach()
+        torch.testing.assert_close(compiled[name](*inputs), expected, rtol=1e-4, atol=1e-5)
+        assert compiled[name].coverage.tuned_share == 1.0
+        # Compiled again, the folder serves each of them.
+        again = felix.compile(model, inputs, records=tmp_path / "run")
+        assert again.coverage.tuned_share == 1.0
+    tasks = felix.load_tasks(tmp_path / "run" / "tasks.json")
+    dense = [i for task in tasks for i in task.instances if "dense" in i.desc]
+    assert [instance.weight for instance in dense] == [2]
+    assert len((tmp_path / "run" / "records.json").read_text().splitlines()) == 4
+    with pytest.raises(ValueError, match="no network to tune"):
+        felix.tune_together({})
