@@ -60,6 +60,30 @@ TVM_TIR_DEFINE_BUILTIN(tvm_store_matrix_sync, kOpaque).set_num_inputs(8);
 
 #undef TVM_TIR_DEFINE_BUILTIN
 
+// Instructions of NVIDIA's processors, which no pass creates by a name in C++.
+#define TVM_TIR_REGISTER_INSTRUCTION(Name) \
+  TVM_REGISTER_OP("tir." #Name)            \
+      .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+
+TVM_TIR_REGISTER_INSTRUCTION(ptx_mma);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_mma_sp).set_num_inputs(16);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_ldmatrix).set_num_inputs(7);
+TVM_TIR_REGISTER_INSTRUCTION(mma_store).set_num_inputs(6);
+TVM_TIR_REGISTER_INSTRUCTION(mma_fill).set_num_inputs(3);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_cp_async);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_cp_async_bulk).set_num_inputs(6);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_commit_group).set_num_inputs(0);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_wait_group).set_num_inputs(1);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_ldg32).set_num_inputs(4);
+TVM_TIR_REGISTER_INSTRUCTION(create_barriers).set_num_inputs(1);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_init_barrier_thread_count).set_num_inputs(2);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_arrive_barrier).set_num_inputs(1);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_arrive_barrier_expect_tx).set_num_inputs(2);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_cp_async_barrier).set_num_inputs(1);
+TVM_TIR_REGISTER_INSTRUCTION(ptx_wait_barrier).set_num_inputs(1);
+
+#undef TVM_TIR_REGISTER_INSTRUCTION
+
 }  // namespace builtin
 }  // namespace tir
 }  // namespace tvm

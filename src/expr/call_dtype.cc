@@ -33,6 +33,14 @@ DataType CallDType(const RelayExpr& op, const Array<PrimExpr>& args) {
       {builtin::prefetch().get(), DataType::Int(32)},
       {builtin::large_uint_imm().get(), DataType::UInt(64)},
       {builtin::ret().get(), DataType::Int(32)},
+      {Op::Get("tir.ptx_commit_group").get(), DataType::Void()},
+      {Op::Get("tir.ptx_wait_group").get(), DataType::Void()},
+      {Op::Get("tir.create_barriers").get(), DataType::Void()},
+      {Op::Get("tir.ptx_init_barrier_thread_count").get(), DataType::Void()},
+      {Op::Get("tir.ptx_arrive_barrier").get(), DataType::Void()},
+      {Op::Get("tir.ptx_arrive_barrier_expect_tx").get(), DataType::Void()},
+      {Op::Get("tir.ptx_cp_async_barrier").get(), DataType::Void()},
+      {Op::Get("tir.ptx_wait_barrier").get(), DataType::Void()},
   };
   if (auto it = fixed.find(op.get()); it != fixed.end()) return it->second;
   if (op.same_as(builtin::isnan()) && !args.empty()) return DataType::Bool(args[0].dtype().lanes());

@@ -54,6 +54,7 @@ from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from .index_map import IndexMap
 from .intrin_registry import TensorIntrin
 from .op import *
+from .ptx import *
 from .schedule import (
     BlockRV,
     BlockScope,

@@ -135,9 +135,14 @@ void CodeGenCUDA::BeginFunction(const PrimFunc& func) {
   has_dynamic_shared_ = false;
   // A barrier in a loop may follow copies that the text starts further down.
   has_async_copies_ = false;
+  uses_registers_ = false;
+  barriers_.clear();
   PostOrderVisit(func->body, [this](const ObjectRef& node) {
     const auto* attr = node.as<AttrStmtNode>();
     if (attr != nullptr && attr->attr_key == kAsyncCopy) has_async_copies_ = true;
+    const auto* call = node.as<CallNode>();
+    const auto* op = call ? call->op.as<OpNode>() : nullptr;
+    if (op && std::string(op->name).rfind("tir.ptx_", 0) == 0) uses_registers_ = true;
   });
   uses_pipeline_ = uses_pipeline_ || has_async_copies_;
   CollectFragments(func);
@@ -187,7 +192,7 @@ void CodeGenCUDA::AllocateIn(const std::string& scope, const AllocateNode* op,
   if (scope == "shared") {
     Line("__shared__ __align__(" + std::to_string(kFragmentBytes) + ") " + array);
   } else if (scope == "local") {
-    Line(array);
+    Line((uses_registers_ ? "__align__(" + std::to_string(kWidestBytes) + ") " : "") + array);
   } else if (scope.rfind("wmma.", 0) == 0) {
     AllocateFragments(scope, op, name);
   } else if (scope == "warp") {
@@ -231,7 +236,7 @@ bool CodeGenCUDA::CallIntrinsic(const std::string& name, const CallNode* op, std
     *text = std::string(dtype.bits() == 64 ? "__popcll(" : "__popc(") + value + ")";
     *text = CastText(*text, DataType::Int(32), op->dtype);
   } else {
-    return CallFragment(name, op);
+    return CallFragment(name, op) || CallPtx(name, op);
   }
   return true;
 }

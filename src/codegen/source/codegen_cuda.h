@@ -73,7 +73,26 @@ class CodeGenCUDA final : public CodeGenC {
   bool CallFragment(const std::string& name, const tir::CallNode* op);
   std::string FragmentText(const PrimExpr& data, const PrimExpr& index);
 
+  // Instructions by their names (codegen_cuda_ptx.cc).
+  bool CallPtx(const std::string& name, const tir::CallNode* op);
+  bool CallBarrier(const std::string& name, const tir::CallNode* op);
+  /*! \brief `pointer + index`; elements are those of the pointer, or else of type `dtype`. */
+  std::string ElementAddress(const PrimExpr& data, const PrimExpr& index, DataType dtype);
+  void PtxProduct(const tir::CallNode* op, bool sparse);
+  void PtxLoadMatrix(const tir::CallNode* op);
+  void PtxCopy(const tir::CallNode* op);
+  void PtxCopyBulk(const tir::CallNode* op);
+  void PtxLoadGuarded(const tir::CallNode* op);
+  void StoreSums(const tir::CallNode* op);
+  void FillSums(const tir::CallNode* op);
+  /*! \brief Address in shared memory of the barrier whose number is argument `i`. */
+  std::string Barrier(const tir::CallNode* op, size_t i);
+
   std::unordered_map<const tir::VarNode*, Fragment> fragments_;
+  /*! \brief Arrays of the function's barriers, and of the phase in which each will be awaited. */
+  std::string barriers_, barrier_phases_;
+  /*! \brief Whether instructions take elements of local arrays as whole registers. */
+  bool uses_registers_ = false;
   /*! \brief Bytes of dynamic shared memory given away in the present function. */
   int64_t dynamic_shared_bytes_ = 0;
   bool has_dynamic_shared_ = false;

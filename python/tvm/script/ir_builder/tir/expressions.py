@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 # Calls whose first argument, if it is the name of a type, is that of their result.
-_TYPE_FIRST = ("reinterpret", "tvm_struct_get", "type_annotation")
-_TYPE_FIRST_PREFIXES = ("call_", "tvm_call_packed", "ptx_", "tvm_stack_alloca")
+_TYPE_FIRST = ("create_barriers", "reinterpret", "tvm_struct_get", "type_annotation")
+_TYPE_FIRST_PREFIXES = ("call_", "mma_", "ptx_", "tvm_call_packed", "tvm_stack_alloca")
 
 
 class meta_var:
