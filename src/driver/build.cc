@@ -22,20 +22,16 @@ TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
 
 namespace {
 
-/*! \brief Keeps the functions that are kernels, or those that are not. */
+/*! \brief Keeps the kernels and what they call, or the other functions. */
 Pass Filter(bool kernels) {
   return tir::transform::CreatePrimFuncPass(
       [kernels](tir::PrimFunc func, IRModule, PassContext) {
-        bool is_kernel = tir::GetCallingConv(func) == CallingConv::kDeviceKernelLaunch;
-        return is_kernel == kernels ? func : tir::PrimFunc(nullptr);
+        auto target = func->GetAttr<Target>(attr::kTarget);
+        bool on_device = tir::GetCallingConv(func) == CallingConv::kDeviceKernelLaunch ||
+                         (target && !tir::RunsOnProcessor(*target));
+        return on_device == kernels ? func : tir::PrimFunc(nullptr);
       },
       0, kernels ? "driver.KeepKernels" : "driver.KeepHostFunctions");
-}
-
-bool IsProcessor(const Target& target) {
-  bool gpu = std::any_of(target->keys.begin(), target->keys.end(),
-                         [](const String& key) { return key == "gpu"; });
-  return target->GetTargetDeviceType() == kDLCPU && !gpu;
 }
 
 }  // namespace
@@ -50,8 +46,10 @@ Array<Pass> MixedPasses(const Target& target) {
   passes.push_back(pass::MergeDynamicSharedMemoryAllocations());
   passes.push_back(pass::ThreadSync("warp"));
   passes.push_back(pass::LowerThreadAllreduce());
-  passes.push_back(pass::MakePackedAPI());
+  passes.push_back(pass::AnnotateDeviceRegions());
   passes.push_back(pass::SplitHostDevice());
+  passes.push_back(pass::MakePackedAPI());
+  passes.push_back(pass::LowerDeviceKernelLaunch());
   return passes;
 }
 
@@ -79,14 +77,14 @@ Array<Pass> DevicePasses(const Target& target) {
 
 Target HostOf(const Target& target, const Target& host) {
   // A processor launches its own functions, so options such as its vector unit hold for them.
-  if (IsProcessor(target)) return target;
+  if (tir::RunsOnProcessor(target)) return target;
   if (host.defined()) return host;
   return target->host.defined() ? target->GetHost() : DefaultTargetHost(target);
 }
 
 std::pair<IRModule, IRModule> SplitDevHostFuncs(IRModule lowered, const Target& target,
                                                 const Target& host) {
-  Target both = IsProcessor(target) ? target : Target(target, HostOf(target, host));
+  Target both = tir::RunsOnProcessor(target) ? target : Target(target, HostOf(target, host));
   IRModule mixed = transform::Sequential(MixedPasses(both), "build")(std::move(lowered));
   IRModule on_host = transform::Sequential(HostPasses(HostOf(target, host)), "build_host")(mixed);
   bool kernels =
@@ -112,7 +110,7 @@ runtime::Module Build(const Map<Target, IRModule>& lowered, Target host) {
     if (!host.defined() && target->host.defined()) host = target->GetHost();
   }
   for (const auto& [target, mod] : lowered) {
-    if (!host.defined() && IsProcessor(target)) host = target;
+    if (!host.defined() && tir::RunsOnProcessor(target)) host = target;
   }
   // One target that is a processor is its own host, whatever else it is told.
   if (lowered.size() == 1) host = HostOf((*lowered.begin()).first, host);

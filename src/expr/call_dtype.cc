@@ -42,6 +42,8 @@ DataType CallDType(const RelayExpr& op, const Array<PrimExpr>& args) {
       {Op::Get("tir.ptx_cp_async_barrier").get(), DataType::Void()},
       {Op::Get("tir.ptx_wait_barrier").get(), DataType::Void()},
   };
+  // What functions of the module give stands in their definitions.
+  if (op.as<GlobalVarNode>() != nullptr) return DataType::Void();
   if (auto it = fixed.find(op.get()); it != fixed.end()) return it->second;
   if (op.same_as(builtin::isnan()) && !args.empty()) return DataType::Bool(args[0].dtype().lanes());
   if (op.same_as(builtin::if_then_else()) && args.size() == 3) return args[1].dtype();

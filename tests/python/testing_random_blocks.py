@@ -198,7 +198,14 @@ GPU_STEPS = [
     *[decompose, storage, inline, mark, rfactor],
 ]
 # What no GPU can run is refused by name when it is built, or by the emulated GPU.
-REFUSED = ("VerifyMemory", "SplitHostDevice", "stackvm", "ThreadSync", "UnifyThreadBinding")
+REFUSED = (
+    "VerifyMemory",
+    "SplitHostDevice",
+    "LowerDeviceKernelLaunch",
+    "stackvm",
+    "ThreadSync",
+    "UnifyThreadBinding",
+)
 
 PROGRAMS = {
     "matmul": lambda m, n, k: matmul(m, n, k),

@@ -11,6 +11,8 @@
 
 namespace tvm {
 
+class Target;
+
 /*! \brief How a function is called; the integer value of its attribute `calling_conv`. */
 enum class CallingConv : int {
   /*! \brief Parameters as declared, by functions of the same module. */
@@ -29,7 +31,19 @@ inline CallingConv GetCallingConv(const PrimFunc& func) {
       func->GetAttr<int>(attr::kCallingConv, static_cast<int>(CallingConv::kDefault)));
 }
 
+/*! \brief Whether functions for the target are called, not launched on threads. */
+bool RunsOnProcessor(const Target& target);
+
 namespace attr {
+/*! \brief Of a function: it is called from outside of its module. */
+constexpr const char* kIsGlobalFunc = "tir.is_global_func";
+/*! \brief Of a function: it is the one that callers begin with. */
+constexpr const char* kIsEntryFunc = "tir.is_entry_func";
+/*! \brief Of a function: it runs on the target's host; BindTarget reads it. */
+constexpr const char* kIsHostFunc = "tir.is_host_func";
+/*! \brief Statement around code of a device, without and with threads of a pipeline. */
+constexpr const char* device_scope = "device_scope";
+constexpr const char* pipeline_exec_scope = "pipeline_exec_scope";
 /*!
  * \brief Of a kernel: array of thread tags, one per launch argument after the kernel's own, and at
  * the end kUseDynSharedMemory when that many bytes of dynamic shared memory are an argument too.

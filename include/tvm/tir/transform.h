@@ -264,14 +264,33 @@ Pass LowerWarpMemory();
 Pass MakePackedAPI();
 
 /*!
- * \brief Each outermost statement with a thread_extent becomes a kernel `<function>_kernel<i>`.
+ * \brief Outermost statements that only a device can run get the attribute "target" around them.
  *
- * Needs: packed functions with the attribute target, at most one allocation of scope "shared.dyn"
- * in a kernel. Guarantees: the host calls the kernel as a packed function with pointers, scalars,
- * extents of the launch; kernels have calling_conv kDeviceKernelLaunch, tir.kernel_launch_params
- * and the target without its host; the remaining function has the host as its target.
+ * These are launches (thread_extent), device_scope and pipeline_exec_scope, in functions whose
+ * target has a host.
+ */
+Pass AnnotateDeviceRegions();
+
+/*!
+ * \brief Each statement with an attribute "target" becomes a function `<function>_kernel`.
+ *
+ * The rest calls it, with pointers and then numbers. Where the target is a processor, the call
+ * gives an error code, which is checked.
  */
 Pass SplitHostDevice();
+
+/*!
+ * \brief Calls between functions for different targets become launches.
+ *
+ * Needs: functions with the attribute target, at most one allocation of scope "shared.dyn" in a
+ * kernel. Guarantees: a kernel is called as a packed function with its arguments and the extents
+ * of the launch, and has calling_conv kDeviceKernelLaunch and tir.kernel_launch_params. Functions
+ * for another target of the same device are called by name.
+ */
+Pass LowerDeviceKernelLaunch();
+
+/*! \brief The only function that has a name outside of the module gets tir.is_entry_func. */
+Pass AnnotateEntryFunc();
 
 /*!
  * \brief tvm_call_packed becomes tvm_call_packed_lowered on an array of TVMAny on the stack.

@@ -9,10 +9,17 @@ from typing import Any
 import tvm._ffi
 
 from . import _ffi_api
-from .expr import RelayExpr
+from .expr import IntImm, RelayExpr
 from .script_text import Scriptable
 
-__all__ = ["BaseFunc", "CallingConv"]
+__all__ = ["BaseFunc", "CallingConv", "attribute_value"]
+
+
+def attribute_value(value: Any) -> Any:
+    """What an attribute holds for `value`: a boolean for a constant of the program's type bool."""
+    if isinstance(value, IntImm) and str(value.dtype) == "bool":
+        return bool(value.value)
+    return value
 
 
 class CallingConv(IntEnum):
@@ -32,7 +39,7 @@ class BaseFunc(RelayExpr, Scriptable):
         pairs = key.items() if isinstance(key, Mapping) else [(key, value)]
         result = self
         for name, item in pairs:
-            result = _ffi_api.BaseFuncWithAttr(result, name, item)
+            result = _ffi_api.BaseFuncWithAttr(result, name, attribute_value(item))
         return result
 
     def with_attrs(self, attrs: Mapping[str, Any]) -> Any:

@@ -504,8 +504,16 @@ class Evaluator(Reader):
     def call_function(self, callee: ir.GlobalVar, args: list[Any], dtype: Any = None) -> Any:
         """A call of a function of the module."""
         values = [expression(arg) for arg in args]
-        kind = str(_ffi_api.CallDType(callee, values)) if dtype is None else dtype_name(dtype)
+        kind = self._result_dtype(callee) if dtype is None else dtype_name(dtype)
         return tir.Call(kind, callee, values)
+
+    def _result_dtype(self, callee: ir.GlobalVar) -> str:
+        """What the definition of a function says that it gives: "void" if it says nothing."""
+        definition = self.around.definitions.get(str(callee.name_hint))
+        if definition is None or definition.returns is None:
+            return "void"
+        result = self.value(definition.returns)
+        return str(result().dtype) if isinstance(result, ScalarType) else "void"
 
     def special(self, what: str, node: ast.Call) -> Any:
         """What a construct gives that introduces a name or depends on where it stands; None for

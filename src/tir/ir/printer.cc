@@ -145,6 +145,8 @@ void TIRPrinter::PrintAttrNode(const ObjectRef& node) {
       PrintAttrNode(items->at(i).cast<ObjectRef>());
     }
     os_ << ']';
+  } else if (node->GetTypeKey() == "Target" && script_ != nullptr) {
+    PrintScriptValue(os_, Any(node), false);
   } else {
     ReprPrinter(os_).Print(node);
   }

@@ -292,7 +292,8 @@ class LoopPartitioner final : public StmtMutator {
     for (int64_t to : ends) {
       const DataType index = begin.dtype();
       segments.push_back(Segment(op, make_const(index, from), make_const(index, to),
-                                 from == *first ? op->body : RenewBindings(op->body), false));
+                                 from == *first ? op->body : RenewBindings(op->body),
+                                 SegmentKind::kTail));
       from = to;
     }
     return SeqStmt::Flatten(segments);
@@ -308,9 +309,17 @@ class LoopPartitioner final : public StmtMutator {
     return !holds.HasUpperBound() || !UsesVar(holds.max(), inside);
   }
 
+  /*!
+   * \brief Which part of a loop a segment is.
+   *
+   * The main one may be split again. The conditions of a tail hold in some iterations only, as in a
+   * loop that cannot be split, so it is unrolled where that is asked for such loops.
+   */
+  enum class SegmentKind { kMain, kTail, kHintedTail };
+
   /*! \brief Iterations [begin, end) of `body`; what is inside has still to be visited. */
   Stmt Segment(const ForNode* op, const PrimExpr& begin, const PrimExpr& end, const Stmt& body,
-               bool retry) {
+               SegmentKind kind) {
     PrimExpr extent = analyzer_.Simplify(end - begin);
     if (is_zero(extent) || is_negative_const(extent)) return Evaluate(0);
     if (is_one(extent) && !options_.no_unroll_loop_with_extent_one) {
@@ -320,30 +329,31 @@ class LoopPartitioner final : public StmtMutator {
     if (annotations.count(attr::pragma_loop_partition_hint)) {
       annotations.erase(attr::pragma_loop_partition_hint);
     }
+    // A segment counts from zero; bounds that are expressions tell more about what is inside.
+    bool shifted = is_const_int(begin);
     Var var = op->loop_var.copy_with_suffix("");
-    Stmt inner = Substitute(body, Map<Var, PrimExpr>{{op->loop_var, var}});
-    if (retry) {
-      return VisitStmt(For(var, begin, extent, op->kind, inner, op->thread_binding, annotations));
+    Stmt inner = Substitute(body, Map<Var, PrimExpr>{{op->loop_var, shifted ? var + begin : var}});
+    PrimExpr first = shifted ? make_zero(begin.dtype()) : begin;
+    if (kind == SegmentKind::kMain) {
+      return VisitStmt(For(var, first, extent, op->kind, inner, op->thread_binding, annotations));
     }
-    analyzer_.Bind(var, Range::FromMinExtent(begin, extent), true);
-    return For(var, begin, extent, op->kind, VisitStmt(inner), op->thread_binding, annotations);
+    analyzer_.Bind(var, Range::FromMinExtent(first, extent), true);
+    For loop(var, first, extent, op->kind, VisitStmt(inner), op->thread_binding, annotations);
+    return kind == SegmentKind::kHintedTail ? UnrolledOnRequest(loop) : loop;
   }
 
   Stmt Main(const ForNode* op, const PrimExpr& begin, const PrimExpr& end,
             const std::unordered_set<const Object*>& hoisted) {
-    return Segment(op, begin, end, ConditionRemover(hoisted)(op->body), true);
+    return Segment(op, begin, end, ConditionRemover(hoisted)(op->body), SegmentKind::kMain);
   }
 
   Stmt Tail(const ForNode* op, const PrimExpr& begin, const PrimExpr& end, bool hinted) {
     bool outer = in_tail_;
     in_tail_ = true;
     // The same split would be found again, so only what is inside is split further.
-    Stmt segment = Segment(op, begin, end, RenewBindings(op->body), false);
+    Stmt segment = Segment(op, begin, end, RenewBindings(op->body),
+                           hinted ? SegmentKind::kHintedTail : SegmentKind::kTail);
     in_tail_ = outer;
-    // Its conditions hold in some iterations only, as in a loop that cannot be split.
-    if (const auto* loop = segment.as<ForNode>(); loop != nullptr && hinted) {
-      return UnrolledOnRequest(GetRef<For>(loop));
-    }
     return segment;
   }
 

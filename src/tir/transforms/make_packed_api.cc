@@ -405,6 +405,10 @@ PrimFunc WrapFunction(PrimFunc func) {
   node->params = {args, num_args, ret};
   node->buffer_map = {};
   node->ret_type = PrimType(DataType::Int(32));
+  // What is left here after SplitHostDevice runs on the host.
+  if (target && (*target)->GetHost().defined()) {
+    func = WithAttr(std::move(func), attr::kTarget, (*target)->GetHost());
+  }
   return WithAttr(func, attr::kCallingConv, static_cast<int>(CallingConv::kCPackedFunc));
 }
 

@@ -38,6 +38,9 @@ inline transform::Pass BodyPass(const char* name, F rewrite) {
  */
 Stmt RenewBindings(Stmt stmt);
 
+/*! \brief The target without the one that launches its functions. */
+Target WithoutHost(const Target& target);
+
 /*! \brief `stmt` without what does nothing: empty loops and branches, unused values and memory. */
 Stmt RemoveNoOps(const Stmt& stmt);
 

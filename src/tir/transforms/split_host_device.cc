@@ -1,8 +1,7 @@
 /*!
  * \file src/tir/transforms/split_host_device.cc
- * \brief Kernels become functions of their own, launched by the host.
+ * \brief Statements for another target become functions of their own, which the rest calls.
  */
-#include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
@@ -10,8 +9,11 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -62,153 +64,126 @@ class OwnVariables final : public StmtMutator {
   std::unordered_map<const VarNode*, PrimExpr> fresh_;
 };
 
-/*! \brief Launch parameters of a kernel in the order in which its body mentions them. */
-class LaunchCollector final : public StmtExprVisitor {
+/*! \brief Buffers that a statement accesses without declaring them, in the order of their use. */
+class ForeignBuffers final : public StmtExprVisitor {
  public:
-  explicit LaunchCollector(std::string kernel) : kernel_(std::move(kernel)) {}
-
-  Array<String> tags;
-  Array<PrimExpr> extents;
-  /*! \brief Bytes of dynamic shared memory; undefined when there is none. */
-  PrimExpr dynamic_bytes;
+  std::vector<Buffer> found;
 
  private:
-  void VisitStmt_(const AttrStmtNode* op) final {
-    if (op->attr_key == attr::thread_extent) AddThread(Downcast<IterVar>(op->node), op->value);
+  void Use(const Buffer& buffer) {
+    if (seen_.insert(buffer.get()).second) found.push_back(buffer);
+  }
+  void VisitStmt_(const DeclBufferNode* op) final {
+    seen_.insert(op->buffer.get());
     StmtExprVisitor::VisitStmt_(op);
   }
-
-  void VisitStmt_(const AllocateNode* op) final {
-    if (StorageScopeOf(op->buffer_var) == "shared.dyn") {
-      TVM_CHECK(!dynamic_bytes.defined(), ValueError)
-          << "SplitHostDevice: " << kernel_ << " has more than one allocation of scope "
-          << "\"shared.dyn\", the second is " << op->buffer_var
-          << "; run MergeDynamicSharedMemoryAllocations before";
-      dynamic_bytes = make_const(DataType::Int(32), op->dtype.bytes() * op->dtype.lanes());
-      for (const PrimExpr& extent : op->extents) dynamic_bytes = dynamic_bytes * extent;
-      dynamic_bytes = analyzer_.Simplify(dynamic_bytes);
-    }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    Use(op->buffer);
     StmtExprVisitor::VisitStmt_(op);
   }
-
-  void AddThread(const IterVar& thread, const PrimExpr& extent) {
-    for (size_t i = 0; i < tags.size(); ++i) {
-      if (tags[i] != thread->thread_tag) continue;
-      TVM_CHECK(analyzer_.CanProveEqual(extents[i], extent), ValueError)
-          << "SplitHostDevice: " << kernel_ << " uses " << thread->thread_tag << " with extent "
-          << extents[i] << " and with extent " << extent
-          << "; a launch has one extent per axis, so bind loops of the same extent";
-      return;
-    }
-    tags.push_back(thread->thread_tag);
-    extents.push_back(extent);
+  void VisitExpr_(const BufferLoadNode* op) final {
+    Use(op->buffer);
+    StmtExprVisitor::VisitExpr_(op);
   }
 
-  std::string kernel_;
-  arith::Analyzer analyzer_;
+  std::unordered_set<const BufferNode*> seen_;
 };
 
 class HostDeviceSplitter final : public StmtMutator {
  public:
-  HostDeviceSplitter(const PrimFunc& func, std::string name)
-      : func_(func), name_(std::move(name)) {}
+  HostDeviceSplitter(std::string name, std::unordered_set<std::string>* taken)
+      : name_(std::move(name)), taken_(taken) {}
 
-  /*! \brief Kernels found, each with its name. */
-  std::vector<std::pair<std::string, PrimFunc>> kernels;
+  std::vector<std::pair<GlobalVar, PrimFunc>> kernels;
 
  private:
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    if (op->attr_key != attr::thread_extent) return StmtMutator::VisitStmt_(op);
-    return Split(GetRef<Stmt>(op));
+    if (op->attr_key != attr::kTarget || op->node.as<TargetNode>() == nullptr) {
+      return StmtMutator::VisitStmt_(op);
+    }
+    return Split(op->body, Downcast<Target>(op->node));
   }
 
-  Stmt Split(const Stmt& body) {
-    std::string kernel = name_ + "_kernel" + std::to_string(kernels.size());
-    LaunchCollector launch(kernel);
-    launch(body);
-    Array<Var> handles, scalars;
-    for (const Var& var : UndefinedVars(body, {})) {
+  Stmt Split(Stmt body, const Target& target) {
+    GlobalVar kernel(FreshName());
+    body = WithDeclarations(body);
+    std::vector<Var> free;
+    for (const Var& var : UndefinedVars(body, {})) free.push_back(var);
+    // Pointers before numbers, as the launch of a kernel wants them.
+    std::stable_sort(free.begin(), free.end(), [](const Var& a, const Var& b) {
+      return std::make_tuple(!a->dtype.is_handle(), std::string(a->name_hint)) <
+             std::make_tuple(!b->dtype.is_handle(), std::string(b->name_hint));
+    });
+    Array<Var> params;
+    Array<PrimExpr> args;
+    for (const Var& var : free) {
       std::string scope = StorageScopeOf(var);
       TVM_CHECK(scope == "global", ValueError)
-          << "SplitHostDevice: kernel " << kernel << " uses " << var << " of scope " << scope
-          << ", which is allocated outside of it; allocate it inside of the kernel, or give it the "
-             "scope \"global\"";
-      (var->dtype.is_handle() ? handles : scalars).push_back(var);
+          << "SplitHostDevice: kernel " << kernel->name_hint << " uses " << var << " of scope "
+          << scope << ", which is allocated outside of it; allocate it inside of the kernel, or "
+          << "give it the scope \"global\"";
+      params.push_back(var);
+      args.push_back(var);
     }
-    Array<Var> params = handles;
-    for (const Var& var : scalars) params.push_back(var);
-    Array<PrimExpr> args{StringImm(kernel)};
-    for (const Var& param : params) args.push_back(param);
-    for (size_t i = 0; i < launch.tags.size(); ++i) {
-      CheckKnownToHost(body, launch.extents[i], kernel, launch.tags[i]);
-      args.push_back(launch.extents[i]);
+    body = OwnVariables().Rewrite(body, &params);
+    // Code of a processor can say that it failed; a kernel on other devices has no way to.
+    bool reports = RunsOnProcessor(target);
+    DataType status = DataType::Int(32);
+    if (reports) {
+      body = SeqStmt::Flatten({body, Evaluate(Call(status, builtin::ret(), {PrimExpr(0)}))});
     }
-    if (launch.dynamic_bytes.defined()) {
-      CheckKnownToHost(body, launch.dynamic_bytes, kernel, "dynamic shared memory");
-      launch.tags.push_back(attr::kUseDynSharedMemory);
-      args.push_back(launch.dynamic_bytes);
-    }
-    Stmt own_body = OwnVariables().Rewrite(body, &params);
-    PrimFunc device(params, own_body);
-    device = WithAttr(std::move(device), attr::kGlobalSymbol, String(kernel));
-    device = WithAttr(std::move(device), attr::kCallingConv,
-                      static_cast<int>(CallingConv::kDeviceKernelLaunch));
-    device = WithAttr(std::move(device), attr::kKernelLaunchParams, launch.tags);
-    device = WithAttr(std::move(device), attr::kNoAlias, func_->HasNonzeroAttr(attr::kNoAlias));
-    if (auto target = func_->GetAttr<Target>(attr::kTarget)) {
-      device = WithAttr(std::move(device), attr::kTarget, WithoutHost(*target));
-    }
+    PrimFunc device(params, body, reports ? Type(PrimType(status)) : VoidType());
+    device = WithAttr(std::move(device), attr::kTarget, target);
+    device = WithAttr(std::move(device), attr::kNoAlias, true);
+    device = WithAttr(std::move(device), attr::kIsGlobalFunc, true);
     kernels.emplace_back(kernel, device);
-    return Evaluate(Call(DataType::Int(32), builtin::tvm_call_packed(), args));
+    if (!reports) return Evaluate(Call(DataType::Void(), kernel, args));
+    Var error("kernel_error_code", status);
+    return LetStmt(
+        error, Call(status, kernel, args),
+        AssertStmt(error == 0, StringImm("Error executing compute kernel"), Evaluate(PrimExpr(0))));
   }
 
-  /*! \brief An extent may mention what the kernel is given, nothing that the kernel computes. */
-  static void CheckKnownToHost(const Stmt& body, const PrimExpr& value, const std::string& kernel,
-                               const std::string& what) {
-    PostOrderVisit(body, [&](const ObjectRef& node) {
-      Var bound;
-      if (const auto* let = node.as<LetStmtNode>()) bound = let->var;
-      if (const auto* loop = node.as<ForNode>()) bound = loop->loop_var;
-      if (!bound.defined()) return;
-      TVM_CHECK(!UsesVar(value, [&](const VarNode* used) { return used == bound.get(); }),
-                ValueError)
-          << "SplitHostDevice: the launch of " << kernel << " needs " << what << " = " << value
-          << ", but " << bound << " is known inside of the kernel only; make it a constant or a "
-          << "function of the arguments";
-    });
+  /*! \brief `body` with those buffers declared that it takes from around it. */
+  static Stmt WithDeclarations(Stmt body) {
+    std::unordered_set<const VarNode*> outside;
+    for (const Var& var : UndefinedVars(body, {})) outside.insert(var.get());
+    ForeignBuffers buffers;
+    buffers(body);
+    for (const Buffer& buffer : buffers.found) {
+      if (outside.count(buffer->data.get()) != 0) body = DeclBuffer(buffer, body);
+    }
+    return body;
   }
 
-  static Target WithoutHost(const Target& target) {
-    if (!target->host.defined()) return target;
-    auto node = make_object<TargetNode>(*target.get());
-    node->host = NullOpt;
-    return Target(ObjectPtr<Object>(node));
+  std::string FreshName() const {
+    std::string name = name_ + "_kernel";
+    for (int i = 1; !taken_->insert(name).second; ++i) {
+      name = name_ + "_kernel_" + std::to_string(i);
+    }
+    return name;
   }
 
-  PrimFunc func_;
   std::string name_;
+  std::unordered_set<std::string>* taken_;
 };
 
 IRModule SplitModule(IRModule mod) {
+  std::unordered_set<std::string> taken;
+  for (const auto& [var, base] : mod->functions) taken.insert(var->name_hint);
   Map<GlobalVar, BaseFunc> functions;
   bool changed = false;
   for (const auto& [var, base] : mod->functions) {
-    const auto* node = base.as<PrimFuncNode>();
-    if (node == nullptr ||
-        GetCallingConv(GetRef<PrimFunc>(node)) == CallingConv::kDeviceKernelLaunch) {
+    if (base.as<PrimFuncNode>() == nullptr) {
       functions.Set(var, base);
       continue;
     }
-    PrimFunc func = GetRef<PrimFunc>(node);
-    HostDeviceSplitter splitter(func, func->GetAttr<String>(attr::kGlobalSymbol, var->name_hint));
-    PrimFunc host = WithBody(func, splitter(func->body));
-    if (auto target = func->GetAttr<Target>(attr::kTarget)) {
-      Target host_target = (*target)->GetHost();
-      if (host_target.defined()) host = WithAttr(host, attr::kTarget, host_target);
-    }
-    changed = changed || !host.same_as(base);
-    functions.Set(var, host);
-    for (const auto& [name, kernel] : splitter.kernels) functions.Set(GlobalVar(name), kernel);
+    PrimFunc func = Downcast<PrimFunc>(base);
+    HostDeviceSplitter splitter(func->GetAttr<String>(attr::kGlobalSymbol, var->name_hint), &taken);
+    PrimFunc rest = WithBody(func, splitter(func->body));
+    changed = changed || !rest.same_as(base);
+    functions.Set(var, rest);
+    for (const auto& [kernel, body] : splitter.kernels) functions.Set(kernel, body);
   }
   return changed ? IRModule(functions, mod->attrs) : mod;
 }
@@ -223,16 +198,7 @@ Pass SplitHostDevice() {
       "tir.SplitHostDevice");
 }
 
-Pass BindTarget(const Target& target) {
-  return CreatePrimFuncPass(
-      [target](PrimFunc func, IRModule, PassContext) {
-        return func->GetAttr<Target>(attr::kTarget) ? func : WithAttr(func, attr::kTarget, target);
-      },
-      0, "tir.BindTarget");
-}
-
 TVM_REGISTER_GLOBAL("tir.transform.SplitHostDevice").set_body_typed(SplitHostDevice);
-TVM_REGISTER_GLOBAL("tir.transform.BindTarget").set_body_typed(BindTarget);
 
 }  // namespace transform
 }  // namespace tir

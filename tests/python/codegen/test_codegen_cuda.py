@@ -322,7 +322,7 @@ def test_kernels_travel_in_the_library_of_their_host(tmp_path, host):
     (loaded,) = tvm.runtime.load_module(tmp_path / "lib.so").imported_modules
     assert loaded.type_key == "cuda"
     assert loaded.get_source() == kernels.get_source()
-    assert loaded.get_function_list() == kernels.get_function_list() == ["f_kernel0"]
+    assert loaded.get_function_list() == kernels.get_function_list() == ["f_kernel"]
 
 
 def test_what_a_kernel_cannot_do_is_refused_with_a_remedy():

@@ -34,8 +34,10 @@ def test_passes_of_the_three_parts_in_order():
         "MergeDynamicSharedMemoryAllocations",
         "ThreadSync",
         "LowerThreadAllreduce",
-        "MakePackedAPI",
+        "AnnotateDeviceRegions",
         "SplitHostDevice",
+        "MakePackedAPI",
+        "LowerDeviceKernelLaunch",
     ]
     assert names(passes["host"]) == ["KeepHostFunctions", "LowerTVMBuiltin", "LowerIntrin"]
     assert names(passes["device"]) == ["KeepKernels", "LowerWarpMemory", "Simplify", "LowerIntrin"]
@@ -48,7 +50,7 @@ def test_a_kernel_ends_on_the_device_and_its_launch_on_the_host():
         lowered = tvm.lower(s, args, name="double")
     host, device = tvm.driver.split_dev_host_funcs(lowered, target)
     assert [str(v.name_hint) for v in host.functions] == ["double"]
-    assert [str(v.name_hint) for v in device.functions] == ["double_kernel0"]
+    assert [str(v.name_hint) for v in device.functions] == ["double_kernel"]
     assert "tvm_call_packed_lowered" in str(host) and "thread_extent" not in str(host)
     assert str(host["double"].attrs["target"].kind.name) == "llvm"
 

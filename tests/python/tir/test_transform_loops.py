@@ -172,7 +172,7 @@ def test_a_hinted_loop_is_split_at_conditions_that_are_not_marked_likely(hinted)
     if not hinted:
         assert sum("if_then_else" in line for line in text) == 1
         return
-    assert text == ["P[0] = 0.0", "for i in range(1, 9):", "    P[i] = A[i - 1]", "P[9] = 0.0"]
+    assert text == ["P[0] = 0.0", "for i in range(8):", "    P[i + 1] = A[i]", "P[9] = 0.0"]
     values, result = np.arange(8, dtype="float32"), tvm.nd.empty((10,))
     tvm.build(s, args)(tvm.nd.array(values), result)
     np.testing.assert_array_equal(result.numpy(), np.pad(values, 1))

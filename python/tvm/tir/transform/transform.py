@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from tvm.target import Target
 
 __all__ = [
-    "BindTarget",
+    "AnnotateDeviceRegions",
+    "AnnotateEntryFunc",
     "Apply",
+    "BindTarget",
     "BF16Legalize",
     "BF16StorageLegalize",
     "CompactBufferAllocation",
@@ -32,6 +34,7 @@ __all__ = [
     "InjectPrefetch",
     "InstrumentBoundCheckers",
     "LoopPartition",
+    "LowerDeviceKernelLaunch",
     "LowerInitBlock",
     "LowerIntrin",
     "LowerTVMBuiltin",
@@ -282,13 +285,44 @@ def LowerIntrin() -> Pass:
 
 
 def BindTarget(target: Target) -> Pass:
-    """Functions without a target get this one as their attribute ``target``."""
+    """Functions without a target get this one as their attribute ``target``.
+
+    Functions that only others of the module call get the part of it that they run on: the host,
+    if only host code calls them, else the target without its host. Those with ``tir.is_host_func``
+    get the host.
+    """
     return _ffi_api.BindTarget(target)
 
 
+def AnnotateEntryFunc() -> Pass:
+    """The only function with a name outside of the module gets ``tir.is_entry_func``."""
+    return _ffi_api.AnnotateEntryFunc()
+
+
+def AnnotateDeviceRegions() -> Pass:
+    """Put an attribute ``target`` around what only a device runs, such as launches of threads.
+
+    Of functions whose target has a host; the attribute's node is the target without it.
+    """
+    return _ffi_api.AnnotateDeviceRegions()
+
+
 def SplitHostDevice() -> Pass:
-    """Statements that run on threads become kernels, which the host calls as packed functions."""
+    """Each statement with an attribute ``target`` becomes a function, which the rest calls.
+
+    It is called ``<function>_kernel``, has pointers and then numbers as parameters, and gives an
+    error code if its target is a processor.
+    """
     return _ffi_api.SplitHostDevice()
+
+
+def LowerDeviceKernelLaunch() -> Pass:
+    """Calls between functions for different targets become launches of kernels.
+
+    A kernel is called as a packed function, with its arguments and the extents of the launch. A
+    function for another target of the same device is called by its name.
+    """
+    return _ffi_api.LowerDeviceKernelLaunch()
 
 
 def LowerTVMBuiltin() -> Pass:

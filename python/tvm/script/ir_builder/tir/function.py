@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm import error, tir
+from tvm.ir.function import attribute_value
 
 from ..base import IRBuilder
 from .buffers import type_of
@@ -65,7 +66,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
     for name in attrs:
         if not isinstance(name, str):
             raise error.TypeError(f"T.func_attr: a text is needed here, not {name!r}")
-    frame.attrs = dict(attrs)
+    frame.attrs = {name: attribute_value(value) for name, value in attrs.items()}
 
 
 def func_ret(ret_type: Any) -> None:
