@@ -25,6 +25,9 @@ from .task_model import TaskModel
 __all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key"]
 
 _VALID_TOLERANCE = 1e-6
+# Gradient steps of a sketch after which its tape is simplified. That takes as long as it saves in
+# some 1500 steps (benchmarks/tape.py, benchmarks/extraction.py), which most sketches never see.
+_STEPS_WORTH_SIMPLIFYING = 1500
 
 
 def config_key(sketch: int, config: Mapping[str, int]) -> tuple:
@@ -59,16 +62,24 @@ class SketchPerfFunc:
         self.n_features = pack.n_features
         self._n_feature_roots = pack.n_stores * pack.n_features
         self._evaluate = torch_function(pack.tape)
+        self._steps = 0
         matrix, offset = pack.linear_constraints()
         self.polytope = Polytope(matrix, offset)
         self.config_maker = RandConfigMaker(self.polytope, self._nonlinear_valid)
         self._moves = self._unit_moves(matrix)
+        self._known_exponents: dict[tuple[str, int], list[int]] = {}
+        names = [name for factors in pack.var_factors.values() for _, name in factors]
+        self._column_of_variable = [names.index(name) for name in self.variables]
 
     def outputs(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Features (n, n_stores, n_features) and constraint values (n, n_linear + n_nonlinear).
 
         A constraint holds where its value is <= 0. Both are differentiable in `points`.
         """
+        if points.requires_grad:
+            self._steps += 1
+            if self._steps == _STEPS_WORTH_SIMPLIFYING:
+                self._evaluate = torch_function(self.pack.tape.simplify().tape)
         roots = self._evaluate(points)
         features = roots[:, : self._n_feature_roots]
         linear = points @ torch.from_numpy(self.polytope.matrix).to(points.dtype).T
@@ -140,23 +151,31 @@ class SketchPerfFunc:
         ------
         ValueError : a knob is missing, or its value has a prime that the sketch does not allow.
         """
-        exponents: dict[str, int] = {}
-        for knob, factors in self.pack.var_factors.items():
+        exponents: list[int] = []
+        for knob in self.pack.var_factors:
             if knob not in config:
                 raise ValueError(f"sketch {self.sketch.index}: the configuration lacks {knob}")
-            rest = int(config[knob])
-            rest, remainder = divmod(rest, self.pack.fixed_factor(knob))
-            for prime, name in factors:
-                exponents[name] = 0
-                while rest % prime == 0 and rest > 0:
-                    rest //= prime
-                    exponents[name] += 1
-            if rest != 1 or remainder:
-                raise ValueError(
-                    f"sketch {self.sketch.index}: {knob}={config[knob]} is not a product of "
-                    f"{[prime for prime, _ in factors]}"
-                )
-        return np.array([exponents[name] for name in self.variables], dtype=np.float64)
+            value = int(config[knob])
+            if (knob, value) not in self._known_exponents:
+                self._known_exponents[knob, value] = self._exponents(knob, value)
+            exponents += self._known_exponents[knob, value]
+        return np.array(exponents, dtype=np.float64)[self._column_of_variable]
+
+    def _exponents(self, knob: str, value: int) -> list[int]:
+        """Exponents of the primes of one knob, in the order of its factors."""
+        rest, remainder = divmod(value, self.pack.fixed_factor(knob))
+        exponents = []
+        for prime, _ in self.pack.var_factors[knob]:
+            exponents.append(0)
+            while rest % prime == 0 and rest > 0:
+                rest //= prime
+                exponents[-1] += 1
+        if rest != 1 or remainder:
+            raise ValueError(
+                f"sketch {self.sketch.index}: {knob}={value} is not a product of "
+                f"{[prime for prime, _ in self.pack.var_factors[knob]]}"
+            )
+        return exponents
 
     def round(self, points: np.ndarray) -> np.ndarray:
         """Distinct valid integer points near the given real ones: shape (<= n, n_variables)."""

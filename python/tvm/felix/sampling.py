@@ -13,6 +13,7 @@ _TOLERANCE = 1e-6
 # A coordinate that can move less than this has no freedom; well above what the solver's own
 # tolerances leave open, well below the unit distance between configurations.
 _FREEDOM = 1e-4
+_PROPAGATIONS = 8
 # Steps a chain walks before its position is used. Hit-and-run mixes in O(n^2) steps from a central
 # point; the polytopes here have 10 to 40 nearly independent dimensions, where 64 is ample.
 _BURN_IN = 64
@@ -111,11 +112,13 @@ class Polytope:
             if (self.offset > _TOLERANCE).any():
                 raise ValueError("Polytope: the constraints cannot be met (no variable is left)")
             return np.zeros(0), np.zeros(0, dtype=bool)
-        center, radius = self._chebyshev(np.ones(n, dtype=bool), np.zeros(n))
+        low, high = self._propagated_bounds()
+        free = high - low > _FREEDOM
+        center, radius = self._chebyshev(free, np.where(free, 0.0, low))
         if radius > _FREEDOM:
-            return center, np.ones(n, dtype=bool)
-        # A flat polytope has no interior: find the coordinates without freedom, fix them, and take
-        # the centre of the rest.
+            return center, free
+        # What is left is flat, too: find the coordinates without freedom, fix them, and take the
+        # centre of the rest.
         low = np.array([self._extreme(i, 1.0) for i in range(n)])
         high = np.array([self._extreme(i, -1.0) for i in range(n)])
         free = high - low > _FREEDOM
@@ -123,6 +126,33 @@ class Polytope:
             return low, free
         center, _ = self._chebyshev(free, low)
         return center, free
+
+    def _propagated_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of each coordinate that follow from single constraints, one after another.
+
+        They hold everywhere in the set but need not be reached. Many knobs have one value only,
+        which this finds without a linear program for each.
+        """
+        low, high = np.full(self.n_variables, -np.inf), np.full(self.n_variables, np.inf)
+        rises, falls = self.matrix > 0, self.matrix < 0
+        for _ in range(_PROPAGATIONS):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # The least that each term can be; what a term may be is what the others leave.
+                least = np.where(rises, self.matrix * low, 0.0)
+                least = np.where(falls, self.matrix * high, least)
+                open_ = np.isinf(least)
+                finite = np.where(open_, 0.0, least)
+                others_open = open_.sum(1, keepdims=True) - open_
+                rest = finite.sum(1, keepdims=True) - finite + self.offset[:, None]
+                limit = -rest / self.matrix
+            known = others_open == 0
+            below = np.where(rises & known, limit, np.inf).min(0, initial=np.inf)
+            above = np.where(falls & known, limit, -np.inf).max(0, initial=-np.inf)
+            tightened = np.minimum(high, below), np.maximum(low, above)
+            if np.array_equal(tightened[0], high) and np.array_equal(tightened[1], low):
+                break
+            high, low = tightened
+        return low, high
 
     def _chebyshev(self, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, float]:
         """Centre and radius of the largest ball over the free coordinates."""

@@ -51,10 +51,12 @@ class Sketch:
     @cached_property
     def _features(self) -> FeaturePackPy:
         task = self.parent_task
-        return ffi.get_feature_pack(task.ansor_task, self.code, self.context, task.search_space)
+        return ffi.get_feature_pack(
+            task.ansor_task, self.code, self.context, task.search_space, iterations=0
+        )
 
     def fetch_features(self) -> FeaturePackPy:
-        """Features and constraints over the exponents; extracted once.
+        """Features and constraints over the exponents, as smoothing leaves them; extracted once.
 
         Raises
         ------

@@ -8,9 +8,11 @@ import torch
 
 from tvm import te, topi
 from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.felix import perf_func
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from tvm.felix.sym_task import load_tasks, make_task, save_tasks
+from tvm.felix.tape import Tape
 
 
 def dense_with_relu() -> list[te.Tensor]:
@@ -47,6 +49,21 @@ def test_gradient_steps_lower_the_predicted_cost(search):
     optimizer = torch.optim.Adam([points], lr=0.05)
     costs = [search.optimize_step(function, points, optimizer) for _ in range(100)]
     assert costs[-1] < costs[0]
+
+
+def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monkeypatch):
+    monkeypatch.setattr(perf_func, "_STEPS_WORTH_SIMPLIFYING", 3)
+    simplified = []
+    original = Tape.simplify
+    monkeypatch.setattr(Tape, "simplify", lambda tape: simplified.append(1) or original(tape))
+    function = next(iter(search.task_f.sketch_funcs.values()))
+    start = function.config_maker.make(4, np.random.default_rng(2))
+    before = function.features(start)
+    search.descend(function, start, 2)
+    assert not simplified
+    search.descend(function, start, 5)
+    assert len(simplified) == 1
+    np.testing.assert_allclose(function.features(start), before, rtol=1e-6)
 
 
 def test_candidates_are_valid_distinct_and_sorted_by_prediction(search):
