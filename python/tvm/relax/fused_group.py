@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from tvm.ir import GlobalVar, IRModule
-from tvm.te import Tensor
+from tvm.te import ComputeOp, Tensor
 
 from .expr import Call, Constant, Function
 from .op import has_op, op_spec
@@ -48,8 +49,12 @@ class FusedGroup:
 
     @property
     def is_tunable(self) -> bool:
-        """Whether there is a schedule to search: it computes something, by no fixed program."""
-        return self.flop > 0 and all(op_spec(name).tunable for name, _ in self.te.calls)
+        """Whether there is a schedule to search: it computes something, by no fixed program.
+
+        Nor by an instruction that the search does not know, as for products of bytes.
+        """
+        known = all(op_spec(name).tunable for name, _ in self.te.calls)
+        return self.flop > 0 and known and not any(_sums_bytes(t) for _, t in self.te.calls)
 
     @functools.cached_property
     def flop(self) -> int:
@@ -80,6 +85,15 @@ class FusedGroup:
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Shape of each output."""
         return [static_shape(t) for t in tensor_fields(self.function.ret_struct_info)]
+
+
+def _sums_bytes(result: Any) -> bool:
+    """Whether a computation sums up products of bytes, or others smaller than the sum."""
+    if not isinstance(result, Tensor) or result.dtype != "int32":
+        return False
+    if not isinstance(result.op, ComputeOp) or not len(result.op.reduce_axis):
+        return False
+    return all(operand.dtype in ("int8", "uint8") for operand in result.op.input_tensors)
 
 
 def fused_groups(mod: IRModule) -> list[FusedGroup]:

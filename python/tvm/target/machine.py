@@ -29,6 +29,7 @@ __all__ = [
     "known_cpus",
     "llvm",
     "machine_features",
+    "sums_byte_products",
     "vector_unit",
 ]
 
@@ -173,6 +174,40 @@ def vector_unit(triple: str, cpu: str, features: str) -> tuple[int, int]:
         return 512, 32
     count = 16 if arch == "x86_64" else 8
     return (256 if "ymm" in assembly else 128), count
+
+
+# A sum of products of bytes as LLVM's loops have them; where there is an instruction for it, LLVM
+# takes that.
+_BYTE_PRODUCTS = """
+define i32 @f(<16 x i8> %a, <16 x i8> %b) {
+  %c = zext <16 x i8> %a to <16 x i32>
+  %d = sext <16 x i8> %b to <16 x i32>
+  %e = mul <16 x i32> %c, %d
+  %s = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %e)
+  ret i32 %s
+}
+declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
+"""
+
+
+@functools.cache
+def _has_vpdpbusd(triple: str, cpu: str, features: str) -> bool:
+    initialize_llvm()
+    if triple.partition("-")[0] not in ("x86_64", "i686", "i386"):
+        return False
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
+    return "vpdpbusd" in machine.emit_assembly(llvm.parse_assembly(_BYTE_PRODUCTS))
+
+
+def sums_byte_products(target: Any) -> bool:
+    """Whether an x86 processor sums products of unsigned and signed bytes in one instruction.
+
+    That is VNNI, of AVX-512 or on its own.
+    """
+    attrs = target.attrs
+    mattr = ",".join(str(item) for item in attrs.get("mattr", ()))
+    facts = machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
+    return _has_vpdpbusd(facts["mtriple"], facts["mcpu"], facts["mattr_full"])
 
 
 def _read(path: Path) -> str:

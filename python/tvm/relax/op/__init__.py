@@ -18,6 +18,7 @@ from .calls import *
 from .create import *
 from .linear_algebra import *
 from .manipulate import *
+from .quantization import dequantize, integer_limits, quantize
 from .registry import (
     OpPattern,
     OpSpec,

@@ -22,6 +22,7 @@ from .fold_pad import FoldPad
 from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
+from .integer_products import IntegerProducts
 from .legalize_ops import LegalizeOps
 from .normalize import Normalize
 
@@ -40,6 +41,7 @@ __all__ = [
     "FunctionRewriter",
     "FuseAttention",
     "FuseOps",
+    "IntegerProducts",
     "LegalizeOps",
     "Normalize",
     "OptimizeForInference",
@@ -73,6 +75,7 @@ def OptimizeForInference(
     passes = [
         FoldBatchnorm(),
         FoldPad(),
+        IntegerProducts(),
         *([FuseAttention()] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),

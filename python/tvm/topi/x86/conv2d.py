@@ -11,6 +11,7 @@ from tvm.target import Target
 from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
+from .byte_products import ByteDot
 from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def schedule_conv2d_nhwc_packed(
     rows_outside: bool = False,
     lanes: int | None = None,
     copy_panels: bool = False,
+    dot: ByteDot | None = None,
 ) -> te.Schedule:
     """Panels of output channels outside, then tiles of pixels, the reduction innermost.
 
@@ -146,6 +148,7 @@ def schedule_conv2d_nhwc_packed(
     lanes : elements of a vector; by default what a register of the target holds.
     copy_panels : copy the weights of a panel to one place before its pixels are computed, for
         weights that are not packed and whose rows lie far apart. One thread computes a panel.
+    dot : the instruction that sums up products, for weights packed as it reads them.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
@@ -182,15 +185,20 @@ def schedule_conv2d_nhwc_packed(
     n, y, x, c = s[local].op.axis
     dy, dx, ci = s[local].op.reduce_axis
     vector, lane = s[local].split(c, factor=lanes)
+    if dot is not None:
+        ci, inner = s[local].split(ci, factor=dot.depth)
+        s[local].reorder(n, dy, dx, ci, y, x, vector, lane, inner)
+        s[local].tensorize(lane, dot.intrinsic)
     # A few channels only, as in a stem: a row of the window is contiguous, so it is one loop.
-    if const_shape(padded.shape)[3] < 16:
+    elif const_shape(padded.shape)[3] < 16:
         dx = ci = s[local].fuse(dx, ci)
         s[local].reorder(n, dy, ci, y, x, vector, lane)
     else:
         s[local].reorder(n, dy, dx, ci, y, x, vector, lane)
     for loop in (y, x, vector):
         s[local].unroll(loop)
-    s[local].vectorize(lane)
+    if dot is None:
+        s[local].vectorize(lane)
     if tile.prefetch:
         s[local].prefetch(weight, ci, tile.prefetch)
     return s

@@ -12,6 +12,7 @@ from .. import tag
 from ..schedule_registry import operations_of, register_schedule
 from ..utils import const_shape, is_constant
 from .attention import schedule_head_attention
+from .byte_products import byte_dot
 from .conv2d import schedule_conv2d_nhwc_packed, schedule_depthwise_conv2d_nhwc_packed
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
@@ -82,6 +83,7 @@ def _conv2d_nhwc(
         target,
         lanes=fitted.lanes,
         copy_panels=copies,
+        dot=byte_dot(conv, fitted.lanes, target) if _is_packed(weight) else None,
     )
 
 
@@ -142,6 +144,7 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         lanes=fitted.lanes,
         copy_panels=copies,
         panels_outside=packed,
+        dot=byte_dot(product, fitted.lanes, target) if packed else None,
     )
 
 

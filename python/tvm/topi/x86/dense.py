@@ -8,6 +8,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..utils import const_shape
+from .byte_products import ByteDot
 from .conv2d import RegisterTile
 from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
@@ -57,6 +58,7 @@ def schedule_matmul_packed(
     lanes: int | None = None,
     copy_panels: bool = False,
     panels_outside: bool = False,
+    dot: ByteDot | None = None,
 ) -> te.Schedule:
     """Blocks of rows outside, then panels of columns, then register tiles.
 
@@ -73,6 +75,7 @@ def schedule_matmul_packed(
         :func:`schedule_conv2d_nhwc_packed`.
     panels_outside : panels outside of the leading dimensions, so that a panel of a right side that
         all of these share stays in cache.
+    dot : the instruction that sums up products, for weights packed as it reads them.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
@@ -104,14 +107,19 @@ def schedule_matmul_packed(
     *_, i, j = s[local].op.axis
     (k,) = s[local].op.reduce_axis
     vector, lane = s[local].split(j, factor=lanes)
-    if depth_block is not None:
+    if dot is not None:
+        k, inner = s[local].split(k, factor=dot.depth)
+        s[local].reorder(k, i, vector, lane, inner)
+        s[local].tensorize(lane, dot.intrinsic)
+    elif depth_block is not None:
         k_out, k = s[local].split(k, factor=depth_block)
         s[local].reorder(k_out, k, i, vector, lane)
     else:
         s[local].reorder(k, i, vector, lane)
     s[local].unroll(i)
     s[local].unroll(vector)
-    s[local].vectorize(lane)
+    if dot is None:
+        s[local].vectorize(lane)
     if tile.prefetch:
         s[local].prefetch(weight, k, tile.prefetch)
     return s

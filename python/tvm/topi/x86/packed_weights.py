@@ -10,48 +10,61 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import Packing, register_packing
 from ..utils import const_shape
+from .byte_products import byte_dot
 from .tiles import convolution_tile, product_tile
 
 __all__: list[str] = []
 
 
+def _depth(product: te.Tensor, weight: te.Tensor, lanes: int, target: Target) -> int:
+    """Steps of the reduction that lie side by side in packed weights; 0 for weights left alone."""
+    if weight.dtype == product.dtype:
+        return 1
+    dot = byte_dot(product, lanes, target)
+    return dot.depth if dot is not None else 0
+
+
 @register_packing(tag.DENSE, "cpu")
 def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
     tile = product_tile(product, target)
-    if tile is None or weight.dtype != product.dtype:
+    depth = 0 if tile is None else _depth(product, weight, tile.lanes, target)
+    if tile is None or not depth:
         return None
-    filters, depth = const_shape(weight.shape)
+    filters, length = const_shape(weight.shape)
     block = tile.block
-    packed = te.placeholder((filters // block, depth, block), weight.dtype, "packed_weight")
+    inner = (depth,) if depth > 1 else ()
+    shape = (filters // block, length // depth, block, *inner)
+    packed = te.placeholder(shape, weight.dtype, "packed_weight")
 
     def element(f: Any, k: Any) -> Any:
-        return packed[f // block, k, f % block]
+        return packed(f // block, k // depth, f % block, *(k % d for d in inner))
 
     return Packing(
         packed,
         te.compute(weight.shape, element, name="weight", tag=tag.INJECTIVE),
-        (0, 1, 0),
-        (block, 1, 1),
+        (0, 1, 0, *(1 for _ in inner)),
+        (block, depth, 1, *(1 for _ in inner)),
     )
 
 
 @register_packing(["conv2d_nhwc", "group_conv2d_nhwc"], "cpu")
 def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
     tile = convolution_tile(conv, target)
-    if tile is None or weight.dtype != conv.dtype:
+    depth = 0 if tile is None else _depth(conv, weight, tile.lanes, target)
+    if tile is None or not depth:
         return None
     height, width, channels, filters = const_shape(weight.shape)
     block = tile.block
-    packed = te.placeholder(
-        (filters // block, height, width, channels, block), weight.dtype, "packed_weight"
-    )
+    inner = (depth,) if depth > 1 else ()
+    shape = (filters // block, height, width, channels // depth, block, *inner)
+    packed = te.placeholder(shape, weight.dtype, "packed_weight")
 
     def element(y: Any, x: Any, c: Any, f: Any) -> Any:
-        return packed[f // block, y, x, c, f % block]
+        return packed(f // block, y, x, c // depth, f % block, *(c % d for d in inner))
 
     return Packing(
         packed,
         te.compute(weight.shape, element, name="weight", tag=tag.INJECTIVE),
-        (3, 0, 1, 2, 3),
-        (block, 1, 1, 1, 1),
+        (3, 0, 1, 2, 3, *(2 for _ in inner)),
+        (block, 1, 1, depth, 1, *(1 for _ in inner)),
     )

@@ -237,8 +237,9 @@ class _NodeContext:
         function = find_operator(self._node.op_type, self._node.domain)
         bodies = any(a.type == onnx.AttributeProto.GRAPH for a in self._node.attribute)
         known = all(_is_known(value) for value in self._inputs) and not bodies
-        random = self._node.op_type in ("Dropout",)
-        if self._node.op_type in ("Shape", "Size") or known and not random:
+        # Quantised weights stay what they are, for the products that take them so.
+        kept = self._node.op_type in ("Dropout", "DequantizeLinear")
+        if self._node.op_type in ("Shape", "Size") or known and not kept:
             with _disable_current_modes(), torch._C.DisableTorchFunction():
                 results = _listed(function(self, *map(_real, self._inputs)))
                 return [_as_known(value) for value in results]

@@ -40,12 +40,12 @@ class UnsupportedUse(Exception):
     """An operator is known, but not with these settings."""
 
 
-def converter(*names: str) -> Callable[[Converter], Converter]:
-    """Decorator: the function converts the operators of these names, without their "aten."."""
+def converter(*names: str, namespace: str = "aten") -> Callable[[Converter], Converter]:
+    """Decorator: the function converts the operators of these names, without their namespace."""
 
     def register(function: Converter) -> Converter:
         for name in names:
-            CONVERTERS[f"aten.{name}"] = function
+            CONVERTERS[f"{namespace}.{name}"] = function
         return function
 
     return register

@@ -9,7 +9,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,9 @@ def _name_of(model: torch.nn.Module) -> str:
 @contextmanager
 def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
     training = [module for module in model.modules() if module.training]
-    model.eval()
+    # A module that is a program exported before has its mode in its operators, and says so.
+    with suppress(NotImplementedError):
+        model.eval()
     try:
         yield
     finally:

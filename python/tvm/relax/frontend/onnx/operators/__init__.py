@@ -8,6 +8,7 @@ from . import (
     linear,
     normalization,
     quantization,
+    quantized_contrib,
     recurrent,
     reduction,
     resize,

@@ -13,7 +13,7 @@ from ..errors import OnnxError
 from .registry import Node, operator
 from .shapes import pad_tensor
 
-__all__ = ["convolve", "spatial_padding"]
+__all__ = ["average_pool", "convolve", "spatial_padding"]
 
 
 def spatial_padding(
@@ -204,7 +204,8 @@ def _max_pool(n: Node, x: torch.Tensor) -> torch.Tensor | list[torch.Tensor]:
 
 
 @operator("AveragePool")
-def _average_pool(n: Node, x: torch.Tensor) -> torch.Tensor:
+def average_pool(n: Node, x: torch.Tensor) -> torch.Tensor:
+    """Means of the windows that a node's attributes describe."""
     w = _Windows(n, x)
     with_pad = bool(n.attr("count_include_pad", 0))
     if w.is_plain and all(d == 1 for d in w.dilations):

@@ -6,6 +6,7 @@ from . import image as image
 from . import linear as linear
 from . import normalization as normalization
 from . import program as program
+from . import quantization as quantization
 from . import reduction as reduction
 from . import selection as selection
 from . import shape as shape
