@@ -303,6 +303,13 @@ Pass LowerTVMBuiltin();
 // ---- blocks ----------------------------------------------------------------------------------
 // In the order in which they are applied. Functions without blocks stay as they are.
 
+/*!
+ * \brief Reductions over threads become what each thread does, an exchange, and a write back.
+ *
+ * ValueError where the operator of the reduction or the place of the block does not allow that.
+ */
+Pass LowerCrossThreadReduction();
+
 /*! \brief A block's init becomes a statement under the test for the first reduction trip. */
 Pass LowerInitBlock();
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "../analysis/reduction_step.h"
 #include "dataflow.h"
 #include "facts.h"
 
@@ -103,7 +104,9 @@ class ParallelismCheck {
     Feeds fed = FeedsOf(tree_, block);
     bool adds = fed.reducing.Contains(loop.var) ||
                 (fed.mixed && KindOf(tree_, block) != BlockKind::kComplete);
-    TVM_CHECK(!adds, ScheduleError)
+    bool threads_add = adds && StartsWith(loop.thread_tag(), "threadIdx") && !fed.mixed;
+    if (threads_add) CheckCombined(id, block, fed);
+    TVM_CHECK(!adds || threads_add, ScheduleError)
         << "loop " << loop.name() << " cannot be " << MarkOf(loop)
         << ": its iterations add to the same elements of block " << tree_.NameOf(block)
         << "; mark a loop of a spatial variable, or split the reduction with rfactor and mark the "
@@ -132,6 +135,58 @@ class ParallelismCheck {
           << "loop " << loop.name() << " cannot be " << MarkOf(loop)
           << ": several iterations of it write the same elements of " << buffer->name
           << " in block " << tree_.NameOf(block) << ", and " << why;
+    }
+  }
+
+  /*! \brief Whether the threads of a block can combine what each of them adds up. */
+  void CheckCombined(Id id, Id block, const Feeds& fed) {
+    auto refuse = [&](const std::string& why) {
+      TVM_FATAL(ScheduleError) << "loop " << tree_.loop(id).name() << " of the reduction of block "
+                               << tree_.NameOf(block) << " cannot be " << MarkOf(tree_.loop(id))
+                               << ": " << why;
+    };
+    if (KindOf(tree_, block) != BlockKind::kReduction || !tree_.IsLeafBlock(block)) {
+      refuse(
+          "threads combine the results of one block with an init; bind before the reduction is "
+          "decomposed or tensorized, or split it with rfactor");
+    }
+    ReductionStep step = MatchReductionStep(tree_.Body(block), tree_.block(block).init);
+    if (!step.error.empty()) refuse(step.error);
+    bool inside = false;
+    VarSet threads;
+    for (Id at : tree_.LoopsAbove(block)) {
+      const LoopItem& loop = tree_.loop(at);
+      if (VarsOf(loop.extent).Intersects(threads) && !fed.reducing.Contains(loop.var)) {
+        refuse("the threads run loop " + loop.name() +
+               " differently often, in which they would have to meet");
+      }
+      if (IsThread(at)) {
+        threads.Add(loop.var);
+      } else {
+        inside = inside || fed.reducing.Contains(loop.var);
+        if (inside && fed.spatial.Contains(loop.var)) {
+          refuse("loop " + loop.name() +
+                 " of a spatial variable is inside of what each thread adds up; reorder it to the "
+                 "outside");
+        }
+      }
+      if (inside && tree_[at].children.size() != 1) {
+        refuse("loop " + loop.name() +
+               " of the reduction is around other blocks too, which would see parts of it");
+      }
+    }
+    for (const BufferStore& result : step.results) {
+      const Buffer& buffer = result->buffer;
+      std::string scope = ScopeOf(buffer);
+      if (scope == "local" || StartsWith(scope, "shared")) continue;
+      // One thread writes; others that read in the same launch would not wait for it.
+      Id kernel = tree_.LoopsAbove(block).front();
+      for (Id user : (*flows_)[buffer].Users()) {
+        if (user != block && tree_.IsUnder(user, kernel)) {
+          refuse("other blocks of the kernel use its result " + std::string(buffer->name) +
+                 "; give it the scope \"shared\" or \"local\"");
+        }
+      }
     }
   }
 

@@ -375,9 +375,10 @@ Array<Pass> LowerBlockPasses(const IRModule& mod) {
     BlockFinder finder;
     finder(prim_func->body);
     if (!finder.found) continue;
-    return {LowerInitBlock(),          PlanAndUpdateBufferAllocationLocation(),
-            ConvertBlocksToOpaque(),   LowerMatchBuffer(),
-            CompactBufferAllocation(), LowerOpaqueBlock()};
+    return {
+        LowerCrossThreadReduction(), LowerInitBlock(),   PlanAndUpdateBufferAllocationLocation(),
+        ConvertBlocksToOpaque(),     LowerMatchBuffer(), CompactBufferAllocation(),
+        LowerOpaqueBlock()};
   }
   return {};
 }

@@ -23,7 +23,7 @@ __all__ = ["CrossThreadReduction"]
 class CrossThreadReduction(ScheduleRule):
     """Splits a long sum over few results among the threads of a block.
 
-    A schedule that cannot bind reduction loops, as those of this version cannot, is left as it is.
+    A block whose reduction threads cannot do together is left as it is.
 
     Parameters
     ----------
@@ -63,22 +63,26 @@ class CrossThreadReduction(ScheduleRule):
         place = self._place_at_reader(sch, block)
         chances = [1.0 / len(self.thread_extents)] * len(self.thread_extents)
         threads: Any = sch.sample_categorical(self.thread_extents, chances)
+        lane = None
         if place is not None:
             reader, loop = place
             loops = sch.get_loops(reader)
             bound = [this for this in loops if thread_tag(sch, this).startswith("threadIdx")]
             if not bound:
-                outer, inner = sch.split(loops[-1], factors=[None, threads])
-                sch.bind(inner, "threadIdx.x")
+                outer, lane = sch.split(loops[-1], factors=[None, threads])
                 if loop.same_as(loops[-1]):
                     loop = outer
             else:
                 threads = _extent_of_threads(sch)
-            sch.compute_at(block, loop, preserve_unit_loops=True)
+            # In global memory the results would be shared by all blocks of threads.
             sch.set_scope(block, 0, "shared")
+            sch.compute_at(block, loop, preserve_unit_loops=True)
         fused, _ = reorder_and_fuse_reduction(sch, block)
         _, inner = sch.split(fused, factors=[None, threads])
         sch.bind(inner, "threadIdx.x")
+        if lane is not None:
+            # The other way round, all threads of the reader would add up the whole sum first.
+            sch.bind(lane, "threadIdx.x")
 
     @staticmethod
     def _place_at_reader(sch: Schedule, block: BlockRV) -> tuple[BlockRV, LoopRV] | None:

@@ -34,6 +34,7 @@ __all__ = [
     "InjectPrefetch",
     "InstrumentBoundCheckers",
     "LoopPartition",
+    "LowerCrossThreadReduction",
     "LowerDeviceKernelLaunch",
     "LowerInitBlock",
     "LowerIntrin",
@@ -66,6 +67,17 @@ __all__ = [
 
 
 # ---- functions with blocks --------------------------------------------------------------------
+
+
+def LowerCrossThreadReduction() -> Pass:
+    """Let threads combine what each of them reduced, where loops of a reduction are bound to them.
+
+    Raises
+    ------
+    ValueError : the operator of the block is not known, or other statements or spatial loops are
+        inside of its reduction.
+    """
+    return _ffi_api.LowerCrossThreadReduction()
 
 
 def LowerInitBlock() -> Pass:

@@ -103,11 +103,11 @@ def test_partial_blocks_of_threads_are_guarded():
     gpu_run(sch, func, answer)
 
 
-def test_a_reduction_is_not_bound_to_threads():
+def test_a_reduction_is_not_bound_to_blocks_of_threads():
     sch = tir.Schedule(matmul()[0])
     k = sch.get_loops(sch.get_block("C"))[2]
-    with pytest.raises(tir.ScheduleError, match="cannot be bound to threadIdx.x: its iterations"):
-        sch.bind(k, "threadIdx.x")
+    with pytest.raises(tir.ScheduleError, match="cannot be bound to blockIdx.x: its iterations"):
+        sch.bind(k, "blockIdx.x")
     with pytest.raises(tir.ScheduleError, match="'warp' is no thread axis; there are blockIdx.x"):
         sch.bind(k, "warp")
 

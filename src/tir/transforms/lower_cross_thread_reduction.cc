@@ -1,0 +1,382 @@
+/*!
+ * \file src/tir/transforms/lower_cross_thread_reduction.cc
+ * \brief Blocks that reduce over the threads of a block of threads.
+ */
+#include <tvm/expr/builtin.h>
+#include <tvm/expr/op.h>
+#include <tvm/runtime/registry.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/launch.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analysis/reduction_step.h"
+#include "pass_common.h"
+
+namespace tvm {
+namespace tir {
+namespace {
+
+bool IsThread(const For& loop) {
+  return loop->kind == ForKind::kThreadBinding &&
+         ParseThreadTag(loop->thread_binding.value()->thread_tag).kind == ThreadKind::kThread;
+}
+
+/*! \brief Variables of the loops around a block that feed its variables of one type. */
+class Feeding {
+ public:
+  Feeding(const BlockRealizeNode* op, IterVarType type) : op_(op), type_(type) {}
+  bool operator()(const For& loop) const {
+    for (size_t i = 0; i < op_->iter_values.size(); ++i) {
+      if (op_->block->iter_vars[i]->iter_type != type_) continue;
+      if (Uses(op_->iter_values[i], loop->loop_var)) return true;
+    }
+    return false;
+  }
+  static bool Uses(const PrimExpr& expr, const Var& var) {
+    return UsesVar(expr, [&](const VarNode* used) { return used == var.get(); });
+  }
+
+ private:
+  const BlockRealizeNode* op_;
+  IterVarType type_;
+};
+
+/*! \brief A copy of block variables, for another block that computes the same places. */
+struct Iters {
+  Array<IterVar> vars;
+  Array<PrimExpr> values;
+  Map<Var, PrimExpr> renamed;
+
+  Iters(const BlockRealizeNode* op, bool reducing) {
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      const IterVar& iv = op->block->iter_vars[i];
+      if (iv->iter_type == kCommReduce && !reducing) continue;
+      Var fresh(iv->var->name_hint, iv->var.dtype());
+      vars.push_back(IterVar(iv->dom, fresh, iv->iter_type, iv->thread_tag));
+      values.push_back(op->iter_values[i]);
+      renamed.Set(iv->var, fresh);
+    }
+  }
+};
+
+/*! \brief One element per result in the memory of each thread. */
+Array<Buffer> Cells(const ReductionStep& step, const std::string& prefix) {
+  Array<Buffer> cells;
+  for (const BufferStore& result : step.results) {
+    Buffer cell =
+        decl_buffer({PrimExpr(1)}, result->buffer->dtype, prefix + result->buffer->name, "local");
+    cell.CopyOnWrite()->strides = {PrimExpr(1)};
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+BufferLoad Load(const Buffer& cell) { return BufferLoad(cell, {PrimExpr(0)}); }
+Stmt Store(const Buffer& cell, const PrimExpr& value) {
+  return BufferStore(cell, value, {PrimExpr(0)});
+}
+Array<BufferRegion> Regions(const Array<Buffer>& cells) {
+  return cells.Map([](const Buffer& cell) { return BufferRegion::FromPoint(cell, {PrimExpr(0)}); });
+}
+
+/*! \brief cells = values, all of them computed before the first store. */
+Stmt StoreAll(const Array<Buffer>& cells, const Array<PrimExpr>& values) {
+  if (cells.size() == 1) return Store(cells[0], values[0]);
+  Array<Stmt> stores;
+  std::vector<Var> names;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    names.emplace_back("v_" + cells[i]->name, cells[i]->dtype);
+    stores.push_back(Store(cells[i], names[i]));
+  }
+  Stmt body = SeqStmt(stores);
+  for (size_t i = cells.size(); i-- > 0;) body = LetStmt(names[i], values[i], body);
+  return body;
+}
+
+Stmt Opaque(const std::string& name, Array<BufferRegion> reads, Array<BufferRegion> writes,
+            Stmt body) {
+  return BlockRealize({}, const_true(), Block({}, reads, writes, name, body));
+}
+
+/*! \brief Views the loads of results so far as loads of cells. */
+class ResultReplacer final : public StmtExprMutator {
+ public:
+  ResultReplacer(const ReductionStep& step, const Array<Buffer>& cells)
+      : step_(step), cells_(cells) {}
+
+ private:
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      if (op->buffer.same_as(step_.results[i]->buffer)) return Load(cells_[i]);
+    }
+    return StmtExprMutator::VisitExpr_(op);
+  }
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      if (op->buffer.same_as(step_.results[i]->buffer)) {
+        return Store(cells_[i], VisitExpr(op->value));
+      }
+    }
+    return StmtExprMutator::VisitStmt_(op);
+  }
+
+  const ReductionStep& step_;
+  const Array<Buffer>& cells_;
+};
+
+class CrossThreadLowerer final : public StmtMutator {
+ public:
+  /*! \brief Memory that no block around could be given. */
+  Array<Buffer> cells;
+
+ private:
+  Stmt VisitStmt_(const BlockNode* op) final {
+    std::vector<For> loops;
+    Array<Buffer> made;
+    std::swap(loops, loops_);
+    std::swap(made, cells);
+    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
+    std::swap(loops, loops_);
+    std::swap(made, cells);
+    if (!made.empty()) {
+      BlockNode* node = block.CopyOnWrite();
+      for (const Buffer& cell : made) node->alloc_buffers.push_back(cell);
+    }
+    return block;
+  }
+
+  Stmt VisitStmt_(const ForNode* op) final {
+    const BlockRealizeNode* realize = nullptr;
+    std::vector<For> chain;
+    for (Stmt at = GetRef<Stmt>(op); realize == nullptr;) {
+      const auto* loop = at.as<ForNode>();
+      if (loop == nullptr) break;
+      chain.push_back(GetRef<For>(loop));
+      at = loop->body;
+      realize = at.as<BlockRealizeNode>();
+    }
+    // Reductions of each thread are what lies between the exchange and the loops around it.
+    if (realize != nullptr && IsSerialReduction(chain[0], realize) && Crosses(realize, chain)) {
+      return Lower(realize, chain);
+    }
+    loops_.push_back(GetRef<For>(op));
+    Stmt stmt = StmtMutator::VisitStmt_(op);
+    loops_.pop_back();
+    return stmt;
+  }
+
+  Stmt VisitStmt_(const BlockRealizeNode* op) final {
+    if (Crosses(op, {})) return Lower(op, {});
+    return StmtMutator::VisitStmt_(op);
+  }
+
+  static bool IsSerialReduction(const For& loop, const BlockRealizeNode* op) {
+    return loop->kind != ForKind::kThreadBinding && Feeding(op, kCommReduce)(loop);
+  }
+
+  bool Crosses(const BlockRealizeNode* op, const std::vector<For>& chain) const {
+    if (!op->block->init.defined()) return false;
+    Feeding reducing(op, kCommReduce);
+    auto crosses = [&](const For& loop) { return IsThread(loop) && reducing(loop); };
+    return std::any_of(loops_.begin(), loops_.end(), crosses) ||
+           std::any_of(chain.begin(), chain.end(), crosses);
+  }
+
+  Stmt Lower(const BlockRealizeNode* op, const std::vector<For>& chain) {
+    const Block& block = op->block;
+    Feeding reducing(op, kCommReduce), spatial(op, kDataPar);
+    std::vector<For> serial, hoisted, threads;
+    for (const For& loop : loops_) {
+      TVM_CHECK(!IsSerialReduction(loop, op), ValueError)
+          << Title(block) << "loop " << loop->loop_var
+          << " of the reduction is around other statements too, which would see parts of sums; "
+             "put the block into a nest of its own";
+    }
+    for (const For& loop : chain) {
+      bool moves = loop->kind == ForKind::kThreadBinding || is_one(loop->extent);
+      if (!moves) {
+        TVM_CHECK(!spatial(loop), ValueError)
+            << Title(block) << "loop " << loop->loop_var
+            << " of a spatial variable is inside of the reduction; reorder it to the outside";
+      }
+      (moves ? hoisted : serial).push_back(loop);
+    }
+    std::vector<For> around = loops_;
+    around.insert(around.end(), hoisted.begin(), hoisted.end());
+    for (const For& loop : around) {
+      if (!reducing(loop) || (!IsThread(loop) && is_one(loop->extent))) continue;
+      TVM_CHECK(IsThread(loop), ValueError)
+          << Title(block) << "loop " << loop->loop_var << " is bound to "
+          << loop->thread_binding.value()->thread_tag
+          << "; only threads of one block can combine what they have";
+      threads.push_back(loop);
+    }
+    ReductionStep step = MatchReductionStep(block->body, block->init);
+    TVM_CHECK(step.error.empty(), ValueError) << Title(block) << step.error;
+
+    Array<Buffer> totals = Cells(step, "cross_thread_");
+    for (const Buffer& total : totals) cells.push_back(total);
+    Array<Stmt> steps;
+    bool on_its_own = !serial.empty() || !is_one(op->predicate) || !step.guards.empty();
+    if (on_its_own) {
+      Array<Buffer> partial = Cells(step, "in_thread_");
+      for (const Buffer& cell : partial) cells.push_back(cell);
+      steps.push_back(Opaque(block->name_hint + "_in_thread_init", {}, Regions(partial),
+                             StoreAll(partial, step.combiner->identity_element)));
+      steps.push_back(OwnPart(op, step, partial, serial));
+      Array<PrimExpr> sources =
+          partial.Map([](const Buffer& cell) { return PrimExpr(Load(cell)); });
+      steps.push_back(Opaque(block->name_hint + "_cross_thread_reduction", Regions(partial),
+                             Regions(totals), Exchange(step, sources, totals, threads)));
+    } else {
+      Iters iters(op, true);
+      Stmt body = Exchange(step, step.sources, totals, threads);
+      Block whole(iters.vars, WithoutResults(block->reads, step), Regions(totals),
+                  block->name_hint + "_cross_thread_reduction",
+                  Stmt(Substitute(body, iters.renamed)));
+      steps.push_back(BlockRealize(iters.values, const_true(), Renamed(whole, iters)));
+    }
+    std::vector<For> adding = threads;
+    adding.insert(adding.end(), serial.begin(), serial.end());
+    steps.push_back(WriteBack(op, step, totals, threads, adding));
+    Stmt body = SeqStmt(steps);
+    for (size_t i = hoisted.size(); i-- > 0;) body = WithBody(hoisted[i], body);
+    return body;
+  }
+
+  static std::string Title(const Block& block) {
+    return "LowerCrossThreadReduction: threads reduce in block " + std::string(block->name_hint) +
+           ", but ";
+  }
+
+  static For WithBody(For loop, Stmt body) {
+    loop.CopyOnWrite()->body = std::move(body);
+    return loop;
+  }
+
+  static Array<BufferRegion> WithoutResults(const Array<BufferRegion>& regions,
+                                            const ReductionStep& step) {
+    Array<BufferRegion> kept;
+    for (const BufferRegion& region : regions) {
+      bool result = std::any_of(
+          step.results.begin(), step.results.end(),
+          [&](const BufferStore& store) { return store->buffer.same_as(region->buffer); });
+      if (!result) kept.push_back(region);
+    }
+    return kept;
+  }
+
+  /*! \brief Regions in terms of other variables. */
+  static Block Renamed(Block block, const Iters& iters) {
+    auto rename = [&](const BufferRegion& region) {
+      Array<Range> ranges = region->region.Map([&](const Range& range) {
+        return Range::FromMinExtent(Substitute(range->min, iters.renamed),
+                                    Substitute(range->extent, iters.renamed));
+      });
+      return BufferRegion(region->buffer, ranges);
+    };
+    BlockNode* node = block.CopyOnWrite();
+    node->reads = node->reads.Map(rename);
+    node->writes = node->writes.Map(rename);
+    return block;
+  }
+
+  /*! \brief What a thread combines before the exchange, into memory of its own. */
+  static Stmt OwnPart(const BlockRealizeNode* op, const ReductionStep& step,
+                      const Array<Buffer>& partial, const std::vector<For>& serial) {
+    Iters iters(op, true);
+    Block block = op->block;
+    BlockNode* node = block.CopyOnWrite();
+    node->iter_vars = iters.vars;
+    node->reads = WithoutResults(node->reads, step);
+    node->writes = Regions(partial);
+    node->name_hint = node->name_hint + "_in_thread";
+    node->init = Stmt();
+    node->body = Substitute(ResultReplacer(step, partial)(node->body), iters.renamed);
+    Stmt body = BlockRealize(iters.values, op->predicate, Renamed(block, iters));
+    for (size_t i = serial.size(); i-- > 0;) body = WithBody(serial[i], body);
+    return body;
+  }
+
+  static Stmt Exchange(const ReductionStep& step, const Array<PrimExpr>& sources,
+                       const Array<Buffer>& totals, const std::vector<For>& threads) {
+    Array<PrimExpr> args{make_const(DataType::UInt(32), static_cast<int64_t>(totals.size()))};
+    for (const PrimExpr& source : sources) args.push_back(source);
+    args.push_back(const_true());
+    for (const Buffer& total : totals) args.push_back(Load(total));
+    for (const For& thread : threads) args.push_back(thread->loop_var);
+    Stmt call = Evaluate(Call(DataType::Handle(), builtin::tvm_thread_allreduce(), args));
+    return AttrStmt(step.combiner, attr::reduce_scope, make_zero(DataType::Handle()), call);
+  }
+
+  /*! \brief The results from where every thread has them to where the block stores them. */
+  static Stmt WriteBack(const BlockRealizeNode* op, const ReductionStep& step,
+                        const Array<Buffer>& totals, const std::vector<For>& threads,
+                        const std::vector<For>& adding) {
+    Iters iters(op, false);
+    Array<Stmt> stores;
+    Array<BufferRegion> writes;
+    bool own = true;
+    for (size_t i = 0; i < totals.size(); ++i) {
+      Array<PrimExpr> indices = step.results[i]->indices.Map(
+          [&](const PrimExpr& index) { return Substitute(index, iters.renamed); });
+      stores.push_back(BufferStore(step.results[i]->buffer, Load(totals[i]), indices));
+      writes.push_back(BufferRegion::FromPoint(step.results[i]->buffer, indices));
+      own &= step.results[i]->buffer.scope() == "local";
+    }
+    PrimExpr predicate = const_true();
+    auto also = [&](const PrimExpr& condition) {
+      predicate = is_one(predicate) ? condition : predicate && condition;
+    };
+    for (const PrimExpr& condition : Conjuncts(op->predicate)) {
+      bool bounds = std::any_of(adding.begin(), adding.end(), [&](const For& loop) {
+        return Feeding::Uses(condition, loop->loop_var);
+      });
+      // One that depends on the reduction says what is added, not where the result is stored.
+      if (!bounds) also(condition);
+    }
+    // Where the threads share the memory, one of them writes.
+    for (const For& thread : threads) {
+      if (!own) also(thread->loop_var == thread->min);
+    }
+    Block block(iters.vars, Regions(totals), writes, op->block->name_hint + "_write_back",
+                SeqStmt::Flatten(stores));
+    return BlockRealize(iters.values, predicate, block);
+  }
+
+  static Array<PrimExpr> Conjuncts(const PrimExpr& condition) {
+    if (is_one(condition)) return {};
+    const auto* both = condition.as<AndNode>();
+    if (both == nullptr) return {condition};
+    Array<PrimExpr> found = Conjuncts(both->a);
+    for (const PrimExpr& other : Conjuncts(both->b)) found.push_back(other);
+    return found;
+  }
+
+  std::vector<For> loops_;
+};
+
+}  // namespace
+
+namespace transform {
+
+Pass LowerCrossThreadReduction() {
+  return BodyPass("tir.LowerCrossThreadReduction", [](const PrimFunc& func, const PassContext&) {
+    CrossThreadLowerer lowerer;
+    Stmt body = lowerer(func->body);
+    if (lowerer.cells.empty()) return body;
+    return Stmt(
+        BlockRealize({}, const_true(), Block({}, {}, {}, "root", body, Stmt(), lowerer.cells)));
+  });
+}
+
+TVM_REGISTER_GLOBAL("tir.transform.LowerCrossThreadReduction")
+    .set_body_typed(LowerCrossThreadReduction);
+
+}  // namespace transform
+}  // namespace tir
+}  // namespace tvm
