@@ -86,8 +86,18 @@ Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
   } else if (type == "array") {
     if (auto parts = value.TryCast<Array<String>>()) return *parts;
   }
-  TVM_FATAL(TypeError) << "Target(\"" << kind->name << "\"): option " << option
-                       << " must be of type " << type << ", got " << value.TypeName();
+  TVM_FATAL(ValueError) << "Target(\"" << kind->name << "\"): option " << option
+                        << " must be of type " << type << ", got " << value.TypeName();
+}
+
+std::string ValueText(const Any& value) {
+  if (auto text = value.TryCast<std::string>()) return *text;
+  if (auto number = value.TryCast<int64_t>()) return std::to_string(*number);
+  std::string text;
+  for (const String& part : value.cast<Array<String>>()) {
+    text += (text.empty() ? "" : ",") + std::string(part);
+  }
+  return text;
 }
 
 ObjectPtr<TargetNode> NewTarget(const TargetKind& kind) {
@@ -113,9 +123,72 @@ void TakeDeviceLimits(TargetNode* node, int number) {
   take("max_shared_memory_per_block", kMaxSharedMemory);
 }
 
-/*! \brief Fill in what follows from the options; called once when all of them are known. */
-Target Finish(ObjectPtr<TargetNode> node) {
+/*! \brief Add a family of schedules at the end, unless it is there. */
+void AddKey(Array<String>* keys, const char* wanted) {
+  const bool present = std::any_of(keys->begin(), keys->end(),
+                                   [wanted](const String& key) { return key == wanted; });
+  if (!present) keys->push_back(wanted);
+}
+
+bool StartsWith(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+/*!
+ * \brief What the name of an ARM processor without an operating system says of its instructions.
+ *
+ * The names and their extensions are those of ARM's technical reference manuals: all of the M
+ * profile but M0 and M3 multiply packed integers (DSP), M55 and M85 have vectors (MVE), which need
+ * DSP. A suffix `+nodsp` or `+nomve` says that the chip was made without.
+ */
+void TakeCortexM(TargetNode* node) {
+  const std::string name = node->GetStr("mcpu", "");
+  if (!StartsWith(name, "cortex-m")) return;
+  auto is_any_of = [&name](std::initializer_list<const char*> processors) {
+    return std::any_of(processors.begin(), processors.end(),
+                       [&name](const char* processor) { return StartsWith(name, processor); });
+  };
+  const std::string flags = name + "," + node->GetStr("mattr", "");
+  auto lacks = [&flags](const char* flag) { return flags.find(flag) != std::string::npos; };
+  const bool vectors = is_any_of({"cortex-m55", "cortex-m85"});
+  const bool packed =
+      (vectors || is_any_of({"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p"})) &&
+      !lacks("+nodsp");
+  node->features.Set("has_dsp", packed);
+  node->features.Set("has_mve", vectors && packed && !lacks("+nomve"));
+}
+
+/*! \brief An ARM processor takes ARM's schedules, whether `-device` says so or its name does. */
+void TakeArmKeys(TargetNode* node, bool chosen) {
+  if (node->kind->device_type != kDLCPU) return;
+  const std::string triple = node->GetStr("mtriple", "");
+  if (!StartsWith(triple, "aarch64") && !StartsWith(triple, "arm") &&
+      !StartsWith(node->GetStr("mcpu", ""), "cortex-m")) {
+    return;
+  }
+  if (!chosen) {
+    Array<String> keys{"arm_cpu"};
+    for (const String& key : node->keys) {
+      if (key != keys[0]) keys.push_back(key);
+    }
+    node->keys = keys;
+  }
+  AddKey(&node->keys, "arm_cpu");
+  AddKey(&node->keys, "cpu");
+}
+
+/*!
+ * \brief Fill in what follows from the options; called once when all of them are known.
+ * \param chosen Whether the user gave the keys.
+ */
+Target Finish(ObjectPtr<TargetNode> node, bool chosen) {
   node->features = node->kind->default_features;
+  // What every target has that names no board; two that say the same in other words are one.
+  if (Any model = FindIn(node->attrs, "model"); model.defined() && ValueText(model) == "unknown") {
+    node->attrs.erase("model");
+  }
+  TakeArmKeys(node.get(), chosen);
+  TakeCortexM(node.get());
   // A device name also selects its family of schedules, ahead of the kind's own.
   if (Any device = FindIn(node->attrs, "device"); device.defined()) {
     Array<String> keys{device.cast<String>()};
@@ -177,6 +250,7 @@ Target ParseText(const std::string& text) {
   TVM_CHECK(!words.empty(), ValueError)
       << "Target: the text is empty; write a kind, such as \"llvm\"";
   ObjectPtr<TargetNode> node = NewTarget(TargetKind::Get(words[0]));
+  bool chosen = false;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     size_t begin = word.find_first_not_of('-');
@@ -196,6 +270,7 @@ Target ParseText(const std::string& text) {
     }
     if (key == "keys") {
       node->keys = SplitByComma(value);
+      chosen = true;
     } else if (key == "host") {
       node->host = Target(String(value));
     } else {
@@ -206,7 +281,7 @@ Target ParseText(const std::string& text) {
       node->attrs.Set(option, ParseValue(node->kind, option, value));
     }
   }
-  return Finish(node);
+  return Finish(node, chosen);
 }
 
 Target FromAny(const Any& spec);
@@ -216,11 +291,13 @@ Target ParseTable(const Map<String, Any>& config) {
   TVM_CHECK(kind.as<StringObj>() != nullptr, ValueError)
       << "Target: a table needs an entry \"kind\" naming the target kind";
   ObjectPtr<TargetNode> node = NewTarget(TargetKind::Get(kind.cast<String>()));
+  bool chosen = false;
   for (const auto& entry : config) {
     const std::string key = entry.first;
     if (key == "kind") continue;
     if (key == "keys") {
       node->keys = entry.second.cast<Array<String>>();
+      chosen = true;
     } else if (key == "host") {
       node->host = FromAny(entry.second);
     } else {
@@ -228,7 +305,7 @@ Target ParseTable(const Map<String, Any>& config) {
       node->attrs.Set(option, CheckValue(node->kind, option, entry.second));
     }
   }
-  return Finish(node);
+  return Finish(node, chosen);
 }
 
 Target FromAny(const Any& spec) {
@@ -237,16 +314,6 @@ Target FromAny(const Any& spec) {
   TVM_CHECK(spec.as<MapNode>() != nullptr, TypeError)
       << "Target: expected text, a dict or a Target, got " << spec.TypeName();
   return ParseTable(spec.cast<Map<String, Any>>());
-}
-
-std::string ValueText(const Any& value) {
-  if (auto text = value.TryCast<std::string>()) return *text;
-  if (auto number = value.TryCast<int64_t>()) return std::to_string(*number);
-  std::string text;
-  for (const String& part : value.cast<Array<String>>()) {
-    text += (text.empty() ? "" : ",") + std::string(part);
-  }
-  return text;
 }
 
 std::vector<Target>& ScopeStack() {
@@ -339,6 +406,9 @@ TVM_REGISTER_GLOBAL("target.TargetStr").set_body_typed([](Target target) {
 });
 TVM_REGISTER_GLOBAL("target.TargetFind").set_body_typed([](Target target, String key) {
   return target->Find(key);
+});
+TVM_REGISTER_GLOBAL("target.TargetFeatures").set_body_typed([](Target target) {
+  return target->features;
 });
 TVM_REGISTER_GLOBAL("target.TargetGetHost").set_body_typed([](Target target) {
   return target->GetHost();

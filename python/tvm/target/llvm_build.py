@@ -45,19 +45,25 @@ class ObjectCode:
 
 
 @functools.lru_cache(maxsize=16)
-def _target_machine(triple: str, cpu: str, features: str) -> Any:
+def _target_machine(triple: str, cpu: str, features: str, abi: str = "") -> Any:
     initialize_llvm()
     # Position-independent code serves both uses: linked into a library, and loaded anywhere.
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=features, opt=_CODEGEN_LEVEL, reloc="pic", codemodel="default"
+        cpu=cpu,
+        features=features,
+        opt=_CODEGEN_LEVEL,
+        reloc="pic",
+        codemodel="default",
+        abiname=abi,
     )
 
 
 def _machine_of(target: Target) -> Any:
     return _target_machine(
-        target.get_attr("mtriple", ""),
+        target.get_attr("code_triple", target.get_attr("mtriple", "")),
         target.get_attr("mcpu", ""),
         target.get_attr("mattr_full", ""),
+        target.get_attr("mabi", ""),
     )
 
 

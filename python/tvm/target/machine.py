@@ -31,6 +31,7 @@ __all__ = [
     "machine_features",
     "sums_byte_products",
     "vector_unit",
+    "x86_vendor",
 ]
 
 # Data caches that one core can use, in KiB: L1, L2, and the part of L3 that it shares. From the
@@ -69,6 +70,8 @@ _VECTOR_UNIT_BY_ARCH = {
     "riscv64": (128, 32),
 }
 
+_VENDORS = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
+
 _WIDEST_ADD = """
 define <16 x float> @add(<16 x float> %a, <16 x float> %b) {
   %c = fadd <16 x float> %a, %b
@@ -99,6 +102,16 @@ def host_triple() -> str:
 def host_cpu() -> tuple[str, str]:
     """LLVM's name of this processor, and its features as ``+avx2,-avx512f,...``."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def x86_vendor() -> str:
+    """Maker of this processor as Linux reports it: "intel", "amd" or "unknown"."""
+    described = _read(Path("/proc/cpuinfo"))
+    return next(
+        (name for sign, name in _VENDORS.items() if sign in described),
+        "unknown",
+    )
 
 
 @functools.cache
@@ -259,6 +272,22 @@ def _missing_vectors(triple: str) -> list[str]:
     return [flag for flag in flags.split(",") if flag.startswith(("-avx", "-fma"))]
 
 
+def _with_float_abi(triple: str, float_abi: str) -> str:
+    """The triple whose functions take floats in registers ("hard") or not ("soft").
+
+    LLVM reads ARM's convention off the last word of the triple, such as gnueabihf.
+    """
+    if float_abi not in ("soft", "hard"):
+        raise ValueError(f'Target: mfloat-abi is "soft" or "hard", got "{float_abi}"')
+    if not triple.startswith(("arm", "thumb")):
+        if float_abi == "soft":
+            raise ValueError(
+                f"Target: mfloat-abi=soft is a convention of ARM's 32 bits, not of {triple}"
+            )
+        return triple
+    return triple.removesuffix("hf") + ("hf" if float_abi == "hard" else "")
+
+
 def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[str, Any]:
     """What code generation and the searches need to know about a processor.
 
@@ -307,4 +336,10 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
 def _llvm_features(target: Any) -> dict[str, Any]:
     attrs = {str(name): value for name, value in target.attrs.items()}
     mattr = ",".join(str(part) for part in attrs.get("mattr", ()))
-    return machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
+    triple = str(attrs.get("mtriple", ""))
+    if attrs.get("jit", "mcjit") not in ("mcjit", "orcjit"):
+        raise ValueError(f'Target: jit is "mcjit" or "orcjit", got "{attrs["jit"]}"')
+    found = machine_features(triple, str(attrs.get("mcpu", "")), mattr)
+    if "mfloat-abi" in attrs:
+        found["code_triple"] = _with_float_abi(found["mtriple"], str(attrs["mfloat-abi"]))
+    return found

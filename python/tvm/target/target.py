@@ -11,6 +11,7 @@ from tvm.runtime import Object
 from tvm.runtime.container import Array
 
 from . import _ffi_api
+from .features import TargetFeatures
 
 __all__ = [
     "Target",
@@ -177,6 +178,11 @@ class Target(Object):
     def get_target_device_type(self) -> int:
         """DLPack's number of the device the code runs on: 1 for processors, 2 for CUDA."""
         return int(self.kind.device_type)
+
+    @property
+    def features(self) -> TargetFeatures:
+        """What follows from the options about the machine, see `TargetFeatures`."""
+        return TargetFeatures(self, _ffi_api.TargetFeatures(self))
 
     @property
     def device_name(self) -> str:

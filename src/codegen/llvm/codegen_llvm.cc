@@ -86,7 +86,7 @@ std::string CodeGenLLVM::Finish() {
     module_.AddGlobal("@" + std::string(runtime::kModuleMain) + " = weak constant " +
                       ModuleText::StringLiteral(entry_points_[0]));
   }
-  std::string triple = target_->GetStr("mtriple", "");
+  std::string triple = target_->GetStr("code_triple", target_->GetStr("mtriple", ""));
   std::string header = triple.empty() ? "" : "target triple = \"" + triple + "\"\n";
   return module_.Finish(header) +
          "attributes #0 = { nounwind }\nattributes #1 = { nounwind noinline optnone }\n";

@@ -178,7 +178,7 @@ def test_unknown_kind_is_refused_with_the_known_ones():
         ("llvm 4", ValueError, 'expected an option such as -mcpu=name, got "4"'),
         ("", ValueError, "the text is empty"),
         ({"mcpu": "haswell"}, ValueError, 'needs an entry "kind"'),
-        ({"kind": "llvm", "num-cores": [1]}, TypeError, "must be of type int"),
+        ({"kind": "llvm", "num-cores": [1]}, ValueError, "must be of type int"),
         ("{ kind: llvm }", ValueError, "the JSON text does not parse"),
         (3, TypeError, "expected text, a dict or a Target, got int"),
         ("llvm -mcpu", ValueError, "option mcpu needs a value: -mcpu=..."),
