@@ -254,11 +254,15 @@ def schedule_depthwise_conv2d_nhwc_packed(
 ) -> te.Schedule:
     """Rows outside, then columns, then channels; the whole window is written out.
 
+    The border is read as zeros where the data stands: tiles at the edge are loops of their own.
+
     Parameters
     ----------
     conv : result of :func:`depthwise_conv2d_nhwc_packed` or of ``topi.nn.depthwise_conv2d_nhwc``.
     output, lanes : as in :func:`schedule_conv2d_nhwc_packed`.
-    roll_rows : keep a loop over the rows of the window, and write out a row of it.
+    roll_rows : keep a loop over the rows of the window, and write out a row of it. Data is then
+        copied with its border: which rows of a large window are inside varies too much from tile
+        to tile.
     """
     target = target or Target.current() or Target("llvm")
     lanes = lanes or vector_lanes(target, conv.dtype)
@@ -267,7 +271,10 @@ def schedule_depthwise_conv2d_nhwc_packed(
     inline_producers(s, output, first=conv)
     data = conv.op.input_tensors[0]
     if isinstance(data.op, te.ComputeOp):
-        schedule_copy(s, data, target)
+        if roll_rows:
+            schedule_copy(s, data, target)
+        else:
+            s[data].compute_inline()
     local = s.cache_write(conv, "local") if output is conv else conv
     n, y, x, c = output.op.axis
     c, c_in = s[output].split(c, factor=lanes * tile.vectors)

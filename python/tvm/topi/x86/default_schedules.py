@@ -13,7 +13,11 @@ from ..schedule_registry import operations_of, register_schedule
 from ..utils import const_shape, is_constant
 from .attention import schedule_head_attention
 from .byte_products import byte_dot
-from .conv2d import schedule_conv2d_nhwc_packed, schedule_depthwise_conv2d_nhwc_packed
+from .conv2d import (
+    RegisterTile,
+    schedule_conv2d_nhwc_packed,
+    schedule_depthwise_conv2d_nhwc_packed,
+)
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .injective import schedule_injective
@@ -103,8 +107,9 @@ def _depthwise_conv2d_nhwc(
     window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
     if lanes < 4:
         return None
-    # The window is written out, so tiles are small; of a large one, only a row is.
-    tile = fitting_tile(target, height, width, channels // lanes, 4)
+    # Eight pixels hide the latency of multiply-adds, share what neighbours read, and leave registers
+    # for the window, which is written out; of a large one, only a row is.
+    tile = RegisterTile(min(height, 2), min(width, 4), 1)
     return schedule_depthwise_conv2d_nhwc_packed(
         conv,
         tile,
