@@ -24,29 +24,47 @@ constexpr double kLog2E = 1.44269504088896341;
 // 1.5 * 2^23: adding and subtracting it rounds to the nearest integer; the sum's low bits hold it.
 constexpr double kRoundToInteger = 12582912.0;
 
+/*! \brief x = n ln 2 + r with integer n and |r| <= ln(2) / 2, for |x| up to 104. */
+struct ReducedExponent {
+  Value shifted;   // n, in the low bits of a sum with kRoundToInteger
+  Value fraction;  // exp(r)
+};
+
+ReducedExponent ReduceExponent(const Maths& m, const Value& x) {
+  Value shifted = m.Fma(x, m.F(kLog2E), m.F(kRoundToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundToInteger));
+  Value r = m.Fma(n, m.F(-kLn2High), x);
+  r = m.Fma(n, m.F(-kLn2Low), r);
+  // exp(r) = 1 + r + r^2 P(r).
+  Value p = m.Polynomial(r, {0.4999999403953552, 0.1666652113199234, 0.04166838899254799,
+                             0.00836874544620514, 0.0013814539415761828});
+  return {shifted, m.Add(m.F(1.0), m.Fma(m.Mul(r, r), p, r))};
+}
+
+/*! \brief exp(x) for x in [-104, 0]: every result, subnormal ones too, in few instructions. */
+Value ExpOfNegative(const Maths& m, const Value& x) {
+  ReducedExponent reduced = ReduceExponent(m, x);
+  // 2^(n + 64) is a normal number for all n >= -150, and scaling it back rounds once.
+  Value power = m.FromBits(
+      m.Int("add", m.Int("shl", m.Bits(reduced.shifted), m.I(23)), m.I((127 + 64) << 23)));
+  return m.Mul(m.Mul(reduced.fraction, power), m.F(5.421010862427522e-20));
+}
+
 }  // namespace
 
 Value ExpFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   // Beyond these bounds the result is infinite or zero in float32 anyway; the bounds keep the
   // exponent arithmetic in range.
-  Value bounded = m.AtLeast(m.AtMost(x, 89.0), -104.0);
-  Value shifted = m.Fma(bounded, m.F(kLog2E), m.F(kRoundToInteger));
-  Value n = m.Sub(shifted, m.F(kRoundToInteger));
-  Value r = m.Fma(n, m.F(-kLn2High), bounded);
-  r = m.Fma(n, m.F(-kLn2Low), r);
-  // exp(r) = 1 + r + r^2 P(r) on |r| <= ln(2) / 2.
-  Value p = m.Polynomial(r, {0.4999999403953552, 0.1666652113199234, 0.04166838899254799,
-                             0.00836874544620514, 0.0013814539415761828});
-  Value fraction = m.Add(m.F(1.0), m.Fma(m.Mul(r, r), p, r));
+  ReducedExponent reduced = ReduceExponent(m, m.AtLeast(m.AtMost(x, 89.0), -104.0));
   // 2^n as a product of two powers, since n runs from -150 to 128.
-  Value exponent = m.Int("sub", m.Bits(shifted), m.I(0x4B400000));
+  Value exponent = m.Int("sub", m.Bits(reduced.shifted), m.I(0x4B400000));
   Value half = m.Int("ashr", exponent, m.I(1));
   Value rest = m.Int("sub", exponent, half);
   auto power = [&m](const Value& e) {
     return m.FromBits(m.Int("shl", m.Int("add", e, m.I(127)), m.I(23)));
   };
-  return m.Mul(m.Mul(fraction, power(half)), power(rest));
+  return m.Mul(m.Mul(reduced.fraction, power(half)), power(rest));
 }
 
 Value LogFloat(FunctionText* text, const Value& x) {
@@ -95,7 +113,7 @@ Value TanhFloat(FunctionText* text, const Value& x) {
 Value SigmoidFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   // exp of minus the magnitude cannot overflow, and keeps tiny results exact.
-  Value e = ExpFloat(text, m.Sub(m.F(-0.0), m.Abs(x)));
+  Value e = ExpOfNegative(m, m.AtLeast(m.Sub(m.F(-0.0), m.Abs(x)), -104.0));
   Value numerator = m.Pick(m.Is("olt", x, m.F(0.0)), e, m.F(1.0));
   return m.Div(numerator, m.Add(m.F(1.0), e));
 }

@@ -96,7 +96,8 @@ const std::unordered_map<std::string, Rule>& Rules() {
 class IntrinLowerer final : public StmtExprMutator {
  public:
   explicit IntrinLowerer(const std::string& kind)
-      : attrs_{String(kind + ".FLowerIntrinsic"), String("default.FLowerIntrinsic")} {}
+      : attrs_{String(kind + ".FLowerIntrinsic"), String("default.FLowerIntrinsic")},
+        has_sigmoid_(kind == "llvm") {}
 
  private:
   PrimExpr VisitExpr_(const CallNode* op) final {
@@ -115,11 +116,15 @@ class IntrinLowerer final : public StmtExprMutator {
           << " from a call of " << expr.dtype();
       return VisitExpr(lowered);
     }
+    if (has_sigmoid_ && intrinsic->name == "tir.sigmoid") return expr;
     auto rule = Rules().find(intrinsic->name);
     return rule == Rules().end() ? expr : rule->second(op->args);
   }
 
   std::array<String, 2> attrs_;
+  // Whether the code generator has a form of its own, shorter than by exp, and exact for results
+  // that are subnormal.
+  bool has_sigmoid_;
 };
 
 // Targets live above this room; their kind is read by the names of its fields.
