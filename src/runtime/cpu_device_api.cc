@@ -4,9 +4,24 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace tvm {
 namespace runtime {
 namespace {
+
+// A page of the larger size on processors of 64 bits. A network's weights in pages of 4 KiB need
+// more entries than the processor's tables of addresses have.
+constexpr size_t kLargePage = size_t{1} << 21;
+
+/*! \brief Ask for large pages where whole ones fit; where there are none, nothing changes. */
+void AdviseLargePages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  madvise(data, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+#endif
+}
 
 class CPUDeviceAPI final : public DeviceAPI {
  public:
@@ -15,11 +30,14 @@ class CPUDeviceAPI final : public DeviceAPI {
     return Any();
   }
   void* AllocDataSpace(Device device, size_t bytes, size_t alignment) override {
+    bool is_large = bytes >= kLargePage;
+    if (is_large && alignment < kLargePage) alignment = kLargePage;
     // aligned_alloc wants a multiple of the alignment; empty arrays still get an address.
     size_t padded = (bytes + alignment - 1) / alignment * alignment;
     void* data =
         padded < bytes ? nullptr : std::aligned_alloc(alignment, padded ? padded : alignment);
     TVM_CHECK(data != nullptr, MemoryError) << "cpu: cannot allocate " << bytes << " bytes";
+    if (is_large) AdviseLargePages(data, bytes);
     return data;
   }
   void FreeDataSpace(Device device, void* data) override { std::free(data); }

@@ -218,6 +218,36 @@ Array<String> ExecutableNode::ListFunctionNames() {
   return {"vm_load_executable", "default", "get_graph_json", "get_graph_params"};
 }
 
+namespace {
+
+/*! \brief The arrays, small ones side by side in one block of memory. */
+std::vector<NDArray> SideBySide(std::vector<NDArray> arrays) {
+  constexpr size_t kAlign = 64, kLarge = size_t{1} << 21;
+  auto is_small = [](const NDArray& array) {
+    return array.NumBytes() < kLarge && array.device().device_type == kDLCPU;
+  };
+  size_t total = 0;
+  for (const NDArray& array : arrays) {
+    if (is_small(array)) total += (array.NumBytes() + kAlign - 1) / kAlign * kAlign;
+  }
+  if (total >= kLarge) {
+    // In one block they get large pages, which each of them is too small for.
+    NDArray block =
+        NDArray::Empty({static_cast<int64_t>(total)}, DataType::UInt(8), Device{kDLCPU, 0});
+    size_t offset = 0;
+    for (NDArray& array : arrays) {
+      if (!is_small(array)) continue;
+      NDArray view = block.CreateView(array.Shape(), array.dtype(), offset);
+      view.CopyFrom(array.tensor());
+      offset += (array.NumBytes() + kAlign - 1) / kAlign * kAlign;
+      array = view;
+    }
+  }
+  return arrays;
+}
+
+}  // namespace
+
 void ExecutableNode::SaveToBinary(ByteWriter* writer) {
   writer->Raw(kMagic.data(), kMagic.size());
   writer->Texts(kernels);
@@ -236,9 +266,11 @@ Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
   reader.Expect(kMagic);
   auto node = make_object<ExecutableNode>();
   node->kernels = reader.Texts();
+  std::vector<NDArray> constants;
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
-    node->constants.push_back(LoadNDArray(&reader));
+    constants.push_back(LoadNDArray(&reader));
   }
+  node->constants = SideBySide(std::move(constants));
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
     std::string name = reader.Text();
     std::vector<std::string> input_names = reader.Texts();
@@ -266,7 +298,7 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.Executable")
     .set_body_typed([](Module kernels, Array<String> kernel_names, Array<NDArray> constants) {
       auto node = make_object<ExecutableNode>();
       for (const String& name : kernel_names) node->kernels.push_back(name);
-      for (const NDArray& constant : constants) node->constants.push_back(constant);
+      node->constants = SideBySide({constants.begin(), constants.end()});
       node->Import(std::move(kernels));
       return Module(node);
     });
