@@ -27,16 +27,18 @@ class GraphOptions:
     ----------
     winograd : whether 3x3 convolutions are taken apart into Winograd's transforms and products.
     attention : whether attention is one kernel.
+    strassen : whether large matrix products with constant weights are seven of half the size.
     """
 
     winograd: bool = False
     attention: bool = False
+    strassen: bool = False
 
     @classmethod
     def for_target(cls, target: Target, winograd: bool) -> GraphOptions:
-        """What pays on a target; both forms have schedules for processors only."""
+        """What pays on a target; all forms have schedules for processors only."""
         is_processor = "cpu" in target.keys
-        return cls(winograd=winograd and is_processor, attention=is_processor)
+        return cls(winograd and is_processor, attention=is_processor, strassen=is_processor)
 
 
 def read_graph_options(tasks: Path) -> GraphOptions | None:

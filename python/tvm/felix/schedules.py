@@ -129,10 +129,23 @@ class RecordedSchedules(DispatchContext):
             return network.with_options(options)
         if self.path is None and (self._cache is None or self._cache.is_empty()):
             return network
-        if "cpu" not in self.target.keys or self.coverage(network) == 1:
+        if "cpu" not in self.target.keys:
+            return network
+        if self.path is not None:
+            # A file alone does not say which graph its kernels are of.
+            forms = [
+                network.with_options(replace(network.options, winograd=winograd, strassen=strassen))
+                for strassen in (network.options.strassen, not network.options.strassen)
+                for winograd in (network.options.winograd, not network.options.winograd)
+            ]
+            return max(forms, key=self._known_kernels)
+        if self.coverage(network) == 1:
             return network
         winograd = network.with_options(replace(network.options, winograd=True))
         return max(network, winograd, key=self.coverage)
+
+    def _known_kernels(self, network: Network) -> int:
+        return sum(self.origin(group) is not None for group in relax.extract_tasks(network.mod))
 
     def coverage(self, network: Network) -> float:
         """Share of the kernels to tune that have a record."""

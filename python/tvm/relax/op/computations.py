@@ -214,6 +214,7 @@ register("min", topi.min, _REDUCE)
 
 register("matmul", accumulated_in_float32(_matmul), _HEAVY)
 register("nn.dense", accumulated_in_float32(topi.nn.dense), _HEAVY)
+register("nn.strassen_product", topi.nn.strassen_product, _HEAVY, tunable=False)
 register("nn.conv2d", accumulated_in_float32(_conv2d), _HEAVY)
 register("nn.winograd_input_transform", topi.nn.winograd_input_transform, _OPAQUE, tunable=False)
 register("nn.winograd_product", topi.nn.winograd_product, _OPAQUE)

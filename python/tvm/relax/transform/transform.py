@@ -13,6 +13,7 @@ from .bind_symbolic import BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
+from .convert_strassen import ConvertStrassen
 from .convert_winograd import ConvertWinograd
 from .dataflow import RemovePurityChecking, ToNonDataflow
 from .dead_code import DeadCodeElimination
@@ -32,6 +33,7 @@ __all__ = [
     "BindSymbolicVars",
     "CanonicalizeBindings",
     "ConvertLayout",
+    "ConvertStrassen",
     "ConvertWinograd",
     "DeadCodeElimination",
     "EliminateCommonSubexpr",
@@ -59,7 +61,7 @@ def is_fused(mod: IRModule) -> bool:
 
 @graph_pass("relax.OptimizeForInference")
 def OptimizeForInference(
-    mod: IRModule, winograd: bool = False, attention: bool = False
+    mod: IRModule, winograd: bool = False, attention: bool = False, strassen: bool = False
 ) -> IRModule:
     """What an imported network goes through before its kernels are tuned or built.
 
@@ -67,8 +69,8 @@ def OptimizeForInference(
 
     Parameters
     ----------
-    winograd, attention : whether ConvertWinograd and FuseAttention are part of it; for processors
-        only.
+    winograd, attention, strassen : whether ConvertWinograd, FuseAttention and ConvertStrassen are
+        part of it; for processors only.
     """
     if is_fused(mod):
         return mod
@@ -82,6 +84,7 @@ def OptimizeForInference(
         DeadCodeElimination(),
         FoldConstant(),
         *([ConvertWinograd()] if winograd else []),
+        *([ConvertStrassen()] if strassen else []),
         DeadCodeElimination(),
         FuseOps(),
     ]

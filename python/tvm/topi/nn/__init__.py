@@ -23,6 +23,7 @@ from .pool_grad import *
 from .pooling import *
 from .softmax import *
 from .spatial import *
+from .strassen import *
 from .upsampling import *
 from .winograd_stages import *
 from .winograd_util import *

@@ -7,13 +7,13 @@ that count, for loops that a schedule unrolls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tvm import te, tir
 
 from ..utils import as_padding, as_pair, ceil_div, const_shape
+from .combination import combination
 from .conv import Size, conv_output_size
 from .pad import pad
 from .winograd_util import cook_toom_matrices
@@ -62,31 +62,6 @@ def winograd_transformed_weight(weight: np.ndarray, tile_size: int) -> np.ndarra
     return transformed.reshape(-1, *weight.shape[2:]).astype(weight.dtype)
 
 
-def _combination(
-    which: tir.PrimExpr, matrix: Sequence[Sequence[Fraction]], read: Callable[[int], tir.PrimExpr]
-) -> tir.PrimExpr:
-    """Column `which` of `matrix` times what `read` gives; the loop of `which` is to be unrolled."""
-    sums = []
-    for column in range(len(matrix[0])):
-        factors = [(row[column], k) for k, row in enumerate(matrix) if row[column] != 0]
-        # Positive terms first, so that none has to be negated.
-        factors.sort(key=lambda term: term[0] < 0)
-        total: Any = None
-        for factor, k in factors:
-            value = read(k)
-            size = abs(factor)
-            term = value if size == 1 else value * tir.const(float(size), value.dtype)
-            if total is None:
-                total = term if factor > 0 else -term
-            else:
-                total = total + term if factor > 0 else total - term
-        sums.append(total)
-    result = sums[-1]
-    for column in reversed(range(len(sums) - 1)):
-        result = tir.Select(which.equal(column), sums[column], result)
-    return result
-
-
 def winograd_input_transform(
     data: te.Tensor, tile_size: int, kernel_size: int = 3, padding: Size = 0
 ) -> te.Tensor:
@@ -120,13 +95,13 @@ def winograd_input_transform(
         image = tir.floordiv(p, rows * columns)
         row = tir.floormod(tir.floordiv(p, columns), rows) * tile_size
         column = tir.floormod(p, columns) * tile_size + x
-        return _combination(eps, b, lambda k: padded[image, row + k, column, c])
+        return combination(eps, b, lambda k: padded[image, row + k, column, c])
 
     tiles = batch * rows * columns
     half = te.compute((tiles, n, n, channels), along_height, name="half_data")
 
     def along_width(e: tir.Var, p: tir.Var, c: tir.Var) -> tir.PrimExpr:
-        return _combination(tir.floormod(e, n), b, lambda k: half[p, tir.floordiv(e, n), k, c])
+        return combination(tir.floormod(e, n), b, lambda k: half[p, tir.floordiv(e, n), k, c])
 
     return te.compute(
         (n * n, tiles, channels), along_width, name="data_pack", tag="winograd_input_transform"
@@ -174,7 +149,7 @@ def winograd_output_transform(
     a, _, _ = cook_toom_matrices(tile_size, kernel_size)
     half = te.compute(
         (tiles, tile_size, n, filters),
-        lambda p, y, nu, f: _combination(y, a, lambda k: product[k * n + nu, p, f]),
+        lambda p, y, nu, f: combination(y, a, lambda k: product[k * n + nu, p, f]),
         name="half_output",
     )
 
@@ -182,7 +157,7 @@ def winograd_output_transform(
         tile_y, y_in = tir.floordiv(y, tile_size), tir.floormod(y, tile_size)
         tile_x, x_in = tir.floordiv(x, tile_size), tir.floormod(x, tile_size)
         p = (i * rows + tile_y) * columns + tile_x
-        return _combination(x_in, a, lambda k: half[p, y_in, k, f])
+        return combination(x_in, a, lambda k: half[p, y_in, k, f])
 
     batch = tiles // (rows * columns)
     return te.compute(

@@ -27,3 +27,4 @@ from .injective import schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .softmax import schedule_softmax
+from .strassen import schedule_strassen_product

@@ -23,6 +23,7 @@ from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .injective import schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
+from .strassen import schedule_strassen_product
 from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
 from .vectors import vector_lanes
 
@@ -107,8 +108,8 @@ def _depthwise_conv2d_nhwc(
     window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
     if lanes < 4:
         return None
-    # Eight pixels hide the latency of multiply-adds, share what neighbours read, and leave registers
-    # for the window, which is written out; of a large one, only a row is.
+    # Eight pixels hide the latency of multiply-adds, share what neighbours read, and leave
+    # registers for the window, which is written out; of a large one, only a row is.
     tile = RegisterTile(min(height, 2), min(width, 4), 1)
     return schedule_depthwise_conv2d_nhwc_packed(
         conv,
@@ -129,7 +130,8 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
     output = _other_than(product, outputs)
     rows = shape[-2] if len(shape) > 1 else 1
     name = str(product.op.name)
-    packed = _is_packed(product.op.input_tensors[-1]) and name.endswith("_NT")
+    by_points = str(product.op.tag) == "winograd_product"
+    packed = _is_packed(product.op.input_tensors[-1]) and (name.endswith("_NT") or by_points)
     if name.endswith("_NT") and not packed:
         lanes = fitting_lanes(target, product.dtype, int(k.dom.extent))
         if lanes < 4:
@@ -148,7 +150,7 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         target=target,
         lanes=fitted.lanes,
         copy_panels=copies,
-        panels_outside=packed,
+        panels_outside=packed and not by_points,
         dot=byte_dot(product, fitted.lanes, target) if packed else None,
     )
 
@@ -166,6 +168,15 @@ def _winograd_output(
 ) -> te.Schedule | None:
     (output,) = outputs
     return schedule_winograd_output_transform(image, output, target)
+
+
+@register_schedule("strassen_product", "cpu")
+def _strassen(
+    product: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    if not _is_static(outputs) or not _is_elementwise_of(product, outputs):
+        return None
+    return schedule_strassen_product(product, outputs[0], target)
 
 
 @register_schedule(tag.ATTENTION, "cpu")

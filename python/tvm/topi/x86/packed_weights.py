@@ -47,6 +47,28 @@ def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | N
     )
 
 
+@register_packing("winograd_product", "cpu")
+def _winograd_product(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
+    tile = product_tile(product, target)
+    if tile is None or weight.dtype != product.dtype:
+        return None
+    points, channels, filters = const_shape(weight.shape)
+    block = tile.block
+    packed = te.placeholder(
+        (points, filters // block, channels, block), weight.dtype, "packed_weight"
+    )
+
+    def element(e: Any, c: Any, f: Any) -> Any:
+        return packed[e, f // block, c, f % block]
+
+    return Packing(
+        packed,
+        te.compute(weight.shape, element, name="weight", tag=tag.INJECTIVE),
+        (0, 2, 1, 2),
+        (1, block, 1, 1),
+    )
+
+
 @register_packing(["conv2d_nhwc", "group_conv2d_nhwc"], "cpu")
 def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
     tile = convolution_tile(conv, target)

@@ -1,4 +1,4 @@
-"""The steps of Winograd's convolution, and products with transposed weights."""
+"""Products with constant weights: as they are, after Strassen, and the steps of Winograd's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..base import make_call
 
 __all__ = [
     "dense",
+    "strassen_product",
     "winograd_input_transform",
     "winograd_output_transform",
     "winograd_product",
@@ -26,6 +27,11 @@ def _sizes(value: Size) -> list[int]:
 def dense(data: RelayExpr, weight: RelayExpr) -> Call:
     """data @ weight.T over the last dimension of data; weight is (out, in)."""
     return make_call("nn.dense", data, weight)
+
+
+def strassen_product(data: RelayExpr, weight: RelayExpr) -> Call:
+    """(M, K) data times weights from ``topi.nn.strassen_weight``: (M, N)."""
+    return make_call("nn.strassen_product", data, weight)
 
 
 def winograd_input_transform(
