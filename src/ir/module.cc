@@ -83,8 +83,37 @@ void IRModuleNode::Remove(const GlobalVar& var) {
   global_var_map_.erase(var->name_hint);
 }
 
+namespace {
+
+/*! \brief A number of 7 bits that follows from a name, the same in every process. */
+int NameTag(const String& name) {
+  uint32_t hash = 2166136261u;
+  for (size_t i = 0; i < name.size(); ++i) {
+    hash = (hash ^ static_cast<unsigned char>(name.c_str()[i])) * 16777619u;
+  }
+  return static_cast<int>((hash ^ (hash >> 7) ^ (hash >> 21)) & 0x7f);
+}
+
+}  // namespace
+
+void IRModuleNode::AddTypeDef(const TypeData& definition, bool update) {
+  TVM_CHECK(definition.defined(), ValueError) << "IRModule: cannot add None";
+  const String& name = definition->header->name_hint;
+  Optional<TypeData> known = type_definitions.Get(name);
+  TVM_CHECK(update || !known.defined() || known.value().same_as(definition), ValueError)
+      << "IRModule: there already is a type \"" << name << '"';
+  // Tags tell values of one type apart, and as far as 7 bits go types from each other.
+  int tag = NameTag(name) << 24;
+  for (const Constructor& constructor : definition->constructors) constructor->tag = tag++;
+  type_definitions.Set(name, definition);
+}
+
 /*! \brief The text of a module whose functions are not of the script's language, or nothing. */
 std::optional<String> ForeignText(const IRModuleNode* node) {
+  if (!node->type_definitions.empty()) {
+    const runtime::PackedFunc* print = runtime::Registry::Get("relay.ir.AsText");
+    if (print != nullptr) return (*print)(GetRef<IRModule>(node), false, nullptr).cast<String>();
+  }
   for (const auto& [var, func] : node->functions) {
     if (func->GetTypeKey() != "relay.Function") continue;
     const runtime::PackedFunc* print = runtime::Registry::Get("relay.ir.AsText");
@@ -161,6 +190,11 @@ TVM_REGISTER_GLOBAL("ir.Module_Add")
 TVM_REGISTER_GLOBAL("ir.Module_Remove").set_body_typed([](IRModule mod, GlobalVar var) {
   mod->Remove(var);
 });
+
+TVM_REGISTER_GLOBAL("ir.Module_AddTypeDef")
+    .set_body_typed([](IRModule mod, TypeData definition, bool update) {
+      mod->AddTypeDef(definition, update);
+    });
 
 TVM_REGISTER_GLOBAL("ir.Module_WithAttr").set_body_typed([](IRModule mod, String key, Any value) {
   mod.CopyOnWrite()->attrs = WithAttr(mod->attrs, key, value);

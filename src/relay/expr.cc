@@ -23,6 +23,13 @@ TVM_REGISTER_NODE(RefCreateNode, "relay.RefCreate");
 TVM_REGISTER_NODE(RefReadNode, "relay.RefRead");
 TVM_REGISTER_NODE(RefWriteNode, "relay.RefWrite");
 TVM_REGISTER_NODE(FunctionNode, "relay.Function");
+TVM_REGISTER_NODE(PatternNode);
+TVM_REGISTER_NODE(PatternWildcardNode);
+TVM_REGISTER_NODE(PatternVarNode, "relay.PatternVar");
+TVM_REGISTER_NODE(PatternConstructorNode, "relay.PatternConstructor");
+TVM_REGISTER_NODE(PatternTupleNode, "relay.PatternTuple");
+TVM_REGISTER_NODE(ClauseNode, "relay.Clause");
+TVM_REGISTER_NODE(MatchNode, "relay.Match");
 
 Any Any::Make() {
   auto node = make_object<AnyNode>();
@@ -30,6 +37,11 @@ Any Any::Make() {
   return Any(ObjectPtr<Object>(std::move(node)));
 }
 TVM_REGISTER_GLOBAL("tir.Any").set_body_typed(&Any::Make);
+
+PatternWildcard PatternWildcard::Make() {
+  return PatternWildcard(ObjectPtr<Object>(make_object<PatternWildcardNode>()));
+}
+TVM_REGISTER_GLOBAL("relay.PatternWildcard").set_body_typed(&PatternWildcard::Make);
 
 /*! \brief Prints a program with the printer of the text format, which Python has. */
 void PrintProgram(const Object* node, ReprPrinter* p) {
@@ -52,6 +64,12 @@ TVM_REGISTER_REPR(RefCreateNode, &PrintProgram);
 TVM_REGISTER_REPR(RefReadNode, &PrintProgram);
 TVM_REGISTER_REPR(RefWriteNode, &PrintProgram);
 TVM_REGISTER_REPR(FunctionNode, &PrintProgram);
+TVM_REGISTER_REPR(MatchNode, &PrintProgram);
+TVM_REGISTER_REPR(ClauseNode, &PrintProgram);
+TVM_REGISTER_REPR(PatternVarNode, &PrintProgram);
+TVM_REGISTER_REPR(PatternWildcardNode, &PrintProgram);
+TVM_REGISTER_REPR(PatternConstructorNode, &PrintProgram);
+TVM_REGISTER_REPR(PatternTupleNode, &PrintProgram);
 TVM_REGISTER_REPR(AnyNode, [](const AnyNode*, ReprPrinter* p) { p->stream << "?"; });
 
 // Only caches of inference change: expressions are built before their types are known.

@@ -5,6 +5,7 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
+#include <optional>
 #include <utility>
 
 namespace tvm {
@@ -13,7 +14,7 @@ namespace {
 
 class FunctionModuleNode final : public ModuleNode {
  public:
-  FunctionModuleNode(String kind, Map<String, PackedFunc> functions, String source, String format)
+  FunctionModuleNode(String kind, Map<String, PackedFunc> functions, Any source, String format)
       : kind_(std::move(kind)),
         functions_(std::move(functions)),
         source_(std::move(source)),
@@ -32,24 +33,34 @@ class FunctionModuleNode final : public ModuleNode {
     TVM_CHECK(format == "" || format == format_, ValueError)
         << "Module.get_source: a module of kind " << kind_ << " has source of format \"" << format_
         << "\", not \"" << format << "\"";
-    return source_;
+    return Source();
   }
   String GetFormat() override { return format_; }
   // The text is the module: what reads it back compiles it again.
-  void SaveToBinary(ByteWriter* writer) override { writer->Raw(source_.data(), source_.size()); }
+  void SaveToBinary(ByteWriter* writer) override {
+    String source = Source();
+    writer->Raw(source.data(), source.size());
+  }
 
   TVM_DECLARE_OBJECT(FunctionModuleNode, ModuleNode, "runtime.FunctionModule");
 
  private:
+  // The text, or a function that gives it when somebody asks.
+  String Source() const {
+    if (std::optional<PackedFunc> make = source_.TryCast<PackedFunc>()) {
+      return (*make)().cast<String>();
+    }
+    return source_.cast<String>();
+  }
+
   String kind_;
   Map<String, PackedFunc> functions_;
-  String source_;
+  Any source_;
   String format_;
 };
 
 TVM_REGISTER_GLOBAL("runtime.ModuleFromFunctions")
-    .set_body_typed([](String kind, Map<String, PackedFunc> functions, String source,
-                       String format) {
+    .set_body_typed([](String kind, Map<String, PackedFunc> functions, Any source, String format) {
       return Module(ObjectPtr<Object>(make_object<FunctionModuleNode>(
           std::move(kind), std::move(functions), std::move(source), std::move(format))));
     });

@@ -5,6 +5,7 @@
 #ifndef TVM_IR_MODULE_H_
 #define TVM_IR_MODULE_H_
 
+#include <tvm/ir/adt.h>
 #include <tvm/ir/function.h>
 
 namespace tvm {
@@ -13,6 +14,8 @@ class IRModuleNode : public Object {
  public:
   Map<GlobalVar, BaseFunc> functions;
   DictAttrs attrs;
+  /*! \brief Types that the functions use, by name. */
+  Map<String, TypeData> type_definitions;
   /*! \brief The variable of each name; kept in step with `functions`. */
   Map<String, GlobalVar> global_var_map_;
 
@@ -28,6 +31,9 @@ class IRModuleNode : public Object {
   /*! \brief Add or replace. */
   void Update(const GlobalVar& var, const BaseFunc& func) { Add(var, func, true); }
   TVM_DLL void Remove(const GlobalVar& var);
+  /*! \brief Add a type, whose constructors get their tags; ValueError if the name is taken, unless
+   *         `update`. */
+  TVM_DLL void AddTypeDef(const TypeData& definition, bool update = false);
 
   template <typename T>
   std::optional<T> GetAttr(const String& key) const {
@@ -37,7 +43,7 @@ class IRModuleNode : public Object {
   /*! \brief Fills the table of names; ValueError if two functions share one. */
   TVM_DLL void Init();
   TVM_DECLARE_NODE(IRModuleNode, Object, "IRModule", Value(functions), Default(attrs),
-                   Ignore(global_var_map_));
+                   Default(type_definitions), Ignore(global_var_map_));
 };
 
 class IRModule : public FromFields<ObjectRef, IRModuleNode> {

@@ -65,7 +65,14 @@ inline bool IsVoidType(const Type& type) {
 }
 
 /*! \brief What a type parameter stands for. */
-enum class TypeKind : int { kType = 0, kShapeVar = 1, kBaseType = 2, kConstraint = 4 };
+enum class TypeKind : int {
+  kType = 0,
+  kShapeVar = 1,
+  kBaseType = 2,
+  kConstraint = 4,
+  kAdtHandle = 5,
+  kTypeData = 6
+};
 
 /*! \brief A type parameter; the variable of types that a FuncType binds. */
 class TypeVarNode : public TypeNode {

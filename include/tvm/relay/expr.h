@@ -8,6 +8,7 @@
 #ifndef TVM_RELAY_EXPR_H_
 #define TVM_RELAY_EXPR_H_
 
+#include <tvm/ir/adt.h>
 #include <tvm/ir/function.h>
 #include <tvm/relay/type.h>
 #include <tvm/runtime/ndarray.h>
@@ -146,6 +147,90 @@ class RefWriteNode : public ExprNode {
 class RefWrite : public FromFields<Expr, RefWriteNode> {
  public:
   TVM_DEFINE_NODE_REF(RefWrite, RefWriteNode);
+};
+
+/*! \brief What a value may look like, with names for its parts. */
+class PatternNode : public Object {
+ public:
+  mutable Span span;
+  TVM_DECLARE_ABSTRACT_NODE(PatternNode, Object, "relay.Pattern", Ignore(span));
+};
+class Pattern : public ObjectRef {
+ public:
+  TVM_DEFINE_REF(Pattern, ObjectRef, PatternNode);
+};
+
+/*! \brief Any value. */
+class PatternWildcardNode : public PatternNode {
+ public:
+  TVM_DECLARE_NODE(PatternWildcardNode, PatternNode, "relay.PatternWildcard");
+};
+class PatternWildcard : public Pattern {
+ public:
+  TVM_DLL static PatternWildcard Make();
+  TVM_DEFINE_REF(PatternWildcard, Pattern, PatternWildcardNode);
+};
+
+/*! \brief Any value, which the variable then is. */
+class PatternVarNode : public PatternNode {
+ public:
+  Var var;
+  TVM_DECLARE_NODE(PatternVarNode, PatternNode, "relay.PatternVar", Bind(var));
+};
+class PatternVar : public FromFields<Pattern, PatternVarNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PatternVar, PatternVarNode);
+};
+
+/*! \brief A value of one constructor whose parts match. */
+class PatternConstructorNode : public PatternNode {
+ public:
+  Constructor constructor;
+  Array<Pattern> patterns;
+  TVM_DECLARE_NODE(PatternConstructorNode, PatternNode, "relay.PatternConstructor",
+                   Value(constructor), Value(patterns));
+};
+class PatternConstructor : public FromFields<Pattern, PatternConstructorNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PatternConstructor, PatternConstructorNode);
+};
+
+/*! \brief A tuple whose fields match. */
+class PatternTupleNode : public PatternNode {
+ public:
+  Array<Pattern> patterns;
+  TVM_DECLARE_NODE(PatternTupleNode, PatternNode, "relay.PatternTuple", Value(patterns));
+};
+class PatternTuple : public FromFields<Pattern, PatternTupleNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PatternTuple, PatternTupleNode);
+};
+
+/*! \brief A pattern and what a match is where it fits. */
+class ClauseNode : public Object {
+ public:
+  Pattern lhs;
+  RelayExpr rhs;
+  TVM_DECLARE_NODE(ClauseNode, Object, "relay.Clause", Value(lhs), Value(rhs));
+};
+class Clause : public FromFields<ObjectRef, ClauseNode> {
+ public:
+  TVM_DEFINE_NODE_REF(Clause, ClauseNode);
+};
+
+/*! \brief The value of the first clause that fits. */
+class MatchNode : public ExprNode {
+ public:
+  RelayExpr data;
+  Array<Clause> clauses;
+  /*! \brief Whether the program says that one of the clauses always fits. */
+  bool complete = true;
+  TVM_DECLARE_NODE(MatchNode, ExprNode, "relay.Match", Value(data), Value(clauses),
+                   Default(complete));
+};
+class Match : public FromFields<Expr, MatchNode> {
+ public:
+  TVM_DEFINE_NODE_REF(Match, MatchNode);
 };
 
 /*! \brief A function. The attribute "Primitive" marks one that becomes a single kernel. */

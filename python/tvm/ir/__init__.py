@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _ffi_api, diagnostics, instrument, transform
+from .adt import Constructor, TypeData
 from .attrs import Attrs, DictAttrs
 from .base import (
     Node,
@@ -25,11 +26,13 @@ from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op, register_op_attr
 from .type import (
     FuncType,
+    GlobalTypeVar,
     PointerType,
     PrimType,
     TensorType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
@@ -40,12 +43,14 @@ __all__ = [
     "BaseExpr",
     "BaseFunc",
     "CallingConv",
+    "Constructor",
     "DictAttrs",
     "DummyGlobalInfo",
     "EnvFunc",
     "FloatImm",
     "FuncType",
     "GlobalInfo",
+    "GlobalTypeVar",
     "GlobalVar",
     "IRModule",
     "IntImm",
@@ -62,6 +67,8 @@ __all__ = [
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
+    "TypeData",
     "TypeKind",
     "TypeVar",
     "VDevice",

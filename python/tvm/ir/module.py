@@ -9,9 +9,11 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
+from .adt import Constructor, TypeData
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .script_text import Scriptable
+from .type import GlobalTypeVar
 
 __all__ = ["IRModule"]
 
@@ -31,12 +33,14 @@ class IRModule(Object, Scriptable):
     ----------
     functions : functions by GlobalVar or by name.
     attrs : attributes of the module.
+    type_definitions : types that functions use, by GlobalTypeVar or by name.
     """
 
     def __init__(
         self,
         functions: Mapping[Any, BaseFunc] | None = None,
         attrs: Mapping[str, Any] | None = None,
+        type_definitions: Mapping[Any, TypeData] | None = None,
     ) -> None:
         by_var = {
             GlobalVar(var) if isinstance(var, str) else var: func
@@ -44,6 +48,8 @@ class IRModule(Object, Scriptable):
         }
         record = None if not attrs else tvm.ir.DictAttrs(attrs)
         self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record)
+        for definition in (type_definitions or {}).values():
+            _ffi_api.Module_AddTypeDef(self, definition, False)
 
     @staticmethod
     def from_expr(
@@ -62,18 +68,29 @@ class IRModule(Object, Scriptable):
         result.update(functions or {})
         return result
 
-    def __getitem__(self, var: str | GlobalVar) -> BaseFunc:
-        """The function of a name or variable.
+    def __getitem__(self, var: Any) -> Any:
+        """The function of a name or variable, or the definition of a GlobalTypeVar.
 
         Raises
         ------
         KeyError : there is none; the message lists the names there are.
         """
+        if isinstance(var, GlobalTypeVar):
+            return self._definition(str(var.name_hint))
         if isinstance(var, str):
             return _ffi_api.Module_Lookup_str(self, var)
         return _ffi_api.Module_Lookup(self, var)
 
-    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
+    def _definition(self, name: str) -> TypeData:
+        if name not in self.type_definitions:
+            known = ", ".join(self.type_definitions) or "(no types)"
+            raise tvm.error.KeyError(f'IRModule: there is no type "{name}"; the types are: {known}')
+        return self.type_definitions[name]
+
+    def __setitem__(self, var: Any, func: Any) -> None:
+        if isinstance(var, GlobalTypeVar):
+            _ffi_api.Module_AddTypeDef(self, func, True)
+            return
         if isinstance(var, str):
             var = self.get_global_var(var) if var in self else GlobalVar(var)
         _ffi_api.Module_Add(self, var, _as_function(func), True)
@@ -101,6 +118,41 @@ class IRModule(Object, Scriptable):
         """The variables of all functions, in the order they were added."""
         return list(_ffi_api.Module_GetGlobalVars(self))
 
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The name of a type as types are made of it; KeyError if there is no such type."""
+        return self._definition(name).header
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """The names of all types."""
+        return [definition.header for definition in self.type_definitions.values()]
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """The name of a type and its constructors; KeyError if there is no such type."""
+        definition = self._definition(name)
+        return (definition.header, *definition.constructors)
+
+    def get_constructor(self, tag: int) -> Constructor:
+        """The constructor of a tag.
+
+        Raises
+        ------
+        KeyError : there is none.
+        """
+        for definition in self.type_definitions.values():
+            for constructor in definition.constructors:
+                if constructor.tag == tag:
+                    return constructor
+        raise tvm.error.KeyError(f"IRModule: there is no constructor with the tag {tag}")
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Add definitions of relay's library, such as "prelude.rly"; what is there stays.
+
+        Raises
+        ------
+        ValueError : the library has no such file.
+        """
+        tvm.get_global_func("relay.ImportFromStd")(self, file_to_import)
+
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Replace the function of a variable, in place."""
         _ffi_api.Module_Add(self, var, _as_function(func), True)
@@ -119,6 +171,9 @@ class IRModule(Object, Scriptable):
 
     def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
         """Add or replace, in place, the functions of another module."""
+        if isinstance(other, IRModule):
+            for definition in other.type_definitions.values():
+                _ffi_api.Module_AddTypeDef(self, definition, True)
         functions = other.functions if isinstance(other, IRModule) else other
         for var, func in functions.items():
             self[var if isinstance(var, str) else var.name_hint] = func

@@ -13,11 +13,13 @@ from . import _ffi_api
 
 __all__ = [
     "FuncType",
+    "GlobalTypeVar",
     "PointerType",
     "PrimType",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
     "TypeKind",
     "TypeVar",
 ]
@@ -68,6 +70,8 @@ class TypeKind(IntEnum):
     ShapeVar = 1
     BaseType = 2
     Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
 
 
 @tvm._ffi.register_object("TypeVar")
@@ -76,6 +80,30 @@ class TypeVar(Type):
 
     def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type) -> None:
         self.__init_handle_by_constructor__(_ffi_api.TypeVar, name_hint, int(kind))
+
+    def __call__(self, *args: Type) -> TypeCall:
+        """The generic type applied to arguments."""
+        return TypeCall(self, args)
+
+
+@tvm._ffi.register_object("GlobalTypeVar")
+class GlobalTypeVar(Type):
+    """The name of a type that a module defines; equal names are one type."""
+
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.AdtHandle) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.GlobalTypeVar, name_hint, int(kind))
+
+    def __call__(self, *args: Type) -> TypeCall:
+        """The type applied to arguments, such as a list of integers."""
+        return TypeCall(self, args)
+
+
+@tvm._ffi.register_object("TypeCall")
+class TypeCall(Type):
+    """A generic type applied to arguments."""
+
+    def __init__(self, func: Type, args: Sequence[Type]) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.TypeCall, func, list(args))
 
 
 @tvm._ffi.register_object("relay.TensorType")

@@ -5,26 +5,32 @@ from tvm.ir import SourceName, Span
 from tvm.ir.transform import PassContext as build_config
 
 from . import (
+    adt,
     analysis,
     backend,
     build_module,
     dataflow_pattern,
     expr,
     expr_functor,
+    loops,
     op,
     parser,
+    prelude,
     scope_builder,
     testing,
     text_printer,
     transform,
     ty,
 )
+from .adt import *
 from .backend import vm
 from .binding import bind
 from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import *
 from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
+from .loops import while_loop
 from .op import *
 from .parser import fromtext, parse, parse_expr
+from .prelude import Prelude
 from .scope_builder import ScopeBuilder
 from .ty import *

@@ -10,14 +10,14 @@ import numpy as np
 import tvm
 from tvm import error
 from tvm.ir import GlobalVar, IRModule, RelayExpr, TensorType
-from tvm.runtime import Device, NDArray
+from tvm.runtime import ADT, Device, NDArray
 from tvm.target import Target
 
 from .analysis.infer import infer_module
 from .analysis.variables import free_vars
 from .backend.executor import Executor, Runtime
 from .backend.factory import GraphExecutorFactoryModule
-from .backend.interpreter import Interpreter, compile_graph, compiled
+from .backend.interpreter import Interpreter, compile_graph, compiled, entered, stored
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
 from .expr import Constant, Function, const
@@ -38,6 +38,8 @@ def _argument(value: Any, device: Device, dtype: str | None = None) -> Any:
         return tuple(_argument(v, device) for v in value)
     if isinstance(value, Constant):
         value = value.data
+    if isinstance(value, ADT):
+        return entered(value)
     if isinstance(value, NDArray):
         return value if value.device == device else value.copyto(device)
     array = np.asarray(value)
@@ -120,7 +122,8 @@ class ExpressionExecutor:
                     f"{len(given)}"
                 )
             values = [_argument(a, self.device, _dtype_of(p)) for a, p in zip(given, typed.params)]
-            return _result(run(*values))
+            result = run(*values)
+            return _result(result) if self.kind in ("graph", "aot") else stored(result)
 
         return call
 

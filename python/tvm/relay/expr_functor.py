@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import error
-from tvm.ir import GlobalVar, Op, RelayExpr
+from tvm.ir import Constructor, GlobalVar, Op, RelayExpr
 
+from .adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from .expr import (
     Call,
     Constant,
@@ -46,6 +47,8 @@ _METHODS = {
     RefRead: "visit_ref_read",
     RefWrite: "visit_ref_write",
     Op: "visit_op",
+    Constructor: "visit_constructor",
+    Match: "visit_match",
 }
 
 
@@ -64,6 +67,8 @@ def computed_first(expr: RelayExpr) -> list[RelayExpr]:
     """What is computed before an expression in any case, in order: no branch of a condition is."""
     if isinstance(expr, If):
         return [expr.cond]
+    if isinstance(expr, Match):
+        return [expr.data]
     if isinstance(expr, RefCreate):
         return [expr.value]
     if isinstance(expr, RefRead):
@@ -116,7 +121,7 @@ class ExprFunctor:
 
     visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = visit_function
     visit_tuple_getitem = visit_constant = visit_ref_create = visit_ref_read = visit_function
-    visit_ref_write = visit_op = visit_function
+    visit_ref_write = visit_op = visit_constructor = visit_match = visit_function
 
 
 class ExprVisitor(ExprFunctor):
@@ -163,6 +168,23 @@ class ExprVisitor(ExprFunctor):
 
     def visit_op(self, op: Op) -> Any:
         pass
+
+    def visit_constructor(self, con: Constructor) -> Any:
+        pass
+
+    def visit_pattern(self, pattern: Pattern) -> Any:
+        """Visit the variables that a pattern names parts by."""
+        if isinstance(pattern, PatternVar):
+            self.visit(pattern.var)
+        elif isinstance(pattern, (PatternConstructor, PatternTuple)):
+            for part in pattern.patterns:
+                self.visit_pattern(part)
+
+    def visit_match(self, match: Match) -> Any:
+        self.visit(match.data)
+        for clause in match.clauses:
+            self.visit_pattern(clause.lhs)
+            self.visit(clause.rhs)
 
     def visit_ref_create(self, ref: RefCreate) -> Any:
         self.visit(ref.value)
@@ -239,6 +261,34 @@ class ExprMutator(ExprFunctor):
 
     def visit_op(self, op: Op) -> RelayExpr:
         return op
+
+    def visit_constructor(self, con: Constructor) -> RelayExpr:
+        return con
+
+    def visit_pattern(self, pattern: Pattern) -> Pattern:
+        """The pattern with what its variables become."""
+        if isinstance(pattern, PatternVar):
+            var = self.visit(pattern.var)
+            return pattern if var.same_as(pattern.var) else PatternVar(var)
+        if isinstance(pattern, (PatternConstructor, PatternTuple)):
+            parts = [self.visit_pattern(part) for part in pattern.patterns]
+            if _same(parts, pattern.patterns):
+                return pattern
+            if isinstance(pattern, PatternTuple):
+                return PatternTuple(parts)
+            return PatternConstructor(pattern.constructor, parts)
+        return pattern
+
+    def visit_match(self, match: Match) -> RelayExpr:
+        data = self.visit(match.data)
+        clauses = []
+        for old in match.clauses:
+            lhs, rhs = self.visit_pattern(old.lhs), self.visit(old.rhs)
+            same = lhs.same_as(old.lhs) and rhs.same_as(old.rhs)
+            clauses.append(old if same else Clause(lhs, rhs))
+        if data.same_as(match.data) and _same(clauses, match.clauses):
+            return match
+        return Match(data, clauses, match.complete)
 
     def visit_ref_create(self, ref: RefCreate) -> RelayExpr:
         value = self.visit(ref.value)

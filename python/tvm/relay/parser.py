@@ -10,16 +10,29 @@ from typing import Any
 import tvm
 from tvm import error
 from tvm.ir import (
+    Constructor,
     FuncType,
+    GlobalTypeVar,
     GlobalVar,
     IRModule,
     Op,
     RelayExpr,
     TensorType,
     TupleType,
+    TypeCall,
+    TypeData,
     TypeVar,
 )
 
+from .adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+)
 from .expr import (
     Call,
     Function,
@@ -113,6 +126,8 @@ class _Parser:
         self._vars: list[dict[str, Var]] = [{}]
         self._types: list[dict[str, TypeVar]] = [{}]
         self.globals: dict[str, GlobalVar] = {}
+        self._defined: dict[str, GlobalTypeVar] = {}
+        self._constructors: dict[str, Constructor] = {}
 
     # Tokens.
 
@@ -229,10 +244,62 @@ class _Parser:
             return RefType(inner)
         if _DTYPE.match(token.text):
             return scalar_type(token.text)
-        known = self._known(self._types, token.text)
+        known = self._known(self._types, token.text) or self._defined.get(token.text)
         if known is None:
             raise self._fail(f"there is no type `{token.text}`", token.start)
+        if self._accept("["):
+            return TypeCall(known, self._listed("]", self.type))
         return known
+
+    def _type_definition(self) -> TypeData:
+        """Behind `type`: a name, parameters, and the constructors."""
+        name = self._take().text
+        header = self._defined.setdefault(name, GlobalTypeVar(name))
+        constructors: list[Constructor] = []
+        with self._type_params() as params:
+            if not self._accept(";"):
+                self._take("{")
+                constructors = self._listed("}", lambda: self._constructor(header))
+        return TypeData(header, params, constructors)
+
+    def _constructor(self, header: GlobalTypeVar) -> Constructor:
+        token = self._take()
+        if token.text in self._constructors:
+            raise self._fail(f"there are two constructors `{token.text}`", token.start)
+        inputs = self._listed(")", self.type) if self._accept("(") else []
+        made = self._constructors[token.text] = Constructor(token.text, inputs, header)
+        return made
+
+    def _pattern(self) -> Pattern:
+        token = self._take()
+        if token.text in ("_", "%_"):
+            return PatternWildcard()
+        if token.kind == "local":
+            annotation = self.type() if self._accept(":") else None
+            var = self._vars[-1][token.text[1:]] = Var(token.text[1:], annotation)
+            return PatternVar(var)
+        if token.text == "(":
+            return PatternTuple(self._listed(")", self._pattern))
+        con = self._constructors.get(token.text)
+        if con is None:
+            raise self._fail(f"there is no constructor `{token.text}`", token.start)
+        return PatternConstructor(
+            con, self._listed(")", self._pattern) if self._accept("(") else []
+        )
+
+    def _clause(self) -> Clause:
+        with self._scope():
+            lhs = self._pattern()
+            self._take("=>")
+            rhs = self._block() if self._sees("{") else self.expr()
+            return Clause(lhs, rhs)
+
+    def _match(self) -> Match:
+        complete = not self._accept("?")
+        self._take("(")
+        data = self._tuple()
+        self._take("{")
+        return Match(data, self._listed("}", self._clause), complete)
 
     @contextmanager
     def _type_params(self) -> Iterator[list[TypeVar]]:
@@ -308,7 +375,7 @@ class _Parser:
     def _postfix(self) -> RelayExpr:
         value = self._atom()
         while True:
-            if self._sees("(") and not isinstance(value, If):
+            if self._sees("(") and not isinstance(value, (If, Match)):
                 self._take()
                 args, settings = self._arguments()
                 value = self._call(value, args, settings)
@@ -317,6 +384,8 @@ class _Parser:
                 value = self._fields(value, self._take().text)
             elif self._next.kind == "number" and re.fullmatch(r"(\.\d+)+", self._next.text):
                 value = self._fields(value, self._take().text[1:])
+            elif isinstance(value, Constructor) and not len(value.inputs):
+                return value()
             else:
                 return value
 
@@ -379,6 +448,12 @@ class _Parser:
         if token.kind == "local":
             name = token.text[1:]
             found = self._known(self._vars, name)
+            field = re.fullmatch(r"(.*?)((?:\.\d+)+)", name)
+            if found is None and field is not None:
+                # A field of a variable, unless a variable is named so.
+                found = self._known(self._vars, field[1])
+                if found is not None:
+                    return self._fields(found, field[2][1:])
             if found is None:
                 # Expressions may have free variables; each is one variable.
                 found = self._vars[0][name] = Var(name)
@@ -403,6 +478,10 @@ class _Parser:
             return self._if()
         if token.text == "fn":
             return self.function()
+        if token.text == "match":
+            return self._match()
+        if token.text in self._constructors:
+            return self._constructors[token.text]
         if token.text in ("ref", "ref_read", "ref_write") and self._accept("("):
             args = self._listed(")", self.expr)
             kind: Any = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[token.text]
@@ -464,7 +543,19 @@ class _Parser:
         result = IRModule() if start is None else start.clone()
         for gvar in result.get_global_vars():
             self.globals[str(gvar.name_hint)] = gvar
+        for definition in result.type_definitions.values():
+            self._defined[str(definition.header.name_hint)] = definition.header
+            for con in definition.constructors:
+                self._constructors[str(con.name_hint)] = con
         while self._next.kind != "end":
+            outside = self._accept("extern")
+            if outside or self._sees("type"):
+                self._take("type")
+                definition = self._type_definition()
+                if str(definition.header.name_hint) in result.type_definitions:
+                    raise self._fail(f"type {definition.header.name_hint} is defined twice")
+                result[definition.header] = definition
+                continue
             self._take("def")
             token = self._take()
             if token.kind != "global":
@@ -485,7 +576,9 @@ class _Parser:
     @property
     def has_definitions(self) -> bool:
         """Whether the text is a module."""
-        return self._sees("def") or self._next.kind == "end"
+        return (
+            any(self._sees(word) for word in ("def", "type", "extern")) or self._next.kind == "end"
+        )
 
 
 def parse(

@@ -11,17 +11,22 @@ import numpy as np
 import tvm
 from tvm import tir
 from tvm.ir import (
+    Constructor,
     FuncType,
+    GlobalTypeVar,
     GlobalVar,
     IRModule,
     Op,
     RelayExpr,
     TensorType,
     TupleType,
+    TypeCall,
+    TypeData,
     TypeVar,
 )
 from tvm.runtime import Object
 
+from .adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from .analysis.variables import free_vars
 from .expr import (
     Call,
@@ -37,7 +42,7 @@ from .expr import (
     TupleGetItem,
     Var,
 )
-from .expr_functor import computed_first
+from .expr_functor import computed_first, post_order_visit
 from .op.registry import REQUIRED, find_row, plain
 from .ty import Any as AnyExtent
 from .ty import IncompleteType, RefType
@@ -90,6 +95,7 @@ class _Printer:
         self._names: dict[Any, str] = {}
         self._taken: set[str] = set()
         self._count = 0
+        self._shared: set[RelayExpr] = set()
         self.meta: dict[str, list[Object]] = {}
 
     # Names and objects.
@@ -136,8 +142,10 @@ class _Printer:
             return f"fn {f'[{params}]' if params else ''}({args}) -> {self.type(type_.ret_type)}"
         if isinstance(type_, RefType):
             return f"ref({self.type(type_.value)})"
-        if isinstance(type_, TypeVar):
+        if isinstance(type_, (TypeVar, GlobalTypeVar)):
             return str(type_.name_hint)
+        if isinstance(type_, TypeCall):
+            return f"{self.type(type_.func)}[{', '.join(self.type(a) for a in type_.args)}]"
         if isinstance(type_, IncompleteType):
             return "_"
         return self._meta(type_)
@@ -206,18 +214,25 @@ class _Printer:
 
     def tail(self, expr: RelayExpr) -> None:
         """Print an expression as the last of a scope, with what it needs before it."""
-        while isinstance(expr, Let):
-            self._operands(expr.value)
-            value = self._text(expr.value)
-            annotation = expr.var.type_annotation
-            known = "" if annotation is None else f": {self.type(annotation)}"
-            self._put(f"let {self.var(expr.var)}{known}{self._note(expr.var)} = {value};")
-            expr = expr.body
+        expr = self._lets(expr)
         if expr in self._texts:
             self._put(self._texts[expr])
             return
         self._operands(expr)
         self._put(self._text(expr))
+
+    def _lets(self, expr: RelayExpr) -> RelayExpr:
+        """Print bindings; what they are for."""
+        while isinstance(expr, Let):
+            self._operands(expr.value)
+            if expr.value in self._shared and not _atomic(expr.value):
+                self._operands(Tuple([expr.value]))
+            value = self.name(expr.value)
+            annotation = expr.var.type_annotation
+            known = "" if annotation is None else f": {self.type(annotation)}"
+            self._put(f"let {self.var(expr.var)}{known}{self._note(expr.var)} = {value};")
+            expr = expr.body
+        return expr
 
     def _operands(self, expr: RelayExpr) -> None:
         """Give everything that an expression uses a name, in the order it is computed in."""
@@ -246,7 +261,7 @@ class _Printer:
             note = self._annotate(expr)
             return f" /* {note} */" if note else ""
         parts = []
-        if isinstance(expr, (Call, Constant, Tuple, TupleGetItem, If, Function)):
+        if isinstance(expr, (Call, Constant, Tuple, TupleGetItem, If, Match, Function)):
             if expr.checked_type_ is not None:
                 parts.append(f"ty={self.type(expr.checked_type_)}")
             span = getattr(expr, "span", None)
@@ -263,6 +278,8 @@ class _Printer:
             return f"@{expr.name_hint}"
         if isinstance(expr, Op):
             return str(expr.name)
+        if isinstance(expr, Constructor):
+            return str(expr.name_hint)
         if isinstance(expr, Constant):
             scalar = (
                 scalar_text(expr.data.numpy())
@@ -282,6 +299,8 @@ class _Printer:
             cond = self.name(expr.cond)
             yes, no = self._block(expr.true_branch), self._block(expr.false_branch)
             return f"if ({cond}) {yes} else {no}{self._note(expr)}"
+        if isinstance(expr, Match):
+            return self._match(expr)
         if isinstance(expr, Function):
             return f"fn {self.function(expr)}{self._note(expr)}"
         if isinstance(expr, RefCreate):
@@ -293,6 +312,39 @@ class _Printer:
         if isinstance(expr, Let):
             return self._block(expr)
         return self._meta(expr)
+
+    def pattern(self, pattern: Pattern) -> str:
+        """What a value may look like."""
+        if isinstance(pattern, PatternVar):
+            known = pattern.var.type_annotation
+            return self.var(pattern.var) + ("" if known is None else f": {self.type(known)}")
+        if isinstance(pattern, (PatternConstructor, PatternTuple)):
+            parts = ", ".join(self.pattern(p) for p in pattern.patterns)
+            if isinstance(pattern, PatternTuple):
+                return f"({parts}{',' * (len(pattern.patterns) == 1)})"
+            return str(pattern.constructor.name_hint) + (f"({parts})" if parts else "")
+        return "_"
+
+    def clause(self, clause: Clause) -> str:
+        """A pattern and its value."""
+        return f"{self.pattern(clause.lhs)} => {self._block(clause.rhs)}"
+
+    def _match(self, match: Match) -> str:
+        word = "match" if match.complete else "match?"
+        head = f"{word} ({self.name(match.data)}) {{"
+        self._indent += 1
+        clauses = [f"{'  ' * self._indent}{self.clause(c)}," for c in match.clauses]
+        self._indent -= 1
+        return "\n".join([head, *clauses, "  " * self._indent + "}"]) + self._note(match)
+
+    def definition(self, definition: TypeData) -> str:
+        """A type and the ways of making its values."""
+        params = ", ".join(self.type(p) for p in definition.type_vars)
+        lines = [f"type {definition.header.name_hint}{f'[{params}]' if params else ''} {{"]
+        for con in definition.constructors:
+            inputs = ", ".join(self.type(t) for t in con.inputs)
+            lines.append(f"  {con.name_hint}{f'({inputs})' if inputs else ''},")
+        return "\n".join([*lines, "}\n"])
 
     def function(self, func: Function) -> str:
         """Parameters, result and body of a function."""
@@ -308,11 +360,12 @@ class _Printer:
 
     def module(self, mod: IRModule) -> str:
         """All functions of a module."""
-        parts = []
+        parts = [self.definition(d) for _, d in sorted(mod.type_definitions.items())]
         for gvar, func in mod.functions_items():
             if isinstance(func, Function):
                 self._count = 0
                 self._texts = {}
+                self._shared = _used_often(func)
                 parts.append(f"def @{gvar.name_hint}{self.function(func)}\n")
         return "\n".join(parts)
 
@@ -320,6 +373,12 @@ class _Printer:
         """An expression with everything it uses."""
         if isinstance(expr, IRModule):
             return self.module(expr)
+        if isinstance(expr, RelayExpr):
+            self._shared = _used_often(expr)
+        if isinstance(expr, Pattern):
+            return self.pattern(expr)
+        if isinstance(expr, Clause):
+            return self.clause(expr)
         self.tail(expr)
         return "\n".join(self._lines[0])
 
@@ -330,8 +389,24 @@ def _uses(expr: RelayExpr) -> list[RelayExpr]:
     return [*first[1:], first[0]] if isinstance(expr, Call) else first
 
 
+def _used_often(program: RelayExpr) -> set[RelayExpr]:
+    """What bindings bind and something else uses too."""
+    bound: set[RelayExpr] = set()
+    used: set[RelayExpr] = set()
+
+    def look(node: RelayExpr) -> None:
+        while isinstance(node, Let):
+            bound.add(node.value)
+            node = node.body
+            used.add(node)
+        used.update(computed_first(node))
+
+    post_order_visit(program, look)
+    return bound & used
+
+
 def _atomic(expr: RelayExpr) -> bool:
-    return isinstance(expr, (Var, GlobalVar, Op, Constant)) or not isinstance(
+    return isinstance(expr, (Var, GlobalVar, Op, Constructor, Constant)) or not isinstance(
         expr, (ExprWithOp, Function)
     )
 

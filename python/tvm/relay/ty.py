@@ -9,10 +9,12 @@ from tvm import tir
 from tvm._ffi import register_object
 from tvm.ir import (
     FuncType,
+    GlobalTypeVar,
     PrimExpr,
     TensorType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
@@ -22,12 +24,14 @@ from . import _ffi_api
 __all__ = [
     "Any",
     "FuncType",
+    "GlobalTypeVar",
     "IncompleteType",
     "RefType",
     "ShapeVar",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
     "TypeKind",
     "TypeVar",
     "is_dynamic",

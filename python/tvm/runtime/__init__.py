@@ -77,12 +77,13 @@ __all__ = [
     "system_lib_path",
     "tuple_object",
     "ext_dev",
+    "vm",
     "vulkan",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when first named: few programs run on several workers, and all import this package.
-    if name == "disco":
-        return importlib.import_module("tvm.runtime.disco")
+    # Loaded when first named: few programs need them, and all import this package.
+    if name in ("disco", "vm"):
+        return importlib.import_module(f"tvm.runtime.{name}")
     raise AttributeError(f"module 'tvm.runtime' has no attribute {name!r}")

@@ -12,7 +12,10 @@ __all__ = ["module_from_functions"]
 
 
 def module_from_functions(
-    kind: str, functions: Mapping[str, Callable[..., Any]], source: str = "", fmt: str = "c"
+    kind: str,
+    functions: Mapping[str, Callable[..., Any]],
+    source: str | Callable[[], str] = "",
+    fmt: str = "c",
 ) -> Module:
     """What a code generator written in Python returns.
 
@@ -21,7 +24,8 @@ def module_from_functions(
     kind : the module's `type_key`.
     functions : by name. A device kernel is called with the addresses of its arrays, its scalars,
         and the extents of its thread axes, all as integers and floats.
-    source : what `get_source` shows. It is also what an exported library carries: register
+    source : what `get_source` shows, or a function that gives it when it is wanted. It is
+        also what an exported library carries: register
         ``runtime.module.loadbinary_<kind>``, a function from this text to a module, to load it.
     fmt : the source's format.
     """

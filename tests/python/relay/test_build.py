@@ -104,7 +104,7 @@ def test_loops_run_on_the_machine_and_are_refused_as_graphs():
     """)
     machine = relay.vm.VirtualMachine(relay.vm.compile(mod, "llvm"))
     assert machine.run(np.int32(1000)).numpy() == 500500
-    again = relay.vm.Executable.load(relay.vm.compile(mod, "llvm").save())
+    again = relay.vm.Executable.load_exec(*relay.vm.compile(mod, "llvm").save())
     assert relay.vm.VirtualMachine(again).run(np.int32(4)).numpy() == 10
     with pytest.raises(ValueError, match=r"relay.vm.compile"):
         relay.build(mod, "llvm")

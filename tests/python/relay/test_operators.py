@@ -15,7 +15,7 @@ from tvm.topi import testing as reference
 def run(expr: relay.Expr, *values, kind: str = "graph"):
     func = relay.Function(relay.analysis.free_vars(expr), expr)
     result = relay.create_executor(kind).evaluate(func)(*values)
-    return [r.numpy() for r in result] if isinstance(result, list) else result.numpy()
+    return result.numpy() if isinstance(result, tvm.nd.NDArray) else [r.numpy() for r in result]
 
 
 @settings(max_examples=8, deadline=None)

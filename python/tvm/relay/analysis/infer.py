@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm import error, tir
 from tvm.ir import (
+    Constructor,
     FuncType,
     GlobalVar,
     IRModule,
@@ -16,9 +17,11 @@ from tvm.ir import (
     TensorType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
 
+from ..adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from ..expr import (
     Call,
     Constant,
@@ -123,6 +126,9 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
             return FuncType(args, unified(where, a.ret_type, b.ret_type), list(a.type_params))
     elif isinstance(a, RefType) and isinstance(b, RefType):
         return RefType(unified(where, a.value, b.value))
+    elif isinstance(a, TypeCall) and isinstance(b, TypeCall):
+        if a.func == b.func and len(a.args) == len(b.args):
+            return TypeCall(a.func, [unified(where, x, y) for x, y in zip(a.args, b.args)])
     elif a == b:
         return a
     raise error.TypeError(f"{where}: a value of type {b} where one of type {a} is expected")
@@ -164,6 +170,9 @@ class _Bindings:
                 self.match(a, b)
         elif isinstance(pattern, RefType) and isinstance(type_, RefType):
             self.match(pattern.value, type_.value)
+        elif isinstance(pattern, TypeCall) and isinstance(type_, TypeCall):
+            for a, b in zip(pattern.args, type_.args):
+                self.match(a, b)
         elif isinstance(pattern, FuncType) and isinstance(type_, FuncType):
             for a, b in zip(pattern.arg_types, type_.arg_types):
                 self.match(a, b)
@@ -172,7 +181,12 @@ class _Bindings:
     def apply(self, pattern: Any) -> Any:
         if isinstance(pattern, TypeVar):
             found = self.values.get(pattern)
-            return pattern if found is None else found
+            if found is not None:
+                return found
+            # What nothing says yet: a list without elements is one of anything.
+            return IncompleteType() if pattern in self.values else pattern
+        if isinstance(pattern, TypeCall):
+            return TypeCall(pattern.func, [self.apply(a) for a in pattern.args])
         if isinstance(pattern, TupleType):
             return TupleType([self.apply(f) for f in pattern.fields])
         if isinstance(pattern, RefType):
@@ -291,7 +305,13 @@ class _Inference(ExprFunctor):
             unified(f"relay.Call: argument {k}", wanted, known)
             if known is None:
                 self._learn(arg, wanted)
-        type_args = [bindings.values[p] or p for p in callee.type_params]
+            if isinstance(wanted, FuncType) and isinstance(op_arg := call.args[k], Function):
+                for param, type_ in zip(op_arg.params, wanted.arg_types):
+                    if _complete(type_):
+                        self._learn(param, type_)
+        # What an argument does not say yet may follow from what the result is used for.
+        found = [bindings.values[p] for p in callee.type_params]
+        type_args = found if all(_complete(t) for t in found) else []
         result = bindings.apply(callee.ret_type)
         return self._finished(call, op, args, type_args, result)
 
@@ -353,6 +373,60 @@ class _Inference(ExprFunctor):
             set_checked_type(new, a if a is not None else b)
         return new
 
+    def visit_constructor(self, con: Constructor) -> RelayExpr:
+        definition = None if self._mod is None else self._mod[con.belong_to]
+        if definition is None:
+            raise error.ValueError(
+                f"relay: constructor '{con.name_hint}' is of a type of a module, which is not known"
+            )
+        params = list(definition.type_vars)
+        result = TypeCall(definition.header, params) if params else definition.header
+        return set_checked_type(con, FuncType(list(con.inputs), result, params))
+
+    def _matched(self, pattern: Pattern, type_: Any) -> None:
+        """Learn the types of a pattern's variables from that of the value."""
+        if isinstance(pattern, PatternVar):
+            self.visit(pattern.var)
+            if _complete(type_):
+                self._learn(pattern.var, type_)
+        elif isinstance(pattern, PatternTuple):
+            fields = type_.fields if isinstance(type_, TupleType) else [None] * len(
+                pattern.patterns)  # fmt: skip
+            for part, field in zip(pattern.patterns, fields):
+                self._matched(part, field)
+        elif isinstance(pattern, PatternConstructor):
+            con = pattern.constructor
+            if len(pattern.patterns) != len(con.inputs):
+                raise error.TypeError(
+                    f"relay.Match: constructor '{con.name_hint}' has {len(con.inputs)} parts, the "
+                    f"pattern {len(pattern.patterns)}"
+                )
+            self.visit(con)
+            signature = con.checked_type_
+            bindings = _Bindings(list(signature.type_params))
+            if type_ is not None:
+                unified("relay.Match", bindings.apply(signature.ret_type), type_)
+            bindings.match(signature.ret_type, type_)
+            for part, given in zip(pattern.patterns, con.inputs):
+                self._matched(part, bindings.apply(given))
+
+    def visit_match(self, match: Match) -> RelayExpr:
+        data = self.visit(match.data)
+        clauses, types = [], []
+        for old in match.clauses:
+            self._matched(old.lhs, self.type_of(data))
+            rhs = self.visit(old.rhs)
+            types.append(self.type_of(rhs))
+            clauses.append(old if rhs.same_as(old.rhs) else Clause(old.lhs, rhs))
+        same = data.same_as(match.data) and all(
+            a.same_as(b) for a, b in zip(clauses, match.clauses)
+        )
+        new = match if same else Match(data, clauses, match.complete)
+        known = [t for t in types if t is not None]
+        if known:
+            set_checked_type(new, functools.reduce(_generalised, known))
+        return new
+
     def visit_function(self, func: Function) -> RelayExpr:
         for param in func.params:
             self.visit(param)
@@ -384,6 +458,19 @@ class _Inference(ExprFunctor):
         same = ref.same_as(write.ref) and value.same_as(write.value)
         new = write if same else RefWrite(ref, value)
         return set_checked_type(new, TupleType([]))
+
+
+def _complete(type_: Any) -> bool:
+    """Whether there is nothing left to find of a type."""
+    if type_ is None or isinstance(type_, IncompleteType):
+        return False
+    if isinstance(type_, TupleType):
+        return all(_complete(f) for f in type_.fields)
+    if isinstance(type_, TypeCall):
+        return all(_complete(a) for a in type_.args)
+    if isinstance(type_, FuncType):
+        return all(_complete(t) for t in [*type_.arg_types, type_.ret_type])
+    return True
 
 
 def _known(type_: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm.ir import FuncType, IRModule, RelayExpr, TensorType, TupleType, Type, TypeVar
 
+from ..adt import Match, pattern_vars
 from ..expr import Call, Function, Let, Var
 from ..expr_functor import ExprVisitor
 
@@ -43,6 +44,12 @@ class _Variables(ExprVisitor):
             node = node.body
         self.visit(node)
 
+    def visit_match(self, match: Match) -> None:
+        for clause in match.clauses:
+            for var in pattern_vars(clause.lhs):
+                self.bound.setdefault(var)
+        super().visit_match(match)
+
 
 def _collected(expr: RelayExpr) -> _Variables:
     visitor = _Variables()
@@ -79,7 +86,7 @@ def _type_vars(type_: Any, seen: dict[TypeVar, None], bound: dict[TypeVar, None]
         for part in [*type_.arg_types, type_.ret_type]:
             _type_vars(part, seen, bound)
     elif type_ is not None and not isinstance(type_, TensorType):
-        for name in ("value", "args"):
+        for name in ("value", "func", "args"):
             inner = getattr(type_, name, None)
             for part in [inner] if isinstance(inner, Type) else inner or ():
                 _type_vars(part, seen, bound)

@@ -12,10 +12,11 @@ import numpy as np
 
 import tvm
 from tvm import error, relax
-from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
-from tvm.runtime import Device, NDArray
+from tvm.ir import Constructor, GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
+from tvm.runtime import ADT, Device, NDArray, tuple_object
 from tvm.target import Target
 
+from ..adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from ..analysis.infer import infer_function
 from ..expr import (
     Call,
@@ -34,7 +35,7 @@ from ..expr_functor import computed_first, post_order_visit
 from ..op.registry import find_row, settings_of
 from .to_relax import to_relax
 
-__all__ = ["Closure", "Interpreter", "Ref"]
+__all__ = ["Closure", "Interpreter", "Made", "Ref", "stored"]
 
 
 class Closure:
@@ -52,10 +53,45 @@ class Ref:
         self.value = value
 
 
+class Made:
+    """A value of a defined type: how it was made, and of what."""
+
+    def __init__(self, tag: int, fields: Sequence[Any]) -> None:
+        self.tag = tag
+        self.fields = tuple(fields)
+
+
+def stored(value: Any) -> Any:
+    """A result as programs around this one keep it: arrays, and tuples and made values as ADTs.
+
+    Raises
+    ------
+    TypeError : it is a function or a cell.
+    """
+    if isinstance(value, tuple):
+        return tuple_object([stored(v) for v in value])
+    if isinstance(value, Made):
+        return ADT(value.tag, [stored(v) for v in value.fields])
+    if isinstance(value, (Closure, Ref)):
+        kind = "function" if isinstance(value, Closure) else "cell"
+        raise error.TypeError(f"relay: a {kind} cannot leave the program as a result")
+    return value
+
+
+def entered(value: Any) -> Any:
+    """An argument as the interpreter keeps it; ADTs with the tag 0 are tuples."""
+    if isinstance(value, ADT):
+        fields = [entered(f) for f in value]
+        return Made(int(value.tag), fields) if value.tag else tuple(fields)
+    return value
+
+
 def type_of_value(value: Any) -> Any:
     """The type of an array or a tuple of them."""
     if isinstance(value, NDArray):
         return TensorType(list(value.shape), str(value.dtype))
+    if not isinstance(value, tuple):
+        raise error.TypeError(f"relay: an operator takes tensors, got a {type(value).__name__}")
     return TupleType([type_of_value(v) for v in value])
 
 
@@ -84,11 +120,13 @@ class Interpreter:
             raise error.TypeError(
                 f"relay: the function takes {len(func.params)} arguments ({names}), got {len(args)}"
             )
-        return self._call(Closure(func, {}), list(args))
+        return self._call(Closure(func, {}), [entered(a) for a in args])
 
     def _call(self, function: Any, args: list[Any]) -> Any:
         # A call at the end of a function takes its place, so that loops take no stack.
         while True:
+            if isinstance(function, Constructor):
+                return Made(int(function.tag), args)
             if not isinstance(function, Closure):
                 raise error.TypeError("relay: a value that is no function is called")
             env = {**function.env, **dict(zip(function.func.params, args))}
@@ -103,9 +141,11 @@ class Interpreter:
                 elif isinstance(expr, If):
                     chosen = bool(self._eval(expr.cond, env).numpy())
                     expr = expr.true_branch if chosen else expr.false_branch
+                elif isinstance(expr, Match):
+                    expr = _chosen(expr, self._eval(expr.data, env), env)
                 else:
                     break
-            if isinstance(expr, Call) and not isinstance(expr.op, Op):
+            if isinstance(expr, Call) and not isinstance(expr.op, (Op, Constructor)):
                 function = self._eval(expr.op, env)
                 args = [self._eval(a, env) for a in expr.args]
                 continue
@@ -155,6 +195,11 @@ class Interpreter:
         if isinstance(expr, If):
             chosen = bool(env[expr.cond].numpy())
             return self._eval(expr.true_branch if chosen else expr.false_branch, dict(env))
+        if isinstance(expr, Match):
+            inner = dict(env)
+            return self._eval(_chosen(expr, env[expr.data], inner), inner)
+        if isinstance(expr, Constructor):
+            return expr
         if isinstance(expr, RefCreate):
             return Ref(env[expr.value])
         if isinstance(expr, RefRead):
@@ -165,6 +210,8 @@ class Interpreter:
         if isinstance(expr, Call):
             if isinstance(expr.op, Op):
                 return self.operator(expr, [env[a] for a in expr.args])
+            if isinstance(env[expr.op], Constructor):
+                return Made(int(env[expr.op].tag), [env[a] for a in expr.args])
             return self._call(env[expr.op], [env[a] for a in expr.args])
         raise error.TypeError(f"relay: {type(expr).__name__} has no value")
 
@@ -208,6 +255,30 @@ class Interpreter:
             self._kernels[key] = (machine, places, typed.body.checked_type_)
         machine, places, type_ = self._kernels[key]
         return machine(*[args[k] for k in places])
+
+
+def _fits(pattern: Pattern, value: Any, env: dict[Any, Any]) -> bool:
+    """Whether a value looks like a pattern, whose variables it then gives values."""
+    if isinstance(pattern, PatternVar):
+        env[pattern.var] = value
+    elif isinstance(pattern, PatternTuple):
+        return all(_fits(p, v, env) for p, v in zip(pattern.patterns, value))
+    elif isinstance(pattern, PatternConstructor):
+        if isinstance(value, tuple):
+            # Arguments of a constructor whose tag is 0 come as tuples do.
+            value = Made(0, value)
+        same = value.tag == pattern.constructor.tag
+        return same and all(_fits(p, v, env) for p, v in zip(pattern.patterns, value.fields))
+    return True
+
+
+def _chosen(match: Match, value: Any, env: dict[Any, Any]) -> RelayExpr:
+    for clause in match.clauses:
+        found: dict[Any, Any] = {}
+        if _fits(clause.lhs, value, found):
+            env.update(found)
+            return clause.rhs
+    raise error.ValueError("relay: no clause of a match fits the value")
 
 
 def _external(func: Function, args: Sequence[Any]) -> Any:

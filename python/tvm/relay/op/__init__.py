@@ -9,7 +9,9 @@ from .op import (
     OpPattern,
     get,
     register,
+    register_alter_op_layout,
     register_compute,
+    register_convert_op_layout,
     register_legalize,
     register_pattern,
 )

@@ -14,7 +14,9 @@ __all__ = [
     "OpPattern",
     "get",
     "register",
+    "register_alter_op_layout",
     "register_compute",
+    "register_convert_op_layout",
     "register_legalize",
     "register_pattern",
 ]
@@ -52,6 +54,20 @@ register_legalize = _attr("FTVMLegalize")
 register_legalize.__doc__ = """How `Legalize` rewrites calls; also a decorator.
 
 The function gets the attributes, operands and types, and returns a new expression or None.
+"""
+
+
+register_alter_op_layout = _attr("FTVMAlterOpLayout")
+register_alter_op_layout.__doc__ = """How `AlterOpLayout` rewrites calls; also a decorator.
+
+The function gets the attributes, operands, their types and that of the result, and returns a call
+whose settings name other layouts, or None.
+"""
+register_convert_op_layout = _attr("FTVMConvertOpLayout")
+register_convert_op_layout.__doc__ = """How `ConvertLayout` rewrites calls; also a decorator.
+
+The function gets the attributes, operands, their types and the layouts that are wished for, and
+returns a call, or None.
 """
 
 

@@ -11,7 +11,19 @@ from tvm.ir.transform import Pass
 
 from .. import transform
 from ..expr import Function
-from . import dcgan, densenet, dqn, lstm, mlp, mobilenet, resnet, squeezenet, temp_op_attr
+from ..prelude import Prelude
+from . import (
+    dcgan,
+    densenet,
+    dqn,
+    lstm,
+    mlp,
+    mobilenet,
+    resnet,
+    squeezenet,
+    synthetic,
+    temp_op_attr,
+)
 from .gradients import check_grad
 from .init import create_workload
 
@@ -24,6 +36,8 @@ def run_opt_pass(
     """The expression after passes; a function, or the body for an expression that is none."""
     passes = opt_pass if isinstance(opt_pass, Pass) else transform.Sequential(list(opt_pass))
     mod = IRModule.from_expr(expr)
+    if import_prelude:
+        Prelude(mod)
     mod = transform.InferType()(mod)
     with tvm.transform.PassContext(opt_level=3):
         mod = passes(mod)

@@ -3,9 +3,16 @@
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
 
 from .base import FunctionPass, function_pass
+from .combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
 from .composite import MergeComposite
+from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .gradient import gradient
 from .infer_type import InferType
+from .layouts import AlterOpLayout, ConvertLayout
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference

@@ -359,8 +359,7 @@ class _InlineCalls(ExprMutator):
         func = self._definition(gvar)
         if func is None:
             return gvar
-        plain = func.without_attr("Inline") if hasattr(func, "without_attr") else func
-        return self._expanded(gvar, plain)
+        return self._expanded(gvar, func)
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
         if isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
@@ -394,19 +393,20 @@ def _reached(mod: IRModule, name: str) -> set[str]:
 
 def Inline() -> Pass:
     """Write functions with the attribute "Inline" where they are called, unless they call
-    themselves, and drop those that nothing calls any more."""
+    themselves, and drop those that nothing calls any more. Types are to be inferred again."""
 
     @module_pass(opt_level=1, name="Inline")
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         result = mod.clone()
+        called = {used for _, func in relay_functions(mod) for used in _called_names(func)}
         for gvar, func in relay_functions(mod):
             name = str(gvar.name_hint)
             result[name] = _InlineCalls(mod, (name,)).visit(func)
         for gvar, func in relay_functions(mod):
             name = str(gvar.name_hint)
-            if _is_inlined(func) and name not in _reached(mod, name):
+            if _is_inlined(func) and name in called and name not in _reached(mod, name):
                 del result[name]
-        return infer_module(result)
+        return result
 
     return run
 

@@ -11,6 +11,7 @@ from .conv2d_nhwc_winograd import (
     winograd_weight_transform,
 )
 from .conv2d_transpose import conv2d_transpose_nchw, schedule_conv2d_transpose_nchw
+from .conv3d_winograd import conv3d_ncdhw_winograd, schedule_conv3d_ncdhw_winograd
 from .gemm import GemmTile, matmul, schedule_matmul, schedule_matmul_tensorcore
 from .injective import (
     schedule_broadcast,
