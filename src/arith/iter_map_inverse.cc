@@ -227,6 +227,17 @@ PaddedIters PadIters(const Array<PrimExpr>& indices, const Map<Var, Range>& iter
   return padded;
 }
 
+TVM_REGISTER_GLOBAL("arith.PadIters")
+    .set_body_typed([](Array<PrimExpr> indices, Map<Var, Range> iters) {
+      Analyzer analyzer;
+      PaddedIters padded = PadIters(indices, iters, &analyzer);
+      Array<ObjectRef> pads;
+      for (const PaddedIters::Pad& pad : padded.pads) {
+        pads.push_back(Array<PrimExpr>{pad.original, pad.padded, pad.begin});
+      }
+      Array<ObjectRef> parts{padded.indices, padded.ranges, pads};
+      return parts;
+    });
 TVM_REGISTER_GLOBAL("arith.InverseAffineIterMap").set_body_typed(InverseAffineIterMap);
 
 }  // namespace arith

@@ -119,7 +119,7 @@ IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
   tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
   tir::Stmt rewritten = te::SchedulePostProcRewriteForTensorCore(body, normalized, binds);
   if (!rewritten.same_as(body)) CheckWarpSize();
-  body = rewritten;
+  body = te::ApplyLayouts(rewritten, normalized, binds);
   tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);
   func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
   func = WithAttr(std::move(func), tvm::attr::kNoAlias,

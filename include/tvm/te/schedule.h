@@ -11,6 +11,7 @@
 #include <tvm/te/operation.h>
 #include <tvm/te/tensor.h>
 #include <tvm/te/tensor_intrin.h>
+#include <tvm/tir/index_map.h>
 
 namespace tvm {
 namespace te {
@@ -214,13 +215,17 @@ class StageNode : public Object {
   int num_child_stages = 0;
   /*! \brief Undefined to store always. */
   PrimExpr store_predicate;
+  /*! \brief Where the results lie in memory: maps of indices, the first one of those of the op. */
+  Array<tir::IndexMap> layouts;
+  /*! \brief Axes of the last of `layouts` before which flat memory is cut into axes of its own. */
+  Array<Integer> axis_separators;
   /*! \brief ValueError unless the loops are those that the relations make, in their order. */
   void Init();
   TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Maybe(op), Maybe(origin_op), Value(all_iter_vars),
                    Value(leaf_iter_vars), Value(relations), Value(iter_var_attrs),
                    Value(attach_type), Maybe(attach_ivar), Maybe(attach_stage), Value(scope),
                    Value(is_output), Value(double_buffer), Maybe(group), Value(num_child_stages),
-                   Maybe(store_predicate));
+                   Maybe(store_predicate), Default(layouts), Default(axis_separators));
   TVM_NODE_ARGS();
 };
 

@@ -67,6 +67,16 @@ Stmt SchedulePostProcRewriteForTensorCore(const Stmt& stmt, const Schedule& sche
                                           const Map<Tensor, Buffer>& extern_buffer = {});
 
 /*!
+ * \brief Buffers with the layouts that stages of `schedule` ask for, and accesses where they lie.
+ *
+ * Expects the result of ScheduleOps for `schedule`; the buffers of `extern_buffer` must have the
+ * shapes of the layouts already. ScheduleError where something else than loads and stores of
+ * elements reaches such a buffer.
+ */
+Stmt ApplyLayouts(const Stmt& stmt, const Schedule& schedule,
+                  const Map<Tensor, Buffer>& extern_buffer = {});
+
+/*!
  * \brief Wraps the result of ScheduleOps as a function.
  * \param args a Tensor, Buffer or Var per parameter; a tensor becomes a buffer parameter.
  * \param binds buffers to use for tensors of `args`.

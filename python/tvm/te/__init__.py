@@ -1,6 +1,7 @@
 """Tensor expressions: what to compute, and schedules: how."""
 
 from tvm.tir import (
+    IndexMap,
     Select,
     abs,
     acos,
@@ -100,6 +101,8 @@ from .tensor import (
     TensorSlice,
 )
 from .tensor_intrin import TensorIntrin, TensorIntrinCall, decl_tensor_intrin
+
+AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
 
 prod = comm_reducer(lambda x, y: x * y, lambda dtype: const(1, dtype), name="prod")
 

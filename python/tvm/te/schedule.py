@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -11,6 +11,7 @@ from tvm.runtime import Object
 from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt, convert
 
 from . import _ffi_api
+from .layout import transform_layout
 from .tensor import Operation, Tensor
 from .tensor_intrin import TensorIntrin
 
@@ -173,7 +174,6 @@ _ELSEWHERE = {
     "leaf_var_map": "use leaf_iter_vars and relations",
     "compute_pred": "conditions on computation follow from the bounds, see tvm.lower",
     "rolling_buffer": "attach the producer with compute_at; it computes what a trip needs",
-    "transform_layout": "reorder the loops and use Schedule.cache_write, laid out in loop order",
     "is_specialized": "give the compute a where= condition or te.if_then_else",
 }
 
@@ -290,6 +290,29 @@ class Stage(Object):
         """Launch threads of given extents around a scan, for its steps to be bound to."""
         axes = [threads] if isinstance(threads, IterVar) else list(threads)
         _ffi_api.StageEnvThreads(self, axes)
+
+    def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar] | None:
+        """Lay the results out in memory by other indices, and run the loops in their order.
+
+        An input is read in the new layout, so a caller passes it in the shape that follows; what
+        fills up partial tiles is neither read nor written. Layouts add up: another one is given in
+        terms of the indices of the one before.
+
+        Parameters
+        ----------
+        mapping_function : takes an index for each axis and returns those in memory, between which
+            ``te.AXIS_SEPARATOR`` may stand; ``lambda n, c: [n, c // 4, c % 4]``.
+
+        Returns
+        -------
+        The loops, one for each index in memory; None for a stage that has no loops of a compute.
+
+        Raises
+        ------
+        ScheduleError : the loops are no longer those of the axes, or the indices are no digits of
+            them; when it is lowered, something else than element accesses reaches the memory.
+        """
+        return transform_layout(self, mapping_function)
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute inside loop ``scope`` of stage ``parent``, as much as one trip needs."""

@@ -605,6 +605,11 @@ TVM_REGISTER_GLOBAL("te.StageStorageAlign")
 TVM_REGISTER_GLOBAL("te.StageDoubleBuffer").set_body_typed([](Stage stage) {
   stage.double_buffer();
 });
+TVM_REGISTER_GLOBAL("te.StageSetLayouts")
+    .set_body_typed([](Stage stage, Array<tir::IndexMap> layouts, Array<Integer> separators) {
+      stage->layouts = layouts;
+      stage->axis_separators = separators;
+    });
 TVM_REGISTER_GLOBAL("te.ScheduleGetStage").set_body_typed([](Schedule sch, ObjectRef key) {
   if (key.as<TensorNode>()) return sch[Downcast<Tensor>(key)];
   return sch[Downcast<Operation>(key)];

@@ -362,7 +362,6 @@ def tx():
         ("schedule", "keep the Schedule"),
         ("is_specialized", "te.if_then_else"),
         ("rolling_buffer", "compute_at"),
-        ("transform_layout", "cache_write"),
     ],
 )
 def test_foreign_names_say_the_way_out(name, way_out):
