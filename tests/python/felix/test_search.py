@@ -63,7 +63,7 @@ def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monke
     assert not simplified
     search.descend(function, start, 5)
     assert len(simplified) == 1
-    np.testing.assert_allclose(function.features(start), before, rtol=1e-6)
+    np.testing.assert_allclose(function.features(start), before, rtol=1e-6, atol=1e-9)
 
 
 def test_candidates_are_valid_distinct_and_sorted_by_prediction(search):
