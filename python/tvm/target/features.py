@@ -47,16 +47,20 @@ define void @ask_{number}(ptr %p) "target-cpu"="{cpu}" "target-features"="{featu
 """
 
 
-# Under these LLVM ends the process, since they contradict what the triple says: no instructions of
-# ARM but Thumb, and another width.
-_NOT_ASKED = {"noarm", "32bit", "64bit"}
-# Most extensions of RISC-V end the process where others that they need are missing. These need none.
-_ASKED_OF_RISCV = {"m", "a", "f", "d", "c", "v", "zba", "zbb", "zbs", "zfh", "zicsr", "zifencei"}
+# What contradicts the triple, or lacks what it needs, ends the process. x86 and 64-bit ARM are safe
+# but for the width; of the other two the features are asked about that stand for themselves.
+_NOT_ASKED = {"32bit", "64bit"}
+_ASKED = {
+    "riscv": {"m", "a", "f", "d", "c", "v", "zba", "zbb", "zbs", "zfh", "zicsr", "zifencei"},
+    "arm": {"aes", "bf16", "crc", "dotprod", "dsp", "fp16", "fullfp16", "hwdiv", "hwdiv-arm"}
+    | {"i8mm", "mve", "mve.fp", "neon", "sha2", "vfp2", "vfp3", "vfp4"},
+}
 
 
 def _can_be_asked(triple: str, name: str) -> bool:
-    if triple.startswith("riscv"):
-        return name in _ASKED_OF_RISCV
+    for family, names in _ASKED.items():
+        if triple.startswith(family):
+            return name in names
     return name not in _NOT_ASKED
 
 
@@ -73,8 +77,8 @@ def cpu_features(
     names : those to ask about, all by default, which takes about a second. A processor has none
         that LLVM does not know.
 
-    LLVM has no list of a processor's features to read, and is asked about each; of RISC-V's
-    extensions about the basic ones only.
+    LLVM has no list of a processor's features to read, and is asked about each; of RISC-V and
+    32-bit ARM about the basic ones only.
     """
     initialize_llvm()
     known = [name for name in known_features(triple) if _can_be_asked(triple, name)]

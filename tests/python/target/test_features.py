@@ -47,9 +47,16 @@ def test_the_list_of_features_agrees_with_single_questions():
     assert set(listed) <= set(known_features(testing_processors.X86_TRIPLE))
 
 
-@pytest.mark.parametrize("triple", ["riscv64-linux-gnu", "armv7l-linux-gnueabihf"])
-def test_every_feature_may_be_asked_for(triple):
-    assert codegen.llvm_get_cpu_features(Target(f"llvm -mtriple={triple}"))
+@pytest.mark.parametrize(
+    ("options", "some"),
+    [
+        ("-mtriple=riscv64-linux-gnu -mattr=+v", {"d", "v"}),
+        ("-mtriple=armv7l-linux-gnueabihf -mcpu=cortex-a7", {"neon", "vfp4"}),
+        ("-mtriple=aarch64-linux-gnu", {"neon", "fp-armv8"}),
+    ],
+)
+def test_features_of_any_processor_are_listed(options, some):
+    assert some <= set(codegen.llvm_get_cpu_features(Target(f"llvm {options}")))
 
 
 def test_names_of_processors_are_listed():
