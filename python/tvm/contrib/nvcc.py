@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .nvrtc import compile_cuda, default_arch
+from .nvrtc import compile_cuda, compiler_version, default_arch
 
 __all__ = [
     "compile_cuda",
+    "get_cuda_version",
     "get_target_compute_version",
     "have_bf16",
     "have_fp16",
@@ -13,6 +14,25 @@ __all__ = [
     "have_tensorcore",
     "parse_compute_version",
 ]
+
+
+def get_cuda_version(cuda_path: str | None = None) -> tuple[int, int, int]:
+    """Version of the compiler for CUDA C as three numbers.
+
+    Parameters
+    ----------
+    cuda_path : must be None: the compiler is NVRTC, a library that no folder of CUDA stands for.
+
+    Raises
+    ------
+    ValueError : a folder is given.
+    """
+    if cuda_path is not None:
+        raise ValueError(
+            f"get_cuda_version: the compiler is the library NVRTC; {cuda_path!r} is not asked"
+        )
+    major, minor = compiler_version()
+    return major, minor, 0
 
 
 def parse_compute_version(compute_version: str) -> tuple[int, int]:

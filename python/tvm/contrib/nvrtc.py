@@ -18,6 +18,7 @@ from tvm import error
 __all__ = [
     "KernelResources",
     "compile_cuda",
+    "compiler_version",
     "default_arch",
     "header_paths",
     "kernel_resources",
@@ -170,6 +171,12 @@ def _check(nvrtc: Any, result: tuple[Any, ...]) -> Any:
         text = nvrtc.nvrtcGetErrorString(status)[1].decode()
         raise error.RuntimeError(f"NVRTC: {text}")
     return values[0] if values else None
+
+
+def compiler_version() -> tuple[int, int]:
+    """Version of NVRTC."""
+    _, major, minor = _nvrtc().nvrtcVersion()
+    return int(major), int(minor)
 
 
 @functools.cache

@@ -14,18 +14,61 @@ __all__ = ["assert_allclose", "main"]
 
 # Read when they are asked for: they need pytest or the compiler.
 _ELSEWHERE = {
-    "CompareBeforeAfter": "compare",
-    "assert_prim_expr_equal": "numeric",
-    "check_bool_expr_is_true": "numeric",
-    "check_int_constraints_trans_consistency": "numeric",
-    "check_numerical_grads": "numeric",
+    "compare": ("CompareBeforeAfter",),
+    "numeric": (
+        "assert_prim_expr_equal",
+        "check_bool_expr_is_true",
+        "check_int_constraints_trans_consistency",
+        "check_numerical_grads",
+    ),
+    "parametrization": (
+        "exclude_targets",
+        "fixture",
+        "known_failing_targets",
+        "parameter",
+        "parameters",
+        "parametrize_targets",
+        "skip_parameterizations",
+        "xfail_parameterizations",
+    ),
+    "requirements": (
+        "Requirement",
+        "requires_aarch64_sve",
+        "requires_arm_dot",
+        "requires_cublas",
+        "requires_cuda",
+        "requires_cuda_compute_version",
+        "requires_cudagraph",
+        "requires_cudnn",
+        "requires_gpu",
+        "requires_llvm",
+        "requires_matrixcore",
+        "requires_metal",
+        "requires_multi_gpu",
+        "requires_nvcc_version",
+        "requires_nvptx",
+        "requires_opencl",
+        "requires_package",
+        "requires_rocm",
+        "requires_rpc",
+        "requires_tensorcore",
+        "requires_vulkan",
+        "requires_x86",
+        "requires_x86_amx",
+        "requires_x86_avx512",
+        "requires_x86_vnni",
+        "skip_if_32bit",
+        "uses_gpu",
+    ),
+    "targets": ("DEFAULT_TEST_TARGETS", "device_enabled", "enabled_targets"),
 }
+_MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'tvm.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 
 def main() -> None:
