@@ -280,6 +280,8 @@ class Evaluator(Reader):
         if self._is_metadata(node):
             return self.metadata(node)
         base = unwrapped(self.value(node.value))
+        if base is T.Buffer:
+            return self._declared_by_subscript(node)
         buffer = self._buffer(base)
         if buffer is None:
             return self._item(node, base)
@@ -291,6 +293,15 @@ class Evaluator(Reader):
                 ranges = [self._range(item, end) for item, end in zip(items, buffer.shape)]
                 return tir.BufferRegion(buffer, ranges)
             return tir.BufferLoad(buffer, self.indices(node, buffer))
+
+    def _declared_by_subscript(self, node: ast.Subscript) -> tir.Buffer:
+        """``T.Buffer[shape, dtype, ...]``, or of a shape alone: how annotations were spelled."""
+        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        values = [unwrapped(self.value(item)) for item in given]
+        with self.blaming(node):
+            if len(values) == 1 or not isinstance(values[1], str):
+                return T.Buffer(values[0] if len(values) == 1 else values)
+            return T.Buffer(*values)
 
     def _is_metadata(self, node: ast.Subscript) -> bool:
         inner = node.value

@@ -159,7 +159,10 @@ class Buffer(Object):
         if axis >= len(self.shape):
             raise ValueError(f"buffer {self.name} has {len(self.shape)} axes, got more indices")
         begin = 0 if item.start is None else item.start
-        return Range(begin, self.shape[axis] if item.stop is None else item.stop)
+        made = Range(begin, self.shape[axis] if item.stop is None else item.stop)
+        # The extent of i * 4:i * 4 + 4 is 4.
+        analyzer = tvm._ffi.get_global_func("arith.CreateAnalyzer")()
+        return Range.from_min_extent(made.min, analyzer("simplify")(made.extent, 1))
 
 
 @tvm._ffi.register_object("tir.BufferRegion")

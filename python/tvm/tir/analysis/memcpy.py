@@ -14,6 +14,7 @@ from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, StringImm, Var
 from ..stmt import BufferStore, For, Stmt
 from ..stmt_functor import pre_order_visit
+from . import _ffi_api
 
 __all__ = ["identify_memcpy"]
 
@@ -115,3 +116,7 @@ def _identify_all(stmt: Stmt) -> list[Any]:
 
     pre_order_visit(stmt, visit)
     return results
+
+
+# Functions that Python registers come after the module's names were looked up.
+tvm._ffi._init_api("tir.analysis", _ffi_api.__name__)

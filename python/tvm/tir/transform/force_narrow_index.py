@@ -10,9 +10,9 @@ from tvm.ir.transform import Pass
 
 from .. import expr
 from ..buffer import Buffer
+from ..buffer_mutator import BufferMutator
 from ..function import PrimFunc
 from ..op import call_intrin
-from .buffer_mutator import BufferMutator
 from .function_pass import prim_func_pass
 
 __all__ = ["ForceNarrowIndexToInt32"]

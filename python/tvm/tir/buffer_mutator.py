@@ -6,11 +6,11 @@ from typing import Any
 
 from tvm.ir import Range
 
-from .. import expr, stmt
-from ..block import Block, BlockRealize, MatchBufferRegion
-from ..buffer import Buffer, BufferRegion
-from ..function import PrimFunc
-from ..functor import StmtExprMutator
+from . import expr, stmt
+from .block import Block, BlockRealize, MatchBufferRegion
+from .buffer import Buffer, BufferRegion
+from .function import PrimFunc
+from .functor import StmtExprMutator
 
 __all__ = ["BufferMutator"]
 
