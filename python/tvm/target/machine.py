@@ -28,6 +28,7 @@ __all__ = [
     "initialize_llvm",
     "known_cpus",
     "llvm",
+    "int16_vector_width",
     "machine_features",
     "sums_byte_products",
     "vector_unit",
@@ -203,13 +204,29 @@ declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
 """
 
 
+_WORDS = """
+define <32 x i16> @add(<32 x i16> %a, <32 x i16> %b) {
+  %c = add <32 x i16> %a, %b
+  ret <32 x i16> %c
+}
+"""
+
+
 @functools.cache
-def _has_vpdpbusd(triple: str, cpu: str, features: str) -> bool:
+def _assembly(text: str, triple: str, cpu: str, features: str) -> str:
     initialize_llvm()
-    if triple.partition("-")[0] not in ("x86_64", "i686", "i386"):
-        return False
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
-    return "vpdpbusd" in machine.emit_assembly(llvm.parse_assembly(_BYTE_PRODUCTS))
+    return str(machine.emit_assembly(llvm.parse_assembly(text)))
+
+
+def _x86_assembly(text: str, target: Any) -> str:
+    """What LLVM makes of a program for a target; nothing where that is of another architecture."""
+    attrs = target.attrs
+    mattr = ",".join(str(item) for item in attrs.get("mattr", ()))
+    facts = machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
+    triple, cpu, features = (str(facts[key]) for key in ("mtriple", "mcpu", "mattr_full"))
+    is_x86 = triple.partition("-")[0] in ("x86_64", "i686", "i386")
+    return _assembly(text, triple, cpu, features) if is_x86 else ""
 
 
 def sums_byte_products(target: Any) -> bool:
@@ -217,10 +234,18 @@ def sums_byte_products(target: Any) -> bool:
 
     That is VNNI, of AVX-512 or on its own.
     """
-    attrs = target.attrs
-    mattr = ",".join(str(item) for item in attrs.get("mattr", ()))
-    facts = machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
-    return _has_vpdpbusd(facts["mtriple"], facts["mcpu"], facts["mattr_full"])
+    return "vpdpbusd" in _x86_assembly(_BYTE_PRODUCTS, target)
+
+
+def int16_vector_width(target: Any) -> int:
+    """Bits of the widest vectors of 16-bit integers that an x86 processor adds; 0 for others.
+
+    AVX alone has wide vectors of floats only, and so has AVX-512 without its instructions on words.
+    """
+    lines = [line for line in _x86_assembly(_WORDS, target).splitlines() if "paddw" in line]
+    registers = (("zmm", 512), ("ymm", 256), ("xmm", 128))
+    found = (bits for name, bits in registers if any(name in line for line in lines))
+    return next(found, 0)
 
 
 def _read(path: Path) -> str:

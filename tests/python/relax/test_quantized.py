@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
+from testing_processors import has_feature
 from tvm import relax
 from tvm.relax.frontend.torch import from_module
 from tvm.target import Target
-from tvm.target.machine import sums_byte_products
+from tvm.target.machine import int16_vector_width, sums_byte_products
 
 Q = torch.ops.quantized_decomposed
 LIMITS = {torch.uint8: (0, 255), torch.int8: (-128, 127)}
@@ -244,19 +245,50 @@ def test_kernels_of_bytes_are_not_searched():
 
 
 @pytest.mark.parametrize(
-    "cpu, has", [("haswell", False), ("skylake-avx512", False), ("cascadelake", True),
-                 ("znver4", True), ("alderlake", True)],
-)  # fmt: skip
-def test_processors_that_sum_up_products_of_bytes(cpu, has):
+    "cpu, instruction, register",
+    [
+        ("x86-64", "pmaddwd", "xmm"),
+        ("haswell", "vpmaddwd", "ymm"),
+        ("skylake-avx512", "vpmaddwd", "zmm"),
+        ("cascadelake", "vpdpbusd", "zmm"),
+        ("znver4", "vpdpbusd", "zmm"),
+        ("alderlake", "vpdpbusd", "ymm"),
+    ],
+)
+def test_processors_sum_up_products_of_bytes(cpu, instruction, register):
     target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu}")
-    assert sums_byte_products(target) == has
+    assert sums_byte_products(target) == (instruction == "vpdpbusd")
 
     def conv(x, weight, bias):
         return torch.nn.functional.conv2d(x, weight, bias)
 
     mod = from_module(Layer(conv, (16, 16, 1, 1)), (torch.randn(1, 16, 4, 4),))
     code = relax.build(mod, target).mod.imported_modules[0].get_source("asm")
-    assert ("vpdpbusd" in code) == has
+    lines = [line for line in code.splitlines() if f"\t{instruction}\t" in line]
+    assert any(register in line for line in lines)
+
+
+def test_vectors_of_floats_may_be_wider_than_those_of_integers():
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=ivybridge")
+    assert (target.vector_width, int16_vector_width(target)) == (256, 128)
+
+    def conv(x, weight, bias):
+        return torch.nn.functional.conv2d(x, weight, bias)
+
+    mod = from_module(Layer(conv, (16, 16, 1, 1)), (torch.randn(1, 16, 4, 4),))
+    assert relax.build(mod, target) is not None
+
+
+@pytest.mark.skipif(not has_feature("avx2"), reason="runs code for AVX2")
+@pytest.mark.parametrize("shape", [(16, 8, 3, 3), (40, 3, 1, 1)])
+def test_processors_without_vnni_compute_the_same(shape):
+    def conv(x, weight, bias):
+        return torch.nn.functional.conv2d(x, weight, bias, 1, 1)
+
+    model = Layer(conv, shape, torch.uint8, 5)
+    # Products at the ends of their range do not saturate.
+    model.values[0] = -128
+    check(model, torch.full((1, shape[1], 5, 6), 9.0), target="llvm -mcpu=haswell")
 
 
 def test_other_architectures_have_none():
