@@ -30,6 +30,7 @@ __all__ = [
     "llvm",
     "int16_vector_width",
     "machine_features",
+    "sums_bfloat16_products",
     "sums_byte_products",
     "vector_unit",
     "x86_vendor",
@@ -235,6 +236,21 @@ def sums_byte_products(target: Any) -> bool:
     That is VNNI, of AVX-512 or on its own.
     """
     return "vpdpbusd" in _x86_assembly(_BYTE_PRODUCTS, target)
+
+
+# A conversion that comes with AVX-512's products of bfloat16.
+_TO_BFLOAT16 = """
+define <16 x bfloat> @f(<16 x float> %a) {
+  %b = fptrunc <16 x float> %a to <16 x bfloat>
+  ret <16 x bfloat> %b
+}
+"""
+
+
+def sums_bfloat16_products(target: Any) -> bool:
+    """Whether an x86 processor has AVX-512's sums of products of bfloat16."""
+    lines = _x86_assembly(_TO_BFLOAT16, target).splitlines()
+    return any("vcvtneps2bf16" in line and "zmm" in line for line in lines)
 
 
 def int16_vector_width(target: Any) -> int:

@@ -6,6 +6,8 @@ import torch
 
 from tvm import felix, relax
 from tvm.felix import nn
+from tvm.target import Target
+from tvm.target.machine import sums_bfloat16_products
 
 # Half the distance of neighbouring numbers of 11 and 8 bits, over a few roundings.
 TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-9}
@@ -50,6 +52,34 @@ def test_long_sums_of_short_floats_do_not_stop_growing():
     ones = torch.ones(1, 5000, dtype=torch.bfloat16)
     total, mean, product = felix.compile(lambda x: (x.sum(), x.mean(), x @ x.T), ones)(ones)
     assert (float(total), float(mean), float(product)) == (4992.0, 1.0, 4992.0)
+
+
+@pytest.mark.parametrize(
+    "model, shape",
+    [
+        (torch.nn.Conv2d(12, 32, 3, padding=1), (1, 12, 7, 6)),
+        (torch.nn.Conv2d(32, 32, 3, stride=2, groups=2), (2, 32, 7, 7)),
+        (torch.nn.Linear(30, 24), (2, 5, 30)),
+        (torch.nn.Linear(31, 24), (5, 31)),
+    ],
+)
+def test_sums_of_bfloat16_products_equal_torch(model, shape):
+    # By the processor's own instruction if it has one, and for an odd depth without.
+    short = model.eval().to(torch.bfloat16)
+    check(short, torch.randn(shape).to(torch.bfloat16), tolerance=TOLERANCE[torch.bfloat16])
+
+
+@pytest.mark.parametrize(
+    "cpu, has",
+    [("haswell", False), ("skylake-avx512", False), ("cooperlake", True), ("znver4", True)],
+)
+def test_processors_with_products_of_bfloat16(cpu, has):
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu}")
+    assert sums_bfloat16_products(target) == has
+    model = torch.nn.Linear(32, 32).eval().to(torch.bfloat16)
+    mod = relax.frontend.torch.from_module(model, torch.randn(8, 32).to(torch.bfloat16))
+    code = relax.build(mod, target).mod.imported_modules[0].get_source("asm")
+    assert ("vdpbf16ps" in code) == has
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.bool], ids=str)

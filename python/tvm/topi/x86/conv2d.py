@@ -11,7 +11,7 @@ from tvm.target import Target
 from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
-from .byte_products import ByteDot
+from .dot_products import DotInstruction
 from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def schedule_conv2d_nhwc_packed(
     rows_outside: bool = False,
     lanes: int | None = None,
     copy_panels: bool = False,
-    dot: ByteDot | None = None,
+    dot: DotInstruction | None = None,
 ) -> te.Schedule:
     """Panels of output channels outside, then tiles of pixels, the reduction innermost.
 

@@ -12,7 +12,6 @@ from .. import tag
 from ..schedule_registry import operations_of, register_schedule
 from ..utils import const_shape, is_constant
 from .attention import schedule_head_attention
-from .byte_products import byte_dot
 from .conv2d import (
     RegisterTile,
     schedule_conv2d_nhwc_packed,
@@ -20,6 +19,7 @@ from .conv2d import (
 )
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
+from .dot_products import dot_instruction
 from .injective import schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
@@ -88,7 +88,7 @@ def _conv2d_nhwc(
         target,
         lanes=fitted.lanes,
         copy_panels=copies,
-        dot=byte_dot(conv, fitted.lanes, target) if _is_packed(weight) else None,
+        dot=dot_instruction(conv, fitted.lanes, target) if _is_packed(weight) else None,
     )
 
 
@@ -151,7 +151,7 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         lanes=fitted.lanes,
         copy_panels=copies,
         panels_outside=packed and not by_points,
-        dot=byte_dot(product, fitted.lanes, target) if packed else None,
+        dot=dot_instruction(product, fitted.lanes, target) if packed else None,
     )
 
 

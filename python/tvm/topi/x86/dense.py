@@ -8,8 +8,8 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..utils import const_shape
-from .byte_products import ByteDot
 from .conv2d import RegisterTile
+from .dot_products import DotInstruction
 from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def schedule_matmul_packed(
     lanes: int | None = None,
     copy_panels: bool = False,
     panels_outside: bool = False,
-    dot: ByteDot | None = None,
+    dot: DotInstruction | None = None,
 ) -> te.Schedule:
     """Blocks of rows outside, then panels of columns, then register tiles.
 

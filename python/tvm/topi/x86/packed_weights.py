@@ -10,7 +10,7 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import Packing, register_packing
 from ..utils import const_shape
-from .byte_products import byte_dot
+from .dot_products import dot_instruction
 from .tiles import convolution_tile, product_tile
 
 __all__: list[str] = []
@@ -20,7 +20,7 @@ def _depth(product: te.Tensor, weight: te.Tensor, lanes: int, target: Target) ->
     """Steps of the reduction that lie side by side in packed weights; 0 for weights left alone."""
     if weight.dtype == product.dtype:
         return 1
-    dot = byte_dot(product, lanes, target)
+    dot = dot_instruction(product, lanes, target)
     return dot.depth if dot is not None else 0
 
 
