@@ -239,6 +239,18 @@ def reorder_and_fuse_reduction(sch: Schedule, block: BlockRV) -> tuple[LoopRV, i
     return sch.fuse(*summed), len(spatial)
 
 
+def _block_names(statement: Any) -> list[str]:
+    """Names of the blocks of a statement, inner ones first, but those that only set start values.
+
+    The start of a block around a nest is a nest of blocks itself; a schedule has none of these
+    before `decompose_reduction` takes it out.
+    """
+    names: list[str] = []
+    for realize in _outermost_realizes(statement):
+        names += [*_block_names(realize.block.body), str(realize.block.name_hint)]
+    return names
+
+
 def all_blocks(
     sch: Schedule, function_name: str | None = None
 ) -> Iterator[tuple[BlockRV, tir.Block]]:
@@ -248,14 +260,7 @@ def all_blocks(
             continue
         if function_name not in (None, str(var.name_hint)):
             continue
-        names: list[str] = []
-
-        def visit(node: Any, names: list[str] = names) -> None:
-            if isinstance(node, tir.Block):
-                names.append(str(node.name_hint))
-
-        tir.stmt_functor.post_order_visit(function.body, visit)
-        for name in names:
+        for name in _block_names(function.body):
             block = sch.get_block(name, func_name=str(var.name_hint))
             if not is_root(sch, block):
                 yield block, sch.get(block)

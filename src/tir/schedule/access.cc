@@ -74,6 +74,29 @@ void AddStmt(const Stmt& stmt, Access* found) {
   });
 }
 
+/*! \brief Accesses of an init, whose loops, of a block around others, are none of the tree's. */
+void AddInit(const Stmt& init, Access* total) {
+  if (!Holds<ForNode>(init)) {
+    AddStmt(init, total);
+    return;
+  }
+  // Variables of such loops mean nothing outside: what is accessed may be any part.
+  PostOrderVisit(init, [&](const ObjectRef& node) {
+    if (const auto* load = node.as<BufferLoadNode>()) {
+      total->reads.push_back({load->buffer, {}});
+    } else if (const auto* store = node.as<BufferStoreNode>()) {
+      total->writes.push_back({store->buffer, {}});
+    } else if (node->IsInstance<IfThenElseNode>()) {
+      total->conditional = true;
+    } else if (node->IsInstance<WhileNode>() || node->IsInstance<AttrStmtNode>() ||
+               node->IsInstance<EvaluateNode>()) {
+      total->opaque = true;
+    } else if (const auto* var = node.as<VarNode>()) {
+      total->opaque |= var->dtype.is_handle();
+    }
+  });
+}
+
 bool Declares(const Array<BufferRegion>& regions, const Buffer& buffer) {
   return std::any_of(regions.begin(), regions.end(),
                      [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
@@ -86,7 +109,7 @@ void AddBelow(const Tree& tree, Id id, Access* total) {
   }
   if (tree.IsBlock(id)) {
     const BlockItem& block = tree.block(id);
-    if (block.init.defined()) AddStmt(block.init, total);
+    if (block.init.defined()) AddInit(block.init, total);
     total->opaque |= !block.match_buffers.empty() || block.erratic;
     for (const MatchBufferRegion& match : block.match_buffers) {
       // A view is used as the block declares; if that says nothing, in any way.

@@ -16,19 +16,26 @@ namespace sched {
 namespace {
 
 /*! \brief Ranges of all variables that the program binds, for simplifying indices. */
+void BindWithin(const Stmt& stmt, arith::Analyzer* analyzer) {
+  PostOrderVisit(stmt, [&](const ObjectRef& node) {
+    if (const auto* loop = node.as<ForNode>()) {
+      analyzer->Bind(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent), true);
+    } else if (const auto* block = node.as<BlockNode>()) {
+      for (const IterVar& iv : block->iter_vars) analyzer->Bind(iv->var, iv->dom, true);
+    }
+  });
+}
+
 void BindAll(const Tree& tree, arith::Analyzer* analyzer) {
   for (Id id : tree.Preorder(tree.root())) {
     if (tree.IsLoop(id)) {
       analyzer->Bind(tree.loop(id).var, tree.loop(id).range(), true);
     } else if (tree.IsBlock(id)) {
       for (const IterVar& iv : tree.block(id).iter_vars) analyzer->Bind(iv->var, iv->dom, true);
+      // That of a block around others has loops and blocks of its own.
+      if (tree.block(id).init.defined()) BindWithin(tree.block(id).init, analyzer);
     } else {
-      PostOrderVisit(tree.leaf(id).stmt, [&](const ObjectRef& node) {
-        const auto* loop = node.as<ForNode>();
-        if (loop) {
-          analyzer->Bind(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent), true);
-        }
-      });
+      BindWithin(tree.leaf(id).stmt, analyzer);
     }
   }
 }

@@ -186,12 +186,12 @@ std::pair<int64_t, bool> BufferOf(Call* call, size_t i) {
 void TransformBufferLayout(Call* call) {
   Optional<IndexMap> pad;
   if (call->value(3).as<IndexMapNode>()) {
-    pad = call->get<IndexMap>(3);
+    pad = call->MapOf(3);
   } else if (!call->value(3).is_null()) {
     pad = IndexMap(Array<Var>(), Array<PrimExpr>{call->get<PrimExpr>(3)});
   }
   auto [index, write] = BufferOf(call, 1);
-  TransformLayout(call->Change(), call->node(0), index, write, call->get<IndexMap>(2), pad,
+  TransformLayout(call->Change(), call->node(0), index, write, call->MapOf(2), pad,
                   call->get<bool>(4));
 }
 
@@ -305,13 +305,13 @@ const std::vector<Primitive>& Table() {
         {block, {"read_buffer_index", A::kInt}, scope, {"index_map", A::kIndexMap}},
         [](Call* c) {
           c->Give(ReindexCacheRead(c->Change(), c->node(0), c->get<int64_t>(1),
-                                   c->get<std::string>(2), c->get<IndexMap>(3)));
+                                   c->get<std::string>(2), c->MapOf(3)));
         }),
     Row("ReindexCacheWrite", "reindex_cache_write", kChanges,
         {block, {"write_buffer_index", A::kInt}, scope, {"index_map", A::kIndexMap}},
         [](Call* c) {
           c->Give(ReindexCacheWrite(c->Change(), c->node(0), c->get<int64_t>(1),
-                                    c->get<std::string>(2), c->get<IndexMap>(3)));
+                                    c->get<std::string>(2), c->MapOf(3)));
         }),
     Row("ReIndex", "reindex", kChanges, {block, {"buffer", A::kBufferOf}},
         [](Call* c) {
@@ -324,7 +324,7 @@ const std::vector<Primitive>& Table() {
          {"assume_injective_transform", A::kBool, true, Any(false)}}, TransformBufferLayout),
     Row("TransformBlockLayout", "transform_block_layout", kChanges,
         {block, {"index_map", A::kIndexMap}},
-        [](Call* c) { TransformBlockLayout(c->Change(), c->node(0), c->get<IndexMap>(1)); }),
+        [](Call* c) { TransformBlockLayout(c->Change(), c->node(0), c->MapOf(1)); }),
     Row("ReorderBlockIterVar", "reorder_block_iter_var", kChanges,
         {block, {"new_order", A::kInts}},
         [](Call* c) { ReorderBlockIterVars(c->Change(), c->node(0), IntsOf(c, 1)); }),

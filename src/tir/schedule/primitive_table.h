@@ -5,6 +5,7 @@
 #ifndef TVM_SRC_TIR_SCHEDULE_PRIMITIVE_TABLE_H_
 #define TVM_SRC_TIR_SCHEDULE_PRIMITIVE_TABLE_H_
 
+#include <tvm/tir/index_map.h>
 #include <tvm/tir/schedule/schedule.h>
 
 #include <string>
@@ -74,6 +75,8 @@ class Call {
   virtual Tree* TreeOf(const String& function) = 0;
   virtual RandomState* random() = 0;
   virtual int64_t Number(const Any& value) const = 0;
+  /*! \brief An index map with the numbers that were sampled in the place of their variables. */
+  virtual IndexMap MapOf(size_t i) const = 0;
 
   /*! \brief A node, or the only one of a list. */
   Id node(size_t i) const { return nodes_[i].at(0); }

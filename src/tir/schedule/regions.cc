@@ -4,6 +4,7 @@
  */
 #include "regions.h"
 
+#include <tvm/arith/estimate_region.h>
 #include <tvm/arith/int_set.h>
 #include <tvm/arith/pattern.h>
 
@@ -250,6 +251,25 @@ PrimExpr OnAxis(const Tree& tree, const PrimExpr& condition, const Ids& loops,
   return PrimExpr();
 }
 
+/*! \brief The elements of a region while loops run, where quotients of one loop are indices. */
+std::optional<Box> DividedBox(const Tree& tree, const Array<Range>& region, const Ids& free,
+                              arith::Analyzer* analyzer) {
+  Map<Var, Range> moving;
+  for (Id loop : free) moving.Set(tree.loop(loop).var, tree.loop(loop).range());
+  auto sets = arith::EstimateRegionStrictBound(region, moving, const_true());
+  if (!sets.defined()) return std::nullopt;
+  Box box;
+  for (const arith::IntSet& set : sets.value()) {
+    const auto* interval = set.as<arith::IntervalSetNode>();
+    if (interval == nullptr) return std::nullopt;
+    PrimExpr low = analyzer->Simplify(interval->min_value);
+    PrimExpr extent = analyzer->Simplify(interval->max_value - interval->min_value + 1);
+    box.axes.push_back(Var("x" + std::to_string(box.axes.size()), low.dtype()));
+    box.spans.push_back({low, extent});
+  }
+  return box;
+}
+
 /*! \brief What a block that was put around a nest writes: boxes, one for each instance. */
 std::optional<Box> SealedBox(const Tree& tree, Id id, const Buffer& buffer, const Ids& free,
                              arith::Analyzer* analyzer) {
@@ -262,17 +282,21 @@ std::optional<Box> SealedBox(const Tree& tree, Id id, const Buffer& buffer, cons
   Box box;
   VarMap values = block.Values();
   VarSet moving = tree.VarsOfLoops(free), seen;
-  for (const Range& range : (*region)->region) {
-    PrimExpr low = Substitute(range->min, values);
+  Array<Range> ranges = (*region)->region.Map([&](const Range& range) {
+    return Range::FromMinExtent(Substitute(range->min, values), range->extent);
+  });
+  for (const Range& range : ranges) {
+    const PrimExpr& low = range->min;
     std::optional<int64_t> length = AsInt(range->extent);
     VarSet used = VarsOf(low) & moving;
     Array<PrimExpr> row = Linear(tree, low, free);
-    if (row.empty() || used.Intersects(seen)) return std::nullopt;
+    bool linear = !row.empty() && !used.Intersects(seen);
+    if (!linear) return DividedBox(tree, ranges, free, analyzer);
     if (!length && !used.empty()) return std::nullopt;
     seen.Add(used);
     std::optional<Span> span = Span{analyzer->Simplify(low), range->extent};
     if (!used.empty()) span = Contiguous(tree, row, free, analyzer, *length);
-    if (!span) return std::nullopt;
+    if (!span) return DividedBox(tree, ranges, free, analyzer);
     box.axes.push_back(Var("x" + std::to_string(box.axes.size()), low.dtype()));
     box.spans.push_back(*span);
   }

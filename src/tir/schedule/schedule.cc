@@ -244,6 +244,20 @@ class Application final : public Call {
   }
   RandomState* random() final { return &sch_->random_; }
   int64_t Number(const Any& value) const final { return sch_->Number(value); }
+  IndexMap MapOf(size_t i) const final {
+    bool sampled = false;
+    auto number = [&](const Any& var) -> Any {
+      sampled = true;
+      return make_const(var.as<VarNode>()->dtype, sch_->Number(var));
+    };
+    IndexMap map = MapRVs(values_[i], number).cast<IndexMap>();
+    if (!sampled) return map;
+    // Divisors are products of numbers now, and are to be numbers.
+    return IndexMap(map->initial_indices, map->final_indices.Map([](const PrimExpr& e) {
+      return arith::Analyzer().Simplify(e);
+    }),
+                    map->inverse_index_map);
+  }
 
  private:
   void Resolve(const Array<Any>& given) {

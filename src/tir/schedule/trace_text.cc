@@ -14,6 +14,7 @@
 
 #include "runtime/json.h"
 #include "text_list.h"
+#include "tree.h"
 
 namespace tvm {
 namespace tir {
@@ -86,6 +87,20 @@ Any MapRVs(const Any& value, const std::function<Any(const Any&)>& exchange) {
     }
     return mapped;
   }
+  if (const auto* map = value.as<IndexMapNode>()) {
+    // Parameters are variables too, but none of the trace.
+    auto outside = [&](const Any& rv) {
+      for (const Var& own : map->initial_indices) {
+        if (own.get() == rv.object()) return rv;
+      }
+      return exchange(rv);
+    };
+    Array<PrimExpr> results;
+    for (const PrimExpr& index : map->final_indices) {
+      results.push_back(MapRVs(index, outside).cast<PrimExpr>());
+    }
+    return IndexMap(map->initial_indices, results, map->inverse_index_map);
+  }
   PrimExpr a, b;
   if (const Operation* row = OperationOf(value, &a, &b)) {
     return row->make(MapRVs(a, exchange).cast<PrimExpr>(), MapRVs(b, exchange).cast<PrimExpr>());
@@ -117,6 +132,11 @@ std::string MapText(const IndexMapNode* map, const Names& names) {
   Names inside = names;
   std::string parameters, results;
   std::unordered_map<std::string, int> taken;
+  for (const PrimExpr& index : map->final_indices) {
+    for (const Var& var : VarsOf(index)) {
+      if (auto rv = names.find(var.get()); rv != names.end()) taken[rv->second] = 1;
+    }
+  }
   for (const Var& var : map->initial_indices) {
     std::string name;
     for (char c : std::string(var->name_hint)) {

@@ -7,5 +7,6 @@ from .loop_postprocs import (
     RewriteReductionBlock,
 )
 from .postproc import Postproc, PyPostproc
+from .rewrite_tensorize import RewriteTensorize
 
 create = Postproc.create

@@ -15,11 +15,11 @@ from ..sch_analysis import (
     loop_kinds,
     root_annotations,
 )
+from ..schedule_rule.intrinsic_tiling import AUTO_TENSORIZE
 from .postproc import Postproc
 
 __all__ = ["DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock"]
 
-_TENSORIZE = "meta_schedule.auto_tensorize"
 _KEYS = ("parallel", "vectorize", "unroll_explicit", "unroll_implicit")
 
 
@@ -49,10 +49,16 @@ class RewriteReductionBlock(Postproc):
             if not is_reduction(node):
                 continue
             loops = sch.get_loops(block)
-            kinds = loop_kinds(sch, block)
-            if "R" not in kinds or "O" in kinds:
+            # A loop of one iteration that nothing depends on may be on either side.
+            kinds = [
+                "S" if kind == "O" and constant_extent(sch, loop) == 1 else kind
+                for loop, kind in zip(loops, loop_kinds(sch, block))
+            ]
+            # An intrinsic may do a whole sum, and still does not start it.
+            whole = "R" not in kinds and annotation(node, AUTO_TENSORIZE) is not None
+            if not loops or "O" in kinds or not (whole or "R" in kinds):
                 continue
-            first = kinds.index("R")
+            first = len(loops) - 1 if whole else kinds.index("R")
             if any(int(sch.get(loop).kind) == tir.ForKind.THREAD_BINDING for loop in loops[first:]):
                 continue
             start = sch.decompose_reduction(block, loops[first])
@@ -62,15 +68,15 @@ class RewriteReductionBlock(Postproc):
     @staticmethod
     def _share_intrinsics(sch: Schedule, block: BlockRV, start: BlockRV) -> None:
         """Leave the intrinsic of a product with it, and give the one of start values to these."""
-        if annotation(sch.get(block), _TENSORIZE) is None:
+        if annotation(sch.get(block), AUTO_TENSORIZE) is None:
             return
-        intrinsic = annotation(sch.get(block), f"{_TENSORIZE}_init")
-        sch.unannotate(start, _TENSORIZE)
+        intrinsic = annotation(sch.get(block), f"{AUTO_TENSORIZE}_init")
+        sch.unannotate(start, AUTO_TENSORIZE)
         # Without an intrinsic the mark still says that the block stands for a whole tile.
-        sch.annotate(start, _TENSORIZE, "" if intrinsic is None else str(intrinsic))
+        sch.annotate(start, AUTO_TENSORIZE, "" if intrinsic is None else str(intrinsic))
         if intrinsic is not None:
-            sch.unannotate(block, f"{_TENSORIZE}_init")
-            sch.unannotate(start, f"{_TENSORIZE}_init")
+            sch.unannotate(block, f"{AUTO_TENSORIZE}_init")
+            sch.unannotate(start, f"{AUTO_TENSORIZE}_init")
 
 
 class RewriteParallelVectorizeUnroll(Postproc):

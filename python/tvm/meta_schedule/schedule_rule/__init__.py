@@ -5,6 +5,7 @@ from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
 from .auto_inline import AutoInline, InlineConstantScalars
 from .cross_thread_reduction import CrossThreadReduction
+from .intrinsic_tiling import MultiLevelTilingWithIntrin
 from .multi_level_tiling import MultiLevelTiling, MultiLevelTilingWideVector, ReuseType
 from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation

@@ -140,12 +140,12 @@ class MultiLevelTiling(ScheduleRule):
         """What is done to a block, in order; each step makes several states of one."""
         return [self.tile, self.keep_results, self.keep_operands, self.copy_asynchronously]
 
-    def split_loop(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> list[LoopRV]:
-        """A loop of a block as the tiles of `parts` levels."""
-        factors = sch.sample_perfect_tile(
+    def split_loop(self, state: TilingState, loop: LoopRV, parts: int) -> list[LoopRV]:
+        """A loop of the block as the tiles of `parts` levels."""
+        factors = state.sch.sample_perfect_tile(
             loop, n=parts, max_innermost_factor=self.max_innermost_factor
         )
-        return sch.split(loop, factors=factors)
+        return state.sch.split(loop, factors=factors)
 
     def tile(self, state: TilingState) -> list[TilingState]:
         """Split the loops, order them by level and give the first levels to threads."""
@@ -161,7 +161,7 @@ class MultiLevelTiling(ScheduleRule):
                 levels = self.reduction_levels
             else:
                 continue
-            parts = [loop] if len(levels) == 1 else self.split_loop(sch, block, loop, len(levels))
+            parts = [loop] if len(levels) == 1 else self.split_loop(state, loop, len(levels))
             for level, part in zip(levels, parts):
                 tiles[level].append(part)
         sch.reorder(*[loop for level in tiles for loop in level])
@@ -300,7 +300,8 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         )
         self.vector_length_in_bits = vector_length_in_bits
 
-    def split_loop(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> list[LoopRV]:
+    def split_loop(self, state: TilingState, loop: LoopRV, parts: int) -> list[LoopRV]:
+        sch, block = state.sch, state.block
         node, var = sch.get(block), sch.get(loop).loop_var
         written = node.writes[0]
         # Loops are the block's axes, in order, when they are split.
@@ -309,10 +310,10 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
             for axis, value in zip(node.iter_vars, realize_values(sch, block))
         ]
         if not len(written.region) or not any(last):
-            return super().split_loop(sch, block, loop, parts)
+            return super().split_loop(state, loop, parts)
         lanes = self.vector_length_in_bits // DataType(str(written.buffer.dtype)).bits
         extent = constant_extent(sch, loop) or 1
         if extent <= lanes:
             return sch.split(loop, factors=[*[1] * (parts - 1), extent])
         outer, inner = sch.split(loop, factors=[None, lanes])
-        return [*super().split_loop(sch, block, outer, parts - 1), inner]
+        return [*super().split_loop(state, outer, parts - 1), inner]

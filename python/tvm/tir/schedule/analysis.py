@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tvm.error
 from tvm import arith
 from tvm.ir import PrimExpr, Range
 
@@ -16,14 +15,17 @@ from ..expr import IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
 from ..op import floordiv, floormod
-from ..stmt import For, SeqStmt, Stmt
+from ..stmt import For
 from ..stmt_functor import post_order_visit
+from .intrinsic_mapping import AutoTensorizeMappingInfo, described, get_auto_tensorize_mapping_info
 from .random_variables import BlockRV
 from .schedule import Schedule
 from .state import StmtSRef
 
 __all__ = [
+    "AutoTensorizeMappingInfo",
     "TensorizeInfo",
+    "get_auto_tensorize_mapping_info",
     "get_tensorize_loop_mapping",
     "has_block",
     "is_output_block",
@@ -131,28 +133,6 @@ class TensorizeInfo:
     block_iter_paddings: list[int] | None = None
 
 
-def _described(desc_func: PrimFunc) -> tuple[list[For], BlockRealize]:
-    """Loops of a description, outermost first, and the block inside."""
-    loops: list[For] = []
-    at: Stmt = desc_func.body
-    inner: BlockRealize | None = None
-    while True:
-        if isinstance(at, BlockRealize):
-            inner, at = at, at.block.body
-        elif isinstance(at, For):
-            loops.append(at)
-            at = at.body
-        elif isinstance(at, SeqStmt) and len(at.seq) == 1:
-            at = at.seq[0]
-        else:
-            break
-    if inner is None or not loops:
-        raise tvm.error.ValueError(
-            "get_tensorize_loop_mapping: the description has no loops around a block"
-        )
-    return loops, inner
-
-
 def _coefficient(expr: PrimExpr, var: Var, others: list[Var]) -> int | None:
     """The number that a loop is multiplied by in a sum; None if it is no such sum."""
     row = list(arith.detect_linear_equation(expr, [var, *others]))
@@ -176,7 +156,7 @@ def get_tensorize_loop_mapping(
     -------
     None where the description does not fit.
     """
-    desc_loops, desc = _described(desc_func)
+    desc_loops, desc = described(desc_func)
     node: Block = sch.get(block)
     loop_rvs = sch.get_loops(block)
     loops = [sch.get(loop) for loop in loop_rvs]
