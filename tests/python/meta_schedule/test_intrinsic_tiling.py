@@ -148,3 +148,31 @@ def test_sampled_numbers_in_an_index_map():
     trace.with_decision(inst, [2, 4, 2], False).apply_to_schedule(other, False)
     changed = other.mod["main"]
     assert [int(n) for n in changed.buffer_map[changed.params[0]].shape] == [2, 16, 8]
+
+
+def test_rewrite_layout_reads_weights_in_the_order_of_loops():
+    function = te.create_prim_func(te_workload.matmul(16, 16, 16))
+    sch = tir.Schedule(function.with_attr("layout_free_buffers", [1]))
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, [4, 4])
+    k0, k1 = sch.split(k, [4, 4])
+    sch.reorder(i0, j, k0, i1, k1)
+    assert ms.postproc.RewriteLayout().apply(sch)
+    (copy,) = sch.get_producers(block)
+    node = sch.get(copy)
+    assert node.annotations["meta_schedule.layout_rewrite_preproc"]
+    # Column by column, each in pieces as long as the inner sum.
+    assert [int(extent) for extent in node.writes[0].buffer.shape] == [16, 4, 4]
+    rng = np.random.default_rng(0)
+    a, b = (rng.random((16, 16), dtype=np.float32) for _ in range(2))
+    c = tvm.nd.array(np.zeros((16, 16), np.float32))
+    tvm.build(sch.mod, target="llvm")(tvm.nd.array(a), tvm.nd.array(b), c)
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-4)
+
+
+def test_rewrite_layout_names_a_buffer_that_no_block_reads():
+    function = te.create_prim_func(te_workload.matmul(16, 16, 16))
+    sch = tir.Schedule(function.with_attr("layout_free_buffers", [2]))
+    with pytest.raises(tvm.TVMError, match="reads the buffer C"):
+        ms.postproc.RewriteLayout().apply(sch)

@@ -7,6 +7,7 @@ from .loop_postprocs import (
     RewriteReductionBlock,
 )
 from .postproc import Postproc, PyPostproc
+from .rewrite_layout import RewriteLayout
 from .rewrite_tensorize import RewriteTensorize
 
 create = Postproc.create
