@@ -57,7 +57,8 @@ struct Sum {
 
 class Detector {
  public:
-  explicit Detector(const Map<Var, Range>& iters) {
+  /*! \brief `trivial`: whether loops of one trip are digits as well. */
+  Detector(const Map<Var, Range>& iters, bool trivial) : trivial_(trivial) {
     for (const auto& [var, range] : iters) {
       const int64_t* extent = as_const_int(range->extent);
       TVM_CHECK(extent != nullptr && *extent >= 1, ValueError)
@@ -85,7 +86,7 @@ class Detector {
       if (it == vars_.end()) return {{}, e};
       const Mark& mark = marks_[it->second];
       // A loop of one trip has no digits.
-      if (mark.node->extent == 1) return {{}, mark.min};
+      if (mark.node->extent == 1 && !trivial_) return {{}, mark.min};
       return {{{it->second, 1, mark.node->extent, 1}}, mark.min};
     }
     if (!UsesLoops(e)) return {{}, e};
@@ -114,8 +115,9 @@ class Detector {
   /*! \brief The same sum as one split at most, whose source is a fused iterator where needed. */
   Sum Fuse(Sum sum, const PrimExpr& e) {
     if (sum.splits.size() <= 1) return sum;
-    std::sort(sum.splits.begin(), sum.splits.end(),
-              [](const Split& a, const Split& b) { return a.scale < b.scale; });
+    std::sort(sum.splits.begin(), sum.splits.end(), [](const Split& a, const Split& b) {
+      return a.scale != b.scale ? a.scale < b.scale : a.extent < b.extent;
+    });
     const int64_t unit = sum.splits[0].scale;
     int64_t next = unit;
     for (const Split& split : sum.splits) {
@@ -138,7 +140,42 @@ class Detector {
       Array<IterSplitExpr> args = ToNodes(digits, e.dtype());
       marks_.push_back({IterMark(IterSumExpr(args, zero), extent), digits, zero});
     }
-    return {{{it->second, 1, extent, unit}}, sum.base};
+    return {{{it->second, 1, marks_[it->second].node->extent, unit}}, sum.base};
+  }
+
+  /*! \brief Only iterations with `e < limit` run, which makes an iterator that much shorter. */
+  void Shorten(const PrimExpr& e, int64_t limit) {
+    Sum sum = Parse(e);
+    const int64_t* base = as_const_int(sum.base);
+    sum = Fuse(sum, e);
+    bool whole = base != nullptr && sum.splits.size() == 1 && sum.splits[0].scale == 1 &&
+                 sum.splits[0].lower == 1 &&
+                 sum.splits[0].extent == marks_[sum.splits[0].mark].node->extent;
+    if (!whole) throw NotAffine{Text("the predicate bounds more than one iterator", e)};
+    Mark& mark = marks_[sum.splits[0].mark];
+    const int64_t extent = limit - *base;
+    if (extent < 1) throw NotAffine{Text("no iteration runs, by the bound of", e)};
+    if (extent >= mark.node->extent) return;
+    mark.node = IterMark(mark.node->source, extent);
+    if (sum.splits[0].mark >= num_loops_) shortened_.push_back(sum.splits[0].mark);
+  }
+
+  /*! \brief Check that indices take the iterators that were shortened as a whole. */
+  void CheckShortened(const std::vector<Sum>& sums) const {
+    std::vector<bool> taken(marks_.size());
+    for (const Sum& sum : sums) {
+      for (const Split& split : sum.splits) taken[split.mark] = true;
+    }
+    // Fused iterators were made after those they consist of.
+    for (size_t id = marks_.size(); id-- > 0;) {
+      if (!taken[id]) continue;
+      for (const Split& digit : marks_[id].digits) taken[digit.mark] = true;
+    }
+    for (size_t id : shortened_) {
+      if (taken[id]) continue;
+      throw NotAffine{"the predicate bounds " + AsRepr(marks_[id].node->source) +
+                      ", which no index takes as a whole"};
+    }
   }
 
   IterSumExpr ToNode(const Sum& sum) const {
@@ -248,6 +285,9 @@ class Detector {
   }
 
   Analyzer analyzer_;
+  bool trivial_;
+  /*! \brief Fused iterators of which a predicate leaves out the end. */
+  std::vector<size_t> shortened_;
   // Loops in the order given, then fused iterators as they are met.
   std::vector<Mark> marks_;
   size_t num_loops_ = 0;
@@ -267,16 +307,22 @@ PrimExpr SplitToExpr(const IterSplitExprNode* split) {
 
 }  // namespace
 
-IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range>& iters,
-                            IterMapLevel level) {
+namespace {
+
+/*! \brief `sums[i] < limits[i]` holds for the iterations that run. */
+IterMapResult Detect(const Array<PrimExpr>& indices, const Map<Var, Range>& iters,
+                     IterMapLevel level, bool trivial, const Array<PrimExpr>& bounded,
+                     const Array<Integer>& limits) {
   Array<IterSumExpr> sums_found;
   Array<String> errors;
   try {
-    Detector detector(iters);
+    Detector detector(iters, trivial);
+    for (size_t i = 0; i < bounded.size(); ++i) detector.Shorten(bounded[i], limits[i]->value);
     std::vector<Sum> sums;
     for (const PrimExpr& index : indices) {
       sums.push_back(detector.Fuse(detector.Parse(index), index));
     }
+    detector.CheckShortened(sums);
     if (level != IterMapLevel::kNoCheck) {
       detector.CheckDigits(sums, level == IterMapLevel::kBijective);
     }
@@ -285,6 +331,13 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
     errors.push_back(error.reason);
   }
   return IterMapResult(sums_found, errors);
+}
+
+}  // namespace
+
+IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range>& iters,
+                            IterMapLevel level) {
+  return Detect(indices, iters, level, /*trivial=*/false, {}, {});
 }
 
 PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr) {
@@ -305,11 +358,14 @@ TVM_REGISTER_REPR(IterSumExprNode, [](const IterSumExprNode* node, ReprPrinter* 
 });
 
 TVM_REGISTER_GLOBAL("arith.DetectIterMap")
-    .set_body_typed([](Array<PrimExpr> indices, Map<Var, Range> iters, int level) {
+    .set_body_typed([](Array<PrimExpr> indices, Map<Var, Range> iters, int level, bool trivial,
+                       Array<PrimExpr> bounded, Array<Integer> limits) {
       TVM_CHECK(level == 0 || level == 1 || level == 3, ValueError)
           << "detect_iter_map: level must be NoCheck (0), Surjective (1) or Bijective (3), got "
           << level;
-      return DetectIterMap(indices, iters, static_cast<IterMapLevel>(level));
+      TVM_CHECK(bounded.size() == limits.size(), ValueError)
+          << "detect_iter_map: " << bounded.size() << " sums have " << limits.size() << " limits";
+      return Detect(indices, iters, static_cast<IterMapLevel>(level), trivial, bounded, limits);
     });
 
 TVM_REGISTER_GLOBAL("arith.NormalizeIterMapToExpr").set_body_typed([](PrimExpr expr) {

@@ -41,6 +41,7 @@ from .pattern import (
     domain_touched,
     narrow_predicate_expression,
 )
+from .subspace import subspace_divide
 from .var_context import SplitGroup, VarContext, VarDef
 
 __all__ = [
@@ -82,5 +83,6 @@ __all__ = [
     "pos_inf",
     "solve_linear_equations",
     "solve_linear_inequalities",
+    "subspace_divide",
     "union_sets",
 ]

@@ -68,12 +68,18 @@ class IterSumExpr(PrimExpr):
 class IterMapResult(Object):
     """`indices`, one IterSumExpr each, or the `errors` that say why there are none."""
 
+    @property
+    def padding_predicate(self) -> PrimExpr:
+        """Where indices are padding: nowhere, since partial tiles are an error."""
+        return tvm.tir.const(False, "bool")
+
 
 def detect_iter_map(
     indices: Sequence[Any],
     input_iters: Mapping[Any, Range],
     predicate: Any = True,
     check_level: IterMapLevel | int | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
 ) -> IterMapResult:
     """Write index expressions by digits of loops.
 
@@ -81,8 +87,11 @@ def detect_iter_map(
     ----------
     indices : integer expressions of the loops.
     input_iters : ranges of the loop variables, with constant extents.
-    predicate : which iterations run: constant bounds of single loops, which shorten them.
+    predicate : which iterations run: constant bounds of single loops, which shorten them, and
+        constant limits of sums such as ``i * 8 + j < 60``, which shorten the iterator that the sum
+        is and that indices then have to take as a whole.
     check_level : what must hold of the digits, as a level or by its name.
+    simplify_trivial_iterators : whether a loop of one trip is its first value instead of a digit.
 
     Returns
     -------
@@ -99,24 +108,47 @@ def detect_iter_map(
     []
     """
     level = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else check_level
+    trivial = not simplify_trivial_iterators
     if predicate is True:
-        return _ffi_api.DetectIterMap(indices, input_iters, int(level))
-    ranges = _shortened(input_iters, predicate)
+        return _ffi_api.DetectIterMap(indices, input_iters, int(level), trivial, [], [])
+    predicate = Analyzer().simplify(convert(predicate))
+    sums, limits, rest = _limited_sums(predicate, list(input_iters.keys()))
+    ranges = _shortened(input_iters, rest)
     if isinstance(ranges, str):
         return _ffi_api.IterMapResult([], [ranges])
-    return _ffi_api.DetectIterMap(indices, ranges, int(level))
+    return _ffi_api.DetectIterMap(indices, ranges, int(level), trivial, sums, limits)
+
+
+def _limited_sums(predicate: Any, loops: list[Any]) -> tuple[list[Any], list[int], Any]:
+    """Sums of loops that a conjunction limits, their limits, and the other conditions."""
+    if isinstance(predicate, tvm.tir.And):
+        left, right = (_limited_sums(part, loops) for part in (predicate.a, predicate.b))
+        rest = [part for part in (left[2], right[2]) if part is not True]
+        joined = tvm.tir.all(*rest) if rest else True
+        return left[0] + right[0], left[1] + right[1], joined
+    if isinstance(predicate, tvm.tir.LT | tvm.tir.LE):
+        total, limit = predicate.a, predicate.b
+    elif isinstance(predicate, tvm.tir.GT | tvm.tir.GE):
+        total, limit = predicate.b, predicate.a
+    else:
+        return [], [], predicate
+    if not isinstance(limit, tvm.tir.IntImm) or len(detect_clip_bound(predicate, loops)):
+        return [], [], predicate
+    strict = isinstance(predicate, tvm.tir.LT | tvm.tir.GT)
+    return [total], [int(limit) + (not strict)], True
 
 
 def _shortened(iters: Mapping[Any, Range], predicate: Any) -> dict[Any, Range] | str:
     """Ranges of the iterations that run, or why they are none."""
     ranges = dict(iters.items())
-    predicate = Analyzer().simplify(convert(predicate))
+    if predicate is True:
+        return ranges
     if isinstance(predicate, tvm.tir.IntImm):
         return ranges if int(predicate) else f"no iteration runs: {predicate}"
     bounds = detect_clip_bound(predicate, list(ranges))
     numbers = [bound for bound in bounds if bound is not None]
     if not numbers or not all(isinstance(bound, tvm.tir.IntImm) for bound in numbers):
-        return f"the predicate is more than constant bounds of single iterators: {predicate}"
+        return f"the predicate is more than constant bounds of iterators and sums: {predicate}"
     for var, low, high in zip(ranges, bounds[::2], bounds[1::2], strict=True):
         own = ranges[var]
         if low is None and high is None:
@@ -139,12 +171,15 @@ def iter_map_simplify(
     input_iters: Mapping[Any, Range],
     predicate: Any = True,
     check_level: IterMapLevel | int | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
 ) -> list[PrimExpr]:
     """Indices by digits of loops where they are of that form, and simplified otherwise.
 
     The arguments are those of `detect_iter_map`.
     """
-    found = detect_iter_map(indices, input_iters, predicate, check_level)
+    found = detect_iter_map(
+        indices, input_iters, predicate, check_level, simplify_trivial_iterators
+    )
     analyzer = Analyzer()
     for var, bound in input_iters.items():
         analyzer.bind(var, bound)

@@ -151,6 +151,91 @@ def test_predicates_shorten_loops(predicate, extent, base):
     assert (found.args[0].extent, int(found.base)) == (extent, base)
 
 
+@pytest.mark.parametrize(
+    ("predicate", "index", "extent"),
+    [
+        (I * 16 + J < 100, I * 16 + J, 100),
+        (tir.all(I * 16 + J <= 95, K < 3), (I * 16 + J) // 4, 24),
+        (I * 16 + J + 4 < 100, (I * 16 + J) % 32, 32),
+    ],
+)
+def test_predicates_shorten_sums(predicate, index, extent):
+    result = arith.detect_iter_map([index], RANGES, predicate)
+    (found,) = result.indices
+    assert int(found.args[0].extent) == extent
+    points = all_points(RANGES)
+    runs = evaluate(predicate, points).astype(bool)
+    inside = {var: values[runs] for var, values in points.items()}
+    plain = evaluate(arith.normalize_iter_map_to_expr(found), inside)
+    np.testing.assert_array_equal(plain, evaluate(index, inside))
+    assert set(plain) == set(range(extent))
+    assert not bool(result.padding_predicate)
+
+
+def test_shortened_sums_have_to_be_used_as_a_whole():
+    for indices in ([I], [I, J], [I * 16 + J, K * 8 + I]):
+        assert len(arith.detect_iter_map(indices, RANGES, I * 16 + J < 100).errors)
+    assert (
+        "partial tile"
+        in arith.detect_iter_map([(I * 16 + J) // 8], RANGES, I * 16 + J < 100).errors[0]
+    )
+
+
+def test_loops_of_one_trip_may_be_digits():
+    once = tir.Var("once", "int32")
+    ranges = {once: tvm.ir.Range(0, 1), J: RANGES[J]}
+    (plain,) = arith.detect_iter_map([once * 16 + J], ranges).indices
+    assert "once" not in str(plain)
+    (whole, single) = arith.detect_iter_map(
+        [once * 16 + J, once], ranges, True, "nocheck", simplify_trivial_iterators=False
+    ).indices
+    assert "once" in str(whole) and str(single) == "once"
+
+
+SUBSPACES = [
+    ([I * 16 + J], [J]),
+    ([I, J], [J]),
+    ([I * 96 + J * 6 + K], [J, K]),
+    ([I * 96 + J * 6 + K], [K]),
+    ([I // 2, J * 6 + K], [K]),
+    ([(I * 16 + J) // 4], [J]),
+    ([(I * 16 + J) // 32, (I * 16 + J) % 32], [J]),
+    ([I * 4 + J // 4, J % 4 * 6 + K], [J, K]),
+    ([J + 3, I], [J]),
+    ([I * 2 + 1, J], [J]),
+]
+
+
+@pytest.mark.parametrize(("indices", "inner"), SUBSPACES)
+def test_indices_are_divided_between_loops(indices, inner):
+    divided = arith.subspace_divide(indices, RANGES, inner)
+    assert len(divided) == len(indices) + 1
+    assert all(bool(condition) for condition in divided[-1])
+    points = all_points(RANGES)
+    for index, (outer, block) in zip(indices, divided):
+        high, low = (arith.normalize_iter_map_to_expr(part) for part in (outer, block))
+        used = {v for part in block.args for v in tir.analysis.undefined_vars(tir.Evaluate(low))}
+        assert used <= set(inner)
+        count = int(block.args[0].extent) if len(block.args) else 1
+        factor = count if len(outer.args) and len(block.args) else 1
+        value = evaluate(high, points) * factor + evaluate(low, points)
+        np.testing.assert_array_equal(value, evaluate(index, points))
+        assert not set(inner) & set(tir.analysis.undefined_vars(tir.Evaluate(high)))
+
+
+@pytest.mark.parametrize(
+    ("index", "inner"), [(I * 16 + J, [I]), (I * 96 + J * 6 + K, [J]), (I + J, [J])]
+)
+def test_indices_that_cannot_be_divided(index, inner):
+    assert arith.subspace_divide([index], RANGES, inner) == []
+
+
+def test_conditions_belong_to_one_side():
+    *_, (outer, inner) = arith.subspace_divide([I, J], RANGES, [J], tir.all(I < 5, J < 9))
+    assert str(outer) == "i < 5" and str(inner) == "j < 9"
+    assert arith.subspace_divide([I, J], RANGES, [J], I + J < 9) == []
+
+
 @pytest.mark.parametrize("predicate", [I + J < 7, I < 0, tir.any(I < 2, J < 2), False])
 def test_other_predicates_say_why(predicate):
     assert arith.detect_iter_map([I], RANGES, predicate).errors
