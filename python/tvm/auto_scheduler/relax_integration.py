@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import tvm
 from tvm import relax, te
 from tvm.ir import IRModule
 from tvm.runtime.ndarray import NDArray
@@ -35,9 +36,9 @@ def extract_tasks(
 
     Parameters
     ----------
-    mod : a relax module, or a `torch.nn.Module`.
-    params : of a relax module the arrays that its parameters of those names hold, which may then be
-        stored in other layouts; of a torch module its example inputs.
+    mod : a module of relax or relay, a function of relay, or a `torch.nn.Module`.
+    params : of a module of relax or relay the arrays that its parameters of those names hold,
+        which may then be stored in other layouts; of a torch module its example inputs.
     target, target_host : what to tune for.
     hardware_params : by default those of the target.
     include_simple_tasks : kernels that reduce over nothing too.
@@ -70,6 +71,8 @@ def extract_tasks(
 
 def _module(mod: Any, params: Any) -> IRModule:
     """`mod` as a relax module with its parameters bound."""
+    if _is_relay(mod):
+        return tvm.get_global_func("relay.ToRelaxModule")(mod, dict(params or {}))
     if isinstance(mod, IRModule):
         return relax.transform.BindParams("main", dict(params))(mod) if params else mod
     from tvm.relax.frontend.torch import export_for_inference, from_exported_program
@@ -77,6 +80,11 @@ def _module(mod: Any, params: Any) -> IRModule:
     if params is None:
         raise ValueError("extract_tasks: of a torch module give its example inputs as params")
     return from_exported_program(export_for_inference(mod, params))
+
+
+def _is_relay(mod: Any) -> bool:
+    functions = mod.functions.values() if isinstance(mod, IRModule) else [mod]
+    return any(getattr(func, "type_key", "") == "relay.Function" for func in functions)
 
 
 def _has_reduction(group: relax.FusedGroup) -> bool:

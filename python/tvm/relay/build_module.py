@@ -17,7 +17,14 @@ from .analysis.infer import infer_module
 from .analysis.variables import free_vars
 from .backend.executor import Executor, Runtime
 from .backend.factory import GraphExecutorFactoryModule
-from .backend.interpreter import Interpreter, compile_graph, compiled, entered, stored
+from .backend.interpreter import (
+    Interpreter,
+    compile_graph,
+    compiled,
+    entered,
+    relax_graph,
+    stored,
+)
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
 from .expr import Constant, Function, const
@@ -226,6 +233,15 @@ def build(
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
     return GraphExecutorFactoryModule(mod, resolved, executable, mod_name)
+
+
+@tvm._ffi.register_func("relay.ToRelaxModule")
+def _to_relax_module(mod: IRModule | Function, params: Mapping[str, Any]) -> IRModule:
+    """The graph as `build` compiles it, for what finds tasks in it."""
+    mod = _entry(mod, params)
+    if not is_graph(mod["main"], mod):
+        raise error.ValueError("relay: main is no graph of tensors of fixed shape")
+    return relax_graph(mod["main"], mod)
 
 
 def optimize(

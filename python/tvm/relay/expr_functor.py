@@ -234,7 +234,7 @@ class ExprMutator(ExprFunctor):
         args = [self.visit(arg) for arg in call.args]
         if op.same_as(call.op) and _same(args, call.args):
             return call
-        return Call(op, args, call.attrs, call.type_args)
+        return Call(op, args, call.attrs, call.type_args, call.span)
 
     def visit_var(self, var: Var) -> RelayExpr:
         return var

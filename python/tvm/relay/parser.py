@@ -17,6 +17,8 @@ from tvm.ir import (
     IRModule,
     Op,
     RelayExpr,
+    SourceName,
+    Span,
     TensorType,
     TupleType,
     TypeCall,
@@ -117,8 +119,10 @@ def _number(text: str) -> tuple[Any, str | None]:
 
 
 class _Parser:
-    def __init__(self, text: str, source: str, meta: Mapping[str, Any] | None) -> None:
-        self._text, self._source = text, source
+    def __init__(
+        self, text: str, source: str, meta: Mapping[str, Any] | None, spans: bool = False
+    ) -> None:
+        self._text, self._source, self._spans = text, source, spans
         self._meta: Mapping[str, Any] = meta or {}
         self._tokens = self._split(text)
         self._at = 0
@@ -376,9 +380,9 @@ class _Parser:
         value = self._atom()
         while True:
             if self._sees("(") and not isinstance(value, (If, Match)):
-                self._take()
+                start = self._take().start
                 args, settings = self._arguments()
-                value = self._call(value, args, settings)
+                value = self._placed(self._call(value, args, settings), start)
             elif self._sees(".") and self._tokens[self._at + 1].kind == "number":
                 self._take()
                 value = self._fields(value, self._take().text)
@@ -388,6 +392,15 @@ class _Parser:
                 return value()
             else:
                 return value
+
+    def _placed(self, call: RelayExpr, start: int) -> RelayExpr:
+        """A call with its place in the text, if that is wanted."""
+        if not self._spans or not isinstance(call, Call):
+            return call
+        line = self._text.count("\n", 0, start) + 1
+        column = start - (self._text.rfind("\n", 0, start) + 1) + 1
+        span = Span(SourceName(self._source), line, line, column, column)
+        return Call(call.op, call.args, call.attrs, call.type_args, span)
 
     def _fields(self, value: RelayExpr, places: str) -> RelayExpr:
         for place in places.split("."):
@@ -603,6 +616,11 @@ def parse(
     if parser.has_definitions:
         return parser.module(init_module)
     return IRModule.from_expr(parser.whole())
+
+
+def with_spans(mod: IRModule, src_name: str) -> IRModule:
+    """The module read back from its text, where calls know their lines and columns."""
+    return _Parser(mod.astext(), src_name, None, spans=True).module(None)
 
 
 def parse_expr(source: str) -> RelayExpr:

@@ -64,7 +64,8 @@ def test_operators_say_which_compiler_takes_them():
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(relay.tanh(x))))
     marked = relay.transform.AnnotateTarget(["testops"])(mod)
     begin = compiler_begin(x, "testops")
-    wanted = relay.exp(compiler_end(relay.tanh(begin), "testops"))
+    end = compiler_end(relay.tanh(begin), "testops")
+    wanted = compiler_end(relay.exp(compiler_begin(end, "default")), "default")
     expected = tvm.IRModule.from_expr(relay.Function([x], wanted))
     tvm.ir.assert_structural_equal(marked, relay.transform.InferType()(expected))
 
@@ -89,3 +90,27 @@ def test_marks_of_the_default_compiler_are_dropped():
     cut = relay.transform.PartitionGraph()(tvm.IRModule.from_expr(relay.Function([x], marked)))
     plain = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
     tvm.ir.assert_structural_equal(cut, plain)
+
+
+def test_regions_are_joined_unless_something_lies_between():
+    for name in ("tanh", "add"):
+        tvm.ir.register_op_attr(name, "target.joinops", lambda call: True)
+    x = relay.var("x", shape=SHAPE)
+    first = relay.tanh(x)
+    second = relay.tanh(first)
+    body = relay.add(second, relay.exp(first))
+    mod = tvm.IRModule.from_expr(relay.Function([x], body))
+    passes = [
+        relay.transform.AnnotateTarget("joinops"),
+        relay.transform.MergeCompilerRegions(),
+        relay.transform.PartitionGraph(),
+    ]
+    cut = tvm.transform.Sequential(passes)(mod)
+    counts = sorted(sum(relay.analysis.list_op_freqs(f).values()) for f in parts(cut).values())
+    # Both tanh are one function; add needs exp, which needs the first of them.
+    assert counts == [1, 2]
+    again = relay.transform.AnnotateTarget("joinops")(
+        relay.transform.AnnotateTarget("joinops")(mod)
+    )
+    once = relay.transform.AnnotateTarget("joinops")(mod)
+    tvm.ir.assert_structural_equal(again, once)

@@ -278,6 +278,9 @@ class _Inference(ExprFunctor):
         op = self.visit(call.op)
         if isinstance(op, Op):
             types = [self.type_of(arg) for arg in args]
+            if None in types and str(op.name).startswith("annotation."):
+                # A mark is of the type of what is marked, whenever that is found.
+                return self._finished(call, op, args, types, None)
             probe = call if all(a.same_as(b) for a, b in zip(args, call.args)) else (
                 Call(op, args, call.attrs))  # fmt: skip
             filled, result = call_type(probe, types)
@@ -323,7 +326,7 @@ class _Inference(ExprFunctor):
         if unchanged and (len(old.type_args) == len(types)) and list(old.type_args) == types:
             new = old
         else:
-            new = Call(op, args, old.attrs, types)
+            new = Call(op, args, old.attrs, types, old.span)
         return new if type_ is None else set_checked_type(new, type_)
 
     def visit_let(self, let: Let) -> RelayExpr:

@@ -13,6 +13,7 @@ import numpy as np
 import tvm
 from tvm import error, relax
 from tvm.ir import Constructor, GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
+from tvm.ir.transform import PassContext
 from tvm.runtime import ADT, Device, NDArray, tuple_object
 from tvm.target import Target
 
@@ -305,6 +306,16 @@ def _nested(leaves: list[Any], type_: Any) -> Any:
     return leaves.pop(0)
 
 
+_USE_RECORDS = "relay.backend.use_auto_scheduler"
+
+
+def relax_graph(func: Function, mod: IRModule | None = None, name: str = "main") -> IRModule:
+    """A function, whose types are known and which is a graph, as a module of relax."""
+    params, body = _flat_params(func)
+    same = all(a.same_as(b) for a, b in zip(params, func.params))
+    return to_relax(func if same else Function(params, body), mod, name)
+
+
 def compile_graph(
     func: Function, target: Target, mod: IRModule | None = None, name: str = "main"
 ) -> relax.Executable:
@@ -316,10 +327,10 @@ def compile_graph(
     ------
     ValueError : there is no such compiler.
     """
-    params, body = _flat_params(func)
-    plain = func if all(a.same_as(b) for a, b in zip(params, func.params)) else (
-        Function(params, body))  # fmt: skip
-    executable = relax.build(to_relax(plain, mod, name), target)
+    use = PassContext.current().config.get(_USE_RECORDS)
+    # Schedules of records come from the innermost context, unless the build is told to leave them.
+    schedules = None if use is None or bool(use) else lambda group: None
+    executable = relax.build(relax_graph(func, mod, name), target, schedules)
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)
     return executable

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import annotation, image, nn, op
 from . import operators as operators
+from .debugging import debug
 from .elementwise import *
 from .op import (
     OpPattern,
@@ -30,6 +31,7 @@ __all__ = [
         "operators",
         "registry",
         "shapes",
+        "debugging",
         "elementwise",
         "reduce",
         "reshaping",

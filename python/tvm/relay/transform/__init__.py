@@ -9,10 +9,12 @@ from .combine_parallel import (
     CombineParallelDense,
 )
 from .composite import MergeComposite
+from .dynamic import DynamicToStatic
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .gradient import gradient
-from .infer_type import InferType
+from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout
+from .merge_regions import MergeCompilerRegions
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference

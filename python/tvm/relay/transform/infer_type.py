@@ -1,4 +1,4 @@
-"""Type inference as a pass."""
+"""What is noted of expressions as passes: their types, and their places in the text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from tvm.ir import IRModule
 from tvm.ir.transform import Pass, PassContext, module_pass
 
 from ..analysis.infer import infer_module
+from ..parser import with_spans
 
-__all__ = ["InferType"]
+__all__ = ["AnnotateSpans", "InferType"]
 
 
 def InferType() -> Pass:
@@ -21,5 +22,16 @@ def InferType() -> Pass:
     @module_pass(opt_level=0, name="InferType")
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         return infer_module(mod)
+
+    return run
+
+
+def AnnotateSpans() -> Pass:
+    """Give calls the lines and columns that they have in the module's text as spans, which messages
+    and profiles then show."""
+
+    @module_pass(opt_level=0, name="AnnotateSpans")
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        return infer_module(with_spans(mod, "GeneratedSource"))
 
     return run
