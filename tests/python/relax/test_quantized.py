@@ -234,6 +234,21 @@ def test_integers_multiplied_without_a_scale():
     assert np.array_equal(run(mod, x, zero), function(x, zero).numpy())
 
 
+def test_products_of_bytes_as_torchao_exports_them():
+    values, scales = weights_of((32, 16))
+
+    def function(x):
+        largest = x.abs().amax(-1, keepdim=True)
+        step = largest / 127
+        whole = torch.clamp(torch.round(x / step), -128, 127).to(torch.int8)
+        return torch._int_mm(whole, values.t()) * step * scales
+
+    x = torch.randn(20, 16)
+    mod = from_module(function, (x,))
+    assert any('"uint8"' in text and "dense" in text for text in kernels(mod).values())
+    np.testing.assert_allclose(run(mod, x), function(x).numpy(), rtol=1e-4, atol=1e-4)
+
+
 def test_kernels_of_bytes_are_not_searched():
     def conv(x, weight, bias):
         return torch.nn.functional.conv2d(x, weight, bias)

@@ -350,14 +350,16 @@ class _Rewriter(FunctionRewriter):
         data = call.args[0]
         if isinstance(data, Constant) and name == "reshape":
             return data.rearranged(lambda array: array.reshape(_shape(call)))
-        if isinstance(data, Var) and data in self._weights and name == "permute_dims":
-            weights = self._weights[data]
-            rank = weights.data.ndim
+        if name == "permute_dims":
+            rank = len(_shape(data))
             axes = op.attrs_of(call).get("axes")
             order = tuple(range(rank))[::-1] if axes is None else tuple(a % rank for a in axes)
-            bound = self.emit(call)
-            self._weights[bound] = weights.transposed(order)
-            return bound
+            if isinstance(data, Constant):
+                return data.rearranged(lambda array: array.transpose(order))
+            if isinstance(data, Var) and data in self._weights:
+                bound = self.emit(call)
+                self._weights[bound] = self._weights[data].transposed(order)
+                return bound
         form = self._of(data)
         if form is None or not self._is_of_tensor(form):
             return call

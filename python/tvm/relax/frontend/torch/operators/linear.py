@@ -87,6 +87,12 @@ def _matmul_of(a: Arguments, left: RelayExpr, right: RelayExpr) -> RelayExpr:
     return product(left, right)
 
 
+@converter("_int_mm.default")
+def _int_mm(a: Arguments) -> RelayExpr:
+    left, right = (a.emit(op.astype(a[name], "int32")) for name in ("self", "mat2"))
+    return op.matmul(left, right)
+
+
 @converter("outer.default")
 def _outer(a: Arguments) -> RelayExpr:
     column = a.emit(op.reshape(a.operand("self"), (*a.shape("self"), 1)))
