@@ -139,3 +139,13 @@ def test_parallel_products_become_one(kind, combine, joined):
     arrays = values(mod["main"])
     for a, b in zip(results(mod, arrays), results(new, arrays)):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_unknown_shapes_and_constant_factors():
+    x = relay.var("x", shape=(relay.Any(), 8))
+    pair = [relay.nn.dense(x, relay.var(f"w{k}", shape=(4, 8))) for k in range(2)]
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Tuple(pair)))
+    tvm.ir.assert_structural_equal(relay.transform.CombineParallelDense(2)(mod), mod)
+    image = relay.var("image", shape=(1, 2, 3, 4))
+    call = relay.nn.upsampling(image, relay.const(2), 3.0)
+    assert list(relay.testing.run_infer_type(call).checked_type.concrete_shape) == [1, 2, 6, 12]

@@ -14,6 +14,7 @@ from .. import op
 from ..expr import Call, Function, Tuple, set_checked_type
 from ..expr_functor import ExprMutator, post_order_visit
 from ..op.registry import OpPattern, find_row, settings_of
+from ..ty import is_dynamic
 from .base import expression_pass
 
 __all__ = [
@@ -164,6 +165,8 @@ def _groups(kind: _Kind, uses: _Uses) -> list[list[Call]]:
     groups: list[list[Call]] = []
     for expr in uses.order:
         if _name(expr) != kind.name or not kind.supports(expr):
+            continue
+        if any(is_dynamic(arg.checked_type_) for arg in expr.args):
             continue
         for group in groups:
             if group[0].args[0].same_as(expr.args[0]) and kind.fits(group[0], expr):

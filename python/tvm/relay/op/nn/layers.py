@@ -15,7 +15,7 @@ from ...expr import Call, TupleWrapper, as_expr, const
 from ...ty import Any as AnyExtent
 from ..registry import REQUIRED, OpPattern, define, make, register_own
 from ..reshaping import numbers_or_expr, unknown_shape
-from ..shapes import broadcast, extent_number, normal_axis, product, tensor
+from ..shapes import broadcast, extent_number, normal_axis, number_of, product, tensor
 
 __all__ = [
     "batch_flatten",
@@ -789,20 +789,26 @@ define(
 )
 
 
+def _factor(value: Any) -> float:
+    """A factor that is given as a number or as a constant."""
+    number = number_of(value)
+    return float(value if number is None else number)
+
+
 def upsampling(
     data: RelayExpr,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_h: float | RelayExpr = 1,
+    scale_w: float | RelayExpr = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Call:
-    """Images enlarged by factors."""
+    """Images enlarged by factors, which are numbers or constants."""
     return make(
         "nn.upsampling",
         [data],
-        scale_h=float(scale_h),
-        scale_w=float(scale_w),
+        scale_h=_factor(scale_h),
+        scale_w=_factor(scale_w),
         layout=layout,
         method=method,
         align_corners=align_corners,
@@ -811,20 +817,20 @@ def upsampling(
 
 def upsampling3d(
     data: RelayExpr,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_d: float | RelayExpr = 1,
+    scale_h: float | RelayExpr = 1,
+    scale_w: float | RelayExpr = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:
-    """Volumes enlarged by factors."""
+    """Volumes enlarged by factors, which are numbers or constants."""
     return make(
         "nn.upsampling3d",
         [data],
-        scale_d=float(scale_d),
-        scale_h=float(scale_h),
-        scale_w=float(scale_w),
+        scale_d=_factor(scale_d),
+        scale_h=_factor(scale_h),
+        scale_w=_factor(scale_w),
         layout=layout,
         method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
