@@ -74,6 +74,32 @@ void SetScope(Tree* tree, Id id, int64_t index, const std::string& scope) {
   Become(tree, buffer, twin);
 }
 
+void SetAxisSeparator(Tree* tree, Id id, int64_t index, bool write,
+                      const std::vector<int64_t>& separators) {
+  Buffer buffer = BufferAt(*tree, id, index, write);
+  int64_t rank = static_cast<int64_t>(buffer->shape.size()), previous = 0;
+  Array<Integer> axes;
+  for (int64_t at : separators) {
+    TVM_CHECK(previous < at && at < rank, ScheduleError)
+        << "axis separators of " << buffer->name << ", which has " << rank
+        << " axes, increase from 1 to " << rank - 1 << "; " << at << " does not";
+    axes.push_back(Integer(at));
+    previous = at;
+  }
+  Buffer twin = buffer;
+  BufferNode* node = twin.CopyOnWrite();
+  node->axis_separators = axes;
+  node->data = Var(buffer->data->name_hint, buffer->data->type_annotation);
+  bool given = tree->IsParam(buffer);
+  if (given) {
+    BufferChange change{buffer, twin, nullptr, nullptr};
+    for (Id child : Ids((*tree)[tree->root()].children)) ChangeBuffer(tree, child, change);
+    tree->ReplaceParam(buffer, twin);
+    return;
+  }
+  Become(tree, buffer, twin);
+}
+
 void StorageAlign(Tree* tree, Id id, int64_t index, int64_t axis, int64_t factor, int64_t offset) {
   Buffer buffer = BufferAt(*tree, id, index, true);
   TVM_CHECK(!tree->IsParam(buffer), ScheduleError)

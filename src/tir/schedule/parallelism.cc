@@ -105,7 +105,10 @@ class ParallelismCheck {
     bool adds = fed.reducing.Contains(loop.var) ||
                 (fed.mixed && KindOf(tree_, block) != BlockKind::kComplete);
     bool threads_add = adds && StartsWith(loop.thread_tag(), "threadIdx") && !fed.mixed;
-    if (threads_add) CheckCombined(id, block, fed);
+    std::string apart = threads_add ? WhyApart(block, fed) : "";
+    TVM_CHECK(apart.empty(), ScheduleError)
+        << "loop " << loop.name() << " of the reduction of block " << tree_.NameOf(block)
+        << " cannot be " << MarkOf(loop) << ": " << apart;
     TVM_CHECK(!adds || threads_add, ScheduleError)
         << "loop " << loop.name() << " cannot be " << MarkOf(loop)
         << ": its iterations add to the same elements of block " << tree_.NameOf(block)
@@ -138,41 +141,36 @@ class ParallelismCheck {
     }
   }
 
-  /*! \brief Whether the threads of a block can combine what each of them adds up. */
-  void CheckCombined(Id id, Id block, const Feeds& fed) {
-    auto refuse = [&](const std::string& why) {
-      TVM_FATAL(ScheduleError) << "loop " << tree_.loop(id).name() << " of the reduction of block "
-                               << tree_.NameOf(block) << " cannot be " << MarkOf(tree_.loop(id))
-                               << ": " << why;
-    };
+  /*! \brief Why threads cannot each add up a part and then combine these; empty if they can. */
+  std::string WhyApart(Id block, const Feeds& fed) {
+    if (fed.mixed) return "a loop around it feeds spatial and reducing variables alike";
     if (KindOf(tree_, block) != BlockKind::kReduction || !tree_.IsLeafBlock(block)) {
-      refuse(
-          "threads combine the results of one block with an init; bind before the reduction is "
-          "decomposed or tensorized, or split it with rfactor");
+      return "threads combine the results of one block with an init; bind before the reduction is "
+             "decomposed or tensorized, or split it with rfactor";
     }
     ReductionStep step = MatchReductionStep(tree_.Body(block), tree_.block(block).init);
-    if (!step.error.empty()) refuse(step.error);
+    if (!step.error.empty()) return step.error;
     bool inside = false;
     VarSet threads;
     for (Id at : tree_.LoopsAbove(block)) {
       const LoopItem& loop = tree_.loop(at);
       if (VarsOf(loop.extent).Intersects(threads) && !fed.reducing.Contains(loop.var)) {
-        refuse("the threads run loop " + loop.name() +
-               " differently often, in which they would have to meet");
+        return "the threads run loop " + loop.name() +
+               " differently often, in which they would have to meet";
       }
       if (IsThread(at)) {
         threads.Add(loop.var);
       } else {
         inside = inside || fed.reducing.Contains(loop.var);
         if (inside && fed.spatial.Contains(loop.var)) {
-          refuse("loop " + loop.name() +
+          return "loop " + loop.name() +
                  " of a spatial variable is inside of what each thread adds up; reorder it to the "
-                 "outside");
+                 "outside";
         }
       }
       if (inside && tree_[at].children.size() != 1) {
-        refuse("loop " + loop.name() +
-               " of the reduction is around other blocks too, which would see parts of it");
+        return "loop " + loop.name() +
+               " of the reduction is around other blocks too, which would see parts of it";
       }
     }
     for (const BufferStore& result : step.results) {
@@ -183,11 +181,12 @@ class ParallelismCheck {
       Id kernel = tree_.LoopsAbove(block).front();
       for (Id user : (*flows_)[buffer].Users()) {
         if (user != block && tree_.IsUnder(user, kernel)) {
-          refuse("other blocks of the kernel use its result " + std::string(buffer->name) +
-                 "; give it the scope \"shared\" or \"local\"");
+          return "other blocks of the kernel use its result " + std::string(buffer->name) +
+                 "; give it the scope \"shared\" or \"local\"";
         }
       }
     }
+    return "";
   }
 
   /*! \brief Whether a leaf block is made of loops that no other loop can be exchanged with. */
@@ -289,8 +288,10 @@ class ParallelismCheck {
         });
         if (!found) AddItem(&missing, tag);
       }
+      // Of a reduction in shared memory each thread adds up all, and then they write the same.
       TVM_CHECK(
-          scope == "local" || missing.empty() || KindOf(tree_, writer) == BlockKind::kComplete,
+          scope == "local" || missing.empty() || KindOf(tree_, writer) == BlockKind::kComplete ||
+              (StartsWith(scope, "shared") && WhyApart(writer, FeedsOf(tree_, writer)).empty()),
           ScheduleError)
           << "block " << tree_.NameOf(writer) << " is in a kernel with " << missing
           << " but not under such a loop, so all these threads would add to " << flow.buffer->name

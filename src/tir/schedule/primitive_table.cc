@@ -361,6 +361,12 @@ const std::vector<Primitive>& Table() {
         [](Call* c) {
           SetScope(c->Change(), c->node(0), c->get<int64_t>(1), c->get<std::string>(2));
         }),
+    Row("SetAxisSeparator", "set_axis_separator", kChanges,
+        {block, {"buffer", A::kBufferOf}, {"axis_separators", A::kInts}},
+        [](Call* c) {
+          auto [at, write] = BufferOf(c, 1);
+          SetAxisSeparator(c->Change(), c->node(0), at, write, IntsOf(c, 2));
+        }),
     Row("StorageAlign", "storage_align", kChanges,
         {block, {"buffer_index", A::kInt}, {"axis", A::kInt}, {"factor", A::kInt},
          {"offset", A::kInt}},

@@ -124,6 +124,9 @@ Id WriteAt(Tree* tree, Id loop, Id block, int64_t index, const std::string& scop
 
 /*! \brief Write constant padding in a block of its own, right before `loop`. */
 Id DecomposePadding(Tree* tree, Id block, Id loop);
+/*! \brief Keep groups of axes of a buffer apart where it is laid out in memory. */
+void SetAxisSeparator(Tree* tree, Id block, int64_t index, bool write,
+                      const std::vector<int64_t>& separators);
 /*! \brief Run a contraction over more than its domain, on copies with zeros in the rest. */
 void PadEinsum(Tree* tree, Id block, const std::vector<int64_t>& padding);
 

@@ -6,6 +6,8 @@
 
 #include <tvm/expr/builtin.h>
 
+#include <algorithm>
+
 namespace tvm {
 namespace tir {
 namespace sched {
@@ -29,12 +31,14 @@ class BufferChanger final : public StmtExprMutator {
       if (!view->source->buffer.same_as(change_.from)) return view;
       BufferRegion source = Regions({view->source}, true)[0];
       Buffer own = view->buffer;
-      if (own.scope() != change_.to.scope()) {
+      bool splits = !Equal(change_.from->axis_separators, change_.to->axis_separators);
+      if (own.scope() != change_.to.scope() || splits) {
         const auto* pointer = own->data->type_annotation.as<PointerTypeNode>();
         ICHECK(pointer != nullptr);
         Buffer moved = own;
         moved.CopyOnWrite()->data =
             Var(own->data->name_hint, PointerType(pointer->element_type, change_.to.scope()));
+        if (splits) moved.CopyOnWrite()->axis_separators = SeparatorsOf(own);
         views_.push_back({own, moved});
         own = moved;
       }
@@ -45,6 +49,21 @@ class BufferChanger final : public StmtExprMutator {
  private:
   using StmtExprMutator::VisitExpr_;
   using StmtExprMutator::VisitStmt_;
+
+  static bool Equal(const Array<Integer>& a, const Array<Integer>& b) {
+    return std::equal(
+        a.begin(), a.end(), b.begin(), b.end(),
+        [](const Integer& x, const Integer& y) { return x.IntValue() == y.IntValue(); });
+  }
+  /*! \brief Separators of a view, which may lack leading axes. */
+  Array<Integer> SeparatorsOf(const Buffer& view) const {
+    int64_t lacks = static_cast<int64_t>(change_.to->shape.size() - view->shape.size());
+    Array<Integer> kept;
+    for (const Integer& at : change_.to->axis_separators) {
+      if (at.IntValue() > lacks) kept.push_back(Integer(at.IntValue() - lacks));
+    }
+    return kept;
+  }
 
   Buffer InsteadOf(const Buffer& buffer, bool change) const {
     if (change && buffer.same_as(change_.from)) return change_.to;

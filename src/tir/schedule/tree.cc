@@ -160,6 +160,39 @@ Ids Tree::Import(const Stmt& stmt) {
   return nodes;
 }
 
+namespace {
+
+/*! \brief What is inside of constants and of the buffers that are nothing but such constants. */
+Stmt Inside(Stmt stmt, Array<Stmt>* constants) {
+  VarSet known;
+  while (true) {
+    const auto* constant = stmt.as<AllocateConstNode>();
+    const auto* declared = stmt.as<DeclBufferNode>();
+    if (constant != nullptr) known.Add(constant->buffer_var);
+    if (constant == nullptr && (!declared || !known.Contains(declared->buffer->data))) return stmt;
+    constants->push_back(stmt);
+    stmt = constant != nullptr ? constant->body : declared->body;
+  }
+}
+
+Stmt Around(const Array<Stmt>& constants, Stmt body) {
+  for (size_t i = constants.size(); i-- > 0;) {
+    const Stmt& outer = constants[static_cast<int64_t>(i)];
+    if (const auto* constant = outer.as<AllocateConstNode>()) {
+      auto made = GetRef<AllocateConst>(constant);
+      made.CopyOnWrite()->body = body;
+      body = made;
+    } else {
+      auto made = Downcast<DeclBuffer>(outer);
+      made.CopyOnWrite()->body = body;
+      body = made;
+    }
+  }
+  return body;
+}
+
+}  // namespace
+
 Id Tree::ImportBlock(const BlockRealizeNode* realize) {
   const Block& block = realize->block;
   auto made = std::make_shared<BlockItem>(block->name_hint, block->iter_vars, realize->iter_values,
@@ -170,10 +203,11 @@ Id Tree::ImportBlock(const BlockRealizeNode* realize) {
   made->alloc_buffers = block->alloc_buffers;
   made->match_buffers = block->match_buffers;
   made->annotations = block->annotations;
-  Id id = Add(made);
   // What computes is one statement; only what holds other blocks is taken apart.
-  SetChildren(
-      id, Holds<BlockRealizeNode>(block->body) ? Import(block->body) : Ids{AddLeaf(block->body)});
+  bool nests = Holds<BlockRealizeNode>(block->body);
+  Stmt body = nests ? Inside(block->body, &made->constants) : block->body;
+  Id id = Add(made);
+  SetChildren(id, nests ? Import(body) : Ids{AddLeaf(body)});
   if (gives_) given_.emplace_back(id, GetRef<Stmt>(realize));
   return id;
 }
@@ -285,8 +319,8 @@ Stmt Tree::Body(Id id) const {
 
 Block Tree::ToBlock(Id id) const {
   const BlockItem& b = block(id);
-  return Block(b.iter_vars, b.reads, b.writes, b.name, Body(id), b.init, b.alloc_buffers,
-               b.match_buffers, b.annotations);
+  return Block(b.iter_vars, b.reads, b.writes, b.name, Around(b.constants, Body(id)), b.init,
+               b.alloc_buffers, b.match_buffers, b.annotations);
 }
 
 Stmt Tree::ToStmt(Id id) const {

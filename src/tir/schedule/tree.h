@@ -142,6 +142,9 @@ struct BlockItem final : Item {
   Array<Buffer> alloc_buffers;
   Array<MatchBufferRegion> match_buffers;
   Map<String, ObjectRef> annotations;
+  /*! \brief Constants around the body, and the buffers over them: statements of which what is
+   *         inside does not count. */
+  Array<Stmt> constants;
   /*! \brief Loops whose values have to be fixed so that no instance of the block runs twice. */
   VarSet given;
   /*! \brief Whether it runs all of its instances. */

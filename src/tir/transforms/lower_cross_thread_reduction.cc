@@ -9,6 +9,7 @@
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,6 +129,20 @@ class ResultReplacer final : public StmtExprMutator {
   const Array<Buffer>& cells_;
 };
 
+/*! \brief Axes of the threads that run a kernel, those with more than one thread. */
+class ThreadFinder final : public StmtVisitor {
+ public:
+  std::set<std::string> tags;
+
+ private:
+  void VisitStmt_(const ForNode* op) final {
+    if (IsThread(GetRef<For>(op)) && !is_one(op->extent)) {
+      tags.insert(op->thread_binding.value()->thread_tag);
+    }
+    StmtVisitor::VisitStmt_(op);
+  }
+};
+
 class CrossThreadLowerer final : public StmtMutator {
  public:
   /*! \brief Memory that no block around could be given. */
@@ -150,6 +165,26 @@ class CrossThreadLowerer final : public StmtMutator {
   }
 
   Stmt VisitStmt_(const ForNode* op) final {
+    bool starts = op->kind == ForKind::kThreadBinding && !kernel_;
+    if (starts) {
+      ThreadFinder finder;
+      finder(GetRef<Stmt>(op));
+      idle_ = finder.tags;
+      kernel_ = true;
+    }
+    std::string tag;
+    if (op->kind == ForKind::kThreadBinding) tag = op->thread_binding.value()->thread_tag;
+    bool runs = idle_.erase(tag) != 0;
+    Stmt stmt = InKernel(op);
+    if (runs) idle_.insert(tag);
+    if (starts) {
+      kernel_ = false;
+      idle_.clear();
+    }
+    return stmt;
+  }
+
+  Stmt InKernel(const ForNode* op) {
     const BlockRealizeNode* realize = nullptr;
     std::vector<For> chain;
     for (Stmt at = GetRef<Stmt>(op); realize == nullptr;) {
@@ -160,7 +195,8 @@ class CrossThreadLowerer final : public StmtMutator {
       realize = at.as<BlockRealizeNode>();
     }
     // Reductions of each thread are what lies between the exchange and the loops around it.
-    if (realize != nullptr && IsSerialReduction(chain[0], realize) && Crosses(realize, chain)) {
+    if (realize != nullptr && IsSerialReduction(chain[0], realize) &&
+        (Crosses(realize, chain) || Repeats(realize, chain))) {
       return Lower(realize, chain);
     }
     loops_.push_back(GetRef<For>(op));
@@ -170,7 +206,7 @@ class CrossThreadLowerer final : public StmtMutator {
   }
 
   Stmt VisitStmt_(const BlockRealizeNode* op) final {
-    if (Crosses(op, {})) return Lower(op, {});
+    if (Crosses(op, {}) || Repeats(op, {})) return Lower(op, {});
     return StmtMutator::VisitStmt_(op);
   }
 
@@ -184,6 +220,27 @@ class CrossThreadLowerer final : public StmtMutator {
     auto crosses = [&](const For& loop) { return IsThread(loop) && reducing(loop); };
     return std::any_of(loops_.begin(), loops_.end(), crosses) ||
            std::any_of(chain.begin(), chain.end(), crosses);
+  }
+
+  /*!
+   * \brief Whether several threads would add all of a sum to memory that they share.
+   *
+   * Each of them then adds it up in memory of its own, and all write the same result.
+   */
+  bool Repeats(const BlockRealizeNode* op, const std::vector<For>& chain) const {
+    if (idle_.empty() || !op->block->init.defined()) return false;
+    std::set<std::string> idle = idle_;
+    for (const For& loop : chain) {
+      if (loop->kind != ForKind::kThreadBinding) continue;
+      idle.erase(loop->thread_binding.value()->thread_tag);
+    }
+    bool outside = std::any_of(loops_.begin(), loops_.end(),
+                               [&](const For& loop) { return IsSerialReduction(loop, op); });
+    if (idle.empty() || outside) return false;
+    ReductionStep step = MatchReductionStep(op->block->body, op->block->init);
+    return step.error.empty() &&
+           std::any_of(step.results.begin(), step.results.end(),
+                       [](const BufferStore& result) { return result->buffer.scope() != "local"; });
   }
 
   Stmt Lower(const BlockRealizeNode* op, const std::vector<For>& chain) {
@@ -218,20 +275,26 @@ class CrossThreadLowerer final : public StmtMutator {
     ReductionStep step = MatchReductionStep(block->body, block->init);
     TVM_CHECK(step.error.empty(), ValueError) << Title(block) << step.error;
 
-    Array<Buffer> totals = Cells(step, "cross_thread_");
+    Array<Buffer> totals;
+    if (!threads.empty()) totals = Cells(step, "cross_thread_");
     for (const Buffer& total : totals) cells.push_back(total);
     Array<Stmt> steps;
-    bool on_its_own = !serial.empty() || !is_one(op->predicate) || !step.guards.empty();
+    bool on_its_own =
+        threads.empty() || !serial.empty() || !is_one(op->predicate) || !step.guards.empty();
     if (on_its_own) {
       Array<Buffer> partial = Cells(step, "in_thread_");
       for (const Buffer& cell : partial) cells.push_back(cell);
       steps.push_back(Opaque(block->name_hint + "_in_thread_init", {}, Regions(partial),
                              StoreAll(partial, step.combiner->identity_element)));
       steps.push_back(OwnPart(op, step, partial, serial));
-      Array<PrimExpr> sources =
-          partial.Map([](const Buffer& cell) { return PrimExpr(Load(cell)); });
-      steps.push_back(Opaque(block->name_hint + "_cross_thread_reduction", Regions(partial),
-                             Regions(totals), Exchange(step, sources, totals, threads)));
+      if (threads.empty()) {
+        totals = partial;
+      } else {
+        Array<PrimExpr> sources =
+            partial.Map([](const Buffer& cell) { return PrimExpr(Load(cell)); });
+        steps.push_back(Opaque(block->name_hint + "_cross_thread_reduction", Regions(partial),
+                               Regions(totals), Exchange(step, sources, totals, threads)));
+      }
     } else {
       Iters iters(op, true);
       Stmt body = Exchange(step, step.sources, totals, threads);
@@ -358,6 +421,9 @@ class CrossThreadLowerer final : public StmtMutator {
   }
 
   std::vector<For> loops_;
+  bool kernel_ = false;
+  /*! \brief Axes of the kernel that no loop around is bound to. */
+  std::set<std::string> idle_;
 };
 
 }  // namespace

@@ -344,6 +344,9 @@ class BlockSteps(State):
         pad_value : what stands in elements that the layout adds: a number, or a function of the
             new indices. The block that writes all of the buffer writes it as well; of a buffer that
             is only read, it is assumed.
+        index_map : indices of an element in the new layout, as a function of those it has; where it
+            returns ``IndexMap.AXIS_SEPARATOR``, groups of axes are kept apart as by
+            :meth:`set_axis_separator`.
         assume_injective_transform : do not prove that the map can be undone.
 
         Raises
@@ -355,13 +358,15 @@ class BlockSteps(State):
         which = self._buffer_of(block, buffer)
         regions = self._block(block)
         described = (regions.reads if which[0] == "read" else regions.writes)[which[1]]
-        mapped = _index_map(index_map, len(described.buffer.shape))
+        mapped, separators = _separated_map(index_map, len(described.buffer.shape))
         if callable(pad_value):
             pad_value = IndexMap.from_func(
                 pad_value, len(mapped.final_indices), index_dtype="int32"
             )
         options = [pad_value, assume_injective_transform]
         self._apply("transform_layout", [block, which, mapped, *options])
+        if separators:
+            self.set_axis_separator(block, which, separators)
 
     def transform_block_layout(
         self, block: BlockRV | str, index_map: IndexMap | Callable[..., Any]
@@ -449,6 +454,29 @@ class BlockSteps(State):
         target = self._rv(block_or_loop)
         self._apply("tensorize", [target, tensor_intrin, preserve_unit_iters])
 
+    def set_axis_separator(
+        self,
+        block: BlockRV | str,
+        buffer: tuple[str, int] | str | Buffer,
+        axis_separators: Sequence[int] | None,
+    ) -> None:
+        """Keep groups of axes of a buffer apart in memory that has several dimensions.
+
+        Parameters
+        ----------
+        buffer : ("read", index) or ("write", index) of a region of `block`, or the buffer, or its
+            name.
+        axis_separators : the first axis of each group but the first; None or nothing for one group.
+
+        Raises
+        ------
+        ScheduleError : the separators do not increase, or are no axes of the buffer.
+        """
+        block = self._rv(block)
+        use, index = self._buffer_of(block, buffer)
+        separators = [int(axis) for axis in axis_separators or ()]
+        self._apply("set_axis_separator", [block, [use, index], separators])
+
     def storage_align(
         self,
         block: BlockRV | str,
@@ -518,6 +546,14 @@ class BlockSteps(State):
         raise tvm.error.ScheduleError(
             f"block {node.name_hint} accesses no buffer {name}; those it accesses are {names}"
         )
+
+
+def _separated_map(
+    index_map: IndexMap | Callable[..., Any], ndim: int
+) -> tuple[IndexMap, list[int]]:
+    if isinstance(index_map, IndexMap):
+        return index_map, []
+    return IndexMap.from_func_with_separators(index_map, ndim, index_dtype="int32")
 
 
 def _index_map(index_map: IndexMap | Callable[..., Any], ndim: int) -> IndexMap:

@@ -25,7 +25,6 @@ __all__ = ["Schedule"]
 _ELSEWHERE = {
     "cache_index": "let a block of its own compute the index, with te.compute",
     "rolling_buffer": "use compute_at, which keeps only what an iteration needs",
-    "set_axis_separator": "buffers are flattened to one axis; there is nothing to separate",
 }
 
 

@@ -188,3 +188,25 @@ def test_pass_refuses_a_virtual_thread():
 
     with pytest.raises(ValueError, match="bound to vthread.x"):
         tir.transform.LowerCrossThreadReduction()(tvm.IRModule({"main": virtual}))
+
+
+@pytest.mark.parametrize("bind", [False, True])
+def test_sum_put_among_threads_that_do_not_share_it_yet(bind):
+    n, m, threads = 6, 64, 32
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((n, m), lambda i, j: A[i, j] / B[i], name="C")
+    sch = tir.Schedule(te.create_prim_func([A, C]))
+    i, j = sch.get_loops("C")
+    sch.bind(i, "blockIdx.x")
+    _, lane = sch.split(j, [None, threads])
+    sch.bind(lane, "threadIdx.x")
+    sch.set_scope("B", 0, "shared")
+    sch.compute_at("B", i)
+    if bind:
+        _, lane = sch.split(sch.get_loops("B")[-1], [None, threads])
+        sch.bind(lane, "threadIdx.x")
+    a = random(n, m)
+    c = run(sch.mod, a, np.zeros((n, m), "float32"))
+    np.testing.assert_allclose(c, a / a.sum(axis=1, keepdims=True), rtol=1e-5)
