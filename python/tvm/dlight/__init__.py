@@ -1,0 +1,30 @@
+"""Default schedules: rules that give a program a good schedule without measuring any.
+
+Examples
+--------
+>>> import tvm
+>>> from tvm import dlight as dl, te
+>>> A = te.placeholder((32, 64), name="A")
+>>> k = te.reduce_axis((0, 64), name="k")
+>>> B = te.compute((32,), lambda i: te.sum(A[i, k], axis=k), name="B")
+>>> mod = tvm.IRModule({"main": te.create_prim_func([A, B])})
+>>> with tvm.target.Target("cuda"):
+...     mod = dl.ApplyDefaultSchedule(dl.gpu.Reduction(), dl.gpu.Fallback())(mod)
+>>> bool(mod["main"].attrs["tir.is_scheduled"])
+True
+"""
+
+from . import gpu
+from .analysis import BlockInfo, IterInfo, normalize_prim_func
+from .base import ApplyDefaultSchedule, ScheduleRule
+from .inline import try_inline
+
+__all__ = [
+    "ApplyDefaultSchedule",
+    "BlockInfo",
+    "IterInfo",
+    "ScheduleRule",
+    "gpu",
+    "normalize_prim_func",
+    "try_inline",
+]

@@ -1,0 +1,74 @@
+"""What a rule is, and the pass that applies the first that fits."""
+
+from __future__ import annotations
+
+from tvm import tir
+from tvm.ir import IRModule
+from tvm.ir.transform import PassContext, module_pass
+from tvm.target import Target
+from tvm.tir.schedule import Schedule
+
+__all__ = ["ApplyDefaultSchedule", "ScheduleRule"]
+
+SCHEDULED = "tir.is_scheduled"
+"""The attribute of functions that have a schedule, which rules leave as they are."""
+
+
+class ScheduleRule:
+    """Knows schedules for some programs."""
+
+    def apply(
+        self, func: tir.PrimFunc, target: Target, tunable: bool
+    ) -> Schedule | list[Schedule] | None:
+        """A schedule of `func`, or several where `tunable`; None where the rule knows none.
+
+        Parameters
+        ----------
+        tunable : whether the caller measures and chooses.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how it schedules")
+
+
+@module_pass(opt_level=0, name="ApplyDefaultSchedule")
+class ApplyDefaultSchedule:
+    """Give every tensor program of a module the schedule of the first rule that has one.
+
+    Functions with the attribute ``tir.is_scheduled`` stay as they are; those that get a schedule
+    get the attribute. The target is the function's own, or else the one around.
+
+    Parameters
+    ----------
+    rules : in the order in which they are asked.
+
+    Raises
+    ------
+    ValueError : a function has no target, and none is around.
+    """
+
+    def __init__(self, *rules: ScheduleRule) -> None:
+        self.rules = list(rules)
+
+    def transform_module(self, mod: IRModule, _ctx: PassContext) -> IRModule:
+        scheduled = {}
+        for variable, func in mod.functions.items():
+            if not isinstance(func, tir.PrimFunc):
+                continue
+            attrs = func.attrs or {}
+            if SCHEDULED in attrs:
+                continue
+            target = attrs["target"] if "target" in attrs else Target.current(allow_none=False)
+            best = self._schedule(func, target)
+            if best is not None:
+                scheduled[variable] = best.with_attr(SCHEDULED, True)
+        for variable, func in scheduled.items():
+            mod[variable] = func
+        return mod
+
+    def _schedule(self, func: tir.PrimFunc, target: Target) -> tir.PrimFunc | None:
+        for rule in self.rules:
+            found = rule.apply(func, target, False)
+            if isinstance(found, list):
+                found = found[0] if found else None
+            if found is not None:
+                return found.mod["main"]
+        return None

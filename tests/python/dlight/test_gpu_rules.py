@@ -1,0 +1,202 @@
+"""Default schedules for graphics processors: what they compute, and that a device takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import dlight as dl
+from tvm import te, tir
+from tvm.script import tir as T
+from tvm.target import Target, emulated
+
+RNG = np.random.default_rng(7)
+ALL = [
+    dl.gpu.Matmul,
+    dl.gpu.GEMV,
+    dl.gpu.Reduction,
+    dl.gpu.GeneralReduction,
+    dl.gpu.Transpose,
+    dl.gpu.Fallback,
+]
+
+
+def check(tensors, answer, *rules):
+    """The scheduled module, after it was run on random operands and compared with `answer`."""
+    func = te.create_prim_func(tensors)
+    gpu = emulated("cuda")
+    with gpu:
+        mod = dl.ApplyDefaultSchedule(*(rule() for rule in rules))(tvm.IRModule({"main": func}))
+    assert mod["main"].attrs["tir.is_scheduled"]
+    arrays = [
+        RNG.uniform(0.5, 1.5, [int(n) for n in tensor.shape]).astype("float32")
+        for tensor in tensors
+    ]
+    args = [tvm.nd.array(array) for array in arrays]
+    tvm.build(mod, target=gpu)(*args)
+    np.testing.assert_allclose(args[-1].numpy(), answer(*arrays[:-1]), rtol=2e-4, atol=1e-5)
+    with Target("cuda"):
+        kernel = tvm.lower(mod)["main"]
+    limits = {"max_threads_per_block": 1024, "max_shared_memory_per_block": 48 * 1024}
+    assert tir.analysis.verify_gpu_code(kernel, limits)
+    return mod
+
+
+def threads(mod):
+    """Thread axes of the loops of a module."""
+    found = set()
+
+    def visit(node):
+        if isinstance(node, tir.For) and node.thread_binding is not None:
+            found.add(str(node.thread_binding.thread_tag))
+
+    tir.stmt_functor.post_order_visit(mod["main"].body, visit)
+    return found
+
+
+def matmul(m, n, k, transposed=False):
+    A = te.placeholder((m, k), name="A")
+    B = te.placeholder((n, k) if transposed else (k, n), name="B")
+    r = te.reduce_axis((0, k), name="r")
+    C = te.compute(
+        (m, n),
+        lambda i, j: te.sum(A[i, r] * (B[j, r] if transposed else B[r, j]), axis=r),
+        name="C",
+    )
+    return [A, B, C]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("m, n, k", [(64, 32, 32), (33, 40, 20)])
+def test_matmul(m, n, k, transposed):
+    answer = (lambda a, b: a @ b.T) if transposed else (lambda a, b: a @ b)
+    mod = check(matmul(m, n, k, transposed), answer, dl.gpu.Matmul)
+    assert {"blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"} <= threads(mod)
+
+
+def test_batched_matmul():
+    A, B = te.placeholder((2, 32, 16), name="A"), te.placeholder((2, 16, 32), name="B")
+    r = te.reduce_axis((0, 16), name="r")
+    C = te.compute((2, 32, 32), lambda b, i, j: te.sum(A[b, i, r] * B[b, r, j], axis=r), name="C")
+    assert "blockIdx.z" in threads(check([A, B, C], np.matmul, dl.gpu.Matmul))
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("n, k", [(64, 128), (30, 100)])
+def test_gemv(n, k, by_columns):
+    A = te.placeholder((k, n) if by_columns else (n, k), name="A")
+    x = te.placeholder((k,), name="x")
+    r = te.reduce_axis((0, k), name="r")
+    y = te.compute(
+        (n,), lambda i: te.sum((A[r, i] if by_columns else A[i, r]) * x[r], axis=r), name="y"
+    )
+    answer = (lambda a, v: v @ a) if by_columns else (lambda a, v: a @ v)
+    assert {"threadIdx.x", "threadIdx.y"} <= threads(check([A, x, y], answer, dl.gpu.GEMV))
+
+
+@pytest.mark.parametrize("epilogue", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(32, 256), (7, 50)])
+def test_reduction(shape, axis, epilogue):
+    A = te.placeholder(shape, name="A")
+    r = te.reduce_axis((0, shape[axis]), name="r")
+    n = shape[1 - axis]
+    B = te.compute((n,), lambda i: te.max(A[r, i] if axis == 0 else A[i, r], axis=r), name="B")
+    if not epilogue:
+        check([A, B], lambda a: a.max(axis=axis), dl.gpu.Reduction)
+        return
+    C = te.compute((n,), lambda i: te.sqrt(B[i]) + 1.0, name="C")
+    check([A, C], lambda a: np.sqrt(a.max(axis=axis)) + 1, dl.gpu.Reduction)
+
+
+def test_reduction_to_one_number():
+    A = te.placeholder((300,), name="A")
+    r = te.reduce_axis((0, 300), name="r")
+    B = te.compute((1,), lambda i: te.sum(A[r], axis=r), name="B")
+    check([A, B], lambda a: a.sum(keepdims=True), dl.gpu.Reduction)
+
+
+@pytest.mark.parametrize("n, m", [(8, 256), (5, 37)])
+def test_softmax(n, m):
+    A = te.placeholder((n, m), name="A")
+    r0, r1 = te.reduce_axis((0, m), name="r0"), te.reduce_axis((0, m), name="r1")
+    most = te.compute((n,), lambda i: te.max(A[i, r0], axis=r0), name="most")
+    power = te.compute((n, m), lambda i, j: te.exp(A[i, j] - most[i]), name="power")
+    total = te.compute((n,), lambda i: te.sum(power[i, r1], axis=r1), name="total")
+    out = te.compute((n, m), lambda i, j: power[i, j] / total[i], name="out")
+
+    def softmax(a):
+        powers = np.exp(a - a.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    mod = check([A, out], softmax, dl.gpu.GeneralReduction)
+    assert threads(mod) == {"blockIdx.x", "threadIdx.x"}
+
+
+@pytest.mark.parametrize("n, m", [(64, 32), (20, 45)])
+def test_transpose(n, m):
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((m, n), lambda i, j: A[j, i], name="B")
+    mod = check([A, B], np.transpose, dl.gpu.Transpose)
+    assert "shared" in str(mod)
+
+
+def test_fallback_takes_everything():
+    A = te.placeholder((6, 50), name="A")
+    r = te.reduce_axis((0, 50), name="r")
+    doubled = te.compute((6, 50), lambda i, j: A[i, j] * 2.0, name="doubled")
+    total = te.compute((6,), lambda i: te.sum(doubled[i, r], axis=r), name="total")
+    out = te.compute((6, 50), lambda i, j: doubled[i, j] / total[i], name="out")
+    check([A, out], lambda a: a / a.sum(axis=1, keepdims=True), dl.gpu.Transpose, dl.gpu.Fallback)
+
+
+@pytest.mark.parametrize("which", ["matmul", "sum", "add"])
+def test_rules_in_the_usual_order(which):
+    A, B = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B")
+    r = te.reduce_axis((0, 16), name="r")
+    if which == "matmul":
+        check(matmul(32, 32, 16), np.matmul, *ALL)
+    elif which == "sum":
+        out = te.compute((16,), lambda i: te.sum(A[i, r], axis=r), name="out")
+        check([A, out], lambda a: a.sum(axis=1), *ALL)
+    else:
+        out = te.compute((16, 16), lambda i, j: A[i, j] + B[i, j], name="out")
+        check([A, B, out], np.add, *ALL)
+
+
+def test_functions_that_have_a_schedule_stay():
+    func = te.create_prim_func(matmul(16, 16, 16)).with_attr("tir.is_scheduled", True)
+    with Target("cuda"):
+        mod = dl.ApplyDefaultSchedule(dl.gpu.Fallback())(tvm.IRModule({"main": func}))
+    tvm.ir.assert_structural_equal(mod["main"], func)
+
+
+def test_rules_for_gpus_leave_other_targets():
+    mod = tvm.IRModule({"main": te.create_prim_func(matmul(16, 16, 16))})
+    with Target("llvm"):
+        same = dl.ApplyDefaultSchedule(dl.gpu.Fallback())(mod)
+    tvm.ir.assert_structural_equal(same, mod)
+
+
+def test_without_a_target():
+    mod = tvm.IRModule({"main": te.create_prim_func(matmul(16, 16, 16))})
+    with pytest.raises(ValueError, match="target"):
+        dl.ApplyDefaultSchedule(dl.gpu.Fallback())(mod)
+
+
+def test_blocks_and_their_loops():
+    @T.prim_func
+    def turned(A: T.Buffer((8, 4), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        for k, i in T.grid(8, 4):
+            with T.block("B"):
+                vk, vi = T.axis.remap("RS", [k, i])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vk, vi]
+
+    sch = tir.Schedule(turned)
+    (info,) = dl.normalize_prim_func(sch)
+    assert info.name == "B" and info.dom_kind() == "SR" and info.is_reduction()
+    assert [int(extent) for extent in info.dom()] == [4, 8]
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("B")] == ["i", "k"]
