@@ -81,3 +81,15 @@ def test_results_may_come_in_a_list_and_extents_be_symbolic():
     np.testing.assert_allclose(got.numpy(), np.exp(-a), rtol=1e-6)
     with pytest.raises(ValueError, match="schedule_injective schedules one tensor, got 2"):
         x86.schedule_injective([B, B])
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 9, 37), (2, 2, 5, 4), (3, 5, 16)])
+def test_images_by_planes_become_pixels(shape):
+    axes = (0, 2, 3, 1) if len(shape) == 4 else (1, 2, 0)
+    data = te.placeholder(shape, name="data")
+    out = topi.transpose(data, axes)
+    function = tvm.build(topi.schedule_for(out, "llvm"), [data, out], "llvm")
+    array = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    result = tvm.nd.empty([int(size) for size in out.shape], "float32")
+    function(tvm.nd.array(array), result)
+    np.testing.assert_array_equal(result.numpy(), array.transpose(axes))

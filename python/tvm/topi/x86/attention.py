@@ -5,7 +5,8 @@ from __future__ import annotations
 from tvm import te
 from tvm.target import Target
 
-from ..utils import const_shape
+from ..schedule_registry import operations_of
+from ..utils import ceil_div, const_shape
 from .conv2d import RegisterTile
 from .row_normalization import reduce_row, vectorize_row
 from .tiles import fitting_lanes, fitting_rows
@@ -16,7 +17,7 @@ __all__ = ["schedule_head_attention"]
 # Scores that are kept at a time, in bytes: a part of the second-level cache. And rows of them, of
 # which more gain nothing.
 _SCORE_BYTES = 1 << 17
-_QUERIES = 48
+_QUERIES = 64
 
 
 def _stages(output: te.Tensor) -> dict[str, te.Tensor]:
@@ -46,15 +47,16 @@ def schedule_head_attention(output: te.Tensor, target: Target | None = None) -> 
         for name in ("keys", "scores", "seen", "largest", "power", "total", "mixed")
     )
     s = te.create_schedule(output.op)
-    for tensor in stages.values():
-        if str(tensor.op.tag).startswith("injective"):
-            s[tensor].compute_inline()
+    for operation in operations_of([output]):
+        if str(operation.tag).startswith("injective"):
+            s[operation.output(0)].compute_inline()
     dtype = output.dtype
     _, _, length, out_size = const_shape(mixed.shape)
     lanes = fitting_lanes(target, dtype, out_size)
     tile = fitting_rows(target, length, out_size // lanes)
-    fitting = min(_QUERIES, _SCORE_BYTES // (4 * const_shape(power.shape)[3]))
-    rows = min(length, max(1, fitting // tile.rows) * tile.rows)
+    fitting = max(tile.rows, min(_QUERIES, _SCORE_BYTES // (4 * const_shape(power.shape)[3])))
+    even = ceil_div(length, ceil_div(length, fitting))
+    rows = min(length, ceil_div(even, tile.rows) * tile.rows)
 
     batch, *middle, element = output.op.axis
     head, query = reversed(middle) if int(output.op.attrs["tokens_first"]) else middle

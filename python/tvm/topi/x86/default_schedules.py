@@ -20,7 +20,7 @@ from .conv2d import (
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .dot_products import dot_instruction
-from .injective import schedule_injective
+from .injective import schedule_few_last, schedule_injective
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
@@ -218,6 +218,9 @@ def _reduction(
 def _injective(
     output: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
+    shape = const_shape(output.shape) if _is_static(outputs) else ()
+    if len(operations_of(outputs)) == 1 and len(shape) > 2 and shape[-1] < 4 <= shape[-2]:
+        return schedule_few_last(output)
     # Flattened, only plain elementwise reads stay vectors.
     elementwise = all(str(o.tag) == tag.ELEMWISE for o in operations_of(outputs))
     computed = isinstance(output.op, te.ComputeOp)

@@ -10,7 +10,9 @@ from tvm.target import Target
 from ..utils import single_output
 from .vectors import inline_producers, vector_lanes
 
-__all__ = ["schedule_injective"]
+__all__ = ["schedule_few_last", "schedule_injective"]
+
+_ELEMENTS = 16
 
 
 def schedule_injective(
@@ -33,4 +35,23 @@ def schedule_injective(
     outer, inner = s[output].split(fused, factor=chunk)
     s[output].parallel(outer)
     s[output].vectorize(inner)
+    return s
+
+
+def schedule_few_last(output: te.Tensor) -> te.Schedule:
+    """For a last dimension of a few elements, such as colours: some of the one before written out.
+
+    What is read of an image by planes is so read along its rows, and no loop is as short as the
+    last dimension.
+
+    Parameters
+    ----------
+    output : of rank 3 or more; each element depends on single elements of the inputs.
+    """
+    s = te.create_schedule(output.op)
+    *outer, column, last = output.op.axis
+    _, column = s[output].split(column, factor=_ELEMENTS)
+    s[output].parallel(s[output].fuse(*outer))
+    s[output].unroll(column)
+    s[output].unroll(last)
     return s

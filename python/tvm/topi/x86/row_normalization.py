@@ -16,6 +16,8 @@ __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "vectorize_
 
 # Vectors of partial results of a reduction: a single chain would wait for its latency.
 _CHAINS = 4
+# Of so few results the rest is added up one by one.
+_LEAST_LANES = 4
 
 
 def _row_length(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> int | None:
@@ -136,9 +138,14 @@ def reduce_row(
     if width < lanes:
         return
     loop = s[reduced].fuse(*loops) if len(loops) > 1 else loops[0]
-    _, lane = s[reduced].split(loop, factor=lanes)
-    partial = s.rfactor(reduced, lane)
-    s[partial].compute_at(s[output], row)
-    lane, *rest = s[partial].op.axis
-    s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
-    s[partial].vectorize(lane)
+    # Halved again and again: a chain through all lanes would wait for each of its steps.
+    while lanes >= _LEAST_LANES:
+        _, lane = s[reduced].split(loop, factor=lanes)
+        partial = s.rfactor(reduced, lane)
+        s[partial].compute_at(s[output], row)
+        lane, *rest = s[partial].op.axis
+        s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
+        s[partial].vectorize(lane)
+        (loop,) = s[reduced].op.reduce_axis
+        lanes //= 2
+    s[reduced].unroll(loop)
