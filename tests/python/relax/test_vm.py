@@ -179,3 +179,23 @@ def test_vm_function_can_be_timed(chain):
     machine = machine_of(chain[0])
     timer = machine.module.time_evaluator("main", tvm.cpu(), number=3)
     assert timer(tvm.nd.array(data(4, 16))).mean > 0
+
+
+def test_small_constants_that_share_a_block_keep_their_values_in_memory_and_in_a_file(
+    make_module, tmp_path
+):
+    tables = [data(300, size) for size in (1000, 7, 1100)]
+
+    def body(bb, *inputs):
+        sums = [bb.emit(op.add(x, relax.const(t))) for x, t in zip(inputs, tables)]
+        wide = bb.emit(op.concat(sums, axis=1))
+        return op.nn.relu(wide)
+
+    inputs = [data(300, table.shape[1]) for table in tables]
+    executable = relax.build(make_module(body, *(x.shape for x in inputs)), "llvm")
+    path = str(tmp_path / "tables.so")
+    executable.export_library(path)
+    expected = np.maximum(np.concatenate([x + t for x, t in zip(inputs, tables)], 1), 0)
+    for built in (executable, relax.load_executable(path)):
+        main = relax.VirtualMachine(built, tvm.cpu())["main"]
+        np.testing.assert_array_equal(main(*map(tvm.nd.array, inputs)).numpy(), expected)
