@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?= resnet18 --target llvm
 JOBS ?= 2
-TESTS ?= tests/python docs/tutorials
+TESTS ?= tests/python
 BUILD_DIR := build/core
 
 NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -type f) CMakeLists.txt \
@@ -77,8 +77,8 @@ test-cpp: build  ## C++ tests alone
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
 # Several at a time, so each leaves the other cores alone.
-test-python: build  ## Python tests and tutorials alone; TESTS=tests/python/te runs some
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbmake --numprocesses $(JOBS) $(TESTS)
+test-python: build  ## Python tests alone; TESTS=tests/python/te runs some
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
 
 test-fuzz-rpc: build  ## a million damaged messages at servers, trackers and clients of tvm.rpc
 	TVM_RPC_FUZZ=1000000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/rpc/test_rpc_fuzz.py
@@ -93,9 +93,10 @@ CASES ?= 100000
 test-fuzz: build  ## 100000 random programs against references; CASES=500 runs fewer
 	OMP_NUM_THREADS=1 $(BIN)/python tests/python/testing_fuzz.py --cases $(CASES) --jobs $(JOBS)
 
-# Building the site executes the tutorials; a warning is an error.
-docs: build  ## the documentation site, into build/docs
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+# Building the site is the test of the tutorials: it runs them, and an error in one, or a warning, is
+# an error.
+docs: build  ## run the tutorials, and make the documentation site, in build/docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html docs build/docs
 
 # AddressSanitizer and UndefinedBehaviorSanitizer over the C++ tests, and over the Python tests that
 # read untrusted data or juggle object lifetimes, in a build of its own. The interpreter is not

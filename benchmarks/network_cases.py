@@ -23,11 +23,9 @@ class NetworkCase:
     Attributes
     ----------
     make : the module and its example inputs.
-    winograd : whether the network has 3x3 convolutions for which that form may be searched.
     """
 
     make: Callable[[], tuple[torch.nn.Module, Inputs]]
-    winograd: bool = False
 
 
 def _of_felix(name: str) -> Callable[[], tuple[torch.nn.Module, Inputs]]:
@@ -68,7 +66,7 @@ def _mobilenet_v2_tf() -> tuple[torch.nn.Module, Inputs]:
 
 
 CASES = {
-    "resnet50": NetworkCase(_of_felix("resnet50"), winograd=True),
+    "resnet50": NetworkCase(_of_felix("resnet50")),
     "mobilenet_v2": NetworkCase(_of_felix("mobilenet_v2")),
     "mobilenet_v2_tf": NetworkCase(_mobilenet_v2_tf),
     "regnet_y_800mf": NetworkCase(_of_torchvision("regnet_y_800mf")),

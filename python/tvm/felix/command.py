@@ -108,8 +108,9 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         "--winograd",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="compute 3x3 convolutions by Winograd's minimal filtering where that is less work; "
-        "results differ by rounding (processors only)",
+        help="compute 3x3 convolutions by Winograd's minimal filtering, and large products with "
+        "constant weights by Strassen's scheme, where that is less work; results differ by "
+        "rounding (processors only)",
     )
     parser.add_argument(
         "--cache",

@@ -49,7 +49,8 @@ def compile(
     winograd : compute 3x3 convolutions by Winograd's minimal filtering where that is less work:
         two to four times fewer products, results that differ by rounding, about 1e-5 of the
         largest. For processors. None for what the tasks beside the records were tuned with; where
-        there are none, for the way that more of the recorded schedules belong to.
+        there are none, for the way that more of the recorded schedules belong to. False leaves
+        matrix products as they are, too (see Strassen's scheme in docs/networks.md).
     cache : whether kernels without a record in `records` get the schedules that this machine
         remembers from other runs (see `tvm.felix.cache`). What no one tuned gets the schedule that
         topi knows for it.
@@ -69,7 +70,7 @@ def compile(
     if isinstance(model, Network):
         network = model
     else:
-        options = GraphOptions.for_target(target, bool(winograd))
+        options = GraphOptions.for_target(target, winograd)
         network = Network(model, example_inputs, example_kwargs, options)
     if winograd is None:
         network = source.tuned_form(network)

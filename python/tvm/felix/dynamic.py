@@ -59,9 +59,7 @@ def compile_dynamic(
 
     program = export_for_inference(model, example_inputs, example_kwargs, dynamic_shapes)
     name = getattr(model, "__name__", type(model).__name__)
-    return DynamicNetwork(
-        program, name, GraphOptions.for_target(target, bool(winograd)), compile_at
-    )
+    return DynamicNetwork(program, name, GraphOptions.for_target(target, winograd), compile_at)
 
 
 class DynamicNetwork:

@@ -35,10 +35,18 @@ class GraphOptions:
     strassen: bool = False
 
     @classmethod
-    def for_target(cls, target: Target, winograd: bool) -> GraphOptions:
-        """What pays on a target; all forms have schedules for processors only."""
+    def for_target(cls, target: Target, winograd: bool | None) -> GraphOptions:
+        """What pays on a target; all forms have schedules for processors only.
+
+        winograd : False for no form that has other products than the network; None for those but
+            Winograd's, which does not always pay without a search.
+        """
         is_processor = "cpu" in target.keys
-        return cls(winograd and is_processor, attention=is_processor, strassen=is_processor)
+        return cls(
+            winograd=bool(winograd) and is_processor,
+            attention=is_processor,
+            strassen=winograd is not False and is_processor,
+        )
 
 
 def read_graph_options(tasks: Path) -> GraphOptions | None:

@@ -167,7 +167,7 @@ def extract_tasks(
     example_inputs: Sequence[Any],
     target: Target | str = "llvm",
     save_to: str | Path | None = None,
-    winograd: bool = False,
+    winograd: bool | None = False,
 ) -> list[SymTaskAndInstances]:
     """The distinct computations of a network that are worth tuning, most work first.
 
@@ -178,7 +178,8 @@ def extract_tasks(
     target : what to tune for.
     save_to : JSON file for the tasks, readable by `load_tasks` without the model.
     winograd : take 3x3 convolutions apart where that is less work, so that the product of the
-        transformed data is the task. The file at `save_to` says so.
+        transformed data is the task. The file at `save_to` says so. Matrix products are taken as
+        they are; None leaves those out that `compile` would compute by Strassen's scheme.
 
     Raises
     ------

@@ -284,7 +284,7 @@ def _graph_compiler(
 
     def build(network: Network) -> relax.Executable:
         records = options.records
-        network = network.with_options(GraphOptions.for_target(target, bool(options.winograd)))
+        network = network.with_options(GraphOptions.for_target(target, options.winograd))
         if options.trials == 0:
             source = RecordedSchedules(target, records, kernels)
             if options.winograd is None:

@@ -58,7 +58,7 @@ class TuneSettings:
     cost_model: str = "packaged"
     """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
     winograd: bool = True
-    """Whether 3x3 convolutions may be computed by Winograd's minimal filtering, on processors."""
+    """Whether products may be fewer than the network's, by Winograd and Strassen (processors)."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
     cache: bool = True

@@ -147,7 +147,8 @@ def tune(
     target : what to tune for; it must be able to run here.
     folder : where records, tasks and the cost model go; a run that is there is continued. By
         default they are kept only in the cache.
-    winograd : whether 3x3 convolutions may be computed by Winograd's minimal filtering.
+    winograd : whether 3x3 convolutions may be computed by Winograd's minimal filtering, and large
+        products with constant weights by Strassen's scheme.
     seed : of every random choice.
     cost_model : "packaged", "none", or the path of a checkpoint.
     cache : whether known kernels are taken from this machine's cache, and new ones kept there.

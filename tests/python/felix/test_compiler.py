@@ -148,6 +148,16 @@ def test_network_is_imported_once_whatever_its_options(mlp):
     assert str(network.mod) == str(other.mod)  # it has no convolution
 
 
+def test_other_products_than_the_networks_can_be_refused():
+    def forms(winograd):
+        options = GraphOptions.for_target(tvm.target.Target("llvm"), winograd)
+        return options.winograd, options.strassen
+
+    assert forms(True) == (True, True)
+    assert forms(None) == (False, True)
+    assert forms(False) == (False, False)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
