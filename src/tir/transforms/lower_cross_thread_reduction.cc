@@ -279,8 +279,8 @@ class CrossThreadLowerer final : public StmtMutator {
     if (!threads.empty()) totals = Cells(step, "cross_thread_");
     for (const Buffer& total : totals) cells.push_back(total);
     Array<Stmt> steps;
-    bool on_its_own =
-        threads.empty() || !serial.empty() || !is_one(op->predicate) || !step.guards.empty();
+    bool on_its_own = threads.empty() || !serial.empty() || !is_one(op->predicate) ||
+                      !step.guards.empty() || ReadsShared(step.sources);
     if (on_its_own) {
       Array<Buffer> partial = Cells(step, "in_thread_");
       for (const Buffer& cell : partial) cells.push_back(cell);
@@ -314,6 +314,18 @@ class CrossThreadLowerer final : public StmtMutator {
   static std::string Title(const Block& block) {
     return "LowerCrossThreadReduction: threads reduce in block " + std::string(block->name_hint) +
            ", but ";
+  }
+
+  /*! \brief Whether threads may have to wait for values, which they do between statements. */
+  static bool ReadsShared(const Array<PrimExpr>& sources) {
+    bool found = false;
+    for (const PrimExpr& source : sources) {
+      PostOrderVisit(source, [&](const ObjectRef& node) {
+        const auto* load = node.as<BufferLoadNode>();
+        if (load != nullptr) found |= std::string(load->buffer.scope()).rfind("shared", 0) == 0;
+      });
+    }
+    return found;
   }
 
   static For WithBody(For loop, Stmt body) {

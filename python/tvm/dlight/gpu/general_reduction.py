@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tvm import tir
-from tvm.ir import PrimExpr
 from tvm.tir.schedule import Schedule
 
 from ..analysis import BlockInfo
@@ -33,28 +32,12 @@ class GeneralReduction(GPUScheduleRule):
             sch.set_scope(info.block_rv, 0, "shared")
             sch.compute_at(info.block_rv, row, preserve_unit_loops=True)
         threads = min(most, 256)
-        if any(isinstance(dom, tir.IntImm) and int(dom) == threads for dom in _sums(blocks)):
-            # What a thread reads from shared memory it adds up on its own before the exchange.
-            threads //= 2
         for info in blocks:
             inner = sch.get_loops(info.block_rv)[1:]
             count = len(info.loops("R"))
             shared = inner[len(inner) - count :] if count else inner
             run_by_threads(sch, fuse_all(sch, shared, info.block_rv), threads)
         return True
-
-
-def _sums(blocks: list[BlockInfo]) -> list[PrimExpr]:
-    """Iterations of the reductions, several loops of one counted together."""
-    sums = []
-    for info in blocks:
-        doms = [each.dom for each in info.iters if each.kind == "R"]
-        if doms:
-            product = doms[0]
-            for dom in doms[1:]:
-                product = product * dom
-            sums.append(product)
-    return sums
 
 
 def _extents(info: BlockInfo, rows: int) -> tuple[str, ...]:

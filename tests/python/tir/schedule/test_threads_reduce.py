@@ -210,3 +210,21 @@ def test_sum_put_among_threads_that_do_not_share_it_yet(bind):
     a = random(n, m)
     c = run(sch.mod, a, np.zeros((n, m), "float32"))
     np.testing.assert_allclose(c, a / a.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_sums_of_what_other_threads_wrote():
+    n, m = 4, 32
+    A = te.placeholder((n, m), name="A")
+    r0, r1 = te.reduce_axis((0, m), name="r0"), te.reduce_axis((0, m), name="r1")
+    most = te.compute((n,), lambda i: te.max(A[i, r0], axis=r0), name="most")
+    total = te.compute((n,), lambda i: te.sum(A[i, r1] - most[i], axis=r1), name="total")
+    sch = tir.Schedule(te.create_prim_func([A, total]))
+    i, k = sch.get_loops("total")
+    sch.bind(i, "blockIdx.x")
+    sch.set_scope("most", 0, "shared")
+    sch.compute_at("most", i)
+    sch.bind(k, "threadIdx.x")
+    sch.bind(sch.get_loops("most")[-1], "threadIdx.x")
+    a = random(n, m)
+    found = run(sch.mod, a, np.zeros(n, "float32"))
+    np.testing.assert_allclose(found, (a - a.max(axis=1, keepdims=True)).sum(axis=1), rtol=1e-4)
