@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm import tir
 from tvm.ir import IRModule
 from tvm.ir.transform import PassContext, module_pass
@@ -56,7 +58,7 @@ class ApplyDefaultSchedule:
             attrs = func.attrs or {}
             if SCHEDULED in attrs:
                 continue
-            target = attrs["target"] if "target" in attrs else Target.current(allow_none=False)
+            target: Any = attrs["target"] if "target" in attrs else Target.current(allow_none=False)
             best = self._schedule(func, target)
             if best is not None:
                 scheduled[variable] = best.with_attr(SCHEDULED, True)
