@@ -49,8 +49,9 @@ def compile(
     winograd : compute 3x3 convolutions by Winograd's minimal filtering where that is less work:
         two to four times fewer products, results that differ by rounding, about 1e-5 of the
         largest. For processors. None for what the tasks beside the records were tuned with; where
-        there are none, for the way that more of the recorded schedules belong to. False leaves
-        matrix products as they are, too (see Strassen's scheme in docs/networks.md).
+        there are none, for the way that more of the known schedules belong to, and for this form
+        where none is known. False leaves matrix products as they are, too (see Strassen's scheme in
+        docs/networks.md).
     cache : whether kernels without a record in `records` get the schedules that this machine
         remembers from other runs (see `tvm.felix.cache`). What no one tuned gets the schedule that
         topi knows for it.

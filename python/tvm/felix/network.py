@@ -38,15 +38,11 @@ class GraphOptions:
     def for_target(cls, target: Target, winograd: bool | None) -> GraphOptions:
         """What pays on a target; all forms have schedules for processors only.
 
-        winograd : False for no form that has other products than the network; None for those but
-            Winograd's, which does not always pay without a search.
+        winograd : False for no form that has other products than the network has.
         """
         is_processor = "cpu" in target.keys
-        return cls(
-            winograd=bool(winograd) and is_processor,
-            attention=is_processor,
-            strassen=winograd is not False and is_processor,
-        )
+        fewer_products = is_processor and winograd is not False
+        return cls(winograd=fewer_products, attention=is_processor, strassen=fewer_products)
 
 
 def read_graph_options(tasks: Path) -> GraphOptions | None:

@@ -141,8 +141,8 @@ class RecordedSchedules(DispatchContext):
             return max(forms, key=self._known_kernels)
         if self.coverage(network) == 1:
             return network
-        winograd = network.with_options(replace(network.options, winograd=True))
-        return max(network, winograd, key=self.coverage)
+        other = replace(network.options, winograd=not network.options.winograd)
+        return max(network, network.with_options(other), key=self.coverage)
 
     def _known_kernels(self, network: Network) -> int:
         return sum(self.origin(group) is not None for group in relax.extract_tasks(network.mod))

@@ -179,7 +179,8 @@ def extract_tasks(
     save_to : JSON file for the tasks, readable by `load_tasks` without the model.
     winograd : take 3x3 convolutions apart where that is less work, so that the product of the
         transformed data is the task. The file at `save_to` says so. Matrix products are taken as
-        they are; None leaves those out that `compile` would compute by Strassen's scheme.
+        they are, too, if it is False; else those are left out that `compile` computes by Strassen's
+        scheme.
 
     Raises
     ------

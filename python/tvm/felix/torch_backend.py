@@ -290,8 +290,6 @@ def _graph_compiler(
             if options.winograd is None:
                 network = source.tuned_form(network)
             return relax.build(network.mod, target, source)
-        if options.winograd is None:
-            network = network.with_options(GraphOptions.for_target(target, True))
         with run_folder(records) as folder:
             search_kernels([network], target, folder, SearchBudget(options.trials), kernels)
             source = RecordedSchedules(target, folder, kernels)

@@ -154,7 +154,7 @@ def test_other_products_than_the_networks_can_be_refused():
         return options.winograd, options.strassen
 
     assert forms(True) == (True, True)
-    assert forms(None) == (False, True)
+    assert forms(None) == (True, True)
     assert forms(False) == (False, False)
 
 
