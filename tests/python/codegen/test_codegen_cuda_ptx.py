@@ -157,44 +157,52 @@ def test_products_that_do_not_exist_are_refused(shape, types, layout, message):
         source(func)
 
 
-def bulk(arrive):
+def sums_of_pairs(fetch):
+    """Adds neighbours of two tiles of 48 floats, each of which has a barrier of its own.
+
+    fetch : (shared memory, place there, memory, place there, barrier) -> statements by which thread
+        0 to 11 asks for four floats of a tile.
+    """
+
     @T.prim_func
-    def func(A: T.Buffer((32, 128), "float16"), B: T.Buffer((32, 128), "float16")):
+    def func(data: T.Buffer((96,), "float32"), sums: T.Buffer((48,), "float32")):
         T.func_attr({"global_symbol": "main", "tir.noalias": True})
-        T.launch_thread("blockIdx.x", 1)
-        tx = T.launch_thread("threadIdx.x", 32)
-        A_s = T.allocate([4096], "float16", "shared")
-        A_v = T.Buffer((4096,), "float16", data=A_s, scope="shared")
-        T.evaluate(T.create_barriers(1, dtype=""))
-        T.evaluate(T.ptx_init_barrier_thread_count(0, 32, dtype=""))
-        arrive(A_s, tx * 128, A.data)
-        T.evaluate(T.ptx_wait_barrier(0, dtype=""))
-        for i in range(128):
-            B[tx, i] = A_v[tx * 128 + i]
+        thread = T.launch_thread("threadIdx.x", 12)
+        tiles = T.allocate([96], "float32", "shared")
+        tile = T.Buffer((96,), "float32", data=tiles, scope="shared")
+        T.evaluate(T.create_barriers(2, dtype=""))
+        for stage in T.unroll(2):
+            T.evaluate(T.ptx_init_barrier_thread_count(stage, 12, dtype=""))
+        for stage in T.unroll(2):
+            fetch(tiles, 48 * stage + 4 * thread, data.data, 48 * stage + 4 * thread, stage)
+        for stage in T.unroll(2):
+            T.evaluate(T.ptx_wait_barrier(stage, dtype=""))
+            for pair in range(2):
+                at = 24 * stage + 2 * thread + pair
+                sums[at] = tile[2 * at] + tile[2 * at + 1]
 
     return func
 
 
 def test_copies_that_a_barrier_waits_for():
-    def by_threads(to, place, data):
-        with T.serial(16) as i:
-            T.evaluate(tir.ptx_cp_async("float16", to, place + 8 * i, data, place + 8 * i, 16))
-        T.evaluate(tir.ptx_cp_async_barrier(0))
-        T.evaluate(tir.ptx_arrive_barrier(0))
+    def by_threads(to, at, memory, place, barrier):
+        T.evaluate(tir.ptx_cp_async("float32", to, at, memory, place, 16))
+        T.evaluate(tir.ptx_cp_async_barrier(barrier))
+        T.evaluate(tir.ptx_arrive_barrier(barrier))
 
-    text = source(bulk(by_threads))
-    assert "__shared__ __align__(8) unsigned long long barriers[1];" in text
+    text = source(sums_of_pairs(by_threads))
+    assert "__shared__ __align__(8) unsigned long long barriers[2];" in text
     assert "cp.async.mbarrier.arrive.shared.b64" in text
-    # The next time that it is waited for, it is in its other phase.
-    assert "phases[0] ^= 1;" in text
+    # The next time that one is waited for, it is in its other phase.
+    assert "phases[1] ^= 1;" in text
 
 
 def test_bulk_copies_need_a_barrier():
-    def one_row(to, place, data):
-        T.evaluate(tir.ptx_cp_async_bulk("float16", to, place, data, place, 256, 0))
-        T.evaluate(tir.ptx_arrive_barrier_expect_tx(0, 256))
+    def in_bulk(to, at, memory, place, barrier):
+        T.evaluate(tir.ptx_cp_async_bulk("float32", to, at, memory, place, 16, barrier))
+        T.evaluate(tir.ptx_arrive_barrier_expect_tx(barrier, 16))
 
-    assert "cp.async.bulk.shared::cluster.global" in source(bulk(one_row), "sm_90")
+    assert "cp.async.bulk.shared::cluster.global" in source(sums_of_pairs(in_bulk), "sm_90")
 
     @T.prim_func
     def without(A: T.Buffer((32,), "float16")):
