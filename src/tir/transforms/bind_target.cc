@@ -99,9 +99,8 @@ PrimFunc Bind(const GlobalVar& var, PrimFunc func, const Target& target,
     return lacks_host ? WithAttr(func, attr::kTarget, Target(*own, host)) : func;
   }
   if (func->HasNonzeroAttr(attr::kIsHostFunc)) {
-    TVM_CHECK(host.defined(), ValueError)
-        << "BindTarget: a function with " << attr::kIsHostFunc << " runs on the host, but "
-        << target->str() << " names none; give the target a host";
+    // What tvm.build takes, too, where a device names no host.
+    if (!host.defined()) host = Target(String("llvm"));
     func = WithoutAttr(std::move(func), attr::kIsHostFunc);
     return WithAttr(std::move(func), attr::kTarget, Target(host, host));
   }
