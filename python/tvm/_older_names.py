@@ -104,7 +104,6 @@ MOVED: Mapping[str, str] = {
     "tvm.target.intrin": "tvm.ir.register_intrin_lowering",
     "tvm.target.register_intrin_rule": "tvm.ir.register_intrin_lowering",
     "tvm.topi.util": "tvm.topi.utils",
-    "tvm.tir.transform.LowerCrossThreadReduction": "tvm.tir.transform.LowerThreadAllreduce",
     "tvm._api_internal": "tvm._ffi.get_global_func; _TargetCreate is tvm.target.Target",
     "tvm._ffi._ctypes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
     "tvm._ffi._cytpes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",

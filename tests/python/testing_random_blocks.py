@@ -202,6 +202,7 @@ REFUSED = (
     "VerifyMemory",
     "SplitHostDevice",
     "LowerDeviceKernelLaunch",
+    "LowerCrossThreadReduction",
     "stackvm",
     "ThreadSync",
     "UnifyThreadBinding",

@@ -150,10 +150,31 @@ class HostDeviceSplitter final : public StmtMutator {
     for (const Var& var : UndefinedVars(body, {})) outside.insert(var.get());
     ForeignBuffers buffers;
     buffers(body);
+    std::unordered_set<const VarNode*> bound = BoundVariables(body);
+    auto is_bound = [&bound](const VarNode* var) { return bound.count(var) != 0; };
     for (const Buffer& buffer : buffers.found) {
-      if (outside.count(buffer->data.get()) != 0) body = DeclBuffer(buffer, body);
+      if (outside.count(buffer->data.get()) == 0) continue;
+      // A view that begins where the threads say cannot be declared before they are.
+      bool moves = UsesVar(buffer->elem_offset, is_bound);
+      for (const Array<PrimExpr>& sizes : {buffer->shape, buffer->strides}) {
+        for (const PrimExpr& size : sizes) moves = moves || UsesVar(size, is_bound);
+      }
+      if (!moves) body = DeclBuffer(buffer, body);
     }
     return body;
+  }
+
+  /*! \brief What the loops, threads and definitions of a statement bind. */
+  static std::unordered_set<const VarNode*> BoundVariables(const Stmt& body) {
+    std::unordered_set<const VarNode*> bound;
+    PostOrderVisit(body, [&bound](const ObjectRef& node) {
+      if (const auto* loop = node.as<ForNode>()) bound.insert(loop->loop_var.get());
+      if (const auto* let = node.as<LetStmtNode>()) bound.insert(let->var.get());
+      const auto* fact = node.as<AttrStmtNode>();
+      const auto* axis = fact == nullptr ? nullptr : fact->node.as<IterVarNode>();
+      if (axis != nullptr) bound.insert(axis->var.get());
+    });
+    return bound;
   }
 
   std::string FreshName() const {

@@ -57,7 +57,7 @@ def test_a_record_names_the_machine_that_it_is_of():
 
 def test_records_of_another_machine_are_not_taken_but_named(tmp_path, caplog):
     path = tmp_path / "records.json"
-    other = "llvm -keys=cpu -mcpu=neoverse-n1 -mtriple=aarch64-linux-gnu"
+    other = "llvm -keys=arm_cpu,cpu -mcpu=neoverse-n1 -mtriple=aarch64-linux-gnu"
     line = json.loads(EXAMPLE)
     line["i"][0][1] = other
     path.write_text(json.dumps(line) + "\n")
