@@ -22,12 +22,14 @@ from tvm.target import Target
 from .cache import KernelCache, read_kernel_records
 from .network import Network, read_graph_options
 
-__all__ = ["REMEMBERED", "RecordedSchedules", "ScheduleSourceError", "record_file"]
+__all__ = ["IN_PLACE", "REMEMBERED", "RecordedSchedules", "ScheduleSourceError", "record_file"]
 
 logger = logging.getLogger(__name__)
 
 # Beside a run's records: those that this machine had of its kernels before.
 REMEMBERED = "remembered.json"
+# And the kernels that are faster by the library's schedule inside the network.
+IN_PLACE = "in_place.json"
 
 
 def record_file(records: str | os.PathLike[str]) -> Path:
@@ -87,10 +89,13 @@ class RecordedSchedules(DispatchContext):
             for key, measured in _library_kernels(file)
             if target.is_same_machine(Target(measured))
         }
+        self._left_to_library = set() if self.path is None else _faster_in_place(self.path, target)
 
     def _query_inside(
         self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
     ) -> StateObject | None:
+        if workload_key in self._left_to_library:
+            return None
         state = self._run.query(target, workload_key, True, dag, func_name)
         if state is not None or self._cache is None:
             return state
@@ -110,6 +115,8 @@ class RecordedSchedules(DispatchContext):
         if not group.is_tunable:
             return None
         key = str(group_task(group, self.target).workload_key)
+        if key in self._left_to_library:
+            return "library"
         if self._run.query(self.target, key) is not None:
             return "records"
         if key in self._library:
@@ -205,6 +212,24 @@ def _library_kernels(records: Path) -> list[tuple[str, str]]:
         known = [r.summary for r in read_kernel_records(records) if r.is_library]
         return [(summary.workload_key, summary.target) for summary in known]
     return list(library_records(records))
+
+
+def _faster_in_place(records: Path, target: Target) -> set[str]:
+    """The kernels that the run of a record file found to be faster by the library's schedule.
+
+    Raises
+    ------
+    ValueError : the file that says so is damaged; the message names it.
+    """
+    path = records.with_name(IN_PLACE)
+    if records.name not in ("records.json", REMEMBERED) or not path.exists():
+        return set()
+    document: Any = read_json(path)
+    try:
+        measured, entries = Target(document["target"]), document["seconds"].keys()
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path}: expected a target and seconds of kernels: {error}") from error
+    return set(map(str, entries)) if target.is_same_machine(measured) else set()
 
 
 def _measured(paths: Sequence[Path]) -> dict[str, set[str]]:

@@ -24,10 +24,9 @@ from .compiler import CompiledNetwork, compile_network
 from .html_report import write_report
 from .network import GraphOptions, Network
 from .optim import Optimizer
-from .schedules import REMEMBERED, RecordedSchedules
 from .simulation import require_device, simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
-from .tuning import SearchBudget, measuring_on, run_folder, search_kernels
+from .tuning import SearchBudget, compile_tuned, measuring_on, run_folder, search_kernels
 
 __all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
 
@@ -252,9 +251,14 @@ def _tune(
     if search.interrupted:
         print("Interrupted: what was measured is kept; continue with --resume")
 
-    has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
-    source = RecordedSchedules(target, folder if has_records else None, cache)
-    tuned_networks = [compile_network(network, target, source) for network in imported]
+    tuned_networks = compile_tuned(
+        imported,
+        target,
+        folder,
+        cache,
+        untuned_networks,
+        in_place=settings.fleet is None and not search.interrupted,
+    )
     facts = {
         "network": settings.network,
         "batch_size": settings.batch_size,

@@ -22,14 +22,16 @@ from tvm.target import Target
 from .cache import KernelCache, read_kernel_records, write_kernel_records
 from .checkpoint import packaged_checkpoint
 from .compiler import CompiledNetwork, compile_network
+from .in_place import keep_library_in_place
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
-from .schedules import REMEMBERED, RecordedSchedules
+from .schedules import IN_PLACE, REMEMBERED, RecordedSchedules
 from .sym_task import SymTaskAndInstances, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
     "KernelSearch",
     "SearchBudget",
+    "compile_tuned",
     "measuring_on",
     "run_folder",
     "search_kernels",
@@ -233,7 +235,7 @@ def tune_together(
     kernels = KernelCache.of_machine() if cache else None
     with run_folder(folder) as path:
         with measuring_on(fleet if runner == "ray" else None, target) as machines:
-            search_kernels(
+            search = search_kernels(
                 list(imported.values()),
                 target,
                 path,
@@ -242,13 +244,52 @@ def tune_together(
                 progress=progress,
                 **machines,
             )
-        source = RecordedSchedules(target, path, kernels)
-        compiled = {
-            name: compile_network(network, target, source) for name, network in imported.items()
-        }
+        tuned = compile_tuned(
+            list(imported.values()),
+            target,
+            path,
+            kernels,
+            in_place=runner == "local" and not search.interrupted,
+        )
+        compiled = dict(zip(imported, tuned))
     for network in compiled.values():
         logger.info("%r", network)
     return compiled
+
+
+def compile_tuned(
+    networks: Sequence[Network],
+    target: Target,
+    folder: Path,
+    cache: KernelCache | None,
+    untuned: Sequence[CompiledNetwork] | None = None,
+    *,
+    in_place: bool = True,
+) -> list[CompiledNetwork]:
+    """Compile networks with what was searched in a folder, and with what the machine remembers.
+
+    Parameters
+    ----------
+    untuned : the networks compiled without; made where they are needed and not given.
+    in_place : time the kernels inside the networks, and leave to the library those for which that
+        is faster. Of processors.
+    """
+    has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
+    (folder / IN_PLACE).unlink(missing_ok=True)
+
+    def compiled() -> list[CompiledNetwork]:
+        source = RecordedSchedules(target, folder if has_records else None, cache)
+        return [compile_network(network, target, source) for network in networks]
+
+    tuned = compiled()
+    searched = any(kernel.schedule == "records" for net in tuned for kernel in net.kernels)
+    if not (in_place and searched and "cpu" in target.keys):
+        return tuned
+    if untuned is None:
+        untuned = [compile_network(network, target) for network in networks]
+    kept = keep_library_in_place(folder, target, tuned, untuned)
+    logger.info("%d kernels are faster by the library's schedule in the network", len(kept))
+    return compiled() if kept else tuned
 
 
 def _check_search(trials: int, seed: int, cost_model: str, runner: str) -> SearchBudget:

@@ -11,8 +11,11 @@ from torch import nn
 
 from tvm import felix
 from tvm.auto_scheduler import RecordStore
+from tvm.auto_scheduler.measure_session import MeasureSession
 from tvm.felix import tuning
+from tvm.felix.compiler import CompiledNetwork
 from tvm.felix.network import Network
+from tvm.felix.optim import Optimizer
 from tvm.felix.schedules import ScheduleSourceError
 
 torch.manual_seed(0)
@@ -157,3 +160,34 @@ def test_networks_tuned_together_share_kernels_records_and_model(tmp_path):
     assert len((tmp_path / "run" / "records.json").read_text().splitlines()) == 4
     with pytest.raises(ValueError, match="no network to tune"):
         felix.tune_together({})
+
+
+def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, monkeypatch):
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    # Alone, nothing is known of the library's schedule, so that the record counts.
+    monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
+    monkeypatch.setattr(Optimizer, "_confirm", lambda *_: None)
+    folder = tmp_path / "run"
+
+    def tune(found, library):
+        def seconds(network, repeats):
+            by_hand = network.kernels[0].schedule == "hand"
+            return {network.kernels[0].workload_key: library if by_hand else found}
+
+        monkeypatch.setattr(CompiledNetwork, "task_seconds", seconds)
+        return felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
+
+    (kernel,) = tune(found=1.0, library=2.0).kernels
+    assert kernel.schedule == "records"
+    network = tune(found=2.0, library=1.0)
+    (kernel,) = network.kernels
+    assert kernel.schedule == "library"
+    torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+    # The folder remembers; a folder tuned further is asked again.
+    (again,) = felix.compile(model, x, records=folder, cache=False).kernels
+    assert again.schedule == "library"
+    (kernel,) = tune(found=1.0, library=2.0).kernels
+    assert kernel.schedule == "records"
+    (folder / "in_place.json").write_text('{"target": 3}')
+    with pytest.raises(ValueError, match=r"in_place\.json"):
+        felix.compile(model, x, records=folder, cache=False)
