@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import linecache
@@ -42,14 +43,7 @@ def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
     ------
     ValueError : the text is not to be found.
     """
-    try:
-        lines, first_line = inspect.getsourcelines(thing)
-        name = inspect.getsourcefile(thing) or "<str>"
-    except (OSError, TypeError):
-        raise error.ValueError(
-            f"tvm.script: the text of {thing.__name__} is not in a file that can be read; give the "
-            "text itself to tvm.script.from_source"
-        ) from None
+    lines, first_line, name = _lines_of(thing, frame)
     known: ChainMap[str, Any] = ChainMap(frame.f_locals, frame.f_globals)
     if inspect.isfunction(thing):
         # What an inner function uses stays known after the outer one has returned.
@@ -62,6 +56,29 @@ def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
     }
     source = Source("".join(lines), name, first_line)
     return source, Surroundings(known, dialects, exact=False)
+
+
+def _lines_of(thing: Any, frame: FrameType) -> tuple[list[str], int, str]:
+    """The lines of a function or class with its decorators, the number of the first, the file."""
+    try:
+        lines, first = inspect.getsourcelines(thing)
+        return lines, first, inspect.getsourcefile(thing) or "<str>"
+    except (OSError, TypeError):
+        pass
+    # The module of a notebook has no file in which Python looks for a class, but the lines of a
+    # cell are known under the name of its code.
+    name = frame.f_code.co_filename
+    lines = linecache.getlines(name, frame.f_globals)
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.ClassDef) and node.name == thing.__name__:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            last = node.end_lineno or first
+            if first <= frame.f_lineno <= last:
+                return lines[first - 1 : last], first, name
+    raise error.ValueError(
+        f"tvm.script: the text of {thing.__name__} is not in a file that can be read; give the "
+        "text itself to tvm.script.from_source"
+    )
 
 
 def function_decorator(name: str) -> Callable[..., Any]:
