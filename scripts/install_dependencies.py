@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXTRAS = ("felix", "xgboost", "cuda", "test", "docs")
+EXTRAS = ("felix", "xgboost", "ray", "cuda", "test", "docs")
 # Tools that the build calls from the environment because it runs without build isolation.
 BUILD_TOOLS = ("cmake>=3.25", "ninja>=1.11")
 

@@ -18,24 +18,34 @@ from tvm.target import Target
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
-# Each starts and ends a cluster.
+# Nodes take seconds to start and to end.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-@pytest.fixture
-def cluster(monkeypatch):
-    """A head that offers nothing, and two nodes with a processor and a device each."""
+def add_node(made):
+    """A node with a processor and a device."""
+    return made.add_node(num_cpus=1, resources={"tvm_device": 1}, wait=False)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head that offers nothing, and two nodes."""
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("TVM_FELIX_CACHE", "off")
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     try:
-        made.nodes = [made.add_node(num_cpus=1, resources={"tvm_device": 1}) for _ in range(2)]
+        made.nodes = [add_node(made), add_node(made)]
+        made.wait_for_nodes()
         ray.init(address=made.address, log_to_driver=False, logging_level="error")
         yield made
     finally:
         ray.shutdown()
         made.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    monkeypatch.setenv("TVM_FELIX_CACHE", "off")
 
 
 @pytest.fixture
@@ -44,24 +54,13 @@ def task():
     return made.instances[0].ansor_task
 
 
-def test_a_network_is_tuned_on_the_nodes_and_lost_ones_lose_nothing(cluster, tmp_path):
-    layer, x = nn.Linear(32, 16), torch.randn(8, 32)
-    records = tmp_path / "records.json"
-
-    def kill_a_node():
-        while not records.exists() or len(records.read_text().splitlines()) < 2:
-            time.sleep(0.02)
-        cluster.remove_node(cluster.nodes[0], allow_graceful=False)
-
-    killer = threading.Thread(target=kill_a_node, daemon=True)
-    killer.start()
-    network = tune(layer, x, trials=8, folder=tmp_path, progress=False, runner="ray")
-    killer.join(60)
-    assert not killer.is_alive()
-    lines = records.read_text().splitlines()
-    assert len(lines) == 8 and len({json.dumps(json.loads(line)["i"]) for line in lines}) == 8
-    assert all(json.loads(line)["r"][1] == 0 for line in lines)
-    torch.testing.assert_close(network(x), layer(x).detach(), rtol=1e-4, atol=1e-5)
+# First: a process that has a cluster asks for no other one.
+def test_a_cluster_that_is_not_there_is_one_line():
+    with pytest.raises(ConnectionError, match="no Ray cluster at 127.0.0.1:1: .*ray start --head"):
+        felix.tune(nn.Linear(8, 4), torch.ones(2, 8), 1, runner="ray", fleet="127.0.0.1:1")
+    with pytest.raises(ValueError, match='runner must be "local" or "ray"'):
+        felix.tune(nn.Linear(8, 4), torch.ones(2, 8), 1, runner="rays")
+    assert Target("llvm") and os.environ.get("RAY_ADDRESS") is None
 
 
 def test_candidates_that_crash_or_hang_cost_neither_node_nor_device(cluster, task):
@@ -87,9 +86,21 @@ def test_candidates_that_crash_or_hang_cost_neither_node_nor_device(cluster, tas
         runner.close()
 
 
-def test_a_cluster_that_is_not_there_is_one_line():
-    with pytest.raises(ConnectionError, match="no Ray cluster at 127.0.0.1:1: .*ray start --head"):
-        felix.tune(nn.Linear(8, 4), torch.ones(2, 8), 1, runner="ray", fleet="127.0.0.1:1")
-    with pytest.raises(ValueError, match='runner must be "local" or "ray"'):
-        felix.tune(nn.Linear(8, 4), torch.ones(2, 8), 1, runner="rays")
-    assert Target("llvm") and os.environ.get("RAY_ADDRESS") is None
+def test_a_network_is_tuned_on_the_nodes_and_lost_ones_lose_nothing(cluster, tmp_path):
+    layer, x = nn.Linear(32, 16), torch.randn(8, 32)
+    records = tmp_path / "records.json"
+
+    def kill_a_node():
+        while not records.exists() or len(records.read_text().splitlines()) < 2:
+            time.sleep(0.02)
+        cluster.remove_node(cluster.nodes[0], allow_graceful=False)
+
+    killer = threading.Thread(target=kill_a_node, daemon=True)
+    killer.start()
+    network = tune(layer, x, trials=8, folder=tmp_path, progress=False, runner="ray")
+    killer.join(60)
+    assert not killer.is_alive()
+    lines = records.read_text().splitlines()
+    assert len(lines) == 8 and len({json.dumps(json.loads(line)["i"]) for line in lines}) == 8
+    assert all(json.loads(line)["r"][1] == 0 for line in lines)
+    torch.testing.assert_close(network(x), layer(x).detach(), rtol=1e-4, atol=1e-5)
