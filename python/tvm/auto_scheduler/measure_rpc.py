@@ -23,6 +23,12 @@ __all__ = ["RPCRun", "RPCTimer"]
 
 # Until a device is free.
 _DEVICE_SECONDS = 600.0
+# Until a tracker that was there before has been started again.
+_TRACKER_SECONDS = 30.0
+_TRACKER_POLL_SECONDS = 0.5
+# A candidate whose session breaks is timed in another one, since the server may have been lost; one
+# that ends this many sessions ends them itself.
+_SESSIONS = 2
 
 
 def _library(program: Mapping[str, Any], code: bytes, folder: Path) -> Path:
@@ -38,7 +44,7 @@ def _library(program: Mapping[str, Any], code: bytes, folder: Path) -> Path:
 
 
 class RPCTimer:
-    """Times programs in a session.
+    """Times programs in a session, and in another one where that breaks.
 
     Parameters
     ----------
@@ -70,9 +76,6 @@ class RPCTimer:
                     library = _library(arguments, code, Path(folder))
             except error.RuntimeError as reason:
                 return _refused(MeasureErrorNo.COMPILE_HOST, str(reason))
-            session = self._session or self._connect()
-            self._session = session
-            session.set_time_limit(self._timeout)
 
             def upload(path: Path) -> Any:
                 # A name of its own: a library that is loaded is not written over.
@@ -85,24 +88,30 @@ class RPCTimer:
 
             def load_reference() -> Any:
                 own = Path(folder, "reference")
-                own.mkdir()
+                own.mkdir(exist_ok=True)
                 return upload(_library(arguments["reference"], reference_code, own))
 
-            started = time.monotonic()
-            try:
-                device = session.device(kind, number)
-                return time_program(
-                    arguments, lambda: upload(library), load_reference, device, self._inputs
-                )
-            except error.RPCSessionTimeoutError:
-                self.close()
-                seconds = time.monotonic() - started
-                return _refused(
-                    MeasureErrorNo.RUN_TIMEOUT, f"no result after {seconds:.1f} s on the device"
-                )
-            except error.RPCError as reason:
-                self.close()
-                return _refused(MeasureErrorNo.RUNTIME_DEVICE, str(reason))
+            broken = ""
+            for _ in range(_SESSIONS):
+                session = self._session or self._connect()
+                self._session = session
+                session.set_time_limit(self._timeout)
+                started = time.monotonic()
+                try:
+                    device = session.device(kind, number)
+                    return time_program(
+                        arguments, lambda: upload(library), load_reference, device, self._inputs
+                    )
+                except error.RPCSessionTimeoutError:
+                    self.close()
+                    seconds = time.monotonic() - started
+                    return _refused(
+                        MeasureErrorNo.RUN_TIMEOUT, f"no result after {seconds:.1f} s on the device"
+                    )
+                except error.RPCError as reason:
+                    self.close()
+                    broken = str(reason)
+            return _refused(MeasureErrorNo.RUNTIME_DEVICE, broken)
 
     def close(self) -> None:
         """Give the device back."""
@@ -139,6 +148,7 @@ class RPCRun:
         self._key, self._address = str(runner.key), (str(runner.host), int(runner.port))
         self._priority, self._timeout = int(runner.priority), float(runner.timeout)
         self._n_parallel = int(runner.n_parallel)
+        self._reached = False
 
     def __call__(
         self,
@@ -174,8 +184,24 @@ class RPCRun:
         return [results[position] for position in range(len(work.candidates))]
 
     def _connect(self) -> rpc.RPCSession:
-        tracker = rpc.connect_tracker(*self._address)
-        return tracker.request(self._key, self._priority, request_timeout=_DEVICE_SECONDS)
+        """A session with a device of the tracker. One that was there before may be on its way back.
+
+        Raises
+        ------
+        RPCError : the tracker is gone. RPCSessionTimeoutError : no device became free.
+        """
+        deadline = time.monotonic() + (_TRACKER_SECONDS if self._reached else 0.0)
+        while True:
+            try:
+                tracker = rpc.connect_tracker(*self._address)
+                self._reached = True
+                return tracker.request(self._key, self._priority, request_timeout=_DEVICE_SECONDS)
+            except error.RPCSessionTimeoutError:
+                raise
+            except error.RPCError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_TRACKER_POLL_SECONDS)
 
     def _measure(self, work: _Work) -> None:
         """Measure with one device until nothing is left."""

@@ -8,6 +8,7 @@ import pytest
 
 from tvm import auto_scheduler, rpc, te
 from tvm.auto_scheduler import BuildResult, MeasureErrorNo, MeasureInput, RPCRunner, SearchTask
+from tvm.contrib import cc
 
 
 def matmul(n):
@@ -93,6 +94,45 @@ def test_device_that_is_not_there_and_options_out_of_range_are_refused(context, 
         RPCRunner("local", context.tracker.host, context.tracker.port, n_parallel=0)
     with pytest.raises(ValueError, match="port must be"):
         RPCRunner("local", "127.0.0.1", 0)
+
+
+def test_candidates_outlive_the_server_and_the_tracker(built):
+    candidate, program = built
+    context = auto_scheduler.LocalRPCMeasureContext(number=1, min_repeat_ms=0, timeout=20)
+    tracker = (context.tracker.host, context.tracker.port)
+    assert int(context.runner.run([candidate], [program])[0].error_no) == 0
+    # In mid-run; whoever watches over them starts them again.
+    restarted = []
+
+    def restart(at, result):
+        if restarted:
+            return
+        for lost in (context.server.proc, context.tracker.proc):
+            lost.kill()
+            lost.wait()
+        restarted.append(rpc.Tracker(port=tracker[1], port_end=tracker[1] + 1, silent=True))
+        restarted.append(rpc.Server(port=0, key="local", tracker_addr=tracker, silent=True))
+
+    results = context.runner.run([candidate] * 3, [program] * 3, on_result=restart)
+    assert [int(result.error_no) for result in results] == [0, 0, 0], results
+    for process in restarted:
+        process.terminate()
+    with pytest.raises(rpc.RPCError, match=f"127.0.0.1:{tracker[1]}"):
+        RPCRunner("local", *tracker).run([candidate], [program])
+
+
+def test_a_candidate_that_ends_its_sessions_is_a_result(built, context, tmp_path, monkeypatch):
+    candidate, program = built
+    source, library = tmp_path / "crash.c", tmp_path / "crash.so"
+    source.write_text("__attribute__((constructor)) static void crash(void) { __builtin_trap(); }")
+    cc.create_shared(str(library), [str(source)], options=["-xc"])
+    runner = context.runner
+    with monkeypatch.context() as patched:
+        patched.setattr("tvm.auto_scheduler.measure_rpc._library", lambda *args: library)
+        [result] = runner.run([candidate], [program])
+    assert int(result.error_no) == MeasureErrorNo.RUNTIME_DEVICE
+    assert "signal" in str(result.error_msg)
+    assert int(runner.run([candidate], [program])[0].error_no) == 0
 
 
 def test_a_context_ends_its_processes():
