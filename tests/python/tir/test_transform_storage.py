@@ -8,7 +8,8 @@ import pytest
 import tvm
 from testing_programs import PARALLEL, SERIAL, apply, lines, loop
 from testing_tir import run_prim_func
-from tvm import tir
+from tvm import te, tir
+from tvm.driver.build_module import schedule_to_module
 from tvm.tir import transform
 
 
@@ -177,3 +178,117 @@ def test_widening_keeps_the_result():
     run_prim_func(func, values, before)
     run_prim_func(apply(transform.WidenIndex(), func), values, after)
     assert before.tolist() == after.tolist()
+
+
+def chain(stages, scope=None):
+    """`stages` element-wise computations in a row over (m, n), as a flat program."""
+    m, n = te.var("m"), te.var("n")
+    x = y = te.placeholder((m, n), name="X")
+    made = []
+    for k in range(stages):
+        y = te.compute((m, n), lambda i, j, y=y, k=k: y[i, j] * 2.0 + float(k), name=f"Y{k}")
+        made.append(y)
+    s = te.create_schedule(y.op)
+    for stage in made[:-1] if scope else []:
+        s[stage].set_scope(scope)
+    mod = schedule_to_module(s, [x, y])
+    flatten = [transform.StorageFlatten(64), transform.Simplify()]
+    return tvm.transform.Sequential([*flatten, transform.StorageRewrite()])(mod)
+
+
+def test_memory_whose_elements_are_read_where_they_are_made_is_written_in_place():
+    mod = chain(5)
+    assert len(allocations(mod["main"])) == 1
+    data = np.arange(12, dtype="float32").reshape(3, 4)
+    result = tvm.nd.empty((3, 4))
+    tvm.build(mod, target="llvm")(tvm.nd.array(data), result)
+    expected = data
+    for k in range(5):
+        expected = expected * 2 + k
+    np.testing.assert_allclose(result.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(lambda t, i, r: t[7 - i], id="other element"),
+        pytest.param(lambda t, i, r: t[i] + t[0], id="element of its own and another one"),
+        pytest.param(lambda t, i, r: t[i] + tir.Cast("float32", r), id="several times"),
+        pytest.param(
+            lambda t, i, r: tir.call_extern("float32", "f", tir.address_of(t[i])), id="pointer"
+        ),
+    ],
+)
+def test_memory_that_is_read_again_is_not_written_in_place(value):
+    out = tir.decl_buffer((8,), name="B")
+
+    def both(t):
+        def second(u):
+            def fill(i):
+                return loop(2, lambda r: tir.BufferStore(u, value(t, i, r), [i]), name="r")
+
+            write = loop(8, lambda i: tir.BufferStore(t, 1.0, [i]))
+            read = loop(8, lambda i: tir.BufferStore(out, u[i], [i]))
+            return tir.SeqStmt([write, loop(8, fill), read])
+
+        return scratch("U", 8, second)
+
+    func = apply(transform.StorageRewrite(), tir.PrimFunc([out], scratch("T", 8, both)))
+    assert len(allocations(func)) == 2
+
+
+def test_memory_of_a_special_scope_is_one_allocation():
+    body = tir.ir_builder.create()
+    with body.for_range(0, 8, name="i") as i:
+        a = body.allocate("float32", 8, name="a", scope="local.buf")
+        a[i] = 1.0
+        b = body.allocate("int16", 9, name="b", scope="local.buf")
+        b[i] = tir.Cast("int16", a[i])
+        a[i] = tir.Cast("float32", b[i])
+    mod = tvm.IRModule.from_expr(tir.PrimFunc([], body.get()))
+    assert lines(transform.StorageRewrite()(mod)["main"]) == [
+        # 8 float32 and 9 int16, rounded up to words.
+        'a = T.allocate([13], "float32", "local.buf")',
+        "for i in range(8):",
+        "    a[i] = 1.0",
+        '    b[i + 16] = T.cast(a[i], "int16")',
+        '    a[i] = T.cast(b[i + 16], "float32")',
+    ]
+
+
+def test_memory_of_a_special_scope_has_a_limit():
+    scope, info = "local.tiny", {"unit_bits": 8, "max_num_bits": 256, "max_simd_bits": 128}
+    tvm.register_func(
+        f"tvm.info.mem.{scope}",
+        lambda: tvm.ir.make_node("MemoryInfo", head_address=None, **info),
+        override=True,
+    )
+
+    def program(size):
+        body = tir.ir_builder.create()
+        a = body.allocate("float32", size, name="a", scope=scope)
+        b = body.allocate("float32", size, name="b", scope=scope)
+        with body.for_range(0, size, name="i") as i:
+            a[i], b[i] = 1.0, 2.0
+        with body.for_range(0, size, name="i") as i:
+            a[i] += b[i]
+        return tvm.IRModule.from_expr(tir.PrimFunc([], body.get()))
+
+    (fits,) = allocations(transform.StorageRewrite()(program(3))["main"])
+    assert int(fits.extents[0]) == 8
+    with pytest.raises(
+        ValueError, match="local.tiny: 512 bits are in use at once, .* there are 25"
+    ):
+        transform.StorageRewrite()(program(5))
+
+
+def test_memory_whose_size_a_loop_knows_stays_in_it():
+    out = tir.decl_buffer((4,), name="B")
+
+    def trip(i):
+        t = tir.decl_buffer((i + 1,), name="T")
+        return tir.Allocate(t.data, "float32", [i + 1], True, fill_and_read(t, out, 0))
+
+    func = apply(transform.StorageRewrite(), tir.PrimFunc([out], loop(4, trip)))
+    assert isinstance(func.body, tir.For)
+    assert len(allocations(func)) == 1

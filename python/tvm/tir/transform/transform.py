@@ -224,7 +224,18 @@ def InjectDoubleBuffer() -> Pass:
 
 
 def StorageRewrite() -> Pass:
-    """Share memory between allocations whose lifetimes do not overlap; hoist constant ones."""
+    """Share memory between allocations whose lifetimes do not overlap.
+
+    Allocations move to the top of the thread that uses them if their size is known there. Memory
+    that is read for the last time where other memory is made, element by element, is written in
+    place. Scopes with a name of their own after that of a rank (``local.acc``, ``global:tag``) are
+    memory of a special machine: all allocations are parts of one, of the sizes that the global
+    function ``tvm.info.mem.<scope>`` tells as a ``MemoryInfo``.
+
+    Raises
+    ------
+    ValueError : (when run) more is in use at once than there is of a special scope.
+    """
     return _ffi_api.StorageRewrite()
 
 
