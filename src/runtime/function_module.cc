@@ -21,6 +21,7 @@ class FunctionModuleNode final : public ModuleNode {
         format_(std::move(format)) {}
 
   const char* type_key() const override { return kind_.c_str(); }
+  void Add(const String& name, PackedFunc function) { functions_.Set(name, std::move(function)); }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
     return functions_.count(name) ? functions_[name] : PackedFunc();
   }
@@ -63,6 +64,14 @@ TVM_REGISTER_GLOBAL("runtime.ModuleFromFunctions")
     .set_body_typed([](String kind, Map<String, PackedFunc> functions, Any source, String format) {
       return Module(ObjectPtr<Object>(make_object<FunctionModuleNode>(
           std::move(kind), std::move(functions), std::move(source), std::move(format))));
+    });
+
+/*! \brief (module, name, function): one more function, in the place of one of its name. */
+TVM_REGISTER_GLOBAL("runtime.FunctionModuleAdd")
+    .set_body_typed([](Module module, String name, PackedFunc function) {
+      TVM_CHECK(module.defined() && module->IsInstance<FunctionModuleNode>(), TypeError)
+          << "functions are added to modules of module_from_functions only";
+      static_cast<FunctionModuleNode*>(module.get())->Add(name, std::move(function));
     });
 
 }  // namespace

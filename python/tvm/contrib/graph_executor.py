@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,33 +12,53 @@ from tvm._ffi import get_global_func
 from tvm.runtime import BenchmarkResult, Device, Module, NDArray
 from tvm.runtime.ndarray import array
 
-__all__ = ["GraphModule", "create"]
+__all__ = ["GraphModule", "create", "first_device", "make_executor"]
 
 
-def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -> GraphModule:
-    """An executor of a library's graph.
+def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device]) -> GraphModule:
+    """An executor of a graph.
 
     Parameters
     ----------
-    graph_json_str : the graph of ``relay.build``; the library has it too, so it is only looked at.
-    libmod : from ``relay.build``, or loaded.
+    graph_json_str : the graph of ``relay.build``, or one written by hand in the same form: "nodes",
+        of which those of op "null" are inputs and parameters and those of op "tvm_op" calls of the
+        kernel "func_name"; "arg_nodes", "heads", and "attrs" with "shape" and "dltype".
+    libmod : module with the kernels, local or of an RPC session. That of ``relay.build`` brings its
+        parameters along with its graph.
+    device : where the graph runs.
 
     Raises
     ------
-    ValueError : the graph is another library's.
+    ValueError : the text is no graph, its values lie on several devices, or the library lacks a
+        kernel of it.
     """
-    own = str(libmod["get_graph_json"]())
-    if str(graph_json_str) != own:
-        raise ValueError("graph_executor.create: the graph is not that of the library")
-    return GraphModule(_create(libmod, _first(device)))
+    return GraphModule(make_executor("tvm.graph_executor.create", graph_json_str, libmod, device))
 
 
-def _create(libmod: Module, device: Device) -> Module:
-    return get_global_func("tvm.graph_executor.create_from_executable")(libmod, device)
+def make_executor(
+    name: str, graph_json_str: str, libmod: Module, device: Device | Sequence[Device]
+) -> Module:
+    """What the global function `name` makes of a graph and a library, in the process of both.
+
+    Raises
+    ------
+    TypeError : the graph is no text.
+    """
+    if not isinstance(graph_json_str, str):
+        raise TypeError(f"{name}: the graph is a JSON text, got {type(graph_json_str).__name__}")
+    first = first_device(device)
+    session = getattr(first, "_rpc_sess", None)
+    make = get_global_func(name) if session is None else session.get_function(name)
+    return make(graph_json_str, libmod, first.device_type % _SESSION_MASK, first.device_id)
 
 
-def _first(device: Any) -> Device:
-    return device[0] if isinstance(device, (list, tuple)) else device
+# Kinds of devices of a session are numbered from multiples of it.
+_SESSION_MASK = 128
+
+
+def first_device(device: Device | Sequence[Device]) -> Device:
+    """The device, or the first of several."""
+    return device if isinstance(device, Device) else device[0]
 
 
 class GraphModule:

@@ -197,7 +197,8 @@ class _ProgramWriter:
         self._lister = lister
         self._func = func
         self._env: dict[Var, _Value] = {}
-        self._instructions: list[tuple[int, list[_Tensor]]] = []
+        # Kernel, number of its results, and its arguments, results last.
+        self._instructions: list[tuple[int, int, list[_Tensor]]] = []
         self._scratch: list[_Memory] = []
 
     def encode(self) -> list[int]:
@@ -261,14 +262,14 @@ class _ProgramWriter:
             tensor.memory.first = step
             self._scratch.append(tensor.memory)
             results.append(tensor)
-        self._append(self._lister.kernel(kernel), [*operands, *results])
+        self._append(self._lister.kernel(kernel), len(results), [*operands, *results])
         return results[0] if isinstance(call.struct_info, TensorStructInfo) else results
 
-    def _append(self, kernel: int, tensors: list[_Tensor]) -> None:
+    def _append(self, kernel: int, num_results: int, tensors: list[_Tensor]) -> None:
         step = len(self._instructions)
         for tensor in tensors:
             tensor.memory.last = step
-        self._instructions.append((kernel, tensors))
+        self._instructions.append((kernel, num_results, tensors))
 
     def _place_outputs(self, results: list[_Tensor]) -> list[_Tensor]:
         """Results in memory of their own: written there directly where that is possible."""
@@ -281,7 +282,7 @@ class _ProgramWriter:
             else:
                 # An argument or constant that is returned, or a result returned twice.
                 copy = _Tensor(tensor.dtype, tensor.shape, _Memory("output", i, memory.nbytes))
-                self._append(-1, [tensor, copy])
+                self._append(-1, 1, [tensor, copy])
                 outputs.append(copy)
         return outputs
 
@@ -296,7 +297,7 @@ class _ProgramWriter:
     def _words(
         self, inputs: list[_Tensor], outputs: list[_Tensor], is_tuple: bool, arena_bytes: int
     ) -> list[int]:
-        used = [*inputs, *outputs, *(t for _, tensors in self._instructions for t in tensors)]
+        used = [*inputs, *outputs, *(t for *_, tensors in self._instructions for t in tensors)]
         numbers: dict[int, int] = {}
         table: list[_Tensor] = []
         for tensor in used:
@@ -315,8 +316,8 @@ class _ProgramWriter:
             words += [_PLACES[tensor.memory.place], tensor.memory.index]
             words += listed(tensor.shape)
         words.append(len(self._instructions))
-        for kernel, tensors in self._instructions:
-            words.append(kernel)
+        for kernel, num_results, tensors in self._instructions:
+            words += [kernel, num_results]
             words += listed([numbers[id(t)] for t in tensors])
         words += listed([numbers[id(t)] for t in outputs])
         return [*words, int(is_tuple), arena_bytes]

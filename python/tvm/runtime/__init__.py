@@ -17,6 +17,7 @@ from .module import (
     ModulePropertyMask,
     enabled,
     load_module,
+    load_static_library,
     system_lib,
     system_lib_path,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "disco",
     "enabled",
     "load_module",
+    "load_static_library",
     "load_param_dict",
     "load_param_dict_from_file",
     "metal",

@@ -157,6 +157,9 @@ class ShapeTuple(Object):
     def __repr__(self) -> str:
         return f"ShapeTuple({list(self)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShapeTuple, (list(self),)
+
 
 @tvm._ffi.register_object("runtime.ADT")
 class ADT(Object):

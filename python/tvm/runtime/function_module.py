@@ -8,7 +8,7 @@ from typing import Any
 from . import _ffi_api
 from .module import Module
 
-__all__ = ["module_from_functions"]
+__all__ = ["add_function", "module_from_functions"]
 
 
 def module_from_functions(
@@ -30,3 +30,13 @@ def module_from_functions(
     fmt : the source's format.
     """
     return _ffi_api.ModuleFromFunctions(kind, dict(functions), source, fmt)
+
+
+def add_function(module: Module, name: str, function: Callable[..., Any]) -> None:
+    """Give a module of `module_from_functions` one more function, or another one of that name.
+
+    Raises
+    ------
+    TypeError : the module is of another kind.
+    """
+    _ffi_api.FunctionModuleAdd(module, name, function)

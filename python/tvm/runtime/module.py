@@ -28,6 +28,7 @@ __all__ = [
     "ProfileResult",
     "enabled",
     "load_module",
+    "load_static_library",
     "system_lib",
     "system_lib_path",
 ]
@@ -124,7 +125,10 @@ class Module(Object):
         return core.array_to_list(_ffi_api.ModuleListFunctionNames(self))
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
-        """Whether there is a function of that name."""
+        """Whether there is a function of that name, be it one that is callable only once it is
+        linked."""
+        if not self.is_runnable and name in self.get_function_list():
+            return True
         return _ffi_api.ModuleGetFunction(self, name, query_imports) is not None
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
@@ -183,8 +187,8 @@ class Module(Object):
 
     @property
     def is_runnable(self) -> bool:
-        """Whether functions can be called here; source in C has to be compiled first."""
-        return self.type_key != "c"
+        """Whether functions can be called here; C and object code have to be linked first."""
+        return self.type_key not in ("c", "static_library")
 
     def get_property_mask(self) -> int:
         """The properties as bits of `ModulePropertyMask`."""
@@ -405,6 +409,22 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
         return _load_linked(Path(path), suffix)
     # Whatever the extension of libraries is elsewhere, the system's loader reads them.
     return _ffi_api.ModuleLoadFromFile(str(path), "so" if suffix in _LIBRARY_SUFFIXES else fmt)
+
+
+def load_static_library(path: str | Path, func_names: Sequence[str]) -> Module:
+    """Object code of this machine, to be imported by a module that is then exported.
+
+    Parameters
+    ----------
+    path : object file (".o"), as `Module.save` writes it.
+    func_names : functions in it, which have the packed calling convention. They can be called when
+        the library that they are linked into is loaded.
+
+    Raises
+    ------
+    RuntimeError : there is no such file.
+    """
+    return _ffi_api.ModuleLoadStaticLibrary(str(path), list(func_names))
 
 
 def _load_linked(path: Path, suffix: str) -> Module:

@@ -117,6 +117,17 @@ class NDArray(Object):
         core.ndarray_copy_from(self, values.ctypes.data, values.nbytes)
         return self
 
+    def _create_view(self, shape: Sequence[int], dtype: Any = None) -> NDArray:
+        """The memory under another shape, and perhaps another type, of no more bytes.
+
+        Raises
+        ------
+        ValueError : elements do not lie without gaps, or the view needs more bytes.
+        """
+        return _ffi_api.NDArrayCreateView(
+            self, [int(extent) for extent in shape], dtype or self.dtype
+        )
+
     def copyto(self, target: NDArray | Device) -> NDArray:
         """Copy into another array, or into a new one on a device; returns it."""
         if isinstance(target, NDArray):

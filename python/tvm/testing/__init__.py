@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import tvm._ffi
+
 __all__ = ["assert_allclose", "main"]
 
 # Read when they are asked for: they need pytest or the compiler.
@@ -62,10 +64,14 @@ _ELSEWHERE = {
     ),
     "targets": ("DEFAULT_TEST_TARGETS", "device_enabled", "enabled_targets"),
 }
+# Functions of the runtime with which values, errors and time are sent across the border.
+_FOREIGN = ("echo", "nop", "sleep_in_ffi", "test_raise_error_callback", "test_wrap_callback")
 _MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FOREIGN:
+        return tvm._ffi.get_global_func(f"testing.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'tvm.testing' has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

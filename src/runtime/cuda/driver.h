@@ -25,6 +25,8 @@ using Stream = void*;
 using Event = void*;
 using LoadedModule = void*;
 using Function = void*;
+using CapturedGraph = void*;
+using GraphProgram = void*;
 
 /*! \brief Numbers of the driver's enumerations. */
 enum : int {
@@ -49,6 +51,7 @@ enum : int {
   kFuncMaxDynamicShared = 8,
 
   kStreamNonBlocking = 1,
+  kCaptureThreadLocal = 1,
   kPointerDeviceOrdinal = 9,
 };
 
@@ -81,6 +84,13 @@ enum : int {
   X(StreamCreate, cuStreamCreate, (Stream* stream, unsigned flags))                               \
   X(StreamDestroy, cuStreamDestroy_v2, (Stream stream))                                           \
   X(StreamSynchronize, cuStreamSynchronize, (Stream stream))                                      \
+  X(StreamBeginCapture, cuStreamBeginCapture_v2, (Stream stream, int mode))                       \
+  X(StreamEndCapture, cuStreamEndCapture, (Stream stream, CapturedGraph* graph))                  \
+  X(GraphInstantiate, cuGraphInstantiateWithFlags,                                                \
+    (GraphProgram * program, CapturedGraph graph, unsigned long long flags))                      \
+  X(GraphLaunch, cuGraphLaunch, (GraphProgram program, Stream stream))                            \
+  X(GraphProgramDestroy, cuGraphExecDestroy, (GraphProgram program))                              \
+  X(GraphDestroy, cuGraphDestroy, (CapturedGraph graph))                                          \
   X(StreamWaitEvent, cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))             \
   X(EventCreate, cuEventCreate, (Event* event, unsigned flags))                                   \
   X(EventDestroy, cuEventDestroy_v2, (Event event))                                               \

@@ -1,5 +1,4 @@
 #include <tvm/runtime/container/shape_tuple.h>
-#include <tvm/runtime/graph_executor/graph_executor.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/runtime/registry.h>
 
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "../params.h"
+#include "graph_executor_node.h"
 
 namespace tvm {
 namespace runtime {
@@ -14,194 +14,166 @@ namespace {
 
 using relax_vm::ExecutableNode;
 using relax_vm::TensorSpec;
-using relax_vm::VMFunction;
 
-class GraphExecutorNode final : public ModuleNode {
- public:
-  GraphExecutorNode() = default;
-  GraphExecutorNode(Module executable, DLDevice device)
-      : executable_(std::move(executable)), device_(device) {
-    for (const VMFunction& candidate : Program().functions) {
-      if (function_ == nullptr || candidate.name == "main") function_ = &candidate;
-    }
-    TVM_CHECK(function_ != nullptr, ValueError) << "graph executor: the library has no function";
-    for (int64_t id : function_->inputs) {
-      const TensorSpec& spec = function_->tensors[id];
-      inputs_.push_back(NDArray::Empty(spec.shape, DataType(spec.dtype), device));
-    }
-    given_outputs_.resize(function_->outputs.size());
-    Prepare();
-  }
+std::string ShapeText(const NDArray& array) {
+  std::string text = "(";
+  for (int64_t extent : array.Shape()) text += std::to_string(extent) + ", ";
+  return text + ")";
+}
 
-  const char* type_key() const final { return "GraphExecutor"; }
-  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final;
-  Array<String> ListFunctionNames() final {
-    return {"set_input",
-            "set_input_zero_copy",
-            "set_output_zero_copy",
-            "get_output",
-            "get_input",
-            "get_num_inputs",
-            "get_num_outputs",
-            "get_input_index",
-            "get_output_info",
-            "get_input_info",
-            "run",
-            "load_params",
-            "share_params",
-            "get_graph_json"};
-  }
+void CheckSame(const char* where, const NDArray& have, const NDArray& given) {
+  TVM_CHECK(have.dtype() == given.dtype() && have.Shape() == given.Shape(), ValueError)
+      << "graph executor: " << where << " takes " << have.dtype() << " of shape " << ShapeText(have)
+      << ", got " << given.dtype() << " of shape " << ShapeText(given);
+}
 
-  TVM_DECLARE_OBJECT(GraphExecutorNode, ModuleNode, "GraphExecutor");
+}  // namespace
 
- private:
-  const ExecutableNode& Program() const {
-    return *static_cast<const ExecutableNode*>(executable_.get());
+GraphExecutorNode::GraphExecutorNode(Module executable, Graph graph, DLDevice device)
+    : executable_(std::move(executable)), graph_(std::move(graph)), device_(device) {
+  Prepare();
+  for (int64_t id : function_->inputs) {
+    const TensorSpec& spec = function_->tensors[id];
+    inputs_.push_back(NDArray::Empty(spec.shape, DataType(spec.dtype), device));
   }
-  int64_t NumInputs() const {
-    return static_cast<int64_t>(inputs_.size() + Program().constants.size());
-  }
+  given_outputs_.resize(function_->outputs.size());
+}
 
-  void Prepare() {
-    Module machine = relax_vm::CreateVirtualMachine(executable_, device_);
-    run_ = machine.GetFunction(function_->name);
-  }
+void GraphExecutorNode::Prepare() {
+  function_ = &MainFunction(Program());
+  state_ = std::make_shared<relax_vm::FunctionState>(Program(), *function_, device_);
+  ++version_;
+}
 
-  /*! \brief Number of an input by number or name, -1 for a name there is not. */
-  int64_t Index(const Any& key) const {
-    if (std::optional<int64_t> number = key.TryCast<int64_t>()) {
-      TVM_CHECK(*number >= 0 && *number < NumInputs(), IndexError)
-          << "graph executor: input " << *number << " of " << NumInputs();
-      return *number;
-    }
-    const std::string name = key.cast<String>();
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (function_->input_names[i] == name) return static_cast<int64_t>(i);
-    }
-    for (size_t i = 0; i < Program().constants.size(); ++i) {
-      if (name == "p" + std::to_string(i)) return static_cast<int64_t>(inputs_.size() + i);
-    }
-    return -1;
+/*! \brief Number of an input by number or name, -1 for a name there is not. */
+int64_t GraphExecutorNode::Index(const Any& key) const {
+  if (std::optional<int64_t> number = key.TryCast<int64_t>()) {
+    TVM_CHECK(*number >= 0 && *number < NumInputs(), IndexError)
+        << "graph executor: input " << *number << " of " << NumInputs();
+    return *number;
   }
+  const std::string name = key.cast<String>();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (function_->input_names[i] == name) return static_cast<int64_t>(i);
+  }
+  for (size_t i = 0; i < Program().constants.size(); ++i) {
+    if (name == "p" + std::to_string(i)) return static_cast<int64_t>(inputs_.size() + i);
+  }
+  return -1;
+}
 
-  NDArray Input(int64_t index) const {
-    const auto count = static_cast<int64_t>(inputs_.size());
-    return index < count ? inputs_[index] : Program().constants[index - count];
-  }
+NDArray GraphExecutorNode::Input(int64_t index) const {
+  const auto count = static_cast<int64_t>(inputs_.size());
+  return index < count ? inputs_[index] : Program().constants[index - count];
+}
 
-  static void CheckSame(const char* where, const NDArray& have, const NDArray& given) {
-    const bool same = have.dtype() == given.dtype() && have.Shape().size() == given.Shape().size();
-    bool equal = same;
-    for (size_t i = 0; equal && i < have.Shape().size(); ++i) {
-      equal = have.Shape()[i] == given.Shape()[i];
-    }
-    TVM_CHECK(equal, ValueError) << "graph executor: " << where << " takes " << have.dtype()
-                                 << " of shape " << Text(have) << ", got " << given.dtype()
-                                 << " of shape " << Text(given);
-  }
-  static std::string Text(const NDArray& array) {
-    std::string text = "(";
-    for (int64_t extent : array.Shape()) text += std::to_string(extent) + ", ";
-    return text + ")";
-  }
+/*! \brief Other constants, of this executor alone: its library stays as it is. */
+void GraphExecutorNode::ReplaceConstants(const std::vector<NDArray>& constants) {
+  auto copy = make_object<ExecutableNode>(Program());
+  copy->constants = constants;
+  executable_ = Module(ObjectPtr<Object>(copy));
+  Prepare();
+}
 
-  /*! \brief Other constants, of this executor alone: its library stays as it is. */
-  void ReplaceConstants(const std::vector<NDArray>& constants) {
-    auto copy = make_object<ExecutableNode>(Program());
-    copy->constants = constants;
-    size_t place = function_ - Program().functions.data();
-    executable_ = Module(ObjectPtr<Object>(copy));
-    function_ = &Program().functions[place];
-    Prepare();
+void GraphExecutorNode::SetInput(const Any& key, const NDArray& value) {
+  const int64_t index = Index(key);
+  TVM_CHECK(index >= 0, ValueError)
+      << "graph executor: there is no input \"" << key.cast<String>() << '"';
+  const auto count = static_cast<int64_t>(inputs_.size());
+  CheckSame("set_input", Input(index), value);
+  if (index < count) {
+    inputs_[index].CopyFrom(value.tensor());
+    return;
   }
+  std::vector<NDArray> constants = Program().constants;
+  constants[index - count] = value.CopyTo(constants[index - count].device());
+  ReplaceConstants(constants);
+}
 
-  void SetInput(const Any& key, const NDArray& value) {
-    const int64_t index = Index(key);
-    TVM_CHECK(index >= 0, ValueError)
-        << "graph executor: there is no input \"" << key.cast<String>() << '"';
-    const auto count = static_cast<int64_t>(inputs_.size());
-    CheckSame("set_input", Input(index), value);
+void GraphExecutorNode::LoadParams(const Map<String, NDArray>& params) {
+  std::vector<NDArray> constants = Program().constants;
+  const auto count = static_cast<int64_t>(inputs_.size());
+  bool changed = false;
+  for (const auto& [name, value] : params) {
+    const int64_t index = Index(Any(name));
+    if (index < 0) continue;
+    CheckSame("load_params", Input(index), value);
     if (index < count) {
       inputs_[index].CopyFrom(value.tensor());
-      return;
-    }
-    std::vector<NDArray> constants = Program().constants;
-    constants[index - count] = value.CopyTo(constants[index - count].device());
-    ReplaceConstants(constants);
-  }
-
-  void LoadParams(const Map<String, NDArray>& params) {
-    std::vector<NDArray> constants = Program().constants;
-    const auto count = static_cast<int64_t>(inputs_.size());
-    bool changed = false;
-    for (const auto& [name, value] : params) {
-      const int64_t index = Index(Any(name));
-      if (index < 0) continue;
-      CheckSame("load_params", Input(index), value);
-      if (index < count) {
-        inputs_[index].CopyFrom(value.tensor());
-      } else {
-        constants[index - count] = value;
-        changed = true;
-      }
-    }
-    if (changed) ReplaceConstants(constants);
-  }
-
-  void Run() {
-    std::vector<Any> args;
-    for (const NDArray& input : inputs_) args.emplace_back(input);
-    Any result;
-    run_.CallPacked(Args(args.data(), static_cast<int32_t>(args.size())), &result);
-    outputs_.clear();
-    if (std::optional<NDArray> single = result.TryCast<NDArray>()) {
-      outputs_.push_back(*single);
     } else {
-      for (const Any& output : result.cast<Array<Any>>()) {
-        outputs_.push_back(output.cast<NDArray>());
-      }
-    }
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (given_outputs_[i].defined()) given_outputs_[i].CopyFrom(outputs_[i].tensor());
+      constants[index - count] = value;
+      changed = true;
     }
   }
+  if (changed) ReplaceConstants(constants);
+}
 
-  NDArray Output(int64_t index) const {
-    const auto count = static_cast<int64_t>(function_->outputs.size());
-    TVM_CHECK(index >= 0 && index < count, IndexError)
-        << "graph executor: output " << index << " of " << count;
-    TVM_CHECK(!outputs_.empty(), ValueError) << "graph executor: call run before get_output";
-    return outputs_[index];
+void GraphExecutorNode::Bind() {
+  const std::vector<Any> args(inputs_.begin(), inputs_.end());
+  bound_outputs_.clear();
+  for (const Any& output : state_->Bind(Args(args.data(), static_cast<int32_t>(args.size())))) {
+    bound_outputs_.push_back(output.cast<NDArray>());
   }
+}
 
-  Map<String, Any> Info(bool inputs) const {
-    Map<String, Any> shapes, dtypes;
-    auto add = [&](const std::string& name, const std::vector<int64_t>& shape, DLDataType dtype) {
-      shapes.Set(name, ShapeTuple(shape));
-      dtypes.Set(name, String(DataType(dtype).ToString()));
-    };
-    const std::vector<int64_t>& ids = inputs ? function_->inputs : function_->outputs;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const TensorSpec& spec = function_->tensors[ids[i]];
-      add(inputs ? function_->input_names[i] : "output" + std::to_string(i), spec.shape,
-          spec.dtype);
-    }
-    return {{"shape", shapes}, {"dtype", dtypes}};
+void GraphExecutorNode::Finish() {
+  outputs_ = bound_outputs_;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (given_outputs_[i].defined()) given_outputs_[i].CopyFrom(outputs_[i].tensor());
   }
+}
 
-  Module executable_;
-  DLDevice device_{};
-  const VMFunction* function_ = nullptr;
-  PackedFunc run_;
-  std::vector<NDArray> inputs_, outputs_, given_outputs_;
-};
+void GraphExecutorNode::Run() {
+  Bind();
+  state_->LaunchAll();
+  Finish();
+}
+
+NDArray GraphExecutorNode::Output(int64_t index) const {
+  const auto count = static_cast<int64_t>(function_->outputs.size());
+  TVM_CHECK(index >= 0 && index < count, IndexError)
+      << "graph executor: output " << index << " of " << count;
+  TVM_CHECK(!outputs_.empty(), ValueError) << "graph executor: call run before get_output";
+  return outputs_[index];
+}
+
+Map<String, Any> GraphExecutorNode::Info(bool inputs) const {
+  Map<String, Any> shapes, dtypes;
+  auto add = [&](const std::string& name, const std::vector<int64_t>& shape, DLDataType dtype) {
+    shapes.Set(name, ShapeTuple(shape));
+    dtypes.Set(name, String(DataType(dtype).ToString()));
+  };
+  const std::vector<int64_t>& ids = inputs ? function_->inputs : function_->outputs;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const TensorSpec& spec = function_->tensors[ids[i]];
+    add(inputs ? function_->input_names[i] : "output" + std::to_string(i), spec.shape, spec.dtype);
+  }
+  return {{"shape", shapes}, {"dtype", dtypes}};
+}
+
+Array<String> GraphExecutorNode::ListFunctionNames() {
+  return {"set_input",
+          "set_input_zero_copy",
+          "set_output_zero_copy",
+          "get_output",
+          "get_input",
+          "get_num_inputs",
+          "get_num_outputs",
+          "get_input_index",
+          "get_output_info",
+          "get_input_info",
+          "run",
+          "load_params",
+          "share_params",
+          "get_graph_json"};
+}
 
 PackedFunc GraphExecutorNode::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   // `self` keeps the executor alive as long as one of its functions is.
   auto bind = [&](auto body) {
     return PackedFunc([this, self, name, body](Args args, RetValue* ret) { body(args, ret); });
   };
-  const std::string where = "graph executor: " + name.str();
+  const std::string where = Where(name);
   auto array = [where](Args args, int i) { return ReadArg<NDArray>(where.c_str(), args, i); };
   if (name == "set_input") {
     return bind([=, this](Args args, RetValue*) { SetInput(args[0], array(args, 1)); });
@@ -213,6 +185,7 @@ PackedFunc GraphExecutorNode::GetFunction(const String& name, const ObjectPtr<Ob
           << where << ": not an input whose memory can be given";
       CheckSame("set_input_zero_copy", inputs_[index], array(args, 1));
       inputs_[index] = array(args, 1);
+      ++version_;
     });
   }
   if (name == "set_output_zero_copy") {
@@ -280,24 +253,61 @@ PackedFunc GraphExecutorNode::GetFunction(const String& name, const ObjectPtr<Ob
     });
   }
   if (name == "get_graph_json") {
-    return bind([this](Args, RetValue* ret) { *ret = GraphJSON(Program()); });
+    return bind([this](Args, RetValue* ret) { *ret = String(graph_.ToJSON()); });
   }
   return PackedFunc();
 }
 
-}  // namespace
-
-Module CreateGraphExecutor(Module executable, DLDevice device) {
+GraphProgram ProgramOf(Module executable) {
   TVM_CHECK(executable.defined() && executable->IsInstance<ExecutableNode>(), TypeError)
       << "graph executor: expected a compiled network, got a module of kind "
       << (executable.defined() ? executable->type_key() : "None");
-  return Module(make_object<GraphExecutorNode>(std::move(executable), device));
+  const auto& program = *static_cast<const ExecutableNode*>(executable.get());
+  Graph graph = GraphOf(program, MainFunction(program));
+  return {std::move(executable), std::move(graph)};
 }
 
-TVM_REGISTER_GLOBAL("tvm.graph_executor.create_from_executable")
-    .set_body_typed([](Module executable, DLDevice device) {
-      return CreateGraphExecutor(std::move(executable), device);
-    });
+GraphProgram ProgramOf(const String& json, Module library) {
+  TVM_CHECK(library.defined(), TypeError) << "graph executor: the library is None";
+  if (const auto* own = library.as<ExecutableNode>()) {
+    if (GraphJSON(*own) == json) return ProgramOf(std::move(library));
+  }
+  Graph graph = Graph::FromJSON(json.str());
+  Module executable = ExecutableOf(&graph, std::move(library));
+  return {std::move(executable), std::move(graph)};
+}
+
+DLDevice DeviceOfArgs(const char* where, Args args, int first) {
+  TVM_CHECK(args.size() >= first + 2 && (args.size() - first) % 2 == 0, TypeError)
+      << where << ": takes the number of a kind of device and of the device";
+  auto at = [&](int i) {
+    return DLDevice{static_cast<DLDeviceType>(ReadArg<int64_t>(where, args, i)),
+                    static_cast<int32_t>(ReadArg<int64_t>(where, args, i + 1))};
+  };
+  const DLDevice device = at(first);
+  for (int i = first + 2; i < args.size(); i += 2) {
+    const DLDevice other = at(i);
+    TVM_CHECK(other.device_type == device.device_type && other.device_id == device.device_id,
+              ValueError)
+        << where << ": a graph runs on one device, several were given";
+  }
+  return device;
+}
+
+Module CreateGraphExecutor(Module executable, DLDevice device) {
+  GraphProgram program = ProgramOf(std::move(executable));
+  return Module(make_object<GraphExecutorNode>(std::move(program.executable),
+                                               std::move(program.graph), device));
+}
+
+/*! \brief (graph as JSON, library, device type, device id) -> executor. */
+TVM_REGISTER_GLOBAL("tvm.graph_executor.create").set_body([](Args args, RetValue* ret) {
+  constexpr const char* where = "tvm.graph_executor.create";
+  GraphProgram program =
+      ProgramOf(ReadArg<String>(where, args, 0), ReadArg<Module>(where, args, 1));
+  *ret = Module(make_object<GraphExecutorNode>(
+      std::move(program.executable), std::move(program.graph), DeviceOfArgs(where, args, 2)));
+});
 
 }  // namespace runtime
 }  // namespace tvm

@@ -12,7 +12,7 @@ namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr std::string_view kMagic = "TVMRLX01";
+constexpr std::string_view kMagic = "TVMRLX02";
 
 /*! \brief Takes words off a program, refusing to read past its end. */
 class WordReader {
@@ -152,7 +152,14 @@ VMFunction DecodeFunction(std::string name, std::vector<std::string> input_names
   for (int64_t i = 0; i < num_instructions; ++i) {
     Instruction instruction;
     instruction.kernel = reader.NextBelow(kCopy, num_kernels, "kernel");
+    instruction.num_outputs = reader.Next();
     instruction.args = reader.NextTensors(num_tensors);
+    TVM_CHECK(instruction.num_outputs >= 0 &&
+                  instruction.num_outputs <= static_cast<int64_t>(instruction.args.size()),
+              ValueError)
+        << "relax executable: a call in '" << name << "' has " << instruction.num_outputs
+        << " outputs among " << instruction.args.size()
+        << " arguments; the file is damaged, export it again";
     TVM_CHECK(instruction.kernel != kCopy || instruction.args.size() == 2, ValueError)
         << "relax executable: a copy in '" << name << "' has " << instruction.args.size()
         << " arguments; the file is damaged, export it again";
@@ -183,6 +190,7 @@ std::vector<int64_t> EncodeFunction(const VMFunction& function) {
   words.push_back(static_cast<int64_t>(function.instructions.size()));
   for (const Instruction& instruction : function.instructions) {
     words.push_back(instruction.kernel);
+    words.push_back(instruction.num_outputs);
     PutList(instruction.args, &words);
   }
   PutList(function.outputs, &words);
@@ -190,6 +198,40 @@ std::vector<int64_t> EncodeFunction(const VMFunction& function) {
   words.push_back(function.arena_bytes);
   return words;
 }
+
+namespace {
+
+/*! \brief The same program, whose functions take the constants as inputs after their own. */
+Module WithoutConstants(const ExecutableNode& executable) {
+  auto copy = make_object<ExecutableNode>(executable);
+  for (VMFunction& function : copy->functions) {
+    const auto own = static_cast<int64_t>(function.inputs.size());
+    std::vector<int64_t> whole(executable.constants.size(), -1);
+    for (size_t id = 0; id < function.tensors.size(); ++id) {
+      TensorSpec& spec = function.tensors[id];
+      if (spec.place != TensorPlace::kConstant) continue;
+      if (spec.shape == executable.constants[spec.index].Shape()) {
+        whole[spec.index] = static_cast<int64_t>(id);
+      }
+      spec.place = TensorPlace::kInput;
+      spec.index += own;
+    }
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const NDArray& constant = executable.constants[i];
+      if (whole[i] < 0) {
+        whole[i] = static_cast<int64_t>(function.tensors.size());
+        function.tensors.push_back({constant.dtype(), constant.Shape(), TensorPlace::kInput,
+                                    own + static_cast<int64_t>(i)});
+      }
+      function.inputs.push_back(whole[i]);
+      function.input_names.push_back("p" + std::to_string(i));
+    }
+  }
+  copy->constants.clear();
+  return Module(ObjectPtr<Object>(copy));
+}
+
+}  // namespace
 
 PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   if (name == "vm_load_executable") {
@@ -205,6 +247,26 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
       *ret = CreateGraphExecutor(executable, ReadArg<DLDevice>("default", args, 0));
     });
   }
+  if (name == "debug_create") {
+    Module executable{ObjectPtr<Object>(self)};
+    return PackedFunc([this, executable](Args args, RetValue* ret) {
+      const String module_name = ReadArg<String>("debug_create", args, 0);
+      TVM_CHECK(
+          module_name == "default" || (functions.size() == 1 && module_name == functions[0].name),
+          ValueError)
+          << "debug_create: the library has no network \"" << module_name << '"';
+      *ret = CreateDebugExecutor(executable, ReadArg<DLDevice>("debug_create", args, 1));
+    });
+  }
+  if (name == "cuda_graph_create") {
+    Module executable{ObjectPtr<Object>(self)};
+    return PackedFunc([executable](Args args, RetValue* ret) {
+      *ret = CreateCudaGraphExecutor(executable, ReadArg<DLDevice>("cuda_graph_create", args, 0));
+    });
+  }
+  if (name == "remove_params") {
+    return PackedFunc([this, self](Args, RetValue* ret) { *ret = WithoutConstants(*this); });
+  }
   if (name == "get_graph_json") {
     return PackedFunc([this, self](Args, RetValue* ret) { *ret = GraphJSON(*this); });
   }
@@ -215,7 +277,8 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
 }
 
 Array<String> ExecutableNode::ListFunctionNames() {
-  return {"vm_load_executable", "default", "get_graph_json", "get_graph_params"};
+  return {"vm_load_executable", "default",          "debug_create", "cuda_graph_create",
+          "get_graph_json",     "get_graph_params", "remove_params"};
 }
 
 namespace {

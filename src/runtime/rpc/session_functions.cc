@@ -88,7 +88,7 @@ Module LoadLibrary(const std::string& path) {
 
 std::vector<std::string> DefaultAllowedFunctions() {
   return {"runtime.TimeEvaluator",
-          "runtime.SystemLib",
+          "runtime.SystemLib", "tvm.graph_executor.create", "tvm.graph_executor_debug.create",
           "runtime.ShapeTuple",
           "runtime.GetShapeTupleElem",
           "runtime.GetShapeTupleSize",

@@ -18,6 +18,16 @@ namespace runtime {
  */
 TVM_DLL Module CreateGraphExecutor(Module executable, DLDevice device);
 
+/*! \brief The same, which also runs node by node, shows every value and times every call. */
+TVM_DLL Module CreateDebugExecutor(Module executable, DLDevice device);
+
+/*!
+ * \brief The same, whose calls can be recorded once and then launched together.
+ *
+ * Raises ValueError for a device that is not a CUDA device.
+ */
+TVM_DLL Module CreateCudaGraphExecutor(Module executable, DLDevice device);
+
 /*! \brief The function's calls as JSON: nodes, arg_nodes, heads, node_row_ptr and attrs. */
 TVM_DLL String GraphJSON(const relax_vm::ExecutableNode& executable);
 

@@ -39,6 +39,8 @@ struct Instruction {
   /*! \brief Number of the kernel, or kCopy. */
   int64_t kernel;
   std::vector<int64_t> args;
+  /*! \brief How many of the arguments, the last ones, the call writes. */
+  int64_t num_outputs = 1;
 };
 
 /*! \brief Copies the bytes of its first argument to its second. */
@@ -80,8 +82,8 @@ class ExecutableNode final : public ModuleNode {
  *
  * The words are: the inputs as a list; the number of tensors and for each of them dtype code, bits,
  * lanes, place, index and the shape as a list; the number of instructions and for each of them the
- * kernel and the arguments as a list; the outputs as a list; whether they form a tuple; the arena
- * size. A list is its length and its items. Raises ValueError for an encoding that is cut short or
+ * kernel, how many of its arguments are outputs, and the arguments as a list; the outputs as a list;
+ * whether they form a tuple; the arena size. A list is its length and its items. Raises ValueError for an encoding that is cut short or
  * refers to tensors, kernels or constants that are not there.
  */
 VMFunction DecodeFunction(std::string name, std::vector<std::string> input_names,

@@ -1,0 +1,1 @@
+"""Launching the kernels of a network as one CUDA graph."""
