@@ -30,7 +30,7 @@ void BufferNode::Init() {
         << "], got " << axis_separators;
     previous = at;
   }
-  if (data_alignment <= 0) data_alignment = dtype.bytes();
+  if (data_alignment <= 0) data_alignment = kAllocationAlignment;
   if (offset_factor <= 0) offset_factor = 1;
   if (!elem_offset.defined()) {
     elem_offset = make_zero(shape.empty() ? DataType::Int(32) : shape[0].dtype());

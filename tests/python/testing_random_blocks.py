@@ -177,6 +177,26 @@ def copy_at(sch, rng):
         sch.write_at(loop, block, 0, rng.choice(SCOPES))
 
 
+def rolling(sch, rng):
+    """Compute a block in a loop of its consumers, as much as the iteration before did not."""
+    block = rng.choice(blocks_of(sch))
+    loop = loop_of(sch, rng, rng.choice(sch.get_consumers(block) or blocks_of(sch)))
+    factor = rng.choice([1, 2, 4])
+
+    def apply(at):
+        outer, _ = at.split(loop, [None, factor])
+        at.compute_at(block, outer)
+        at.rolling_buffer(block, 0)
+
+    # All of the steps or none.
+    apply(sch.copy())
+    apply(sch)
+
+
+def tables(sch, rng):
+    sch.cache_index(rng.choice(blocks_of(sch)), rng.choice(SCOPES), rng.choice([0, 0, 2]))
+
+
 STEPS = [
     *[split, reorder] * 3,
     *[fuse, mark, decompose, compute_at, reverse_compute_at] * 2,
@@ -184,7 +204,7 @@ STEPS = [
     inline,
     sample_location,
     *[cache, layout] * 2,
-    *[nests, padding, copy_at],
+    *[nests, padding, copy_at, rolling, tables],
     blockize,
     storage,
 ]

@@ -247,7 +247,8 @@ def decl_buffer(
     data : pointer variable; a new one of the buffer's name when None.
     strides : elements between neighbours on each axis; None is row-major without gaps.
     scope : memory scope of a new pointer variable.
-    data_alignment : bytes the address is promised to be a multiple of; 0 is the element size.
+    data_alignment : bytes the address is a multiple of; 0 is 64, as what this runtime allocates.
+        Of arrays from elsewhere 64 is not asked for, anything else is.
     elem_offset : elements before the first one; with ``offset_factor`` it defaults to a variable,
         otherwise to 0.
     offset_factor : number that the offset is a multiple of; 0 for nothing promised.

@@ -74,7 +74,7 @@ void TIRPrinter::PrintBufferArguments(const BufferNode* buffer, bool always_dtyp
     os_ << ", scope=";
     PrintScriptText(os_, scope);
   }
-  if (buffer->data_alignment != buffer->dtype.bytes()) os_ << ", align=" << buffer->data_alignment;
+  if (buffer->data_alignment != kAllocationAlignment) os_ << ", align=" << buffer->data_alignment;
   if (buffer->offset_factor != 1) os_ << ", offset_factor=" << buffer->offset_factor;
   if (!buffer->axis_separators.empty()) {
     os_ << ", axis_separators=[";
@@ -103,7 +103,10 @@ void TIRPrinter::ShowAllocation(const AllocateNode* op) {
   }
   Show(data);
   // Loads and stores through the view of the same type and extents read as if from the memory.
+  auto& waiting = script_->waiting;
   for (const BufferNode* view : script_->by_data[data]) {
+    // What a statement declares is printed there.
+    if (std::find(waiting.begin(), waiting.end(), view) == waiting.end()) continue;
     bool plain = view->dtype == op->dtype && view->strides.empty() && is_zero(view->elem_offset) &&
                  view->data_alignment == kAllocationAlignment && view->offset_factor == 1 &&
                  view->elem_offset.dtype() == GetRef<Buffer>(view).IndexDType() &&
@@ -111,7 +114,6 @@ void TIRPrinter::ShowAllocation(const AllocateNode* op) {
     if (!plain) continue;
     names_[view] = NameOf(data);
     ShowBuffer(view);
-    auto& waiting = script_->waiting;
     waiting.erase(std::remove(waiting.begin(), waiting.end(), view), waiting.end());
     return;
   }

@@ -6,9 +6,12 @@
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/iter_affine_map.h>
+#include <tvm/arith/pattern.h>
 #include <tvm/expr/builtin.h>
 
 #include <algorithm>
+
+#include "regions.h"
 
 namespace tvm {
 namespace tir {
@@ -339,43 +342,34 @@ bool SameRegions(const Array<BufferRegion>& a, const Array<BufferRegion>& b) {
 
 /*!
  * \brief Outer variables whose values tell apart what a nest writes, as in `outer * extent +
- * inner`; nothing if an index is of another form.
+ * inner`; nothing if what one instance writes is not known to be a box.
  */
-std::optional<VarSet> OuterVarsOf(const BlockItem& outer, const BlockItem& inner,
-                                  const std::vector<Touch>& writes) {
-  std::unordered_map<const VarNode*, int64_t> lengths;
-  for (const IterVar& iv : inner.iter_vars) {
-    std::optional<int64_t> length = AsInt(iv->dom->extent);
-    if (!length || !is_zero(iv->dom->min)) return std::nullopt;
-    lengths[iv->var.get()] = *length;
-  }
-  VarSet own = VarsOfIters(outer.iter_vars), told;
+std::optional<VarSet> OuterVarsOf(const Tree& tree, const BlockItem& outer, const BlockItem& inner,
+                                  const Ids& loops, const std::vector<Touch>& writes) {
+  arith::Analyzer analyzer;
+  VarMap values = inner.Values();
+  VarSet own = VarsOfIters(outer.iter_vars), moving = tree.VarsOfLoops(loops), told;
   for (const Touch& touch : writes) {
-    VarSet seen;
-    for (const PrimExpr& index : touch.indices) {
-      PrimExpr rest = index;
-      int64_t length = 1;
-      if (const auto* sum = index.as<AddNode>()) {
-        bool first = lengths.count(sum->a.as<VarNode>());
-        const auto* moving = (first ? sum->a : sum->b).as<VarNode>();
-        if (!lengths.count(moving)) return std::nullopt;
-        length = lengths[moving];
-        rest = first ? sum->b : sum->a;
-      } else if (lengths.count(index.as<VarNode>())) {
-        continue;
-      }
-      if (const auto* scaled = rest.as<MulNode>()) {
-        if (AsInt(scaled->b).value_or(0) < length) return std::nullopt;
-        rest = scaled->a;
-      } else if (length > 1 && !AsInt(rest)) {
+    VarSet seen, moved;
+    for (const PrimExpr& own_index : touch.indices) {
+      PrimExpr index = analyzer.Simplify(Substitute(own_index, values));
+      VarSet used = VarsOf(index) & moving;
+      if (used.Intersects(moved)) return std::nullopt;
+      moved.Add(used);
+      Ids mine = loops;
+      std::erase_if(mine, [&](Id loop) { return !used.Contains(tree.loop(loop).var); });
+      Array<PrimExpr> row = Linear(tree, index, mine);
+      std::optional<Span> span =
+          row.empty() ? std::nullopt : Contiguous(tree, row, mine, &analyzer);
+      std::optional<int64_t> length = span ? AsInt(span->extent) : std::nullopt;
+      if (!length) return std::nullopt;
+      VarSet outers = VarsOf(span->low) & own;
+      if (outers.empty()) continue;
+      Array<PrimExpr> steps = arith::DetectLinearEquation(span->low, {*outers.begin()});
+      if (outers.size() > 1 || steps.empty() || AsInt(steps[0]).value_or(0) < *length) {
         return std::nullopt;
       }
-      const auto* var = rest.as<VarNode>();
-      if (var != nullptr && own.Contains(var)) {
-        seen.Add(GetRef<Var>(var));
-      } else if (!AsInt(rest)) {
-        return std::nullopt;
-      }
+      seen.Add(outers);
     }
     if (told.empty()) told = seen;
     told = told & seen;
@@ -391,20 +385,23 @@ BlockKind FindNestedKind(const Tree& tree, Id id) {
     return BlockKind::kOpaque;
   }
   Id at = id;
-  VarSet loops;
+  Ids loops;
   do {
     if (tree[at].children.size() != 1) return BlockKind::kOpaque;
     at = tree[at].children[0];
-    if (tree.IsLoop(at)) loops.Add(tree.loop(at).var);
+    if (tree.IsLoop(at)) loops.push_back(at);
   } while (tree.IsLoop(at));
   if (!tree.IsBlock(at) || !tree.IsLeafBlock(at)) return BlockKind::kOpaque;
   const BlockItem& inner = tree.block(at);
   BlockKind kind = KindOf(tree, at);
   std::shared_ptr<const Access> access = AccessOf(tree, at);
-  if (kind == BlockKind::kOpaque || !inner.predicate.empty() || !inner.covers || access->opaque) {
+  bool all_loops = inner.predicate.empty() && !access->conditional && !access->opaque;
+  // A reduction of which an instance of `block` runs a part starts in some of these only.
+  bool in_part = !inner.covers && kind == BlockKind::kReduction;
+  if (kind == BlockKind::kOpaque || !all_loops || in_part || inner.erratic) {
     return BlockKind::kOpaque;
   }
-  std::optional<VarSet> told = OuterVarsOf(block, inner, access->writes);
+  std::optional<VarSet> told = OuterVarsOf(tree, block, inner, loops, access->writes);
   if (!told) return BlockKind::kOpaque;
   for (const IterVar& iv : spatial) {
     if (!told->Contains(iv->var) && !is_const_int(iv->dom->extent, 1)) return BlockKind::kOpaque;

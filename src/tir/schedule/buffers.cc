@@ -129,6 +129,25 @@ void StorageAlign(Tree* tree, Id id, int64_t index, int64_t axis, int64_t factor
   tree->EditBlock(id)->annotations.Set(key, rows);
 }
 
+void UnsafeHideBufferAccess(Tree* tree, Id id, const std::string& use,
+                            const std::vector<int64_t>& indices) {
+  TVM_CHECK(use == "read" || use == "write", ScheduleError)
+      << "what is hidden is \"read\" or \"write\", got \"" << use << "\"";
+  BlockItem* block = tree->EditBlock(id);
+  Array<BufferRegion>& regions = use == "read" ? block->reads : block->writes;
+  int64_t known = static_cast<int64_t>(regions.size());
+  for (int64_t at : indices) {
+    TVM_CHECK(0 <= at && at < known, ScheduleError)
+        << "block " << block->name << " " << use << "s no buffer " << at << "; it " << use << "s "
+        << known << " of them";
+  }
+  Array<BufferRegion> kept;
+  for (int64_t at = 0; at < known; ++at) {
+    if (std::find(indices.begin(), indices.end(), at) == indices.end()) kept.push_back(regions[at]);
+  }
+  regions = kept;
+}
+
 namespace {
 
 /*! \brief Casts what is loaded back to the type a buffer had, and what is stored to its new one. */

@@ -115,9 +115,17 @@ void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
   tree->Detach(id);
   BlockItem* block = tree->EditBlock(id);
   block->iter_values = values;
-  block->predicate = conditions;
   tree->Insert(loop, slot, loops.empty() ? id : tree->Nest(loops, {id}));
-  Tidy(tree, id);
+  LoopAnalyzer analyzer(*tree, id);
+  Array<PrimExpr> limits;
+  for (const PrimExpr& condition : conditions) {
+    if (analyzer.CanProve(condition)) continue;
+    PrimExpr simple = analyzer.Simplify(condition);
+    // The value that is limited comes first.
+    const auto* least = simple.as<LENode>();
+    limits.push_back(least && AsInt(least->a) ? PrimExpr(GE(least->b, least->a)) : simple);
+  }
+  tree->EditBlock(id)->predicate = limits;
   VarSet given = FindGiven(*tree, id, tree->VarsOfLoops(loops));
   tree->EditBlock(id)->given = given;
 }
@@ -444,10 +452,12 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
   }
   Rebuild(tree, id, loop, SlotUnder(*tree, loop, index, first, last), spans, preserve_unit_loops);
   VarMap values = tree->block(id).Values();
-  for (const PrimExpr& condition : conditions) {
-    tree->EditBlock(id)->predicate.push_back(Substitute(condition, values));
+  if (!conditions.empty()) {
+    for (const PrimExpr& condition : conditions) {
+      tree->EditBlock(id)->predicate.push_back(Substitute(condition, values));
+    }
+    Tidy(tree, id);
   }
-  Tidy(tree, id);
   for (const auto& [other, source] : sources) {
     TVM_CHECK(other.same_as(buffer) || SeesFinished(*tree, source, id, other), ScheduleError)
         << "of " << other->name << ", which block " << name << " reads too, one iteration of loop "

@@ -63,8 +63,11 @@ bool FindExtents(const LoopItem& loop, const std::string& given, arith::Analyzer
   return analyzer->CanProveEqual(product, loop.extent);
 }
 
-/*! \brief Leave out of a predicate what always holds or is said twice. */
-void TidyPredicate(Tree* tree, Id id) {
+/*!
+ * \brief Leave out of a predicate what always holds or is said twice.
+ * \param simplify Whether to write the rest shorter, or as it was put together.
+ */
+void TidyPredicate(Tree* tree, Id id, bool simplify) {
   if (tree->block(id).predicate.empty()) return;
   // Values show loops of one iteration; what holds is asked with all that is known of them.
   LoopAnalyzer analyzer(*tree, id, /*fold_unit_loops=*/false), knowing(*tree, id);
@@ -72,7 +75,7 @@ void TidyPredicate(Tree* tree, Id id) {
   Array<PrimExpr> conditions;
   for (const PrimExpr& condition : block->predicate) {
     if (knowing.CanProve(condition)) continue;
-    PrimExpr simple = analyzer.Simplify(condition);
+    PrimExpr simple = simplify ? analyzer.Simplify(condition) : condition;
     // Several steps may have asked for the same.
     bool known = std::any_of(conditions.begin(), conditions.end(),
                              [&](const PrimExpr& other) { return ExprDeepEqual()(other, simple); });
@@ -104,7 +107,7 @@ void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) 
       tidied.push_back(keep ? value : analyzer.Simplify(value));
     }
     tree->EditBlock(unit)->iter_values = tidied;
-    TidyPredicate(tree, unit);
+    TidyPredicate(tree, unit, false);
   }
 }
 
@@ -114,7 +117,7 @@ void Tidy(Tree* tree, Id id) {
   LoopAnalyzer analyzer(*tree, id, /*fold_unit_loops=*/false);
   tree->EditBlock(id)->iter_values.MutateByApply(
       [&](const PrimExpr& value) { return analyzer.Simplify(value); });
-  TidyPredicate(tree, id);
+  TidyPredicate(tree, id, true);
 }
 
 int64_t ConstantExtent(const Tree& tree, Id id) {
@@ -144,7 +147,8 @@ Ids Split(Tree* tree, Id id, Array<PrimExpr> factors, const std::string& given,
         tree->AddLoop(loop.name() + "_" + std::to_string(i), loop.var.dtype(), factors[i]));
   }
   std::vector<PrimExpr> terms;
-  PrimExpr scale = make_const(loop.var.dtype(), 1);
+  PrimExpr scale = make_const(loop.var.dtype(), 1), nested = make_const(loop.var.dtype(), 0);
+  for (Id part : parts) nested = nested * tree->loop(part).extent + tree->loop(part).var;
   for (size_t i = parts.size(); i-- > 0;) {
     const LoopItem& part = tree->loop(parts[i]);
     if (preserve_unit_iters || !part.IsUnit()) {
@@ -158,7 +162,7 @@ Ids Split(Tree* tree, Id id, Array<PrimExpr> factors, const std::string& given,
   tree->Replace(loop.parent, id, parts[0]);
   tree->Nest(parts, loop.children);
   PrimExpr shifted = is_zero(loop.min) ? value : loop.min + value;
-  PutIn(tree, parts.back(), {{loop.var.get(), shifted}}, exact ? PrimExpr() : value < loop.extent);
+  PutIn(tree, parts.back(), {{loop.var.get(), shifted}}, exact ? PrimExpr() : nested < loop.extent);
   return parts;
 }
 

@@ -346,6 +346,17 @@ const std::vector<Primitive>& Table() {
           c->Give(WriteAt(c->Change(), c->node(0), c->node(1), c->get<int64_t>(2),
                           c->get<std::string>(3)));
         }),
+    Row("RollingBuffer", "rolling_buffer", kChanges, {block, {"write_buffer_index", A::kInt}},
+        [](Call* c) { RollingBuffer(c->Change(), c->node(0), c->get<int64_t>(1)); }),
+    Row("CacheIndex", "cache_index", kGivesList, {block, scope, {"cse_thresh", A::kInt, true, Any(0)}},
+        [](Call* c) {
+          c->Give(CacheIndex(c->Change(), c->node(0), c->get<std::string>(1), c->get<int64_t>(2)));
+        }),
+    Row("UnsafeHideBufferAccess", "unsafe_hide_buffer_access", kChanges,
+        {block, {"buf_type", A::kText}, {"buf_index_array", A::kInts}},
+        [](Call* c) {
+          UnsafeHideBufferAccess(c->Change(), c->node(0), c->get<std::string>(1), IntsOf(c, 2));
+        }),
     Row("DecomposePadding", "decompose_padding", kChanges, {block, loop},
         [](Call* c) { c->Give(DecomposePadding(c->Change(), c->node(0), c->node(1))); }),
     Row("PadEinsum", "pad_einsum", kChanges, {block, {"padding", A::kInts}},

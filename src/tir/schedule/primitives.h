@@ -120,6 +120,22 @@ Id ReadAt(Tree* tree, Id loop, Id block, int64_t index, const std::string& scope
 /*! \brief In each iteration of `loop`, copy back what blocks there wrote to another scope. */
 Id WriteAt(Tree* tree, Id loop, Id block, int64_t index, const std::string& scope);
 
+// Buffers that keep what the next iteration needs (rolling_buffer.cc).
+
+/*!
+ * \brief Keep of a buffer only as much of one axis as an iteration of a loop around its readers
+ *        needs, and write in each iteration only what those before it did not.
+ */
+void RollingBuffer(Tree* tree, Id block, int64_t index);
+
+// Index expressions (cache_index.cc).
+
+/*!
+ * \brief Compute what a block computes of its variables alone, `threshold` times or more, before.
+ * \return The blocks that do.
+ */
+Ids CacheIndex(Tree* tree, Id block, const std::string& scope, int64_t threshold);
+
 // Padding (padding.cc).
 
 /*! \brief Write constant padding in a block of its own, right before `loop`. */
@@ -132,6 +148,9 @@ void PadEinsum(Tree* tree, Id block, const std::vector<int64_t>& padding);
 
 // Buffers (buffers.cc).
 
+/*! \brief Leave regions out of what a block declares. */
+void UnsafeHideBufferAccess(Tree* tree, Id block, const std::string& use,
+                            const std::vector<int64_t>& indices);
 void UnsafeSetDType(Tree* tree, Id block, int64_t index, const std::string& dtype);
 void SetScope(Tree* tree, Id block, int64_t index, const std::string& scope);
 void StorageAlign(Tree* tree, Id block, int64_t index, int64_t axis, int64_t factor,

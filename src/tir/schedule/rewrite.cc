@@ -17,8 +17,16 @@ class BufferChanger final : public StmtExprMutator {
  public:
   explicit BufferChanger(const BufferChange& change) : change_(change) {}
 
-  Array<BufferRegion> Regions(const Array<BufferRegion>& regions, bool change) const {
-    return regions.Map([&](const BufferRegion& region) {
+  Array<BufferRegion> Regions(const Array<BufferRegion>& regions, bool change) {
+    return regions.Map([&](const BufferRegion& given) {
+      // Where a region begins may be read from the buffer too.
+      Array<Range> ranges = given->region.Map([&](const Range& range) {
+        PrimExpr min = VisitExpr(range->min), extent = VisitExpr(range->extent);
+        bool same = min.same_as(range->min) && extent.same_as(range->extent);
+        return same ? range : Range::FromMinExtent(min, extent);
+      });
+      BufferRegion region =
+          ranges.same_as(given->region) ? given : BufferRegion(given->buffer, ranges);
       if (!region->buffer.same_as(change_.from) || !change) return region;
       return BufferRegion(change_.to,
                           change_.region ? change_.region(region->region) : region->region);

@@ -209,11 +209,8 @@ class Application final : public Call {
   }
 
   Array<ObjectRef> Run(const Array<Any>& arguments) {
-    for (const auto& tree : sch_->trees_) marks_.push_back(tree->Save());
     try {
-      Resolve(arguments);
-      primitive_.apply(this);
-      Check();
+      Carry(arguments);
     } catch (const Error& error) {
       Undo();
       if (error.kind() != "ScheduleError") throw;
@@ -224,6 +221,22 @@ class Application final : public Call {
     }
     for (const auto& tree : sch_->trees_) tree->Commit();
     return Record();
+  }
+
+  /*! \brief Whether it would be carried out, which changes nothing. */
+  bool Would(const Array<Any>& arguments) {
+    bool legal = true;
+    try {
+      Carry(arguments);
+    } catch (const Error& error) {
+      legal = false;
+      if (error.kind() != "ScheduleError") {
+        Undo();
+        throw;
+      }
+    }
+    Undo();
+    return legal;
   }
 
   Tree* tree() final {
@@ -260,6 +273,13 @@ class Application final : public Call {
   }
 
  private:
+  void Carry(const Array<Any>& arguments) {
+    for (const auto& tree : sch_->trees_) marks_.push_back(tree->Save());
+    Resolve(arguments);
+    primitive_.apply(this);
+    Check();
+  }
+
   void Resolve(const Array<Any>& given) {
     const std::vector<Argument>& arguments = primitive_.arguments;
     TVM_CHECK(given.size() <= arguments.size(), TypeError)
@@ -427,7 +447,14 @@ Array<ObjectRef> ConcreteScheduleNode::Apply(const InstructionKind& kind,
   }
 }
 
+/*! \brief Whether a primitive that draws nothing would be carried out. */
+bool WouldApply(const Schedule& sch, const InstructionKind& kind, const Array<Any>& arguments) {
+  auto* node = static_cast<ConcreteScheduleNode*>(const_cast<ScheduleNode*>(sch.operator->()));
+  return Application(node, PrimitiveOf(kind), Any()).Would(arguments);
+}
+
 }  // namespace
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWouldApply").set_body_typed(WouldApply);
 }  // namespace sched
 
 Schedule::Schedule(IRModule mod, int64_t seed, bool checks, ErrorRenderLevel level) {

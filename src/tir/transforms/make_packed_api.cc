@@ -293,12 +293,16 @@ class ArgumentBinder {
       Bind(buffer->data,
            Call(DataType::Handle(), builtin::address_of(), {BufferLoad(bytes, {offset})}));
     }
-    if (buffer->data_alignment > 1) {
+    // What this runtime allocates has the usual alignment, which nothing relies on; of memory from
+    // elsewhere only elements at their own multiples are asked for. Another alignment was declared.
+    int alignment = buffer->data_alignment == kAllocationAlignment ? buffer->dtype.bytes()
+                                                                   : buffer->data_alignment;
+    if (alignment > 1) {
       PrimExpr address = reinterpret(wide, buffer->data);
-      PrimExpr rest = bitwise_and(address, make_const(wide, buffer->data_alignment - 1));
+      PrimExpr rest = bitwise_and(address, make_const(wide, alignment - 1));
       Assert(rest == 0,
              "ValueError: " + where + ": the address must be a multiple of " +
-                 std::to_string(buffer->data_alignment) +
+                 std::to_string(alignment) +
                  " bytes, got {} bytes more than one; copy the array to aligned memory",
              {rest});
     }

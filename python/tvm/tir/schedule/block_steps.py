@@ -13,6 +13,7 @@ from ..buffer import Buffer
 from ..index_map import IndexMap
 from . import _ffi_api
 from .base import State
+from .instruction import InstructionKind
 from .random_variables import BlockRV, LoopRV
 
 __all__ = ["BlockSteps"]
@@ -289,6 +290,81 @@ class BlockSteps(State):
         block = self._rv(block)
         index = self._buffer_index(block, write_buffer_index, "write")
         return self._apply("write_at", [loop, block, index, storage_scope])[0]
+
+    def cache_index(
+        self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0
+    ) -> list[BlockRV]:
+        """Compute what a block derives from its variables alone in tables before it::
+
+            for i, j in T.grid(80, 80):     for i in range(80):
+                B[i, j] = A[i, j // 2]          index_var_0[i] = i // 2
+                                            for i, j in T.grid(80, 80):
+                                                B[i, j] = A[i, index_var_0[j]]
+
+        Parameters
+        ----------
+        cse_thresh : how often an instance has to compute something for it to get a table; 0 takes
+            the largest expressions, however often they are there.
+
+        Returns
+        -------
+        The blocks that fill the tables, the largest expression first.
+
+        Raises
+        ------
+        ScheduleError : there are blocks inside of `block`.
+        """
+        return self._apply("cache_index", [block, storage_scope, cse_thresh])
+
+    def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int | str | Buffer) -> None:
+        """Keep of a buffer what one iteration needs, and write only what those before did not::
+
+            for o in range(8):                  for o in range(8):
+                for i in range(6):                  for i in range(6):
+                    B[o * 4 + i] = ...                  if o < 1 or i >= 2:
+                for i in range(4):                          B[(o * 4 + i) % 6] = ...
+                    ... B[o * 4 + i + 2]            for i in range(4):
+                                                        ... B[(o * 4 + i + 2) % 6]
+
+        The outermost loop of which the iterations overlap in an axis shortens that axis. Variables
+        that it feeds become opaque: its iterations stay in their order from here on.
+
+        Parameters
+        ----------
+        write_buffer_index : which of the regions that `block` writes, or the buffer, or its name.
+
+        Raises
+        ------
+        ScheduleError : the buffer is a result of the function, no loop is around all its accesses
+            (see :meth:`compute_at`), iterations do not overlap, or a loop around it runs in
+            parallel.
+        """
+        block = self._rv(block)
+        index = self._buffer_index(block, write_buffer_index, "write")
+        self._apply("rolling_buffer", [block, index])
+
+    def unsafe_hide_buffer_access(
+        self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]
+    ) -> None:
+        """Leave regions out of what a block declares that it accesses.
+
+        What a block does besides calling code from elsewhere is known without that.
+
+        Parameters
+        ----------
+        buf_type : "read" or "write".
+        buf_index_array : positions of the regions.
+
+        Raises
+        ------
+        ScheduleError : another `buf_type`, or a position without a region.
+        """
+        self._apply("unsafe_hide_buffer_access", [block, buf_type, list(buf_index_array)])
+
+    def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        """Whether :meth:`decompose_padding` would be carried out."""
+        kind = InstructionKind.get("DecomposePadding")
+        return _ffi_api.ScheduleWouldApply(self, kind, [self._rv(block), loop])
 
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Write constant padding in a block of its own, right before `loop`::

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import overload
 
 import tvm._ffi
 from tvm.ir import IRModule, PrimExpr
@@ -20,12 +20,6 @@ from .state import ScheduleState, StmtSRef
 from .trace import Trace
 
 __all__ = ["Schedule"]
-
-# Primitives that are not here, and what does their job.
-_ELSEWHERE = {
-    "cache_index": "let a block of its own compute the index, with te.compute",
-    "rolling_buffer": "use compute_at, which keeps only what an iteration needs",
-}
 
 
 @tvm._ffi.register_object("tir.Schedule")
@@ -57,11 +51,6 @@ class Schedule(LoopSteps, BlockSteps):
     >>> i_0, i_1 = sch.split(i, factors=[None, 4])
     >>> sch.vectorize(i_1)
     """
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _ELSEWHERE:
-            raise AttributeError(f"Schedule has no {name}: {_ELSEWHERE[name]}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(
         self,

@@ -205,16 +205,6 @@ def test_extents_that_do_not_fit_their_type_are_refused():
         sch.split(i, [1 << 20, 1 << 20])
 
 
-def test_primitives_that_are_elsewhere_say_where():
-    A = te.placeholder((8,), name="A")
-    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
-    sch = tir.Schedule(te.create_prim_func([A, B]))
-    with pytest.raises(AttributeError, match="no rolling_buffer: use compute_at"):
-        sch.rolling_buffer()
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        sch.nothing  # noqa: B018
-
-
 X = te.placeholder((1, 8, 14, 14), name="X")
 A = te.placeholder((4, 8), name="A")
 W, V = te.placeholder((16, 8, 3, 3), name="W"), te.placeholder((8,), name="V")

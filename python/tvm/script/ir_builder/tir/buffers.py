@@ -159,7 +159,7 @@ def buffer(
     strides : elements between neighbours; a text is a new variable of that name.
     elem_offset : elements before the first one; a text is a new variable of that name.
     scope : memory scope of a new pointer.
-    align : bytes that the address is a multiple of; 0 or -1 for the size of an element.
+    align : bytes that the address is a multiple of; 0 or -1 for 64, as of what is allocated.
     offset_factor : number that the offset is a multiple of.
     buffer_type : "default", or "auto" for a buffer whose strides are given.
     axis_separators : axes before which memory of several dimensions is cut.
