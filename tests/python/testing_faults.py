@@ -17,9 +17,11 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,6 +32,7 @@ from unittest import mock
 import torch
 
 import tvm
+from testing_fleets import RayNodes, Tracked, children_of
 from tvm import auto_scheduler
 from tvm.auto_scheduler import measure_jobs
 from tvm.auto_scheduler.measure_record import any_record_lines
@@ -77,7 +80,7 @@ class ForkedProcess:
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.poll() is None:
             if deadline is not None and time.monotonic() > deadline:
-                raise pool.subprocess.TimeoutExpired("worker", timeout or 0.0)
+                raise subprocess.TimeoutExpired("worker", timeout or 0.0)
             time.sleep(0.002)
         assert self.returncode is not None
         return self.returncode
@@ -85,6 +88,12 @@ class ForkedProcess:
     def kill(self) -> None:
         if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
+
+
+# What the pool of workers takes from `subprocess`.
+_FORKING = types.SimpleNamespace(
+    Popen=ForkedProcess, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired
+)
 
 
 def bad_candidate(kind: str, arguments: dict[str, Any], blob: bytes) -> Any:
@@ -115,11 +124,7 @@ class Run:
     errors: Path
 
     def workers(self) -> list[int]:
-        found = []
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{self.pid}/task").iterdir():
-                found += map(int, (task / "children").read_text().split())
-        return found
+        return children_of(self.pid)
 
     def wait(self, limit: float) -> int | None:
         """Exit status as of a shell; None where it had to be killed."""
@@ -135,8 +140,13 @@ class Run:
         return None
 
 
-def start(network: Network, base: Path, prepare: Callable[[], object] = lambda: None) -> Run:
-    """Tune in `base/run`, in a process of its own, after `prepare`."""
+def start(
+    network: Network,
+    base: Path,
+    prepare: Callable[[], object] = lambda: None,
+    machines: Tracked | RayNodes | None = None,
+) -> Run:
+    """Tune in `base/run` in a process of its own, after `prepare`; on `machines` or this one."""
     run = Run(0, base / "reported", base / "errors")
     run.pid = os.fork()
     if run.pid:
@@ -151,7 +161,7 @@ def start(network: Network, base: Path, prepare: Callable[[], object] = lambda: 
         sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", 0, closefd=False), write_through=True)
         tempfile.tempdir = str(base / "tmp")
         os.environ["TVM_FELIX_CACHE"] = str(base / "cache")
-        pool.subprocess.Popen = ForkedProcess  # type: ignore[assignment, misc]
+        pool.subprocess = _FORKING  # type: ignore[assignment]
 
         session = auto_scheduler.MeasureSession.__init__
 
@@ -164,9 +174,15 @@ def start(network: Network, base: Path, prepare: Callable[[], object] = lambda: 
         builder = auto_scheduler.LocalBuilder(timeout=4, n_parallel=1)
         runner = auto_scheduler.LocalRunner(timeout=3, number=1, repeat=2, min_repeat_ms=0)
         optimizer = tuning.Optimizer
+        where: dict[str, Any] = {}
+        if isinstance(machines, RayNodes):
+            where = {"runner": "ray", "fleet": machines.address}
 
         def small(*args: Any, **options: Any) -> Any:
-            options |= {"runner": runner, "builder": builder}
+            if isinstance(machines, Tracked):
+                options |= machines.parts(builder)
+            elif machines is None:
+                options |= {"runner": runner, "builder": builder}
             return optimizer(*args, **options)
 
         with (
@@ -176,7 +192,12 @@ def start(network: Network, base: Path, prepare: Callable[[], object] = lambda: 
             prepare()
             status = run_command(
                 lambda: tuning.tune(
-                    network, trials=TRIALS, folder=base / "run", winograd=False, progress=False
+                    network,
+                    trials=TRIALS,
+                    folder=base / "run",
+                    winograd=False,
+                    progress=False,
+                    **where,
                 )
             )
     except BaseException:
@@ -211,6 +232,18 @@ def nothing(run: Run, rng: random.Random) -> None:
 def limit_file_size(rng: random.Random) -> Callable[[], None]:
     size = rng.choice([0, 100, 1000, 3000, 20000, 500000])
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def limit_memory(rng: random.Random) -> Callable[[], None]:
+    """No more memory than the run has by now and a little, for its workers too."""
+    more = rng.choice([1, 16, 64, 256]) << 20
+
+    def limit() -> None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        size = pages * resource.getpagesize() + more
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+    return limit
 
 
 def full_disk(rng: random.Random) -> Callable[[], None]:
@@ -313,6 +346,7 @@ _SIGNALS = {
 _PREPARED = {
     "a limit of file sizes": limit_file_size,
     "a full disk": full_disk,
+    "a limit of memory": limit_memory,
     "the clock set back": clock_set_back,
     "a bad candidate": bad_candidates,
 }
@@ -321,7 +355,27 @@ _DAMAGES = {
     "a checkpoint damaged": damage_file,
     "a folder that is read-only": read_only,
 }
-FAULTS = [*_SIGNALS, *_PREPARED, *_DAMAGES]
+_MACHINES: dict[str, tuple[type[Tracked | RayNodes], Callable[[Any, random.Random], None]]] = {
+    "a tracker or server lost": (Tracked, Tracked.lose),
+    "a tracker or server standing still": (Tracked, Tracked.stop),
+    "a Ray node lost": (RayNodes, RayNodes.lose),
+    "a Ray node standing still": (RayNodes, RayNodes.stop),
+}
+_NO_SPACE = ("a limit of file sizes", "a full disk")
+RAY_FAULTS = [kind for kind, (machines, _) in _MACHINES.items() if machines is RayNodes]
+FAULTS = [*_SIGNALS, *_PREPARED, *_DAMAGES, *_MACHINES]
+
+# What runs measure through, of this process.
+_machines: dict[type[Tracked | RayNodes], Tracked | RayNodes] = {}
+
+
+def _machines_of(kind: str) -> Tracked | RayNodes | None:
+    if kind not in _MACHINES:
+        return None
+    made = _MACHINES[kind][0]
+    if made not in _machines:
+        _machines[made] = made()
+    return _machines[made]
 
 
 _COUNTS = ("faults", "lost", "doubled", "left_over")
@@ -370,6 +424,19 @@ def _alive(base: Path) -> list[int]:
     return found
 
 
+def _is_explained(kind: str, status: int | None, text: list[str], base: Path) -> bool:
+    """Whether a run that did not end well says why in one line."""
+    if any("Traceback" in line for line in text):
+        return False
+    if status in (0, 128 + signal.SIGKILL):
+        return True
+    if kind in _NO_SPACE and text:
+        # What was measured is in the log where the file takes no more.
+        return text[-1].startswith("error: ") and str(base) in text[-1]
+    # Where no file may grow, not even that line can be written.
+    return len(text) == 1 or kind in _NO_SPACE
+
+
 def inject(network: Network, kind: str, seed: int, tally: Tally) -> None:
     """One fault: a run, the fault in it or in its files, and a run that goes on with the folder."""
     rng = random.Random(f"{kind} {seed}")
@@ -384,7 +451,8 @@ def inject(network: Network, kind: str, seed: int, tally: Tally) -> None:
     try:
         # -- the run that the fault happens to
         prepare = _PREPARED[kind](rng) if kind in _PREPARED else lambda: None
-        run = start(network, base, prepare)
+        machines = _machines_of(kind)
+        run = start(network, base, prepare, machines)
         if kind in _SIGNALS:
             time.sleep(rng.uniform(0.05, 2.5))
             _SIGNALS[kind](run, rng)
@@ -392,14 +460,15 @@ def inject(network: Network, kind: str, seed: int, tally: Tally) -> None:
             time.sleep(rng.uniform(0.3, 2.5))
             with contextlib.suppress(ProcessLookupError):
                 os.kill(run.pid, signal.SIGKILL)
+        elif machines is not None:
+            # On Ray it takes seconds until something is built.
+            time.sleep(rng.uniform(0.5, 8 if isinstance(machines, RayNodes) else 3))
+            _MACHINES[kind][1](machines, rng)
         status = run.wait(LIMIT_SECONDS)
         if status is None:
             problem("the run did not end")
         text = _lines(run.errors)
-        # Where no file may grow, not even that line can be written.
-        silent = not text and kind == "a limit of file sizes"
-        expected = status in (0, 128 + signal.SIGKILL) or len(text) == 1 or silent
-        if not expected or any("Traceback" in line for line in text):
+        if not _is_explained(kind, status, text, base):
             problem(f"status {status}, {len(text)} lines of errors: {' | '.join(text)[-600:]}")
         tally.left_over += _left_over(
             base, shared, problem, after_kill=status == 128 + signal.SIGKILL
@@ -411,7 +480,7 @@ def inject(network: Network, kind: str, seed: int, tally: Tally) -> None:
         status, attempts = None, 0
         while status != 0 and attempts < 3:
             attempts += 1
-            run = start(network, base)
+            run = start(network, base, machines=machines)
             status = run.wait(LIMIT_SECONDS)
             if status == 0:
                 break
@@ -485,16 +554,25 @@ def warm_network() -> Network:
     return network
 
 
-def inject_all(network: Network, numbers: Sequence[int], kind: str | None) -> Tally:
-    """Faults of all kinds in turn, or of one."""
+def drawn_kinds(ray: bool) -> list[str]:
+    """Kinds in the order in which they are drawn; those on Ray, of which one takes a minute, less
+    often than the others."""
+    others = [kind for kind in FAULTS if kind not in RAY_FAULTS]
+    return others * 4 + RAY_FAULTS if ray else others
+
+
+def inject_all(network: Network, numbers: Sequence[int], kinds: Sequence[str]) -> Tally:
+    """Faults of some kinds in turn."""
     tally, begin = Tally(), time.monotonic()
     for number in numbers:
         before = len(tally.problems)
-        inject(network, kind or FAULTS[number % len(FAULTS)], number, tally)
+        inject(network, kinds[number % len(kinds)], number, tally)
         for text in tally.problems[before:]:
             print(text, flush=True)
         if tally.faults % 25 == 0:
             print(f"{tally} after {time.monotonic() - begin:.0f} s", flush=True)
+    for machines in _machines.values():
+        machines.close()
     return tally
 
 
@@ -504,9 +582,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=FAULTS)
+    parser.add_argument("--no-ray", action="store_true", help="leave out what takes a Ray cluster")
     parser.add_argument("--jobs", type=int, default=1, help="faults at a time")
     options = parser.parse_args(arguments)
     numbers = range(options.seed, options.seed + options.faults)
+    kinds = [options.kind] if options.kind else drawn_kinds(ray=not options.no_ray)
     network = warm_network()
     tallies, processes = [], []
     for job in range(options.jobs):
@@ -514,7 +594,7 @@ def main(arguments: list[str] | None = None) -> int:
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            tally = inject_all(network, numbers[job :: options.jobs], options.kind)
+            tally = inject_all(network, numbers[job :: options.jobs], kinds)
             with os.fdopen(writer, "w") as answer:
                 json.dump(asdict(tally), answer)
             os._exit(0)

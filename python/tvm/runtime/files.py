@@ -41,9 +41,12 @@ def write_atomically(
         else:
             partial.write_bytes(content.encode() if isinstance(content, str) else content)
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        # Nobody asked for the partial file, and a write that fails names none.
+        if isinstance(error, OSError) and error.filename in (None, str(partial), partial):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -44,22 +46,37 @@ def test_lines_follow_a_torn_one_on_a_line_of_their_own(tmp_path):
     assert path.read_text() == "whole\ntor\na\nb\nc\n"
 
 
-def test_line_that_does_not_fit_is_not_there_in_part(tmp_path):
-    """A limit on the file's size stands for a disk that is full."""
-    path = tmp_path / "lines"
-    append_lines(path, ["x" * 80])
+@contextlib.contextmanager
+def files_up_to(size):
+    """A limit on the size of files, which stands for a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(OSError, match=r"cannot append.*lines"):
-            append_lines(path, ["y" * 80])
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_line_that_does_not_fit_is_not_there_in_part(tmp_path):
+    path = tmp_path / "lines"
+    append_lines(path, ["x" * 80])
+    with files_up_to(100), pytest.raises(OSError, match=r"cannot append.*lines"):
+        append_lines(path, ["y" * 80])
     assert path.read_text() == "x" * 80 + "\n"
     append_lines(path, ["y"])
     assert path.read_text().endswith("x\ny\n")
+
+
+@pytest.mark.parametrize("content", [b"x" * 200, lambda path: path.write_bytes(b"x" * 200)])
+def test_file_that_cannot_be_replaced_is_named(tmp_path, content):
+    path = tmp_path / "file.bin"
+    with files_up_to(100), pytest.raises(OSError, match=f"'{re.escape(str(path))}'"):
+        write_atomically(path, content)
+    with pytest.raises(FileNotFoundError, match="'[^']*none/file.bin'"):
+        write_atomically(tmp_path / "none" / "file.bin", content)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_is_held_by_one_process_and_let_go_by_a_dead_one(tmp_path):

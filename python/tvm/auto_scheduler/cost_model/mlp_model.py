@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -412,7 +413,10 @@ class MLPModelPLWrapper(pl.LightningModule):
             "batch_size": self.batch_size,
             "weights": network.state_dict(),
         }
-        write_atomically(path, lambda partial: torch.save(state, partial))
+        # Where the disk is full, torch's own writer raises no OSError and names no file.
+        packed = io.BytesIO()
+        torch.save(state, packed)
+        write_atomically(path, packed.getvalue())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read what `save` wrote; nothing is unpickled beyond tensors and plain values.
