@@ -12,6 +12,7 @@ from . import (
     dataflow_pattern,
     expr,
     expr_functor,
+    frontend,
     loops,
     op,
     parser,

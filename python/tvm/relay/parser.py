@@ -441,15 +441,15 @@ class _Parser:
         row = find_row(op)
         if row is None:
             return Call(op, args, settings or None)
-        unknown = set(settings) - set(row.settings)
+        unknown = set() if row.open else set(settings) - set(row.settings)
         if unknown:
             raise self._fail(f"{row.name} has no setting {sorted(unknown)}")
-        values = {key: settings.get(key, default) for key, default in row.settings.items()}
+        values = {**row.settings, **settings}
         missing = [key for key, value in values.items() if value is REQUIRED]
         if missing:
             raise self._fail(f"{row.name} needs {', '.join(missing)}")
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-        return Call(op, args, values if row.settings else None)
+        return Call(op, args, values or None)
 
     def _atom(self) -> RelayExpr:
         token = self._take()

@@ -6,28 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import error, relax, te
-from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType, Type
+from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
 
 from ..expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from ..expr_functor import ExprFunctor, ExprVisitor
-from ..op.registry import find_row, settings_of
+from ..op.registry import find_row, settings_of, struct_info_of
 from ..ty import is_dynamic
 
-__all__ = ["is_graph", "struct_info_of", "to_relax"]
-
-
-def struct_info_of(type_: Type) -> Any:
-    """What relax knows of a value of a relay type, whose extents are numbers.
-
-    Raises
-    ------
-    TypeError : a graph has no values of this type.
-    """
-    if isinstance(type_, TensorType):
-        return relax.TensorStructInfo([int(e) for e in type_.shape], str(type_.dtype))
-    if isinstance(type_, TupleType):
-        return relax.TupleStructInfo([struct_info_of(f) for f in type_.fields])
-    raise error.TypeError(f"relay: a graph has no values of type {type_}")
+__all__ = ["is_graph", "to_relax"]
 
 
 class _GraphCheck(ExprVisitor):

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import error, relax, te
-from tvm.ir import Op, RelayExpr, register_op
+from tvm.ir import Op, RelayExpr, TensorType, TupleType, register_op
 from tvm.relax.op import OpPattern
-from tvm.relax.op.registry import op_spec
+from tvm.relax.op.registry import has_op, op_spec
 from tvm.relax.op.registry import register as register_kernel
 from tvm.runtime import Object
 
-from ..expr import Call, as_expr
+from ..expr import Call, Constant, as_expr
 from ..ty import Type
 
 __all__ = [
@@ -29,6 +29,8 @@ __all__ = [
     "make",
     "row_of",
     "settings_of",
+    "struct_info_of",
+    "type_of_info",
 ]
 
 REQUIRED = object()
@@ -52,6 +54,7 @@ class OpRow:
     fill : types of operands, None where unknown, to the same with what follows from the others.
     lower : relax operands and the settings to the relax expression.
     host : arrays and settings to arrays, for results whose shape depends on values.
+    open : whether calls may have settings beside those that are listed.
     """
 
     name: str
@@ -62,6 +65,7 @@ class OpRow:
     lower: Callable[..., RelayExpr] | None
     host: Callable[..., Any] | None
     pattern: OpPattern
+    open: bool = False
 
 
 _ROWS: dict[str, OpRow] = {}
@@ -154,9 +158,61 @@ def define(
     )
 
 
+def struct_info_of(type_: Type) -> Any:
+    """What relax knows of a value of a relay type, whose extents are numbers.
+
+    Raises
+    ------
+    TypeError : a graph has no values of this type.
+    """
+    if isinstance(type_, TensorType):
+        return relax.TensorStructInfo([int(e) for e in type_.shape], str(type_.dtype))
+    if isinstance(type_, TupleType):
+        return relax.TupleStructInfo([struct_info_of(f) for f in type_.fields])
+    raise error.TypeError(f"relay: a graph has no values of type {type_}")
+
+
+def type_of_info(info: Any) -> Type:
+    """The relay type of what relax knows of a value; the other way of :func:`struct_info_of`."""
+    if isinstance(info, relax.TupleStructInfo):
+        return TupleType([type_of_info(field) for field in info.fields])
+    return TensorType([int(extent) for extent in info.shape.values], str(info.dtype))
+
+
+def _adopted(name: str) -> OpRow:
+    """The row of an operator that only relax has, under its name there."""
+
+    def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+        return relax.op.make_call(name.removeprefix("relax."), *args, **s)
+
+    def rule(types: Sequence[Type], s: Mapping[str, Any], args: Sequence[RelayExpr]) -> Type:
+        # A number is computed with as one, so that is what the operator is asked for.
+        operands = [
+            relax.const(arg.data) if isinstance(arg, Constant) else _stand_in(type_)
+            for arg, type_ in zip(args, types)
+        ]
+        return type_of_info(lower(operands, s).struct_info)
+
+    return OpRow(name, {}, None, rule, None, lower, None, op_spec(name).pattern, open=True)
+
+
+def _stand_in(type_: Type) -> RelayExpr:
+    if isinstance(type_, TupleType):
+        return relax.Tuple([_stand_in(field) for field in type_.fields])
+    return relax.Var("x", struct_info_of(type_))
+
+
 def find_row(op: Any) -> OpRow | None:
-    """The row of an operator, None for what is none of relay."""
-    return _ROWS.get(str(op.name)) if isinstance(op, Op) else None
+    """The row of an operator, None for what is none of relay.
+
+    Operators that only relax has are there under their names, such as "relax.nn.rms_norm".
+    """
+    if not isinstance(op, Op):
+        return None
+    name = str(op.name)
+    if name not in _ROWS and has_op(op):
+        _ROWS[name] = _adopted(name)
+    return _ROWS.get(name)
 
 
 def row_of(op: Op | str) -> OpRow:
@@ -167,22 +223,23 @@ def row_of(op: Op | str) -> OpRow:
     ValueError : relay has no operator of that name.
     """
     name = op if isinstance(op, str) else str(op.name)
-    if name not in _ROWS:
+    row = find_row(Op.get(name)) if Op.exists(name) else None
+    if row is None:
         raise error.ValueError(
             f"relay: there is no operator '{name}'; add it with relay.op.register and "
             "say its type with add_type_rel"
         )
-    return _ROWS[name]
+    return row
 
 
 def make(name: str, args: Sequence[Any], **settings: Any) -> Call:
     """A call of an operator. Settings have the defaults of the row."""
     row = row_of(name)
     unknown = set(settings) - set(row.settings)
-    if unknown:
+    if unknown and not row.open:
         raise error.TypeError(f"relay.{name}: there is no setting {sorted(unknown)}")
-    values = {key: settings.get(key, default) for key, default in row.settings.items()}
-    return Call(Op.get(name), [as_expr(arg) for arg in args], values if row.settings else None)
+    values = {**row.settings, **settings}
+    return Call(Op.get(name), [as_expr(arg) for arg in args], values or None)
 
 
 def settings_of(call: Call) -> dict[str, Any]:

@@ -156,6 +156,11 @@ class OnnxModule(torch.nn.Module):
         return [values[value.name] for value in graph.output]
 
     @property
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The weights that are buffers of the module, by their names in the graph, in order."""
+        return {name: getattr(self, buffer) for name, buffer in self._buffer_of.items()}
+
+    @property
     def opset(self) -> int:
         """Version of the standard operators that the model is written in."""
         return self._opset

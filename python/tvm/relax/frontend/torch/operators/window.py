@@ -102,7 +102,7 @@ converter("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3
 )
 
 
-@converter("convolution.default")
+@converter("convolution.default", "_convolution.default")
 def _any_convolution(a: Arguments) -> RelayExpr:
     return _transposed(a) if a["transposed"] else _convolution(a)
 
