@@ -130,7 +130,7 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
   }
   ScriptScope scope;
   ScriptMark mark(p->stream, node);
-  p->stream << "@I.ir_module\nclass Module:\n";
+  p->stream << "@I.ir_module\nclass " << ScriptScope::ModuleName() << ":\n";
   if (node->attrs.defined()) {
     p->stream << "    I.module_attrs(";
     PrintScriptValue(p->stream, Any(node->attrs->dict), false);
@@ -145,7 +145,10 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
     // Functions print themselves at the margin; their text is moved inside the class.
     std::ostringstream text;
     scope.function_name() = var->name_hint;
+    // What is only named has a line, and no body.
+    if (func->GetTypeKey() == "relax.expr.ExternFunc") text << PythonName(var->name_hint) << " = ";
     ReprPrinter(text).Print(func);
+    scope.function_name().clear();
     if (!first) p->stream << '\n';
     first = false;
     std::istringstream lines(text.str());

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <sstream>
 #include <unordered_set>
+#include <utility>
 
 namespace tvm {
 
@@ -127,7 +128,27 @@ ScriptScope::~ScriptScope() {
   if (root_ == this) current_scope = nullptr;
 }
 
-bool ScriptScope::HasSugar() { return current_scope == nullptr || current_scope->sugar_; }
+const ScriptStyle& ScriptScope::Style() {
+  static const ScriptStyle usual;
+  return current_scope == nullptr ? usual : current_scope->style_;
+}
+
+bool ScriptScope::TakeVerbose() {
+  return current_scope != nullptr && std::exchange(current_scope->style_.verbose, false);
+}
+
+std::string ScriptScope::ModuleName() { return Style().name.empty() ? "Module" : Style().name; }
+
+std::string ScriptScope::ModuleAlias() {
+  return Style().module_alias.empty() ? ModuleName() : Style().module_alias;
+}
+
+std::string ScriptScope::Addressed(const std::string& hint, const Object* object) {
+  if (!Style().addresses) return hint;
+  std::ostringstream os;
+  os << hint << "_0x" << std::hex << reinterpret_cast<uintptr_t>(object);
+  return os.str();
+}
 
 std::string ScriptScope::Refer(const ObjectRef& object) {
   std::string key = object->GetTypeKey();
@@ -227,16 +248,24 @@ void Watch(ScriptMarks* marks, const ObjectRef& program, const ObjectRef& what,
 }
 
 /*!
- * \brief The text of a program.
+ * \brief The metadata of a program as JSON, or nothing, and its text.
  *
  * `underline` has objects and ObjectPaths to mark, `annotate` pairs of such and a note.
  */
 TVM_REGISTER_GLOBAL("ir.Script")
-    .set_body_typed([](ObjectRef program, bool show_meta, bool syntax_sugar,
+    .set_body_typed([](ObjectRef program, bool show_meta, Map<String, Any> style,
                        Array<ObjectRef> underline, Array<ObjectRef> annotate, Array<String> notes) {
       ScriptScope scope;
       if (show_meta) scope.ShowMetadata();
-      if (!syntax_sugar) scope.LeaveSugar();
+      auto dtype = [&](const char* key) {
+        const std::string text = style.at(key).cast<String>();
+        return text == "void" ? DataType::Void() : DataType::FromString(text);
+      };
+      scope.SetStyle({style.at("syntax_sugar").cast<bool>(), style.at("verbose_expr").cast<bool>(),
+                      style.at("show_all_struct_info").cast<bool>(),
+                      style.at("show_object_address").cast<bool>(), style.at("name").cast<String>(),
+                      style.at("module_alias").cast<String>(), dtype("int_dtype"),
+                      dtype("float_dtype"), dtype("buffer_dtype")});
       std::string text;
       if (underline.empty() && annotate.empty()) {
         text = AsRepr(Any(program));
@@ -246,21 +275,17 @@ TVM_REGISTER_GLOBAL("ir.Script")
         for (size_t i = 0; i < annotate.size(); ++i) Watch(&marks, program, annotate[i], notes[i]);
         text = marks.Draw(AsRepr(Any(program)));
       }
-      std::ostringstream os;
-      os << "# from tvm.script import ir as I\n"
-            "# from tvm.script import tir as T\n"
-            "# from tvm.script import relax as R\n\n";
-      if (show_meta && !scope.metadata().empty()) {
-        Map<String, Any> metadata;
-        for (const auto& [key, objects] : scope.metadata()) {
-          metadata.Set(key, Array<ObjectRef>(objects));
-        }
-        // Raw, so that the backslashes of JSON stay what they are.
-        os << "metadata = tvm.ir.load_json(r\"\"\"" << SaveJSON(Any(metadata)) << "\"\"\")\n\n";
+      if (!show_meta) {
+        std::ostringstream footer;
+        scope.PrintFooter(footer);
+        return Array<String>{"", text + footer.str()};
       }
-      os << text;
-      if (!show_meta) scope.PrintFooter(os);
-      return String(os.str());
+      if (scope.metadata().empty()) return Array<String>{"", text};
+      Map<String, Any> metadata;
+      for (const auto& [key, objects] : scope.metadata()) {
+        metadata.Set(key, Array<ObjectRef>(objects));
+      }
+      return Array<String>{SaveJSON(Any(metadata)), text};
     });
 
 }  // namespace tvm

@@ -54,13 +54,28 @@ bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
 std::string RelaxPrinter::Fresh(const Object* key, const std::string& hint) {
   auto it = names_.find(key);
   if (it != names_.end()) return it->second;
-  std::string base = in_function_ ? PythonName(hint) : hint;
+  const bool distinct = in_function_ || verbose_;
+  std::string base = ScriptScope::Addressed(distinct ? PythonName(hint) : hint, key);
   std::string name = base;
-  for (int i = 1; in_function_ && !taken_.insert(name).second; ++i) {
+  for (int i = 1; distinct && !taken_.insert(name).second; ++i) {
     name = base + "_" + std::to_string(i);
   }
   names_.emplace(key, name);
+  if (verbose_ && !in_function_ && bound_.count(key) == 0) Declare(key, name);
   return name;
+}
+
+void RelaxPrinter::Declare(const Object* key, const std::string& name) {
+  std::ostringstream text;
+  if (key->IsInstance<VarNode>()) {
+    std::streambuf* sink = os_.rdbuf(text.rdbuf());
+    os_ << name;
+    PrintAnnotation(GetRef<RelayExpr>(static_cast<const VarNode*>(key)));
+    os_.rdbuf(sink);
+  } else {
+    text << name << " = T." << static_cast<const tir::VarNode*>(key)->dtype << "()";
+  }
+  declarations_.push_back(text.str());
 }
 
 void RelaxPrinter::NewLine() {
@@ -220,7 +235,7 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
     PrintIf(branch, nullptr);
   } else if (const auto* global = expr.as<GlobalVarNode>()) {
     bool usual = in_function_ && PythonName(global->name_hint) == global->name_hint.str();
-    os_ << (usual ? "cls." + global->name_hint.str() : AsRepr(Any(expr)));
+    os_ << (usual ? ScriptScope::ModuleAlias() + "." + global->name_hint.str() : AsRepr(Any(expr)));
   } else if (const auto* sequence = expr.as<SeqExprNode>()) {
     Print(PrintBlocks(GetRef<RelayExpr>(sequence)));
   } else {
@@ -383,13 +398,15 @@ void RelaxPrinter::PrintIf(const IfNode* node, const Var* var) {
     }
     indent_ += 4;
     NewLine();
-    RelayExpr result = PrintBlocks(*branches[i]);
-    if (var != nullptr) {
-      Print(*var);
-      PrintAnnotation(*var);
-      os_ << " = ";
-    }
-    Print(result);
+    Framed([&] {
+      RelayExpr result = PrintBlocks(*branches[i]);
+      if (var != nullptr) {
+        Print(*var);
+        PrintAnnotation(*var);
+        os_ << " = ";
+      }
+      Print(result);
+    });
     indent_ -= 4;
   }
 }
@@ -403,6 +420,7 @@ void RelaxPrinter::PrintAnnotation(const RelayExpr& expr) {
 
 void RelaxPrinter::Print(const Binding& binding) {
   Var var = binding.var();
+  Bind(var);
   if (const auto* branch = binding->value.as<IfNode>()) {
     PrintIf(branch, &var);
     return;
@@ -416,8 +434,14 @@ void RelaxPrinter::Print(const Binding& binding) {
     return;
   }
   const auto* call = binding->value.as<CallNode>();
-  bool told = call != nullptr && SaysItsResult(call) && binding.as<MatchCastNode>() == nullptr &&
-              StructuralEqual()(GetStructInfo(var), GetStructInfo(binding->value));
+  const auto* matched = binding.as<MatchCastNode>();
+  bool told = matched == nullptr && call != nullptr && SaysItsResult(call);
+  StructInfo known = GetStructInfo(binding->value);
+  if (!ScriptScope::Style().all_struct_info) {
+    told = true;
+    if (matched != nullptr) known = matched->struct_info;
+  }
+  told = told && StructuralEqual()(GetStructInfo(var), known);
   Print(var);
   if (!told) PrintAnnotation(var);
   os_ << " = ";
@@ -517,7 +541,8 @@ void RelaxPrinter::Print(const FunctionNode* func) {
   auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
   std::string name = scope.function_name();
   bool in_module = !name.empty();
-  if (!in_module) name = symbol ? std::string(symbol.value()) : "main";
+  if (!in_module) name = symbol ? std::string(symbol.value()) : ScriptScope::Style().name;
+  if (name.empty()) name = "main";
   scope.function_name().clear();
   std::string options;
   if (!symbol) options += ", private=True";
@@ -568,8 +593,8 @@ void RelaxPrinter::PrintHead(const FunctionNode* func, bool in_module) {
     os_ << ')';
   }
   if (!extents.empty()) NewLine();
-  if (calls_module && in_module) {
-    os_ << "cls = Module";
+  if (calls_module && in_module && !ScriptScope::Style().module_alias.empty()) {
+    os_ << ScriptScope::ModuleAlias() << " = " << ScriptScope::ModuleName();
     NewLine();
   }
 }

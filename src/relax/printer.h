@@ -6,12 +6,15 @@
 #define TVM_SRC_RELAX_PRINTER_H_
 
 #include <tvm/expr/var.h>
+#include <tvm/ir/script_printer.h>
 #include <tvm/relax/expr.h>
 
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace tvm {
@@ -25,7 +28,17 @@ namespace relax {
  */
 class RelaxPrinter {
  public:
-  explicit RelaxPrinter(std::ostream& os, int indent = 0) : os_(os), indent_(indent) {}
+  explicit RelaxPrinter(std::ostream& os, int indent = 0) : os_(os.rdbuf()), indent_(indent) {}
+  /*!
+   * \brief Print a part that is a script by itself, after the variables that it does not bind, if
+   * the style of the script wants them declared.
+   */
+  template <typename Part>
+  void PrintPart(const Part& part) {
+    verbose_ = ScriptScope::TakeVerbose();
+    Framed([&] { Print(part); });
+  }
+  void Print(const BindingBlock& block) { PrintBlock(block, false); }
 
   void Print(const StructInfo& info);
   void Print(const RelayExpr& expr);
@@ -60,13 +73,37 @@ class RelaxPrinter {
   void NewLine();
   std::string Fresh(const Object* key, const std::string& hint);
 
-  std::ostream& os_;
+  /*! \brief Print, with the declarations that this makes necessary in front. */
+  template <typename F>
+  void Framed(F print) {
+    if (!verbose_) return print();
+    std::vector<std::string> outer = std::exchange(declarations_, {});
+    std::ostringstream text;
+    std::streambuf* sink = os_.rdbuf(text.rdbuf());
+    print();
+    os_.rdbuf(sink);
+    for (const std::string& declaration : std::exchange(declarations_, std::move(outer))) {
+      os_ << declaration;
+      NewLine();
+    }
+    os_ << text.str();
+  }
+  /*! \brief Name of a variable that the text binds. */
+  void Bind(const Var& var) { bound_.insert(var.get()); }
+  /*! \brief Have a variable that is named for the first time declared. */
+  void Declare(const Object* key, const std::string& name);
+
+  std::ostream os_;
   int indent_;
   bool in_function_ = false;
   /*! \brief Symbolic extents are texts here: the variables are declared in the body. */
   bool in_signature_ = false;
   std::unordered_map<const Object*, std::string> names_;
   std::unordered_set<std::string> taken_;
+  /*! \brief Whether variables that a part names without binding them are declared. */
+  bool verbose_ = false;
+  std::unordered_set<const Object*> bound_;
+  std::vector<std::string> declarations_;
 };
 
 /*!

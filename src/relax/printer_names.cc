@@ -90,11 +90,11 @@ void CollectNames(const FunctionNode* func, std::vector<tir::Var>* extents, bool
 }
 
 TVM_REGISTER_REPR(StructInfoNode, [](const StructInfoNode* node, ReprPrinter* p) {
-  RelaxPrinter(p->stream).Print(GetRef<StructInfo>(node));
+  RelaxPrinter(p->stream).PrintPart(GetRef<StructInfo>(node));
 });
 template <typename Node>
 void PrintExpr(const Node* node, ReprPrinter* p) {
-  RelaxPrinter(p->stream, p->indent).Print(GetRef<RelayExpr>(node));
+  RelaxPrinter(p->stream, p->indent).PrintPart(GetRef<RelayExpr>(node));
 }
 TVM_REGISTER_REPR(VarNode, &PrintExpr<VarNode>);
 TVM_REGISTER_REPR(ConstantNode, &PrintExpr<ConstantNode>);
@@ -109,10 +109,10 @@ TVM_REGISTER_REPR(TupleGetItemNode, &PrintExpr<TupleGetItemNode>);
 TVM_REGISTER_REPR(SeqExprNode, &PrintExpr<SeqExprNode>);
 TVM_REGISTER_REPR(IfNode, &PrintExpr<IfNode>);
 TVM_REGISTER_REPR(BindingNode, [](const BindingNode* node, ReprPrinter* p) {
-  RelaxPrinter(p->stream).Print(GetRef<Binding>(node));
+  RelaxPrinter(p->stream).PrintPart(GetRef<Binding>(node));
 });
 TVM_REGISTER_REPR(BindingBlockNode, [](const BindingBlockNode* node, ReprPrinter* p) {
-  RelaxPrinter(p->stream, p->indent).PrintBlock(GetRef<BindingBlock>(node), false);
+  RelaxPrinter(p->stream, p->indent).PrintPart(GetRef<BindingBlock>(node));
 });
 TVM_REGISTER_REPR(FunctionNode, [](const FunctionNode* node, ReprPrinter* p) {
   RelaxPrinter(p->stream, p->indent).Print(node);

@@ -9,9 +9,30 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tvm {
+
+/*! \brief How a script is written. */
+struct ScriptStyle {
+  /*! \brief Whether short forms such as T.grid may stand for several lines. */
+  bool sugar = true;
+  /*! \brief Declare the variables that a part of a program names, in front of it. */
+  bool verbose = false;
+  /*! \brief Annotate every variable of a graph, or only those whose value does not say as much. */
+  bool all_struct_info = true;
+  /*! \brief Tell variables apart by their addresses. */
+  bool addresses = false;
+  /*! \brief Name of the program, where it has none of its own. */
+  std::string name;
+  /*! \brief What a function calls its module; empty for the module's own name. */
+  std::string module_alias = "cls";
+  /*! \brief Types whose literals are plain numbers. */
+  DataType int_dtype = DataType::Int(32), float_dtype = DataType::Void();
+  /*! \brief Element type that buffers of parameters need not name. */
+  DataType buffer_dtype = DataType::Float(32);
+};
 
 /*!
  * \brief The script being written on this thread.
@@ -36,10 +57,17 @@ class ScriptScope {
   void PrintFooter(std::ostream& os) const;
   /*! \brief Leave the footer away: the text will have the metadata. */
   void ShowMetadata() { root_->show_metadata_ = true; }
-  /*! \brief Write every loop, axis and buffer of a parameter on a line of its own. */
-  void LeaveSugar() { root_->sugar_ = false; }
-  /*! \brief Whether the script being written on this thread may use short forms. */
-  static bool HasSugar();
+  void SetStyle(ScriptStyle style) { root_->style_ = std::move(style); }
+  /*! \brief Style of the script being written on this thread. */
+  static const ScriptStyle& Style();
+  /*! \brief Whether the part printed now is the whole script and shall declare its variables; only
+   * the first one to ask hears so. */
+  static bool TakeVerbose();
+  /*! \brief What the module is called in front of names of its functions. */
+  static std::string ModuleAlias();
+  static std::string ModuleName();
+  /*! \brief `hint`, with the object's address if the style wants that. */
+  static std::string Addressed(const std::string& hint, const Object* object);
   /*! \brief Objects referred to so far, by type key. */
   const std::map<std::string, std::vector<ObjectRef>>& metadata() const { return root_->metadata_; }
 
@@ -47,7 +75,7 @@ class ScriptScope {
   ScriptScope* root_;
   std::string function_name_;
   bool show_metadata_ = false;
-  bool sugar_ = true;
+  ScriptStyle style_;
   std::map<std::string, std::vector<ObjectRef>> metadata_;
 };
 

@@ -9,13 +9,14 @@ from tvm.runtime import Object
 
 from . import _ffi_api
 from .base import KeepsSpan, Span
+from .script_text import Scriptable
 from .type import Type
 
 __all__ = ["BaseExpr", "FloatImm", "GlobalVar", "IntImm", "PrimExpr", "Range", "RelayExpr"]
 
 
 @tvm._ffi.register_object("BaseExpr")
-class BaseExpr(Object, KeepsSpan):
+class BaseExpr(Object, KeepsSpan, Scriptable):
     """Base of all expressions."""
 
 
@@ -97,7 +98,7 @@ class FloatImm(PrimExpr):
 
 
 @tvm._ffi.register_object("Range")
-class Range(Object):
+class Range(Object, Scriptable):
     """The integers from `min` to ``min + extent - 1``.
 
     Parameters

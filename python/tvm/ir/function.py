@@ -10,7 +10,6 @@ import tvm._ffi
 
 from . import _ffi_api
 from .expr import IntImm, RelayExpr
-from .script_text import Scriptable
 
 __all__ = ["BaseFunc", "CallingConv", "attribute_value"]
 
@@ -31,7 +30,7 @@ class CallingConv(IntEnum):
 
 
 @tvm._ffi.register_object("BaseFunc")
-class BaseFunc(RelayExpr, Scriptable):
+class BaseFunc(RelayExpr):
     """A function with attributes; `attrs` is None when there are none."""
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Any:

@@ -10,6 +10,7 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
+from .script_text import Scriptable
 
 __all__ = [
     "FuncType",
@@ -26,7 +27,7 @@ __all__ = [
 
 
 @tvm._ffi.register_object("Type")
-class Type(Object):
+class Type(Object, Scriptable):
     """Base of all types; ``==`` compares structure."""
 
     def __eq__(self, other: object) -> bool:

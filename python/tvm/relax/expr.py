@@ -62,7 +62,7 @@ Expr = RelayExpr
 """A graph expression."""
 
 
-class ExprWithOp(RelayExpr, Scriptable):
+class ExprWithOp(RelayExpr):
     """An expression whose value is a tensor, a tuple or a function.
 
     ``tvm.relax.op`` gives it Python's operators.
@@ -134,7 +134,7 @@ class Constant(ExprWithOp):
 
 
 @register_object("relax.expr.ShapeExpr")
-class ShapeExpr(RelayExpr, Scriptable):
+class ShapeExpr(RelayExpr):
     """A shape as a value.
 
     Raises
@@ -160,7 +160,7 @@ class ShapeExpr(RelayExpr, Scriptable):
 
 
 @register_object("relax.expr.PrimValue")
-class PrimValue(RelayExpr, Scriptable):
+class PrimValue(RelayExpr):
     """A scalar of the host as a value; plain ints become int64, plain floats float64."""
 
     def __init__(self, value: PrimExpr | bool | int | float) -> None:
@@ -171,7 +171,7 @@ class PrimValue(RelayExpr, Scriptable):
 
 
 @register_object("relax.expr.StringImm")
-class StringImm(RelayExpr, Scriptable):
+class StringImm(RelayExpr):
     """A text as a value."""
 
     def __init__(self, value: str) -> None:
@@ -179,7 +179,7 @@ class StringImm(RelayExpr, Scriptable):
 
 
 @register_object("relax.expr.DataTypeImm")
-class DataTypeImm(RelayExpr, Scriptable):
+class DataTypeImm(RelayExpr):
     """An element type as a value."""
 
     def __init__(self, value: str) -> None:

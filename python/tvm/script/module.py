@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm import ir, tir
+from tvm import ir, relax, tir
 
 from .evaluator import Evaluator
 from .graph import read_relax_function
@@ -135,6 +135,7 @@ class _TopReader(Evaluator):
         self.around.module_name = node.name
         decorator_options(self, node, ("check_well_formed",))
         definitions: list[ast.FunctionDef] = []
+        external: dict[str, relax.ExternFunc] = {}
         attrs: dict[str, Any] = {}
         for part in node.body:
             if isinstance(part, ast.FunctionDef):
@@ -142,14 +143,20 @@ class _TopReader(Evaluator):
             elif isinstance(part, ast.Expr) and self.called(part.value) == "I.module_attrs":
                 assert isinstance(part.value, ast.Call)
                 attrs |= self.attributes(self.arguments(part.value, ("attrs",), 1)["attrs"])
+            elif (found := self._external(part)) is not None:
+                external |= found
             elif not isinstance(part, ast.Pass) and not _is_text(part):
                 raise self.error(
                     part,
-                    "a module has functions and I.module_attrs({...}), and nothing else",
+                    "a module has functions, name = R.ExternFunc(...), I.module_attrs({...}) and "
+                    "nothing else",
                 )
         names = [_name_of(self, definition) for definition in definitions]
         with IRBuilder() as builder, I.ir_module():
             I.module_attrs(attrs)
+            for name, func in external.items():
+                self.around.functions[name] = I.decl_function(name)
+                I.def_function(name, func)
             for definition, name in zip(definitions, names):
                 if definition.name in self.around.functions:
                     raise self.error(definition, f"there are two functions `{definition.name}`")
@@ -160,6 +167,15 @@ class _TopReader(Evaluator):
             for definition, name in zip(definitions, names):
                 I.def_function(name, self.function(definition))
         return builder.get()
+
+    def _external(self, part: ast.stmt) -> dict[str, relax.ExternFunc] | None:
+        """The function that ``name = R.ExternFunc("symbol")`` names; None for another line."""
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                if self.called(call) == "R.ExternFunc":
+                    given = self.arguments(call, ("global_symbol",), 1)
+                    return {name: relax.ExternFunc(self.text(given["global_symbol"]))}
+        return None
 
 
 def _name_of(reader: Evaluator, node: ast.FunctionDef) -> str:

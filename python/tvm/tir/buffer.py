@@ -7,6 +7,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.ir import IntImm, PointerType, PrimExpr, PrimType, Range
+from tvm.ir.script_text import Scriptable
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -25,7 +26,7 @@ class Scope(str):
 
 
 @tvm._ffi.register_object("tir.Buffer")
-class Buffer(Object):
+class Buffer(Object, Scriptable):
     """A strided view of memory; make one with :func:`decl_buffer`."""
 
     def __init__(

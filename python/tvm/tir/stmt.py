@@ -9,6 +9,7 @@ from typing import Any
 import tvm._ffi
 from tvm.ir import IntImm, PrimExpr, Range
 from tvm.ir.base import KeepsSpan
+from tvm.ir.script_text import Scriptable
 from tvm.runtime import NDArray, Object
 
 from . import _ffi_api
@@ -38,7 +39,7 @@ __all__ = [
 
 
 @tvm._ffi.register_object("tir.Stmt")
-class Stmt(Object, KeepsSpan):
+class Stmt(Object, KeepsSpan, Scriptable):
     """Base of all statements."""
 
 

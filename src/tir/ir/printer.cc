@@ -8,7 +8,9 @@
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
+#include <tvm/tir/analysis.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace tvm {
@@ -18,6 +20,7 @@ std::string TIRPrinter::Fresh(const Object* key, const std::string& hint) {
   auto it = names_.find(key);
   if (it != names_.end()) return it->second;
   std::string base = script_ != nullptr ? PythonName(hint) : hint.empty() ? "v" : hint;
+  base = ScriptScope::Addressed(base, key);
   std::string name = base;
   for (int i = 1; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
   names_.emplace(key, name);
@@ -64,7 +67,44 @@ void TIRPrinter::Print(const Stmt& stmt) {
     os_ << "None";
     return;
   }
+  if (ScriptScope::TakeVerbose()) Declare(stmt, UndefinedVars(stmt, {}));
   VisitStmt(stmt);
+}
+
+void TIRPrinter::Print(const PrimExpr& expr) {
+  if (ScriptScope::TakeVerbose()) Declare(expr, UndefinedVars(expr));
+  PrintAt(expr, 0);
+}
+
+void TIRPrinter::Declare(const ObjectRef& part, const Array<Var>& free) {
+  std::vector<const BufferNode*> buffers;
+  auto note = [&](const Buffer& buffer) {
+    for (const BufferNode* known : buffers) {
+      if (known == buffer.get()) return;
+    }
+    for (const Var& var : free) {
+      if (var.same_as(buffer->data)) buffers.push_back(buffer.get());
+    }
+  };
+  PostOrderVisit(part, [&](const ObjectRef& node) {
+    if (const auto* load = node.as<BufferLoadNode>()) note(load->buffer);
+    if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer);
+  });
+  for (const Var& var : free) {
+    const bool held = std::any_of(buffers.begin(), buffers.end(), [&](const BufferNode* buffer) {
+      return buffer->data.same_as(var);
+    });
+    if (held) continue;
+    os_ << NameOf(var.get()) << " = ";
+    PrintVarType(var.get(), true);
+    NewLine();
+  }
+  for (const BufferNode* buffer : buffers) {
+    os_ << NameOf(buffer) << " = T.Buffer(";
+    PrintBufferArguments(buffer, true);
+    os_ << ')';
+    NewLine();
+  }
 }
 
 void TIRPrinter::PrintBody(const Stmt& body) {

@@ -34,7 +34,7 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
  public:
   explicit TIRPrinter(std::ostream& os, int indent = 0) : os_(os), indent_(indent) {}
 
-  void Print(const PrimExpr& expr) { PrintAt(expr, 0); }
+  void Print(const PrimExpr& expr);
   /*! \brief Lines without a final newline; the first is not indented. */
   void Print(const Stmt& stmt);
   void Print(const PrimFuncNode* func);
@@ -93,6 +93,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   template <typename FLine, typename FWith>
   void PrintScope(FLine line, FWith with, const Stmt& body);
   void NewLine();
+  /*! \brief Lines that declare the free variables of a part of a function, and its buffers. */
+  void Declare(const ObjectRef& part, const Array<Var>& free);
   /*! \brief The variable can be named from here on. */
   void Show(const VarNode* var);
   void ShowBuffer(const BufferNode* buffer);

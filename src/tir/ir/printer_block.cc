@@ -49,7 +49,7 @@ Block TIRPrinter::RootOf(const PrimFuncNode* func) {
 
 std::vector<const ForNode*> TIRPrinter::LoopsOfBlock(const ForNode* op) const {
   std::vector<const ForNode*> nest;
-  if (!ScriptScope::HasSugar()) return nest;
+  if (!ScriptScope::Style().sugar) return nest;
   auto uses_nest = [&](const PrimExpr& extent) {
     bool found = false;
     PostOrderVisit(extent, [&](const ObjectRef& node) {
@@ -104,7 +104,7 @@ void TIRPrinter::Print(const MatchBufferRegionNode* match) {
 void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
   const Array<IterVar>& axes = op->block->iter_vars;
   // One line for axes that are loops of the same domain.
-  bool remap = axes.size() > 1 && ScriptScope::HasSugar();
+  bool remap = axes.size() > 1 && ScriptScope::Style().sugar;
   for (size_t i = 0; i < axes.size() && remap; ++i) {
     auto loop = loops_.find(op->iter_values[i].as<VarNode>());
     remap = loop != loops_.end() && AxisName(axes[i]->iter_type) != nullptr &&

@@ -107,7 +107,7 @@ std::string ShortestReal(T value) {
 void TIRPrinter::VisitExpr_(const IntImmNode* op) {
   if (op->dtype.is_bool()) {
     os_ << (op->value ? "True" : "False");
-  } else if (op->dtype == DataType::Int(32)) {
+  } else if (op->dtype == ScriptScope::Style().int_dtype) {
     os_ << op->value;
   } else {
     os_ << "T." << op->dtype << '(' << op->value << ')';
@@ -118,6 +118,9 @@ void TIRPrinter::VisitExpr_(const FloatImmNode* op) {
   if (!std::isfinite(op->value)) {
     const char* text = std::isnan(op->value) ? "nan" : op->value > 0 ? "inf" : "-inf";
     os_ << "T." << op->dtype << "(\"" << text << "\")";
+  } else if (op->dtype == ScriptScope::Style().float_dtype) {
+    os_ << (op->dtype == DataType::Float(32) ? ShortestReal(static_cast<float>(op->value))
+                                             : ShortestReal(op->value));
   } else if (op->dtype == DataType::Float(32)) {
     const char* end = script_ != nullptr ? ")" : "";
     os_ << (script_ != nullptr ? "T.float32(" : "") << ShortestReal(static_cast<float>(op->value))
@@ -223,7 +226,7 @@ void TIRPrinter::VisitExpr_(const CallNode* op) {
     if (script_ == nullptr) {
       os_ << global->name_hint << '(';
     } else if (PythonName(global->name_hint) == global->name_hint.str()) {
-      os_ << "cls." << global->name_hint << '(';
+      os_ << ScriptScope::ModuleAlias() << '.' << global->name_hint << '(';
     } else {
       os_ << "I.GlobalVar(\"" << global->name_hint << "\")(";
     }

@@ -52,7 +52,8 @@ void TIRPrinter::PrintVarType(const VarNode* var, bool call) {
 
 void TIRPrinter::PrintBufferArguments(const BufferNode* buffer, bool always_dtype) {
   PrintShape(buffer->shape);
-  if (always_dtype || buffer->dtype != DataType::Float(32)) os_ << ", \"" << buffer->dtype << '"';
+  if (always_dtype || buffer->dtype != ScriptScope::Style().buffer_dtype)
+    os_ << ", \"" << buffer->dtype << '"';
   bool owns_data = true;
   if (script_ != nullptr) {
     auto owner = script_->owner.find(buffer->data.get());
@@ -125,7 +126,7 @@ bool TIRPrinter::HasSugar(const PrimFuncNode* func, const Var& param, const Buff
                        [](const PrimExpr& e) { return e->IsInstance<IntImmNode>(); });
   };
   auto owner = script_->owner.find(buffer->data.get());
-  return ScriptScope::HasSugar() && param->type_annotation->IsInstance<PrimTypeNode>() &&
+  return ScriptScope::Style().sugar && param->type_annotation->IsInstance<PrimTypeNode>() &&
          script_->used.count(param.get()) == 0 && owner != script_->owner.end() &&
          owner->second == buffer.get() && constant(buffer->shape) && constant(buffer->strides) &&
          buffer->elem_offset->IsInstance<IntImmNode>();
@@ -224,7 +225,8 @@ void TIRPrinter::Print(const PrimFuncNode* func) {
   FindRoot(func);
   auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
   std::string name = scope.function_name();
-  if (name.empty()) name = symbol ? std::string(symbol.value()) : "main";
+  if (name.empty()) name = symbol ? std::string(symbol.value()) : ScriptScope::Style().name;
+  if (name.empty()) name = "main";
   scope.function_name().clear();
   std::string options;
   if (!symbol) options += ", private=True";
