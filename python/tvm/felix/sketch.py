@@ -78,8 +78,12 @@ class Sketch:
         if ffi.extract_backbone(state) != self.backbone:
             return None
         config = ffi.extract_config_dict(self.state, state)
-        # Sketches can share a backbone and differ in loop order; replaying tells them apart.
-        if config is None or str(self.state_from_config(config)) != str(state):
+        if config is None:
+            return None
+        # Sketches can share a backbone and differ in loop order; replaying tells them apart. Of the
+        # two states one may know more extents than the other.
+        bounded = self.parent_task.ansor_task.compute_dag.infer_bound_from_state
+        if str(bounded(self.state_from_config(config))) != str(bounded(state)):
             return None
         return config
 

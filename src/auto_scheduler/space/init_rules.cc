@@ -25,10 +25,12 @@ bool IsComputed(const Stage& stage) {
 
 class FillTileSize final : public RandomRule {
  public:
-  explicit FillTileSize(int max_innermost) : max_innermost_(max_innermost) {}
+  FillTileSize(int max_innermost, const SearchSpace* space)
+      : max_innermost_(max_innermost), space_(space) {}
   const char* Name() const final { return "fill tile size"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
-    Array<Step> steps = (*state)->transform_steps;
+    const Array<Step> open = (*state)->transform_steps;
+    Array<Step> steps = open;
     bool changed = false;
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto* split = steps[i].as<SplitStepNode>();
@@ -37,13 +39,18 @@ class FillTileSize final : public RandomRule {
                       [](const Optional<PrimExpr>& length) { return length.defined(); })) {
         continue;
       }
+      changed = true;
+      const int n_lengths = static_cast<int>(split->lengths.size());
+      const int64_t limit = space_ == nullptr ? 0 : space_->FreeLengthLimit(task, open, i);
+      if (limit > 0) {
+        steps.Set(i, WithLengths(split, SampleFreeLengths(limit, n_lengths, random)));
+        continue;
+      }
       const int64_t* extent =
           split->extent.defined() ? tir::as_const_int(split->extent.value()) : nullptr;
       if (extent == nullptr) return false;
-      std::vector<int64_t> lengths = SampleSplitLengths(
-          *extent, static_cast<int>(split->lengths.size()), max_innermost_, random);
-      steps.Set(i, WithLengths(split, lengths));
-      changed = true;
+      steps.Set(i,
+                WithLengths(split, SampleSplitLengths(*extent, n_lengths, max_innermost_, random)));
     }
     if (changed) *state = Replay(task, steps);
     return true;
@@ -51,6 +58,7 @@ class FillTileSize final : public RandomRule {
 
  private:
   int max_innermost_;
+  const SearchSpace* space_;
 };
 
 class ComputeLocation final : public RandomRule {
@@ -293,8 +301,8 @@ int CountParallelLoops(const State& state, int stage_id, int first, int64_t max_
   return i - first;
 }
 
-RandomRulePtr InitFillTileSize(int max_innermost_split_factor) {
-  return std::make_shared<FillTileSize>(max_innermost_split_factor);
+RandomRulePtr InitFillTileSize(int max_innermost_split_factor, const SearchSpace* space) {
+  return std::make_shared<FillTileSize>(max_innermost_split_factor, space);
 }
 RandomRulePtr InitComputeLocation() { return std::make_shared<ComputeLocation>(); }
 RandomRulePtr InitBounds() { return std::make_shared<Bounds>(); }

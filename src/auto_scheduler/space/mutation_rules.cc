@@ -54,14 +54,15 @@ std::optional<std::vector<int64_t>> LiteralParts(const SplitStepNode* split) {
 
 class TileSize final : public RandomRule {
  public:
-  explicit TileSize(int max_innermost) : max_innermost_(max_innermost) {}
+  TileSize(int max_innermost, const SearchSpace* space)
+      : max_innermost_(max_innermost), space_(space) {}
   const char* Name() const final { return "tile size"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
     Array<Step> steps = (*state)->transform_steps;
     std::vector<std::pair<size_t, std::vector<int64_t>>> splits;
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto* split = steps[i].as<SplitStepNode>();
-      if (split == nullptr) continue;
+      if (split == nullptr || IsFree(task, steps, i)) continue;
       std::optional<std::vector<int64_t>> parts = LiteralParts(split);
       if (parts && parts->back() <= max_innermost_) splits.emplace_back(i, *std::move(parts));
     }
@@ -76,6 +77,10 @@ class TileSize final : public RandomRule {
   }
 
  private:
+  bool IsFree(const SearchTask& task, const Array<Step>& steps, size_t split) const {
+    return space_ != nullptr && space_->FreeLengthLimit(task, steps, split) > 0;
+  }
+
   /*! \brief Divides one part and multiplies another, which keeps the product. */
   bool MoveFactor(std::vector<int64_t>* parts, std::mt19937* random) const {
     std::vector<size_t> order(parts->size());
@@ -96,6 +101,7 @@ class TileSize final : public RandomRule {
   }
 
   int max_innermost_;
+  const SearchSpace* space_;
 };
 
 /*! \brief Ids of the steps of one kind for which `accept` holds. */
@@ -130,6 +136,29 @@ class AutoUnroll final : public RandomRule {
 
  private:
   std::vector<int> max_steps_;
+};
+
+class FreeLength final : public RandomRule {
+ public:
+  explicit FreeLength(const SearchSpace* space) : space_(space) {}
+  const char* Name() const final { return "free length"; }
+  bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
+    Array<Step> steps = (*state)->transform_steps;
+    const std::vector<size_t> free =
+        StepsWhere<SplitStepNode>(steps, [&](size_t i, const SplitStepNode*) {
+          return space_->FreeLengthLimit(task, steps, i) > 1;
+        });
+    if (free.empty()) return false;
+    const size_t id = free[Below(random, static_cast<int64_t>(free.size()))];
+    const auto* split = steps[id].as<SplitStepNode>();
+    const int64_t limit = space_->FreeLengthLimit(task, steps, id);
+    const int n_lengths = static_cast<int>(split->lengths.size());
+    steps.Set(id, WithLengths(split, SampleFreeLengths(limit, n_lengths, random)));
+    return FinishMutation(task, steps, state);
+  }
+
+ private:
+  const SearchSpace* space_;
 };
 
 class MoveStage final : public RandomRule {
@@ -226,8 +255,11 @@ class ParallelDegree final : public RandomRule {
 
 }  // namespace
 
-RandomRulePtr MutateTileSize(int max_innermost_split_factor) {
-  return std::make_shared<TileSize>(max_innermost_split_factor);
+RandomRulePtr MutateTileSize(int max_innermost_split_factor, const SearchSpace* space) {
+  return std::make_shared<TileSize>(max_innermost_split_factor, space);
+}
+RandomRulePtr MutateFreeLength(const SearchSpace* space) {
+  return std::make_shared<FreeLength>(space);
 }
 RandomRulePtr MutateAutoUnroll(std::vector<int> max_steps) {
   return std::make_shared<AutoUnroll>(std::move(max_steps));

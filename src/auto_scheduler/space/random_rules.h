@@ -18,8 +18,11 @@ using RandomRulePtr = std::shared_ptr<const RandomRule>;
 
 /*! \name Making a program of a sketch */
 /*! @{ */
-/*! \brief Gives every open split lengths that divide the loop. */
-RandomRulePtr InitFillTileSize(int max_innermost_split_factor);
+/*!
+ * \brief Gives every open split lengths that divide the loop.
+ * \param space Says which lengths need not divide it; those are powers of two.
+ */
+RandomRulePtr InitFillTileSize(int max_innermost_split_factor, const SearchSpace* space = nullptr);
 /*! \brief Moves untiled stages into, between and out of the loops of their readers. */
 RandomRulePtr InitComputeLocation();
 /*! \brief Finds the extents of all loops; a state for which that fails is of no use. */
@@ -34,8 +37,13 @@ RandomRulePtr InitVectorization(int max_vectorize_size);
 
 /*! \name Making another program of one */
 /*! @{ */
-/*! \brief Moves a factor from one part of a split to another. */
-RandomRulePtr MutateTileSize(int max_innermost_split_factor);
+/*!
+ * \brief Moves a factor from one part of a split to another.
+ * \param space Says which lengths need not divide their loop; those stay.
+ */
+RandomRulePtr MutateTileSize(int max_innermost_split_factor, const SearchSpace* space = nullptr);
+/*! \brief Draws anew one of the lengths that need not divide their loop, as `space` says. */
+RandomRulePtr MutateFreeLength(const SearchSpace* space);
 /*! \brief Draws how far one stage is unrolled anew. */
 RandomRulePtr MutateAutoUnroll(std::vector<int> max_steps);
 /*! \brief Moves one stage to another loop of its readers. */

@@ -278,3 +278,24 @@ def test_what_the_constraints_admit_compiles_without_spills(arch):
                 assert result["error_no"] == 0 or "spills" in result["error_msg"], (name, result)
     print(f"{arch}: {spilled} of {built} programs spill")
     assert spilled <= 0.05 * built
+
+
+@pytest.mark.parametrize("target", [TARGET, "llvm"])
+@pytest.mark.parametrize("name", ["matmul", "max_pool", "softmax"])
+def test_evolution_stays_among_the_points_of_the_symbolic_sketches(name, target):
+    task = sym_task(name, target)
+    params = {
+        "search_space": "felix",
+        "sample_init_min_population": 8,
+        "evolutionary_search_population": 128,
+        "evolutionary_search_num_iters": 2,
+    }
+    policy = auto_scheduler.SketchPolicy(
+        task.ansor_task, auto_scheduler.RandomModel(), params=params, seed=3, verbose=0
+    )
+    population = policy.sample_initial_population()
+    offspring = policy.evolutionary_search(population, 8)
+    assert len(population) >= 1 and len(offspring) >= 1
+    for state in [*population, *offspring]:
+        configs = [sketch.config_from_state(state) for sketch in task.sketches]
+        assert any(config is not None for config in configs)

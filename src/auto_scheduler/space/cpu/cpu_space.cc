@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <string>
 
+#include "../open_lengths.h"
 #include "../random_rules.h"
 #include "../structure_rules.h"
 
@@ -138,36 +139,6 @@ class LanesOfRows final : public SketchRule {
   std::shared_ptr<const SketchRule> base_ = RuleAddRfactor();
 };
 
-/*! \brief `state` with a variable for each open length, under which its loops can be told apart. */
-State WithNamedLengths(const SearchTask& task, const State& state) {
-  Array<Step> steps = state->transform_steps;
-  int named = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const auto* split = steps[i].as<SplitStepNode>();
-    if (split == nullptr) continue;
-    Array<Optional<PrimExpr>> lengths;
-    for (size_t j = 0; j < split->lengths.size(); ++j) {
-      lengths.push_back(PrimExpr(
-          tir::SizeVar("t" + std::to_string(named++), DataType::Int(32), tir::SizeVarKind::kKnob)));
-    }
-    steps.Set(i, WithLengths(split, lengths));
-  }
-  return Replay(task, steps);
-}
-
-/*! \brief `state` with all lengths open again. */
-State WithOpenLengths(State state) {
-  Array<Step> steps = state->transform_steps;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const auto* split = steps[i].as<SplitStepNode>();
-    if (split == nullptr) continue;
-    steps.Set(i, WithLengths(split, Array<Optional<PrimExpr>>(split->lengths.size(), NullOpt)));
-  }
-  state.CopyOnWrite()->transform_steps = steps;
-  state.CopyOnWrite()->concrete = false;
-  return state;
-}
-
 /*! \brief Ansor's structures with tiled stages always held by a consumer. */
 class FelixCpuSpace final : public AnsorCpuSpace {
  public:
@@ -190,13 +161,7 @@ class FelixCpuSpace final : public AnsorCpuSpace {
   }
 
   std::vector<State> OpenSketches(const SearchTask& task, const SpaceOptions& options) const final {
-    std::vector<State> open;
-    for (const State& sketch : Sketches(task, options)) {
-      for (const State& completed : Complete(task, WithNamedLengths(task, sketch), options)) {
-        open.push_back(WithOpenLengths(completed));
-      }
-    }
-    return open;
+    return OpenCompletedSketches(*this, task, options);
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "../open_lengths.h"
 #include "../random_rules.h"
 #include "../structure_rules.h"
 #include "gpu_rules.h"
@@ -61,7 +62,7 @@ class AnsorGpuSpace : public SearchSpace {
             {MutateAutoUnroll(UnrollSteps()), 0.10}};
   }
 
-  bool IsValid(const SearchTask& task, const State& state) const final {
+  bool IsValid(const SearchTask& task, const State& state) const override {
     const HardwareParams& limits = task->hardware_params;
     int64_t shared_bytes = 0;
     for (const Stage& stage : state->stages) {
@@ -135,6 +136,23 @@ class FelixGpuSpace final : public AnsorGpuSpace {
     return {state};
   }
 
+  std::vector<State> OpenSketches(const SearchTask& task, const SpaceOptions& options) const final {
+    return OpenCompletedSketches(*this, task, options);
+  }
+
+  InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {
+    return {InitFillTileSize(options.max_innermost_split_factor, this), InitBounds()};
+  }
+
+  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {
+    return {{MutateTileSize(options.max_innermost_split_factor, this), 0.8},
+            {MutateFreeLength(this), 0.2}};
+  }
+
+  bool IsValid(const SearchTask& task, const State& state) const final {
+    return AnsorGpuSpace::IsValid(task, state) && FillsWarps(task, state);
+  }
+
   /*! \brief Threads that share a plain loop or a reduction, and lanes of a copy. */
   int64_t FreeLengthLimit(const SearchTask& task, const Array<Step>& steps,
                           size_t split) const final {
@@ -161,6 +179,20 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   }
 
  private:
+  /*! \brief Whether no kernel leaves lanes of a warp idle that has work for them. */
+  static bool FillsWarps(const SearchTask& task, const State& state) {
+    const int64_t warp_size = task->hardware_params->warp_size;
+    return std::all_of(state->stages.begin(), state->stages.end(), [&](const Stage& stage) {
+      if (stage->compute_at != ComputeAtKind::kRoot) return true;
+      int64_t threads = warp_size, trips = 1;
+      for (const Iterator& iter : stage->iters) {
+        trips *= iter.ConstExtent();
+        if (iter->annotation == IteratorAnnotation::kThreadX) threads = iter.ConstExtent();
+      }
+      return threads >= warp_size || trips <= 2 * warp_size;
+    });
+  }
+
   // More threads than trips do nothing; but a loop that is shorter than a warp may be followed by a
   // reduction that has work for more.
   static int64_t ThreadLimit(const SearchTask& task, const SplitStepNode& split) {
