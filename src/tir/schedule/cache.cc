@@ -79,9 +79,7 @@ struct Twin {
 /*! \brief A buffer that holds `spans` of another, or all of it where that lies outermost. */
 Twin TwinOf(const Tree& tree, Id scope, const Buffer& buffer, const std::string& memory,
             const std::vector<Span>& spans) {
-  std::string suffix = memory;
-  std::replace(suffix.begin(), suffix.end(), '.', '_');
-  std::string name = tree.NewBufferName(buffer->name + "_" + suffix);
+  std::string name = tree.NewBufferName(buffer->name + "_" + memory);
   Twin twin{{buffer, Buffer(nullptr), nullptr, nullptr}, {}};
   Array<PrimExpr> lows, shape;
   bool shifts = false;
@@ -506,10 +504,8 @@ std::pair<Buffer, Array<PrimExpr>> Mapped(const Tree& tree, Id id, const Buffer&
         << ", and the index map puts that at " << place << "; both must depend on " << iv->var
         << " or neither";
   }
-  std::string suffix = memory;
-  std::replace(suffix.begin(), suffix.end(), '.', '_');
   return {
-      decl_buffer(extents, buffer->dtype, tree.NewBufferName(buffer->name + "_" + suffix), memory),
+      decl_buffer(extents, buffer->dtype, tree.NewBufferName(buffer->name + "_" + memory), memory),
       place};
 }
 
@@ -599,6 +595,12 @@ Id Reindex(Tree* tree, Id id, int64_t index, bool write) {
   TVM_CHECK(write || !Chooses(tree->Body(id)), ScheduleError)
       << "block " << tree->NameOf(id) << " does not read " << buffer->name
       << " in all of its instances, and a copy would read it in each";
+  // An index may name variables that do not move it; those of one value are kept as such.
+  arith::Analyzer analyzer;
+  for (const IterVar& iv : tree->block(id).iter_vars) {
+    if (!is_const_int(iv->dom->extent, 1)) analyzer.Bind(iv->var, iv->dom);
+  }
+  point = point.Map([&](const PrimExpr& index) { return analyzer.Simplify(index); });
   VarSet used = UsedBy(point);
   Array<PrimExpr> place, shape;
   for (const IterVar& iv : tree->block(id).iter_vars) {

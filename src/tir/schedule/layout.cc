@@ -15,6 +15,32 @@ namespace tir {
 namespace sched {
 namespace {
 
+/*! \brief Simplifies indices, each after those that it holds. */
+class IndexSimplifier final : public StmtExprMutator {
+ public:
+  explicit IndexSimplifier(arith::Analyzer* analyzer) : analyzer_(analyzer) {}
+
+ private:
+  using StmtExprMutator::VisitExpr_;
+  using StmtExprMutator::VisitStmt_;
+
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    auto load = Downcast<BufferLoad>(StmtExprMutator::VisitExpr_(op));
+    return BufferLoad(load->buffer, Simple(load->indices));
+  }
+
+  Stmt VisitStmt_(const BufferStoreNode* op) final {
+    auto store = Downcast<BufferStore>(StmtExprMutator::VisitStmt_(op));
+    return BufferStore(store->buffer, store->value, Simple(store->indices));
+  }
+
+  Array<PrimExpr> Simple(const Array<PrimExpr>& indices) const {
+    return indices.Map([this](const PrimExpr& index) { return analyzer_->Simplify(index); });
+  }
+
+  arith::Analyzer* analyzer_;
+};
+
 /*! \brief Ranges of all variables that the program binds, for simplifying indices. */
 void BindWithin(const Stmt& stmt, arith::Analyzer* analyzer) {
   PostOrderVisit(stmt, [&](const ObjectRef& node) {
@@ -329,6 +355,10 @@ void TransformBlockLayout(Tree* tree, Id id, const IndexMap& given) {
   BlockItem* edited = tree->EditBlock(id);
   edited->iter_vars = iters;
   edited->iter_values = values;
+  IndexSimplifier simplifier(&analyzer);
+  Stmt init = edited->init;
+  tree->SetBody(id, simplifier(tree->Body(id)), init.defined() ? simplifier(init) : init);
+  edited = tree->EditBlock(id);
   edited->given = VarSet();
   Id nest = made.empty() ? id : tree->Nest(made, {id});
   tree->Edit(parent)->children[slot] = nest;

@@ -220,7 +220,7 @@ class ParallelismCheck {
       }
       return "";
     }
-    if (scope == "local") return "";
+    if (scope == "local" || IsFragment(scope)) return "";
     bool shared = StartsWith(scope, "shared");
     if (StartsWith(loop.thread_tag(), "blockIdx")) return shared ? "" : kGiveScope;
     if (!shared) return kGiveScope;
@@ -251,6 +251,11 @@ class ParallelismCheck {
       }
       for (const Flow& flow : *flows_) Try([&] { CheckSharing(kernel, axes, flow); });
     }
+  }
+
+  /*! \brief Whether memory is the registers of a warp, of which each warp has its own. */
+  static bool IsFragment(const std::string& scope) {
+    return StartsWith(scope, "wmma.") || StartsWith(scope, "m16n8k8.");
   }
 
   bool IsThread(Id id) const { return tree_.loop(id).for_kind == ForKind::kThreadBinding; }
@@ -290,7 +295,8 @@ class ParallelismCheck {
       }
       // Of a reduction in shared memory each thread adds up all, and then they write the same.
       TVM_CHECK(
-          scope == "local" || missing.empty() || KindOf(tree_, writer) == BlockKind::kComplete ||
+          scope == "local" || IsFragment(scope) || missing.empty() ||
+              KindOf(tree_, writer) == BlockKind::kComplete ||
               (StartsWith(scope, "shared") && WhyApart(writer, FeedsOf(tree_, writer)).empty()),
           ScheduleError)
           << "block " << tree_.NameOf(writer) << " is in a kernel with " << missing
@@ -306,7 +312,9 @@ class ParallelismCheck {
         bool by_threads = std::all_of(apart.begin(), apart.end(), [&](Id id) {
           return StartsWith(tree_.loop(id).thread_tag(), "threadIdx");
         });
-        TVM_CHECK(apart.empty() || (StartsWith(scope, "shared") && by_threads), ScheduleError)
+        // Fragments are a warp's; whose they are is known when intrinsics stand for the loops.
+        bool between = StartsWith(scope, "shared") || IsFragment(scope);
+        TVM_CHECK(apart.empty() || (between && by_threads), ScheduleError)
             << "buffer " << flow.buffer->name << " of scope " << scope
             << " passes values between threads: block " << tree_.NameOf(writer)
             << " and what uses them are under different loops bound to "

@@ -148,7 +148,13 @@ class AllocationPlacer final : public StmtMutator {
     const auto* loop = static_cast<const ForNode*>(stmt);
     if (loop->kind == ForKind::kSerial || loop->kind == ForKind::kParallel) return true;
     if (loop->kind != ForKind::kThreadBinding) return false;
-    return buffer.scope() == "local" || (IsShared(buffer) && RunsBlocks(loop));
+    return IsRegisters(buffer) || (IsShared(buffer) && RunsBlocks(loop));
+  }
+  /*! \brief Whether a buffer is a thread's, or a warp's as fragments are. */
+  static bool IsRegisters(const Buffer& buffer) {
+    const std::string scope = buffer.scope();
+    return scope == "local" || scope == "warp" || scope.rfind("wmma.", 0) == 0 ||
+           scope.rfind("m16n8k8.", 0) == 0;
   }
   static bool IsShared(const Buffer& buffer) {
     return std::string(buffer.scope()).rfind("shared", 0) == 0;

@@ -10,5 +10,6 @@ from .multi_level_tiling import MultiLevelTiling, MultiLevelTilingWideVector, Re
 from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
+from .tensor_core_tiling import MultiLevelTilingTensorCore
 
 create = ScheduleRule.create

@@ -88,23 +88,39 @@ def check_sketches(
 
 
 def _comparable(mod: IRModule) -> IRModule:
-    """The module with variables named by their place, and then simplified."""
+    """The module with variables named by their place, simplified, its sums in one order."""
     functions = {
         str(var.name_hint): _renamed(function.without_attr("global_symbol"))
         for var, function in mod.functions.items()
     }
-    return tir.transform.Simplify()(IRModule(functions))
+    simple = tir.transform.Simplify()(IRModule(functions))
+    return IRModule({var.name_hint: _sorted(f) for var, f in simple.functions.items()})
+
+
+def _sorted(function: tir.PrimFunc) -> tir.PrimFunc:
+    def terms(node: Any) -> list[Any]:
+        return [*terms(node.a), *terms(node.b)] if isinstance(node, tir.Add) else [node]
+
+    def sort(node: Any) -> Any:
+        first, *others = sorted(terms(node), key=str)
+        for term in others:
+            first = tir.Add(first, term)
+        return first
+
+    return function.with_body(tir.stmt_functor.ir_transform(function.body, None, sort, ["tir.Add"]))
 
 
 def _renamed(function: tir.PrimFunc) -> tir.PrimFunc:
-    # The order of a sum's terms follows from the names of its variables.
+    # A variable of one value may stand in an index or not, and what a sum adds to may be among its
+    # reads or not.
     count = 0
 
     def rename(node: Any) -> Any:
         nonlocal count
         if isinstance(node, tir.For):
             var = tir.Var(f"loop_{count:04}", node.loop_var.dtype)
-            body = tir.stmt_functor.substitute(node.body, {node.loop_var: var})
+            value = node.min if _is_one(node.extent) else var
+            body = tir.stmt_functor.substitute(node.body, {node.loop_var: value})
             count += 1
             return tir.For(
                 var,
@@ -117,9 +133,12 @@ def _renamed(function: tir.PrimFunc) -> tir.PrimFunc:
             )
         axes, renaming = [], {}
         for axis in node.iter_vars:
-            renaming[axis.var] = tir.Var(f"axis_{count:04}", axis.var.dtype)
-            axes.append(tir.IterVar(axis.dom, renaming[axis.var], axis.iter_type, axis.thread_tag))
+            var = tir.Var(f"axis_{count:04}", axis.var.dtype)
+            renaming[axis.var] = axis.dom.min if _is_one(axis.dom.extent) else var
+            axes.append(tir.IterVar(axis.dom, var, axis.iter_type, axis.thread_tag))
             count += 1
+        written = [region.buffer for region in node.writes]
+        reads = [r for r in node.reads if not any(r.buffer.same_as(buffer) for buffer in written)]
 
         def put(regions: Any) -> list[tir.BufferRegion]:
             return [
@@ -139,7 +158,7 @@ def _renamed(function: tir.PrimFunc) -> tir.PrimFunc:
         init = node.init
         return tir.Block(
             axes,
-            put(node.reads),
+            put(reads),
             put(node.writes),
             node.name_hint,
             tir.stmt_functor.substitute(node.body, renaming),
@@ -152,6 +171,10 @@ def _renamed(function: tir.PrimFunc) -> tir.PrimFunc:
     kinds = ["tir.For", "tir.Block"]
     body = tir.stmt_functor.ir_transform(function.body, None, rename, kinds)
     return function.with_body(body)
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, tir.IntImm) and int(extent) == 1
 
 
 def _with_decisions(

@@ -133,9 +133,9 @@ class TensorizeInfo:
     block_iter_paddings: list[int] | None = None
 
 
-def _coefficient(expr: PrimExpr, var: Var, others: list[Var]) -> int | None:
+def _coefficient(expr: PrimExpr, var: Var) -> int | None:
     """The number that a loop is multiplied by in a sum; None if it is no such sum."""
-    row = list(arith.detect_linear_equation(expr, [var, *others]))
+    row = list(arith.detect_linear_equation(expr, [var]))
     return int(row[0]) if row and hasattr(row[0], "value") else None
 
 
@@ -176,10 +176,8 @@ def get_tensorize_loop_mapping(
             return None
         own: IterVar = node.iter_vars[at]
         size = int(desc_loop.extent)
-        names = [loop.loop_var for loop in loops]
         for rv, loop in reversed(list(zip(loop_rvs, loops, strict=True))):
-            others = [name for name in names if not name.same_as(loop.loop_var)]
-            if _coefficient(values[own], loop.loop_var, others) != 1:
+            if _coefficient(values[own], loop.loop_var) != 1:
                 continue
             if not hasattr(loop.extent, "value"):
                 return None

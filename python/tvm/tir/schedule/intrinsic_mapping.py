@@ -16,7 +16,7 @@ from ..expr import BufferLoad, Call, Cast, FloatImm, IntImm, IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
 from ..stmt import BufferStore, For, SeqStmt, Stmt
-from ..stmt_functor import post_order_visit
+from ..stmt_functor import post_order_visit, substitute
 from .random_variables import BlockRV
 from .schedule import Schedule
 
@@ -41,6 +41,37 @@ class AutoTensorizeMappingInfo:
     rhs_iters: list[IterVar]
     lhs_buffer_map: dict[Buffer, Buffer]
     rhs_buffer_indices: dict[Buffer, list[PrimExpr]]
+
+    def layout_of(
+        self, buffer: Buffer, axes: Sequence[IterVar], indices: Sequence[PrimExpr]
+    ) -> IndexMap:
+        """The layout in which what a buffer holds is an operand of the intrinsic.
+
+        Parameters
+        ----------
+        buffer : of the block, one of `lhs_buffer_map`.
+        axes : variables of the block now, as many as `lhs_iters`.
+        indices : where the block accesses a copy of the buffer, each a variable of `axes` or a
+            constant; see `Schedule.reindex`.
+        """
+        to = self.mappings[0]
+        sources = [Var(f"i{at}", index.dtype) for at, index in enumerate(indices)]
+        places: dict[Var, PrimExpr] = {
+            name: source
+            for source, index in zip(sources, indices)
+            for axis, name in zip(axes, to.initial_indices)
+            if axis.var.same_as(index)
+        }
+        first = len(to.final_indices) - len(self.rhs_iters)
+        operand = self.rhs_buffer_indices[self.lhs_buffer_map[buffer]]
+        wanted = [
+            to.final_indices[first + at]
+            for index in operand
+            for at, axis in enumerate(self.rhs_iters)
+            if axis.var.same_as(index)
+        ]
+        outer = [value for value in to.final_indices[:first] if value in places]
+        return IndexMap(sources, [substitute(value, places) for value in [*outer, *wanted]], None)
 
 
 @dataclass
@@ -84,6 +115,11 @@ class _Accesses:
         if hasattr(one, "a") and hasattr(one, "b"):
             return self.match(one.a, other.a) and self.match(one.b, other.b)
         return False
+
+
+def _is_one(value: PrimExpr) -> bool:
+    """Whether an expression is the number 1."""
+    return isinstance(value, IntImm) and int(value) == 1
 
 
 def described(desc_func: PrimFunc) -> tuple[list[For], BlockRealize]:
@@ -150,10 +186,12 @@ def get_auto_tensorize_mapping_info(
     ):
         return None
     order = list(accesses.buffers)
-    # Parts of an index that a variable does not change are no use of it.
+    # Parts of an index that a variable does not change are no use of it, but for variables of one
+    # value, which change nothing anywhere.
     analyzer = arith.Analyzer()
     for axis in node.iter_vars:
-        analyzer.bind(axis.var, axis.dom)
+        if not _is_one(axis.dom.extent):
+            analyzer.bind(axis.var, axis.dom)
     for indices in accesses.left.values():
         indices[:] = [analyzer.simplify(index) for index in indices]
 

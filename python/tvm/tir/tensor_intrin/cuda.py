@@ -30,8 +30,9 @@ _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}
 
 
 def _fragment(buffer: Buffer) -> PrimExpr:
-    """Number of a fragment in its array."""
-    return buffer.elem_offset // (_TILE * _TILE)
+    """Number of a fragment in its array, which is laid out as a matrix of fragments."""
+    offset, row = buffer.elem_offset, buffer.strides[0]
+    return offset // row // _TILE * (row // _TILE) + offset % row // _TILE
 
 
 def _tile(name: str, dtype: str, scope: str, strides: bool = False) -> Buffer:
@@ -43,8 +44,13 @@ def _pointer(buffer: Buffer, mode: str) -> PrimExpr:
     return buffer.access_ptr(mode)
 
 
+def _in_name(memory: str) -> str:
+    return memory.replace(".", "_")
+
+
 def _register_load(dtype: str, which: str, memory: str, transposed: bool) -> str:
-    name = f"wmma_load_16x16x16_{_SHORT[dtype]}_{which}{'_trans' if transposed else ''}_{memory}"
+    name = f"wmma_load_16x16x16_{_SHORT[dtype]}_{which}{'_trans' if transposed else ''}"
+    name += f"_{_in_name(memory)}"
     scope = f"wmma.matrix_{which}"
     a, c = _tile("A", dtype, memory), _tile("C", dtype, scope)
 
@@ -53,7 +59,7 @@ def _register_load(dtype: str, which: str, memory: str, transposed: bool) -> str
         return BufferStore(c, a[tuple(at)], at)
 
     desc = function_of_block([a, c], [a], [c], nest([_TILE, _TILE], "SS", "load", copy))
-    source, made = _tile("A", dtype, memory, strides=True), _tile("C", dtype, scope)
+    source, made = _tile("A", dtype, memory, strides=True), _tile("C", dtype, scope, strides=True)
     layout = "col_major" if transposed else "row_major"
     sizes = [const(_TILE, "int32")] * 3
     call = call_intrin(
@@ -72,12 +78,13 @@ def _register_load(dtype: str, which: str, memory: str, transposed: bool) -> str
 
 
 def _register_store(dtype: str, memory: str) -> str:
-    name = f"wmma_store_16x16x16_{_SHORT[dtype]}_{memory}"
+    name = f"wmma_store_16x16x16_{_SHORT[dtype]}_{_in_name(memory)}"
     scope = "wmma.accumulator"
     a, c = _tile("A", dtype, scope), _tile("C", dtype, memory)
     body = nest([_TILE, _TILE], "SS", "store", lambda i, j: BufferStore(c, a[i, j], [i, j]))
     desc = function_of_block([a, c], [a], [c], body)
-    source, made = _tile("A", dtype, scope), _tile("C", dtype, memory, strides=True)
+    source = _tile("A", dtype, scope, strides=True)
+    made = _tile("C", dtype, memory, strides=True)
     sizes = [const(_TILE, "int32")] * 3
     call = call_intrin(
         "handle",
@@ -100,7 +107,7 @@ def _register_fill(dtype: str) -> str:
     zero = const(0, dtype)
     body = nest([_TILE, _TILE], "SS", "init", lambda i, j: BufferStore(c, zero, [i, j]))
     desc = function_of_block([c], [], [c], body)
-    made = _tile("C", dtype, "wmma.accumulator")
+    made = _tile("C", dtype, "wmma.accumulator", strides=True)
     sizes = [const(_TILE, "int32")] * 3
     call = call_intrin(
         "handle", "tir.tvm_fill_fragment", made.data, *sizes, _fragment(made), const(0, "float32")
@@ -115,11 +122,11 @@ def _register_sync(in_dtype: str, out_dtype: str, transposed: bool) -> str:
     name = f"wmma_sync_16x16x16_{short}{short}{out}{'_trans' if transposed else ''}"
     scopes = ("wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator")
 
-    def params() -> list[Buffer]:
+    def params(strides: bool) -> list[Buffer]:
         dtypes = (in_dtype, in_dtype, out_dtype)
-        return [_tile(*row) for row in zip("ABC", dtypes, scopes, strict=True)]
+        return [_tile(*row, strides) for row in zip("ABC", dtypes, scopes, strict=True)]
 
-    a, b, c = params()
+    a, b, c = params(strides=False)
 
     def update(i, j, k) -> Stmt:
         left, right = a[i, k], b[(j, k) if transposed else (k, j)]
@@ -129,7 +136,7 @@ def _register_sync(in_dtype: str, out_dtype: str, transposed: bool) -> str:
 
     body = nest([_TILE] * 3, "SSR", "update", update)
     desc = function_of_block([a, b, c], [c, a, b], [c], body)
-    x, y, z = params()
+    x, y, z = params(strides=True)
     parts = [part for buffer in (z, x, y, z) for part in (buffer.data, _fragment(buffer))]
     call = call_intrin("handle", "tir.tvm_mma_sync", *parts)
     impl = function_of_block([x, y, z], [z, x, y], [z], Evaluate(call))
@@ -183,8 +190,8 @@ def get_wmma_intrin_group(
     trans = "_trans" if trans_b else ""
     return {
         "init": f"wmma_fill_16x16x16_{out}",
-        "load_a": f"wmma_load_16x16x16_{short}_a_{load_scope}",
-        "load_b": f"wmma_load_16x16x16_{short}_b{trans}_{load_scope}",
+        "load_a": f"wmma_load_16x16x16_{short}_a_{_in_name(load_scope)}",
+        "load_b": f"wmma_load_16x16x16_{short}_b{trans}_{_in_name(load_scope)}",
         "compute": f"wmma_sync_16x16x16_{short}{short}{out}{trans}",
-        "store": f"wmma_store_16x16x16_{out}_{store_scope}",
+        "store": f"wmma_store_16x16x16_{out}_{_in_name(store_scope)}",
     }
