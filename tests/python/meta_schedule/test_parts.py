@@ -196,6 +196,37 @@ def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:
         other.load(path)
 
 
+def test_scores_of_packs_are_sums_and_training_follows_them() -> None:
+    pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    tables = [rng.random((rows, 3)).astype("float32") for rows in (1, 3, 2)]
+    packs = ms.cost_model.PackSum(tables, np.array([1.0, 0.5, 0.25]))
+    rows = np.array([1.0, 0.1, 0.2, 0.3, 0.0, 0.5])
+    np.testing.assert_allclose(packs.predict_with_score(rows), [1.0, 0.6, 0.5])
+    gradient, hessian = packs.obj_square_error(rows)
+    np.testing.assert_allclose(gradient, [0.0, 0.05, 0.05, 0.05, 0.0625, 0.0625])
+    np.testing.assert_allclose(hessian, [1.0, 0.5, 0.5, 0.5, 0.25, 0.25])
+    assert packs.rmse(rows) == ("p-rmse", pytest.approx(np.sqrt((0.01 + 0.0625) / 3)))
+    assert packs.average_peak_score(-rows, 2) == ("a-peak@2", pytest.approx((0.25 + 0.5) / 2))
+
+
+def test_training_stops_where_trees_no_longer_help() -> None:
+    pytest.importorskip("xgboost")
+    context = ms.TuneContext(matmul_module(64, 64, 64), target=TARGET)
+    sch = tvm.tir.Schedule(context.mod)
+    config = ms.cost_model.XGBConfig(max_depth=2, nthread=1)
+    sizes = []
+    for rounds in (1, 20):
+        model = ms.cost_model.XGBModel(
+            config=config, num_warmup_samples=1, early_stopping_rounds=rounds, num_tuning_cores=1
+        )
+        # All look alike, so the error stays once their mean is known.
+        results = [ms.runner.RunnerResult([cost], None) for cost in (1.0, 2.0)]
+        model.update(context, [ms.MeasureCandidate(sch, [])] * 2, results)
+        sizes.append(model.booster.num_boosted_rounds())
+    assert sizes[0] <= sizes[1] < 300
+
+
 def test_random_models_repeat(tmp_path: Path) -> None:
     one, two = ms.cost_model.RandomModel(seed=4), ms.cost_model.RandomModel(seed=4)
     candidates: list[Any] = [None] * 10

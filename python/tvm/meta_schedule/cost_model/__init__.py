@@ -3,7 +3,7 @@
 from typing import Any
 
 from .cost_model import CostModel, PyCostModel, RandomModel
-from .xgb_model import XGBModel
+from .xgb_model import PackSum, XGBConfig, XGBModel
 
 
 def create(kind: Any = "xgb", *args: Any, **kwargs: Any) -> CostModel | None:

@@ -4,25 +4,150 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import tvm
-from tvm.auto_scheduler.cost_model.xgb_model import XGBModel as StoreTrees
+from tvm.auto_scheduler.cost_model.metric import peak_score
+from tvm.auto_scheduler.cost_model.xgb_model import require_xgboost
 from tvm.runtime.files import write_atomically
 
 from ..candidate import MeasureCandidate, RunnerResult
 from ..feature_extractor import FeatureExtractor, PerStoreFeature
+from ..utils import cpu_count
 from .cost_model import CostModel
 
-__all__ = ["FeatureGroup", "XGBModel"]
+__all__ = ["FeatureGroup", "PackSum", "XGBConfig", "XGBModel"]
+
+logger = logging.getLogger("tvm.meta_schedule")
 
 _FAILED = 1e10
+_MAX_ROUNDS = 300
+
+
+class XGBConfig(NamedTuple):
+    """Parameters of the trees, see the documentation of xgboost.
+
+    Attributes
+    ----------
+    nthread : cores to train on; by default half of them.
+    """
+
+    max_depth: int = 10
+    gamma: float = 0.001
+    min_child_weight: float = 0
+    eta: float = 0.2
+    seed: int = 43
+    nthread: int | None = None
+    tree_method: str = "auto"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters by name, as `xgboost.train` takes them."""
+        threads = max(1, cpu_count() // 2) if self.nthread is None else self.nthread
+        return {**self._asdict(), "nthread": threads}
+
+
+class PackSum:
+    """Rows of several programs, whose scores are sums over their rows.
+
+    Parameters
+    ----------
+    xs : one table a program, shape (n_rows, n_columns).
+    ys : normalised throughputs, shape (n_programs,); None where they are asked for.
+
+    Attributes
+    ----------
+    dmatrix : the rows as xgboost takes them. ids : the program of each row.
+    """
+
+    def __init__(self, xs: Sequence[np.ndarray], ys: np.ndarray | None) -> None:
+        self.ids = np.repeat(np.arange(len(xs)), [len(rows) for rows in xs])
+        self.ys = np.zeros(len(xs)) if ys is None else np.asarray(ys, dtype=np.float64)
+        self.dmatrix = require_xgboost().DMatrix(np.concatenate(list(xs)))
+        if ys is not None:
+            self.dmatrix.set_label(self.ys[self.ids])
+            # Slow programs need not be told apart.
+            self.dmatrix.set_weight(self.ys[self.ids])
+
+    def predict_with_score(self, pred: np.ndarray) -> np.ndarray:
+        """Scores of programs, shape (n_programs,), of predictions for rows."""
+        return np.bincount(self.ids, weights=pred, minlength=len(self.ys))
+
+    def obj_square_error(self, ys_pred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and Hessian of half the weighted squared error of the scores, for each row."""
+        error = (self.predict_with_score(ys_pred) - self.ys)[self.ids]
+        weight = self.ys[self.ids]
+        return error * weight, weight
+
+    def rmse(self, ys_pred: np.ndarray) -> tuple[str, float]:
+        """Name and value of the root of the mean squared error of the scores."""
+        error = self.predict_with_score(ys_pred) - self.ys
+        return "p-rmse", float(np.sqrt(np.mean(error**2)))
+
+    def average_peak_score(self, ys_pred: np.ndarray, n: int) -> tuple[str, float]:
+        """Name and value of how fast the best of the first 1, ..., n by score are, on average."""
+        return f"a-peak@{n}", float(peak_score(self.predict_with_score(ys_pred), self.ys, n))
+
+
+# An evaluation of predictions for the rows of a matrix.
+Evaluation = Callable[[np.ndarray, Any], tuple[str, float]]
+
+
+def _get_custom_call_back(
+    early_stopping_rounds: int,
+    verbose_eval: int,
+    fevals: Sequence[Evaluation],
+    evals: Sequence[tuple[Any, str]],
+    focused_metric: str = "tr-p-rmse",
+    cvfolds: Any = None,
+) -> Any:
+    """A callback that evaluates the trees after each round, on packs of rows, and stops early.
+
+    Parameters
+    ----------
+    early_stopping_rounds : rounds without improvement after which training stops.
+    verbose_eval : log the metrics every this many rounds; 0 never.
+    fevals : the metrics. evals : matrices and the names that precede those of the metrics.
+    focused_metric : the one that is to become small.
+    cvfolds : folds of a cross validation, each with a booster and a matrix to evaluate, which take
+        the place of the booster in training and of `evals`.
+    """
+    xgboost = require_xgboost()
+
+    class Evaluate(xgboost.callback.TrainingCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.best, self.best_round = float("inf"), 0
+
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            runs = [(model, list(evals))]
+            if cvfolds is not None:
+                runs = [(fold.bst, [(fold.dtest, "te")]) for fold in cvfolds]
+            found: dict[str, list[float]] = {}
+            for booster, matrices in runs:
+                for matrix, prefix in matrices:
+                    values = booster.predict(matrix, output_margin=True)
+                    for feval in fevals:
+                        name, value = feval(values, matrix)
+                        found.setdefault(f"{prefix}-{name}", []).append(value)
+            means = {name: float(np.mean(values)) for name, values in found.items()}
+            if verbose_eval and epoch % verbose_eval == 0:
+                shown = "  ".join(f"{name}: {value:.6f}" for name, value in means.items())
+                logger.debug("XGB iter: %3d  %s", epoch, shown)
+            if means[focused_metric] < self.best:
+                self.best, self.best_round = means[focused_metric], epoch
+            return epoch - self.best_round >= early_stopping_rounds
+
+        def after_training(self, model: Any) -> Any:
+            return model[: self.best_round + 1] if cvfolds is None else model
+
+    return Evaluate()
 
 
 @dataclass
@@ -52,21 +177,36 @@ class FeatureGroup:
 class XGBModel(CostModel):
     """Trees that predict the throughput of a candidate as the sum over its stores.
 
-    The trees are those of `auto_scheduler.XGBModel`.
+    Ansor (OSDI 2020), section 5.2.
 
     Parameters
     ----------
     extractor : gives the stores; "per-store-feature" or an extractor.
+    config : parameters of the trees.
     num_warmup_samples : with fewer measurements scores are random.
+    early_stopping_rounds : trees without improvement after which training stops.
+    verbose_eval : log the error every this many trees; 0 never.
+    average_peak_n : of the metric `PackSum.average_peak_score`, which is logged.
     adaptive_training : train anew only once a fifth more was measured.
+    num_tuning_cores, tree_method : take the place of `config.nthread` and `config.tree_method`.
+
+    Raises
+    ------
+    ValueError : an unknown extractor.
     """
 
     def __init__(
         self,
         *,
         extractor: str | FeatureExtractor = "per-store-feature",
+        config: XGBConfig | None = None,
         num_warmup_samples: int = 100,
+        early_stopping_rounds: int = 50,
+        verbose_eval: int = 25,
+        average_peak_n: int = 32,
         adaptive_training: bool = True,
+        num_tuning_cores: int | None = None,
+        tree_method: str | None = None,
     ) -> None:
         if isinstance(extractor, str):
             if extractor != "per-store-feature":
@@ -74,13 +214,20 @@ class XGBModel(CostModel):
                     f"XGBModel: unknown extractor {extractor!r}; there is 'per-store-feature'"
                 )
             extractor = PerStoreFeature()
-        self.extractor = extractor
+        config = config or XGBConfig()
+        if num_tuning_cores is not None:
+            config = config._replace(nthread=num_tuning_cores)
+        if tree_method is not None:
+            config = config._replace(tree_method=tree_method)
+        self.extractor, self.config = extractor, config
+        self.early_stopping_rounds, self.verbose_eval = early_stopping_rounds, verbose_eval
+        self.average_peak_n = average_peak_n
         self.num_warmup_samples = num_warmup_samples
         self.adaptive_training = adaptive_training
         self.data: dict[str, FeatureGroup] = {}
         self.data_size = 0
         self.last_train_size = 0
-        self._trees: StoreTrees | None = None
+        self.booster: Any = None
         self._rng = np.random.default_rng(0)
 
     def update(
@@ -103,13 +250,15 @@ class XGBModel(CostModel):
             self._train()
 
     def predict(self, context: Any, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
-        if self._trees is None or self.data_size < self.num_warmup_samples:
+        if self.booster is None or self.data_size < self.num_warmup_samples:
             return self._rng.random(len(candidates))
         features = self._features(context, candidates)
         scores = np.zeros(len(candidates))
         full = [i for i, rows in enumerate(features) if len(rows)]
         if full:
-            scores[full] = self._trees.score([features[i] for i in full])
+            packs = PackSum([features[i] for i in full], None)
+            values = self.booster.predict(packs.dmatrix, output_margin=True)
+            scores[full] = packs.predict_with_score(values)
         return scores
 
     def _features(self, context: Any, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
@@ -128,12 +277,32 @@ class XGBModel(CostModel):
                     labels.append(0.0 if cost >= _FAILED else best / cost if cost > 0 else 1.0)
         if not features:
             return
-        self._trees = StoreTrees(verbose_eval=25)
-        self._trees.fit(features, np.array(labels, dtype=np.float32))
+        packs = PackSum(features, np.array(labels))
+        if not packs.ys.any():
+            return
+
+        def peak(ys_pred: np.ndarray, matrix: Any) -> tuple[str, float]:
+            return packs.average_peak_score(ys_pred, self.average_peak_n)
+
+        self.booster = require_xgboost().train(
+            # A program is the sum of its stores, so a store starts at nothing.
+            {**self.config.to_dict(), "base_score": 0.0, "disable_default_eval_metric": 1},
+            packs.dmatrix,
+            num_boost_round=_MAX_ROUNDS,
+            obj=lambda ys_pred, matrix: packs.obj_square_error(ys_pred),
+            callbacks=[
+                _get_custom_call_back(
+                    early_stopping_rounds=self.early_stopping_rounds,
+                    verbose_eval=self.verbose_eval,
+                    fevals=[lambda ys_pred, matrix: packs.rmse(ys_pred), peak],
+                    evals=[(packs.dmatrix, "tr")],
+                )
+            ],
+        )
         self.last_train_size = self.data_size
 
     def save(self, path: str) -> None:
-        """Write the measurements, from which `load` trains the same trees; plain numbers only."""
+        """Write measurements and trees; plain numbers only."""
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             names = {}
@@ -147,6 +316,8 @@ class XGBModel(CostModel):
                 archive.writestr(f"{number}.costs", group.costs.astype("<f8").tobytes())
             head = {"kind": "tvm.meta_schedule.XGBModel", "groups": names, "size": self.data_size}
             archive.writestr("head.json", json.dumps(head))
+            if self.booster is not None:
+                archive.writestr("trees.ubj", bytes(self.booster.save_raw("ubj")))
         write_atomically(Path(path), stream.getvalue())
 
     def load(self, path: str) -> None:
@@ -168,9 +339,12 @@ class XGBModel(CostModel):
                     bounds = np.cumsum(group["sizes"])[:-1]
                     costs = np.frombuffer(archive.read(f"{number}.costs"), "<f8").copy()
                     data[key] = FeatureGroup(key, list(np.split(table, bounds)), costs)
+                trees = archive.read("trees.ubj") if "trees.ubj" in archive.namelist() else None
+            booster = None
+            if trees is not None:
+                booster = require_xgboost().Booster()
+                booster.load_model(bytearray(trees))
         except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
             raise ValueError(f"{path}: no measurements of an XGBModel ({error})") from error
         self.data, self.data_size = data, int(head["size"])
-        self._trees = None
-        if self.data_size >= self.num_warmup_samples:
-            self._train()
+        self.booster, self.last_train_size = booster, self.data_size
