@@ -213,7 +213,7 @@ def test_scores_of_packs_are_sums_and_training_follows_them() -> None:
 def test_training_stops_where_trees_no_longer_help() -> None:
     pytest.importorskip("xgboost")
     context = ms.TuneContext(matmul_module(64, 64, 64), target=TARGET)
-    sch = tvm.tir.Schedule(context.mod)
+    sch = tir.Schedule(context.mod)
     config = ms.cost_model.XGBConfig(max_depth=2, nthread=1)
     sizes = []
     for rounds in (1, 20):

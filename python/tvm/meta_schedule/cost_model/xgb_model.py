@@ -118,9 +118,9 @@ def _get_custom_call_back(
     cvfolds : folds of a cross validation, each with a booster and a matrix to evaluate, which take
         the place of the booster in training and of `evals`.
     """
-    xgboost = require_xgboost()
+    base: Any = require_xgboost().callback.TrainingCallback
 
-    class Evaluate(xgboost.callback.TrainingCallback):
+    class Evaluate(base):
         def __init__(self) -> None:
             super().__init__()
             self.best, self.best_round = float("inf"), 0
