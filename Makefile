@@ -80,8 +80,14 @@ test-cpp: build  ## C++ tests alone
 test-python: build  ## Python tests alone; TESTS=tests/python/te runs some
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
 
-test-fuzz-rpc: build  ## a million damaged messages at servers, trackers and clients of tvm.rpc
-	TVM_RPC_FUZZ=1000000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/rpc/test_rpc_fuzz.py
+# Both ends of the C++ protocol with sanitizers, leaks included, in a build of the runtime alone;
+# then trackers, proxies, servers and clients as Python starts them.
+MESSAGES ?= 1000000
+test-fuzz-rpc: build  ## a million damaged messages at all of tvm.rpc; MESSAGES=20000 sends fewer
+	$(BIN)/cmake -S . -B $(SANITIZE_DIR) -G Ninja $(SANITIZE_CONFIGURE)
+	$(BIN)/cmake --build $(SANITIZE_DIR) --parallel $(JOBS) --target fuzz_rpc
+	$(subst detect_leaks=0,detect_leaks=1,$(SANITIZE_OPTIONS)) $(SANITIZE_DIR)/fuzz_rpc $(MESSAGES)
+	TVM_RPC_FUZZ=$(MESSAGES) $(BIN)/python -m pytest -q --timeout 7200 tests/python/rpc/test_rpc_fuzz.py
 
 # An hour; the last line counts faults, and records lost, doubled, and things left over.
 FAULTS ?= 1000
@@ -110,12 +116,14 @@ SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/expr tests/pyth
                   tests/python/rpc/test_rpc_fuzz.py \
                   tests/python/relax/test_damaged_executables.py \
                   tests/python/auto_scheduler/test_damaged_records.py
+SANITIZE_CONFIGURE := -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON \
+                      -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+                      -DPython_EXECUTABLE=$(abspath $(BIN))/python
 SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
                     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 test-sanitize: $(VENV)/.dependencies  ## C++ and some Python tests under ASan and UBSan
-	$(BIN)/cmake -S . -B $(SANITIZE_DIR) -G Ninja -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON \
-	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	$(BIN)/cmake -S . -B $(SANITIZE_DIR) -G Ninja $(SANITIZE_CONFIGURE)
 	$(BIN)/cmake --build $(SANITIZE_DIR) --parallel $(JOBS)
 	$(SANITIZE_OPTIONS) $(BIN)/ctest --test-dir $(SANITIZE_DIR) --output-on-failure
 	site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \

@@ -13,3 +13,8 @@ foreach(dir IN LISTS TVM_TEST_DIRS)
     endif()
   endif()
 endforeach()
+# Needs the runtime alone, so that it can be built with sanitizers in a minute.
+file(GLOB TVM_FUZZ_RPC CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/cpp/runtime/fuzz/*.cc")
+add_executable(fuzz_rpc ${TVM_FUZZ_RPC})
+target_link_libraries(fuzz_rpc PRIVATE tvm_runtime)
+add_test(NAME fuzz_rpc COMMAND fuzz_rpc 20000)

@@ -20,6 +20,7 @@ from tvm.auto_scheduler import ProgramBuilder
 # Later than the limit of a candidate, so that one of them is late.
 _STOPPED_SECONDS = 3.5
 _KEY = "faults"
+_NODE_SECONDS = 120
 
 
 def children_of(process: int) -> list[int]:
@@ -114,8 +115,12 @@ class RayNodes:
         self.address = self._ask("address")
 
     def _ask(self, command: str) -> str:
-        print(command, file=self._commands)
-        return self._answers.readline().strip()
+        with contextlib.suppress(BrokenPipeError):
+            print(command, file=self._commands)
+        how, _, what = self._answers.readline().strip().partition(" ")
+        if how != "done":
+            raise RuntimeError(f"the Ray cluster: {command}: {what or 'its process has ended'}")
+        return what
 
     def lose(self, rng: random.Random) -> None:
         """Kill a node, in whose place another one comes."""
@@ -138,20 +143,27 @@ def _keep_cluster(commands: int, answers: int) -> None:
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
 
     def add() -> Any:
-        return cluster.add_node(num_cpus=1, resources={"tvm_device": 1})
+        node = cluster.add_node(wait=False, num_cpus=1, resources={"tvm_device": 1})
+        cluster.wait_for_nodes(_NODE_SECONDS)
+        return node
+
+    def perform(command: str, which: int) -> None:
+        if command == "lose":
+            cluster.remove_node(nodes[which], allow_graceful=False)
+            nodes[which] = add()
+        elif command == "stop":
+            raylets = [info.process.pid for info in nodes[which].all_processes["raylet"]]
+            stop_for_a_while([p for r in raylets for p in [r, *children_of(r)]])
 
     try:
         nodes = [add(), add()]
         with os.fdopen(commands) as asked, os.fdopen(answers, "w", buffering=1) as answer:
             for line in asked:
                 command, *which = line.split()
-                if command == "lose":
-                    cluster.remove_node(nodes[int(which[0])], allow_graceful=False)
-                    nodes[int(which[0])] = add()
-                elif command == "stop":
-                    processes = nodes[int(which[0])].all_processes
-                    raylets = [info.process.pid for info in processes["raylet"]]
-                    stop_for_a_while([p for r in raylets for p in [r, *children_of(r)]])
-                print(cluster.address, file=answer)
+                try:
+                    perform(command, *map(int, which or ["0"]))
+                    print("done", cluster.address, file=answer)
+                except Exception as error:
+                    print("failed", repr(error).replace("\n", " "), file=answer)
     finally:
         cluster.shutdown()
