@@ -233,6 +233,16 @@ Module WithoutConstants(const ExecutableNode& executable) {
 
 }  // namespace
 
+String ExecutableNode::GetSource(const String& format) {
+  std::string text;
+  for (const Module& kernels : imports()) {
+    const std::string part = kernels->GetSource(format);
+    if (!text.empty() && !part.empty()) text += "\n";
+    text += part;
+  }
+  return text;
+}
+
 PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Object>& self) {
   if (name == "vm_load_executable") {
     Module executable{ObjectPtr<Object>(self)};

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,36 @@ def test_functions_of_another_compiler_are_linked():
     wanted = np.exp(2 * np.arange(4, dtype="float32"))
     np.testing.assert_allclose(module.get_output(0).numpy(), wanted, rtol=1e-5)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(("rows", "depth"), [(16, 32), (20, 33)])
+def test_products_of_bytes_are_summed_up_exactly(dtype, rows, depth):
+    rng = np.random.default_rng(0)
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max, (4, depth), endpoint=True).astype(dtype)
+    w = rng.integers(-128, 127, (rows, depth), endpoint=True).astype("int8")
+    var = relay.var("x", shape=x.shape, dtype=dtype)
+    dense = relay.nn.dense(var, relay.const(w), out_dtype="int32")
+    executor = relay.create_executor("graph", target="llvm")
+    got = executor.evaluate(relay.Function([var], dense))(x)
+    np.testing.assert_array_equal(got.numpy(), x.astype("int32") @ w.astype("int32").T)
+    image = rng.integers(limits.min, limits.max, (1, 3, 6, 6), endpoint=True).astype(dtype)
+    kernel = rng.integers(-128, 127, (5, 3, 3, 3), endpoint=True).astype("int8")
+    var = relay.var("x", shape=image.shape, dtype=dtype)
+    conv = relay.nn.conv2d(var, relay.const(kernel), padding=(0, 1, 1, 0), out_dtype="int32")
+    got = executor.evaluate(relay.Function([var], conv))(image).numpy()
+    padded = np.pad(image.astype("int32"), ((0, 0), (0, 0), (0, 1), (1, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    np.testing.assert_array_equal(got, np.einsum("ncyxij,fcij->nfyx", windows, kernel))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="listings of x86")
+def test_the_listing_of_a_library_shows_the_instructions():
+    x = relay.var("x", shape=(8, 64), dtype="uint8")
+    w = relay.const(np.ones((32, 64), "int8"))
+    func = relay.Function([x], relay.nn.dense(x, w, out_dtype="int32"))
+    lib = relay.build(func, "llvm -mcpu=cascadelake").lib
+    assert "vpdpbusd" in lib.get_source("asm")
+    assert "define" in lib.get_source("ll")
+    assert lib.get_source("asm") == lib.imported_modules[0].get_source("asm")

@@ -69,6 +69,8 @@ class ExecutableNode final : public ModuleNode {
   /*! \brief "vm_load_executable" makes a virtual machine for a device. */
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final;
   Array<String> ListFunctionNames() final;
+  /*! \brief That of the kernels, module after module. */
+  String GetSource(const String& format) final;
 
   /*! \brief Everything but the kernels' code, which the imported module keeps. */
   void SaveToBinary(ByteWriter* writer) final;
@@ -82,9 +84,10 @@ class ExecutableNode final : public ModuleNode {
  *
  * The words are: the inputs as a list; the number of tensors and for each of them dtype code, bits,
  * lanes, place, index and the shape as a list; the number of instructions and for each of them the
- * kernel, how many of its arguments are outputs, and the arguments as a list; the outputs as a list;
- * whether they form a tuple; the arena size. A list is its length and its items. Raises ValueError for an encoding that is cut short or
- * refers to tensors, kernels or constants that are not there.
+ * kernel, how many of its arguments are outputs, and the arguments as a list; the outputs as a
+ * list; whether they form a tuple; the arena size. A list is its length and its items. Raises
+ * ValueError for an encoding that is cut short or refers to tensors, kernels or constants that are
+ * not there.
  */
 VMFunction DecodeFunction(std::string name, std::vector<std::string> input_names,
                           const std::vector<int64_t>& words, const ExecutableNode& executable);

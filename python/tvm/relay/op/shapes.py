@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import arith, error, te, tir
-from tvm.ir import TensorType, TupleType, Type
+from tvm.ir import RelayExpr, TensorType, TupleType, Type
 from tvm.relax.expr import Constant as RelaxConstant
 
 from ..expr import Constant
@@ -20,6 +20,7 @@ __all__ = [
     "normal_axis",
     "number_of",
     "product",
+    "sums_bytes",
     "tensor",
 ]
 
@@ -165,3 +166,15 @@ def computed_type(where: str, compute: Any, types: Sequence[Type], settings: Any
     unknowns = _Unknowns()
     operands = [unknowns.placeholder(t, f"arg{i}") for i, t in enumerate(types)]
     return unknowns.type_of(compute(*operands, **settings))
+
+
+def sums_bytes(operands: Sequence[RelayExpr], out_dtype: str) -> bool:
+    """Whether an operator of relax multiplies bytes with constant signed ones, and sums up in
+    int32."""
+    data, weight = operands
+    return (
+        out_dtype == "int32"
+        and str(data.struct_info.dtype) in ("int8", "uint8")
+        and isinstance(weight, RelaxConstant)
+        and str(weight.struct_info.dtype) == "int8"
+    )

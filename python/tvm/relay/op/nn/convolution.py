@@ -15,7 +15,7 @@ from tvm.topi.nn.conv3d_winograd import (
 
 from ...expr import Call
 from ..registry import REQUIRED, OpPattern, define, make, register_own
-from ..shapes import extent_number, tensor
+from ..shapes import extent_number, sums_bytes, tensor
 from .windows import Blocked, Size, pads_of, sizes_of, window_extent
 
 __all__ = [
@@ -169,6 +169,10 @@ def _in_relax(rank: int) -> Any:
     plain = ("NC" + _SPACE[rank], "N" + _SPACE[rank] + "C")
 
     def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+        if sums_bytes(args, s["out_dtype"]):
+            # Written so that relax finds a product of bytes, and brings it into the form for which
+            # there are instructions.
+            args = [relax.op.astype(arg, "int32") for arg in args]
         dtypes = {str(arg.struct_info.dtype) for arg in args}
         if s["data_layout"] not in plain or len(dtypes) > 1:
             return relax.op.make_call(f"relay.nn.conv{rank}d", *args, **s)

@@ -15,7 +15,7 @@ from ...expr import Call, TupleWrapper, as_expr, const
 from ...ty import Any as AnyExtent
 from ..registry import REQUIRED, OpPattern, define, make, register_own
 from ..reshaping import numbers_or_expr, unknown_shape
-from ..shapes import broadcast, extent_number, normal_axis, number_of, product, tensor
+from ..shapes import broadcast, extent_number, normal_axis, number_of, product, sums_bytes, tensor
 
 __all__ = [
     "batch_flatten",
@@ -231,6 +231,9 @@ _MATMUL = accumulated_in_float32(_matmul_compute)
 
 
 def _dense_lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+    if sums_bytes(args, s["out_dtype"]):
+        args = [relax.op.astype(arg, "int32") for arg in args]
+        return relax.op.make_call("nn.dense", *args)
     data, weight = args
     if data.struct_info.ndim == 2 and not s["out_dtype"]:
         return relax.op.make_call("nn.dense", data, weight)
