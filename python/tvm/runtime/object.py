@@ -26,6 +26,13 @@ class Object(core.ObjectBase):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), _ffi_node_api.SaveJSON(self))
 
+    def __getstate__(self) -> dict[str, str]:
+        return {"handle": _ffi_node_api.SaveJSON(self)}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        """Refer to another object from here on, of which `state` is the text."""
+        self._take_handle(_ffi_node_api.LoadJSON(state["handle"]))
+
     def __copy__(self) -> Object:
         return _ffi_node_api.CopyNode(self)
 

@@ -16,9 +16,10 @@ using Spans = std::unordered_map<const VarNode*, Span>;
 void RequireSoleWriter(const Tree& tree, Id id, const Flows& flows) {
   for (const Buffer& buffer : WrittenBy(tree, id)) {
     TVM_CHECK(!tree.IsPinned(buffer), ScheduleError)
-        << "it cannot be shown that every element of " << buffer->name << ", which block "
-        << tree.NameOf(id)
-        << " writes, gets one final value before it is read; such blocks stay where they are";
+        << "block " << tree.NameOf(id)
+        << " is no complete block: it cannot be shown that every element of " << buffer->name
+        << ", which it writes, gets one final value before it is read; such blocks stay where they "
+           "are";
     for (Id writer : flows[buffer].writers) {
       TVM_CHECK(!tree.IsBlock(writer) || writer == id, ScheduleError)
           << "block " << tree.NameOf(id) << " is no complete block: " << buffer->name
@@ -98,8 +99,15 @@ void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
              bool preserve_unit_loops) {
   Ids loops;
   Array<PrimExpr> values, conditions;
+  arith::Analyzer simple;
   for (const IterVar& iv : tree->block(id).iter_vars) {
     auto span = spans.find(iv->var.get());
+    std::optional<int64_t> length = span == spans.end() ? std::nullopt : AsInt(span->second.extent);
+    // What needs more than all from the first value on needs all.
+    if (length && *length >= AsInt(iv->dom->extent).value_or(INT64_MAX) &&
+        simple.CanProveEqual(span->second.low, iv->dom->min)) {
+      span = spans.end();
+    }
     PrimExpr low = span == spans.end() ? iv->dom->min : span->second.low;
     PrimExpr extent = span == spans.end() ? iv->dom->extent : span->second.extent;
     PrimExpr value = low;
@@ -161,11 +169,26 @@ std::optional<Span> Hull(const std::vector<Span>& spans, const IterVar& iv,
   return Span{low, make_const(iv->var.dtype(), *size)};
 }
 
-/*! \brief By axis of a buffer: the variable on it, and how many elements each of its values has. */
+/*! \brief What the index of an axis says about a variable. */
+struct WrittenAxis {
+  const VarNode* var = nullptr;
+  /*! \brief How many elements each value of the variable has. */
+  int64_t scale = 1;
+  /*! \brief What the variable is taken from, if the axis is written from its end on. */
+  PrimExpr from = PrimExpr();
+};
 struct Written {
   Buffer buffer;
-  std::vector<std::pair<const VarNode*, int64_t>> axes;
+  std::vector<WrittenAxis> axes;
 };
+
+WrittenAxis AxisOf(const PrimExpr& index) {
+  const auto* difference = index.as<SubNode>();
+  if (difference != nullptr && AsInt(difference->a)) {
+    return {difference->b.as<VarNode>(), 1, difference->a};
+  }
+  return {index.as<VarNode>()};
+}
 
 std::vector<Written> WrittenAt(const Tree& tree, Id id) {
   std::vector<Written> found;
@@ -173,7 +196,7 @@ std::vector<Written> WrittenAt(const Tree& tree, Id id) {
     for (const Touch& touch : AccessOf(tree, id)->writes) {
       found.push_back({touch.buffer, {}});
       for (const PrimExpr& index : touch.indices) {
-        found.back().axes.emplace_back(index.as<VarNode>(), 1);
+        found.back().axes.push_back(AxisOf(index));
       }
     }
     return found;
@@ -189,16 +212,18 @@ std::vector<Written> WrittenAt(const Tree& tree, Id id) {
       }
       // Boxes that overlap or leave gaps belong to no single value.
       bool tiles = AsInt(range->extent) == scale;
-      found.back().axes.emplace_back(tiles ? low.as<VarNode>() : nullptr, scale);
+      found.back().axes.push_back({tiles ? low.as<VarNode>() : nullptr, scale});
     }
   }
   return found;
 }
 
-/*! \brief Values of a variable whose tiles of `scale` elements hold a span. */
-Span Scaled(const Span& span, int64_t scale, arith::Analyzer* analyzer) {
-  if (scale == 1 || span.whole) return span;
-  PrimExpr size = make_const(span.low.dtype(), scale);
+/*! \brief Values of an axis's variable that have the elements of a span. */
+Span Scaled(const Span& span, const WrittenAxis& axis, arith::Analyzer* analyzer) {
+  if (span.whole) return span;
+  if (axis.from.defined()) return {analyzer->Simplify(axis.from - span.high()), span.extent};
+  if (axis.scale == 1) return span;
+  PrimExpr size = make_const(span.low.dtype(), axis.scale);
   PrimExpr first = analyzer->Simplify(floordiv(span.low, size));
   PrimExpr last = analyzer->Simplify(floordiv(span.high(), size));
   return {first, analyzer->Simplify(last - first + 1)};
@@ -222,9 +247,9 @@ Spans Needed(const Tree& tree, Id id, Id loop, const Ids& consumers, arith::Anal
       Ids free = Without(tree.LoopsAbove(consumer), still);
       for (const auto& spans : ReadSpans(tree, consumer, written.buffer, free, analyzer)) {
         for (size_t d = 0; d < spans.size(); ++d) {
-          const auto& [var, scale] = written.axes[d];
-          if (var == nullptr) continue;
-          found[var].push_back(Scaled(spans[d], scale, analyzer));
+          const WrittenAxis& axis = written.axes[d];
+          if (axis.var == nullptr) continue;
+          found[axis.var].push_back(Scaled(spans[d], axis, analyzer));
         }
       }
     }

@@ -4,6 +4,7 @@
  */
 #include <algorithm>
 
+#include "../analysis/reduction_step.h"
 #include "primitives.h"
 
 namespace tvm {
@@ -11,86 +12,26 @@ namespace tir {
 namespace sched {
 namespace {
 
-/*! \brief The operator of a reduction, with its neutral element. */
-struct Combiner {
-  PrimExpr (*combine)(PrimExpr, PrimExpr);
-  PrimExpr (*identity)(DataType);
-  /*! \brief Whether starting from a value twice is the same as once, whatever the value. */
-  bool idempotent;
-  double neutral;
-};
-
-template <typename TOp>
-PrimExpr Make(PrimExpr a, PrimExpr b) {
-  return TOp(std::move(a), std::move(b));
-}
-
-const Combiner* CombinerOf(const PrimExpr& value) {
-  static const Combiner sum{Make<Add>, [](DataType t) { return make_const(t, 0); }, false, 0};
-  static const Combiner product{Make<Mul>, [](DataType t) { return make_const(t, 1); }, false, 1};
-  static const Combiner most{Make<Max>, [](DataType t) { return min_value(t); }, true, 0};
-  static const Combiner least{Make<Min>, [](DataType t) { return max_value(t); }, true, 0};
-  if (value.as<AddNode>()) return &sum;
-  if (value.as<MulNode>()) return &product;
-  if (value.as<MaxNode>()) return &most;
-  return value.as<MinNode>() ? &least : nullptr;
-}
-
-std::pair<PrimExpr, PrimExpr> Operands(const PrimExpr& value) {
-  if (const auto* op = value.as<AddNode>()) return {op->a, op->b};
-  if (const auto* op = value.as<MulNode>()) return {op->a, op->b};
-  if (const auto* op = value.as<MaxNode>()) return {op->a, op->b};
-  if (const auto* op = value.as<MinNode>()) return {op->a, op->b};
-  return {};
-}
-
-/*! \brief A reduction of one result: its store, the conditions around it, and how it combines. */
-struct Update {
-  const BufferStoreNode* store;
-  Array<PrimExpr> guards;
-  const Combiner* combiner;
-  /*! \brief What is combined into the result so far. */
-  PrimExpr source;
-};
-
-Update Unwrap(const Tree& tree, Id id, Stmt stmt) {
-  Update update;
-  const auto* branch = stmt.as<IfThenElseNode>();
-  for (; branch && !branch->else_case.defined(); branch = stmt.as<IfThenElseNode>()) {
-    update.guards.push_back(branch->condition);
-    stmt = branch->then_case;
+/*! \brief Stores of several results, all of which are computed before the first is stored. */
+Stmt StoreAll(const std::vector<Buffer>& buffers, const std::vector<Array<PrimExpr>>& places,
+              const Array<PrimExpr>& values) {
+  if (buffers.size() == 1) return BufferStore(buffers[0], values[0], places[0]);
+  Array<Stmt> stores;
+  std::vector<Var> names;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    names.push_back(Var("v_" + std::string(buffers[i]->name), values[i].dtype()));
+    stores.push_back(BufferStore(buffers[i], names.back(), places[i]));
   }
-  update.store = stmt.as<BufferStoreNode>();
-  TVM_CHECK(update.store != nullptr, ScheduleError)
-      << "block " << tree.NameOf(id)
-      << " has several results or computes them in several statements, of which rfactor does not "
-         "know how to combine them; reduce one result";
-  const PrimExpr& value = update.store->value;
-  update.combiner = CombinerOf(value);
-  auto [a, b] = Operands(value);
-  auto is_result = [&](const PrimExpr& expr) {
-    const auto* load = expr.as<BufferLoadNode>();
-    return load != nullptr && load->buffer.same_as(update.store->buffer) &&
-           SameIndices(load->indices, update.store->indices);
-  };
-  if (update.combiner != nullptr && is_result(a)) {
-    update.source = b;
-  } else if (update.combiner != nullptr && is_result(b)) {
-    update.source = a;
-  }
-  TVM_CHECK(update.source.defined(), ScheduleError)
-      << "block " << tree.NameOf(id) << " combines by " << value
-      << "; rfactor knows sums, products, maxima and minima";
-  return update;
+  Stmt body = SeqStmt(stores);
+  for (size_t i = names.size(); i-- > 0;) body = LetStmt(names[i], values[i], body);
+  return body;
 }
 
-bool IsNeutral(const Combiner& combiner, const PrimExpr& first) {
-  if (combiner.idempotent) return true;
-  if (const auto* literal = first.as<IntImmNode>()) {
-    return static_cast<double>(literal->value) == combiner.neutral;
-  }
-  const auto* literal = first.as<FloatImmNode>();
-  return literal != nullptr && literal->value == combiner.neutral;
+Array<PrimExpr> LoadAll(const std::vector<Buffer>& buffers,
+                        const std::vector<Array<PrimExpr>>& places) {
+  Array<PrimExpr> loads;
+  for (size_t i = 0; i < buffers.size(); ++i) loads.push_back(BufferLoad(buffers[i], places[i]));
+  return loads;
 }
 
 /*! \brief The outermost loop that holds nothing but the nest of a loop. */
@@ -123,18 +64,17 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
   TVM_CHECK(fed.reducing.Contains(loop.var), ScheduleError)
       << "loop " << loop.name() << " does not feed the reduction of block " << block.name
       << "; those that do are " << (names.empty() ? "none" : names);
-  Stmt body = tree->Body(id);
-  Update update = Unwrap(*tree, id, body);
-  const Combiner& combiner = *update.combiner;
-  const Buffer& result = update.store->buffer;
-  const auto* init = block.init.as<BufferStoreNode>();
-  TVM_CHECK(init != nullptr && IsNeutral(combiner, init->value), ScheduleError)
-      << "the first value of block " << block.name
-      << " is not neutral, so it cannot start several partial results";
-  int64_t rank = static_cast<int64_t>(update.store->indices.size());
+  const ReductionStep step = MatchReductionStep(tree->Body(id), block.init);
+  TVM_CHECK(step.error.empty(), ScheduleError)
+      << "block " << block.name << " is no reduction whose parts can be combined: " << step.error;
+  int64_t rank = static_cast<int64_t>(step.results[0]->indices.size());
+  for (const BufferStore& result : step.results) {
+    TVM_CHECK(static_cast<int64_t>(result->indices.size()) == rank, ScheduleError)
+        << "results of block " << block.name << " have different numbers of axes";
+  }
   TVM_CHECK(-rank - 1 <= factor_axis && factor_axis <= rank, ScheduleError)
-      << result->name << " has " << rank << " axes, so factor_axis is from " << -rank - 1 << " to "
-      << rank << ", got " << factor_axis;
+      << step.results[0]->buffer->name << " has " << rank << " axes, so factor_axis is from "
+      << -rank - 1 << " to " << rank << ", got " << factor_axis;
   int64_t axis = factor_axis < 0 ? factor_axis + rank + 1 : factor_axis;
   auto with_factor = [&](Array<PrimExpr> indices, const PrimExpr& factor) {
     indices.insert(indices.begin() + axis, factor);
@@ -152,8 +92,13 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
       << " runs its elements again; rfactor needs each once";
 
   // Partial results: every loop of the reduction but `loop` is a variable of its own.
-  Buffer partial = decl_buffer(with_factor(result->shape, loop.extent), result->dtype,
-                               tree->NewBufferName(result->name + "_rf"), result.scope());
+  std::vector<Buffer> results, partials;
+  for (const BufferStore& store : step.results) {
+    const Buffer& result = store->buffer;
+    results.push_back(result);
+    partials.push_back(decl_buffer(with_factor(result->shape, loop.extent), result->dtype,
+                                   tree->NewBufferName(result->name + "_rf"), result.scope()));
+  }
   VarMap values;
   Array<IterVar> iters = FreshIters(block.Spatial(), "", &values);
   Array<PrimExpr> iter_values;
@@ -178,7 +123,7 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
     values[iv->var.get()] = Substitute(Substitute(block.ValueOf(iv->var), units), inner);
   }
   Array<PrimExpr> guards, outer;
-  for (const PrimExpr& guard : update.guards) guards.push_back(Substitute(guard, values));
+  for (const PrimExpr& guard : step.guards) guards.push_back(Substitute(guard, values));
   for (const PrimExpr& condition : block.predicate) {
     if (VarsOf(condition).Intersects(fed.reducing)) {
       guards.push_back(Substitute(condition, inner));
@@ -186,20 +131,27 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
       outer.push_back(condition);
     }
   }
-  Array<PrimExpr> place = with_factor(
-      update.store->indices.Map([&](const PrimExpr& at) { return Substitute(at, values); }), lane);
-  Stmt step = BufferStore(
-      partial, combiner.combine(BufferLoad(partial, place), Substitute(update.source, values)),
-      place);
+  auto put_in = [&](const PrimExpr& expr) { return Substitute(expr, values); };
+  std::vector<Array<PrimExpr>> places;
+  for (const BufferStore& store : step.results) {
+    places.push_back(with_factor(store->indices.Map(put_in), lane));
+  }
+  Stmt part =
+      StoreAll(partials, places,
+               step.combiner->operator()(LoadAll(partials, places), step.sources.Map(put_in)));
   if (!guards.empty()) {
     PrimExpr all = guards[0];
     for (size_t i = 1; i < guards.size(); ++i) all = all && guards[i];
-    step = IfThenElse(all, step);
+    part = IfThenElse(all, part);
   }
-  Id first = tree->AddBlock(
-      BlockLike(block, tree->NewBlockName(block.name + "_rf"), iters, iter_values,
-                BufferStore(partial, combiner.identity(partial->dtype), place), outer),
-      step);
+  Array<Stmt> starts;
+  for (size_t i = 0; i < partials.size(); ++i) {
+    starts.push_back(
+        BufferStore(partials[i], put_in(step.combiner->identity_element[i]), places[i]));
+  }
+  Id first = tree->AddBlock(BlockLike(block, tree->NewBlockName(block.name + "_rf"), iters,
+                                      iter_values, SeqStmt::Flatten(starts), outer),
+                            part);
 
   // Their combination: the block itself, with loops of its own behind the nest.
   Ids twins;
@@ -233,19 +185,19 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
   combined->iter_values = own_values;
   combined->predicate =
       outer.Map([&](const PrimExpr& condition) { return Substitute(condition, moved); });
-  Array<PrimExpr> at =
-      update.store->indices.Map([&](const PrimExpr& index) { return Substitute(index, own); });
-  tree->SetBody(
-      id,
-      BufferStore(result,
-                  combiner.combine(BufferLoad(result, at),
-                                   BufferLoad(partial, with_factor(at, again->var - loop.min))),
-                  at),
-      Substitute(block.init, own));
+  std::vector<Array<PrimExpr>> at, parts;
+  for (const BufferStore& store : step.results) {
+    at.push_back(store->indices.Map([&](const PrimExpr& index) { return Substitute(index, own); }));
+    parts.push_back(with_factor(at.back(), again->var - loop.min));
+  }
+  tree->SetBody(id,
+                StoreAll(results, at,
+                         step.combiner->operator()(LoadAll(results, at), LoadAll(partials, parts))),
+                Substitute(block.init, own));
   Id behind = tree->Nest(twins, {id});
   Id parent = (*tree)[top].parent;
   tree->Insert(parent, tree->IndexOf(parent, top) + 1, behind);
-  tree->Allocate(partial);
+  for (const Buffer& partial : partials) tree->Allocate(partial);
   Tidy(tree, first);
   Tidy(tree, id);
   return first;

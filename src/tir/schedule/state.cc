@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "access.h"
+#include "dataflow.h"
 #include "facts.h"
 #include "regions.h"
 
@@ -149,8 +150,129 @@ Array<Any> FlagsOf(const StmtSRef& sref) {
           Any(IsPipeline(tree, sref->id))};
 }
 
+/*! \brief Says which of the nodes that a statement became stands for which loop or block in it. */
+void MatchNodes(const Tree& tree, Id id, const Stmt& stmt,
+                std::vector<std::pair<Id, const StmtNode*>>* found) {
+  if (tree.IsLeaf(id)) return;
+  Stmt body;
+  if (const auto* realize = stmt.as<BlockRealizeNode>()) {
+    found->emplace_back(id, realize->block.get());
+    body = realize->block->body;
+  } else {
+    found->emplace_back(id, stmt.get());
+    body = Downcast<For>(stmt)->body;
+  }
+  Array<Stmt> parts = body.as<SeqStmtNode>() ? body.as<SeqStmtNode>()->seq : Array<Stmt>{body};
+  const Ids& children = tree[id].children;
+  // What is inside of constants has no counterpart here, and no reference of before.
+  for (size_t i = 0; i < children.size() && parts.size() == children.size(); ++i) {
+    MatchNodes(tree, children[i], parts[static_cast<int64_t>(i)], found);
+  }
+}
+
+/*! \brief Let a node take the place and be what another one is, so that its references stay. */
+void Become(Tree* tree, Id id, Id made) {
+  Id parent = (*tree)[made].parent;
+  Ids children = (*tree)[made].children;
+  if (tree->IsLoop(id)) {
+    LoopItem copy = tree->loop(made);
+    copy.step = tree->Edit(id)->step;
+    *tree->EditLoop(id) = copy;
+  } else {
+    BlockItem copy = tree->block(made);
+    copy.step = tree->Edit(id)->step;
+    *tree->EditBlock(id) = copy;
+  }
+  tree->SetChildren(id, children);
+  tree->Edit(id)->parent = parent;
+  if (parent == kNone) return;
+  Ids siblings = (*tree)[parent].children;
+  std::replace(siblings.begin(), siblings.end(), made, id);
+  tree->SetChildren(parent, siblings);
+}
+
+/*! \brief Give loops variables of their own where two beside each other have one. */
+void TellApart(Tree* tree) {
+  VarSet seen;
+  for (Id id : tree->Preorder(tree->root())) {
+    if (!tree->IsLoop(id)) continue;
+    Var var = tree->loop(id).var;
+    if (seen.Contains(var)) {
+      Var fresh(var->name_hint, var.dtype());
+      tree->ReplaceVars(id, {{var.get(), fresh}});
+      tree->EditLoop(id)->var = fresh;
+    }
+    seen.Add(tree->loop(id).var);
+  }
+}
+
+void ReplaceStmt(const StmtSRef& sref, Stmt target, const Map<Block, Block>& reuse) {
+  Tree* tree = sref->table->tree.get();
+  Id id = sref->id;
+  TVM_CHECK(tree->IsAlive(id), ValueError) << "replace: the loop or block is gone";
+  bool block = tree->IsBlock(id);
+  if (const auto* inner = target.as<BlockNode>(); inner && block) {
+    const auto realize = Downcast<BlockRealize>(tree->ToStmt(id));
+    target = BlockRealize(realize->iter_values, realize->predicate, GetRef<Block>(inner));
+  } else {
+    bool fits = !block && (target.as<ForNode>() || target.as<BlockRealizeNode>());
+    TVM_CHECK(fits, TypeError) << "replace: a " << (block ? "block" : "loop")
+                               << (block ? " is replaced by a block"
+                                         : " is replaced by a loop or the realization of a block")
+                               << ", got a " << target->GetTypeKey();
+  }
+  Tree::Mark mark = tree->Save();
+  try {
+    // What keeps its references: loops by their variables, blocks as the caller says.
+    std::unordered_map<const Object*, Id> old;
+    for (Id node : tree->Preorder(id)) {
+      if (tree->IsLoop(node)) old[tree->loop(node).var.get()] = node;
+    }
+    for (const auto& [before, after] : reuse) {
+      Id node = sref->table->Find(before);
+      TVM_CHECK(node != kNone && tree->IsUnder(node, id), ValueError)
+          << "replace: block " << before->name_hint << " is not in what is replaced";
+      old[after.get()] = node;
+    }
+    Ids imported = tree->Import(target);
+    TVM_CHECK(imported.size() == 1 && !tree->IsLeaf(imported[0]), ValueError)
+        << "replace: what takes the place of " << tree->NameOf(id)
+        << " holds no block, and the program of a schedule is made of loops around blocks";
+    std::vector<std::pair<Id, const StmtNode*>> nodes;
+    MatchNodes(*tree, imported[0], target, &nodes);
+    if (id == tree->root()) {
+      Become(tree, id, imported[0]);
+    } else {
+      tree->Replace((*tree)[id].parent, id, imported[0]);
+    }
+    for (const auto& [made, stmt] : nodes) {
+      const Object* key = stmt;
+      if (tree->IsLoop(made)) key = tree->loop(made).var.get();
+      auto known = old.find(key);
+      bool same_kind = known != old.end() && tree->IsLoop(known->second) == tree->IsLoop(made);
+      if (same_kind && known->second != tree->root()) Become(tree, known->second, made);
+    }
+    TellApart(tree);
+    for (Id node : tree->BlocksBelow(tree->root())) {
+      BlockItem* item = tree->EditBlock(node);
+      item->sealed = std::nullopt;
+      item->init_block = kNone;
+    }
+    Prepare(tree);
+    tree->doubts = ParallelismDoubts(*tree);
+    tree->MarkChanged();
+    tree->ToStmt(tree->root());
+  } catch (...) {
+    tree->Restore(mark);
+    tree->Commit();
+    throw;
+  }
+  tree->Commit();
+}
+
 }  // namespace
 
+TVM_REGISTER_GLOBAL("tir.schedule.ReplaceStmt").set_body_typed(ReplaceStmt);
 TVM_REGISTER_GLOBAL("tir.schedule.BlockFlags").set_body_typed(FlagsOf);
 TVM_REGISTER_GLOBAL("tir.schedule.StmtSRefStmt").set_body_typed(StmtOf);
 TVM_REGISTER_GLOBAL("tir.schedule.StmtSRefParent")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
@@ -138,6 +138,29 @@ class ScheduleState:
         """
         rows = _ffi_api.BlockScopeDependencies(block_sref)
         return BlockScope([Dependency(src, dst, DepKind(int(kind))) for src, dst, kind in rows])
+
+    def replace(
+        self,
+        src_sref: StmtSRef,
+        tgt_stmt: Block | BlockRealize | For,
+        block_sref_reuse: Mapping[Block, Block] | None = None,
+    ) -> None:
+        """Put another statement in the place of a loop or block, whatever it computes.
+
+        References to loops stay where the variable of the loop does, and those to blocks as
+        `block_sref_reuse` says. The module that was there before is not changed.
+
+        Parameters
+        ----------
+        tgt_stmt : a block for a block, a loop or the realization of a block for a loop.
+        block_sref_reuse : from blocks of the module to those in `tgt_stmt` that are the same.
+
+        Raises
+        ------
+        TypeError : `tgt_stmt` is another statement.
+        ValueError : what is replaced is gone, or `tgt_stmt` holds no block.
+        """
+        _ffi_api.ReplaceStmt(src_sref, tgt_stmt, dict(block_sref_reuse or {}))
 
     def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
         """What holds of a block in its scope.

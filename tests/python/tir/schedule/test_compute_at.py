@@ -248,3 +248,24 @@ def test_a_block_that_uses_a_loops_variable_itself_stays_under_it():
         with pytest.raises(tir.ScheduleError, match="uses the variable of loop i itself"):
             move()
     assert sch.mod.script() == before
+
+
+def test_a_buffer_that_is_written_from_its_end_is_computed_where_it_is_needed():
+
+    @T.prim_func
+    def turned(X: T.Buffer((9, 6), "float32"), Z: T.Buffer((6, 9), "float32")):
+        Y = T.alloc_buffer((9, 6), "float32")
+        for i, j in T.grid(9, 6):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[8 - vi, 5 - vj] = X[vi, vj] + T.float32(1)
+        for i, j in T.grid(6, 9):
+            with T.block("Z"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Z[vi, vj] = Y[vj, vi]
+
+    for depth, bound in ((0, "T.axis.spatial(6, 5 - i)"), (1, "T.axis.spatial(9, 8 - j)")):
+        sch = tir.Schedule(turned, debug_mask="all")
+        sch.compute_at("Y", sch.get_loops("Z")[depth])
+        assert bound in sch.mod.script()
+        check(sch, turned, lambda x: (x + 1)[::-1, ::-1].T)

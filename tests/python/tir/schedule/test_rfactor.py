@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from testing_blocks import check, matmul
+from testing_blocks import best, check, matmul, replay
 from tvm import te, tir
+from tvm.ir import structural_equal
+from tvm.script import tir as T
 
 
 def reduction(make, n=22):
@@ -67,21 +71,45 @@ def test_a_sum_that_starts_from_a_value_is_refused():
     r = te.reduce_axis((0, 8), name="r")
     B = te.compute((5,), lambda i: te.sum(A[i, r], axis=r, init=1.0), name="B")
     sch = tir.Schedule(te.create_prim_func([A, B]))
-    with pytest.raises(tir.ScheduleError, match="the first value of block B is not neutral"):
+    with pytest.raises(tir.ScheduleError, match="block B is no reduction .* not neutral"):
         sch.rfactor(sch.get_loops(sch.get_block("B"))[1], 0)
 
 
-def test_several_results_are_refused():
-    X = te.placeholder((5, 9), name="X")
-    pair = te.comm_reducer(
-        lambda x, y: (
-            tir.Select(x[1] >= y[1], x[0], y[0]),
-            tir.Select(x[1] >= y[1], x[1], y[1]),
-        ),
-        lambda i, v: (tir.const(-1, i), te.min_value(v)),
-    )
-    k = te.reduce_axis((0, 9), name="k")
-    index, value = te.compute((5,), lambda i: pair((k, X[i, k]), axis=k), name="best")
-    sch = tir.Schedule(te.create_prim_func([X, index, value]))
-    with pytest.raises(tir.ScheduleError, match="has several results"):
-        sch.rfactor(sch.get_loops(sch.get_block("best"))[1], 0)
+@given(
+    sizes=st.tuples(st.integers(1, 7), st.integers(13, 30)),
+    factor=st.integers(2, 6),
+    outer=st.booleans(),
+    axis=st.sampled_from([0, 1, -1]),
+)
+@settings(max_examples=15, deadline=None)
+def test_several_results_are_factored_together(sizes, factor, outer, axis):
+    func, answer = best(*sizes)
+    sch = tir.Schedule(func, debug_mask="all")
+    block = sch.get_block("best")
+    loops = sch.split(sch.get_loops(block)[1], [None, factor])
+    partial = sch.rfactor(loops[0 if outer else 1], axis)
+    assert len(sch.get(partial).writes) == len(sch.get(block).writes) == 2
+    check(sch, func, answer)
+    assert structural_equal(replay(sch, func).mod, sch.mod)
+    # Both go on as reductions.
+    sch.decompose_reduction(partial, sch.get_loops(partial)[2 if outer else 1])
+    check(sch, func, answer)
+
+
+def test_results_that_are_stored_before_all_are_computed_are_refused():
+    @T.prim_func
+    def stale(
+        A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer((1,), "float32")
+    ):
+        for i in range(8):
+            with T.block("sums"):
+                vi = T.axis.reduce(8, i)
+                with T.init():
+                    B[0] = T.float32(0)
+                    C[0] = T.float32(0)
+                B[0] = B[0] + A[vi]
+                C[0] = C[0] + B[0]
+
+    sch = tir.Schedule(stale)
+    with pytest.raises(tir.ScheduleError, match="rfactor|order of its iterations|stored already"):
+        sch.rfactor(sch.get_loops("sums")[0], 0)
