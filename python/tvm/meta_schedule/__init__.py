@@ -13,6 +13,7 @@ from . import (
     mutator,
     postproc,
     profiler,
+    relax_integration,
     runner,
     schedule_rule,
     search_strategy,
@@ -26,6 +27,7 @@ from .builder import Builder
 from .candidate import MeasureCandidate
 from .cost_model import CostModel
 from .database import Database
+from .extracted_task import ExtractedTask
 from .feature_extractor import FeatureExtractor
 from .measure_callback import MeasureCallback
 from .mutator import Mutator

@@ -16,7 +16,13 @@ from .utils import normalize_mod
 __all__ = ["compile_tir", "tune_tir"]
 
 
-def _checked(target: str | Target) -> Target:
+def checked_target(target: str | Target) -> Target:
+    """A target that says how many cores it has, where that matters.
+
+    Raises
+    ------
+    ValueError : it does not.
+    """
     target = target if isinstance(target, Target) else Target(target)
     if str(target.kind.name) == "llvm" and "num-cores" not in target.attrs:
         raise ValueError(
@@ -69,7 +75,7 @@ def tune_tir(
     ------
     ValueError : the target has no core count, there is no function, or a name is unknown.
     """
-    target = _checked(target)
+    target = checked_target(target)
     if isinstance(mod, tir.PrimFunc):
         mod = normalize_mod(mod)
     names = [var.name_hint for var, f in mod.functions.items() if isinstance(f, tir.PrimFunc)]

@@ -25,6 +25,11 @@ from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
 from .legalize_ops import LegalizeOps
+from .meta_schedule import (
+    MetaScheduleApplyDatabase,
+    MetaScheduleTuneIRMod,
+    MetaScheduleTuneTIR,
+)
 from .normalize import Normalize
 
 __all__ = [
@@ -45,6 +50,9 @@ __all__ = [
     "FuseOps",
     "IntegerProducts",
     "LegalizeOps",
+    "MetaScheduleApplyDatabase",
+    "MetaScheduleTuneIRMod",
+    "MetaScheduleTuneTIR",
     "Normalize",
     "OptimizeForInference",
     "RemovePurityChecking",

@@ -1,0 +1,98 @@
+"""Passes that search schedules of tensor programs, and that apply what was found.
+
+The search is in a room above this one, and says under which names its functions are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import tvm
+from tvm import error
+from tvm.ir import IRModule
+from tvm.runtime import NDArray
+from tvm.target import Target
+
+from .graph_pass import graph_pass
+
+__all__ = ["MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"]
+
+
+def _search(name: str) -> tuple[Any, Target]:
+    function = tvm.get_global_func(f"relax.{name}", allow_missing=True)
+    if function is None:
+        raise error.ValueError(f"{name}: the search is not there; import tvm.meta_schedule")
+    target = Target.current()
+    if target is None:
+        raise error.ValueError(f"{name}: there is no target; run the pass inside of `with target:`")
+    return function, target
+
+
+@graph_pass("relax.MetaScheduleTuneIRMod")
+def MetaScheduleTuneIRMod(
+    mod: IRModule,
+    params: Mapping[str, NDArray | np.ndarray],
+    work_dir: str,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    op_names: Sequence[str] | None = None,
+) -> IRModule:
+    """The module as it was, after a search for the tensor programs that it calls.
+
+    Parameters
+    ----------
+    params : values of parameters of ``main``. work_dir : the folder of the database.
+    max_trials_global, max_trials_per_task : measurements in all, and of a program.
+    op_names : parts of names; programs whose name has none of them are left out.
+
+    Raises
+    ------
+    ValueError : there is no current target, or nothing to tune.
+    """
+    tune, target = _search("MetaScheduleTuneIRMod")
+    values = {
+        name: value if isinstance(value, NDArray) else tvm.nd.array(value)
+        for name, value in params.items()
+    }
+    names = None if op_names is None else list(op_names)
+    tune(mod, values, target, work_dir, max_trials_global, max_trials_per_task, names)
+    return mod
+
+
+@graph_pass("relax.MetaScheduleTuneTIR")
+def MetaScheduleTuneTIR(mod: IRModule, work_dir: str, max_trials_global: int) -> IRModule:
+    """The module as it was, after a search for each of its tensor programs, called or not.
+
+    Raises
+    ------
+    ValueError : there is no current target, or no tensor program.
+    """
+    tune, target = _search("MetaScheduleTuneTIR")
+    tune(mod, target, work_dir, max_trials_global)
+    return mod
+
+
+@graph_pass("relax.MetaScheduleApplyDatabase")
+def MetaScheduleApplyDatabase(
+    mod: IRModule, work_dir: str | None = None, enable_warning: bool = False
+) -> IRModule:
+    """The module with the fastest schedules on record for its tensor programs.
+
+    Parameters
+    ----------
+    work_dir : the folder of a database; by default the one entered by ``with database:``.
+    enable_warning : log the programs without a record.
+
+    Returns
+    -------
+    Programs that got a schedule have the attribute ``tir.is_scheduled``.
+
+    Raises
+    ------
+    ValueError : there is no current target, or no database.
+    """
+    apply, target = _search("MetaScheduleApplyDatabase")
+    return apply(mod, target, work_dir, enable_warning)
