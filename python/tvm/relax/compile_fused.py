@@ -26,7 +26,13 @@ from .memory_plan import Lifetime, plan_memory
 from .rewriter import graph_functions
 from .struct_info import TensorStructInfo, static_shape, tensor_fields
 
-__all__ = ["GroupSchedule", "ScheduleSource", "compile_fused", "schedules_from"]
+__all__ = [
+    "GroupSchedule",
+    "ScheduleSource",
+    "compile_fused",
+    "current_schedules",
+    "schedules_from",
+]
 
 Relayout = Callable[[np.ndarray], np.ndarray]
 
@@ -65,11 +71,16 @@ def schedules_from(source: ScheduleSource) -> Iterator[None]:
         _CURRENT_SOURCE.reset(token)
 
 
+def current_schedules() -> ScheduleSource:
+    """Where builds that are not told take schedules from."""
+    return _CURRENT_SOURCE.get()
+
+
 def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = None) -> Executable:
     """An executable of a module that has been fused; see :func:`tvm.relax.build`."""
     kernels: dict[str, tir.PrimFunc] = {}
     relayouts: dict[str, Mapping[int, Relayout]] = {}
-    schedules = _CURRENT_SOURCE.get() if schedules is None else schedules
+    schedules = current_schedules() if schedules is None else schedules
     for group in fused_groups(mod):
         # Whoever has schedules may ask which target they are for.
         with target:

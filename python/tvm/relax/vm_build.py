@@ -7,8 +7,9 @@ from tvm.runtime.relax_vm import Executable
 from tvm.target import Target
 
 from .analysis import check_well_formed
-from .compile_fused import ScheduleSource, compile_fused
+from .compile_fused import ScheduleSource, compile_fused, current_schedules
 from .dps_packed import lower_dps_packed
+from .open_sizes import OpenExecutable, has_open_sizes
 from .transform import AttachGlobalSymbol, OptimizeForInference
 
 __all__ = ["build"]
@@ -31,14 +32,17 @@ def build(
     Returns
     -------
     An executable for :class:`VirtualMachine`. Its functions take and return tensors of the shapes
-    in the module.
+    in the module; of symbolic ones, each choice of sizes is compiled when it comes first.
 
     Raises
     ------
-    ValueError : the module is not well formed, a shape is not fixed, or a schedule does not fit its
-        group.
+    ValueError : the module is not well formed, an extent is known only when the program runs, or a
+        schedule does not fit its group.
     """
     target = target if isinstance(target, Target) else Target(target)
     check_well_formed(mod)
+    if has_open_sizes(mod):
+        source = current_schedules() if schedules is None else schedules
+        return OpenExecutable(mod, lambda fixed: build(fixed, target, source))
     mod = AttachGlobalSymbol()(mod)
     return compile_fused(OptimizeForInference()(lower_dps_packed(mod)), target, schedules)

@@ -37,6 +37,14 @@ class Executable:
         """Functions that a virtual machine can call."""
         return [str(name) for name in _runtime("FunctionNames")(self.mod)]
 
+    def machine(self, device: Device) -> Module:
+        """The functions, as they run on a device."""
+        return _runtime("VirtualMachine")(self.mod, device)
+
+    def profiled(self, machine: Module, name: str, args: Sequence[Any]) -> Module:
+        """The machine whose kernels a call of a function runs."""
+        return machine
+
     def export_library(
         self,
         path: str | os.PathLike[str],
@@ -109,9 +117,7 @@ class VirtualMachine:
 
     def __init__(self, executable: Executable, device: Device | None = None) -> None:
         self._executable = executable
-        self.module: Module = _runtime("VirtualMachine")(
-            executable.mod, cpu() if device is None else device
-        )
+        self.module: Module = executable.machine(cpu() if device is None else device)
 
     def __getitem__(self, name: str) -> PackedFunc:
         """A function, called with NDArrays.
@@ -141,7 +147,8 @@ class VirtualMachine:
         Report; printing it shows a table, the longest kernels first.
         """
         self._check(name)
-        return _runtime("Profile")(self.module, name, list(collectors), *args)
+        machine = self._executable.profiled(self.module, name, args)
+        return _runtime("Profile")(machine, name, list(collectors), *args)
 
     def _check(self, name: str) -> None:
         known = self._executable.function_names
