@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tvm.runtime.linker import create_executable, create_shared, get_cc
+from tvm import error
+from tvm.runtime.linker import create_executable, create_shared, create_staticlib, get_cc
 
-__all__ = ["create_executable", "create_shared", "cross_compiler", "get_cc"]
+__all__ = [
+    "create_executable",
+    "create_shared",
+    "create_staticlib",
+    "cross_compiler",
+    "get_cc",
+    "get_target_by_dump_machine",
+]
 
 
 def cross_compiler(
@@ -34,3 +43,23 @@ def cross_compiler(
 
     always = list(options)
     return link
+
+
+def get_target_by_dump_machine(compiler: str) -> Callable[[], str]:
+    """A function that gives the triple of the machine that a compiler, GCC or clang, compiles for.
+
+    The function raises RuntimeError if the compiler cannot be run or does not know.
+    """
+
+    def triple() -> str:
+        try:
+            done = subprocess.run(
+                [compiler, "-dumpmachine"], capture_output=True, text=True, check=False
+            )
+        except OSError as reason:
+            raise error.RuntimeError(f"cc: cannot run {compiler}: {reason}") from reason
+        if done.returncode != 0 or not done.stdout.strip():
+            raise error.RuntimeError(f"cc: {compiler} does not say its machine:\n{done.stderr}")
+        return done.stdout.strip()
+
+    return triple

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ __all__ = [
     "create_executable",
     "create_object",
     "create_shared",
+    "create_staticlib",
     "embedding_source",
     "get_cc",
     "link_objects",
@@ -82,6 +84,48 @@ def create_executable(
 ) -> None:
     """The same, into a program; what calls the runtime needs it among the options."""
     _link("create_executable", [], output, objects, options, cc)
+
+
+def create_staticlib(
+    output: str | Path,
+    objects: Sequence[str | Path],
+    options: Sequence[str] | None = None,
+    ar: str | None = None,
+) -> None:
+    """Put object files, and C sources after compiling them, into a static library (".a").
+
+    What `Module.export_library` takes as `fcompile`. Functions of a library for a program of one's
+    own join `tvm.runtime.system_lib` if they were built for a target with ``-system-lib``.
+
+    Parameters
+    ----------
+    options : further arguments of the compiler, for sources.
+    ar : the archiver; the environment's ``AR``, else ``ar``, if left out.
+
+    Raises
+    ------
+    RuntimeError : there is no archiver or, for sources, no compiler, or one of them failed.
+    """
+    archiver = ar or os.environ.get("AR") or shutil.which("ar")
+    if archiver is None:
+        raise error.RuntimeError(
+            "create_staticlib: no archiver (ar) was found; install one, name one in the "
+            "environment variable AR, or pass ar"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        members: list[str] = []
+        for number, given in enumerate(map(Path, objects)):
+            if given.suffix == ".o":
+                members.append(str(given))
+                continue
+            members.append(str(Path(folder, f"{given.stem}{number}.o")))
+            create_object(members[-1], [given], options)
+        Path(output).unlink(missing_ok=True)
+        done = subprocess.run(
+            [archiver, "rcs", str(output), *members], capture_output=True, text=True, check=False
+        )
+    if done.returncode != 0:
+        raise error.RuntimeError(f"create_staticlib: {archiver} failed:\n{done.stderr}")
 
 
 def _link(

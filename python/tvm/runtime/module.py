@@ -277,11 +277,10 @@ class Module(Object):
             folder.mkdir(parents=True, exist_ok=True)
             files: list[str] = []
             modules = self._import_tree()
-            for module in modules:
-                if _ffi_api.ModuleIsDSOExportable(module):
-                    suffix = "c" if module.format == "c" else "o"
-                    files.append(str(folder / f"module{len(files)}.{suffix}"))
-                    module.save(files[-1], suffix)
+            for module in self._collect_dso_modules():
+                suffix = "c" if module.format == "c" else "o"
+                files.append(str(folder / f"module{len(files)}.{suffix}"))
+                module.save(files[-1], suffix)
             if len(modules) > len(files):
                 data = folder / "imports.bin"
                 data.write_bytes(_ffi_api.ModuleSerializeTree(self))
@@ -300,6 +299,14 @@ class Module(Object):
         for module in found:
             found += [new for new in module.imported_modules if new not in found]
         return found
+
+    def _collect_from_import_tree(self, filter_func: Callable[[Module], bool]) -> list[Module]:
+        """Of this module and everything it imports, those that the function is true of."""
+        return [module for module in self._import_tree() if filter_func(module)]
+
+    def _collect_dso_modules(self) -> list[Module]:
+        """The modules that `export_library` links."""
+        return self._collect_from_import_tree(lambda module: module.is_dso_exportable)
 
     def time_evaluator(
         self,

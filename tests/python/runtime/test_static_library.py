@@ -8,6 +8,7 @@ import pytest
 import tvm
 import tvm.testing
 from tvm import te
+from tvm.contrib import cc
 
 
 def _add(name, value):
@@ -67,3 +68,28 @@ def test_a_module_of_python_functions_grows():
     assert module["one"]() + module["two"]() == 3 and module.type_key == "frontend_test"
     with pytest.raises(AttributeError, match="one"):
         module["three"]
+
+
+def test_static_libraries_for_programs(tmp_path):
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] * 3.0, name="b")
+    module = tvm.build(te.create_schedule(b.op), [a, b], "llvm", name="thrice")
+    assert module._collect_dso_modules() == [module]
+    module.export_library(tmp_path / "kernels.a", fcompile=cc.create_staticlib)
+    assert (tmp_path / "kernels.a").read_bytes().startswith(b"!<arch>")
+    # What a linker takes out of it is the function.
+    options = ["-Wl,--whole-archive", str(tmp_path / "kernels.a"), "-Wl,--no-whole-archive"]
+    cc.create_shared(tmp_path / "kernels.so", [], options=options)
+    out = tvm.nd.empty((8,))
+    tvm.runtime.load_module(tmp_path / "kernels.so")["thrice"](
+        tvm.nd.array(np.ones(8, "float32")), out
+    )
+    np.testing.assert_array_equal(out.numpy(), np.full(8, 3))
+    with pytest.raises(RuntimeError, match="no such|cannot|failed"):
+        cc.create_staticlib(tmp_path / "x.a", [tmp_path / "missing.o"])
+
+
+def test_compilers_say_their_machine():
+    assert "-" in cc.get_target_by_dump_machine(cc.get_cc())()
+    with pytest.raises(RuntimeError, match="cannot run"):
+        cc.get_target_by_dump_machine("no-such-compiler")()
