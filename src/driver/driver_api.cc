@@ -95,7 +95,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::Simplify());
   passes.push_back(pass::RemoveNoOp());
   passes.push_back(pass::RewriteUnsafeSelect());
-  passes.push_back(pass::HoistIfThenElse());
+  passes.push_back(pass::UnswitchLoops());
   if (!simple_mode) passes.push_back(pass::PromoteAccumulators());
   AddUserPasses(ctx, 3, &passes);
   if (check_bounds) passes.push_back(pass::InstrumentBoundCheckers());

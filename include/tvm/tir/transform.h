@@ -143,7 +143,7 @@ Pass UnrollLoop();
  * Option tir.HoistIfThenElse: support_block_scope_hoisting (also 'hosting'): kernels of a launch
  * are rewritten too, where the test is the same for all threads of a block. Without it they stay.
  */
-Pass HoistIfThenElse();
+Pass UnswitchLoops();
 
 /*!
  * \brief Keeps the tile that a reduction accumulates into in registers across its loops.

@@ -2,8 +2,12 @@
  * \file src/tir/analysis/domain_touched.cc
  * \brief The part of a buffer that a statement reads or writes.
  */
+#include "domain_touched.h"
+
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
+#include <tvm/arith/pattern.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
@@ -18,10 +22,70 @@ namespace {
 
 using arith::Analyzer, arith::EvalSet, arith::IntSet;
 
+using Domains = std::unordered_map<const VarNode*, IntSet>;
+
+/*! \brief Makes domains smaller where a condition holds. */
+class DomainNarrower {
+ public:
+  DomainNarrower(Domains* domains, Analyzer* analyzer) : domains_(domains), analyzer_(analyzer) {}
+
+  void Assume(const PrimExpr& condition, bool holds) {
+    const auto* call = condition.as<CallNode>();
+    if (call != nullptr && call->op.same_as(builtin::likely())) {
+      Assume(call->args[0], holds);
+    } else if (const auto* inner = condition.as<NotNode>()) {
+      Assume(inner->a, !holds);
+    } else if (const auto* both = condition.as<AndNode>(); both != nullptr && holds) {
+      Assume(both->a, true);
+      Assume(both->b, true);
+    } else if (const auto* either = condition.as<OrNode>(); either != nullptr && !holds) {
+      Assume(either->a, false);
+      Assume(either->b, false);
+    } else if (const auto* lt = condition.as<LTNode>()) {
+      holds ? AtLeast(lt->b - lt->a, 1) : AtLeast(lt->a - lt->b, 0);
+    } else if (const auto* le = condition.as<LENode>()) {
+      holds ? AtLeast(le->b - le->a, 0) : AtLeast(le->a - le->b, 1);
+    } else if (const auto* gt = condition.as<GTNode>()) {
+      holds ? AtLeast(gt->a - gt->b, 1) : AtLeast(gt->b - gt->a, 0);
+    } else if (const auto* ge = condition.as<GENode>()) {
+      holds ? AtLeast(ge->a - ge->b, 0) : AtLeast(ge->b - ge->a, 1);
+    } else if (const auto* eq = condition.as<EQNode>(); eq != nullptr && holds) {
+      AtLeast(eq->a - eq->b, 0);
+      AtLeast(eq->b - eq->a, 0);
+    }
+  }
+
+ private:
+  /*! \brief That `value`, a variable or its negation and a constant, is no less than `least`. */
+  void AtLeast(const PrimExpr& value, int64_t least) {
+    if (!value.dtype().is_int() || !value.dtype().is_scalar()) return;
+    for (auto& [node, domain] : *domains_) {
+      Var var = GetRef<Var>(node);
+      Array<PrimExpr> linear = arith::DetectLinearEquation(value, {var});
+      if (linear.size() != 2) continue;
+      const int64_t* factor = as_const_int(linear[0]);
+      PrimExpr simple = analyzer_->Simplify(linear[1]);
+      const int64_t* rest = as_const_int(simple);
+      if (factor == nullptr || rest == nullptr || (*factor != 1 && *factor != -1)) continue;
+      PrimExpr bound = make_const(var.dtype(), *factor == 1 ? least - *rest : *rest - least);
+      IntSet half = *factor == 1 ? IntSet::Interval(bound, arith::PosInf())
+                                 : IntSet::Interval(arith::NegInf(), bound);
+      domain = Intersect({domain, half}, analyzer_);
+    }
+  }
+
+  Domains* domains_;
+  Analyzer* analyzer_;
+};
+
 class TouchCollector : public StmtExprVisitor {
  public:
-  TouchCollector(const Buffer& buffer, bool loads, bool stores)
-      : buffer_(buffer), loads_(loads), stores_(stores), touched_(buffer->shape.size()) {}
+  TouchCollector(const Buffer& buffer, bool loads, bool stores, bool conditions = false)
+      : buffer_(buffer),
+        loads_(loads),
+        stores_(stores),
+        conditions_(conditions),
+        touched_(buffer->shape.size()) {}
 
   Array<Range> Run(const Stmt& body) {
     PostOrderVisit(body, [this](const ObjectRef& node) {
@@ -72,8 +136,41 @@ class TouchCollector : public StmtExprVisitor {
     for (size_t i = 0; i < iters.size(); ++i) {
       domains_[iters[i]->var.get()] = EvalSet(op->iter_values[i], domains_, &analyzer_);
     }
-    StmtExprVisitor::VisitStmt_(op);
+    Where(op->predicate, true, [&] { StmtExprVisitor::VisitStmt_(op); });
     for (const IterVar& iter : iters) domains_.erase(iter->var.get());
+  }
+
+  void VisitStmt_(const IfThenElseNode* op) override {
+    VisitExpr(op->condition);
+    Where(op->condition, true, [&] { VisitStmt(op->then_case); });
+    if (op->else_case.defined()) {
+      Where(op->condition, false, [&] { VisitStmt(op->else_case); });
+    }
+  }
+
+  void VisitExpr_(const CallNode* op) override {
+    if (!op->op.same_as(builtin::if_then_else())) {
+      StmtExprVisitor::VisitExpr_(op);
+      return;
+    }
+    VisitExpr(op->args[0]);
+    Where(op->args[0], true, [&] { VisitExpr(op->args[1]); });
+    Where(op->args[0], false, [&] { VisitExpr(op->args[2]); });
+  }
+
+  template <typename F>
+  void Where(const PrimExpr& condition, bool holds, F visit) {
+    if (!conditions_) {
+      visit();
+      return;
+    }
+    Domains outer = domains_;
+    DomainNarrower(&domains_, &analyzer_).Assume(condition, holds);
+    // Where nothing is left, nothing is done.
+    bool reached = true;
+    for (const auto& [var, domain] : domains_) reached = reached && !domain.IsNothing();
+    if (reached) visit();
+    domains_ = std::move(outer);
   }
 
   void VisitStmt_(const AttrStmtNode* op) override {
@@ -118,9 +215,9 @@ class TouchCollector : public StmtExprVisitor {
   }
 
   Buffer buffer_;
-  bool loads_, stores_;
+  bool loads_, stores_, conditions_;
   std::vector<Array<IntSet>> touched_;
-  std::unordered_map<const VarNode*, IntSet> domains_;
+  Domains domains_;
   std::unordered_set<const VarNode*> written_;
   Analyzer analyzer_;
 };
@@ -132,6 +229,10 @@ Array<Range> DomainTouched(const Stmt& body, const Buffer& buffer, bool consider
   TVM_CHECK(body.defined() && buffer.defined(), ValueError)
       << "DomainTouched: needs a statement and a buffer, got None";
   return TouchCollector(buffer, consider_loads, consider_stores).Run(body);
+}
+
+Array<Range> DomainTouchedWhere(const Stmt& body, const Buffer& buffer) {
+  return TouchCollector(buffer, true, true, true).Run(body);
 }
 
 TVM_REGISTER_GLOBAL("arith.DomainTouched").set_body_typed(DomainTouched);

@@ -2,7 +2,6 @@
  * \file src/tir/transforms/lower_blocks.cc
  * \brief From blocks to loop nests over buffers with BufferRealize, as a te schedule gives them.
  */
-#include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
@@ -157,65 +156,6 @@ class MatchLowerer final : public StmtMutator {
   }
 };
 
-class BufferCompactor final : public StmtMutator {
-  Stmt VisitStmt_(const ForNode* op) final {
-    bool threads = op->kind == ForKind::kThreadBinding &&
-                   std::string(op->thread_binding.value()->thread_tag).rfind("blockIdx", 0) != 0;
-    if (threads) threads_.push_back(op);
-    Stmt stmt = StmtMutator::VisitStmt_(op);
-    if (threads) threads_.pop_back();
-    return stmt;
-  }
-  Stmt VisitStmt_(const BlockNode* op) final {
-    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
-    if (block->alloc_buffers.empty()) return block;
-    Stmt body = block->body;
-    for (size_t i = block->alloc_buffers.size(); i != 0; --i) {
-      const Buffer& buffer = block->alloc_buffers[i - 1];
-      body = BufferRealize(buffer, Bounds(body, buffer), const_true(), body);
-    }
-    BlockNode* node = block.CopyOnWrite();
-    node->body = body;
-    node->alloc_buffers = {};
-    return block;
-  }
-
-  Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
-    Array<Range> touched = DomainTouched(OfAllThatShare(body, buffer), buffer, true, true);
-    Array<Range> bounds;
-    for (size_t i = 0; i < touched.size(); ++i) {
-      const PrimExpr& extent = buffer->shape[i];
-      // Only a smaller box is worth an offset, and nothing may be known about pointers passed on.
-      PrimExpr size = analyzer_.Simplify(touched[i]->extent);
-      const int64_t* known = as_const_int(size);
-      bool smaller = known != nullptr && *known > 0 && analyzer_.CanProve(size < extent);
-      bounds.push_back(smaller && !PassedOn(body, buffer)
-                           ? Range::FromMinExtent(touched[i]->min, size)
-                           : Range::FromMinExtent(make_zero(extent.dtype()), extent));
-    }
-    return bounds;
-  }
-
-  /*! \brief What the threads do that have the buffer in common, as far as it matters for bounds. */
-  Stmt OfAllThatShare(Stmt body, const Buffer& buffer) const {
-    if (std::string(buffer.scope()).rfind("shared", 0) != 0) return body;
-    for (auto it = threads_.rbegin(); it != threads_.rend(); ++it) {
-      body = For((*it)->loop_var, (*it)->min, (*it)->extent, ForKind::kSerial, body);
-    }
-    return body;
-  }
-
-  static bool PassedOn(const Stmt& body, const Buffer& buffer) {
-    bool found = false;
-    PostOrderVisit(body,
-                   [&](const ObjectRef& node) { found = found || node.same_as(buffer->data); });
-    return found;
-  }
-
-  arith::Analyzer analyzer_;
-  std::vector<const ForNode*> threads_;
-};
-
 /*! \brief Block annotation: rows of (index among the writes, axis, factor, offset). */
 constexpr const char* kBufferDimAlign = "buffer_dim_align";
 
@@ -355,11 +295,6 @@ Pass LowerMatchBuffer() {
     return MatchLowerer()(func->body);
   });
 }
-Pass CompactBufferAllocation() {
-  return BodyPass("tir.CompactBufferAllocation", [](const PrimFunc& func, const PassContext&) {
-    return BufferCompactor()(func->body);
-  });
-}
 Pass LowerOpaqueBlock() {
   return BodyPass("tir.LowerOpaqueBlock", [](const PrimFunc& func, const PassContext&) {
     AlignmentFinder aligned;
@@ -386,8 +321,6 @@ Array<Pass> LowerBlockPasses(const IRModule& mod) {
 TVM_REGISTER_GLOBAL("tir.transform.LowerInitBlock").set_body_typed(LowerInitBlock);
 TVM_REGISTER_GLOBAL("tir.transform.ConvertBlocksToOpaque").set_body_typed(ConvertBlocksToOpaque);
 TVM_REGISTER_GLOBAL("tir.transform.LowerMatchBuffer").set_body_typed(LowerMatchBuffer);
-TVM_REGISTER_GLOBAL("tir.transform.CompactBufferAllocation")
-    .set_body_typed(CompactBufferAllocation);
 TVM_REGISTER_GLOBAL("tir.transform.LowerOpaqueBlock").set_body_typed(LowerOpaqueBlock);
 
 }  // namespace transform

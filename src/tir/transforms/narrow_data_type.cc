@@ -8,6 +8,8 @@
 #include <tvm/runtime/registry.h>
 
 #include <cstdint>
+#include <unordered_set>
+#include <utility>
 
 #include "index_mutator.h"
 #include "pass_common.h"
@@ -15,6 +17,78 @@
 namespace tvm {
 namespace tir {
 namespace {
+
+/*! \brief Whether all values are at hand in `bits` bits. */
+bool FitsIn(int bits, const arith::ConstIntBound& bound) {
+  int64_t max = (int64_t{1} << (bits - 1)) - 1;
+  return bound->min_value >= -max - 1 && bound->max_value <= max;
+}
+
+/*!
+ * \brief Variables in expressions that may need more than `bits` bits.
+ *
+ * Such an expression is computed wide; extending narrow variables in it would gain nothing.
+ */
+class WideVarFinder final : public StmtExprVisitor {
+ public:
+  explicit WideVarFinder(int bits) : bits_(bits) {}
+  std::unordered_set<const VarNode*> found;
+
+ private:
+  void VisitExpr(const PrimExpr& expr) final {
+    DataType type = expr.dtype();
+    bool outer = wide_;
+    wide_ = wide_ || (type.is_int() && type.is_scalar() && type.bits() > bits_ &&
+                      !FitsIn(bits_, analyzer_.const_int_bound(expr)));
+    StmtExprVisitor::VisitExpr(expr);
+    wide_ = outer;
+  }
+  void VisitExpr_(const VarNode* op) final {
+    if (wide_) found.insert(op);
+  }
+  // What an element or a call gives does not depend on how wide its operands are.
+  void VisitExpr_(const BufferLoadNode* op) final {
+    bool outer = std::exchange(wide_, false);
+    StmtExprVisitor::VisitExpr_(op);
+    wide_ = outer;
+  }
+  void VisitExpr_(const CallNode* op) final {
+    bool outer = std::exchange(wide_, false);
+    StmtExprVisitor::VisitExpr_(op);
+    wide_ = outer;
+  }
+  void VisitExpr_(const CastNode* op) final {
+    bool outer = wide_;
+    wide_ = wide_ && op->value.dtype().is_int();
+    StmtExprVisitor::VisitExpr_(op);
+    wide_ = outer;
+  }
+  void VisitStmt_(const ForNode* op) final {
+    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const LetStmtNode* op) final {
+    if (op->value.dtype().is_int() && op->value.dtype().is_scalar()) {
+      analyzer_.const_int_bound.Update(op->var, analyzer_.const_int_bound(op->value), true);
+    }
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const AttrStmtNode* op) final {
+    bool launch = op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread;
+    if (const auto* iv = launch ? op->node.as<IterVarNode>() : nullptr) {
+      analyzer_.Bind(iv->var, Range::FromMinExtent(make_zero(iv->var->dtype), op->value), true);
+    }
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const BlockNode* op) final {
+    for (const IterVar& axis : op->iter_vars) analyzer_.Bind(axis->var, axis->dom, true);
+    StmtExprVisitor::VisitStmt_(op);
+  }
+
+  int bits_;
+  bool wide_ = false;
+  arith::Analyzer analyzer_;
+};
 
 /*!
  * \brief Loop variables, indices, extents and comparisons in `bits` bits.
@@ -24,10 +98,17 @@ namespace {
  */
 class TypeNarrower final : public IndexMutator {
  public:
-  explicit TypeNarrower(int bits) : narrow_(DataType::Int(bits)) {}
+  TypeNarrower(int bits, const Stmt& body) : narrow_(DataType::Int(bits)) {
+    WideVarFinder finder(bits);
+    finder(body);
+    stays_ = std::move(finder.found);
+  }
 
  private:
   bool IsWide(DataType t) const { return t.is_int() && t.bits() > narrow_.bits(); }
+  bool IsToNarrow(const Var& var) const {
+    return IsWide(var->dtype) && stays_.count(var.get()) == 0;
+  }
   DataType Narrow(DataType t) const { return narrow_.with_lanes(t.lanes()); }
 
   bool Fits(const PrimExpr& expr) {
@@ -40,9 +121,7 @@ class TypeNarrower final : public IndexMutator {
       const auto* broadcast = expr.as<BroadcastNode>();
       return broadcast != nullptr && Fits(broadcast->value);
     }
-    arith::ConstIntBound bound = analyzer_.const_int_bound(expr);
-    int64_t max = (int64_t{1} << (narrow_.bits() - 1)) - 1;
-    return bound->min_value >= -max - 1 && bound->max_value <= max;
+    return FitsIn(narrow_.bits(), analyzer_.const_int_bound(expr));
   }
 
   /*! \brief The wide expression in the narrow type, or undefined where it may not fit. */
@@ -51,6 +130,8 @@ class TypeNarrower final : public IndexMutator {
     if (expr.dtype().is_scalar() && !Fits(expr)) return PrimExpr();
     if (const auto* imm = expr.as<IntImmNode>()) return IntImm(type, imm->value);
     if (const auto* var = expr.as<VarNode>()) {
+      // Cutting a wide variable short is no less work than to use it.
+      if (stays_.count(var) != 0) return PrimExpr();
       auto it = vars_.find(var);
       return it != vars_.end() ? PrimExpr(it->second) : cast(type, expr);
     }
@@ -127,7 +208,7 @@ class TypeNarrower final : public IndexMutator {
   Stmt VisitStmt_(const ForNode* op) final {
     analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
     PrimExpr end = op->min + op->extent;
-    if (!IsWide(op->loop_var->dtype) || !Fits(op->min) || !Fits(op->extent) || !Fits(end)) {
+    if (!IsToNarrow(op->loop_var) || !Fits(op->min) || !Fits(op->extent) || !Fits(end)) {
       return IndexMutator::VisitStmt_(op);
     }
     PrimExpr min = TryNarrow(op->min), extent = TryNarrow(op->extent);
@@ -138,7 +219,7 @@ class TypeNarrower final : public IndexMutator {
                op->annotations);
   }
   Stmt VisitStmt_(const LetStmtNode* op) final {
-    if (IsWide(op->var->dtype)) {
+    if (IsToNarrow(op->var)) {
       if (PrimExpr value = TryNarrow(op->value); value.defined()) {
         arith::ConstIntBound bound = analyzer_.const_int_bound(op->value);
         analyzer_.const_int_bound.Update(op->var, bound, true);
@@ -164,8 +245,8 @@ class TypeNarrower final : public IndexMutator {
     const auto* iv = op->node.as<IterVarNode>();
     if (!launch || iv == nullptr) return IndexMutator::VisitStmt_(op);
     analyzer_.Bind(iv->var, Range::FromMinExtent(make_zero(iv->var->dtype), op->value), true);
-    PrimExpr extent = Index(op->value);
-    if (!IsWide(iv->var->dtype) || IsWide(extent.dtype())) {
+    PrimExpr extent = stays_.count(iv->var.get()) ? VisitExpr(op->value) : Index(op->value);
+    if (!IsToNarrow(iv->var) || IsWide(extent.dtype())) {
       Stmt body = VisitStmt(op->body);
       if (extent.same_as(op->value) && body.same_as(op->body)) return GetRef<Stmt>(op);
       return AttrStmt(op->node, op->attr_key, extent, body);
@@ -180,7 +261,62 @@ class TypeNarrower final : public IndexMutator {
     return AttrStmt(axis, op->attr_key, extent, VisitStmt(op->body));
   }
 
+  Stmt VisitStmt_(const BlockRealizeNode* op) final {
+    Array<IterVar> axes;
+    Array<PrimExpr> values;
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      const IterVar& axis = op->block->iter_vars[i];
+      analyzer_.Bind(axis->var, axis->dom, true);
+      Range dom = Region(axis->dom, IsToNarrow(axis->var));
+      PrimExpr value = dom->min.dtype() == narrow_ ? TryNarrow(op->iter_values[i]) : PrimExpr();
+      if (!IsToNarrow(axis->var) || !value.defined()) {
+        axes.push_back(axis);
+        values.push_back(VisitExpr(op->iter_values[i]));
+        continue;
+      }
+      Var var = axis->var.copy_with_dtype(narrow_);
+      vars_[axis->var.get()] = var;
+      axes.push_back(IterVar(dom, var, axis->iter_type, axis->thread_tag));
+      values.push_back(value);
+    }
+    PrimExpr predicate = VisitExpr(op->predicate);
+    Block block = Downcast<Block>(VisitStmt(op->block));
+    block.CopyOnWrite()->iter_vars = axes;
+    return BlockRealize(values, predicate, block);
+  }
+  Stmt VisitStmt_(const BlockNode* op) final {
+    auto regions = [this](const Array<BufferRegion>& all) {
+      return all.Map([this](const BufferRegion& one) {
+        return BufferRegion(one->buffer, one->region.Map([this](const Range& range) {
+          return Region(range, true);
+        }));
+      });
+    };
+    Array<BufferRegion> reads = regions(op->reads), writes = regions(op->writes);
+    Array<MatchBufferRegion> views = op->match_buffers.Map([&](const MatchBufferRegion& match) {
+      return MatchBufferRegion(match->buffer, regions({match->source})[0]);
+    });
+    Block block = Downcast<Block>(IndexMutator::VisitStmt_(op));
+    BlockNode* node = block.CopyOnWrite();
+    node->reads = reads;
+    node->writes = writes;
+    node->match_buffers = views;
+    return block;
+  }
+  /*! \brief Both bounds in one type, the narrow one where both fit and `free` says so. */
+  Range Region(const Range& range, bool free) {
+    PrimExpr min = free ? Index(range->min) : VisitExpr(range->min);
+    PrimExpr extent = free ? Index(range->extent) : VisitExpr(range->extent);
+    if (min.dtype() != extent.dtype()) {
+      min = VisitExpr(range->min);
+      extent = VisitExpr(range->extent);
+    }
+    return Range::FromMinExtent(min, extent);
+  }
+
   DataType narrow_;
+  /*! \brief Variables that keep their type. */
+  std::unordered_set<const VarNode*> stays_;
   std::unordered_map<const VarNode*, Var> vars_;
   arith::Analyzer analyzer_;
 };
@@ -194,7 +330,7 @@ Pass NarrowDataType(int target_bits) {
             ValueError)
       << "NarrowDataType: target_bits must be 8, 16, 32 or 64, got " << target_bits;
   return BodyPass("tir.NarrowDataType", [target_bits](const PrimFunc& func, const PassContext&) {
-    return target_bits == 64 ? func->body : TypeNarrower(target_bits)(func->body);
+    return target_bits == 64 ? func->body : TypeNarrower(target_bits, func->body)(func->body);
   });
 }
 

@@ -38,16 +38,13 @@ class PlaceFinder final : public StmtExprVisitor {
     const Block& block = op->block;
     for (const PrimExpr& value : op->iter_values) VisitExpr(value);
     VisitExpr(op->predicate);
+    std::unordered_map<const BufferNode*, size_t> outer = carried_from_;
+    // What the block allocates itself is new memory for every value of its variables.
+    KeepOutside(CarriedFrom(op, false), Accessed(block, true));
+    // In which way an opaque variable orders what is done, only its author knows.
+    KeepOutside(CarriedFrom(op, true), Accessed(block, false));
     for (const Buffer& buffer : block->alloc_buffers) {
       if (allocated_.insert(buffer.get()).second) order.push_back(buffer);
-    }
-    std::unordered_map<const BufferNode*, size_t> outer = carried_from_;
-    size_t from = CarriedFrom(op);
-    if (from != kNowhere) {
-      for (const BufferNode* buffer : Written(block)) {
-        auto [it, fresh] = carried_from_.try_emplace(buffer, from);
-        if (!fresh) it->second = std::min(it->second, from);
-      }
     }
     path_.push_back(block.get());
     for (const MatchBufferRegion& match : block->match_buffers) Use(match->source->buffer);
@@ -74,14 +71,24 @@ class PlaceFinder final : public StmtExprVisitor {
 
   static constexpr size_t kNowhere = static_cast<size_t>(-1);
 
+  void KeepOutside(size_t from, const std::unordered_set<const BufferNode*>& buffers) {
+    if (from == kNowhere) return;
+    for (const BufferNode* buffer : buffers) {
+      if (allocated_.count(buffer) == 0) continue;
+      auto [it, fresh] = carried_from_.try_emplace(buffer, from);
+      if (!fresh) it->second = std::min(it->second, from);
+    }
+  }
+
   /*! \brief Place in the path of the outermost loop around which the block carries values. */
-  size_t CarriedFrom(const BlockRealizeNode* op) const {
+  size_t CarriedFrom(const BlockRealizeNode* op, bool opaque) const {
     for (size_t i = 0; i < path_.size(); ++i) {
       const auto* loop =
           path_[i]->IsInstance<ForNode>() ? static_cast<const ForNode*>(path_[i]) : nullptr;
       if (loop == nullptr) continue;
       for (size_t k = 0; k < op->iter_values.size(); ++k) {
-        bool carries = op->block->iter_vars[k]->iter_type != kDataPar;
+        IterVarType type = op->block->iter_vars[k]->iter_type;
+        bool carries = opaque ? type == kOpaque : type != kDataPar;
         if (carries && UsesVar(op->iter_values[k],
                                [&](const VarNode* var) { return var == loop->loop_var.get(); })) {
           return i;
@@ -91,19 +98,21 @@ class PlaceFinder final : public StmtExprVisitor {
     return kNowhere;
   }
 
-  /*! \brief Buffers that a block may write, by whatever name. */
-  std::unordered_set<const BufferNode*> Written(const Block& block) const {
-    std::unordered_set<const BufferNode*> written;
+  /*! \brief Buffers that a block may write, or also read, by whatever name. */
+  std::unordered_set<const BufferNode*> Accessed(const Block& block, bool only_written) const {
+    std::unordered_set<const BufferNode*> found;
     for (const MatchBufferRegion& match : block->match_buffers) {
-      written.insert(match->source->buffer.get());
+      found.insert(match->source->buffer.get());
     }
     PostOrderVisit(block, [&](const ObjectRef& node) {
-      if (const auto* store = node.as<BufferStoreNode>()) written.insert(store->buffer.get());
+      const auto* load = node.as<BufferLoadNode>();
+      if (const auto* store = node.as<BufferStoreNode>()) found.insert(store->buffer.get());
+      if (load != nullptr && !only_written) found.insert(load->buffer.get());
       for (const Buffer& buffer : order) {
-        if (buffer->data.same_as(node)) written.insert(buffer.get());
+        if (buffer->data.same_as(node)) found.insert(buffer.get());
       }
     });
-    return written;
+    return found;
   }
 
   void Use(const Buffer& buffer) {
@@ -182,8 +191,8 @@ class AllocationPlacer final : public StmtMutator {
     if (it == at_.end()) return stmt;
     For loop = Downcast<For>(stmt);
     AccessRegions regions = DetectAccessRegions(loop->body);
-    Block holder({}, Outside(regions.reads, it->second), Outside(regions.writes, it->second),
-                 "storage", loop->body, Stmt(), it->second);
+    Block holder({}, Outside(regions.reads, it->second), Outside(regions.writes, it->second), "",
+                 loop->body, Stmt(), it->second);
     loop.CopyOnWrite()->body = BlockRealize({}, const_true(), holder);
     return loop;
   }

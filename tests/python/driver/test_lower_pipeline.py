@@ -30,7 +30,7 @@ PHASES = [
         "tir.StorageRewrite",
         "tir.UnrollLoop",
     ],
-    ["tir.Simplify", "tir.RemoveNoOp", "tir.RewriteUnsafeSelect", "tir.HoistIfThenElse"],
+    ["tir.Simplify", "tir.RemoveNoOp", "tir.RewriteUnsafeSelect", "tir.UnswitchLoops"],
 ]
 
 

@@ -26,6 +26,7 @@ PASSES = {
     "StorageRewrite": transform.StorageRewrite(),
     "UnrollLoop": transform.UnrollLoop(),
     "HoistIfThenElse": transform.HoistIfThenElse(),
+    "UnswitchLoops": transform.UnswitchLoops(),
     "RemoveNoOp": transform.RemoveNoOp(),
     "RewriteUnsafeSelect": transform.RewriteUnsafeSelect(),
     "ConvertForLoopsToSerial": transform.ConvertForLoopsToSerial(),

@@ -31,11 +31,11 @@ def test_a_loop_that_fits_becomes_narrow():
     assert func.body.loop_var.dtype == "int32"
 
 
-def test_an_index_that_does_not_fit_stays_wide():
+def test_the_variables_of_an_index_that_does_not_fit_stay_wide():
     func = apply(transform.NarrowDataType(32), wide_loop(10, lambda i: i * (1 << 31), 1 << 35))
-    assert func.body.loop_var.dtype == "int32"
+    assert func.body.loop_var.dtype == "int64"
     assert func.body.body.indices[0].dtype == "int64"
-    assert func.body.body.value.indices[0].dtype == "int32"
+    assert func.body.body.value.indices[0].dtype == "int64"
 
 
 def test_an_intermediate_value_that_does_not_fit_keeps_the_expression_wide():
@@ -91,3 +91,19 @@ def test_int64_shapes_run_compiled():
     values, out = floats(33, 33), tvm.nd.empty((33, 33))
     module(tvm.nd.array(values), out)
     np.testing.assert_allclose(out.numpy(), values.T + 1)
+
+
+def test_variables_of_blocks_become_narrow():
+    a, b = tir.decl_buffer((128,), name="A"), tir.decl_buffer((128,), name="B")
+    i, v = tir.Var("i", I64), tir.Var("v", I64)
+    axis = tir.IterVar(tvm.ir.Range(tir.const(0, I64), tir.const(128, I64)), v, 0)
+    region = [tvm.ir.Range.from_min_extent(v, tir.const(1, I64))]
+    reads, writes = tir.BufferRegion(a, region), tir.BufferRegion(b, region)
+    block = tir.Block([axis], [reads], [writes], "b", tir.BufferStore(b, a[v], [v]))
+    body = tir.For(i, tir.const(0, I64), tir.const(128, I64), 0, tir.BlockRealize([i], True, block))
+    realize = apply(transform.NarrowDataType(32), tir.PrimFunc([a, b], body)).body.body
+    block = realize.block
+    assert block.iter_vars[0].var.dtype == "int32"
+    assert realize.iter_values[0].dtype == "int32"
+    assert block.body.indices[0].same_as(block.iter_vars[0].var)
+    assert block.reads[0].region[0].min.same_as(block.iter_vars[0].var)

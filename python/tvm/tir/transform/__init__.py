@@ -7,27 +7,39 @@ from tvm._older_names import hints_for
 from . import transform
 from .common_subexpr import CommonSubexprElimTIR
 from .default_gpu_schedule import DefaultGPUSchedule
+from .extract_constants import ExtractPrimFuncConstants
 from .force_narrow_index import ForceNarrowIndexToInt32
 from .function_pass import prim_func_pass
-from .hoist_expression import HoistedConditionals, HoistedLetBindings, HoistExpression
+from .hoist_expression import (
+    HoistedConditionals,
+    HoistedLetBindings,
+    HoistExpression,
+    HoistIfThenElse,
+)
 from .inline_private_functions import InlinePrivateFunctions
 from .make_unpacked_api import MakeUnpackedAPI
+from .pointer_value_type import PointerValueTypeRewrite
 from .profile_intrinsics import InstrumentProfileIntrinsics
 from .remove_store_undef import RemoveStoreUndef
+from .renormalize_split_pattern import RenormalizeSplitPattern
 from .transform import *
 
 __all__ = [
     *transform.__all__,
     "CommonSubexprElimTIR",
     "DefaultGPUSchedule",
+    "ExtractPrimFuncConstants",
     "ForceNarrowIndexToInt32",
     "HoistExpression",
+    "HoistIfThenElse",
     "HoistedConditionals",
     "HoistedLetBindings",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "MakeUnpackedAPI",
+    "PointerValueTypeRewrite",
     "RemoveStoreUndef",
+    "RenormalizeSplitPattern",
     "prim_func_pass",
 ]
 

@@ -16,7 +16,7 @@ from ..functor import StmtExprMutator, StmtExprVisitor
 from ..op import if_then_else
 from .function_pass import prim_func_pass
 
-__all__ = ["HoistExpression", "HoistedConditionals", "HoistedLetBindings"]
+__all__ = ["HoistExpression", "HoistIfThenElse", "HoistedConditionals", "HoistedLetBindings"]
 
 
 class HoistedConditionals(Flag):
@@ -44,6 +44,8 @@ class HoistedLetBindings(Flag):
 class _Options:
     conditionals: HoistedConditionals
     bindings: HoistedLetBindings
+    # Only out of loops that hold no statement beside what moves.
+    alone: bool = False
 
 
 class _Finder(StmtExprVisitor):
@@ -96,6 +98,10 @@ class _Finder(StmtExprVisitor):
                 if binding is not None and needed and self._is_free(binding.value):
                     self.binding = binding
                     return
+
+    def visit_seq_stmt_(self, op: stmt.SeqStmt) -> None:
+        if not self._options.alone:
+            self._visit_below(op)
 
     def visit_if_then_else_(self, op: stmt.IfThenElse) -> None:
         if HoistedConditionals.IfElseStmt & self._options.conditionals:
@@ -312,3 +318,31 @@ def HoistExpression() -> Pass:
         return func if body.same_as(func.body) else func.with_body(body)
 
     return prim_func_pass(run, opt_level=0, name="tir.HoistExpression")
+
+
+def HoistIfThenElse() -> Pass:
+    """Make the tests of ``if`` statements outside of loops that hold nothing beside them.
+
+    The loop is written once for each outcome. The option ``tir.HoistIfThenElse`` is a dict;
+    ``support_block_scope_hoisting`` (``hosting`` in TVM) also moves tests in terms of the threads
+    of a launch. :func:`UnswitchLoops`, which lowering runs, copies more.
+    """
+
+    def run(func: PrimFunc, mod: Any, ctx: PassContext) -> PrimFunc:
+        config = ctx.config
+        given = dict(config["tir.HoistIfThenElse"]) if "tir.HoistIfThenElse" in config else {}
+        spellings = {"support_block_scope_hoisting", "support_block_scope_hosting"}
+        unknown = set(given) - spellings
+        if unknown:
+            raise ValueError(
+                f"tir.HoistIfThenElse has no option {sorted(unknown)[0]}; there is "
+                "support_block_scope_hoisting"
+            )
+        conditionals = HoistedConditionals.IfElseStmt
+        if any(bool(value) for value in given.values()):
+            conditionals |= HoistedConditionals.UsingBlockVar
+        options = _Options(conditionals, HoistedLetBindings.Never, alone=True)
+        body = _Hoister(options).visit(func.body)
+        return func if body.same_as(func.body) else func.with_body(body)
+
+    return prim_func_pass(run, opt_level=0, name="tir.HoistIfThenElse")

@@ -28,7 +28,6 @@ __all__ = [
     "ConvertSSA",
     "Filter",
     "FlattenBuffer",
-    "HoistIfThenElse",
     "InjectVirtualThread",
     "InjectDoubleBuffer",
     "InjectPrefetch",
@@ -59,6 +58,7 @@ __all__ = [
     "ThreadSync",
     "UnifyThreadBinding",
     "UnrollLoop",
+    "UnswitchLoops",
     "VectorizeLoop",
     "VerifyGPUCode",
     "VerifyMemory",
@@ -100,12 +100,18 @@ def LowerMatchBuffer() -> Pass:
     return _ffi_api.LowerMatchBuffer()
 
 
-def CompactBufferAllocation() -> Pass:
-    """Realize the buffers of opaque blocks, no larger than what is touched.
+def CompactBufferAllocation(is_strict: bool = True) -> Pass:
+    """Make the buffers that a function allocates no larger than what is touched of them.
 
-    What counts for shared memory is what all threads of a block touch.
+    Indices begin at zero then. What counts for shared memory is what all threads of a block touch,
+    for that of a warp what its threads do. Buffers whose pointer is passed on stay as they are.
+
+    Parameters
+    ----------
+    is_strict : whether buffers may only become smaller. Otherwise one that is declared smaller
+        than what is touched grows.
     """
-    return _ffi_api.CompactBufferAllocation()
+    return _ffi_api.CompactBufferAllocation(is_strict)
 
 
 def LowerOpaqueBlock() -> Pass:
@@ -271,13 +277,15 @@ def RewriteUnsafeSelect() -> Pass:
     return _ffi_api.RewriteUnsafeSelect()
 
 
-def HoistIfThenElse() -> Pass:
+def UnswitchLoops() -> Pass:
     """Make tests that a loop does not change outside of it, one copy of the loop per outcome.
+
+    Those of expressions too, and out of loops that hold other statements.
 
     The option ``tir.HoistIfThenElse`` is a dict; ``support_block_scope_hoisting`` also rewrites
     kernels, where the test is the same for all threads of a block.
     """
-    return _ffi_api.HoistIfThenElse()
+    return _ffi_api.UnswitchLoops()
 
 
 def PromoteAccumulators(max_elements: int = 64) -> Pass:

@@ -1,5 +1,5 @@
 /*!
- * \file src/tir/transforms/hoist_if_then_else.cc
+ * \file src/tir/transforms/unswitch_loops.cc
  * \brief Tests that a loop does not change, made once outside of it.
  */
 #include <tvm/arith/analyzer.h>
@@ -300,8 +300,8 @@ bool ReadBlockScopeOption(const transform::PassContext& ctx) {
 
 namespace transform {
 
-Pass HoistIfThenElse() {
-  return BodyPass("tir.HoistIfThenElse", [](const PrimFunc& func, const PassContext& ctx) {
+Pass UnswitchLoops() {
+  return BodyPass("tir.UnswitchLoops", [](const PrimFunc& func, const PassContext& ctx) {
     bool kernels = ReadBlockScopeOption(ctx);
     Launch launch(func->body);
     // A barrier is inserted later, and must not get into a branch that only some threads take.
@@ -319,7 +319,7 @@ using Options = Map<String, Any>;
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistIfThenElse", Options);
 // Of the pass in python/tvm/tir/transform/hoist_expression.py.
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistExpression", Options);
-TVM_REGISTER_GLOBAL("tir.transform.HoistIfThenElse").set_body_typed(HoistIfThenElse);
+TVM_REGISTER_GLOBAL("tir.transform.UnswitchLoops").set_body_typed(UnswitchLoops);
 
 }  // namespace transform
 }  // namespace tir

@@ -1,0 +1,181 @@
+"""Passes for pipelines of one's own: compaction, hoisting, constants, vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from testing_programs import apply, lines, loop
+from testing_tir import run_prim_func
+from tvm import tir
+from tvm.script import tir as T
+from tvm.tir import transform
+
+
+def same(func, expected):
+    tvm.ir.assert_structural_equal(func.body, expected.body)
+
+
+def compacted(func, **options):
+    mod = tvm.IRModule.from_expr(func.with_attr("global_symbol", "main"))
+    mod = transform.CompactBufferAllocation(**options)(mod)
+    return transform.Simplify()(mod)["main"]
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+def test_a_buffer_is_as_large_as_what_is_touched_of_it(lowered):
+    @T.prim_func
+    def before(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block():
+                T.reads(A[i, 0:16])
+                T.writes(C[i, 0:16])
+                B = T.alloc_buffer((8, 16))
+                for j in range(4, 12):
+                    if j < 10:
+                        B[i, j] = A[i, j] + 1.0
+                for j in range(6, 9):
+                    C[i, j] = B[i, j]
+
+    if lowered:
+        before = transform.LowerOpaqueBlock()(tvm.IRModule({"main": before}))["main"]
+    func = compacted(before)
+    shapes = []
+    tir.stmt_functor.post_order_visit(
+        func.body,
+        lambda node: (
+            shapes.append([int(extent) for extent in node.buffer.shape])
+            if isinstance(node, tir.BufferStore) and node.buffer.name == "B"
+            else None
+        ),
+    )
+    assert shapes == [[1, 6]]
+    x, out = np.random.default_rng(0).random((8, 16)).astype("float32"), np.zeros((8, 16))
+    out = out.astype("float32")
+    run_prim_func(transform.LowerOpaqueBlock()(tvm.IRModule({"main": func}))["main"], x, out)
+    np.testing.assert_array_equal(out[:, 6:9], x[:, 6:9] + 1)
+
+
+def test_a_buffer_whose_pointer_is_passed_on_keeps_its_size():
+    @T.prim_func
+    def func(C: T.Buffer((16,), "float32")):
+        with T.block():
+            T.reads()
+            T.writes(C[0:4])
+            B = T.alloc_buffer((16,))
+            T.evaluate(T.call_extern("int32", "fill", B.data))
+            for j in range(4):
+                C[j] = B[j]
+
+    same(compacted(func), transform.Simplify()(tvm.IRModule({"main": func}))["main"])
+
+
+def test_a_buffer_that_is_declared_too_small_grows_only_if_asked():
+    @T.prim_func
+    def func(C: T.Buffer((16,), "float32")):
+        with T.block():
+            T.reads()
+            T.writes(C[0:16])
+            B = T.alloc_buffer((10,))
+            for j in range(12):
+                B[j] = 1.0
+            for j in range(16):
+                C[j] = B[0]
+
+    assert int(compacted(func).body.block.alloc_buffers[0].shape[0]) == 10
+    grown = compacted(func, is_strict=False)
+    assert int(grown.body.block.alloc_buffers[0].shape[0]) == 12
+
+
+def branching(beside):
+    a = tir.decl_buffer((64,), name="A")
+
+    def inner(i, j):
+        test = tir.IfThenElse(i < 3, tir.BufferStore(a, 1.0, [i * 8 + j]), None)
+        return tir.SeqStmt([test, tir.BufferStore(a, 2.0, [j])]) if beside else test
+
+    return tir.PrimFunc([a], loop(8, lambda i: loop(8, lambda j: inner(i, j), name="j")))
+
+
+def test_tests_leave_loops_that_hold_nothing_else():
+    func = apply(transform.HoistIfThenElse(), branching(beside=False))
+    assert [line.strip() for line in lines(func)[:3]] == [
+        "for i in range(8):",
+        "if i < 3:",
+        "for j in range(8):",
+    ]
+    kept = branching(beside=True)
+    assert apply(transform.HoistIfThenElse(), kept).body.same_as(kept.body)
+    assert not apply(transform.UnswitchLoops(), kept).body.same_as(kept.body)
+
+
+def test_hoisting_refuses_an_unknown_option():
+    with (
+        tvm.transform.PassContext(config={"tir.HoistIfThenElse": {"everywhere": True}}),
+        pytest.raises(ValueError, match="has no option everywhere"),
+    ):
+        apply(transform.HoistIfThenElse(), branching(beside=False))
+
+
+def test_constants_move_to_their_module_once():
+    data = tvm.nd.array(np.arange(4, dtype="float32"))
+
+    def func(name):
+        a, k = tir.decl_buffer((4,), name="A"), tir.decl_buffer((4,), name="K")
+        body = loop(4, lambda i: tir.BufferStore(a, k[i], [i]))
+        const = tir.AllocateConst(k.data, "float32", [4], data, body)
+        return tir.PrimFunc([a], const).with_attr("global_symbol", name)
+
+    before = tvm.IRModule({"f": func("f"), "g": func("g")})
+    mod = transform.ExtractPrimFuncConstants()(before)
+    assert len(mod.attrs["constants"]) == 1
+    np.testing.assert_array_equal(mod.attrs["constants"][0].numpy(), data.numpy())
+    for name in "fg":
+        assert mod[name].body.data is None
+        assert int(mod[name].body.irmod_storage_idx) == 0
+        assert before[name].body.data is not None
+    assert transform.ExtractPrimFuncConstants()(mod).same_as(mod)
+
+
+def test_digits_of_an_index_get_one_form():
+    i, a = tir.Var("i", "int32"), tir.decl_buffer((4,), name="A")
+    func = tir.PrimFunc([i, a], tir.BufferStore(a, 1.0, [i % 32 // 8]))
+    assert lines(apply(transform.RenormalizeSplitPattern(), func)) == ["A[i//8%4] = 1.0"]
+    kept = tir.PrimFunc([i, a], tir.BufferStore(a, 1.0, [i % 30 // 8]))
+    assert apply(transform.RenormalizeSplitPattern(), kept).body.same_as(kept.body)
+
+
+def test_memory_that_is_accessed_in_vectors_holds_vectors():
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32"), B: T.Buffer((4,), "float32")):
+        data = T.allocate([16], "float32")
+        local = T.Buffer((16,), "float32", data=data)
+        for i in range(4):
+            local[i * 4 : i * 4 + 4] = T.Broadcast(A[i], 4)
+        for i in range(4):
+            B[i] = local[i * 4] + local[i * 4 + 3]
+
+    func = apply(transform.PointerValueTypeRewrite(), before)
+    allocate = func.body
+    assert (allocate.dtype, int(allocate.extents[0])) == ("float32x4", 4)
+    assert [str(func.buffer_map[p].dtype) for p in func.params] == ["float32", "float32"]
+    x, out = np.arange(16, dtype="float32"), np.zeros(4, "float32")
+    run_prim_func(func, x, out)
+    np.testing.assert_array_equal(out, 2 * x[:4])
+
+
+def test_memory_that_is_accessed_otherwise_keeps_its_elements():
+    @T.prim_func
+    def unaligned(A: T.Buffer((17,), "float32")):
+        for i in range(4):
+            A[i * 4 + 1 : i * 4 + 5] = T.Broadcast(T.float32(1), 4)
+
+    @T.prim_func
+    def stored(A: T.Buffer((16,), "float32")):
+        for i in range(4):
+            A[i * 4 : i * 4 + 4] = T.Broadcast(T.float32(1), 4)
+        A[3] = 2.0
+
+    for func in (unaligned, stored):
+        assert apply(transform.PointerValueTypeRewrite(), func).body.same_as(func.body)
