@@ -31,6 +31,7 @@ from .meta_schedule import (
     MetaScheduleTuneTIR,
 )
 from .normalize import Normalize
+from .remove_unused_parameters import RemoveUnusedParameters
 
 __all__ = [
     "AttachGlobalSymbol",
@@ -56,6 +57,7 @@ __all__ = [
     "Normalize",
     "OptimizeForInference",
     "RemovePurityChecking",
+    "RemoveUnusedParameters",
     "ToNonDataflow",
     "is_fused",
 ]
