@@ -119,6 +119,8 @@ runtime::Module Build(const Map<Target, IRModule>& lowered, Target host) {
   Map<GlobalVar, BaseFunc> on_host;
   std::unordered_set<std::string> names;
   std::vector<runtime::Module> device_modules;
+  // What the module says of itself, such as the prefix of its names, holds for all its parts.
+  DictAttrs attrs = (*lowered.begin()).second->attrs;
   for (const auto& [target, mod] : lowered) {
     auto [host_part, kernels] = SplitDevHostFuncs(mod, target, host);
     for (const auto& [var, func] : host_part->functions) {
@@ -129,7 +131,7 @@ runtime::Module Build(const Map<Target, IRModule>& lowered, Target host) {
     runtime::Module device = DeviceBuild(kernels, target);
     if (device.defined()) device_modules.push_back(device);
   }
-  runtime::Module result = codegen::Build(IRModule(on_host), host);
+  runtime::Module result = codegen::Build(IRModule(on_host, attrs), host);
   for (const runtime::Module& device : device_modules) result.Import(device);
   return result;
 }

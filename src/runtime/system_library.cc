@@ -6,6 +6,8 @@
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
+#include <utility>
+
 #include "runtime_base.h"
 
 namespace tvm {
@@ -47,10 +49,39 @@ class SystemLibraryNode final : public ModuleNode {
   std::unordered_map<std::string, void*> addresses_;
 };
 
+/*! \brief The functions whose names begin with a prefix, under the rest of their names. */
+class PrefixedLibraryNode final : public ModuleNode {
+ public:
+  PrefixedLibraryNode() = default;
+  explicit PrefixedLibraryNode(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  const char* type_key() const override { return "system_lib"; }
+  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) override {
+    return SystemLibraryNode::Global().GetFunction(prefix_ + name.str());
+  }
+  Array<String> ListFunctionNames() override {
+    Array<String> names;
+    for (const String& name : SystemLibraryNode::Global().get()->ListFunctionNames()) {
+      if (name.str().rfind(prefix_, 0) == 0) names.push_back(name.str().substr(prefix_.size()));
+    }
+    return names;
+  }
+  TVM_DECLARE_OBJECT(PrefixedLibraryNode, ModuleNode, "runtime.PrefixedSystemLibrary");
+
+ private:
+  std::string prefix_;
+};
+
 }  // namespace
 
-TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body_typed([]() {
-  return SystemLibraryNode::Global();
+/*! \brief (prefix of names, perhaps left out) -> module of the functions that begin with it. */
+TVM_REGISTER_GLOBAL("runtime.SystemLib").set_body([](Args args, RetValue* ret) {
+  const String prefix = args.size() == 0 ? String() : ReadArg<String>("runtime.SystemLib", args, 0);
+  if (prefix.empty()) {
+    *ret = SystemLibraryNode::Global();
+  } else {
+    *ret = Module(ObjectPtr<Object>(make_object<PrefixedLibraryNode>(prefix.str())));
+  }
 });
 
 }  // namespace runtime

@@ -449,9 +449,17 @@ def _load_linked(path: Path, suffix: str) -> Module:
         return _ffi_api.ModuleLoadFromFile(str(library), "so")
 
 
-def system_lib() -> Module:
-    """The functions that are linked into the program and registered themselves, as a module."""
-    return _ffi_api.SystemLib()
+def system_lib(symbol_prefix: str = "") -> Module:
+    """The functions that are linked into the program and registered themselves, as a module.
+
+    Code registers its functions if it was built for a target with ``-system-lib`` or from a module
+    with the attribute "system_lib_prefix".
+
+    Parameters
+    ----------
+    symbol_prefix : look for functions whose names begin with it, by the rest of their names.
+    """
+    return _ffi_api.SystemLib(symbol_prefix)
 
 
 def enabled(target: str) -> bool:

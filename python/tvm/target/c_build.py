@@ -12,7 +12,7 @@ from tvm.runtime import Module, load_module
 from tvm.runtime.linker import create_object, create_shared
 
 from . import _ffi_api
-from .llvm_build import exported_names
+from .llvm_build import exported_names, joins_system_library
 from .target import Target
 
 __all__ = ["build", "compile_c"]
@@ -75,7 +75,7 @@ def build(mod: Any, target: Target) -> Module:
     Module of type "c"; `get_source("c")` is the text, which needs ``tvm/runtime/c_backend_api.h``.
     """
     source, names = str(_ffi_api.EmitC(mod, target)), exported_names(mod)
-    if target.get_attr("system-lib", False):
+    if joins_system_library(mod, target):
         source += _registration(names)
     compiler = tvm._ffi.convert_to_tvm_func(_compiler)
     return _ffi_api.CSourceModule(source, list(names), compiler)

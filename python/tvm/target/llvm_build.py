@@ -116,10 +116,27 @@ def _optimized(text: str, machine: Any) -> Any:
     return module
 
 
+def joins_system_library(mod: Any, target: Target) -> bool:
+    """Whether the functions register themselves when a program that has them starts.
+
+    ValueError if the module names a prefix of its functions that one of them lacks.
+    """
+    prefix = mod.get_attr("system_lib_prefix")
+    if prefix is None:
+        return bool(target.get_attr("system-lib", False))
+    for name in exported_names(mod):
+        if not name.startswith(str(prefix)):
+            raise tvm.error.ValueError(
+                f"build: the module's system_lib_prefix is '{prefix}', but its function '{name}' "
+                "does not begin with it"
+            )
+    return True
+
+
 def _optimized_module(mod: Any, target: Target) -> Any:
     """Optimised LLVM IR of a lowered module, with what its pragmas import."""
     text = str(_ffi_api.EmitLLVM(mod, target))
-    if target.get_attr("system-lib", False):
+    if joins_system_library(mod, target):
         text += _registration(exported_names(mod))
     module = optimize_ir(text, target)
     imports = [str(code) for code in _ffi_api.ImportedLLVM(mod)]

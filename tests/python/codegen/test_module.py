@@ -187,6 +187,29 @@ assert (result.numpy() == 2).all()
 
 
 @pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_libraries_in_one_program_have_prefixes(tmp_path, kind):
+    s, args = doubled()
+    prefix = f"{kind}_net_"
+    mod = tvm.lower(s, args, name=f"{prefix}double").with_attr("system_lib_prefix", prefix)
+    tvm.build(mod, target=kind).export_library(tmp_path / "lib.so")
+    script = f"""
+import ctypes, numpy as np, tvm
+assert tvm.runtime.system_lib({prefix!r}).get_function_list() == []
+ctypes.CDLL({str(tmp_path / "lib.so")!r})
+library = tvm.runtime.system_lib({prefix!r})
+assert library.get_function_list() == ["double"]
+result = tvm.nd.empty((16, 4))
+library["double"](tvm.nd.array(np.ones((16, 4), "float32")), result)
+assert (result.numpy() == 2).all()
+assert not tvm.runtime.system_lib("other_").implements_function("double")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    other = tvm.lower(s, args, name="doubled").with_attr("system_lib_prefix", prefix)
+    with pytest.raises(ValueError, match="'doubled' does not begin with it"):
+        tvm.build(other, target=kind)
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
 def test_a_library_finds_its_imports_after_another_was_loaded_for_everybody(tmp_path, kind):
     s, args = doubled()
     system = Target("llvm -system-lib")
