@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm import arith, error, relax, te, tir, topi
-from tvm.ir import RelayExpr, TensorType, TupleType, Type
+from tvm.ir import Op, RelayExpr, TensorType, TupleType, Type
 
 from ..expr import Call, Constant, TupleWrapper, as_expr
 from ..ty import Any as AnyExtent
@@ -535,6 +535,9 @@ define(
         else list(s["indices_or_sections"]),
     },
 )
+# One kernel has one result in relax, so there a split is a kernel of its own; in a fused function
+# of relay it is not.
+Op.get("split").set_attr("TOpPattern", int(OpPattern.INJECTIVE))
 
 
 def split(data: RelayExpr, indices_or_sections: Any, axis: int = 0) -> TupleWrapper:
