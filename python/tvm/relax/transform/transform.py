@@ -24,6 +24,7 @@ from .fuse_attention import FuseAttention
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
+from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps
 from .meta_schedule import (
     MetaScheduleApplyDatabase,
@@ -50,6 +51,7 @@ __all__ = [
     "FuseAttention",
     "FuseOps",
     "IntegerProducts",
+    "LambdaLift",
     "LegalizeOps",
     "MetaScheduleApplyDatabase",
     "MetaScheduleTuneIRMod",
