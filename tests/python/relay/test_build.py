@@ -10,6 +10,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
+from tvm.relay.testing.init import Constant, create_workload
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +174,11 @@ def test_the_listing_of_a_library_shows_the_instructions():
     assert "vpdpbusd" in lib.get_source("asm")
     assert "define" in lib.get_source("ll")
     assert lib.get_source("asm") == lib.imported_modules[0].get_source("asm")
+
+
+def test_workloads_with_constant_weights():
+    data, weight = relay.var("data", shape=(1, 4)), relay.var("w_weight", shape=(2, 4))
+    gamma = relay.var("bn_gamma", shape=(2,))
+    net = relay.Function([data, weight, gamma], relay.nn.dense(data, weight) * gamma)
+    _, params = create_workload(net, initializer=Constant(0.25))
+    assert (params["w_weight"].numpy() == 0.25).all() and (params["bn_gamma"].numpy() == 1).all()

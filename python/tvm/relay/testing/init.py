@@ -12,7 +12,7 @@ from tvm.ir import IRModule, RelayExpr
 from ..expr import Function
 from ..transform.infer_type import InferType
 
-__all__ = ["create_workload", "random_value"]
+__all__ = ["Constant", "create_workload", "random_value"]
 
 
 def random_value(name: str, shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Any:
@@ -25,6 +25,19 @@ def random_value(name: str, shape: tuple[int, ...], dtype: str, rng: np.random.G
         fan_in = float(np.prod(shape[1:])) or 1.0
         value = rng.uniform(-1, 1, shape) * np.sqrt(3.0 / fan_in)
     return value.astype(dtype)
+
+
+class Constant:
+    """An initializer that gives every weight one value, biases and means 0, scales 1."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, name: str, array: np.ndarray) -> None:
+        if name.endswith(("bias", "beta", "_mean")):
+            array[...] = 0
+        else:
+            array[...] = 1 if name.endswith(("gamma", "_var")) else self.value
 
 
 def create_workload(
