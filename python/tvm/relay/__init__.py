@@ -17,6 +17,7 @@ from . import (
     op,
     parser,
     prelude,
+    qnn,
     scope_builder,
     testing,
     text_printer,

@@ -61,7 +61,7 @@ class _GraphCheck(ExprVisitor):
                 self._entered.pop()
         elif isinstance(call.op, Op):
             row = find_row(call.op)
-            known = row is not None and row.lower is not None
+            known = row is not None and (row.lower is not None or row.written is not None)
             if not known and call.op.get_attr("FTVMCompute") is None:
                 self.fits = False
             if known and row is not None and row.host is not None and row.compute is None:
@@ -138,7 +138,10 @@ class _Translator(ExprFunctor):
         raise error.TypeError("relay: a graph has no branches; run it by the vm executor")
 
     def visit_call(self, call: Call) -> Any:
+        row = find_row(call.op)
         args = [self.visit(arg) for arg in call.args]
+        if row is not None and row.written is not None:
+            return self.visit(row.written(call))
         if isinstance(call.op, (Function, GlobalVar)):
             func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op
             if _foreign(func) is not None:
@@ -146,7 +149,6 @@ class _Translator(ExprFunctor):
             inner = _Translator(self._builder, self._mod)
             inner.memo_map.update(zip(func.params, args))
             return inner.visit(func.body)
-        row = find_row(call.op)
         if row is None:
             return self._user_operator(call, args)
         settings = settings_of(call)

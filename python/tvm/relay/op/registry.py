@@ -55,6 +55,7 @@ class OpRow:
     lower : relax operands and the settings to the relax expression.
     host : arrays and settings to arrays, for results whose shape depends on values.
     open : whether calls may have settings beside those that are listed.
+    written : a call to what it is in relay's other operators, in place of `lower`.
     """
 
     name: str
@@ -66,6 +67,7 @@ class OpRow:
     host: Callable[..., Any] | None
     pattern: OpPattern
     open: bool = False
+    written: Callable[[Call], RelayExpr] | None = None
 
 
 _ROWS: dict[str, OpRow] = {}
@@ -126,6 +128,7 @@ def define(
     rule: TypeRule | None = None,
     fill: Fill | None = None,
     host: Callable[..., Any] | None = None,
+    written: Callable[[Call], RelayExpr] | None = None,
     num_inputs: int = -1,
 ) -> None:
     """Add an operator.
@@ -135,6 +138,7 @@ def define(
     relax_name : relax's operator of the same meaning, without the "relax." prefix.
     adapt : relay's settings to that operator's.
     lower : how it is written in relax where no single operator means the same.
+    written : how it is written in relay's other operators, instead.
 
     Raises
     ------
@@ -154,8 +158,9 @@ def define(
         op.set_attr("num_inputs", num_inputs)
     op.set_attr("TOpPattern", int(pattern))
     _ROWS[name] = OpRow(
-        name, dict(settings or {}), compute, rule, fill, lower, host, OpPattern(pattern)
-    )
+        name, dict(settings or {}), compute, rule, fill, lower, host, OpPattern(pattern),
+        written=written,
+    )  # fmt: skip
 
 
 def struct_info_of(type_: Type) -> Any:
