@@ -317,8 +317,9 @@ Pass UnswitchLoops() {
 
 using Options = Map<String, Any>;
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistIfThenElse", Options);
-// Of the pass in python/tvm/tir/transform/hoist_expression.py.
+// Of passes in python/tvm/tir/transform: hoist_expression.py, reduce_branching.py.
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.HoistExpression", Options);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.ReduceBranchingThroughOvercompute", Options);
 TVM_REGISTER_GLOBAL("tir.transform.UnswitchLoops").set_body_typed(UnswitchLoops);
 
 }  // namespace transform

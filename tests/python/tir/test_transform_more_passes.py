@@ -1,4 +1,4 @@
-"""Passes for pipelines of one's own: compaction, hoisting, constants, vectors."""
+"""Passes for pipelines of one's own: compaction, hoisting, constants, vectors, overcompute."""
 
 from __future__ import annotations
 
@@ -179,3 +179,85 @@ def test_memory_that_is_accessed_otherwise_keeps_its_elements():
 
     for func in (unaligned, stored):
         assert apply(transform.PointerValueTypeRewrite(), func).body.same_as(func.body)
+
+
+def overcompute(func, use_dataflow_analysis=False):
+    option = {"use_dataflow_analysis": use_dataflow_analysis}
+    with tvm.transform.PassContext(config={"tir.ReduceBranchingThroughOvercompute": option}):
+        return apply(transform.ReduceBranchingThroughOvercompute(), func)
+
+
+def test_a_branch_whose_outcome_is_known_to_be_there_is_always_taken():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            T.evaluate(T.assume(i < 14 or A[i] == 0))
+        for i in range(16):
+            if i < 14:
+                B[i] = A[i] * 5
+            else:
+                B[i] = 0
+
+    after = overcompute(func, True)
+    assert "if" not in "\n".join(lines(after))
+    x, out = np.arange(16, dtype="int32"), np.full(16, 7, "int32")
+    x[14:] = 0
+    run_prim_func(transform.RemoveAssume()(tvm.IRModule({"main": after}))["main"], x, out)
+    np.testing.assert_array_equal(out, 5 * x)
+    # Without what the elements hold, both branches may differ.
+    assert overcompute(func).body.same_as(func.body)
+
+
+def test_branches_with_loops_are_compared_as_well():
+    @T.prim_func
+    def func(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
+        for i, j in T.grid(8, 4):
+            T.evaluate(T.assume(i < 6 or A[i, j] == 0))
+        for i in range(8):
+            if i < 6:
+                for j in range(4):
+                    B[i, j] = A[i, j] * 5
+            else:
+                for j in range(4):
+                    B[i, j] = 0
+
+    assert "if" not in "\n".join(lines(overcompute(func, True)))
+
+
+def test_branches_that_differ_stay():
+    @T.prim_func
+    def func(B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            if i < 14:
+                B[i] = 1
+
+    assert overcompute(func, True).body.same_as(func.body)
+
+
+def test_a_branch_that_would_read_outside_of_a_buffer_stays():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "int32"), W: T.Buffer((14,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            T.evaluate(T.assume(i < 14 or A[i] == 0))
+        for i in range(16):
+            if i < 14:
+                B[i] = A[i] * W[i]
+            else:
+                B[i] = 0
+
+    assert overcompute(func, True).body.same_as(func.body)
+
+
+def test_what_is_assumed_of_elements_that_are_written_is_not_believed():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            T.evaluate(T.assume(i < 14 or A[i] == 0))
+        A[15] = 3
+        for i in range(16):
+            if i < 14:
+                B[i] = A[i] * 5
+            else:
+                B[i] = 0
+
+    assert overcompute(func, True).body.same_as(func.body)

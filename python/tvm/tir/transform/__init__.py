@@ -20,6 +20,7 @@ from .inline_private_functions import InlinePrivateFunctions
 from .make_unpacked_api import MakeUnpackedAPI
 from .pointer_value_type import PointerValueTypeRewrite
 from .profile_intrinsics import InstrumentProfileIntrinsics
+from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_store_undef import RemoveStoreUndef
 from .renormalize_split_pattern import RenormalizeSplitPattern
 from .transform import *
@@ -38,6 +39,7 @@ __all__ = [
     "InstrumentProfileIntrinsics",
     "MakeUnpackedAPI",
     "PointerValueTypeRewrite",
+    "ReduceBranchingThroughOvercompute",
     "RemoveStoreUndef",
     "RenormalizeSplitPattern",
     "prim_func_pass",
