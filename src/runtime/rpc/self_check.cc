@@ -13,7 +13,14 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-TVM_REGISTER_GLOBAL("rpc.test.addone").set_body_typed([](int64_t number) { return number + 1; });
+/*! \brief The sum, which wraps around: the numbers are whatever a client sends. */
+int64_t Sum(int64_t left, int64_t right) {
+  return static_cast<int64_t>(static_cast<uint64_t>(left) + static_cast<uint64_t>(right));
+}
+
+TVM_REGISTER_GLOBAL("rpc.test.addone").set_body_typed([](int64_t number) {
+  return Sum(number, 1);
+});
 
 TVM_REGISTER_GLOBAL("rpc.test.strcat").set_body_typed([](std::string text, int64_t number) {
   return text + ":" + std::to_string(number);
@@ -28,7 +35,7 @@ TVM_REGISTER_GLOBAL("rpc.test.except").set_body_typed([](std::string name) {
 });
 
 TVM_REGISTER_GLOBAL("rpc.test.add_to_lhs").set_body_typed([](int64_t left) {
-  return MakeTypedPacked([left](int64_t right) { return left + right; });
+  return MakeTypedPacked([left](int64_t right) { return Sum(left, right); });
 });
 
 /*! \brief Whether an array of float64 is all ones; RuntimeError if not. */

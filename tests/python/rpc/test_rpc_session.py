@@ -40,6 +40,7 @@ def add_one(tmp_path_factory):
 
 def test_functions_run_in_the_other_process(remote):
     assert remote.get_function("rpc.test.addone")(10) == 11
+    assert remote.get_function("rpc.test.addone")(2**63 - 1) == -(2**63)
     assert remote.get_function("rpc.test.strcat")("abc", 11) == "abc:11"
     assert remote.get_function("rpc.test.add_to_lhs")(10)(12) == 22
 
