@@ -88,7 +88,8 @@ Id InsertTileCopy(Tree* tree, Id loop, size_t slot, const Buffer& twin, const Bu
     Var var("v" + std::to_string(d), dtype);
     bool tiles = analyzer.CanProveEqual(floormod(low, extent), make_const(dtype, 0)) &&
                  analyzer.CanProveEqual(floormod(length, extent), make_const(dtype, 0));
-    PrimExpr count = tiles ? analyzer.Simplify(floordiv(length, extent)) : length;
+    // Boxes that overlap begin where they still end within the buffer.
+    PrimExpr count = analyzer.Simplify(tiles ? floordiv(length, extent) : length - extent + 1);
     iters.push_back(IterVar(Range::FromMinExtent(make_const(dtype, 0), count), var, kDataPar));
     values.push_back(tiles ? analyzer.Simplify(floordiv(low, extent)) : low);
     PrimExpr start = tiles ? var * extent : PrimExpr(var);

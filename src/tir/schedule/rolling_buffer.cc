@@ -123,6 +123,16 @@ void RollingBuffer(Tree* tree, Id id, int64_t index) {
         << (tree->IsBlock(reader) ? tree->NameOf(reader) : "a statement") << " reads "
         << buffer->name << " in ways that are not all known";
   }
+  // An instance that nobody needed so far may have run before what it reads was written.
+  for (const Buffer& input : AccessOf(*tree, id)->read) {
+    for (Id writer : flows[input].writers) {
+      bool finished = writer == id || (tree->IsBlock(writer) && !tree->IsPinned(input) &&
+                                       SeesFinished(*tree, writer, id, input));
+      TVM_CHECK(finished, ScheduleError)
+          << "it cannot be shown that all that block " << name << " reads of " << input->name
+          << " is written in the same iteration, and what it computes would be kept";
+    }
+  }
   Ids common = LoopsAroundAll(*tree, id, readers);
   TVM_CHECK(!common.empty(), ScheduleError)
       << "block " << name << " should be tiled so that a loop is around all accesses of "

@@ -336,8 +336,8 @@ class BlockSteps(State):
         Raises
         ------
         ScheduleError : the buffer is a result of the function, no loop is around all its accesses
-            (see :meth:`compute_at`), iterations do not overlap, or a loop around it runs in
-            parallel.
+            (see :meth:`compute_at`), iterations do not overlap, what the block reads is not all
+            written when it runs, or a loop around it runs in parallel.
         """
         block = self._rv(block)
         index = self._buffer_index(block, write_buffer_index, "write")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
 from testing_blocks import check, matmul, replay
-from tvm import tir
+from tvm import te, tir
 from tvm.ir import structural_equal
 
 
@@ -54,3 +55,15 @@ def test_copies_are_refused_where_they_would_not_hold_what_is_used():
         sch.read_at(sch.get_loops("D")[0], "D", 0, "local")
     with pytest.raises(tir.ScheduleError, match="is not around block"):
         sch.read_at(sch.get_loops("C")[2], "D", 0, "local")
+
+
+def test_a_copy_of_overlapping_boxes_stays_inside_wherever_it_is_computed():
+    A = te.placeholder((8, 10), name="A")
+    r, s = te.reduce_axis((0, 2), "r"), te.reduce_axis((0, 2), "s")
+    B = te.compute((7, 9), lambda i, j: te.max(A[i + r, j + s], axis=[r, s]), name="B")
+    func = te.create_prim_func([A, B])
+    sch = tir.Schedule(func, debug_mask="all")
+    copy = sch.read_at(sch.get_loops("B")[1], "B", 0, "global")
+    assert [int(iv.dom.extent) for iv in sch.get(copy).iter_vars] == [7, 9]
+    sch.compute_at(copy, sch.get_loops("B")[3])
+    check(sch, func, lambda a: np.maximum.reduce([a[:-1, :-1], a[1:, :-1], a[:-1, 1:], a[1:, 1:]]))
