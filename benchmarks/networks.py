@@ -5,7 +5,8 @@ Each network runs in a process of its own, in which PyTorch eager, `torch.compil
 OpenVINO and ours take turns with the same number of threads: as topi schedules the kernels, and
 with `--trials` tuned as well. Figures are the least of all rounds, so that what else the machine
 does counts little. The engines come with the extra "peers"; those that are not installed are left
-out.
+out. A second table says how steady each engine is: its median against its least time, and how
+often its threads give up the processor in one of many runs back to back.
 
     python benchmarks/networks.py --threads 1 --trials 300 --json networks.json
 """
@@ -15,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,18 @@ def least_kernel_seconds(network: Any, runs: int = 5) -> float:
         for _ in range(runs)
     ]
     return sum(min(times) for times in zip(*runs_of_calls)) * 1e-6
+
+
+def voluntary_switches(function: Callable[[], Any], runs: int = 20) -> float:
+    """How often threads of this process give up the processor in a run, in the mean of some runs.
+
+    The runs follow each other at once, so that threads that sleep between runs only count as none.
+    """
+    function()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    for _ in range(runs):
+        function()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before) / runs
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -73,6 +88,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     least = {key: min(seconds) for key, seconds in samples.items()}
     least["eager"] = min(least.pop(key) for key in variants)
     row["seconds"] = least
+    row["median_seconds"] = {
+        key: statistics.median(samples[key]) for key in samples if key not in variants
+    }
+    row["switches"] = {
+        key: voluntary_switches(function)
+        for key, function in functions.items()
+        if key not in variants
+    }
 
     best = networks.get("tuned", networks["untuned"])
     with torch.inference_mode():
@@ -125,6 +148,24 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def steadiness(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Median over least time, and voluntary switches a run, of each engine; PyTorch eager aside."""
+    # Rows of an older file have neither.
+    measured = [row for row in rows if "switches" in row]
+    shown = [engine for engine in ENGINES if any(engine in row["switches"] for row in measured)]
+    heads = ["network", *(f"{e}: median / least, switches" for e in shown)]
+    lines = [heads, ["---"] * len(heads)]
+    for row in measured:
+        cells = [
+            f"{row['median_seconds'][e] / row['seconds'][e]:.2f}, {row['switches'][e]:.1f}"
+            if e in row["switches"]
+            else ""
+            for e in shown
+        ]
+        lines.append([row["network"], *cells])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def main() -> int:
     """Run the networks and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -162,7 +203,7 @@ def main() -> int:
                 options.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
             if row["problems"]:
                 print(f"{name}: {row['problems']}", file=sys.stderr)
-    print(markdown(rows))
+    print(markdown(rows), steadiness(rows), sep="\n\n")
     return 0
 
 
