@@ -19,6 +19,7 @@ using transform::Pass;
 using transform::PassContext;
 
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.use_async_copy", bool);
 
 namespace {
 
@@ -46,6 +47,9 @@ Array<Pass> MixedPasses(const Target& target) {
   passes.push_back(pass::MergeDynamicSharedMemoryAllocations());
   passes.push_back(pass::ThreadSync("warp"));
   passes.push_back(pass::LowerThreadAllreduce());
+  if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
+    passes.push_back(pass::InjectPTXAsyncCopy());
+  }
   passes.push_back(pass::AnnotateDeviceRegions());
   passes.push_back(pass::SplitHostDevice());
   passes.push_back(pass::MakePackedAPI());

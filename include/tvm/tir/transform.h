@@ -222,9 +222,18 @@ Pass UnifyThreadBinding();
  * An element is told apart from others when one thread alone accesses it. Memory of one launch
  * must not be accessed by several threads under conditions that differ between threads.
  *
- * \param scope "shared" (dynamic shared memory included) or "warp".
+ * \param scope "shared" (dynamic shared memory included), "shared.dyn" (that alone) or "warp".
  */
 Pass ThreadSync(String scope);
+
+/*!
+ * \brief Copies from global to shared memory in async_scope become cp.async, groups of them commits
+ * and waits.
+ *
+ * Copies of other sizes than 4, 8 and 16 bytes stay what they are. Guarantees: no attribute of
+ * asynchronous copies is left.
+ */
+Pass InjectPTXAsyncCopy();
 
 /*!
  * \brief All allocations of scope "shared.dyn" in a kernel become parts of one.
@@ -326,9 +335,19 @@ Pass ConvertBlocksToOpaque();
 Pass LowerMatchBuffer();
 
 /*!
- * \brief Buffers of opaque blocks become BufferRealize statements of no more than what is touched.
+ * \brief Buffers of opaque blocks are no larger than what is touched, and accesses are moved along.
  */
 Pass CompactBufferAllocation();
+
+/*!
+ * \brief Loops annotated with stages and orders run their parts on different trips at once.
+ *
+ * The annotations software_pipeline_stage and software_pipeline_order have a number for each
+ * statement of the body. Needs: opaque blocks without views. Guarantees: three loops take the place
+ * of one, buffers have as many copies as parts use at once, and asynchronous stages
+ * (software_pipeline_async_stages) have attributes that commit and wait.
+ */
+Pass InjectSoftwarePipeline();
 
 /*! \brief Opaque blocks become their bodies, under their predicates. */
 Pass LowerOpaqueBlock();

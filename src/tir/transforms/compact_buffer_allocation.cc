@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "storage_alignment.h"
 #include "tir/analysis/domain_touched.h"
 
 namespace tvm {
@@ -85,9 +86,31 @@ class BufferShrinker final : public StmtExprMutator {
   const Array<Range>& bounds_;
 };
 
+/*! \brief Says by loads of their corners what views make accessible, for analyses of accesses. */
+class ViewToucher final : public StmtMutator {
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
+    if (block->match_buffers.empty()) return block;
+    Array<Stmt> steps;
+    for (const MatchBufferRegion& match : block->match_buffers) {
+      Array<PrimExpr> first, last;
+      for (const Range& range : match->source->region) {
+        first.push_back(range->min);
+        last.push_back(range->min + range->extent - make_const(range->extent.dtype(), 1));
+      }
+      steps.push_back(Evaluate(BufferLoad(match->source->buffer, first)));
+      steps.push_back(Evaluate(BufferLoad(match->source->buffer, last)));
+    }
+    steps.push_back(block->body);
+    block.CopyOnWrite()->body = SeqStmt::Flatten(steps);
+    return block;
+  }
+};
+
 class BufferCompactor final : public StmtMutator {
  public:
-  explicit BufferCompactor(bool strict) : strict_(strict) {}
+  BufferCompactor(bool strict, StorageAlignmentMap aligned)
+      : strict_(strict), aligned_(std::move(aligned)) {}
 
  private:
   /*! \brief An axis of threads around the present statement. */
@@ -128,8 +151,12 @@ class BufferCompactor final : public StmtMutator {
     for (size_t i = 0; i < op->alloc_buffers.size(); ++i) {
       Buffer buffer = block->alloc_buffers[i];
       Array<Range> bounds = Bounds(block, buffer);
-      if (bounds.empty()) continue;
-      Buffer part = Smaller(buffer, bounds);
+      Buffer part = bounds.empty() ? buffer : Smaller(buffer, bounds);
+      if (Array<PrimExpr> strides = Strides(op->alloc_buffers[i], part); !strides.empty()) {
+        part.CopyOnWrite()->strides = strides;
+      }
+      if (part.same_as(buffer)) continue;
+      if (bounds.empty()) bounds = BufferRegion::FullRegion(buffer)->region;
       block = Downcast<Block>(BufferShrinker(buffer, part, bounds)(block));
       Array<Buffer> allocated = block->alloc_buffers;
       allocated.Set(i, part);
@@ -159,11 +186,29 @@ class BufferCompactor final : public StmtMutator {
     return buffer;
   }
 
+  /*! \brief As blocks ask for them, so that views know them; none where they are compact. */
+  Array<PrimExpr> Strides(const Buffer& original, const Buffer& part) {
+    auto it = aligned_.find(original.get());
+    if (it == aligned_.end() || !part->strides.empty()) return {};
+    std::vector<PrimExpr> strides(part->shape.size());
+    PrimExpr stride = make_const(part.IndexDType(), 1);
+    for (size_t i = strides.size(); i != 0; --i) {
+      for (const StorageAlignment& row : it->second) {
+        if (static_cast<size_t>(*as_const_int(row.axis)) != i - 1) continue;
+        stride =
+            stride + floormod(row.factor + row.offset - floormod(stride, row.factor), row.factor);
+      }
+      strides[i - 1] = analyzer_.Simplify(stride);
+      stride = strides[i - 1] * part->shape[i - 1];
+    }
+    return Array<PrimExpr>(strides);
+  }
+
   /*! \brief What is touched of each axis; nothing if that is all of the buffer. */
   Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
     // Nothing is known of what is done by pointers or by other names.
     if (buffer->shape.empty() || !buffer->strides.empty() || HasOtherName(body, buffer)) return {};
-    Array<Range> touched = DomainTouchedWhere(OfAllThatShare(body, buffer), buffer);
+    Array<Range> touched = DomainTouchedWhere(OfAllThatShare(ViewToucher()(body), buffer), buffer);
     Array<Range> bounds;
     bool any = false;
     for (size_t i = 0; i < touched.size(); ++i) {
@@ -205,16 +250,12 @@ class BufferCompactor final : public StmtMutator {
       if (const auto* decl = node.as<DeclBufferNode>()) {
         found = found || decl->buffer->data.same_as(buffer->data);
       }
-      if (const auto* block = node.as<BlockNode>()) {
-        for (const MatchBufferRegion& view : block->match_buffers) {
-          found = found || view->source->buffer.same_as(buffer);
-        }
-      }
     });
     return found;
   }
 
   bool strict_;
+  StorageAlignmentMap aligned_;
   arith::Analyzer analyzer_;
   std::vector<Thread> threads_;
   /*! \brief Buffers of realizations that became smaller. */
@@ -229,7 +270,7 @@ namespace {
 Pass CompactBuffers(bool strict) {
   return BodyPass("tir.CompactBufferAllocation",
                   [strict](const PrimFunc& func, const PassContext&) {
-                    return BufferCompactor(strict)(func->body);
+                    return BufferCompactor(strict, StorageAlignments(func->body))(func->body);
                   });
 }
 }  // namespace

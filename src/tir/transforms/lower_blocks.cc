@@ -9,9 +9,11 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "pass_common.h"
+#include "storage_alignment.h"
 
 namespace tvm {
 namespace tir {
@@ -156,42 +158,18 @@ class MatchLowerer final : public StmtMutator {
   }
 };
 
-/*! \brief Block annotation: rows of (index among the writes, axis, factor, offset). */
-constexpr const char* kBufferDimAlign = "buffer_dim_align";
-
-/*! \brief What blocks ask of the strides of buffers they write. */
-class AlignmentFinder final : public StmtVisitor {
- public:
-  std::unordered_map<const BufferNode*, std::vector<PrimExpr>> found;
-
- private:
-  void VisitStmt_(const BlockNode* op) final {
-    StmtVisitor::VisitStmt_(op);
-    auto it = op->annotations.find(kBufferDimAlign);
-    if (it == op->annotations.end()) return;
-    for (const Array<PrimExpr>& row : Downcast<Array<Array<PrimExpr>>>((*it).second)) {
-      const int64_t* index = row.size() == 4 ? as_const_int(row[0]) : nullptr;
-      TVM_CHECK(index != nullptr && *index >= 0 &&
-                    static_cast<size_t>(*index) < op->writes.size() && as_const_int(row[1]),
-                ValueError)
-          << "LowerOpaqueBlock: annotation " << kBufferDimAlign << " of block " << op->name_hint
-          << " holds rows of (index among its writes, axis, factor, offset), got " << row;
-      found[op->writes[*index]->buffer.get()].push_back(
-          Call(DataType::Handle(), builtin::tvm_tuple(), {row[1], row[2], row[3]}));
-    }
-  }
-};
-
 class OpaqueLowerer final : public StmtMutator {
  public:
-  explicit OpaqueLowerer(const AlignmentFinder& aligned) : aligned_(aligned) {}
+  explicit OpaqueLowerer(StorageAlignmentMap aligned) : aligned_(std::move(aligned)) {}
 
  private:
   Stmt Realize(const Buffer& buffer, const Array<Range>& bounds, Stmt body) const {
     body = BufferRealize(buffer, bounds, const_true(), body);
-    auto it = aligned_.found.find(buffer.get());
-    if (it == aligned_.found.end()) return body;
-    for (const PrimExpr& alignment : it->second) {
+    auto it = aligned_.find(buffer.get());
+    if (it == aligned_.end()) return body;
+    for (const StorageAlignment& row : it->second) {
+      PrimExpr alignment =
+          Call(DataType::Handle(), builtin::tvm_tuple(), {row.axis, row.factor, row.offset});
       body = AttrStmt(buffer, attr::storage_alignment, alignment, body);
     }
     return body;
@@ -260,7 +238,7 @@ class OpaqueLowerer final : public StmtMutator {
                     body);
   }
 
-  const AlignmentFinder& aligned_;
+  StorageAlignmentMap aligned_;
 };
 
 class BlockFinder final : public StmtVisitor {
@@ -297,9 +275,7 @@ Pass LowerMatchBuffer() {
 }
 Pass LowerOpaqueBlock() {
   return BodyPass("tir.LowerOpaqueBlock", [](const PrimFunc& func, const PassContext&) {
-    AlignmentFinder aligned;
-    aligned(func->body);
-    return OpaqueLowerer(aligned)(func->body);
+    return OpaqueLowerer(StorageAlignments(func->body))(func->body);
   });
 }
 
@@ -310,10 +286,14 @@ Array<Pass> LowerBlockPasses(const IRModule& mod) {
     BlockFinder finder;
     finder(prim_func->body);
     if (!finder.found) continue;
-    return {
-        LowerCrossThreadReduction(), LowerInitBlock(),   PlanAndUpdateBufferAllocationLocation(),
-        ConvertBlocksToOpaque(),     LowerMatchBuffer(), CompactBufferAllocation(),
-        LowerOpaqueBlock()};
+    return {LowerCrossThreadReduction(),
+            LowerInitBlock(),
+            PlanAndUpdateBufferAllocationLocation(),
+            ConvertBlocksToOpaque(),
+            CompactBufferAllocation(),
+            LowerMatchBuffer(),
+            InjectSoftwarePipeline(),
+            LowerOpaqueBlock()};
   }
   return {};
 }

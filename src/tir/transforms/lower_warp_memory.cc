@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "pointer_offsets.h"
 
 namespace tvm {
 namespace tir {
@@ -58,6 +59,26 @@ class StrideFinder final : public StmtExprVisitor {
         << "LowerWarpMemory: stores to " << op->buffer->name << " have strides " << stride
         << " and " << *found << " along threadIdx.x; use one layout";
     stride = *found;
+  }
+  void VisitExpr_(const CallNode* op) final {
+    StmtExprVisitor::VisitExpr_(op);
+    const PointerOffsets* offsets = PointerOffsetsOf(op);
+    if (offsets == nullptr) return;
+    for (const auto& [pointer, offset] : *offsets) {
+      if (op->args[pointer].get() != data_) continue;
+      Array<PrimExpr> linear = arith::DetectLinearEquation(op->args[offset], {env_->lane});
+      const int64_t* found = linear.size() == 2 ? as_const_int(linear[0]) : nullptr;
+      // Fills and stores name the start of a tile and not the part of a thread.
+      const bool of_tile = found != nullptr && *found == 0;
+      const bool is_fill = op->op.same_as(Op::Get("tir.mma_fill"));
+      if (of_tile && is_fill) found = as_const_int(op->args[0]);
+      if (of_tile && !is_fill) continue;
+      TVM_CHECK(found != nullptr && *found > 0 && (stride == 0 || stride == *found), ValueError)
+          << "LowerWarpMemory: " << op->op << " takes " << GetRef<Var>(data_) << " at "
+          << op->args[offset] << ", where threads have no constant number of elements each, or "
+          << "another one than elsewhere";
+      stride = *found;
+    }
   }
   const VarNode* data_;
   const Environment* env_;
@@ -157,6 +178,26 @@ class WarpAccessRewriter final : public StmtExprMutator {
     return Call(own.dtype(), builtin::tvm_warp_shuffle(),
                 {mask, own, thread, PrimExpr(static_cast<int>(env_->width)),
                  PrimExpr(static_cast<int>(warp_size_))});
+  }
+
+  /*! \brief Instructions that a warp carries out together take what their own thread has. */
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    const PointerOffsets* offsets = PointerOffsetsOf(op);
+    Array<PrimExpr> args = op->args;
+    std::vector<bool> done(args.size(), false);
+    if (offsets != nullptr) {
+      for (const auto& [pointer, offset] : *offsets) {
+        if (args[pointer].get() != data_) continue;
+        PrimExpr position = Place(VisitExpr(args[offset])).first;
+        args.Set(pointer, local_);
+        args.Set(offset, position);
+        done[pointer] = done[offset] = true;
+      }
+    }
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (!done[i]) args.Set(i, VisitExpr(args[i]));
+    }
+    return args.same_as(op->args) ? GetRef<PrimExpr>(op) : Call(op->dtype, op->op, args);
   }
 
   PrimExpr VisitExpr_(const VarNode* op) final {

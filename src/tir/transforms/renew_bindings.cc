@@ -44,6 +44,19 @@ class BindingRenewer final : public BufferMutator {
     Var var = Renew(op->buffer_var);
     return Allocate(var, op->dtype, extents, condition, VisitStmt(op->body), op->annotations);
   }
+  Stmt VisitStmt_(const BlockNode* op) final {
+    Array<IterVar> axes = op->iter_vars.Map([this](const IterVar& iv) {
+      return IterVar(iv->dom, Renew(iv->var), iv->iter_type, iv->thread_tag);
+    });
+    for (const Buffer& buffer : op->alloc_buffers) {
+      Buffer copy = buffer;
+      copy.CopyOnWrite()->data = Renew(buffer->data);
+      buffers_[buffer.get()] = copy;
+    }
+    Block block = Downcast<Block>(BufferMutator::VisitStmt_(op));
+    if (!axes.empty()) block.CopyOnWrite()->iter_vars = axes;
+    return block;
+  }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     ObjectRef node = op->node;
     if (node.as<VarNode>() != nullptr) node = VisitExpr(Downcast<Var>(node));

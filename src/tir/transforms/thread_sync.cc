@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "software_pipeline.h"
 
 namespace tvm {
 namespace tir {
@@ -136,6 +137,7 @@ class BarrierPlanner final {
       threads_.pop_back();
       return result;
     }
+    if (op->attr_key == attr::async_wait_queue_scope) return PlanWait(op, before);
     if (op->attr_key != attr::double_buffer_write) {
       return Through(GetRef<Stmt>(op), op, op->body, {}, before);
     }
@@ -143,6 +145,23 @@ class BarrierPlanner final {
     Planned result = Through(GetRef<Stmt>(op), op, op->body, {}, before);
     loops_of_halves_ = outer;
     return result;
+  }
+
+  /*! \brief A thread waits for its own copies; those of others are there after a barrier. */
+  Planned PlanWait(const AttrStmtNode* op, const Accesses& before) {
+    if (rank_ != StorageRank::kShared) return Through(GetRef<Stmt>(op), op, op->body, {}, before);
+    Planned inner = Plan(op->body, {});
+    AttrStmt wait = GetRef<AttrStmt>(op);
+    const auto* count = op->body.as<AttrStmtNode>();
+    if (count != nullptr && count->attr_key == attr::async_wait_inflight_count) {
+      // The barrier stands behind the wait, which is made where this attribute begins.
+      AttrStmt planned = Downcast<AttrStmt>(inner.stmt);
+      planned.CopyOnWrite()->body = SeqStmt::Flatten({Barrier(), planned->body});
+      wait.CopyOnWrite()->body = planned;
+    } else {
+      wait.CopyOnWrite()->body = SeqStmt::Flatten({Barrier(), inner.stmt});
+    }
+    return {wait, {}, inner.pending, true};
   }
 
   Planned PlanLoop(const ForNode* op, const Accesses& before) {
@@ -230,7 +249,10 @@ class BarrierPlanner final {
         << "make the extents divide";
   }
 
-  bool InScope(const Var& data) const { return StorageRankOf(StorageScopeOf(data)) == rank_; }
+  bool InScope(const Var& data) const {
+    const std::string scope = StorageScopeOf(data);
+    return scope_ == "shared.dyn" ? scope == scope_ : StorageRankOf(scope) == rank_;
+  }
 
   bool IsDivergent(const PrimExpr& expr) const {
     bool found = false;
@@ -421,9 +443,10 @@ class LaunchFinder final : public StmtMutator {
 namespace transform {
 
 Pass ThreadSync(String scope) {
-  TVM_CHECK(scope == "shared" || scope == "warp", ValueError)
-      << "ThreadSync: threads can wait for each other in scopes \"shared\" and \"warp\", got \""
-      << scope << "\"; split the program into two kernels for memory of the whole device";
+  TVM_CHECK(scope == "shared" || scope == "shared.dyn" || scope == "warp", ValueError)
+      << "ThreadSync: threads can wait for each other in scopes \"shared\", \"shared.dyn\" and "
+      << "\"warp\", got \"" << scope
+      << "\"; split the program into two kernels for memory of the whole device";
   return BodyPass("tir.ThreadSync", [scope](const PrimFunc& func, const PassContext&) {
     return LaunchFinder(scope)(func->body);
   });

@@ -1,4 +1,8 @@
-"""Tensor intrinsics of CUDA: fragments on tensor cores, and the dot product of four bytes."""
+"""Tensor intrinsics of CUDA: tensor cores by fragments and by ``mma``, dot products of bytes.
+
+The names of intrinsics that programs import (``WMMA_SYNC_16x16x16_f16f16f32_INTRIN``,
+``LDMATRIX_f16_A_DYN_INTRIN``, ...) are made with the intrinsics; ``__all__`` lists them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,14 @@ from ..expr import Cast, PrimExpr, StringImm, Var, const
 from ..intrin_registry import TensorIntrin
 from ..op import call_intrin
 from ..stmt import BufferStore, Evaluate, Stmt
+from . import cuda_mma
+from .cuda_mma import (
+    get_mma_intrin_group,
+    ldmatrix_32x8_to_shared_16x16_layout,
+    shared_16x16_to_ldmatrix_32x8_layout,
+    shared_16x32_to_ldmatrix_32x16_layout,
+    shared_32x16_to_ldmatrix_32x16_layout,
+)
 from .describe import function_of_block, nest, operand
 from .dot_product_common import (
     DP4A_S8S8S32_INTRIN,
@@ -22,7 +34,12 @@ __all__ = [
     "DP4A_S8U8S32_INTRIN",
     "DP4A_U8S8S32_INTRIN",
     "DP4A_U8U8U32_INTRIN",
+    "get_mma_intrin_group",
     "get_wmma_intrin_group",
+    "ldmatrix_32x8_to_shared_16x16_layout",
+    "shared_16x16_to_ldmatrix_32x8_layout",
+    "shared_16x32_to_ldmatrix_32x16_layout",
+    "shared_32x16_to_ldmatrix_32x16_layout",
 ]
 
 _TILE = 16
@@ -147,18 +164,30 @@ def _register_sync(in_dtype: str, out_dtype: str, transposed: bool) -> str:
 _MEMORIES = ("shared", "shared.dyn")
 _KINDS = (("float16", "float32"), ("float16", "float16"), ("int8", "int32"))
 
+# The names that programs import, each with the registered name of its intrinsic.
+_NAMES = dict(cuda_mma.NAMES)
+
 for _in in ("float16", "int8"):
     for _which in "ab":
         for _memory in _MEMORIES:
             for _transposed in (False, True):
-                _register_load(_in, _which, _memory, _transposed)
+                _flags = ("_TRANS" if _transposed else "") + ("_DYN" if "." in _memory else "")
+                _key = f"WMMA_LOAD_16x16x16_{_SHORT[_in].upper()}_{_which.upper()}{_flags}_INTRIN"
+                _NAMES[_key] = _register_load(_in, _which, _memory, _transposed)
 for _out in ("float32", "float16", "int32"):
-    _register_fill(_out)
+    _kind = _SHORT[_out].upper()
+    _NAMES[f"WMMA_FILL_16x16x16_{_kind}_INTRIN"] = _register_fill(_out)
     for _memory in (*_MEMORIES, "global"):
-        _register_store(_out, _memory)
+        _key = f"WMMA_STORE_16x16x16_{_kind}_{_in_name(_memory).upper()}_INTRIN"
+        _NAMES[_key] = _register_store(_out, _memory)
 for _in, _out in _KINDS:
     for _transposed in (False, True):
-        _register_sync(_in, _out, _transposed)
+        _short = f"{_SHORT[_in]}{_SHORT[_in]}{_SHORT[_out]}"
+        _key = f"WMMA_SYNC_16x16x16_{_short}{'_TRANS' if _transposed else ''}_INTRIN"
+        _NAMES[_key] = _register_sync(_in, _out, _transposed)
+
+globals().update(_NAMES)
+__all__ += list(_NAMES)
 
 
 def get_wmma_intrin_group(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm._older_names import hints_for
 
-from . import transform
+from . import pipelines, transform
 from .common_subexpr import CommonSubexprElimTIR
 from .default_gpu_schedule import DefaultGPUSchedule
 from .extract_constants import ExtractPrimFuncConstants
@@ -19,6 +19,7 @@ from .hoist_expression import (
 from .inline_private_functions import InlinePrivateFunctions
 from .make_unpacked_api import MakeUnpackedAPI
 from .pointer_value_type import PointerValueTypeRewrite
+from .pipelines import *
 from .profile_intrinsics import InstrumentProfileIntrinsics
 from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_store_undef import RemoveStoreUndef
@@ -27,6 +28,7 @@ from .transform import *
 
 __all__ = [
     *transform.__all__,
+    *pipelines.__all__,
     "CommonSubexprElimTIR",
     "DefaultGPUSchedule",
     "ExtractPrimFuncConstants",
