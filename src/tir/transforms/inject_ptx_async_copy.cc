@@ -90,7 +90,9 @@ class AsyncCopyInjector final : public StmtMutator {
 
   static bool IsZero(const PrimExpr& value) {
     const auto* broadcast = value.as<BroadcastNode>();
-    return is_zero(broadcast != nullptr ? broadcast->value : value);
+    const PrimExpr& element = broadcast != nullptr ? broadcast->value : value;
+    const auto* number = element.as<FloatImmNode>();
+    return number != nullptr ? number->value == 0 : is_zero(element);
   }
   /*! \brief The first index of neighbours; undefined for other accesses. */
   static PrimExpr FirstOfRun(const PrimExpr& index) {

@@ -41,6 +41,8 @@ class PipelineBuilder {
     std::sort(parts_.begin(), parts_.end(),
               [](const PipelinePart& a, const PipelinePart& b) { return a.order < b.order; });
 
+    NumberGroups(&parts_);
+
     const PrimExpr depth = make_const(loop_->extent.dtype(), last_stage_);
     const PrimExpr full = loop_->min + depth;
     const PrimExpr end = loop_->min + loop_->extent;
@@ -104,7 +106,7 @@ class PipelineBuilder {
       PrimExpr index = once ? skewed : skewed + shift;
       if (!once) inside = Substitute(inside, Map<Var, PrimExpr>{{var, var + shift}});
       block = Downcast<Block>(Substitute(block, Map<Var, PrimExpr>{{loop_->loop_var, index}}));
-      placed.push_back({block, part.stage, part.async, inside, index});
+      placed.push_back({block, part.stage, part.group, inside, index});
     }
     Map<Var, Buffer> buffers = buffers_;
     for (const auto& [old, versioned] : remap_) buffers.Set(versioned->data, versioned);

@@ -42,6 +42,8 @@ struct PipelinePart {
   int stage;
   int order;
   bool async;
+  /*! \brief Of asynchronous parts: those of one number are committed together. */
+  int group = -1;
 };
 
 /*! \brief Copies that `buffer` needs, so that no part overwrites what a later one still reads. */
@@ -75,14 +77,23 @@ std::unordered_map<const VarNode*, int64_t> FragmentSizes(const Stmt& body);
 struct PlacedPart {
   Block block;
   int stage;
-  bool async;
+  /*! \brief As in the part; -1 for parts that are not asynchronous. */
+  int group;
   PrimExpr predicate;
   /*! \brief The original loop's variable. */
   PrimExpr index;
 };
 
 /*!
- * \brief Puts asynchronous parts into groups and lets others wait for as few groups as they need.
+ * \brief Numbers the groups of asynchronous parts, which are in the order of a trip.
+ *
+ * Parts that follow each other are one group. What is read of a queue ends its group. Every trip
+ * has the same groups, whether it fills the pipeline or runs it, since waits count them.
+ */
+void NumberGroups(std::vector<PipelinePart>* parts);
+
+/*!
+ * \brief Commits groups of asynchronous parts and lets others wait for as few groups as they need.
  *
  * A queue belongs to a stage. Made once for a pipeline, and asked for its prologue, body and
  * epilogue in turn.

@@ -22,8 +22,6 @@ struct AsyncQueues::Loop {
   std::vector<std::vector<size_t>> groups;
   /*! \brief The group that writes a buffer. */
   std::unordered_map<const BufferNode*, size_t> group_of;
-  /*! \brief A part before has read from the queue, so that what comes is another group. */
-  bool consumed = false;
   /*! \brief The trip that is started here; undefined if none is. */
   PrimExpr started;
   /*! \brief When it is started; undefined with `started`. */
@@ -35,6 +33,29 @@ struct AsyncQueues::Loop {
   };
   std::vector<Wait> waits;
 };
+
+void NumberGroups(std::vector<PipelinePart>* parts) {
+  int next = 0;
+  for (size_t i = 0; i < parts->size(); ++i) {
+    PipelinePart& part = (*parts)[i];
+    if (!part.async) continue;
+    // A group is one statement, so that any other between two parts ends it.
+    bool joins = i != 0 && (*parts)[i - 1].async && (*parts)[i - 1].stage == part.stage;
+    if (joins) {
+      // So does a part that reads what its own queue brings.
+      for (const BufferRegion& read : (*parts)[i - 1].block->reads) {
+        for (const PipelinePart& other : *parts) {
+          joins = joins && !(other.async && other.stage == part.stage &&
+                             std::any_of(other.block->writes.begin(), other.block->writes.end(),
+                                         [&](const BufferRegion& write) {
+                                           return write->buffer.same_as(read->buffer);
+                                         }));
+        }
+      }
+    }
+    part.group = joins ? (*parts)[i - 1].group : next++;
+  }
+}
 
 int AsyncQueues::ProducerOf(const PlacedPart& part) const {
   int producer = -1;
@@ -55,11 +76,10 @@ void AsyncQueues::Group(const std::vector<PlacedPart>& parts, arith::Analyzer* a
                         std::map<int, Loop>* loops) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const PlacedPart& part = parts[i];
-    if (part.async) {
+    if (part.group >= 0) {
       Loop& loop = (*loops)[part.stage];
-      // A statement between two parts ends a group as well, since a group is one statement.
-      bool follows = !loop.groups.empty() && loop.groups.back().back() + 1 == i;
-      if (loop.consumed || !follows) loop.groups.emplace_back();
+      bool follows = !loop.groups.empty() && parts[loop.groups.back()[0]].group == part.group;
+      if (!follows) loop.groups.emplace_back();
       loop.groups.back().push_back(i);
       for (const BufferRegion& write : part.block->writes) {
         written_[part.stage].insert(write->buffer.get());
@@ -72,8 +92,6 @@ void AsyncQueues::Group(const std::vector<PlacedPart>& parts, arith::Analyzer* a
         loop.predicate = analyzer->Simplify(loop.predicate && part.predicate);
       }
     }
-    int producer = ProducerOf(part);
-    if (producer >= 0) (*loops)[producer].consumed = true;
   }
 }
 
@@ -82,7 +100,7 @@ void AsyncQueues::FindWaits(const std::vector<PlacedPart>& parts, arith::Analyze
   std::unordered_set<const BufferNode*> seen;
   for (size_t i = 0; i < parts.size(); ++i) {
     const PlacedPart& part = parts[i];
-    if (part.async) {
+    if (part.group >= 0) {
       for (const BufferRegion& write : part.block->writes) seen.insert(write->buffer.get());
     }
     int producer = ProducerOf(part);
@@ -116,8 +134,9 @@ void AsyncQueues::FindWaits(const std::vector<PlacedPart>& parts, arith::Analyze
     // One wait serves all parts that follow until something else is started.
     bool same = !loop.waits.empty() &&
                 std::none_of(parts.begin() + static_cast<int64_t>(loop.waits.back().part),
-                             parts.begin() + static_cast<int64_t>(i),
-                             [&](const PlacedPart& p) { return p.async && p.stage == producer; });
+                             parts.begin() + static_cast<int64_t>(i), [&](const PlacedPart& p) {
+                               return p.group >= 0 && p.stage == producer;
+                             });
     if (!same) {
       loop.waits.push_back({i, count});
     } else if (PrimExpr& least = loop.waits.back().count; !analyzer->CanProve(count >= least)) {
@@ -134,7 +153,7 @@ Array<Stmt> AsyncQueues::Place(std::vector<PlacedPart> parts, const PrimExpr& tr
 
   const PrimExpr zero = make_zero(DataType::Int(32));
   for (PlacedPart& part : parts) {
-    if (!part.async) continue;
+    if (part.group < 0) continue;
     BlockNode* node = part.block.CopyOnWrite();
     node->body = AttrStmt(zero, attr::async_scope, make_const(DataType::Int(32), 1), node->body);
   }

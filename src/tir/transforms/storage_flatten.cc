@@ -90,7 +90,8 @@ class Flattener final : public StmtExprMutator {
         }
       }
       strides[i - 1] = analyzer_.Simplify(stride);
-      if (!analyzer_.CanProveEqual(strides[i - 1], compact)) {
+      // Strides that the buffer states are known to whoever gets a pointer to it.
+      if (buffer->strides.empty() && !analyzer_.CanProveEqual(strides[i - 1], compact)) {
         padded_.emplace(buffer->data.get(), Padding{i - 1, strides[i - 1], compact});
       }
       size = analyzer_.Simplify(strides[i - 1] * extents[i - 1]);

@@ -74,6 +74,12 @@ class BarrierPlanner final {
     if (const auto* op = stmt.as<AllocateNode>()) {
       return Through(stmt, op, op->body, {}, before);
     }
+    if (const auto* op = stmt.as<AllocateConstNode>()) {
+      return Through(stmt, op, op->body, {}, before);
+    }
+    if (const auto* op = stmt.as<DeclBufferNode>()) {
+      return Through(stmt, op, op->body, {}, before);
+    }
     if (const auto* op = stmt.as<LetStmtNode>()) {
       if (IsDivergent(op->value)) divergent_.insert(op->var.get());
       return Through(stmt, op, op->body, Collect(op->value), before);

@@ -173,7 +173,7 @@ def _register_mma(depth: int, in_dtype: str, out_dtype: str, trans_a: bool, tran
     x, y, z = params()
 
     def multiply(tx: Var) -> Stmt:
-        # An instruction gives 8 columns; the second half of B and of the sums are those to the right.
+        # An instruction gives 8 columns: second halves of B and of the sums are those to the right.
         return SeqStmt(
             [
                 Evaluate(

@@ -6,7 +6,7 @@ from tvm.ir.transform import Pass
 
 from . import _ffi_api
 
-__all__ = ["InjectSoftwarePipeline"]
+__all__ = ["InjectPTXAsyncCopy", "InjectSoftwarePipeline"]
 
 
 def InjectSoftwarePipeline() -> Pass:
@@ -29,3 +29,16 @@ def InjectSoftwarePipeline() -> Pass:
         one stage change their order, or a statement would read what a later stage writes.
     """
     return _ffi_api.InjectSoftwarePipeline()
+
+
+def InjectPTXAsyncCopy() -> Pass:
+    """Copies of global to shared memory in ``async_scope`` become ``cp.async`` instructions.
+
+    Groups of them (``async_commit_queue_scope``) end with a commit, and their readers begin with
+    a wait. Copies of 4, 8 or 16 bytes of one element type are changed, guarded ones
+    (``T.if_then_else(condition, A[i], 0)``) too. Builds run this pass under
+    ``PassContext(config={"tir.use_async_copy": True})``.
+
+    Needs flat accesses.
+    """
+    return _ffi_api.InjectPTXAsyncCopy()
