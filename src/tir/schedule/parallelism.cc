@@ -255,7 +255,7 @@ class ParallelismCheck {
 
   /*! \brief Whether memory is the registers of a warp, of which each warp has its own. */
   static bool IsFragment(const std::string& scope) {
-    return StartsWith(scope, "wmma.") || StartsWith(scope, "m16n8k8.");
+    return scope == "warp" || StartsWith(scope, "wmma.") || StartsWith(scope, "m16n8k8.");
   }
 
   bool IsThread(Id id) const { return tree_.loop(id).for_kind == ForKind::kThreadBinding; }
