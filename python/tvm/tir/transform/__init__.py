@@ -18,8 +18,8 @@ from .hoist_expression import (
 )
 from .inline_private_functions import InlinePrivateFunctions
 from .make_unpacked_api import MakeUnpackedAPI
-from .pointer_value_type import PointerValueTypeRewrite
 from .pipelines import *
+from .pointer_value_type import PointerValueTypeRewrite
 from .profile_intrinsics import InstrumentProfileIntrinsics
 from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_store_undef import RemoveStoreUndef
