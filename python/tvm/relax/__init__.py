@@ -42,6 +42,7 @@ from .op import (
     call_tir_inplace,
     call_tir_with_grad,
 )
+from .pipeline import get_pipeline, register_pipeline
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -111,10 +112,12 @@ __all__ = [
     "expr_functor",
     "extract_tasks",
     "fused_groups",
+    "get_pipeline",
     "get_shape_of",
     "get_static_type",
     "load_executable",
     "op",
+    "register_pipeline",
     "schedules_from",
     "struct_info",
     "te_tensor",

@@ -102,6 +102,7 @@ class _Scope:
     pure: bool
     blocks: list[BindingBlock] = field(default_factory=list)
     output: RelayExpr | None = None
+    gvar: GlobalVar | None = None
 
 
 def _update(expr: RelayExpr, info: StructInfo) -> None:
@@ -157,6 +158,9 @@ class BlockBuilder:
     ) -> Iterator[None]:
         """Scope of one function; ``emit_func_output`` inside it ends the function.
 
+        A function may be built inside of the scope of another one, whose values it does not see and
+        which goes on afterwards.
+
         Parameters
         ----------
         params : the parameters, unless they are given to ``emit_func_output``.
@@ -167,13 +171,9 @@ class BlockBuilder:
 
         Raises
         ------
-        ValueError : functions are nested, the scope ends without an output, or a private function
-            has a ``global_symbol``.
+        ValueError : the scope ends without an output, or a private function has a
+            ``global_symbol``.
         """
-        if self._scope is not None:
-            raise error.ValueError(
-                f"BlockBuilder.function: '{name}' is inside '{self._scope.name}'; end that first"
-            )
         if private and "global_symbol" in (attrs or {}):
             raise error.ValueError(
                 f"BlockBuilder.function: '{name}' is private, so it has no global_symbol"
@@ -182,24 +182,21 @@ class BlockBuilder:
             params = [params]
         known = None if params is None else [_parameter(p) for p in params]
         scope = _Scope(name, known, dict(attrs or {}), private, pure)
-        self._names = NameSupply()
-        self._scope = scope
+        around = self._scope, self._names, self._open, self._extents
+        self._scope, self._names, self._open, self._extents = scope, NameSupply(), [], []
         self.begin_scope(known)
         self.begin_binding_block()
         BlockBuilder._stack.append(self)
-        depth = len(self._open)
         try:
             yield
         finally:
             BlockBuilder._stack.pop()
-            self._scope = None
-            del self._open[depth - 1 :]
-            self.end_scope()
-        if scope.output is None:
+            self._scope, self._names, self._open, self._extents = around
+        if scope.gvar is None:
             raise error.ValueError(
                 f"BlockBuilder.function: '{name}' has no output; call emit_func_output in its scope"
             )
-        self._add(self._finish(scope), name)
+        self._functions[scope.gvar] = self._finish(scope)
 
     @contextmanager
     def testing_scope(self, def_vars: Sequence[tir.Var]) -> Iterator[None]:
@@ -314,7 +311,7 @@ class BlockBuilder:
         self,
         output: RelayExpr | Sequence[RelayExpr],
         params: Sequence[Var] | Var | None = None,
-    ) -> None:
+    ) -> GlobalVar:
         """End the function with a result.
 
         Parameters
@@ -322,6 +319,10 @@ class BlockBuilder:
         output : an expression, or several for a tuple. A value local to a dataflow block is made
             an output of that block.
         params : the parameters, unless ``function`` has them.
+
+        Returns
+        -------
+        The function's name in the module, which calls of it use.
 
         Raises
         ------
@@ -347,6 +348,8 @@ class BlockBuilder:
         scope.output = self._visible(result, scope)
         self._close_into(scope)
         self.begin_binding_block()
+        scope.gvar = GlobalVar(self._global_names.fresh(scope.name))
+        return scope.gvar
 
     def _visible(self, expr: RelayExpr, scope: _Scope) -> RelayExpr:
         """The value as something usable outside of dataflow blocks."""

@@ -44,5 +44,5 @@ def build(
     if has_open_sizes(mod):
         source = current_schedules() if schedules is None else schedules
         return OpenExecutable(mod, lambda fixed: build(fixed, target, source))
-    mod = AttachGlobalSymbol()(mod)
-    return compile_fused(OptimizeForInference()(lower_dps_packed(mod)), target, schedules)
+    mod = OptimizeForInference()(lower_dps_packed(mod))
+    return compile_fused(AttachGlobalSymbol()(mod), target, schedules)

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 import tvm
 from tvm import relax
+from tvm.relax.frontend import detach_params
 from tvm.relax.frontend.torch import from_exported_program, from_module
 
 torch.manual_seed(0)
@@ -111,8 +112,12 @@ def test_parameters_become_inputs_on_request(run):
     assert len(params) == 3
     with torch.no_grad():
         expected = module(X2).numpy()
-    weights = [p.detach().numpy() for p in (module.weight, module.bias)]
-    np.testing.assert_allclose(run(mod, X2.numpy(), *weights), expected, 1e-4, 1e-5)
+    bare, values = detach_params(mod)
+    assert int(mod["main"].attrs["num_input"]) == 1 and "params" not in bare["main"].attrs
+    weights = [value.numpy() for value in values["main"]]
+    for weight, parameter in zip(weights, (module.weight, module.bias), strict=True):
+        np.testing.assert_array_equal(weight, parameter.detach().numpy())
+    np.testing.assert_allclose(run(bare, X2.numpy(), *weights), expected, 1e-4, 1e-5)
 
 
 class WritesToAView(nn.Module):

@@ -25,7 +25,7 @@ from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
-from .legalize_ops import LegalizeOps
+from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
 from .meta_schedule import (
     MetaScheduleApplyDatabase,
     MetaScheduleTuneIRMod,
@@ -53,6 +53,7 @@ __all__ = [
     "IntegerProducts",
     "LambdaLift",
     "LegalizeOps",
+    "LegalizeUnfusableOps",
     "MetaScheduleApplyDatabase",
     "MetaScheduleTuneIRMod",
     "MetaScheduleTuneTIR",
@@ -87,6 +88,7 @@ def OptimizeForInference(
     if is_fused(mod):
         return mod
     passes = [
+        LegalizeUnfusableOps(),
         FoldBatchnorm(),
         FoldPad(),
         IntegerProducts(),

@@ -66,7 +66,8 @@ def from_exported_program(
     program : exported with fixed shapes, from a module in eval mode. One with dynamic shapes is
         imported for some sizes at a time, see :class:`ProgramImporter`.
     keep_params_as_input : make parameters and buffers inputs of ``main``, after the user's inputs,
-        instead of constants.
+        instead of constants. Their values are its attribute "params", see
+        ``relax.frontend.detach_params``.
 
     Returns
     -------
@@ -238,11 +239,16 @@ class _Importer:
         self._builder = BlockBuilder()
         self._values: dict[torch.fx.Node, Any] = {}
         self._problems: list[Problem] = []
+        self._weights: list[str] = []
 
     def run(self) -> IRModule:
         params = self._bind_inputs()
         nodes = self._program.graph.nodes
-        with self._builder.function("main", params):
+        attrs: dict[str, Any] = {}
+        if self._keep_params:
+            values = [self._constant(target).data for target in self._weights]
+            attrs = {"num_input": len(params) - len(values), "params": values}
+        with self._builder.function("main", params, attrs):
             with self._builder.dataflow():
                 for node in nodes:
                     if node.op == "call_function":
@@ -287,6 +293,7 @@ class _Importer:
             if self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR:
                 self._values[node] = Var(node.name, self._struct_info(node))
                 weights.append(self._values[node])
+                self._weights.append(str(spec.target))
             else:
                 self._values[node] = self._constant(str(spec.target))
         return params + weights

@@ -1,4 +1,4 @@
 """Graph operators become calls of kernels."""
 
 from .common import default_legalization, register_legalize
-from .legalize import LegalizeOps
+from .legalize import LegalizeOps, LegalizeUnfusableOps

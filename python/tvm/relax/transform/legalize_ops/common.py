@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.ir import RelayExpr
+from tvm.ir import Op, RelayExpr
 
 from ...block_builder import BlockBuilder
 from ...expr import Call, ShapeExpr, Tuple, TupleGetItem
 from ...op import attrs_of, has_op, number_operands, op_spec
 from ...struct_info import TensorStructInfo, TupleStructInfo
+from .neural import NEURAL_FUNCTIONS
 from .operators import TE_FUNCTIONS
 
-__all__ = ["Legalization", "default_legalization", "register_legalize", "registered"]
+__all__ = ["Legalization", "default_legalization", "is_computed", "register_legalize", "registered"]
 
 Legalization = Callable[[BlockBuilder, Call], RelayExpr]
 """From the builder that takes kernels and bindings, and a call, to what stands in its place."""
 
 _REGISTERED: dict[str, Legalization] = {}
+
+_COMPUTED = {**TE_FUNCTIONS, **NEURAL_FUNCTIONS}
 
 # Kernels that are not called like the operator.
 _KERNEL_NAMES = {"concat": "concatenate", "permute_dims": "transpose", "astype": "cast"}
@@ -44,10 +47,15 @@ def registered(op_name: str) -> Legalization | None:
     return _REGISTERED.get(op_name)
 
 
+def is_computed(op: Op) -> bool:
+    """Whether an operator has a computation that only legalisation knows."""
+    return str(op.name) in _COMPUTED
+
+
 def default_legalization(call: Call) -> Legalization | None:
     """The kernel of an operator's te computation; None if there is none, or shapes are unknown."""
     name = str(call.op.name)
-    if not has_op(call.op) and name not in TE_FUNCTIONS:
+    if not has_op(call.op) and name not in _COMPUTED:
         return None
     if not _is_known(call.struct_info) or not all(map(_operand_is_known, call.args)):
         return None
@@ -61,7 +69,7 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
         _fields(builder, arg) if number is None else number
         for arg, number in zip(call.args, number_operands(call.args))
     ]
-    compute = TE_FUNCTIONS[name] if name in TE_FUNCTIONS else op_spec(name).compute
+    compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
     hint = _KERNEL_NAMES.get(short, short)
     return builder.call_te(compute, *operands, primfunc_name_hint=hint, **attrs_of(call))
 

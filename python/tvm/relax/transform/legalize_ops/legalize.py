@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tvm.ir import IRModule, Op, RelayExpr
+from tvm.ir import BaseFunc, IRModule, Op, RelayExpr
 
 from ...expr import Call, Function
-from ...expr_functor import PyExprMutator
+from ...expr_functor import PyExprMutator, post_order_visit
+from ...op import has_op
 from ..graph_pass import graph_pass
-from .common import Legalization, default_legalization, registered
+from .common import Legalization, default_legalization, is_computed, registered
 
-__all__ = ["LegalizeOps"]
+__all__ = ["LegalizeOps", "LegalizeUnfusableOps"]
 
 
 class _Legalizer(PyExprMutator):
-    def __init__(self, mod: IRModule, own: Mapping[str, Legalization]) -> None:
+    def __init__(
+        self, mod: IRModule, own: Mapping[str, Legalization], fusable: bool = True
+    ) -> None:
         super().__init__(mod)
         self._own = own
+        self._fusable = fusable
 
     def visit_call_(self, op: Call) -> RelayExpr:
         call = self.visit_expr_post_order(op)
         if not isinstance(call, Call) or not isinstance(call.op, Op):
+            return call
+        if not self._fusable and has_op(call.op):
             return call
         if call.struct_info is None:
             call = self.builder_.normalize(call)
@@ -43,7 +49,31 @@ def LegalizeOps(mod: IRModule, customize_legalize_map: Mapping | None = None) ->
         call that gives what stands in its place; these go before those that `register_legalize` was
         told of, and these before the operator's own computation.
     """
-    mutator = _Legalizer(mod, dict(customize_legalize_map or {}))
+    return _legalized(_Legalizer(mod, dict(customize_legalize_map or {})), mod)
+
+
+@graph_pass("relax.LegalizeUnfusableOps")
+def LegalizeUnfusableOps(mod: IRModule) -> IRModule:
+    """The module with those operators as calls of kernels that fusion cannot compute."""
+    if not any(_has_unfusable(func) for func in mod.functions.values()):
+        return mod
+    return _legalized(_Legalizer(mod, {}, fusable=False), mod)
+
+
+def _has_unfusable(func: BaseFunc) -> bool:
+    found = False
+
+    def look(expr: RelayExpr) -> None:
+        nonlocal found
+        if isinstance(expr, Call) and isinstance(expr.op, Op) and not has_op(expr.op):
+            found = found or registered(str(expr.op.name)) is not None or is_computed(expr.op)
+
+    if isinstance(func, Function):
+        post_order_visit(func, look)
+    return found
+
+
+def _legalized(mutator: _Legalizer, mod: IRModule) -> IRModule:
     for var, function in mod.functions.items():
         if isinstance(function, Function):
             mutator.builder_.update_func(var, mutator.visit_expr(function))

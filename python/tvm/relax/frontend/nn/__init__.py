@@ -1,0 +1,14 @@
+"""Networks written as modules, in the manner of PyTorch, and traced into graph modules."""
+
+from . import core, op, spec
+from .core import Effect, Object, Parameter, Tensor
+from .debug import debug_func, print_
+from .effects import IOEffect, KVCache
+from .exporter import Exporter
+from .module import Module, ModuleList
+from .modules import *
+from .op import *
+from .subroutine import SubroutineMixin
+from .tensor import get_default_dtype, set_default_dtype
+from .torch_module import TorchModule
+from .visitor import Mutator
