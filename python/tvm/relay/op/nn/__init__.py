@@ -6,6 +6,7 @@ from ..reshaping import batch_to_space_nd as batch_to_space_nd
 from .convolution import *
 from .layers import *
 from .pooling import *
+from .sparse import *
 
 if TYPE_CHECKING:
     # The operators are entered by name.
