@@ -168,7 +168,12 @@ def test_a_signal_that_python_drops_ends_the_command_all_the_same(number, status
         reached.append(True)
         threading.Event().wait(10)
 
-    assert run_command(dropped) == status
+    # A process in the background starts without Python's handler of Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert run_command(dropped) == status
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert reached
     assert capsys.readouterr().err == line
     assert sys.unraisablehook is hook
