@@ -24,9 +24,9 @@ def _refuse_objects(mod: IRModule) -> None:
         for param in func.params if isinstance(func, Function) else ():
             if isinstance(param.struct_info, ObjectStructInfo):
                 raise error.ValueError(
-                    f"relax.build: '{gvar.name_hint}' takes the object '{param.name_hint}'; compiled "
-                    "functions take tensors, so hand the state on as tensors, or export without "
-                    "debug=True"
+                    f"relax.build: '{gvar.name_hint}' takes the object '{param.name_hint}'; "
+                    "compiled functions take tensors, so hand the state on as tensors, or export "
+                    "without debug=True"
                 )
 
 
@@ -51,8 +51,8 @@ def build(
 
     Raises
     ------
-    ValueError : the module is not well formed, a function takes objects such as caches, an extent is
-        known only when the program runs, or a schedule does not fit its group.
+    ValueError : the module is not well formed, a function takes objects such as caches, an extent
+        is known only when the program runs, or a schedule does not fit its group.
     """
     target = target if isinstance(target, Target) else Target(target)
     check_well_formed(mod)

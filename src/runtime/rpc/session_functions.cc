@@ -88,7 +88,9 @@ Module LoadLibrary(const std::string& path) {
 
 std::vector<std::string> DefaultAllowedFunctions() {
   return {"runtime.TimeEvaluator",
-          "runtime.SystemLib", "tvm.graph_executor.create", "tvm.graph_executor_debug.create",
+          "runtime.SystemLib",
+          "tvm.graph_executor.create",
+          "tvm.graph_executor_debug.create",
           "runtime.ShapeTuple",
           "runtime.GetShapeTupleElem",
           "runtime.GetShapeTupleSize",
