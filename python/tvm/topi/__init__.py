@@ -15,5 +15,7 @@ from .scatter import *
 from .schedule_registry import *
 from .sort import *
 from .transform import *
+from .utils import get_const_int as get_const_int
+from .utils import get_const_tuple as get_const_tuple
 
 __getattr__ = hints_for(__name__)
