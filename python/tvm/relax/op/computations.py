@@ -101,7 +101,7 @@ def _strided_slice(
     return topi.strided_slice(x, low, high, step)
 
 
-def _relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:
+def relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:
     """The result of a windowed operator in another order of its dimensions."""
     if wanted is None or wanted == layout:
         return out
@@ -116,7 +116,7 @@ def _conv2d(
     **settings: Any,
 ) -> te.Tensor:
     out = topi.nn.conv2d(x, weight, data_layout=data_layout, **settings)
-    return _relaid(out, data_layout, out_layout)
+    return relaid(out, data_layout, out_layout)
 
 
 def _max_pool2d(
@@ -131,7 +131,7 @@ def _max_pool2d(
     out_layout: str | None = None,
 ) -> te.Tensor:
     out = topi.nn.max_pool2d(x, pool_size, strides, padding, dilation, ceil_mode, layout)
-    return _relaid(out, layout, out_layout)
+    return relaid(out, layout, out_layout)
 
 
 def _avg_pool2d(
@@ -148,7 +148,7 @@ def _avg_pool2d(
     out = topi.nn.pool2d(
         x, pool_size, strides, dilation, padding, "avg", ceil_mode, layout, count_include_pad
     )
-    return _relaid(out, layout, out_layout)
+    return relaid(out, layout, out_layout)
 
 
 def _adaptive_avg_pool2d(
@@ -159,7 +159,7 @@ def _adaptive_avg_pool2d(
 ) -> te.Tensor:
     if output_size is None:
         return topi.identity(x)
-    return _relaid(topi.nn.adaptive_avg_pool2d(x, output_size, layout), layout, out_layout)
+    return relaid(topi.nn.adaptive_avg_pool2d(x, output_size, layout), layout, out_layout)
 
 
 def _flatten(x: te.Tensor) -> te.Tensor:
@@ -238,7 +238,7 @@ def _conv(kernel: Any, layout: str) -> Any:
         **settings: Any,
     ) -> te.Tensor:
         out = kernel(x, weight, data_layout=data_layout, **settings)
-        return _relaid(out, data_layout, out_layout)
+        return relaid(out, data_layout, out_layout)
 
     return accumulated_in_float32(compute)
 

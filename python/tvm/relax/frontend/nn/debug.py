@@ -5,31 +5,17 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from tvm import error, tir
-from tvm.ir import RelayExpr
+from tvm import error
 
 from ...block_builder import BlockBuilder
-from ...expr import PrimValue, StringImm
+from ...expr import StringImm
 from ...op import call_pure_packed
 from ...struct_info import ObjectStructInfo
 from .exporter import Exporter
+from .op import runtime_operand
 from .tensor import Tensor
 
 __all__ = ["debug_func", "print_"]
-
-
-def _operand(arg: Any) -> RelayExpr:
-    if isinstance(arg, Tensor):
-        return arg._expr
-    if isinstance(arg, int):
-        return PrimValue(tir.IntImm("int64", arg))
-    if isinstance(arg, float):
-        return PrimValue(tir.FloatImm("float32", arg))
-    if isinstance(arg, tir.PrimExpr):
-        return PrimValue(arg)
-    if isinstance(arg, str):
-        return StringImm(arg)
-    raise error.TypeError(f"nn.debug_func: it does not take {type(arg)}")
 
 
 def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
@@ -59,7 +45,7 @@ def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
         effect.effect,
         StringImm(name),
         StringImm(_line_info),
-        *map(_operand, args),
+        *(runtime_operand(arg, "float32") for arg in args),
         sinfo_args=[ObjectStructInfo()],
     )
     effect.effect = builder.emit(call, str(effect.effect.name_hint))

@@ -681,20 +681,20 @@ def tensor_ir_inplace_op(
     )
 
 
-def _operand(arg: Any) -> RelayExpr:
+def runtime_operand(arg: Any, float_dtype: str = "float64") -> RelayExpr:
     """A value as an argument of a function of the runtime."""
     if isinstance(arg, Tensor):
         return arg._expr
     if isinstance(arg, int):
         return PrimValue(tir.IntImm("int64", arg))
     if isinstance(arg, float):
-        return PrimValue(tir.FloatImm("float64", arg))
+        return PrimValue(tir.FloatImm(float_dtype, arg))
     if isinstance(arg, str):
         return StringImm(arg)
     if isinstance(arg, tir.PrimExpr):
         return PrimValue(arg)
     if isinstance(arg, tuple | list):
-        return Tuple([_operand(item) for item in arg])
+        return Tuple([runtime_operand(item, float_dtype) for item in arg])
     raise error.TypeError(f"nn: a function of the runtime does not take {type(arg)}")
 
 
@@ -707,4 +707,4 @@ def extern(name: str, args: Sequence[Any], out: Any) -> Any:
     args : tensors, numbers, texts, expressions, and tuples of these.
     out : tensors like its results.
     """
-    return wrap_nested(_op.call_dps_packed(name, _operand(list(args)), _infos(out)), name)
+    return wrap_nested(_op.call_dps_packed(name, runtime_operand(list(args)), _infos(out)), name)

@@ -7,13 +7,11 @@ from typing import Any
 
 from tvm import error, te, tir, topi
 
+from ...op.computations import relaid
+
 __all__ = ["NEURAL_FUNCTIONS"]
 
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-
-
-def _relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:
-    return out if wanted in (None, layout) else topi.layout_transform(out, layout, wanted)
 
 
 def _conv_transpose(
@@ -33,7 +31,7 @@ def _conv_transpose(
         data, weight, strides, padding, output_padding, groups, data_layout, kernel_layout,
         out_dtype or None, dilation,
     )  # fmt: skip
-    return _relaid(out, data_layout, out_layout)
+    return relaid(out, data_layout, out_layout)
 
 
 def _pool(n: int, kind: str) -> Callable[..., te.Tensor]:
@@ -53,7 +51,7 @@ def _pool(n: int, kind: str) -> Callable[..., te.Tensor]:
         out = pool(
             data, pool_size, strides, dilation, padding, kind, ceil_mode, layout, count_include_pad
         )
-        return _relaid(out, layout, out_layout)
+        return relaid(out, layout, out_layout)
 
     return compute
 
@@ -69,7 +67,7 @@ def _adaptive_pool(n: int) -> Callable[..., te.Tensor]:
     ) -> te.Tensor:
         if output_size is None:
             return topi.identity(data)
-        return _relaid(pool(data, output_size, "avg", layout), layout, out_layout)
+        return relaid(pool(data, output_size, "avg", layout), layout, out_layout)
 
     return compute
 
