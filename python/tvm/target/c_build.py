@@ -9,6 +9,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm.runtime import Module, load_module
+from tvm.runtime import _ffi_api as runtime_api
 from tvm.runtime.linker import create_object, create_shared
 
 from . import _ffi_api
@@ -18,23 +19,37 @@ from .target import Target
 __all__ = ["build", "compile_c"]
 
 
-def compile_c(source: str, output: str | Path, shared: bool = False, cc: str | None = None) -> None:
-    """Compile generated C11 to an object file, or to a shared library.
+# How the compiler is called for a source, by its format.
+_LANGUAGES = {"c": ["-std=c11"], "cc": ["-std=c++17"]}
+
+
+def compile_c(
+    source: str,
+    output: str | Path,
+    shared: bool = False,
+    cc: str | None = None,
+    language: str = "c",
+) -> None:
+    """Compile C11 to an object file, or to a shared library.
 
     Parameters
     ----------
     source : C text.
     output : file to write.
     cc : the compiler; `tvm.contrib.cc.get_cc` if left out.
+    language : "c", or "cc" for C++17.
 
     Raises
     ------
     RuntimeError : there is no C compiler, or it failed (with its output).
     """
     with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "module.c"
+        text = Path(folder) / f"module.{language}"
         text.write_text(source)
-        (create_shared if shared else create_object)(output, [text], ["-std=c11"], cc)
+        options = list(_LANGUAGES[language])
+        # The name of the C compiler does not link the library of C++.
+        options += ["-lstdc++"] if shared and language == "cc" else []
+        (create_shared if shared else create_object)(output, [text], options, cc)
 
 
 def _registration(names: Sequence[str]) -> str:
@@ -49,13 +64,14 @@ def _registration(names: Sequence[str]) -> str:
     )
 
 
-def _compiler(request: str, source: str, path: str = "") -> Module | None:
+@tvm._ffi.register_func("target.compile_source")
+def _compile_source(request: str, source: str, language: str, path: str = "") -> Module | None:
     if request == "object":
-        compile_c(source, path)
+        compile_c(source, path, language=language)
         return None
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "module.so"
-        compile_c(source, library, shared=True)
+        compile_c(source, library, shared=True, language=language)
         # A loaded library stays in memory when its file is gone.
         return load_module(library)
 
@@ -77,5 +93,4 @@ def build(mod: Any, target: Target) -> Module:
     source, names = str(_ffi_api.EmitC(mod, target)), exported_names(mod)
     if joins_system_library(mod, target):
         source += _registration(names)
-    compiler = tvm._ffi.convert_to_tvm_func(_compiler)
-    return _ffi_api.CSourceModule(source, list(names), compiler)
+    return runtime_api.CSourceModuleCreate(source, "c", list(names), [])

@@ -11,18 +11,19 @@
 namespace tvm {
 namespace codegen {
 
+/*! \brief What Python registers to compile sources; see CSourceModuleNode. */
+constexpr const char* kCompiler = "target.compile_source";
+
 /*!
- * \brief Source text and the functions in it.
+ * \brief Source text in C ("c") or C++ ("cc"), and the functions in it.
  *
- * `compiler` turns the source into code: compiler("load", source) gives a module of the compiled
- * functions, compiler("object", source, path) writes an object file.
+ * The global function kCompiler turns the source into code: compiler("load", source, format) gives a
+ * module of the compiled functions, compiler("object", source, format, path) writes an object file.
  */
 class CSourceModuleNode final : public runtime::ModuleNode {
  public:
-  CSourceModuleNode(String source, Array<String> functions, PackedFunc compiler)
-      : source_(std::move(source)),
-        functions_(std::move(functions)),
-        compiler_(std::move(compiler)) {}
+  CSourceModuleNode(String source, String format, Array<String> functions)
+      : source_(std::move(source)), format_(std::move(format)), functions_(std::move(functions)) {}
 
   const char* type_key() const final { return "c"; }
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
@@ -31,7 +32,7 @@ class CSourceModuleNode final : public runtime::ModuleNode {
     if (!known) return PackedFunc();
     std::lock_guard<std::mutex> lock(mutex_);
     if (!compiled_.defined()) {
-      compiled_ = compiler_(String("load"), source_).cast<runtime::Module>();
+      compiled_ = Compiler()(String("load"), source_, format_).cast<runtime::Module>();
     }
     // The code finds what it calls among the imports of the module that was loaded.
     for (size_t i = compiled_->imports().size(); i < imports_.size(); ++i) {
@@ -41,15 +42,16 @@ class CSourceModuleNode final : public runtime::ModuleNode {
   }
   Array<String> ListFunctionNames() final { return functions_; }
   String GetSource(const String& format) final {
-    TVM_CHECK(format.empty() || format == "c", ValueError)
-        << "Module.get_source: a module of C source has the format \"c\", not \"" << format << '"';
+    TVM_CHECK(format.empty() || format == format_, ValueError)
+        << "Module.get_source: this module of source has the format \"" << format_ << "\", not \""
+        << format << '"';
     return source_;
   }
-  String GetFormat() final { return "c"; }
+  String GetFormat() final { return format_; }
   bool IsDSOExportable() const final { return true; }
   void SaveToFile(const String& path, const String& format) final {
     if (format == "o" || format == "obj") {
-      compiler_(String("object"), source_, path);
+      Compiler()(String("object"), source_, format_, path);
       return;
     }
     TVM_CHECK(format == "c" || format == "cc" || format.empty(), ValueError)
@@ -64,17 +66,32 @@ class CSourceModuleNode final : public runtime::ModuleNode {
   TVM_DECLARE_OBJECT(CSourceModuleNode, runtime::ModuleNode, "runtime.CSourceModule");
 
  private:
+  static PackedFunc Compiler() {
+    const PackedFunc* compiler = runtime::Registry::Get(kCompiler);
+    TVM_CHECK(compiler != nullptr, RuntimeError)
+        << "a module of source is compiled by the function \"" << kCompiler
+        << "\", which is not registered; import tvm.target";
+    return *compiler;
+  }
+
   String source_;
+  String format_;
   Array<String> functions_;
-  PackedFunc compiler_;
   std::mutex mutex_;
   runtime::Module compiled_;
 };
 
-TVM_REGISTER_GLOBAL("target.CSourceModule")
-    .set_body_typed([](String source, Array<String> functions, PackedFunc compiler) {
+TVM_REGISTER_GLOBAL("runtime.CSourceModuleCreate")
+    .set_body_typed([](String source, String format, Array<String> functions,
+                       Array<String> constants) {
+      if (format == "cpp") format = "cc";
+      TVM_CHECK(format == "c" || format == "cc", ValueError)
+          << "CSourceModuleCreate: source is \"c\" or \"cc\", not \"" << format << '"';
+      TVM_CHECK(!constants.defined() || constants.size() == 0, ValueError)
+          << "CSourceModuleCreate: no module hands out constants; let the function take them, or "
+          << "put them in the source";
       return runtime::Module(ObjectPtr<Object>(make_object<CSourceModuleNode>(
-          std::move(source), std::move(functions), std::move(compiler))));
+          std::move(source), std::move(format), std::move(functions))));
     });
 
 }  // namespace codegen

@@ -15,7 +15,6 @@ import pytest
 import tvm
 from tvm import te
 from tvm._ffi.libinfo import find_lib_path
-from tvm.target import c_build
 
 EXAMPLES = Path(__file__).parents[3] / "docs/examples/deploy_c"
 sys.path.insert(0, str(EXAMPLES))
@@ -140,8 +139,7 @@ def c_module(name, factor):
         "  return 0;\n"
         "}\n"
     )
-    compiler = tvm._ffi.convert_to_tvm_func(c_build._compiler)
-    return tvm.get_global_func("target.CSourceModule")(source, [name], compiler)
+    return tvm.runtime._ffi_api.CSourceModuleCreate(source, "c", [name], [])
 
 
 def result_of(module):
@@ -162,6 +160,33 @@ def test_compiled_code_calls_a_function_of_an_import(tmp_path):
     # Its code was linked into the same library.
     assert loaded.imported_modules == []
     assert result_of(loaded) == [0, 3, 6, 9]
+
+
+@needs_cc
+def test_a_module_of_cpp_source_is_compiled_when_it_is_called(tmp_path):
+    source = """
+    #include <tvm/runtime/c_runtime_api.h>
+    #include <vector>
+    extern "C" int32_t total(const TVMAny* args, int32_t count, TVMAny* ret) {
+      std::vector<int64_t> values;
+      for (int32_t i = 0; i < count; ++i) values.push_back(args[i].v_int64);
+      ret->type_code = kTVMInt;
+      ret->v_int64 = 0;
+      for (int64_t value : values) ret->v_int64 += value;
+      return 0;
+    }
+    """
+    create = tvm.runtime._ffi_api.CSourceModuleCreate
+    module = create(source, "cc", ["total"], None)
+    assert module["total"](1, 2, 4) == 7
+    assert module.format == "cc"
+    assert module.get_source("cc") == source
+    module.export_library(tmp_path / "total.so")
+    assert tvm.runtime.load_module(tmp_path / "total.so")["total"](5, 6) == 11
+    with pytest.raises(ValueError, match='"c" or "cc", not "rust"'):
+        create(source, "rust", [], None)
+    with pytest.raises(ValueError, match="no module hands out constants"):
+        create(source, "cc", [], ["weight"])
 
 
 def test_imports_come_before_global_functions():
