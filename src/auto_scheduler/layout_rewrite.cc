@@ -98,7 +98,9 @@ Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation&
     }
     for (const LoopPart& part : iter->parts) {
       int dim = dim_of_axis[part->axis];
-      if (dim == -1 || tir::is_one(part->extent)) continue;
+      // Loops of one iteration have a dimension as well: programs tell what an axis of the layout
+      // is from its position, whatever the tile sizes are.
+      if (dim == -1) continue;
       covered[dim] = true;
       dims.push_back(dim);
       extents.push_back(part->extent);
@@ -110,8 +112,11 @@ Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation&
   }
   // The input has this layout already if each dimension comes whole, in order.
   bool unchanged = true;
+  int64_t last = -1;
   for (size_t i = 0; i < dims.size(); ++i) {
-    unchanged = unchanged && tir::is_one(strides[i]) && (i == 0 || dims[i] > dims[i - 1]);
+    if (tir::is_one(extents[i])) continue;
+    unchanged = unchanged && tir::is_one(strides[i]) && dims[i] > last;
+    last = dims[i];
   }
   if (unchanged) return NullOpt;
   return LayoutTransform(placeholder->name, tensor_index, shape, dims, extents, strides);
@@ -132,6 +137,10 @@ bool IsOutermostPart(const LayoutTransform& transform, size_t part) {
 Array<PrimExpr> NewIndices(const LayoutTransform& transform, const Array<PrimExpr>& original) {
   Array<PrimExpr> indices;
   for (size_t i = 0; i < transform->dims.size(); ++i) {
+    if (tir::is_one(transform->extents[i])) {
+      indices.push_back(tir::make_zero(original[transform->dims[i]].dtype()));
+      continue;
+    }
     PrimExpr index = original[transform->dims[i]];
     if (!tir::is_one(transform->strides[i])) index = floordiv(index, transform->strides[i]);
     if (!IsOutermostPart(transform, i)) index = floormod(index, transform->extents[i]);

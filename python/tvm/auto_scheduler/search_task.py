@@ -181,8 +181,7 @@ class SearchTask(Object):
                 register_task_input_buffer(
                     workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file
                 )
-        target = _as_target(target)
-        host = _as_target(target_host) if target_host is not None else target.host
+        target, host = Target.canon_target_and_host(_as_target(target), target_host)
         if layout_rewrite_option is None:
             layout_rewrite_option = LayoutRewriteOption.get_target_default(target)
         self.__init_handle_by_constructor__(

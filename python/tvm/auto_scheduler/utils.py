@@ -25,12 +25,14 @@ _TENSOR_TAG = "TENSOR"
 
 
 def get_func_name(func: Callable[..., Any]) -> str:
-    """Name under which a function is registered; the same in every process."""
+    """Name under which a function is registered; the same in every process.
+
+    It says where the function is defined (`outer.<locals>.inner`): two of the same short name in
+    two places are two workloads.
+    """
     if isinstance(func, functools.partial):
         func = func.func
-    name = getattr(func, "__qualname__", None) or type(func).__qualname__
-    # A function defined inside another one is known by its own name.
-    return name.rsplit(".", 1)[-1]
+    return str(getattr(func, "__qualname__", None) or type(func).__qualname__)
 
 
 def get_const_tuple(shape: Sequence[Any]) -> tuple[int, ...]:

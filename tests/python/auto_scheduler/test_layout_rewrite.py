@@ -14,14 +14,14 @@ from tvm.auto_scheduler import (
 )
 
 
-def _tiled_conv(h=8, ci=4, co=16):
+def _tiled_conv(h=8, ci=4, co=16, vector=8):
     dag = auto_scheduler.ComputeDAG(
         auto_scheduler.make_workload_key("test_conv_relu", (h, h, ci, co, 3, 1, 1))
     )
     state = dag.get_init_state()
     conv = next(i for i, op in enumerate(dag.ops) if op.name == "conv2d_nhwc")
     n, y, x, f, ry, rx, rc = state[conv].iters
-    f0, f1 = state.split(conv, f, [8])
+    f0, f1 = state.split(conv, f, [vector])
     c0, c1 = state.split(conv, rc, [2])
     state.reorder(conv, [f0, n, y, c0, ry, rx, c1, x, f1])
     state.vectorize(conv, state[conv].iters[-1])
@@ -77,6 +77,17 @@ def test_loops_in_the_order_of_the_dimensions_keep_the_layout():
     n, y, x, f, ry, rx, rc = state[conv].iters
     state.reorder(conv, [n, y, x, ry, rx, rc, f])
     assert dag.layout_transforms(state) == []
+
+
+def test_loops_of_one_iteration_keep_their_place_in_the_layout(random_inputs, run_schedule):
+    dag, state = _tiled_conv(vector=1)
+    (transform,) = dag.layout_transforms(state)
+    assert [int(e) for e in transform.extents] == [16, 2, 3, 3, 2, 1]
+    inputs = random_inputs(dag)
+    expected = run_schedule(*dag.apply_steps_from_state(dag.get_init_state()), inputs)
+    sch, args = dag.apply_steps_from_state(state, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED)
+    inputs[1] = pack_array(inputs[1], transform)
+    np.testing.assert_allclose(run_schedule(sch, args, inputs), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_split_with_remainder_keeps_the_layout():

@@ -220,3 +220,20 @@ def test_inputs_and_results_can_be_pickled():
     again_input, again = pickle.loads(pickle.dumps((measure_input, result)))
     assert again_input.state == measure_input.state
     assert [float(c) for c in again.costs] == [float(c) for c in result.costs]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_host_of_a_target_is_kept(tmp_path, apart):
+    host = "llvm -mtriple=aarch64-linux-gnu"
+    given = (
+        {"target": "llvm", "target_host": host}
+        if apart
+        else {"target": tvm.target.Target("llvm", host)}
+    )
+    task = auto_scheduler.SearchTask(func="test_matmul", args=(4, 4, 4), **given)
+    inp = MeasureInput(task, task.compute_dag.init_state)
+    log = tmp_path / "log.json"
+    auto_scheduler.save_records(str(log), [inp], [MeasureResult([0.1], 0, "", 0.2, 1)])
+    [read], _ = auto_scheduler.RecordReader(str(log)).read_lines()
+    for each in (read, auto_scheduler.measure.recover_measure_input(read)):
+        assert each.task.target.host.attrs["mtriple"] == "aarch64-linux-gnu"

@@ -40,6 +40,25 @@ def test_registering_a_name_twice_needs_override():
     assert auto_scheduler.register_workload(workload_twice, override=True) is workload_twice
 
 
+def test_functions_of_one_name_in_two_places_are_two_workloads():
+    def places(size):
+        def inner():
+            return [te.compute((size,), lambda i: i)]
+
+        return inner
+
+    def elsewhere():
+        def inner():
+            return [te.compute((3,), lambda i: i)]
+
+        return inner
+
+    first, second = map(auto_scheduler.register_workload, (places(2), elsewhere()))
+    keys = [auto_scheduler.make_workload_key(f, ()) for f in (first, second)]
+    shapes = [int(auto_scheduler.ComputeDAG(key).tensors[0].shape[0]) for key in keys]
+    assert shapes == [2, 3]
+
+
 @pytest.mark.parametrize(
     ("func", "message"), [("no_such_workload", "is not registered"), (3, "expected a function")]
 )
