@@ -6,7 +6,7 @@ Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018).
 from importlib import import_module
 from typing import Any
 
-from . import database, env, feature, measure, task, tophub, tuner, utils
+from . import database, env, feature, measure, task, tophub, tuner, utils, x86
 from .env import GLOBAL_SCOPE
 from .measure import (
     LocalBuilder,
@@ -20,6 +20,7 @@ from .measure import (
 )
 from .task import (
     ApplyFixedConfig,
+    ApplyGraphBest,
     ApplyHistoryBest,
     ConfigEntity,
     ConfigSpace,
@@ -35,6 +36,7 @@ from .tophub import context as tophub_context
 from .tuner import callback
 
 apply_history_best = ApplyHistoryBest
+apply_graph_best = ApplyGraphBest
 
 
 def __getattr__(name: str) -> Any:

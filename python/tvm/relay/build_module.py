@@ -25,6 +25,7 @@ from .backend.interpreter import (
     relax_graph,
     stored,
 )
+from .backend.templates import apply_records
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
 from .expr import Constant, Function, const
@@ -229,7 +230,8 @@ def build(
             "relay.vm.compile"
         )
     name = "main" if mod_name == "default" else mod_name
-    executable = compile_graph(func, resolved, mod, name)
+    tuned = apply_records(mod, resolved)
+    executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
     return GraphExecutorFactoryModule(mod, resolved, executable, mod_name)

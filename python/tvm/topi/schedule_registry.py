@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from . import tag
 from .generic.default import default_schedule
-from .utils import get_const_tuple
+from .utils import const_shape, get_const_tuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,9 @@ __all__ = [
     "PackingRule",
     "ScheduleRule",
     "ScheduledArgs",
+    "anchor_of",
     "has_rule_for",
+    "is_elementwise_of",
     "operations_of",
     "register_packing",
     "register_schedule",
@@ -184,7 +186,7 @@ def schedule_for(
     outputs = [outs] if isinstance(outs, te.Tensor) else list(outs)
     if not isinstance(target, Target):
         target = Target(target) if target else Target.current() or Target("llvm")
-    for name, anchor in (_anchor(outputs), ("", outputs[0])):
+    for name, anchor in (anchor_of(outputs), ("", outputs[0])):
         rule = _rule(name, target)
         chosen = rule(anchor, outputs, target) if rule is not None else None
         if chosen is not None:
@@ -205,7 +207,7 @@ def schedule_args_for(
     outputs = [tensor for tensor in args if not isinstance(tensor.op, te.PlaceholderOp)]
     if not isinstance(target, Target):
         target = Target(target) if target else Target.current() or Target("llvm")
-    name, anchor = _anchor(outputs)
+    name, anchor = anchor_of(outputs)
     rule = next((r for key in target.keys if (r := _PACKINGS.get((name, str(key))))), None)
     if rule is not None:
         for position, weight in enumerate(args):
@@ -234,16 +236,38 @@ def _is_read_by_only(weight: te.Tensor, reader: te.Tensor, outputs: Sequence[te.
 
 def has_rule_for(outputs: Sequence[te.Tensor], target: Target) -> bool:
     """Whether a rule for this kind of computation, and not only one for all, is asked first."""
-    name, _ = _anchor(outputs)
+    name, _ = anchor_of(outputs)
     return bool(name) and _rule(name, target) is not None
+
+
+def is_elementwise_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
+    """Whether there is one output, which reads each element of the anchor at its own place."""
+    if len(outputs) != 1 or const_shape(outputs[0].shape) != const_shape(anchor.shape):
+        return False
+    operation = outputs[0].op
+    while not operation.same_as(anchor.op):
+        if not tag.is_broadcast(str(operation.tag)):
+            return False
+        reading = [
+            tensor.op
+            for tensor in operation.input_tensors
+            if any(o.same_as(anchor.op) for o in operations_of([tensor]))
+        ]
+        if len(reading) != 1:
+            return False
+        (operation,) = reading
+    return True
 
 
 def _rule(name: str, target: Target) -> ScheduleRule | None:
     return next((rule for key in target.keys if (rule := _RULES.get((name, str(key))))), None)
 
 
-def _anchor(outputs: Sequence[te.Tensor]) -> tuple[str, te.Tensor]:
-    """Tag and tensor of the one stage that says what kind of computation this is."""
+def anchor_of(outputs: Sequence[te.Tensor]) -> tuple[str, te.Tensor]:
+    """Tag and tensor of the one stage that says what kind of computation this is.
+
+    The tag is "injective" where there is no other stage, and "" where several could be meant.
+    """
     operations = operations_of(outputs)
     tagged = [o for o in operations if str(o.tag) and not tag.is_injective(str(o.tag))]
     if len(tagged) == 1:

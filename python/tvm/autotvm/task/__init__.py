@@ -4,10 +4,12 @@ from .context import get_config
 from .dispatcher import (
     ApplyConfig,
     ApplyFixedConfig,
+    ApplyGraphBest,
     ApplyHistoryBest,
     DispatchContext,
     FallbackContext,
 )
+from .relay_integration import extract_from_multiple_program, extract_from_program
 from .space import ConfigEntity, ConfigSpace, FallbackConfigEntity, InstantiationError
 from .task import (
     Task,

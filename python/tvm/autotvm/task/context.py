@@ -41,6 +41,13 @@ class DispatchContext:
             found = self._old_ctx.query(target, workload)
         return found
 
+    def recorded(self, target: Target | None, workload: Any) -> Any:
+        """Like `query`, but None where a fallback would be made."""
+        found = self._query_inside(target, workload)
+        if found is None and self._old_ctx is not None:
+            found = self._old_ctx.recorded(target, workload)
+        return found
+
     def update(self, target: Target | str, workload: Any, cfg: Any) -> None:
         """Set the configuration of a workload.
 
@@ -140,6 +147,9 @@ class FallbackContext(DispatchContext):
             self.messages.add(key)
         # Knobs are filled in by each run of the template, so it is never shared.
         return FallbackConfigEntity()
+
+    def recorded(self, target: Target | None, workload: Any) -> Any:
+        return self.memory.get((str(target), workload))
 
     def clear_cache(self, target: Target | str, workload: Any) -> None:
         """Forget what was set for a workload."""

@@ -17,6 +17,7 @@ from .records import load_from_buffer, load_from_file
 __all__ = [
     "ApplyConfig",
     "ApplyFixedConfig",
+    "ApplyGraphBest",
     "ApplyHistoryBest",
     "DispatchContext",
     "FallbackContext",
@@ -78,7 +79,12 @@ class ApplyHistoryBest(DispatchContext):
         best = self.best_by_model.get((keys[0], workload))
         for name in keys[1:]:
             best = best or self.best_by_targetkey.get((name, workload))
-        return None if best is None else best[0].config
+        if best is None:
+            return None
+        inp, result = best
+        # What chooses between templates for one operator goes by how fast each was.
+        inp.config.cost = float(np.mean(result.costs))
+        return inp.config
 
     def update(self, target: Target | str, workload: Any, cfg: Any) -> None:
         target = target if isinstance(target, Target) else Target(target)
@@ -87,6 +93,37 @@ class ApplyHistoryBest(DispatchContext):
             names.append(str(target.model))
         for name in names:
             self._best_user_defined[(name, workload)] = cfg
+
+
+class ApplyGraphBest(DispatchContext):
+    """The configurations that a graph tuner chose, one for each operator of its network.
+
+    Operators of one workload take theirs in the order in which they stand in the network, as often
+    as the network is compiled.
+
+    Parameters
+    ----------
+    records : what `write_opt_sch2record_file` of the graph tuner wrote.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file. ValueError : a record cannot be read.
+    """
+
+    def __init__(self, records: Any) -> None:
+        super().__init__()
+        self._chosen: dict[Any, list[Any]] = {}
+        self._next: dict[Any, int] = {}
+        for inp, _ in _pairs(records):
+            self._chosen.setdefault(inp.task.workload, []).append(inp.config)
+
+    def _query_inside(self, target: Target | None, workload: Any) -> Any:
+        chosen = self._chosen.get(workload)
+        if chosen is None:
+            return None
+        place = self._next.get(workload, 0)
+        self._next[workload] = place + 1
+        return chosen[place % len(chosen)]
 
 
 def _pairs(records: Any) -> Iterable[tuple[MeasureInput, MeasureResult]]:

@@ -14,7 +14,7 @@ from tvm.te import _ffi_api
 from .context import ApplyConfig, DispatchContext
 from .task import TASK_TABLE, args_to_workload
 
-__all__ = ["get_workload", "register_topi_compute", "register_topi_schedule"]
+__all__ = ["deep_tuple", "get_workload", "register_topi_compute", "register_topi_schedule"]
 
 _COMPUTES: dict[str, Callable[..., Any]] = {}
 _SCHEDULES: dict[str, Callable[..., Any]] = {}
@@ -87,15 +87,16 @@ def get_workload(outs: Sequence[te.Tensor], task_name: str | None = None) -> tup
         seen.add(operation)
         text = operation.attrs.get(_ATTRIBUTE) if isinstance(operation, te.ComputeOp) else None
         if text is not None:
-            workload = _deep_tuple(json.loads(str(text)))
+            workload = deep_tuple(json.loads(str(text)))
             if task_name in (None, workload[0]):
                 return workload
         pending.extend(tensor.op for tensor in operation.input_tensors)
     return None
 
 
-def _deep_tuple(value: Any) -> Any:
-    return tuple(_deep_tuple(item) for item in value) if isinstance(value, list) else value
+def deep_tuple(value: Any) -> Any:
+    """Lists as tuples, all the way down: what JSON made of a workload."""
+    return tuple(deep_tuple(item) for item in value) if isinstance(value, list) else value
 
 
 def _marked(output: te.Tensor, workload: tuple[Any, ...]) -> te.Tensor:

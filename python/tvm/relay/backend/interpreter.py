@@ -5,7 +5,7 @@ Operators run as kernels compiled for the shapes that come, each once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import tvm
 from tvm import error, relax
 from tvm.ir import Constructor, GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
 from tvm.ir.transform import PassContext
+from tvm.relax.compile_fused import current_schedules
 from tvm.runtime import ADT, Device, NDArray, tuple_object
 from tvm.target import Target
 
@@ -317,11 +318,19 @@ def relax_graph(func: Function, mod: IRModule | None = None, name: str = "main")
 
 
 def compile_graph(
-    func: Function, target: Target, mod: IRModule | None = None, name: str = "main"
+    func: Function,
+    target: Target,
+    mod: IRModule | None = None,
+    name: str = "main",
+    chosen: Callable[[relax.FusedGroup], relax.GroupSchedule | None] | None = None,
 ) -> relax.Executable:
     """A function, whose types are known and which is a graph, compiled by relax.
 
     Functions of other compilers are made by theirs, ``relay.ext.<name>``, and linked.
+
+    Parameters
+    ----------
+    chosen : the schedule of a kernel, where that is decided; others come from the contexts around.
 
     Raises
     ------
@@ -329,8 +338,16 @@ def compile_graph(
     """
     use = PassContext.current().config.get(_USE_RECORDS)
     # Schedules of records come from the innermost context, unless the build is told to leave them.
-    schedules = None if use is None or bool(use) else lambda group: None
-    executable = relax.build(relax_graph(func, mod, name), target, schedules)
+    around = current_schedules() if use is None or bool(use) else None
+
+    def schedule_of(group: relax.FusedGroup) -> relax.GroupSchedule | None:
+        found = None if chosen is None else chosen(group)
+        if found is None and around is not None:
+            found = around(group) if callable(around) else around.get(group.key)
+        return found
+
+    graph = relax_graph(func, mod, name)
+    executable = relax.build(graph, target, schedule_of)
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)
     return executable

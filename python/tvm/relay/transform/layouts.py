@@ -18,7 +18,7 @@ from .base import expression_pass
 from .layout_rules import Laid, infer_layouts, letters_of, plain_letters
 from .simplify import CanonicalizeOps
 
-__all__ = ["AlterOpLayout", "ConvertLayout"]
+__all__ = ["AlterOpLayout", "ConvertLayout", "LayoutRewriter"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _PlacedTuple:
 Alter = Callable[[Call, Sequence[RelayExpr]], RelayExpr | None]
 
 
-class _Rewriter(ExprMutator):
+class LayoutRewriter(ExprMutator):
     """Calls as `alter` makes them, and what is behind them in the layouts that they give, as far as
     operators allow it."""
 
@@ -198,7 +198,7 @@ def AlterOpLayout() -> Pass:
         types = [arg.checked_type for arg in call.args]
         return rule(call.attrs, list(args), types, call.checked_type)
 
-    return expression_pass(lambda f, mod: _Rewriter(alter).visit(f), 3, "AlterOpLayout")
+    return expression_pass(lambda f, mod: LayoutRewriter(alter).visit(f), 3, "AlterOpLayout")
 
 
 _KERNELS: Mapping[str, Mapping[str, str]] = {
@@ -277,6 +277,6 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         # bias_add counts an axis; as a sum with a vector it follows layouts with blocks too.
         mod = CanonicalizeOps()(mod)
-        return expression_pass(lambda f, m: _Rewriter(convert).visit(f), 3, "Rewrite")(mod)
+        return expression_pass(lambda f, m: LayoutRewriter(convert).visit(f), 3, "Rewrite")(mod)
 
     return run

@@ -10,6 +10,11 @@ from .conv2d import (
     schedule_conv2d_nhwc_packed,
     schedule_depthwise_conv2d_nhwc_packed,
 )
+from .conv2d_blocked import (
+    BlockedTile,
+    schedule_conv2d_NCHWc,
+    schedule_depthwise_conv2d_NCHWc,
+)
 from .conv2d_winograd import (
     conv2d_nhwc_winograd_packed,
     pack_winograd_weight,
@@ -20,10 +25,12 @@ from .conv2d_winograd import (
 from .dense import (
     matmul_packed,
     pack_matmul_weight,
+    schedule_dense_panels,
     schedule_matmul_dot,
     schedule_matmul_packed,
 )
 from .injective import schedule_injective
+from .packed_weights import pack_dense_weight
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .softmax import schedule_softmax

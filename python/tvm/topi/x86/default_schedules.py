@@ -9,13 +9,18 @@ from tvm import te, tir
 from tvm.target import Target
 
 from .. import tag
-from ..schedule_registry import operations_of, register_schedule
+from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
 from ..utils import const_shape, is_constant
 from .attention import schedule_head_attention
 from .conv2d import (
     RegisterTile,
     schedule_conv2d_nhwc_packed,
     schedule_depthwise_conv2d_nhwc_packed,
+)
+from .conv2d_blocked import (
+    BlockedTile,
+    schedule_conv2d_NCHWc,
+    schedule_depthwise_conv2d_NCHWc,
 )
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
@@ -38,25 +43,6 @@ def _is_static(outputs: Sequence[te.Tensor]) -> bool:
     )
 
 
-def _is_elementwise_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
-    """Whether there is one output, which reads each element of the anchor at its own place."""
-    if len(outputs) != 1 or const_shape(outputs[0].shape) != const_shape(anchor.shape):
-        return False
-    operation = outputs[0].op
-    while not operation.same_as(anchor.op):
-        if not tag.is_broadcast(str(operation.tag)):
-            return False
-        reading = [
-            tensor.op
-            for tensor in operation.input_tensors
-            if any(o.same_as(anchor.op) for o in operations_of([tensor]))
-        ]
-        if len(reading) != 1:
-            return False
-        (operation,) = reading
-    return True
-
-
 def _panels_pay(product: te.Tensor, rows: int, block: int) -> bool:
     """Whether the right side's rows are so far apart that a panel of it is worth a copy."""
     columns = const_shape(product.shape)[-1]
@@ -73,7 +59,7 @@ def _is_packed(weight: te.Tensor) -> bool:
 def _conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(conv, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
         return None
     fitted = convolution_tile(conv, target)
     if fitted is None:
@@ -97,11 +83,31 @@ def _other_than(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor | 
     return None if outputs[0].op.same_as(anchor.op) else outputs[0]
 
 
+@register_schedule(["conv2d_NCHWc", "depthwise_conv2d_NCHWc"], "cpu")
+def _conv2d_blocked(
+    conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
+        return None
+    _, _, height, width, channels = const_shape(conv.shape)
+    lanes = fitting_lanes(target, conv.dtype, channels)
+    if lanes < 4:
+        return None
+    output = _other_than(conv, outputs)
+    if str(conv.op.tag) == "depthwise_conv2d_NCHWc":
+        tile = BlockedTile(min(width, 4), min(height, 2), unroll_window=True)
+        return schedule_depthwise_conv2d_NCHWc(conv, tile, output, target)
+    fitted = fitting_tile(target, height, width, channels // lanes)
+    if fitted.vectors * lanes < channels:  # A block wider than the registers hold is a loop.
+        fitted = fitting_tile(target, 1, width, 1)
+    return schedule_conv2d_NCHWc(conv, BlockedTile(fitted.columns, fitted.rows), output, target)
+
+
 @register_schedule("depthwise_conv2d_nhwc", "cpu")
 def _depthwise_conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(conv, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
         return None
     _, height, width, channels = const_shape(conv.shape)
     lanes = fitting_lanes(target, conv.dtype, channels)
@@ -123,7 +129,7 @@ def _depthwise_conv2d_nhwc(
 
 @register_schedule([tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL, "winograd_product"], "cpu")
 def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(product, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(product, outputs):
         return None
     shape = const_shape(product.shape)
     (k,) = product.op.reduce_axis
@@ -174,7 +180,7 @@ def _winograd_output(
 def _strassen(
     product: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(product, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(product, outputs):
         return None
     return schedule_strassen_product(product, outputs[0], target)
 
@@ -201,7 +207,7 @@ def _row_function(
 def _reduction(
     reduced: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not _is_elementwise_of(reduced, outputs) or not reduced.shape:
+    if not _is_static(outputs) or not is_elementwise_of(reduced, outputs) or not reduced.shape:
         return None
     columns = const_shape(reduced.shape)[-1]
     lanes = fitting_lanes(target, reduced.dtype, columns)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "matmul_packed",
     "pack_matmul_weight",
+    "schedule_dense_panels",
     "schedule_matmul_dot",
     "schedule_matmul_packed",
 ]
@@ -122,6 +123,52 @@ def schedule_matmul_packed(
         s[local].vectorize(lane)
     if tile.prefetch:
         s[local].prefetch(weight, k, tile.prefetch)
+    return s
+
+
+def schedule_dense_panels(
+    product: te.Tensor,
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    depth: int,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
+) -> te.Schedule:
+    """Tiles of rows and columns in parallel, and in each register tiles one after the other.
+
+    Parameters
+    ----------
+    product : (M, K) times the transpose of weights (N, K), which are best stored in panels of
+        ``columns[1]``, see :func:`pack_dense_weight`.
+    rows, columns : register tiles in a tile, and rows or columns of a register tile.
+    depth : steps of the reduction that are written out.
+    output : elementwise function of `product` to compute while results are in registers.
+    """
+    target = target or Target.current() or Target("llvm")
+    output = product if output is None else output
+    s = te.create_schedule(output.op)
+    inline_producers(s, output, first=product)
+    inline_packing(s, product.op.input_tensors[1])
+    local = s.cache_write(product, "local") if output is product else product
+    i, j = output.op.axis
+    i, i_in = s[output].split(i, factor=rows[1])
+    j, j_in = s[output].split(j, factor=columns[1])
+    i_out, i = s[output].split(i, factor=rows[0])
+    j_out, j = s[output].split(j, factor=columns[0])
+    s[output].reorder(i_out, j_out, i, j, i_in, j_in)
+    s[output].parallel(s[output].fuse(i_out, j_out))
+    s[output].unroll(i_in)
+    s[output].vectorize(j_in)
+    s[local].compute_at(s[output], j)
+    if output is not product:
+        s[local].set_scope("local")
+    i, j = s[local].op.axis
+    (k,) = s[local].op.reduce_axis
+    k, k_in = s[local].split(k, factor=depth)
+    s[local].reorder(k, k_in, i, j)
+    s[local].unroll(k_in)
+    s[local].unroll(i)
+    s[local].vectorize(j)
     return s
 
 

@@ -13,7 +13,7 @@ from ..utils import const_shape
 from .dot_products import dot_instruction
 from .tiles import convolution_tile, product_tile
 
-__all__: list[str] = []
+__all__ = ["pack_dense_weight"]
 
 
 def _depth(product: te.Tensor, weight: te.Tensor, lanes: int, target: Target) -> int:
@@ -24,14 +24,12 @@ def _depth(product: te.Tensor, weight: te.Tensor, lanes: int, target: Target) ->
     return dot.depth if dot is not None else 0
 
 
-@register_packing(tag.DENSE, "cpu")
-def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
-    tile = product_tile(product, target)
-    depth = 0 if tile is None else _depth(product, weight, tile.lanes, target)
-    if tile is None or not depth:
-        return None
+def pack_dense_weight(weight: te.Tensor, block: int, depth: int = 1) -> Packing:
+    """Weights (N, K) of a dense layer as panels (N / block, K / depth, block, depth).
+
+    The last dimension is left out where `depth` is 1. `block` divides N, and `depth` K.
+    """
     filters, length = const_shape(weight.shape)
-    block = tile.block
     inner = (depth,) if depth > 1 else ()
     shape = (filters // block, length // depth, block, *inner)
     packed = te.placeholder(shape, weight.dtype, "packed_weight")
@@ -45,6 +43,15 @@ def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | N
         (0, 1, 0, *(1 for _ in inner)),
         (block, depth, 1, *(1 for _ in inner)),
     )
+
+
+@register_packing(tag.DENSE, "cpu")
+def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
+    tile = product_tile(product, target)
+    depth = 0 if tile is None else _depth(product, weight, tile.lanes, target)
+    if tile is None or not depth:
+        return None
+    return pack_dense_weight(weight, tile.block, depth)
 
 
 @register_packing("winograd_product", "cpu")

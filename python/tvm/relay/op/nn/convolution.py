@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -136,6 +137,9 @@ def _compute(rank: int) -> Any:
             "out_dtype": s["out_dtype"] or None,
         }
         data_layout, kernel_layout = s["data_layout"], s["kernel_layout"]
+        blocked = _in_blocks(x, w, s) if rank == 2 else None
+        if blocked is not None:
+            return blocked
         if data_layout not in supported:
             x = topi.layout_transform(x, data_layout, plain)
             data_layout = plain
@@ -147,6 +151,27 @@ def _compute(rank: int) -> Any:
         return out if wanted == data_layout else topi.layout_transform(out, data_layout, wanted)
 
     return accumulated_in_float32(run)
+
+
+def _in_blocks(x: Any, w: Any, s: Mapping[str, Any]) -> Any:
+    """The convolution over blocks as they stand; None for layouts that topi has no program for."""
+    data = re.fullmatch(r"NCHW(\d+)c", s["data_layout"])
+    kernel = re.fullmatch(r"OIHW(\d+)i(\d+)o", s["kernel_layout"])
+    if data is None or kernel is None:
+        return None
+    depthwise = s["groups"] > 1
+    lanes = int(data[1])
+    if kernel.groups() != ("1", data[1]) if depthwise else kernel[1] != data[1]:
+        return None
+    if depthwise and s["groups"] != topi.utils.get_const_int(x.shape[1]) * lanes:
+        return None
+    if (s["out_layout"] or s["data_layout"]) != f"NCHW{kernel[2]}c":
+        return None
+    compute: Callable[..., Any] = (
+        topi.nn.depthwise_conv2d_NCHWc if depthwise else topi.nn.conv2d_NCHWc
+    )
+    sizes = [list(s[key]) for key in ("strides", "padding", "dilation")]
+    return compute(x, w, *sizes, s["out_dtype"] or None)
 
 
 def _settings(rank: int, kernel_layout: str | None = None, **more: Any) -> dict[str, Any]:
