@@ -141,7 +141,8 @@ def te_call(
     single = isinstance(result, te.Tensor)
     outputs = [result] if single else list(result)
     free = given.unbound([t.shape for t in [*given.inputs, *outputs]])
-    made = te.create_prim_func([*given.inputs, *outputs])
+    # Extents of graph values have 64 bits, and so have indices of the kernels.
+    made = te.create_prim_func([*given.inputs, *outputs], index_dtype_override="int64")
     prim_func = tir.PrimFunc(
         [*made.params, *free], made.body, made.ret_type, made.buffer_map, made.attrs
     ).without_attr("global_symbol")

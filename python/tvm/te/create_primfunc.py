@@ -9,11 +9,14 @@ from tvm.tir import PrimFunc, Var
 
 from . import _ffi_api
 from .tensor import Tensor
+from .widen_indices import with_index_dtype
 
 __all__ = ["create_prim_func"]
 
 
-def create_prim_func(ops: Sequence[Tensor | Var]) -> PrimFunc:
+def create_prim_func(
+    ops: Sequence[Tensor | Var], index_dtype_override: str | None = None
+) -> PrimFunc:
     """A function with one block per operation, named after it.
 
     Parameters
@@ -21,6 +24,8 @@ def create_prim_func(ops: Sequence[Tensor | Var]) -> PrimFunc:
     ops : the tensors that become buffer parameters, in order: all inputs, and those results the
         caller wants. Every other tensor is allocated inside of the function. Variables become
         scalar parameters.
+    index_dtype_override : "int64" or "int32": the type of loops, extents and indices, whatever the
+        shapes of the tensors have.
 
     Returns
     -------
@@ -30,7 +35,8 @@ def create_prim_func(ops: Sequence[Tensor | Var]) -> PrimFunc:
     Raises
     ------
     ValueError : an input is missing, a tensor is given twice, or an operation is neither a compute
-        nor an extern one. TypeError : an element is neither a tensor nor a variable.
+        nor an extern one, or indices cannot have the type.
+    TypeError : an element is neither a tensor nor a variable.
 
     Examples
     --------
@@ -50,8 +56,8 @@ def create_prim_func(ops: Sequence[Tensor | Var]) -> PrimFunc:
         if not isinstance(argument, (Tensor, Var)):
             raise TypeError(f"create_prim_func: expected tensors, got {type(argument).__name__}")
     func = _ffi_api.CreatePrimFunc([each for each in arguments if isinstance(each, Tensor)])
-    if all(isinstance(argument, Tensor) for argument in arguments):
-        return func
-    handles = iter(func.params)
-    params = [next(handles) if isinstance(each, Tensor) else each for each in arguments]
-    return PrimFunc(params, func.body, func.ret_type, dict(func.buffer_map), func.attrs)
+    if not all(isinstance(argument, Tensor) for argument in arguments):
+        handles = iter(func.params)
+        params = [next(handles) if isinstance(each, Tensor) else each for each in arguments]
+        func = PrimFunc(params, func.body, func.ret_type, dict(func.buffer_map), func.attrs)
+    return func if index_dtype_override is None else with_index_dtype(func, index_dtype_override)

@@ -73,7 +73,12 @@ def _full(call: Call) -> TensorStructInfo:
 
 
 def full_like(x: RelayExpr, fill_value: RelayExpr | float | int, dtype: str | None = None) -> Call:
-    """A tensor of the shape of x whose elements are all one value."""
+    """A tensor of the shape of x whose elements are all one value.
+
+    Parameters
+    ----------
+    dtype : element type; that of the value by default.
+    """
     value = fill_value if isinstance(fill_value, RelayExpr) else const(
         fill_value, dtype or str(x.struct_info.dtype))  # fmt: skip
     return make_call("full_like", x, value, dtype=dtype or None)
@@ -81,8 +86,8 @@ def full_like(x: RelayExpr, fill_value: RelayExpr | float | int, dtype: str | No
 
 def _full_like(call: Call) -> TensorStructInfo:
     info = tensor(call, 0)
-    _scalar(call, 1)
-    return same_as_operand(info, setting(call, "dtype"))
+    value = _scalar(call, 1)
+    return same_as_operand(info, setting(call, "dtype") or str(value.dtype))
 
 
 def ones(shape: Shape, dtype: str) -> Call:

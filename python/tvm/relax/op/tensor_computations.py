@@ -32,7 +32,9 @@ def _where(condition: te.Tensor, x: te.Tensor | Number, y: te.Tensor | Number) -
 def _full(shape: Sequence[Any], value: Any, dtype: str | None = None) -> te.Tensor:
     """One value everywhere: a number, or a tensor without dimensions."""
     if not isinstance(value, te.Tensor):
-        return topi.full(shape, dtype or "float32", value)
+        kind = dtype or "float32"
+        whole = kind.startswith(("int", "uint"))
+        return topi.full(shape, kind, int(value) if whole else value)
     kind = dtype or value.dtype
     return te.compute(
         tuple(shape), lambda *i: value().astype(kind), name="T_full", tag=topi.tag.INJECTIVE

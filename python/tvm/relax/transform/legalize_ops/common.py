@@ -24,7 +24,25 @@ _REGISTERED: dict[str, Legalization] = {}
 _COMPUTED = {**TE_FUNCTIONS, **NEURAL_FUNCTIONS}
 
 # Kernels that are not called like the operator.
-_KERNEL_NAMES = {"concat": "concatenate", "permute_dims": "transpose", "astype": "cast"}
+_KERNEL_NAMES = {
+    "concat": "concatenate",
+    "permute_dims": "transpose",
+    "astype": "cast",
+    "flatten": "reshape",
+    "full_like": "full",
+    "ones_like": "ones",
+    "zeros_like": "zeros",
+    "collapse_sum_like": "collapse_sum",
+    "collapse_sum_to": "collapse_sum",
+}
+
+# A kernel of the name of a function of C would be called in its place, by itself.
+_PREFIXED = frozenset(
+    ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "clip",
+     "cos", "cosh", "erf", "exp", "floor", "isfinite", "isinf", "isnan", "log", "logical_not",
+     "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan",
+     "tanh", "trunc")
+)  # fmt: skip
 
 
 def register_legalize(
@@ -70,7 +88,7 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
         for arg, number in zip(call.args, number_operands(call.args))
     ]
     compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
-    hint = _KERNEL_NAMES.get(short, short)
+    hint = f"tir_{short}" if short in _PREFIXED else _KERNEL_NAMES.get(short, short)
     return builder.call_te(compute, *operands, primfunc_name_hint=hint, **attrs_of(call))
 
 

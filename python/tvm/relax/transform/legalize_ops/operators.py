@@ -26,9 +26,11 @@ def _filled_like(value: float) -> Callable[..., te.Tensor]:
 
 
 def _full_like(data: te.Tensor, value: Any, dtype: str | None = None) -> te.Tensor:
+    if isinstance(value, te.Tensor):
+        own = dtype if dtype and dtype != "void" else str(value.dtype)
+        return te.compute(data.shape, lambda *at: value().astype(own), name="T_full_like")
     own = dtype if dtype and dtype != "void" else str(data.dtype)
-    element = value() if isinstance(value, te.Tensor) else tir.const(value, own)
-    return te.compute(data.shape, lambda *at: element.astype(own), name="T_full_like")
+    return topi.full(data.shape, own, value)
 
 
 def _repeat(data: te.Tensor, repeats: int, axis: int | None = None) -> te.Tensor:
