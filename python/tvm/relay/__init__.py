@@ -25,7 +25,7 @@ from . import (
     ty,
 )
 from .adt import *
-from .backend import vm
+from .backend import layout_graph, vm
 from .binding import bind
 from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import *

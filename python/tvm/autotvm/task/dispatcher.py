@@ -22,6 +22,7 @@ __all__ = [
     "DispatchContext",
     "FallbackContext",
     "get_config",
+    "record_pairs",
 ]
 
 
@@ -51,7 +52,7 @@ class ApplyHistoryBest(DispatchContext):
 
     def load(self, records: Any) -> None:
         """Take more records into account; see the class for what they may be."""
-        for inp, result in _pairs(records):
+        for inp, result in record_pairs(records):
             self._observe(inp, result)
 
     def _observe(self, inp: MeasureInput, result: MeasureResult) -> None:
@@ -114,7 +115,7 @@ class ApplyGraphBest(DispatchContext):
         super().__init__()
         self._chosen: dict[Any, list[Any]] = {}
         self._next: dict[Any, int] = {}
-        for inp, _ in _pairs(records):
+        for inp, _ in record_pairs(records):
             self._chosen.setdefault(inp.task.workload, []).append(inp.config)
 
     def _query_inside(self, target: Target | None, workload: Any) -> Any:
@@ -126,7 +127,7 @@ class ApplyGraphBest(DispatchContext):
         return chosen[place % len(chosen)]
 
 
-def _pairs(records: Any) -> Iterable[tuple[MeasureInput, MeasureResult]]:
+def record_pairs(records: Any) -> Iterable[tuple[MeasureInput, MeasureResult]]:
     """All pairs of inputs and results in files, pairs, and containers of these."""
     if isinstance(records, (str, bytes, os.PathLike)):
         yield from load_from_file(os.fspath(records))  # type: ignore[arg-type]
@@ -136,7 +137,7 @@ def _pairs(records: Any) -> Iterable[tuple[MeasureInput, MeasureResult]]:
         yield records[0], MeasureResult(*records[1])
     elif isinstance(records, Iterable):
         for item in records:
-            yield from _pairs(item)
+            yield from record_pairs(item)
     else:
         raise TypeError(
             f"ApplyHistoryBest: expected files or pairs of inputs and results, got "

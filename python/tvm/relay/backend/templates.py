@@ -16,6 +16,7 @@ from typing import Any
 import tvm
 from tvm import autotvm, te, topi
 from tvm.ir import IRModule, Op, RelayExpr, TensorType
+from tvm.ir.transform import PassContext
 from tvm.relax import GroupSchedule
 from tvm.relax.fused_group import FusedGroup
 from tvm.relax.op import attrs_of
@@ -32,7 +33,7 @@ from ..transform.base import relay_functions
 from ..transform.layouts import LayoutRewriter
 from ..ty import is_dynamic
 
-__all__ = ["TunedProgram", "apply_records", "calls_with_templates", "workloads_of"]
+__all__ = ["TunedProgram", "apply_records", "calls_with_templates", "prepared", "workloads_of"]
 
 Workload = tuple[Any, ...]
 Types = Sequence[TensorType]
@@ -113,9 +114,11 @@ def calls_with_templates(mod: IRModule, target: Target) -> list[Call]:
 
 
 def prepared(mod: IRModule) -> IRModule:
-    """A program in the form in which its convolutions are looked up: without batch norms."""
-    for step in (SimplifyInference(), CanonicalizeOps(), FoldConstant(), FoldScaleAxis()):
-        mod = step(mod)
+    """A program without batch norms, whose layouts are then changed."""
+    # What records chose holds at every level, so these do not wait for one.
+    with PassContext(opt_level=3, config=PassContext.current().config):
+        for step in (SimplifyInference(), CanonicalizeOps(), FoldConstant(), FoldScaleAxis()):
+            mod = step(mod)
     return infer_module(mod)
 
 

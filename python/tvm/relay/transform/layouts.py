@@ -18,7 +18,7 @@ from .base import expression_pass
 from .layout_rules import Laid, infer_layouts, letters_of, plain_letters
 from .simplify import CanonicalizeOps
 
-__all__ = ["AlterOpLayout", "ConvertLayout", "LayoutRewriter"]
+__all__ = ["AlterOpLayout", "ConvertLayout", "LayoutRewriter", "infer_call"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class LayoutRewriter(ExprMutator):
         if operands is None or call.checked_type_ is None:
             return None
         placed, types = operands
-        before = _infer(call, None, [p.old for p in placed], types)
+        before = infer_call(call, None, [p.old for p in placed], types)
         if before is None:
             return None
         old = list(before.inputs)
@@ -133,7 +133,7 @@ class LayoutRewriter(ExprMutator):
         values = _flattened(altered.args)
         if len(values) != len(placed):
             return None
-        after = _infer(altered, new, old, types)
+        after = infer_call(altered, new, old, types)
         if after is None or len(after.outputs) != len(before.outputs):
             return None
         moved = [self._transformed(v, n, a) for v, n, a in zip(values, new, after.inputs)]
@@ -175,7 +175,8 @@ def _flattened(args: Sequence[RelayExpr]) -> list[RelayExpr]:
     return [v for arg in args for v in (arg.fields if isinstance(arg, Tuple) else [arg])]
 
 
-def _infer(call: Call, new: Any, old: Any, types: Any) -> Laid | None:
+def infer_call(call: Call, new: Any, old: Any, types: Any) -> Laid | None:
+    """`infer_layouts` for a call of an operator of relay."""
     row = find_row(call.op)
     assert row is not None
     settings = {**row.settings, **settings_of(call)}
