@@ -2,7 +2,7 @@
 
 from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
 
-from . import analysis, expr, expr_functor, op, struct_info, transform, ty
+from . import analysis, dpl, expr, expr_functor, op, struct_info, transform, ty
 from .analysis import get_static_type
 from .block_builder import BlockBuilder
 from .compile_fused import GroupSchedule, schedules_from
@@ -108,6 +108,7 @@ __all__ = [
     "call_tir_inplace",
     "call_tir_with_grad",
     "const",
+    "dpl",
     "expr",
     "expr_functor",
     "extract_tasks",

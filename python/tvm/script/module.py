@@ -165,7 +165,11 @@ class _TopReader(Evaluator):
                 self.around.functions[definition.name] = self.around.functions[name] = variable
                 self.around.definitions[definition.name] = definition
             for definition, name in zip(definitions, names):
-                I.def_function(name, self.function(definition))
+                func = self.function(definition)
+                if isinstance(func, relax.Function):
+                    # Its result is known now, also where the text does not say it.
+                    self.around.signatures[definition.name] = func
+                I.def_function(name, func)
         return builder.get()
 
     def _external(self, part: ast.stmt) -> dict[str, relax.ExternFunc] | None:

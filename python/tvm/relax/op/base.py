@@ -125,8 +125,9 @@ def make_call(name: str, *args: RelayExpr | float, **attrs: Any) -> Call:
     Parameters
     ----------
     args : expressions; a number becomes a scalar constant of the first expression's element type.
-    attrs : settings; those that are None are left out.
+    attrs : settings; those that are None, and element types that are "void", are left out.
     """
+    attrs = {k: v for k, v in attrs.items() if not (k.endswith("dtype") and v == "void")}
     dtype = next(
         (str(a.struct_info.dtype) for a in args
          if isinstance(a, RelayExpr) and isinstance(a.struct_info, TensorStructInfo)),

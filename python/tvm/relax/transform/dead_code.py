@@ -1,55 +1,60 @@
-"""Removal of bindings whose value nobody reads."""
+"""Removal of bindings whose value nobody reads, and of functions that nobody calls."""
 
 from __future__ import annotations
 
-from tvm.ir import GlobalVar, IRModule
+from collections.abc import Sequence
 
-from ..expr import Call, DataflowBlock, Function, SeqExpr, Var
-from ..rewriter import map_functions, uses_of
+from tvm import error
+from tvm.ir import IRModule
+
+from ..analysis import all_global_vars
+from ..dead_code import without_dead_code
+from ..expr import Function
 from .graph_pass import graph_pass
 
 __all__ = ["DeadCodeElimination"]
 
 
-def _eliminate(func: Function) -> Function:
-    live: set[Var] = set(uses_of(func.body.body))
-    blocks = []
-    for block in reversed(list(func.body.blocks)):
-        is_dataflow = isinstance(block, DataflowBlock)
-        kept = []
-        for binding in reversed(list(block.bindings)):
-            # Outside dataflow blocks a call may be there for its side effect.
-            if binding.var in live or not is_dataflow:
-                kept.append(binding)
-                live.update(uses_of(binding.value))
-        if kept:
-            blocks.append(type(block)(kept[::-1]))
-    return Function(
-        func.params,
-        SeqExpr(blocks[::-1], func.body.body),
-        is_pure=func.is_pure,
-        attrs=func.attrs,
-    )
-
-
 @graph_pass("relax.DeadCodeElimination")
-def DeadCodeElimination(mod: IRModule) -> IRModule:
-    """The module without bindings that no result depends on, and without uncalled kernels."""
-    mod = map_functions(mod, _eliminate)
-    called: set[GlobalVar] = set()
-    for func in mod.functions.values():
-        if isinstance(func, Function):
-            for block in func.body.blocks:
-                for binding in block.bindings:
-                    if isinstance(binding.value, Call):
-                        called.update(_globals_of(binding.value))
-    kept = {
-        gvar: func
+def DeadCodeElimination(mod: IRModule, entry_functions: Sequence[str] | None = None) -> IRModule:
+    """The module without bindings that no result depends on, and without uncalled functions.
+
+    Parameters
+    ----------
+    entry_functions : functions that stay although nobody calls them, by name; those that have a
+        global symbol stay in any case, and graph functions that are no single kernel unless some
+        function has one.
+
+    Raises
+    ------
+    ValueError : there is no such function.
+    """
+    functions = {
+        gvar: without_dead_code(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
-        if gvar in called or (isinstance(func, Function) and not func.attrs.get("Primitive", 0))
     }
-    return IRModule(kept)
-
-
-def _globals_of(call: Call) -> list[GlobalVar]:
-    return [e for e in (call.op, *call.args) if isinstance(e, GlobalVar)]
+    by_name = {str(gvar.name_hint): func for gvar, func in functions.items()}
+    wanted = list(entry_functions or ())
+    for name in wanted:
+        if name not in by_name:
+            raise error.ValueError(
+                f"DeadCodeElimination: there is no function '{name}'; the functions are: "
+                + ", ".join(by_name)
+            )
+    wanted += [n for n, f in by_name.items() if f.attrs and f.attrs.get("global_symbol")]
+    if not wanted:
+        wanted = [
+            name
+            for name, func in by_name.items()
+            if isinstance(func, Function) and not func.attrs.get("Primitive", 0)
+        ]
+    called: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in called and name in by_name:
+            called.add(name)
+            func = by_name[name]
+            if isinstance(func, Function):
+                wanted += [str(gvar.name_hint) for gvar in all_global_vars(func)]
+    kept = {gvar: func for gvar, func in functions.items() if str(gvar.name_hint) in called}
+    return IRModule(kept, mod.attrs)

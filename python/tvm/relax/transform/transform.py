@@ -21,11 +21,13 @@ from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
 from .fold_pad import FoldPad
 from .fuse_attention import FuseAttention
+from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
+from .merge_composite import MergeCompositeFunctions
 from .meta_schedule import (
     MetaScheduleApplyDatabase,
     MetaScheduleTuneIRMod,
@@ -33,6 +35,7 @@ from .meta_schedule import (
 )
 from .normalize import Normalize
 from .remove_unused_parameters import RemoveUnusedParameters
+from .run_codegen import RunCodegen
 
 __all__ = [
     "AttachGlobalSymbol",
@@ -50,17 +53,22 @@ __all__ = [
     "FunctionRewriter",
     "FuseAttention",
     "FuseOps",
+    "FuseOpsByPattern",
+    "FusionPattern",
     "IntegerProducts",
     "LambdaLift",
     "LegalizeOps",
     "LegalizeUnfusableOps",
+    "MergeCompositeFunctions",
     "MetaScheduleApplyDatabase",
     "MetaScheduleTuneIRMod",
     "MetaScheduleTuneTIR",
     "Normalize",
     "OptimizeForInference",
+    "PatternCheckContext",
     "RemovePurityChecking",
     "RemoveUnusedParameters",
+    "RunCodegen",
     "ToNonDataflow",
     "is_fused",
 ]
