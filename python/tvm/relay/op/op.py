@@ -18,6 +18,7 @@ __all__ = [
     "register_compute",
     "register_convert_op_layout",
     "register_legalize",
+    "register_mixed_precision_conversion",
     "register_pattern",
 ]
 
@@ -68,6 +69,14 @@ register_convert_op_layout.__doc__ = """How `ConvertLayout` rewrites calls; also
 
 The function gets the attributes, operands, their types and the layouts that are wished for, and
 returns a call, or None.
+"""
+
+register_mixed_precision_conversion = _attr("FTVMMixedPrecisionConversionType")
+register_mixed_precision_conversion.__doc__ = """In which precision `ToMixedPrecision` computes an
+operator; also a decorator.
+
+The function gets a call and the lower type, and returns a list: 0 for always in it, 1 where the
+operands are in it, or 2 for never; the type that is accumulated in; and that of the result.
 """
 
 

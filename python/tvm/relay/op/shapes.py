@@ -57,11 +57,18 @@ def simplified(extent: Any) -> Any:
     """An extent in its simple form; one that contains an unknown extent is unknown."""
     if isinstance(extent, (int, tir.IntImm, AnyExtent, tir.Var)):
         return extent
-    unknown = []
-    tir.stmt_functor.post_order_visit(
-        extent, lambda e: unknown.append(e) if isinstance(e, AnyExtent) else None
-    )
-    return AnyExtent() if unknown else _ANALYZER.simplify(extent)
+    return AnyExtent() if _is_unknown(extent) else _ANALYZER.simplify(extent)
+
+
+def _is_unknown(extent: Any) -> bool:
+    """Whether an extent is computed from an unknown one, which visitors of expressions refuse."""
+    if isinstance(extent, AnyExtent):
+        return True
+    parts = [getattr(extent, name, None) for name in ("a", "b", "value")]
+    operands = [part for part in parts if isinstance(part, tir.PrimExpr)]
+    if isinstance(extent, tir.Call):
+        operands += [arg for arg in extent.args if isinstance(arg, tir.PrimExpr)]
+    return any(_is_unknown(operand) for operand in operands)
 
 
 def product(extents: Sequence[Any]) -> Any:

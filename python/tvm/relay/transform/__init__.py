@@ -16,7 +16,9 @@ from .gradient import gradient
 from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout
 from .merge_regions import MergeCompilerRegions
+from .mixed_precision import ToMixedPrecision
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
+from .simplify_expr import SimplifyExpr
 from .structure import *
