@@ -11,6 +11,7 @@ import builtins
 from tvm._ffi import register_error
 
 __all__ = [
+    "AssertionError",
     "AttributeError",
     "DiagnosticError",
     "IndexError",
@@ -69,6 +70,11 @@ class KeyError(TVMError, builtins.KeyError):
 @register_error
 class IndexError(TVMError, builtins.IndexError):
     """A position outside a sequence."""
+
+
+@register_error
+class AssertionError(TVMError, builtins.AssertionError):
+    """A condition that a program asserts and that does not hold."""
 
 
 @register_error

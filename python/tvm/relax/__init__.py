@@ -1,11 +1,17 @@
 """The graph level: networks as functions of tensors, their passes, and their execution."""
 
-from tvm.runtime.relax_vm import Executable, VirtualMachine, load_executable
+from tvm.runtime.relax_vm import (
+    Executable,
+    VirtualMachine,
+    VMInstrumentReturnKind,
+    load_executable,
+)
 
 from . import analysis, dpl, expr, expr_functor, op, struct_info, transform, ty
 from .analysis import get_static_type
 from .block_builder import BlockBuilder
 from .compile_fused import GroupSchedule, schedules_from
+from .exec_builder import ExecBuilder
 from .expr import (
     Binding,
     BindingBlock,
@@ -66,6 +72,7 @@ __all__ = [
     "DataflowBlock",
     "DataflowVar",
     "DynTensorType",
+    "ExecBuilder",
     "Executable",
     "Expr",
     "ExprVisitor",
@@ -97,6 +104,7 @@ __all__ = [
     "TupleGetItem",
     "TupleStructInfo",
     "TupleType",
+    "VMInstrumentReturnKind",
     "Var",
     "VarBinding",
     "VirtualMachine",

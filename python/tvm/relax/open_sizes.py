@@ -51,15 +51,25 @@ def _given(func: Function) -> set[Any]:
 class OpenExecutable(Executable):
     """A network of open sizes. Each choice of sizes is compiled when it comes first.
 
+    A library that is exported has kernels of open sizes instead, since nothing can be compiled
+    where it runs.
+
     Parameters
     ----------
     mod : a module that is well formed.
     compile_sizes : from a module of fixed sizes to its executable.
+    compile_open : makes an executable for all sizes.
     """
 
-    def __init__(self, mod: IRModule, compile_sizes: Callable[[IRModule], Executable]) -> None:
+    def __init__(
+        self,
+        mod: IRModule,
+        compile_sizes: Callable[[IRModule], Executable],
+        compile_open: Callable[[], Executable],
+    ) -> None:
         self._graph = mod
         self._compile = compile_sizes
+        self._compile_open = compile_open
         self._compiled: dict[tuple[str, tuple[int, ...]], Executable] = {}
         super().__init__(
             module_from_functions("relax.OpenExecutable", {"vm_load_executable": self.machine})
@@ -145,8 +155,5 @@ class OpenExecutable(Executable):
         fcompile: Callable[..., None] | None = None,
         **options: Any,
     ) -> None:
-        """Raise a ValueError: libraries hold kernels of fixed sizes."""
-        raise error.ValueError(
-            "Executable.export_library: the program has open sizes, and is compiled for those that "
-            "come; give them first with relax.transform.BindSymbolicVars, and export a library each"
-        )
+        """Write one shared library that runs at every size; see `Executable.export_library`."""
+        self._compile_open().export_library(path, fcompile, **options)

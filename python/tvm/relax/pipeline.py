@@ -9,7 +9,7 @@ from tvm import error
 from tvm.ir import IRModule
 from tvm.transform import Pass, PassContext, module_pass
 
-from .open_sizes import has_open_sizes
+from .compile_programs import has_fixed_sizes, is_list_of_kernels
 from .transform import OptimizeForInference
 
 __all__ = ["get_pipeline", "register_pipeline"]
@@ -40,8 +40,8 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
     Parameters
     ----------
     name : "zero" and "default_build" are what ``relax.build`` does before it compiles kernels:
-        folding, layouts and fusion. Programs of symbolic sizes stay as they are, since each choice
-        of sizes goes through it when it is compiled.
+        folding, layouts and fusion. Modules stay as they are where that is for later, or not for
+        them: those of symbolic sizes, and those whose functions become programs.
     kwargs : arguments of the function that makes it.
 
     Raises
@@ -60,6 +60,7 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 def _zero() -> Pass:
     @module_pass(opt_level=0, name="relax.pipeline.zero")
     def zero(mod: IRModule, ctx: PassContext) -> IRModule:
-        return mod if has_open_sizes(mod) else OptimizeForInference()(mod)
+        compiled_at_once = is_list_of_kernels(mod) and has_fixed_sizes(mod)
+        return OptimizeForInference()(mod) if compiled_at_once else mod
 
     return zero

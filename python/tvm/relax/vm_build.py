@@ -2,63 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tvm import error
 from tvm.ir import IRModule
 from tvm.runtime.relax_vm import Executable
 from tvm.target import Target
+from tvm.transform import Pass
 
 from .analysis import check_well_formed
 from .compile_fused import ScheduleSource, compile_fused, current_schedules
+from .compile_programs import compile_programs, has_fixed_sizes, is_list_of_kernels
 from .dps_packed import lower_dps_packed
-from .expr import Function
 from .open_sizes import OpenExecutable, has_open_sizes
-from .struct_info import ObjectStructInfo
-from .transform import AttachGlobalSymbol, OptimizeForInference
+from .pipeline import get_pipeline
+from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
 
 __all__ = ["build"]
 
 
-def _refuse_objects(mod: IRModule) -> None:
-    """Raise where a function takes what is no tensor, shape or number."""
-    for gvar, func in mod.functions.items():
-        for param in func.params if isinstance(func, Function) else ():
-            if isinstance(param.struct_info, ObjectStructInfo):
-                raise error.ValueError(
-                    f"relax.build: '{gvar.name_hint}' takes the object '{param.name_hint}'; "
-                    "compiled functions take tensors, so hand the state on as tensors, or export "
-                    "without debug=True"
-                )
-
-
 def build(
-    mod: IRModule, target: Target | str = "llvm", schedules: ScheduleSource = None
+    mod: IRModule,
+    target: Target | str = "llvm",
+    schedules: ScheduleSource = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    pipeline: str | Pass | None = "default_build",
+    exec_mode: str = "bytecode",
 ) -> Executable:
     """Compile every graph function of a module.
+
+    Functions that take and give tensors and call operators and kernels one after the other become
+    lists of fused kernels over memory planned beforehand. Where symbolic extents of their
+    parameters are open, each choice of sizes is compiled when it comes first. All other functions
+    become programs, which allocate as they run: those with branches, calls of each other, tuples,
+    shapes, numbers, functions and objects as values, and shapes that follow from values.
 
     Parameters
     ----------
     mod : a module of graph functions. One that has not been fused goes through
-        ``transform.OptimizeForInference`` first.
+        ``transform.OptimizeForInference`` first, or through ``transform.LegalizeOps`` if it becomes
+        programs.
     target : what to compile for.
     schedules : schedules by group: a function that returns None for a group it has none for, or a
         mapping from ``FusedGroup.key``; by default that of the innermost ``schedules_from``. The
         other groups get what ``topi.schedule_for`` knows.
+    params : values of parameters of ``main`` by name, which become constants.
+    pipeline : a pass, or the name of one (:func:`get_pipeline`), that the module goes through
+        before; the default one is part of compiling, and None is the same.
+    exec_mode : "bytecode" or "compiled", which are one here: a list of calls.
 
     Returns
     -------
-    An executable for :class:`VirtualMachine`. Its functions take and return tensors of the shapes
-    in the module; of symbolic ones, each choice of sizes is compiled when it comes first.
+    An executable for :class:`VirtualMachine`.
 
     Raises
     ------
-    ValueError : the module is not well formed, a function takes objects such as caches, an extent
-        is known only when the program runs, or a schedule does not fit its group.
+    ValueError : the module is not well formed, an extent has no value, an operator has no kernel,
+        a schedule does not fit its group, or an option has another value.
     """
+    if exec_mode not in ("bytecode", "compiled"):
+        raise error.ValueError(
+            f'relax.build: exec_mode must be "bytecode" or "compiled", got {exec_mode!r}'
+        )
     target = target if isinstance(target, Target) else Target(target)
+    if params:
+        mod = BindParams("main", dict(params))(mod)
+    if isinstance(pipeline, Pass):
+        mod = pipeline(mod)
+    elif pipeline not in (None, "default_build"):
+        mod = get_pipeline(pipeline)(mod)
     check_well_formed(mod)
-    _refuse_objects(mod)
-    if has_open_sizes(mod):
-        source = current_schedules() if schedules is None else schedules
-        return OpenExecutable(mod, lambda fixed: build(fixed, target, source))
-    mod = OptimizeForInference()(lower_dps_packed(mod))
-    return compile_fused(AttachGlobalSymbol()(mod), target, schedules)
+    if is_list_of_kernels(mod):
+        if has_fixed_sizes(mod):
+            mod = OptimizeForInference()(lower_dps_packed(mod))
+            return compile_fused(AttachGlobalSymbol()(mod), target, schedules)
+        if has_open_sizes(mod):
+            source = current_schedules() if schedules is None else schedules
+            return OpenExecutable(
+                mod,
+                lambda fixed: build(fixed, target, source),
+                lambda: compile_programs(mod, target),
+            )
+    return compile_programs(mod, target)

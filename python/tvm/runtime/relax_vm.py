@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any
+
+import numpy as np
 
 from tvm._ffi import get_global_func
 
 from .device import Device, cpu
 from .module import Module, load_module
-from .ndarray import NDArray
+from .ndarray import NDArray, array
 from .packed_func import PackedFunc
 from .profiling import MetricCollector, Report
 
-__all__ = ["Executable", "VirtualMachine", "load_executable", "make_executable"]
+__all__ = [
+    "Executable",
+    "VMInstrumentReturnKind",
+    "VirtualMachine",
+    "load_executable",
+    "make_executable",
+]
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument says before a call."""
+
+    NO_OP = 0
+    """Carry it out."""
+    SKIP_RUN = 1
+    """Leave it out."""
 
 
 def _runtime(name: str) -> PackedFunc:
@@ -32,18 +50,30 @@ class Executable:
     def __init__(self, mod: Module) -> None:
         self.mod = mod
 
+    def __getitem__(self, name: str) -> PackedFunc:
+        """A function of the module behind it, such as "vm_load_executable"."""
+        return self.mod[name]
+
     @property
     def function_names(self) -> list[str]:
         """Functions that a virtual machine can call."""
-        return [str(name) for name in _runtime("FunctionNames")(self.mod)]
+        return [str(name) for name in self.mod["function_names"]()]
 
     def machine(self, device: Device) -> Module:
         """The functions, as they run on a device."""
-        return _runtime("VirtualMachine")(self.mod, device)
+        return self.mod["vm_load_executable"](device)
 
     def profiled(self, machine: Module, name: str, args: Sequence[Any]) -> Module:
         """The machine whose kernels a call of a function runs."""
         return machine
+
+    def as_text(self) -> str:
+        """The steps of functions that are programs, a line each."""
+        return str(_runtime("ProgramText")(self.mod))
+
+    def stats(self) -> str:
+        """What the executable consists of, a line each."""
+        return str(_runtime("Statistics")(self.mod))
 
     def export_library(
         self,
@@ -80,47 +110,69 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
     return Executable(module)
 
 
+Encoded = Sequence[tuple[str, list[str], list[int]]]
+"""Name, input names and encoding of functions."""
+
+
 def make_executable(
-    library: Module,
+    library: Module | None,
     kernels: Sequence[str],
     constants: Sequence[NDArray],
-    programs: Sequence[tuple[str, list[str], list[int]]],
+    functions: Encoded,
+    tables: tuple[Sequence[str], Sequence[Any]] = ((), ()),
+    programs: Encoded = (),
 ) -> Executable:
-    """An executable from compiled kernels and encoded programs, as ``relax.build`` makes them.
+    """An executable from compiled kernels and encoded functions, as ``relax.build`` makes them.
 
     Parameters
     ----------
-    library : has the kernels as functions.
-    programs : name, input names and encoded program of each function; the encoding is described in
+    library : has the kernels as functions; None if nothing is called that was compiled.
+    functions : over tensors of fixed shapes; the encoding is described in
         tvm/runtime/relax_vm/executable.h.
+    tables : names of what programs call, and their literals.
+    programs : over values of any kind, see tvm/runtime/relax_vm/program.h.
     """
     mod = _runtime("Executable")(library, list(kernels), list(constants))
-    for name, input_names, words in programs:
+    for name, input_names, words in functions:
         _runtime("AddFunction")(mod, name, input_names, words)
+    _runtime("SetProgramTables")(mod, list(tables[0]), list(tables[1]))
+    for name, input_names, words in programs:
+        _runtime("AddProgram")(mod, name, input_names, words)
     return Executable(mod)
 
 
 class VirtualMachine:
-    """Runs the functions of an executable; memory is allocated once, here.
+    """Runs the functions of an executable.
 
-    Calls of one function from several threads are carried out one after the other.
+    Memory of functions over tensors of fixed shapes is allocated once, here, and calls of one of
+    them from several threads are carried out one after the other. Other functions allocate as they
+    run.
 
     Parameters
     ----------
-    executable : from ``relax.build`` or ``load_executable``.
-    device : where the inputs and outputs are.
+    rt_mod : from ``relax.build`` or ``load_executable``, or a runtime module that holds an
+        executable, also one of another machine (`tvm.rpc`).
+    device : where the inputs and outputs are; the first of several.
+    profile : taken for programs written for TVM; every machine can profile.
 
     Attributes
     ----------
     module : the functions as a runtime module, for ``time_evaluator`` for instance.
     """
 
-    def __init__(self, executable: Executable, device: Device | None = None) -> None:
-        self._executable = executable
-        self.module: Module = executable.machine(cpu() if device is None else device)
+    def __init__(
+        self,
+        rt_mod: Executable | Module,
+        device: Device | Sequence[Device] | None = None,
+        profile: bool = False,
+    ) -> None:
+        self._executable = rt_mod if isinstance(rt_mod, Executable) else Executable(rt_mod)
+        first: Any = device[0] if isinstance(device, (list, tuple)) else device
+        self.module: Module = self._executable.machine(cpu() if first is None else first)
+        self._saved: set[str] = set()
 
     def __getitem__(self, name: str) -> PackedFunc:
-        """A function, called with NDArrays.
+        """A function, called with NDArrays, and with what else its parameters are.
 
         The call returns an NDArray, or several for a function that returns a tuple. It raises
         ValueError when an input has another shape or type than the function was compiled for, and
@@ -130,8 +182,90 @@ class VirtualMachine:
         ------
         KeyError : there is no such function.
         """
-        self._check(name)
+        if name not in self._saved:
+            self._check(name)
         return self.module[name]
+
+    def invoke_closure(self, closure: PackedFunc, *args: Any) -> Any:
+        """Call a function that a function returned."""
+        return closure(*map(_argument, args))
+
+    def save_function(
+        self,
+        func_name: str,
+        saved_name: str,
+        *args: Any,
+        include_return: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Keep a call with its arguments as a function without any, for measuring.
+
+        Parameters
+        ----------
+        saved_name : what ``machine[saved_name]`` calls it.
+        include_return : whether it returns the result.
+
+        Raises
+        ------
+        ValueError : there is no such function, or an argument it does not have.
+        """
+        values = self._ordered(func_name, args, kwargs)
+        self.module["save_function"](func_name, saved_name, include_return, *values)
+        self._saved.add(saved_name)
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep arguments for `invoke_stateful`.
+
+        Raises
+        ------
+        ValueError : there is no such function, or an argument it does not have.
+        """
+        self.module["set_input"](func_name, *self._ordered(func_name, args, kwargs))
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Call a function with the arguments kept; `get_outputs` gives the result.
+
+        Raises
+        ------
+        ValueError : no arguments are kept.
+        """
+        self.module["invoke_stateful"](func_name)
+
+    def get_outputs(self, func_name: str) -> Any:
+        """The result of the last `invoke_stateful`; tuples are tuples.
+
+        Raises
+        ------
+        ValueError : the function was not run.
+        """
+        return self._output(func_name)
+
+    def _output(self, name: str, *fields: int) -> Any:
+        count = self.module["get_output_arity"](name, *fields)
+        if count < 0:
+            return self.module["get_output"](name, *fields)
+        return tuple(self._output(name, *fields, i) for i in range(count))
+
+    def set_instrument(self, instrument: Callable[..., Any] | PackedFunc) -> None:
+        """Have a function called before and after every call that programs make of kernels and
+        functions of the runtime.
+
+        It takes the function, its name, whether it is before the call, the result (None before),
+        and the arguments. `VMInstrumentReturnKind.SKIP_RUN`, the number 1, returned before a call,
+        leaves the call out. Functions that are lists of kernels are not watched.
+        """
+        self.module["set_instrument"](instrument)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        **options: Any,
+    ) -> Callable[..., Any]:
+        """What measures a function; see `Module.time_evaluator`."""
+        return self.module.time_evaluator(func_name, dev, number=number, repeat=repeat, **options)
 
     def profile(
         self, name: str, *args: NDArray, collectors: Sequence[MetricCollector] = ()
@@ -140,6 +274,7 @@ class VirtualMachine:
 
         Parameters
         ----------
+        args : those of `set_input` if there are none.
         collectors : measure more than time, see `tvm.runtime.profiling`.
 
         Returns
@@ -148,7 +283,25 @@ class VirtualMachine:
         """
         self._check(name)
         machine = self._executable.profiled(self.module, name, args)
-        return _runtime("Profile")(machine, name, list(collectors), *args)
+        if machine.type_key == "relax.VirtualMachine":
+            return _runtime("Profile")(machine, name, list(collectors), *args)
+        # The machine is in another process.
+        return Report.from_json(machine["profile"](name, *args))
+
+    def _ordered(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """Arguments in the order of the parameters."""
+        self._check(name)
+        if not kwargs:
+            return [_argument(arg) for arg in args]
+        names = [str(n) for n in self._executable.mod["input_names"](name)]
+        unknown = sorted(set(kwargs) - set(names[len(args) :]))
+        missing = [n for n in names[len(args) :] if n not in kwargs]
+        if unknown or missing:
+            raise ValueError(
+                f"VirtualMachine: '{name}' takes {', '.join(names)}; "
+                + (f"missing: {', '.join(missing)}" if missing else f"not {', '.join(unknown)}")
+            )
+        return [_argument(arg) for arg in [*args, *(kwargs[n] for n in names[len(args) :])]]
 
     def _check(self, name: str) -> None:
         known = self._executable.function_names
@@ -156,3 +309,12 @@ class VirtualMachine:
             raise KeyError(
                 f"VirtualMachine: no function '{name}'; the executable has {', '.join(known)}"
             )
+
+
+def _argument(value: Any) -> Any:
+    """NumPy's arrays become NDArrays; so do those in tuples."""
+    if isinstance(value, np.ndarray):
+        return array(value)
+    if isinstance(value, (tuple, list)):
+        return [_argument(item) for item in value]
+    return value

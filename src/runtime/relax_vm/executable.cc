@@ -3,57 +3,19 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/relax_vm/executable.h>
 
+#include <sstream>
 #include <utility>
 
+#include "literal.h"
 #include "runtime/params.h"
+#include "word_reader.h"
 
 namespace tvm {
 namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr std::string_view kMagic = "TVMRLX02";
-
-/*! \brief Takes words off a program, refusing to read past its end. */
-class WordReader {
- public:
-  WordReader(const std::string& name, const std::vector<int64_t>& words)
-      : name_(name), words_(words) {}
-
-  int64_t Next() {
-    TVM_CHECK(position_ < words_.size(), ValueError)
-        << "relax executable: the program of '" << name_ << "' ends after " << words_.size()
-        << " words; the file is damaged, export it again";
-    return words_[position_++];
-  }
-  int64_t NextBelow(int64_t low, int64_t limit, const char* what) {
-    const int64_t value = Next();
-    TVM_CHECK(value >= low && value < limit, ValueError)
-        << "relax executable: the program of '" << name_ << "' names " << what << " " << value
-        << " of " << limit << "; the file is damaged, export it again";
-    return value;
-  }
-  std::vector<int64_t> NextList() {
-    std::vector<int64_t> items;
-    const int64_t size = NextBelow(0, static_cast<int64_t>(words_.size()), "a list of length");
-    for (int64_t i = 0; i < size; ++i) items.push_back(Next());
-    return items;
-  }
-  std::vector<int64_t> NextTensors(int64_t count) {
-    std::vector<int64_t> items = NextList();
-    for (int64_t item : items) {
-      TVM_CHECK(item >= 0 && item < count, ValueError)
-          << "relax executable: the program of '" << name_ << "' names tensor " << item << " of "
-          << count << "; the file is damaged, export it again";
-    }
-    return items;
-  }
-
- private:
-  const std::string& name_;
-  const std::vector<int64_t>& words_;
-  size_t position_ = 0;
-};
+constexpr std::string_view kMagic = "TVMRLX03";
 
 void PutList(const std::vector<int64_t>& items, std::vector<int64_t>* words) {
   words->push_back(static_cast<int64_t>(items.size()));
@@ -203,6 +165,9 @@ namespace {
 
 /*! \brief The same program, whose functions take the constants as inputs after their own. */
 Module WithoutConstants(const ExecutableNode& executable) {
+  TVM_CHECK(executable.programs.empty(), ValueError)
+      << "remove_params: function '" << executable.programs[0].name
+      << "' takes or makes other values than tensors of fixed shapes, so its constants stay inside";
   auto copy = make_object<ExecutableNode>(executable);
   for (VMFunction& function : copy->functions) {
     const auto own = static_cast<int64_t>(function.inputs.size());
@@ -274,6 +239,24 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
       *ret = CreateCudaGraphExecutor(executable, ReadArg<DLDevice>("cuda_graph_create", args, 0));
     });
   }
+  if (name == "function_names") {
+    return PackedFunc([this, self](Args, RetValue* ret) { *ret = FunctionNames(); });
+  }
+  if (name == "input_names") {
+    return PackedFunc([this, self](Args args, RetValue* ret) {
+      const std::string function = ReadArg<String>("input_names", args, 0).str();
+      Array<String> names;
+      for (const VMFunction& known : functions) {
+        if (known.name != function) continue;
+        for (const std::string& input : known.input_names) names.push_back(input);
+      }
+      for (const Program& known : programs) {
+        if (known.name != function) continue;
+        for (const std::string& input : known.input_names) names.push_back(input);
+      }
+      *ret = names;
+    });
+  }
   if (name == "remove_params") {
     return PackedFunc([this, self](Args, RetValue* ret) { *ret = WithoutConstants(*this); });
   }
@@ -287,8 +270,16 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
 }
 
 Array<String> ExecutableNode::ListFunctionNames() {
-  return {"vm_load_executable", "default",          "debug_create", "cuda_graph_create",
-          "get_graph_json",     "get_graph_params", "remove_params"};
+  return {"vm_load_executable", "function_names",    "input_names",    "default",
+          "debug_create",       "cuda_graph_create", "get_graph_json", "get_graph_params",
+          "remove_params"};
+}
+
+Array<String> ExecutableNode::FunctionNames() const {
+  Array<String> names;
+  for (const VMFunction& function : functions) names.push_back(function.name);
+  for (const Program& program : programs) names.push_back(program.name);
+  return names;
 }
 
 namespace {
@@ -332,6 +323,15 @@ void ExecutableNode::SaveToBinary(ByteWriter* writer) {
     writer->Texts(function.input_names);
     writer->Words(EncodeFunction(function));
   }
+  writer->Texts(callees);
+  writer->Word(static_cast<int64_t>(literals.size()));
+  for (const Any& literal : literals) SaveLiteral(literal, writer);
+  writer->Word(static_cast<int64_t>(programs.size()));
+  for (const Program& program : programs) {
+    writer->Text(program.name);
+    writer->Texts(program.input_names);
+    writer->Words(EncodeProgram(program));
+  }
 }
 
 Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
@@ -350,6 +350,17 @@ Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
     node->functions.push_back(
         DecodeFunction(std::move(name), std::move(input_names), reader.Words(), *node));
   }
+  node->callees = reader.Texts();
+  for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
+    node->literals.push_back(LoadLiteral(&reader));
+  }
+  const ProgramLimits limits{node->callees.size(), node->literals.size()};
+  for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
+    std::string name = reader.Text();
+    std::vector<std::string> input_names = reader.Texts();
+    node->programs.push_back(
+        DecodeProgram(std::move(name), std::move(input_names), reader.Words(), limits));
+  }
   return Module(node);
 }
 
@@ -364,6 +375,21 @@ ExecutableNode* AsExecutable(const Module& module) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> Strings(const Array<String>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+std::vector<int64_t> Words(const Array<Any>& values) {
+  std::vector<int64_t> words;
+  words.reserve(values.size());
+  for (const Any& value : values) words.push_back(value.cast<int64_t>());
+  return words;
+}
+
+}  // namespace
+
 TVM_REGISTER_GLOBAL("runtime.module.loadbinary_relax.Executable").set_body_typed([](String bytes) {
   return ExecutableNode::LoadFromBinary(bytes.str());
 });
@@ -372,25 +398,55 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.Executable")
       auto node = make_object<ExecutableNode>();
       for (const String& name : kernel_names) node->kernels.push_back(name);
       node->constants = SideBySide({constants.begin(), constants.end()});
-      node->Import(std::move(kernels));
+      if (kernels.defined()) node->Import(std::move(kernels));
       return Module(node);
     });
 TVM_REGISTER_GLOBAL("runtime.relax_vm.AddFunction")
     .set_body_typed([](Module module, String name, Array<String> input_names, Array<Any> program) {
       ExecutableNode* executable = AsExecutable(module);
-      std::vector<int64_t> words;
-      for (const Any& word : program) words.push_back(word.cast<int64_t>());
-      std::vector<std::string> names;
-      for (const String& input : input_names) names.push_back(input);
       executable->functions.push_back(
-          DecodeFunction(name.str(), std::move(names), words, *executable));
+          DecodeFunction(name.str(), Strings(input_names), Words(program), *executable));
     });
 TVM_REGISTER_GLOBAL("runtime.relax_vm.FunctionNames").set_body_typed([](Module module) {
   Array<String> names;
-  for (const VMFunction& function : AsExecutable(module)->functions) {
-    names.push_back(function.name);
+  return AsExecutable(module)->FunctionNames();
+});
+/*! \brief (executable, names of callees, literals): what its programs refer to. */
+TVM_REGISTER_GLOBAL("runtime.relax_vm.SetProgramTables")
+    .set_body_typed([](Module module, Array<String> callees, Array<Any> literals) {
+      ExecutableNode* executable = AsExecutable(module);
+      executable->callees.assign(callees.begin(), callees.end());
+      executable->literals.assign(literals.begin(), literals.end());
+    });
+TVM_REGISTER_GLOBAL("runtime.relax_vm.AddProgram")
+    .set_body_typed([](Module module, String name, Array<String> input_names, Array<Any> program) {
+      ExecutableNode* executable = AsExecutable(module);
+      executable->programs.push_back(
+          DecodeProgram(name.str(), Strings(input_names), Words(program),
+                        {executable->callees.size(), executable->literals.size()}));
+    });
+/*! \brief (executable) -> how much there is of what, a line each. */
+TVM_REGISTER_GLOBAL("runtime.relax_vm.Statistics").set_body_typed([](Module module) {
+  const ExecutableNode& executable = *AsExecutable(module);
+  std::ostringstream os;
+  os << "Lists of kernels: " << executable.functions.size() << "\n"
+     << "Programs: " << executable.programs.size() << "\n"
+     << "Kernels: " << executable.kernels.size() << "\n"
+     << "Constants: " << executable.constants.size() << "\n"
+     << "Literals: " << executable.literals.size() << "\n"
+     << "Functions that programs call:";
+  for (const std::string& name : executable.callees) os << " " << name;
+  os << "\n";
+  return String(os.str());
+});
+/*! \brief (executable) -> the name, number of registers and steps of each program, as text. */
+TVM_REGISTER_GLOBAL("runtime.relax_vm.ProgramText").set_body_typed([](Module module) {
+  const ExecutableNode& executable = *AsExecutable(module);
+  std::string text;
+  for (const Program& program : executable.programs) {
+    text += ProgramText(program, executable.callees);
   }
-  return names;
+  return String(text);
 });
 
 }  // namespace relax_vm

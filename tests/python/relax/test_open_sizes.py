@@ -130,5 +130,16 @@ def test_sizes_that_do_not_fit_are_refused_with_both():
         machine["main"](x)
     with pytest.raises(ValueError, match="'x' must have 2 axes"):
         machine["main"](b0, w0, b0, w1, b1)
-    with pytest.raises(ValueError, match="give them first with relax.transform.BindSymbolicVars"):
-        executable.export_library("net.so")
+
+
+def test_a_library_has_kernels_for_all_sizes(tmp_path):
+    relax.build(Mlp, "llvm").export_library(tmp_path / "mlp.so")
+    machine = relax.VirtualMachine(relax.load_executable(tmp_path / "mlp.so"), tvm.cpu())
+    for m, n, k in ((20, 7, 3), (64, 16, 10)):
+        x, w0, b0, w1, b1 = _arrays((1, m), (n, m), (n,), (k, n), (k,))
+        got = machine["main"](*map(tvm.nd.array, (x, w0, b0, w1, b1))).numpy()
+        wanted = np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="'w0' has extent 1 of 5, must be 4, as another value"):
+        args = _arrays((1, 4), (3, 5), (3,), (2, 3), (2,))
+        machine["main"](*map(tvm.nd.array, args))

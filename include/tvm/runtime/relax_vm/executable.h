@@ -1,12 +1,14 @@
 /*!
  * \file tvm/runtime/relax_vm/executable.h
- * \brief A compiled network: kernels, constants and, per function, the list of kernel calls.
+ * \brief A compiled network: kernels, constants and, per function, the list of kernel calls, or a
+ * program over values of any kind.
  */
 #ifndef TVM_RUNTIME_RELAX_VM_EXECUTABLE_H_
 #define TVM_RUNTIME_RELAX_VM_EXECUTABLE_H_
 
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/ndarray.h>
+#include <tvm/runtime/relax_vm/program.h>
 
 #include <string>
 #include <vector>
@@ -64,11 +66,21 @@ class ExecutableNode final : public ModuleNode {
   std::vector<std::string> kernels;
   std::vector<NDArray> constants;
   std::vector<VMFunction> functions;
+  std::vector<Program> programs;
+  /*!
+   * \brief Names of what programs call: programs, functions, kernels, or else functions of the
+   * runtime's registry.
+   */
+  std::vector<std::string> callees;
+  /*! \brief Numbers, texts, types, shapes and arrays among the arguments of programs. */
+  std::vector<Any> literals;
 
   const char* type_key() const final { return "relax.Executable"; }
   /*! \brief "vm_load_executable" makes a virtual machine for a device. */
   PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final;
   Array<String> ListFunctionNames() final;
+  /*! \brief What a virtual machine can call. */
+  Array<String> FunctionNames() const;
   /*! \brief That of the kernels, module after module. */
   String GetSource(const String& format) final;
 
