@@ -1,6 +1,6 @@
 /*!
  * \file thread_pool.cc
- * \brief Fork-join thread pool whose workers spin briefly between regions and then sleep.
+ * \brief Fork-join thread pool whose workers spin between regions and then sleep.
  *
  * One 64-bit word describes the open region: its generation, how many tasks it has and the next
  * one to take. Everybody, the caller included, takes tasks by advancing that word, so a region
@@ -34,9 +34,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Kernels of a network follow each other within this time, so waking a sleeper (about 50
-// microseconds on a busy machine) is rarely paid; a process that waits longer burns no processor.
-constexpr auto kSpinTime = std::chrono::microseconds(60);
+// Waking a sleeper takes about 50 microseconds on a busy machine. Regions that follow each other
+// within this time find workers awake, so do runs of a network whose results a program only looks
+// at; a process that waits longer burns no processor.
+constexpr auto kSpinTime = std::chrono::milliseconds(1);
+// Within a run of regions, longer stretches of one thread's work are waited out. What takes longer
+// than this is no kernel of a network that is in a hurry.
+constexpr auto kSpinTimeOfRuns = std::chrono::milliseconds(20);
+// Regions within a network mostly follow each other sooner; until then a worker keeps its
+// processor.
+constexpr auto kYieldTime = std::chrono::microseconds(60);
+
+// How many RunOfRegions there are. Alone on its line, as idle workers poll it.
+alignas(64) std::atomic<int> runs_of_regions{0};
 
 void CpuRelax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -158,15 +168,19 @@ class ThreadPool {
   }
 
   bool SpinForRegion() {
-    Clock::time_point give_up = Clock::now() + kSpinTime;
-    do {
+    const Clock::time_point start = Clock::now();
+    for (;;) {
       // The clock costs as much as some tens of pauses, so it is read once in a while.
       for (int i = 0; i < 64; ++i) {
         if (Region::Open(region_.load(std::memory_order_acquire))) return true;
         CpuRelax();
       }
-    } while (Clock::now() < give_up);
-    return false;
+      const Clock::duration waited = Clock::now() - start;
+      const bool within_run = runs_of_regions.load(std::memory_order_relaxed) > 0;
+      if (waited >= (within_run ? kSpinTimeOfRuns : kSpinTime)) return false;
+      // The thread that is to open the next region may wait for this processor.
+      if (waited >= kYieldTime) sched_yield();
+    }
   }
 
   void Park() {
@@ -247,6 +261,7 @@ ThreadPool& Pool() {
       pthread_atfork([] { config_mutex.lock(); }, [] { config_mutex.unlock(); },
                      [] {
                        current_pool.store(nullptr);
+                       runs_of_regions.store(0);
                        in_region = false;
                        config_mutex.unlock();
                      });
@@ -291,6 +306,10 @@ void ParallelFor(int n, const std::function<void(int)>& f) {
   int tasks = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(n), Region::kMaxTasks - 1));
   if (Pool().Launch(body, &closure, tasks) != 0) ThrowLastError();
 }
+
+RunOfRegions::RunOfRegions() { runs_of_regions.fetch_add(1, std::memory_order_relaxed); }
+
+RunOfRegions::~RunOfRegions() { runs_of_regions.fetch_sub(1, std::memory_order_relaxed); }
 
 TVM_REGISTER_GLOBAL("runtime.NumThreads").set_body_typed([]() { return MaxConcurrency(); });
 

@@ -44,6 +44,20 @@ TVM_DLL void Configure(int num_threads, AffinityMode mode = AffinityMode::kNone,
 /*! \brief Run f(i) for i in [0, n) on the pool. The first exception is raised in the caller. */
 TVM_DLL void ParallelFor(int n, const std::function<void(int)>& f);
 
+/*!
+ * \brief While one exists, a sequence of parallel regions is under way: workers that have nothing
+ * to do for a moment stay awake, as waking them takes longer than many a region.
+ *
+ * They sleep all the same if no region is opened for some milliseconds.
+ */
+class TVM_DLL RunOfRegions {
+ public:
+  RunOfRegions();
+  ~RunOfRegions();
+  RunOfRegions(const RunOfRegions&) = delete;
+  RunOfRegions& operator=(const RunOfRegions&) = delete;
+};
+
 }  // namespace threading
 }  // namespace runtime
 }  // namespace tvm

@@ -2,6 +2,7 @@
 
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/logging.h>
+#include <tvm/runtime/threading_backend.h>
 
 #include <algorithm>
 #include <optional>
@@ -197,6 +198,7 @@ void* FunctionState::InputData(int i, const Any& value) {
 }
 
 void FunctionState::LaunchAll() const {
+  threading::RunOfRegions run;
   for (const KernelCall& call : calls_) Launch(call);
 }
 

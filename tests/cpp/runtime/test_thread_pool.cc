@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/runtime/threading_backend.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <set>
 #include <thread>
 #include <vector>
@@ -74,6 +77,36 @@ TEST_F(ThreadPoolTest, TwoCallersAtOnceBothFinish) {
   work();
   other.join();
   EXPECT_EQ(total, 4000);
+}
+
+TEST_F(ThreadPoolTest, WorkersStayAwakeWithinARunAndSleepAfterIt) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  auto open_region = [] { threading::ParallelFor(3, [](int) {}); };
+  auto times_slept = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+  };
+  open_region();
+  {
+    threading::RunOfRegions run;
+    open_region();
+    const auto before = times_slept();
+    for (int i = 0; i < 10; ++i) {
+      const auto until = steady_clock::now() + milliseconds(2);
+      while (steady_clock::now() < until) {
+      }
+      open_region();
+    }
+    // Two workers would have slept ten times each. On a machine with much else to do, one may get
+    // no processor for so long that it finds the run to be over.
+    EXPECT_LT(times_slept() - before, 10);
+  }
+  std::this_thread::sleep_for(milliseconds(30));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 100);
 }
 
 TEST_F(ThreadPoolTest, NumberOfThreadsCanChange) {
