@@ -244,6 +244,16 @@ Any FromOther(PyObject* value) {
     // np.float32 given where a type is expected.
     return FromResultOf(PyObject_CallFunctionObjArgs(classes.numpy_dtype, value, nullptr));
   }
+  // Addresses, as ctypes writes them.
+  static PyObject* const pointer_class = [] {
+    PyRef ctypes(PyImport_ImportModule("ctypes"));
+    return ctypes ? PyObject_GetAttrString(ctypes.get(), "c_void_p") : nullptr;
+  }();
+  if (IsInstance(value, pointer_class)) {
+    PyRef address(PyObject_GetAttrString(value, "value"));
+    if (!address || address.get() == Py_None) return Any();
+    return Any(PyLong_AsVoidPtr(address.get()));
+  }
   PyErr_Clear();
   // Objects that stand for one of ours, such as a slice of a tensor.
   PyRef method(PyType_Check(value) ? nullptr : PyObject_GetAttrString(value, "asobject"));

@@ -43,6 +43,10 @@ TVM_TIR_DEFINE_BUILTIN(tvm_call_packed, kOpaque);
 TVM_TIR_DEFINE_BUILTIN(tvm_call_packed_lowered, kOpaque).set_num_inputs(4);
 TVM_TIR_DEFINE_BUILTIN(tvm_stack_alloca, kOpaque).set_num_inputs(2);
 TVM_TIR_DEFINE_BUILTIN(null_handle, kPure).set_num_inputs(0);
+TVM_REGISTER_OP("tir.tvm_static_handle")
+    .describe("(): address of a pointer of the compiled code, NULL until somebody writes it")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+    .set_num_inputs(0);
 TVM_TIR_DEFINE_BUILTIN(isnullptr, kPure).set_num_inputs(1);
 TVM_TIR_DEFINE_BUILTIN(tvm_struct_get, kReadState).set_num_inputs(3);
 TVM_TIR_DEFINE_BUILTIN(tvm_struct_set, kUpdateState).set_num_inputs(4);

@@ -20,6 +20,7 @@ DataType CallDType(const RelayExpr& op, const Array<PrimExpr>& args) {
       {builtin::tvm_access_ptr().get(), DataType::Handle()},
       {builtin::null_handle().get(), DataType::Handle()},
       {builtin::tvm_stack_alloca().get(), DataType::Handle()},
+      {Op::Get("tir.tvm_static_handle").get(), DataType::Handle()},
       {builtin::tvm_tuple().get(), DataType::Handle()},
       {builtin::error_text().get(), DataType::Handle()},
       {builtin::tvm_struct_set().get(), DataType::Int(32)},

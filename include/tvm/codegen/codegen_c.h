@@ -109,6 +109,8 @@ class CodeGenC : protected tir::ExprFunctor<std::string(const PrimExpr&)>,
   void Block(const std::string& text, const std::function<void()>& body);
   /*! \brief A name that nothing else in the function has, made from `hint`. */
   std::string NewName(const std::string& hint);
+  /*! \brief Such a name that no other function of the module has either. */
+  std::string NewGlobalName(const std::string& hint);
   /*! \brief Register a helper function once: `text` without HelperPrefix. Returns `name`. */
   std::string Helper(const std::string& name, const std::string& text);
   /*! \brief Text of an expression: of its present lane when it is a vector. */
@@ -215,7 +217,8 @@ class CodeGenC : protected tir::ExprFunctor<std::string(const PrimExpr&)>,
   std::unordered_set<std::string> imported_;
 
  private:
-  std::unordered_set<std::string> taken_;
+  /*! \brief Names of the function being printed, and of what belongs to the module. */
+  std::unordered_set<std::string> taken_, globals_;
   std::unordered_set<std::string> helper_names_;
   std::string helpers_;
 };

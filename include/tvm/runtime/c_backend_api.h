@@ -27,6 +27,15 @@ TVM_DLL int TVMBackendGetFuncFromEnv(void* module_ctx, const char* name, TVMFunc
  */
 TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char* name, void* address);
 
+/*!
+ * \brief Call `run(data)` if no earlier call with this `handle` succeeded.
+ *
+ * `*handle` starts as NULL and lasts as long as the code. Calls from several threads wait for the
+ * one that runs. The status is that of `run`, whose failure lets the next call try again.
+ * `num_bytes` is the size of what `data` points to; this function does not keep it.
+ */
+TVM_DLL int TVMBackendRunOnce(void** handle, int (*run)(void* data), void* data, int num_bytes);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

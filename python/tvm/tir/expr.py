@@ -108,8 +108,9 @@ def convert(value: Any) -> Any:
     if isinstance(value, str):
         return StringImm(value)
     if hasattr(value, "asobject"):
-        # For example a slice of a tensor.
-        return value.asobject()
+        # For example a slice of a tensor. A buffer stands for its memory among expressions.
+        node = value.asobject()
+        return node.data if hasattr(node, "access_ptr") else node
     if _is_number(value):
         # Other than `const`: an extent given by NumPy does not make indices 64 bits wide.
         return const(value, _default_dtype(value))

@@ -83,9 +83,9 @@ class BufferVar:
         """Type of an element."""
         return str(self._buffer.dtype)
 
-    def asobject(self) -> Var:
-        """The data pointer, which is what a call takes."""
-        return self._buffer.data
+    def asobject(self) -> Buffer:
+        """The buffer that is accessed, for example to pass ``access_ptr`` of it to a call."""
+        return self._buffer
 
     def _indices(self, index: Any) -> list[PrimExpr]:
         items = list(index) if isinstance(index, Sequence) else [index]

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "codegen/import_pragmas.h"
+#include "codegen/run_once.h"
 
 namespace tvm {
 namespace codegen {
@@ -183,6 +184,7 @@ void CodeGenLLVM::VisitStmt_(const AttrStmtNode* op) {
       << "llvm code generator: function " << function_name_ << " imports C with the pragma "
       << "import_c; compile it with tvm.contrib.clang.create_llvm and pass the result to the "
       << "pragma import_llvm, or build for the target c";
+  if (op->attr_key == kRunOnce) return RunOnce(op);
   Value* device = op->attr_key == tir::attr::device_type ? &frame_->device_type
                   : op->attr_key == tir::attr::device_id ? &frame_->device_id
                                                          : nullptr;

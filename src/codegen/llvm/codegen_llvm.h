@@ -118,8 +118,16 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
    *
    * Constants are entered in `inner` at once; the rest is appended to `captured` in order of use.
    */
-  void Capture(const tir::Stmt& stmt, Frame* inner,
-               std::vector<std::pair<const tir::VarNode*, Value>>* captured);
+  using Captured = std::vector<std::pair<const tir::VarNode*, Value>>;
+  void Capture(const tir::Stmt& stmt, Frame* inner, Captured* captured);
+  /*! \brief Address of a record of what was captured, and its type. */
+  Value WriteRecord(const Captured& captured, std::string* type);
+  /*! \brief The parts of the record at %data, bound to their variables in the function `inner`. */
+  std::vector<Value> ReadRecord(const Captured& captured, const std::string& type, Frame* inner);
+  /*! \brief Hands the body, as a function, to the one that the attribute kRunOnce names. */
+  void RunOnce(const tir::AttrStmtNode* op);
+  /*! \brief Address of a new pointer that is null at first and lasts as long as the module. */
+  Value StaticHandle();
   /*! \brief Bind a captured variable, `source` over there, to its value in the function `inner`. */
   void Receive(const tir::VarNode* var, const Value& source, const Value& value, Frame* inner);
   /*! \brief Give workspaces back and return -1; the error is set already. */

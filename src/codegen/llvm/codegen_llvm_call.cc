@@ -164,6 +164,12 @@ Value CodeGenLLVM::StackAlloca(const CallNode* op) {
   return text().Alloca("[" + std::to_string(*count) + " x " + kAnyType + "]", 8, "stack");
 }
 
+Value CodeGenLLVM::StaticHandle() {
+  const std::string symbol = "@.static." + std::to_string(module_.UniqueId());
+  module_.AddGlobal(symbol + " = internal global ptr null");
+  return {"ptr", symbol, 0};
+}
+
 Value CodeGenLLVM::PackedFunction(const std::string& name) {
   FunctionText& t = text();
   // A launch should not pay for a search by name: the handle is looked up at the first call.
@@ -405,6 +411,7 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
   if (name == "shift_left") return bits("shl");
   if (name == "shift_right") return bits(op->dtype.is_uint() ? "lshr" : "ashr");
   if (name == "null_handle") return {"ptr", "null", 0};
+  if (name == "tvm_static_handle") return StaticHandle();
   if (name == "bitwise_not") {
     Value value = VisitExpr(op->args[0]);
     return t.Binary("xor", value, t.Int(value.type, op->dtype.is_bool() ? 1 : -1));

@@ -105,6 +105,7 @@ TVM_REGISTER_GLOBAL("target.LLVMRuntimeSymbols").set_body_typed([]() {
       {"TVMBackendFreeWorkspace", address(TVMBackendFreeWorkspace)},
       {"TVMBackendGetFuncFromEnv", address(TVMBackendGetFuncFromEnv)},
       {"TVMBackendParallelLaunch", address(TVMBackendParallelLaunch)},
+      {"TVMBackendRunOnce", address(TVMBackendRunOnce)},
       {"TVMBackendRegisterSystemLibSymbol", address(TVMBackendRegisterSystemLibSymbol)},
       {"TVMFuncCall", address(TVMFuncCall)},
   };

@@ -11,6 +11,7 @@
 
 #include "codegen/constant_data.h"
 #include "codegen/import_pragmas.h"
+#include "codegen/run_once.h"
 
 namespace tvm {
 namespace codegen {
@@ -98,7 +99,7 @@ void CodeGenC::AddFunction(const std::string& name, const PrimFunc& func) {
   no_alias_ = func->HasNonzeroAttr(tir::attr::kNoAlias);
   bool exported = func->GetAttr<String>(tir::attr::kGlobalSymbol).has_value();
   names_.clear();
-  taken_.clear();
+  taken_ = globals_;
   for (const auto& symbol : symbols_) taken_.insert(symbol.second);
   pointee_.clear();
   used_.clear();
@@ -185,6 +186,12 @@ std::string CodeGenC::NewName(const std::string& hint) {
   std::string base = Identifier(hint);
   std::string name = base;
   for (int i = 1; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+  return name;
+}
+
+std::string CodeGenC::NewGlobalName(const std::string& hint) {
+  std::string name = NewName(hint);
+  globals_.insert(name);
   return name;
 }
 
@@ -282,6 +289,9 @@ void CodeGenC::VisitStmt_(const AttrStmtNode* op) {
     Unsupported("the pragma import_llvm", "import C with the pragma import_c");
   } else if (Attribute(op)) {
     return;
+  } else if (op->attr_key == kRunOnce) {
+    Unsupported("a part that " + std::string(RunnerName(op)) + " runs",
+                "only functions that the host calls can hand parts to another function");
   }
   VisitStmt(op->body);
 }

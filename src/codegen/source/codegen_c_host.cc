@@ -11,6 +11,8 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
 
+#include "codegen/run_once.h"
+
 namespace tvm {
 namespace codegen {
 
@@ -106,15 +108,15 @@ std::string CodeGenCHost::Parameter(const Var& param, const std::string& name, b
   if (!returns_status_ || !param->dtype.is_handle()) {
     return CodeGenC::Parameter(param, name, written);
   }
-  // The two pointers of the packed convention: arguments, then the result.
-  return (param->name_hint == "args" ? "const TVMAny* " : "TVMAny* ") + name;
+  // The packed convention: pointers to TVMAny, which StructField says where they are used.
+  return "void* " + name;
 }
 
 void CodeGenCHost::AddFunction(const std::string& name, const PrimFunc& func) {
   returns_status_ = IsPacked(func);
   frame_bytes_ = 0;
   workspaces_.clear();
-  parallel_loops_ = 0;
+  parts_ = 0;
   device_type_ = kHostDevice;
   device_id_ = "0";
   CodeGenC::AddFunction(name, func);
@@ -159,6 +161,10 @@ std::string CodeGenCHost::FreeCall(const Workspace& workspace) const {
 }
 
 bool CodeGenCHost::Attribute(const AttrStmtNode* op) {
+  if (op->attr_key == kRunOnce) {
+    RunOnce(op);
+    return true;
+  }
   std::string* device = op->attr_key == tir::attr::device_type ? &device_type_
                         : op->attr_key == tir::attr::device_id ? &device_id_
                                                                : nullptr;
@@ -252,27 +258,18 @@ void CodeGenCHost::VisitStmt_(const ForNode* op) {
   }
 }
 
-void CodeGenCHost::ParallelLoop(const ForNode* op) {
-  NeedsStatus("a parallel loop over " + std::string(op->loop_var->name_hint));
-  analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
-  std::string number = std::to_string(parallel_loops_++);
-  std::string symbol = function_name_ + "_parallel_" + number;
-  std::string record = symbol + "_captured";
-  std::string begin = Print(op->min);
-  std::string extent = Print(op->extent);
-
-  // The body sees the variables of this function through a struct, under their own names.
+CodeGenCHost::Record CodeGenCHost::Capture(const Stmt& stmt) {
   std::vector<Var> captured;
   std::unordered_set<const VarNode*> seen;
   auto capture = [&](const Var& var) {
     if (names_.count(var.get()) && seen.insert(var.get()).second) captured.push_back(var);
   };
-  PostOrderVisit(op->body, [&](const ObjectRef& node) {
+  PostOrderVisit(stmt, [&](const ObjectRef& node) {
     if (node.as<VarNode>()) capture(Downcast<Var>(node));
     if (const auto* load = node.as<BufferLoadNode>()) capture(load->buffer->data);
     if (const auto* store = node.as<BufferStoreNode>()) capture(store->buffer->data);
   });
-  std::string fields, setters, readers;
+  Record record;
   for (const Var& var : captured) {
     const std::string& name = names_.at(var.get());
     auto pointee = pointee_.find(var.get());
@@ -280,47 +277,85 @@ void CodeGenCHost::ParallelLoop(const ForNode* op) {
     bool is_pointer = var->dtype.is_handle() || var->dtype.is_vector();
     if (var->dtype.is_vector()) type += "*";
     if (var->dtype.is_handle() && pointee != pointee_.end()) type = Type(pointee->second) + "*";
-    fields += "  " + type + " " + name + ";\n";
+    record.Add(type, name, name);
     std::string qualifier = is_pointer && no_alias_ ? RestrictKeyword() : "";
-    readers += "  " + type + " " + qualifier + name + " = captured->" + name + ";\n";
-    setters += (setters.empty() ? "" : ", ") + ("." + name + " = " + name);
+    record.readers += "  " + type + " " + qualifier + name + " = captured->" + name + ";\n";
   }
-  fields += "  int64_t begin_, extent_;\n";
-  setters +=
-      std::string(setters.empty() ? "" : ", ") + ".begin_ = " + begin + ", .extent_ = " + extent;
-  declarations_ += "struct " + record + " {\n" + fields + "};\n";
+  return record;
+}
 
+std::string CodeGenCHost::Outline(const std::string& symbol, const std::string& params,
+                                  const Record& record, const std::function<void()>& body) {
+  const std::string type = "struct " + symbol + "_captured";
+  declarations_ += type + " {\n" + record.fields + "};\n";
   std::string outer_body = std::move(body_);
   std::vector<Workspace> outer_workspaces = std::move(workspaces_);
   int outer_indent = indent_;
   int64_t outer_frame = frame_bytes_;
   auto outer_names = names_;
-  body_ = readers;
+  body_ = record.readers;
   indent_ = 2;
   workspaces_.clear();
   frame_bytes_ = 0;
-  Line(
-      "const int64_t share_ = captured->extent_ / num_task, rest_ = captured->extent_ % num_task;");
-  Line(
-      "const int64_t first_ = captured->begin_ + task_id * share_ + "
-      "(task_id < rest_ ? task_id : rest_);");
-  Line("const int64_t last_ = first_ + share_ + (task_id < rest_ ? 1 : 0);");
-  std::string type = Type(op->loop_var->dtype);
-  SerialLoop(op, "(" + type + ")first_", "(" + type + ")last_");
+  body();
   Line("return 0;");
-  std::string head = "static int32_t " + symbol + "(int32_t task_id, int32_t num_task, void* data)";
+  const std::string head = "static int32_t " + symbol + "(" + params + "void* data)";
   declarations_ += head + ";\n";
-  definitions_ +=
-      "\n" + head + " {\n  const struct " + record + "* captured = data;\n" + body_ + "}\n";
+  definitions_ += "\n" + head + " {\n  const " + type + "* captured = data;\n" + body_ + "}\n";
   body_ = std::move(outer_body);
   indent_ = outer_indent;
   workspaces_ = std::move(outer_workspaces);
   frame_bytes_ = outer_frame;
   names_ = std::move(outer_names);
 
-  std::string data = NewName("captured");
-  Line("struct " + record + " " + data + " = {" + setters + "};");
+  const std::string data = NewName("record");
+  Line(type + " " + data + " = {" + record.setters + "};");
+  return data;
+}
+
+void CodeGenCHost::ParallelLoop(const ForNode* op) {
+  NeedsStatus("a parallel loop over " + std::string(op->loop_var->name_hint));
+  analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
+  const std::string symbol = function_name_ + "_parallel_" + std::to_string(parts_++);
+  const std::string begin = Print(op->min);
+  const std::string extent = Print(op->extent);
+  Record record = Capture(op->body);
+  record.Add("int64_t", "begin_", begin);
+  record.Add("int64_t", "extent_", extent);
+  const std::string data = Outline(symbol, "int32_t task_id, int32_t num_task, ", record, [&] {
+    Line(
+        "const int64_t share_ = captured->extent_ / num_task, rest_ = captured->extent_ % "
+        "num_task;");
+    Line(
+        "const int64_t first_ = captured->begin_ + task_id * share_ + "
+        "(task_id < rest_ ? task_id : rest_);");
+    Line("const int64_t last_ = first_ + share_ + (task_id < rest_ ? 1 : 0);");
+    const std::string type = Type(op->loop_var->dtype);
+    SerialLoop(op, "(" + type + ")first_", "(" + type + ")last_");
+  });
   CheckStatus("TVMBackendParallelLaunch(" + symbol + ", &" + data + ", 0)");
+}
+
+void CodeGenCHost::RunOnce(const AttrStmtNode* op) {
+  const std::string runner = RunnerName(op);
+  NeedsStatus("a part that " + runner + " runs");
+  const std::string symbol = function_name_ + "_once_" + std::to_string(parts_++);
+  Record record = Capture(op->body);
+  // A struct without members is no C.
+  if (record.fields.empty()) record.Add("int32_t", "nothing_", "0");
+  const std::string data = Outline(symbol, "", record, [&] { VisitStmt(op->body); });
+  // C11 lets a function be declared again alike, as the runtime's header may have done.
+  const std::string declaration =
+      "int " + runner + "(void** handle, int (*run)(void* data), void* data, int num_bytes);\n";
+  if (declarations_.find(declaration) == std::string::npos) declarations_ += declaration;
+  CheckStatus(runner + "(" + StaticHandle() + ", " + symbol + ", &" + data + ", sizeof(" + data +
+              "))");
+}
+
+std::string CodeGenCHost::StaticHandle() {
+  const std::string name = NewGlobalName("static_handle");
+  declarations_ += "static void* " + name + " = NULL;\n";
+  return "&" + name;
 }
 
 std::string CodeGenCHost::StructField(const CallNode* op, const std::string& qualifier,
@@ -355,6 +390,20 @@ void CodeGenCHost::SetPacked(const std::string& slot, const PrimExpr& arg) {
   Line(slot + "." + field + " = " + value + ";");
 }
 
+std::string CodeGenCHost::PackedFunction(const StringImmNode* callee) {
+  // Looked up by name at the first call only.
+  std::string& handle = function_handles_[callee->value];
+  if (handle.empty()) {
+    handle = NewGlobalName(std::string(callee->value) + "_packed");
+    declarations_ += "static void* " + handle + " = NULL;\n";
+  }
+  Block("if (" + handle + " == NULL)", [&] {
+    CheckStatus("TVMBackendGetFuncFromEnv(" + std::string(runtime::kModuleContext) + ", " +
+                VisitExpr_(callee) + ", &" + handle + ")");
+  });
+  return handle;
+}
+
 std::string CodeGenCHost::CallPacked(const CallNode* op) {
   const auto* callee = op->args[0].as<StringImmNode>();
   TVM_CHECK(callee != nullptr, TypeError)
@@ -377,12 +426,9 @@ std::string CodeGenCHost::CallPacked(const CallNode* op) {
       SetPacked(args + "[" + std::to_string(i - 1) + "]", op->args[i]);
     }
   }
-  std::string function = NewName("packed_func");
-  Line("TVMFunctionHandle " + function + ";");
+  const std::string function = PackedFunction(callee);
   Line(result + ".type_code = kTVMNull;");
   Line(result + ".v_int64 = 0;");
-  CheckStatus("TVMBackendGetFuncFromEnv(" + std::string(runtime::kModuleContext) + ", " +
-              Print(op->args[0]) + ", &" + function + ")");
   CheckStatus("TVMFuncCall(" + function + ", " + args + ", " + count + ", &" + result + ")");
   DataType dtype = op->dtype;
   if (dtype.is_handle()) return result + ".v_handle";
@@ -420,6 +466,8 @@ bool CodeGenCHost::CallIntrinsic(const std::string& name, const CallNode* op, st
     }
     *text = NewName("stack_memory");
     Line("TVMAny " + *text + "[" + std::to_string(*count) + "];");
+  } else if (name == "tvm_static_handle") {
+    *text = StaticHandle();
   } else if (name == "tvm_call_packed" || name == "tvm_call_packed_lowered") {
     *text = CallPacked(op);
   } else {

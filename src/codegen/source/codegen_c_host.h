@@ -7,7 +7,9 @@
 
 #include <tvm/codegen/codegen_c.h>
 
+#include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace tvm {
@@ -44,7 +46,30 @@ class CodeGenCHost final : public CodeGenC {
   /*! \brief Lines that set a TVMAny to an argument. */
   void SetPacked(const std::string& slot, const PrimExpr& arg);
   std::string CallPacked(const tir::CallNode* op);
+  /*! \brief Handle of a packed function, looked up where it is still missing. */
+  std::string PackedFunction(const tir::StringImmNode* callee);
+  /*! \brief Address of a new pointer that is NULL at first and lasts as long as the module. */
+  std::string StaticHandle();
+  /*! \brief A struct that takes variables of one function to another. */
+  struct Record {
+    /*! \brief Text of its members, of their values, and of the lines that read variables. */
+    std::string fields, setters, readers;
+    void Add(const std::string& type, const std::string& member, const std::string& value) {
+      fields += "  " + type + " " + member + ";\n";
+      setters += (setters.empty() ? "." : ", .") + member + " = " + value;
+    }
+  };
+  /*! \brief The variables of this function that the statement uses, under their own names. */
+  Record Capture(const tir::Stmt& stmt);
+  /*!
+   * \brief A function `symbol(params void* data)` with the lines that `body` prints.
+   * Returns the name of the struct, in the present function, that `data` has to point to.
+   */
+  std::string Outline(const std::string& symbol, const std::string& params, const Record& record,
+                      const std::function<void()>& body);
   void ParallelLoop(const tir::ForNode* op);
+  /*! \brief Hands the body, as a function, to the one that the attribute kRunOnce names. */
+  void RunOnce(const tir::AttrStmtNode* op);
   /*! \brief Lines that give scratch memory back and leave with the status of failure. */
   void ReturnFailure();
   /*! \brief Give back what the function has taken, before it is left half-way. */
@@ -66,7 +91,10 @@ class CodeGenCHost final : public CodeGenC {
   /*! \brief Where allocations are: text of the device's type and number. */
   std::string device_type_, device_id_;
   std::vector<std::string> entry_points_;
-  int parallel_loops_ = 0;
+  /*! \brief Number of parts of the function that became functions of their own. */
+  int parts_ = 0;
+  /*! \brief Variables that keep handles of packed functions, by function. */
+  std::unordered_map<std::string, std::string> function_handles_;
 };
 
 }  // namespace codegen

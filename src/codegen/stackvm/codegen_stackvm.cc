@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "codegen/constant_data.h"
+#include "codegen/run_once.h"
 #include "runtime/stackvm/stackvm_module.h"
 
 namespace tvm {
@@ -221,6 +222,9 @@ void CodeGenStackVM::VisitStmt_(const AttrStmtNode* op) {
   TVM_CHECK(op->attr_key != tir::attr::virtual_thread, ValueError)
       << "stackvm generator: function " << function_->name
       << " has a virtual thread; apply tir.transform.InjectVirtualThread first";
+  TVM_CHECK(op->attr_key != kRunOnce, ValueError)
+      << "stackvm generator: function " << function_->name << " lets " << RunnerName(op)
+      << " run a part of it; build for the target llvm or c";
   if (op->attr_key != tir::attr::thread_extent) {
     VisitStmt(op->body);
     return;

@@ -109,7 +109,8 @@ def test_pointer_and_shape_of_a_view():
     view = ib.buffer_ptr(buffer, shape=(3, 4))
     view[1, 2] = 5.0
     assert ib.get().buffer.data.same_as(buffer.data)
-    assert view.asobject().same_as(buffer.data)
+    assert tir.call_extern("int32", "f", view).args[1].same_as(buffer.data)
+    assert view.asobject().access_ptr("r").args[1].same_as(buffer.data)
     assert ib.pointer("int32").dtype == "int32"
 
 

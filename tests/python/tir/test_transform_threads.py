@@ -88,7 +88,7 @@ def test_one_write_to_half_of_a_double_buffer_needs_one_barrier_a_trip():
     shared = k.ib.allocate("float32", 64, name="s", scope="shared")
     with k.ib.for_range(0, 4, name="i") as i:
         with k.ib.new_scope():
-            k.ib.scope_attr(shared.asobject(), "double_buffer_write", 1)
+            k.ib.scope_attr(shared.asobject().data, "double_buffer_write", 1)
             shared[(i + 1) % 2 * 32 + tx] = k.a[tx + i]
         k.b[tx] = k.b[tx] + shared[i % 2 * 32 + 31 - tx]
     assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 1
@@ -101,7 +101,7 @@ def test_halves_of_a_double_buffer_whose_loop_is_gone_are_waited_for():
     shared = k.ib.allocate("float32", 64, name="s", scope="shared")
     shared[tx] = k.a[tx]
     with k.ib.new_scope():
-        k.ib.scope_attr(shared.asobject(), "double_buffer_write", 1)
+        k.ib.scope_attr(shared.asobject().data, "double_buffer_write", 1)
         shared[tx + 32] = k.a[tx + 1]
     k.b[tx] = shared[31 - tx]
     k.b[tx] = k.b[tx] + shared[63 - tx]
@@ -283,7 +283,7 @@ def test_memory_whose_size_depends_on_the_virtual_thread_belongs_to_its_trip():
 
 def test_packed_calls_write_their_arguments_to_the_stack():
     k = Kernel(threads=())
-    k.ib.emit(tir.Evaluate(tir.call_packed("f", 1, 2.0, "text", k.a.asobject())))
+    k.ib.emit(tir.Evaluate(tir.call_packed("f", 1, 2.0, "text", k.a)))
     text = str(apply(transform.LowerTVMBuiltin(), k.function()))
     assert 'tvm_stack_alloca("tvm_any", 5)' in text
     assert "tvm_call_packed_lowered" in text
