@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -71,19 +72,12 @@ def _random_function(seed: int):
 def sketch_on_processor(seed: int, size: int) -> None:
     """A random program under a random sketch, of which `size` knobs are not 1."""
     rng = random.Random(seed)
-    task = auto_scheduler.SearchTask(
-        compute_dag=_random_tensors(rng),
-        target="llvm",
-        layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
-    )
-    found, failures = sketches.sketches_of(task)
-    assert failures == [], failures
+    task, found, inputs, expected = _random_task(seed // len(TURN))
     sketch = rng.choice(found)
     config = sketches.random_config(sketch, rng)
     for name in sorted(config)[size:]:
         config[name] = 1
     state = ffi.state_from_config(task, sketch, config)
-    inputs = inputs_of(task, seed % 1000)
     schedule, args = task.compute_dag.apply_steps_from_state(
         state, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
     )
@@ -95,8 +89,29 @@ def sketch_on_processor(seed: int, size: int) -> None:
     tvm.build(schedule, args, target="llvm")(*map(tvm.nd.array, arrays), out)
     # Sums of at most some hundred products of values below 1, in another order.
     np.testing.assert_allclose(
-        out.numpy(), run_plain(task, inputs), rtol=1e-4, atol=1e-4, err_msg=f"{config}\n{state}"
+        out.numpy(), expected, rtol=1e-4, atol=1e-4, err_msg=f"{config}\n{state}"
     )
+
+
+class _Task(NamedTuple):
+    task: auto_scheduler.SearchTask
+    sketches: list[auto_scheduler.StateObject]
+    inputs: list[np.ndarray]
+    expected: np.ndarray
+
+
+@functools.lru_cache(1)
+def _random_task(seed: int) -> _Task:
+    """What the cases of one turn share: a task, its symbolic sketches, arrays, the answer."""
+    task = auto_scheduler.SearchTask(
+        compute_dag=_random_tensors(random.Random(seed)),
+        target="llvm",
+        layout_rewrite_option=LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED,
+    )
+    found, failures = sketches.sketches_of(task)
+    assert failures == [], failures
+    inputs = inputs_of(task, seed)
+    return _Task(task, found, inputs, run_plain(task, inputs))
 
 
 def _random_tensors(rng: random.Random) -> list[tvm.te.Tensor]:
@@ -236,7 +251,7 @@ FAMILIES: dict[str, Callable[[int, int], None]] = {
     )
 }
 # A network costs as much as twenty traces, half of it for its export, so fewer are drawn.
-TURN = [name for name in FAMILIES if name != graph_passes.__name__] * 4 + [graph_passes.__name__]
+TURN = [name for name in FAMILIES if name != graph_passes.__name__] * 8 + [graph_passes.__name__]
 
 
 def run_case(family: str, seed: int, folder: Path) -> str:
