@@ -18,6 +18,7 @@ from . import (
     parser,
     prelude,
     qnn,
+    quantize,
     scope_builder,
     testing,
     text_printer,

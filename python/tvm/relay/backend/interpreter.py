@@ -100,6 +100,12 @@ def type_of_value(value: Any) -> Any:
 _SMALL = 64
 
 
+def _may_be_setting(constant: Constant) -> bool:
+    """Whether a constant is a number, or whole numbers that may be a shape, axes or places."""
+    values = constant.data.numpy()
+    return values.size == 1 or (values.size <= _SMALL and values.dtype.kind in "iub")
+
+
 class Interpreter:
     """Evaluates the functions of a module.
 
@@ -238,7 +244,7 @@ class Interpreter:
         # Operands that are constants in the program may be settings of the kernel.
         fixed = tuple(
             (k, arg) for k, arg in enumerate(call.args)
-            if isinstance(arg, Constant) and arg.data.numpy().size <= _SMALL
+            if isinstance(arg, Constant) and _may_be_setting(arg)
         )  # fmt: skip
         key = (
             str(call.op.name), types, repr(settings_of(call)),

@@ -15,7 +15,7 @@ from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.quantization import integer_limits
 
 from .. import op
-from ..expr import Call
+from ..expr import Call, Constant, const
 from ..op.nn.windows import pads_of, sizes_of
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
@@ -31,14 +31,26 @@ def _along(parameter: RelayExpr, type_: TensorType, axis: int, data: TensorType)
     rank = len(data.shape)
     if not len(type_.shape) or rank == 1:
         return parameter
-    if int(type_.shape[0]) == 1:
-        return op.reshape(parameter, ())
-    return op.reshape(parameter, [-1 if k == axis % rank else 1 for k in range(rank)])
+    one = int(type_.shape[0]) == 1
+    shape = [] if one else [-1 if k == axis % rank else 1 for k in range(rank)]
+    if isinstance(parameter, Constant):
+        return const(parameter.data.numpy().reshape(shape))
+    return op.reshape(parameter, shape)
+
+
+def _number(parameter: RelayExpr, dtype: str) -> RelayExpr:
+    """A scale or zero point in a type; constants stay constants, which later passes look for."""
+    if isinstance(parameter, Constant):
+        return const(parameter.data.numpy().astype(dtype))
+    return op.cast(parameter, dtype)
+
+
+def _is_zero(parameter: RelayExpr) -> bool:
+    return isinstance(parameter, Constant) and not parameter.data.numpy().any()
 
 
 def _real(data: RelayExpr, scale: RelayExpr, zero: RelayExpr) -> RelayExpr:
-    whole = op.subtract(op.cast(data, "int32"), op.cast(zero, "int32"))
-    return op.multiply(op.cast(whole, "float32"), op.cast(scale, "float32"))
+    return op.multiply(op.cast(_centred(data, zero), "float32"), _number(scale, "float32"))
 
 
 def _stored(steps: RelayExpr, zero: RelayExpr, dtype: str) -> RelayExpr:
@@ -47,7 +59,8 @@ def _stored(steps: RelayExpr, zero: RelayExpr, dtype: str) -> RelayExpr:
         raise error.ValueError(
             f"relay.qnn: no quantised tensors of {dtype}; use {', '.join(_INTEGERS)}"
         )
-    moved = op.add(op.round(steps), op.cast(zero, "float32"))
+    whole = op.round(steps)
+    moved = whole if _is_zero(zero) else op.add(whole, _number(zero, "float32"))
     low, high = integer_limits(dtype)
     # The largest float32 that an int32 can hold.
     return op.cast(op.clip(moved, low, builtins.min(high, 2**31 - 128)), dtype)
@@ -55,7 +68,7 @@ def _stored(steps: RelayExpr, zero: RelayExpr, dtype: str) -> RelayExpr:
 
 def _quantize(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
     data, scale, zero = args[0], *(_along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
-    steps = op.divide(op.cast(data, "float32"), op.cast(scale, "float32"))
+    steps = op.divide(op.cast(data, "float32"), _number(scale, "float32"))
     return _stored(steps, zero, s["out_dtype"])
 
 
@@ -72,13 +85,14 @@ def _requantize(
 ) -> RelayExpr:
     scale, zero = (_along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
     out_scale, out_zero = (_along(args[k], types[k], s["axis"], types[0]) for k in (3, 4))
-    whole = op.subtract(op.cast(args[0], "int32"), op.cast(zero, "int32"))
-    factor = op.divide(op.cast(scale, "float32"), op.cast(out_scale, "float32"))
-    return _stored(op.multiply(op.cast(whole, "float32"), factor), out_zero, s["out_dtype"])
+    whole = op.cast(_centred(args[0], zero), "float32")
+    factor = op.divide(_number(scale, "float32"), _number(out_scale, "float32"))
+    return _stored(op.multiply(whole, factor), out_zero, s["out_dtype"])
 
 
 def _centred(data: RelayExpr, zero: RelayExpr) -> RelayExpr:
-    return op.subtract(op.cast(data, "int32"), op.cast(zero, "int32"))
+    whole = op.cast(data, "int32")
+    return whole if _is_zero(zero) else op.subtract(whole, _number(zero, "int32"))
 
 
 def _conv2d(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
@@ -86,7 +100,7 @@ def _conv2d(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, An
     kernel_zero = args[3]
     if len(types[3].shape) and int(types[3].shape[0]) > 1:
         out = s["kernel_layout"].index("O")
-        kernel_zero = op.reshape(kernel_zero, [-1 if k == out else 1 for k in range(4)])
+        kernel_zero = _along(kernel_zero, types[3], out, types[1])
     data, kernel = _centred(args[0], args[2]), _centred(args[1], kernel_zero)
     return op.cast(op.nn.conv2d(data, kernel, **{**s, "out_dtype": ""}), s["out_dtype"])
 
@@ -94,7 +108,7 @@ def _conv2d(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, An
 def _dense(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
     kernel_zero = args[3]
     if len(types[3].shape) and int(types[3].shape[0]) > 1:
-        kernel_zero = op.reshape(kernel_zero, (-1, 1))
+        kernel_zero = _along(kernel_zero, types[3], 0, types[1])
     data, kernel = _centred(args[0], args[2]), _centred(args[1], kernel_zero)
     return op.cast(op.nn.dense(data, kernel, units=s["units"]), s["out_dtype"])
 
@@ -109,7 +123,7 @@ def _combined(combine: Callable[[Any, Any], RelayExpr]) -> _Write:
             )
             for k, at, axis in ((0, 2, "lhs_axis"), (1, 4, "rhs_axis"))
         ]
-        steps = op.divide(combine(*real), op.cast(args[6], "float32"))
+        steps = op.divide(combine(*real), _number(args[6], "float32"))
         return _stored(steps, args[7], str(types[0].dtype))
 
     return write

@@ -14,7 +14,7 @@ from tvm.target import Target
 
 from .. import op
 from ..analysis.infer import infer_function
-from ..backend.interpreter import compiled
+from ..backend.interpreter import Interpreter, compiled
 from ..backend.to_relax import is_graph
 from ..expr import (
     Call,
@@ -171,6 +171,8 @@ class _Fold(ExprMutator):
 
     def __init__(self, fold_qnn: bool) -> None:
         super().__init__()
+        # The values count, not the machine that the network is for.
+        self._machine = Interpreter(IRModule(), Target("llvm"), tvm.cpu())
         self._skipped = tuple(n for n in _NOT_FOLDED if not (fold_qnn and n == "qnn."))
 
     def visit_let(self, let: Let) -> RelayExpr:
@@ -222,7 +224,10 @@ class _Fold(ExprMutator):
             return new
         if not new.args or not all(_is_constant(a) for a in new.args):
             return new
-        return _value_of(new)
+        if not is_graph(infer_function(Function([], new), None, {})):
+            return new
+        # One kernel serves all calls of an operator on operands of the same types.
+        return _as_expr(self._machine.operator(new, [_array_of(a) for a in new.args]))
 
     def _called(self, call: Call) -> RelayExpr:
         """A function of constants, as fusion makes them."""
@@ -254,6 +259,11 @@ def _value_of(call: Call) -> RelayExpr:
     # The values count, not the machine that the network is for.
     result = compiled(func, Target("llvm"), tvm.cpu())()
     return _as_expr(result)
+
+
+def _array_of(expr: RelayExpr) -> Any:
+    """The value of a constant, or a tuple of those of its fields."""
+    return expr.data if isinstance(expr, Constant) else tuple(_array_of(f) for f in expr.fields)
 
 
 def _as_expr(value: Any) -> RelayExpr:
