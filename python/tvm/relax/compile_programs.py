@@ -77,7 +77,8 @@ def _is_listed(mod: IRModule, value: RelayExpr) -> bool:
         return False
     name = str(value.op.name)
     if name in _KERNEL_CALLS:
-        return len(value.args) == 2
+        operands = value.args[1].struct_info.fields if len(value.args) == 2 else [None]
+        return all(isinstance(info, TensorStructInfo) for info in operands)
     return has_op(value.op) or is_computed(value.op) or registered(name) is not None
 
 
@@ -91,8 +92,9 @@ def compile_programs(mod: IRModule, target: Target) -> Executable:
     """
     if target.get_target_device_type() != Device.kDLCPU:
         raise error.ValueError(
-            f"relax.build: for {target.kind.name}, functions take and give tensors and call "
-            "kernels one after the other; others, and those of open sizes, are compiled for processors"
+            f"relax.build: for {target.kind.name}, functions take and give tensors and "
+            "call kernels one after the other; others, and those of open sizes, are compiled "
+            "for processors"
         )
     mod = AttachGlobalSymbol()(_legal(mod))
     builder = ExecBuilder()

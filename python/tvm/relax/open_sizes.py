@@ -70,6 +70,7 @@ class OpenExecutable(Executable):
         self._graph = mod
         self._compile = compile_sizes
         self._compile_open = compile_open
+        self._linked: list[Module] = []
         self._compiled: dict[tuple[str, tuple[int, ...]], Executable] = {}
         super().__init__(
             module_from_functions("relax.OpenExecutable", {"vm_load_executable": self.machine})
@@ -131,7 +132,10 @@ class OpenExecutable(Executable):
                     )
         key = (name, tuple(extents.values()))
         if key not in self._compiled:
-            self._compiled[key] = self._compile(self._fixed(name, extents))
+            executable = self._compile(self._fixed(name, extents))
+            for module in self._linked:
+                executable.link(module)
+            self._compiled[key] = executable.jit()
         return self._compiled[key]
 
     def _fixed(self, name: str, extents: dict[Any, int]) -> IRModule:
@@ -145,6 +149,12 @@ class OpenExecutable(Executable):
         functions[gvar] = bind_function(self._graph[name], {}, extents)
         return IRModule(functions, attrs=self._graph.attrs)
 
+    def link(self, module: Module) -> None:
+        self._linked.append(module)
+
+    def jit(self) -> Executable:
+        return self
+
     def profiled(self, machine: Module, name: str, args: Any) -> Module:
         """The machine whose kernels a call for these arguments runs."""
         return VirtualMachine(self.at(name, args), args[0].device).module
@@ -156,4 +166,7 @@ class OpenExecutable(Executable):
         **options: Any,
     ) -> None:
         """Write one shared library that runs at every size; see `Executable.export_library`."""
-        self._compile_open().export_library(path, fcompile, **options)
+        executable = self._compile_open()
+        for module in self._linked:
+            executable.link(module)
+        executable.export_library(path, fcompile, **options)

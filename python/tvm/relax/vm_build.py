@@ -18,6 +18,7 @@ from .dps_packed import lower_dps_packed
 from .open_sizes import OpenExecutable, has_open_sizes
 from .pipeline import get_pipeline
 from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
+from .transform.attach_extern import EXTERN_MODULES
 
 __all__ = ["build"]
 
@@ -73,6 +74,14 @@ def build(
         mod = pipeline(mod)
     elif pipeline not in (None, "default_build"):
         mod = get_pipeline(pipeline)(mod)
+    linked = mod.attrs.get(EXTERN_MODULES, None) if mod.attrs is not None else None
+    executable = _compiled(mod, target, schedules)
+    for module in linked or ():
+        executable.link(module)
+    return executable
+
+
+def _compiled(mod: IRModule, target: Target, schedules: ScheduleSource) -> Executable:
     check_well_formed(mod)
     if is_list_of_kernels(mod):
         if has_fixed_sizes(mod):
@@ -82,7 +91,7 @@ def build(
             source = current_schedules() if schedules is None else schedules
             return OpenExecutable(
                 mod,
-                lambda fixed: build(fixed, target, source),
+                lambda fixed: _compiled(fixed, target, source),
                 lambda: compile_programs(mod, target),
             )
     return compile_programs(mod, target)

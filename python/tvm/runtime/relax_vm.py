@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -66,6 +67,28 @@ class Executable:
     def profiled(self, machine: Module, name: str, args: Sequence[Any]) -> Module:
         """The machine whose kernels a call of a function runs."""
         return machine
+
+    def link(self, module: Module) -> None:
+        """Let kernels, and programs, call the functions of another module, which `export_library`
+        writes into the same library."""
+        for kernels in self.mod.imported_modules:
+            kernels.import_module(module)
+        self.mod.import_module(module)
+
+    def jit(self) -> Executable:
+        """The executable as it runs in this process: itself, unless object code has to be linked.
+
+        Raises
+        ------
+        RuntimeError : there is no linker, or it failed (with its output).
+        """
+        if all(module.is_runnable for module in self.mod._import_tree()):
+            return self
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "executable.so")
+            self.export_library(path)
+            # A loaded library stays in memory when its file is gone.
+            return load_executable(path)
 
     def as_text(self) -> str:
         """The steps of functions that are programs, a line each."""
@@ -166,7 +189,7 @@ class VirtualMachine:
         device: Device | Sequence[Device] | None = None,
         profile: bool = False,
     ) -> None:
-        self._executable = rt_mod if isinstance(rt_mod, Executable) else Executable(rt_mod)
+        self._executable = rt_mod.jit() if isinstance(rt_mod, Executable) else Executable(rt_mod)
         first: Any = device[0] if isinstance(device, (list, tuple)) else device
         self.module: Module = self._executable.machine(cpu() if first is None else first)
         self._saved: set[str] = set()

@@ -41,8 +41,7 @@ class Branches:
             y = R.matmul(x, w)
             z = R.add(y, y)
         s = R.shape_of(z)
-        out = (z, (s, x), R.reshape(z, (n * 8,)))
-        return out
+        return (z, (s, x), R.reshape(z, (n * 8,)))
 
 
 def test_branches_tuples_and_shapes_at_every_size(tmp_path):
@@ -88,7 +87,6 @@ def test_a_kernel_with_open_sizes_runs_in_a_library(tmp_path):
     class Rows:
         @R.function
         def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")):
-            n = T.int64()
             with R.dataflow():
                 y = R.nn.softmax(R.nn.relu(R.matmul(x, w)))
                 out = R.concat((y, y), axis=0)
@@ -139,8 +137,7 @@ def test_functions_call_each_other_themselves_and_what_they_are_given():
             f: R.Callable([R.Tensor((2,), "float32")], R.Tensor((2,), "float32"), False),
         ) -> R.Tensor((2,), "float32"):
             y = f(x)
-            z = f(y)
-            return z
+            return f(y)
 
     tvm.register_func("test.programs.is_zero", lambda n: tvm.nd.array(np.array(n == 0)))
     tvm.register_func("test.programs.less", lambda n: n - 1)
@@ -168,8 +165,7 @@ def test_closures_keep_what_they_capture():
         def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
             @R.function
             def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-                s = R.add(x, z)
-                return s
+                return R.add(x, z)
 
             return inner
 

@@ -7,6 +7,7 @@ from tvm.transform import Sequential
 
 from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
+from .attach_extern import AttachExternModules
 from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
 from .bind_symbolic import BindSymbolicVars
@@ -38,6 +39,7 @@ from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
 
 __all__ = [
+    "AttachExternModules",
     "AttachGlobalSymbol",
     "BindParams",
     "BindSymbolicVars",

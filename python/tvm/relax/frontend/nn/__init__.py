@@ -5,6 +5,7 @@ from .core import Effect, Object, Parameter, Tensor
 from .debug import debug_func, print_
 from .effects import IOEffect, KVCache
 from .exporter import Exporter
+from .extern import ExternModule, ObjectModule, SourceModule
 from .module import Module, ModuleList
 from .modules import *
 from .op import *

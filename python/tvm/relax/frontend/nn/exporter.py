@@ -15,6 +15,7 @@ from ...struct_info import ObjectStructInfo, ShapeStructInfo, TupleStructInfo
 from . import spec as _spec
 from .core import Effect, find_attributes
 from .effects import IOEffect
+from .extern import ExternModule
 from .tensor import Object, Parameter, Tensor
 
 __all__ = ["Exporter"]
@@ -82,6 +83,12 @@ class Exporter:
         mod = self.builder.finalize()
         assert well_formed(mod)
         return mod, params
+
+    @staticmethod
+    def extern_modules(spec: _spec.ModuleSpec) -> list[ExternModule]:
+        """The modules of other compilers' functions in the network, each once."""
+        found = find_attributes(spec.module, "", lambda item: isinstance(item, ExternModule))
+        return list({id(module): module for _, module in found}.values())
 
     def _emit_effects(self, effects: Named) -> None:
         builder = self.builder

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tvm import error
-from tvm.ir import IRModule
 from tvm.runtime import Device, NDArray
 from tvm.runtime import device as _device
 from tvm.runtime.relax_vm import VirtualMachine
 from tvm.target import Target
 
 from ...pipeline import get_pipeline
+from ...transform import AttachExternModules
 from ...vm_build import build
 from .core import Component
 from .exporter import Exporter
@@ -40,8 +40,11 @@ class Module(Component):
     """
 
     def export_tvm(
-        self, spec: ModuleSpec | Mapping[str, Any], debug: bool = False
-    ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
+        self,
+        spec: ModuleSpec | Mapping[str, Any],
+        debug: bool = False,
+        allow_extern: bool = False,
+    ) -> Any:
         """Trace methods into functions of a graph module.
 
         Parameters
@@ -49,12 +52,27 @@ class Module(Component):
         spec : for each method what its arguments are, see :mod:`nn.spec`.
         debug : let functions print and call debugging functions, whose order an additional argument
             and result keeps.
+        allow_extern : return the modules of other compilers' functions too, which
+            ``relax.transform.AttachExternModules`` takes.
 
         Returns
         -------
-        The module, and the parameters by name in the order of its functions' weights.
+        The module, and the parameters by name in the order of its functions' weights; with
+        `allow_extern` a list of :class:`ExternModule` behind them.
+
+        Raises
+        ------
+        ValueError : the network has such modules and `allow_extern` is false.
         """
-        return Exporter(debug).build(ModuleSpec.from_raw(spec, self))
+        module_spec = ModuleSpec.from_raw(spec, self)
+        externs = Exporter.extern_modules(module_spec)
+        if externs and not allow_extern:
+            raise error.ValueError(
+                "`ExternModule`(s) exist when they are not allowed. Turn on flag `allow_extern` to "
+                "allow."
+            )
+        mod, params = Exporter(debug).build(module_spec)
+        return (mod, params, externs) if allow_extern else (mod, params)
 
     def jit(
         self,
@@ -87,6 +105,9 @@ class Module(Component):
         if pipeline is not None:
             mod = get_pipeline(pipeline)(mod)
         kind = str(device).partition(":")[0]
+        externs = Exporter.extern_modules(module_spec)
+        if externs:
+            mod = AttachExternModules(externs)(mod)
         built = build(mod, target or ("llvm" if kind.startswith("cpu") else kind))
         return TorchModule(module_spec, VirtualMachine(built, where), values)
 
