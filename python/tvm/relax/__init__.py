@@ -7,7 +7,7 @@ from tvm.runtime.relax_vm import (
     load_executable,
 )
 
-from . import analysis, dpl, expr, expr_functor, op, struct_info, transform, ty
+from . import analysis, backend, dpl, expr, expr_functor, op, struct_info, transform, ty
 from .analysis import get_static_type
 from .block_builder import BlockBuilder
 from .compile_fused import GroupSchedule, schedules_from
@@ -109,6 +109,7 @@ __all__ = [
     "VarBinding",
     "VirtualMachine",
     "analysis",
+    "backend",
     "build",
     "call_dps_packed",
     "call_pure_packed",

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tvm
+import tvm.relax.backend.contrib.cublas
+import tvm.relax.backend.contrib.cutlass
 from tvm import relax, te, topi
 from tvm.relax.dpl import is_op, wildcard
 from tvm.relax.transform import (
@@ -142,3 +144,57 @@ def test_a_compiler_that_is_not_there_is_named() -> None:
     mod = FuseOpsByPattern([("nobody.product", PRODUCT)], annotate_codegen=True)(Module)
     with pytest.raises(ValueError, match="nothing compiles functions for 'nobody'"):
         RunCodegen()(mod)
+
+
+def test_patterns_are_kept_by_name_and_later_ones_go_before() -> None:
+    registry = relax.backend.pattern_registry
+    registry.register_patterns([("kept.plain", PRODUCT), FusionPattern("kept.relu", RECTIFIED)])
+    names = [pattern.name for pattern in registry.get_patterns_with_prefix("kept")]
+    assert names == ["kept.relu", "kept.plain"]
+    assert registry.get_pattern("kept.plain").pattern is PRODUCT
+    assert registry.get_pattern("kept.other") is None
+    mod = FuseOpsByPattern(registry.get_patterns_with_prefix("kept"))(Module)
+    assert mod["fused_relax_matmul_relax_nn_relu"].attrs["Composite"] == "kept.relu"
+
+
+@I.ir_module
+class Layer:
+    @R.function
+    def main(
+        x: R.Tensor((4, 8), "float16"),
+        w: R.Tensor((16, 8), "float16"),
+        bias: R.Tensor((16,), "float16"),
+        skip: R.Tensor((4, 16), "float16"),
+    ):
+        with R.dataflow():
+            t = R.permute_dims(w)
+            a = R.matmul(x, t)
+            b = R.add(a, bias)
+            c = R.add(b, skip)
+            R.output(c)
+        return c
+
+
+def test_libraries_take_products_with_what_follows() -> None:
+    mod = relax.backend.contrib.cutlass.partition_for_cutlass(Layer)
+    whole = "fused_relax_permute_dims_relax_matmul_relax_add_relax_add_cutlass"
+    assert _names(mod) == [whole, "main"] and mod[whole].attrs["Codegen"] == "cutlass"
+    mod = relax.backend.contrib.cublas.partition_for_cublas(Layer)
+    # cuBLAS adds a bias, but no residual.
+    assert "fused_relax_permute_dims_relax_matmul_relax_add_cublas" in _names(mod)
+    assert "R.add" in str(mod["main"])
+
+
+def test_a_second_name_of_a_value_ends_a_group() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
+    a = relax.DataflowVar("a", x.struct_info)
+    b = relax.DataflowVar("b", x.struct_info)
+    c = relax.Var("c", x.struct_info)
+    bindings = [
+        relax.VarBinding(a, relax.op.matmul(x, x)),
+        relax.VarBinding(b, a),
+        relax.VarBinding(c, relax.op.nn.relu(b)),
+    ]
+    func = relax.Function([x], relax.SeqExpr([relax.DataflowBlock(bindings)], c))
+    mod = FuseOpsByPattern([("own.product", RECTIFIED)])(tvm.IRModule({"main": func}))
+    assert _names(mod) == ["main"]

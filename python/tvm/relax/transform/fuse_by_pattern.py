@@ -27,7 +27,7 @@ from .bind import bind_function
 from .graph_pass import graph_pass
 from .grouping import Group, outline_groups
 
-__all__ = ["FuseOpsByPattern", "FusionPattern", "PatternCheckContext", "annotated_composite"]
+__all__ = ["FuseOpsByPattern", "FusionPattern", "PatternCheckContext"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class FusionPattern:
     attrs_getter: Callable[[Mapping[str, RelayExpr]], Mapping[str, Any]] | None = None
 
 
-def _as_pattern(given: FusionPattern | Sequence[Any]) -> FusionPattern:
+def as_fusion_pattern(given: FusionPattern | Sequence[Any]) -> FusionPattern:
+    """A pattern that is given as such or as a tuple of its attributes."""
     if isinstance(given, FusionPattern):
         return given
     if not isinstance(given, Sequence) or not 2 <= len(given) <= 5:
@@ -108,7 +109,10 @@ class _Matches:
             found = self._rule.pattern.extract_matched_expr(value, self._values)
             if found is None:
                 continue
-            members = [binding.var, *self._members(found, local)]
+            inner = self._members(found, local)
+            if inner is None:
+                continue
+            members = [binding.var, *inner]
             # Groups do not share bindings: who comes first has them.
             if any(var in self.group_of for var in members):
                 continue
@@ -125,14 +129,18 @@ class _Matches:
             group = Group(attrs)
             self.group_of.update(dict.fromkeys(members, group))
 
-    def _members(self, found: Mapping[DFPattern, RelayExpr], local: set[Var]) -> list[Var]:
-        """Variables whose values the pattern describes, not only as anything."""
+    def _members(self, found: Mapping[DFPattern, RelayExpr], local: set[Var]) -> list[Var] | None:
+        """Variables whose values the pattern describes, not only as anything.
+
+        None if the group would reach into another block, or through a second name of a value, which
+        stays outside.
+        """
         members = []
         for pattern, expr in found.items():
-            if not isinstance(expr, Var) or expr not in local or not pattern.takes_in:
-                continue
-            # What is behind a second name of a value is another value's business.
-            if isinstance(self._values[expr], Call | Tuple | TupleGetItem):
+            if isinstance(expr, Var) and pattern.takes_in:
+                value = self._values[expr]
+                if expr not in local or not isinstance(value, Call | Tuple | TupleGetItem):
+                    return None
                 members.append(expr)
         return list(dict.fromkeys(members))
 
@@ -274,7 +282,7 @@ def FuseOpsByPattern(
     """
     _check_bound_once(mod)
     for given in patterns:
-        mod = _apply(mod, _as_pattern(given), bind_constants)
+        mod = _apply(mod, as_fusion_pattern(given), bind_constants)
     return _annotate(mod) if annotate_codegen else mod
 
 
