@@ -261,14 +261,17 @@ class _Enter(PyExprVisitor):
         self._look(expr)
 
     def visit_var_def(self, var: Var) -> None:
-        self._look(var)
+        pass
 
     def visit_struct_info(self, info: StructInfo) -> None:
         pass
 
 
 def post_order_visit(expr: RelayExpr, fvisit: Callable[[RelayExpr], None]) -> None:
-    """Call a function for every part of an expression, parts before wholes."""
+    """Call a function for every part of an expression, parts before wholes.
+
+    Variables are visited where they are read, once for each time.
+    """
     _Enter(fvisit).visit_expr(expr)
 
 

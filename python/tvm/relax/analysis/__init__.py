@@ -11,6 +11,7 @@ from ..struct_info_relations import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from .layout_transforms import suggest_layout_transforms
 from .purity import contains_impure_call
 from .variables import *
 from .well_formed import *

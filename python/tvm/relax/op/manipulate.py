@@ -291,7 +291,7 @@ def layout_transform(
         x,
         index_map=index_map,
         pad_value=pad_value,
-        axis_separators=None if axis_separators is None else list(axis_separators),
+        axis_separators=list(axis_separators or []),
     )
 
 

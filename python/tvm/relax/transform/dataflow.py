@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tvm.ir import IRModule, RelayExpr
 
-from ..expr import BindingBlock, DataflowBlock, DataflowVar, Function, Var
+from ..expr import BindingBlock, Call, DataflowBlock, DataflowVar, Function, Var
 from ..expr_functor import PyExprMutator
+from ..op import invoke_closure
 from .graph_pass import graph_pass
 
 __all__ = ["RemovePurityChecking", "ToNonDataflow"]
@@ -36,6 +37,16 @@ def ToNonDataflow(mod: IRModule) -> IRModule:
 
 
 class _Unchecked(PyExprMutator):
+    def visit_call_(self, op: Call) -> RelayExpr:
+        call = self.visit_expr_post_order(op)
+        assert isinstance(call, Call)
+        name = str(getattr(call.op, "name", ""))
+        if name == "relax.call_pure_packed":
+            return Call(call.args[0], list(call.args[1:]), call.attrs, call.sinfo_args)
+        if name == "relax.invoke_pure_closure":
+            return invoke_closure(call.args[0], call.args[1], call.sinfo_args)
+        return call
+
     def visit_function_(self, op: Function) -> RelayExpr:
         new = super().visit_function_(op)
         if new.is_pure and not new.attrs.get("relax.force_pure", False):
@@ -46,6 +57,9 @@ class _Unchecked(PyExprMutator):
 @graph_pass("relax.RemovePurityChecking")
 def RemovePurityChecking(mod: IRModule) -> IRModule:
     """The module with "relax.force_pure" on every pure function, those inside of others too.
+
+    Calls that were only said to have no effects (``call_pure_packed``, ``invoke_pure_closure``)
+    become plain ones.
 
     Lowering puts in calls that have effects, memory for instance, which are no concern of callers.
     """

@@ -7,6 +7,7 @@ from tvm.transform import Sequential
 
 from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
+from .alter_op_impl import AlterOpImpl
 from .attach_extern import AttachExternModules
 from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
@@ -28,6 +29,7 @@ from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
+from .lower_calls import CallTIRRewrite
 from .merge_composite import MergeCompositeFunctions
 from .meta_schedule import (
     MetaScheduleApplyDatabase,
@@ -40,9 +42,11 @@ from .run_codegen import RunCodegen
 
 __all__ = [
     "AttachExternModules",
+    "AlterOpImpl",
     "AttachGlobalSymbol",
     "BindParams",
     "BindSymbolicVars",
+    "CallTIRRewrite",
     "CanonicalizeBindings",
     "ConvertLayout",
     "ConvertStrassen",
