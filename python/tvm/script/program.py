@@ -161,6 +161,9 @@ class ProgramReader(Evaluator):
                 f"there are range, T.{', T.'.join(_LOOPS)}",
             )
         target = node.target
+        if isinstance(target, ast.Name) and len(frame.variables) > 1:
+            self._for_all(node, target.id, frame)
+            return
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         if len(names) != len(frame.variables):
             if len(frame.variables) == 1:
@@ -180,6 +183,15 @@ class ProgramReader(Evaluator):
                 else:
                     IRBuilder.name(name.id, frame.variables[position])
                 self.define(name.id, frame.variables[position])
+            with self._opened(node, frame):
+                self.lines(node.body)
+
+    def _for_all(self, node: ast.For, name: str, frame: ForFrame) -> None:
+        """Loops whose variables have one name together, as a tuple."""
+        for position, var in enumerate(frame.variables):
+            IRBuilder.name(f"{name}_{position}", var)
+        with self.scope():
+            self.define(name, tuple(frame.variables))
             with self._opened(node, frame):
                 self.lines(node.body)
 

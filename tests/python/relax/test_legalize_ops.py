@@ -110,3 +110,20 @@ def test_legalisations_of_ones_own_go_first() -> None:
     assert [str(arg.name_hint) for arg in main.args[1].fields] == ["x1", "x0"]
     np.testing.assert_array_equal(_kernel(ours, "subtract", [b, a]), b - a)
     assert register_legalize("relax.no_such_operator")(swapped) is swapped
+
+
+def test_values_known_at_once_become_constants() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        numbers = builder.emit(op.arange(1, 10, 2))
+        half = builder.emit(op.astype(relax.const(1.5), "int32"))
+        builder.emit_func_output(relax.Tuple([numbers, half]))
+    mod = LegalizeOps()(builder.get())
+    values = [binding.value for block in mod["main"].body.blocks for binding in block.bindings]
+    np.testing.assert_array_equal(values[0].values(), [1, 3, 5, 7, 9])
+    assert int(values[1].values()) == 1 and len(mod.functions) == 1
+
+
+def test_what_needs_a_shape_only_reads_no_tensor() -> None:
+    mod = LegalizeOps()(_module(lambda x: op.ones_like(x, "int8"), (2, 3)))
+    assert [len(f.params) for f in mod.functions.values() if isinstance(f, tir.PrimFunc)] == [1]

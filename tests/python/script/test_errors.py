@@ -49,7 +49,10 @@ def test_an_error_shows_the_place_and_a_way_out():
             "for i in T.serial(0, 4, stop=3):\n        pass",
             "T.serial: got multiple values for argument 'stop'",
         ),
-        ("for i in T.grid(2, 3):\n        pass", "T.grid of 2 extents needs as many variables"),
+        (
+            "for i, j, k in T.grid(2, 3):\n        pass",
+            "T.grid of 2 extents needs as many variables",
+        ),
         ("for i in T.thread_binding(4):\n        pass", 'thread="threadIdx.x"'),
         ("T.reads(A[0])", "T.reads stands in a block"),
         ("x: T.float33 = 1", "there is no construct `T.float33`"),

@@ -396,3 +396,30 @@ def test_functions_of_tir_help_to_write_expressions():
     assert "if n < 3 and 1 < n:" in text or "if n < 3 and n > 1:" in text
     assert 'T.tvm_call_packed("int32", "report", n)' in text
     check_round_trip(f)
+
+
+def test_the_variables_of_a_grid_may_have_one_name() -> None:
+    read = tvm.script.from_source(
+        "from tvm.script import tir as T\n"
+        "@T.prim_func\n"
+        'def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((2, 3), "float32")):\n'
+        "    for at in T.grid(2, 3):\n"
+        '        with T.block("copy"):\n'
+        '            i, j = T.axis.remap("SS", at)\n'
+        "            B[i, j] = A[i, j]\n"
+    )
+    loop = read.body.block.body
+    assert [str(loop.loop_var.name), str(loop.body.loop_var.name)] == ["at_0", "at_1"]
+
+
+def test_an_axis_is_as_wide_as_its_value() -> None:
+    read = tvm.script.from_source(
+        "from tvm.script import tir as T\n"
+        "@T.prim_func\n"
+        'def f(A: T.Buffer((), "float32")):\n'
+        '    with T.block("one"):\n'
+        "        i = T.axis.spatial(1, T.int64(0))\n"
+        "        A[()] = T.float32(1)\n"
+    )
+    axis = read.body.block.body.block.iter_vars[0]
+    assert str(axis.var.dtype) == str(axis.dom.extent.dtype) == "int64"

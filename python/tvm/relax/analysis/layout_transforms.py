@@ -8,6 +8,7 @@ from typing import Any
 from tvm import arith, error, tir
 from tvm.ir import PrimExpr, structural_equal
 from tvm.tir import Block, Buffer, IndexMap
+from tvm.tir.functor import StmtExprVisitor
 
 __all__ = ["suggest_layout_transforms"]
 
@@ -25,7 +26,7 @@ def _as_index_map(given: IndexMap | Callable[..., Any]) -> IndexMap:
     return IndexMap.from_func(given)
 
 
-class _Blocks(tir.PyStmtExprVisitor):
+class _Blocks(StmtExprVisitor):
     """The blocks of a function in order, and whether blocks contain blocks."""
 
     def __init__(self) -> None:
@@ -35,16 +36,16 @@ class _Blocks(tir.PyStmtExprVisitor):
 
     def visit_block_(self, op: Block) -> None:
         if op.name_hint == "root" and not self.found and not len(op.iter_vars):
-            super().visit_block_(op)
+            self._visit_below(op)
             return
         self.nested = self.nested or self._inside
         self.found.append(op)
         outer, self._inside = self._inside, True
-        super().visit_block_(op)
+        self._visit_below(op)
         self._inside = outer
 
 
-class _Accesses(tir.PyStmtExprVisitor):
+class _Accesses(StmtExprVisitor):
     """The indices that a block reads and writes buffers at."""
 
     def __init__(self, block: Block) -> None:
@@ -56,11 +57,11 @@ class _Accesses(tir.PyStmtExprVisitor):
 
     def visit_buffer_load_(self, op: tir.BufferLoad) -> None:
         self.reads.setdefault(op.buffer, []).append(list(op.indices))
-        super().visit_buffer_load_(op)
+        self._visit_below(op)
 
     def visit_buffer_store_(self, op: tir.BufferStore) -> None:
         self.writes.setdefault(op.buffer, []).append(list(op.indices))
-        super().visit_buffer_store_(op)
+        self._visit_below(op)
 
 
 def _vars_of(expr: PrimExpr) -> list[tir.Var]:
@@ -112,8 +113,8 @@ def _laid_out(
         return None
     fresh = [tir.Var(f"d{k}", str(transform.initial_indices[0].dtype)) for k in range(len(dims))]
     values: dict[tir.Var, PrimExpr] = {}
-    for dim, position in zip([v for v, d in zip(fresh, dims) if d is not None], positions):
-        values[transform.initial_indices[position]] = dim
+    for own, position in zip([v for v, d in zip(fresh, dims) if d is not None], positions):
+        values[transform.initial_indices[position]] = own
     outputs = []
     for expr in transform.final_indices:
         read = _vars_of(expr)

@@ -352,13 +352,20 @@ def to_vdevice(data: RelayExpr, dst_vdevice: VDevice | str) -> Call:
     return make_call("to_vdevice", data, dst_vdevice=_vdevice(dst_vdevice))
 
 
-def hint_on_device(data: RelayExpr, dst_vdevice: Any) -> Call:
+def hint_on_device(
+    data: RelayExpr, dst_vdevice: Any = None, device_type: int | None = None, index: int = 0
+) -> Call:
     """The tensor, of which passes are told on which device it had better live.
 
     Parameters
     ----------
-    dst_vdevice : a VDevice or a Device.
+    dst_vdevice : a VDevice or a Device; in its place may stand the next two.
+    device_type, index : the number of a kind of devices, and of one among them.
     """
+    if dst_vdevice is None:
+        if device_type is None:
+            raise error.ValueError("relax.hint_on_device: give a device, or its type and index")
+        return make_call("hint_on_device", data, device_type=int(device_type), index=int(index))
     if isinstance(dst_vdevice, (VDevice, str)):
         return make_call("hint_on_device", data, dst_vdevice=_vdevice(dst_vdevice))
     return make_call(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvm.ir import Op, RelayExpr
 
 from ...block_builder import BlockBuilder
-from ...expr import Call, ShapeExpr, Tuple, TupleGetItem
+from ...expr import Call, Constant, ShapeExpr, Tuple, TupleGetItem, const
 from ...op import attrs_of, has_op, number_operands, op_spec
 from ...struct_info import TensorStructInfo, TupleStructInfo
 from .neural import NEURAL_FUNCTIONS
-from .operators import TE_FUNCTIONS
+from .operators import SHAPE_ONLY, TE_FUNCTIONS
 
 __all__ = ["Legalization", "default_legalization", "is_computed", "register_legalize", "registered"]
 
@@ -77,7 +79,29 @@ def default_legalization(call: Call) -> Legalization | None:
         return None
     if not _is_known(call.struct_info) or not all(map(_operand_is_known, call.args)):
         return None
-    return _kernel_call
+    return _kernel_call if _known_value(call) is None else _constant
+
+
+def _known_value(call: Call) -> Constant | None:
+    """The value of a call whose operands are numbers."""
+    name = str(call.op.name)
+    if name == "relax.arange":
+        numbers: list[Any] = number_operands(call.args)
+        dtype = str(call.struct_info.dtype)
+        return None if None in numbers else const(np.arange(*numbers), dtype)
+    if name == "relax.astype" and isinstance(call.args[0], Constant):
+        return call.args[0].astype(str(call.struct_info.dtype)) if _is_scalar(call) else None
+    return None
+
+
+def _is_scalar(call: Call) -> bool:
+    return not len(call.struct_info.shape.values)
+
+
+def _constant(builder: BlockBuilder, call: Call) -> RelayExpr:
+    value = _known_value(call)
+    assert value is not None
+    return value
 
 
 def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
@@ -87,9 +111,15 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
         _fields(builder, arg) if number is None else number
         for arg, number in zip(call.args, number_operands(call.args))
     ]
+    settings = attrs_of(call)
+    if name in SHAPE_ONLY:
+        like = SHAPE_ONLY[name]
+        operands[like] = call.args[like].struct_info.shape
+        if name != "relax.collapse_sum_like":
+            settings["dtype"] = str(call.struct_info.dtype)
     compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
     hint = f"tir_{short}" if short in _PREFIXED else _KERNEL_NAMES.get(short, short)
-    return builder.call_te(compute, *operands, primfunc_name_hint=hint, **attrs_of(call))
+    return builder.call_te(compute, *operands, primfunc_name_hint=hint, **settings)
 
 
 def _fields(builder: BlockBuilder, arg: RelayExpr) -> RelayExpr:

@@ -25,7 +25,6 @@ def _has_padding(index_map: tir.IndexMap, shape: list[Any]) -> bool:
     return False
 
 
-@register_legalize("relax.layout_transform")
 def _layout_transform(builder: BlockBuilder, call: Call) -> RelayExpr:
     info = call.args[0].struct_info
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
@@ -51,3 +50,6 @@ def _layout_transform(builder: BlockBuilder, call: Call) -> RelayExpr:
     gvar = builder.add_func(schedule.mod["main"], name)
     extents = copied.args[2] if len(copied.args) > 2 else None
     return call_tir(gvar, [call.args[0]], call.struct_info, extents)
+
+
+register_legalize("relax.layout_transform", _layout_transform)

@@ -7,7 +7,9 @@ from typing import Any
 
 from tvm import te, tir, topi
 
-__all__ = ["TE_FUNCTIONS"]
+from ...op import op_spec
+
+__all__ = ["SHAPE_ONLY", "TE_FUNCTIONS"]
 
 
 def _filled(value: float) -> Callable[..., te.Tensor]:
@@ -15,22 +17,6 @@ def _filled(value: float) -> Callable[..., te.Tensor]:
         return topi.full(shape, dtype, tir.const(value, dtype))
 
     return compute
-
-
-def _filled_like(value: float) -> Callable[..., te.Tensor]:
-    def compute(data: te.Tensor, dtype: str | None = None) -> te.Tensor:
-        own = dtype if dtype and dtype != "void" else str(data.dtype)
-        return topi.full(data.shape, own, tir.const(value, own))
-
-    return compute
-
-
-def _full_like(data: te.Tensor, value: Any, dtype: str | None = None) -> te.Tensor:
-    if isinstance(value, te.Tensor):
-        own = dtype if dtype and dtype != "void" else str(value.dtype)
-        return te.compute(data.shape, lambda *at: value().astype(own), name="T_full_like")
-    own = dtype if dtype and dtype != "void" else str(data.dtype)
-    return topi.full(data.shape, own, value)
 
 
 def _repeat(data: te.Tensor, repeats: int, axis: int | None = None) -> te.Tensor:
@@ -61,14 +47,22 @@ def _fused_multiply_add(a: te.Tensor, b: te.Tensor, c: te.Tensor) -> te.Tensor:
 TE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relax.ones": _filled(1),
     "relax.zeros": _filled(0),
-    "relax.ones_like": _filled_like(1),
-    "relax.zeros_like": _filled_like(0),
-    "relax.full_like": _full_like,
+    "relax.ones_like": _filled(1),
+    "relax.zeros_like": _filled(0),
+    "relax.full_like": op_spec("relax.full").compute,
     "relax.repeat": _repeat,
     "relax.square": _square,
     "relax.std": _std,
     "relax.ewise_fma": _fused_multiply_add,
-    "relax.collapse_sum_like": lambda data, like: topi.collapse_sum(data, like.shape),
+    "relax.collapse_sum_like": topi.collapse_sum,
     "relax.collapse_sum_to": topi.collapse_sum,
 }
 """From te tensors and settings to the result, by the operator's full name."""
+
+SHAPE_ONLY: dict[str, int] = {
+    "relax.ones_like": 0,
+    "relax.zeros_like": 0,
+    "relax.full_like": 0,
+    "relax.collapse_sum_like": 1,
+}
+"""The operand of which an operator takes the shape only, which its function gets in its place."""

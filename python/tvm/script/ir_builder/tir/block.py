@@ -170,7 +170,11 @@ def _push(kind: str, dom: Any, binding: Any, dtype: str) -> tir.Var:
         domain = interval(*dom)
     else:
         domain = interval(0, dom)
-    return _add(kind, domain, expression(binding, domain.extent))
+    value = expression(binding, domain.extent)
+    if str(value.dtype) == "int64" and str(domain.extent.dtype) == "int32":
+        # The value is looked at as a whole, so the axis is as wide.
+        domain = ir.Range.from_min_extent(domain.min.astype("int64"), domain.extent.astype("int64"))
+    return _add(kind, domain, value)
 
 
 def _add(kind: str, domain: ir.Range, value: tir.PrimExpr) -> tir.Var:
