@@ -2,6 +2,8 @@
  * \file src/tir/transforms/inject_virtual_thread.cc
  * \brief Virtual threads run interleaved, statement by statement, within one real thread.
  */
+#include <tvm/expr/analysis.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
@@ -19,10 +21,27 @@ namespace {
 /*! \brief From this many virtual threads on, a statement is looped over, not written out. */
 constexpr int64_t kMaxWrittenOut = 16;
 
+TVM_REGISTER_OP("tir.tvm_context_id")
+    .describe("(): number of the virtual thread `cthread` that runs, as calls of devices need it")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+    .set_num_inputs(0);
+
+const Op& ContextId() {
+  static const Op& op = Op::Get("tir.tvm_context_id");
+  return op;
+}
+
+/*! \brief The call of tvm_access_ptr that `expr` is, or null. */
+const CallNode* AccessPtr(const PrimExpr& expr) {
+  const auto* call = expr.as<CallNode>();
+  return call != nullptr && call->op.same_as(builtin::tvm_access_ptr()) ? call : nullptr;
+}
+
 /*! \brief Finds what differs between virtual threads: variables, and buffers allocated inside. */
 class DependenceFinder final : public StmtExprVisitor {
  public:
-  explicit DependenceFinder(const VarNode* thread) { vars.insert(thread); }
+  /*! \brief `shares`: whether threads have memory in common where they do the same with it. */
+  DependenceFinder(const VarNode* thread, bool shares) : shares_(shares) { vars.insert(thread); }
 
   std::unordered_set<const VarNode*> vars;
   std::unordered_set<const VarNode*> buffers;
@@ -45,6 +64,8 @@ class DependenceFinder final : public StmtExprVisitor {
         found = vars.count(var) != 0 || buffers.count(var) != 0;
       } else if (const auto* load = part.as<BufferLoadNode>()) {
         found = buffers.count(load->buffer->data.get()) != 0;
+      } else if (const auto* call = part.as<CallNode>()) {
+        found = !shares_ && call->op.same_as(ContextId());
       }
       return !found;
     });
@@ -62,6 +83,7 @@ class DependenceFinder final : public StmtExprVisitor {
 
   void VisitStmt_(const AllocateNode* op) final {
     allocated_.insert(op->buffer_var.get());
+    if (!shares_) buffers.insert(op->buffer_var.get());
     bool depends = std::any_of(op->extents.begin(), op->extents.end(),
                                [this](const PrimExpr& extent) { return Depends(extent); });
     Under(depends, [&] { StmtExprVisitor::VisitStmt_(op); });
@@ -88,10 +110,17 @@ class DependenceFinder final : public StmtExprVisitor {
     StmtExprVisitor::VisitStmt_(op);
   }
   void VisitExpr_(const CallNode* op) final {
-    // A call may write through any pointer that it gets.
+    // A call may write through any pointer that it gets, unless the pointer says otherwise.
     bool depends = control_ || Depends(GetRef<PrimExpr>(op));
-    if (depends) {
+    if (depends && !op->op.same_as(builtin::tvm_access_ptr())) {
       for (const PrimExpr& arg : op->args) {
+        if (const CallNode* pointer = AccessPtr(arg)) {
+          constexpr int64_t kWrites = 2;
+          const int64_t* mask = as_const_int(pointer->args[4]);
+          const auto* data = pointer->args[1].as<VarNode>();
+          if (data != nullptr && (mask == nullptr || *mask & kWrites)) Touch(data);
+          continue;
+        }
         if (const auto* var = arg.as<VarNode>()) Touch(var);
         const auto* call = arg.as<CallNode>();
         const auto* load =
@@ -106,14 +135,15 @@ class DependenceFinder final : public StmtExprVisitor {
   }
 
   std::unordered_set<const VarNode*> allocated_;
+  bool shares_;
   bool control_ = false;
 };
 
 /*! \brief Repeats the statements of one virtual-thread scope for each of its threads. */
 class ThreadInjector final : public StmtExprMutator {
  public:
-  ThreadInjector(Var thread, PrimExpr count, const DependenceFinder& found)
-      : thread_(std::move(thread)), count_(std::move(count)), found_(found) {}
+  ThreadInjector(Var thread, PrimExpr count, const DependenceFinder& found, bool shares)
+      : thread_(std::move(thread)), count_(std::move(count)), found_(found), shares_(shares) {}
 
  private:
   /*! \brief The statement for all virtual threads. */
@@ -216,6 +246,17 @@ class ThreadInjector final : public StmtExprMutator {
     if (indices.same_as(op->indices)) return GetRef<PrimExpr>(op);
     return BufferLoad(op->buffer, indices);
   }
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    if (!shares_ && op->op.same_as(ContextId())) return cast(op->dtype, thread_);
+    const bool is_pointer = AccessPtr(GetRef<PrimExpr>(op)) != nullptr;
+    const auto* data = is_pointer ? op->args[1].as<VarNode>() : nullptr;
+    const auto size = sizes_.find(data);
+    if (size == sizes_.end()) return StmtExprMutator::VisitExpr_(op);
+    const PrimExpr start = VisitExpr(op->args[2]);
+    const PrimExpr shift = cast(start.dtype(), thread_ * size->second);
+    return Call(op->dtype, op->op,
+                {op->args[0], op->args[1], start + shift, VisitExpr(op->args[3]), op->args[4]});
+  }
   PrimExpr VisitExpr_(const VarNode* op) final {
     TVM_CHECK(sizes_.count(op) == 0, ValueError)
         << "InjectVirtualThread: memory " << op->name_hint << " differs between the virtual "
@@ -249,6 +290,7 @@ class ThreadInjector final : public StmtExprMutator {
   Var thread_;
   PrimExpr count_;
   const DependenceFinder& found_;
+  bool shares_;
   /*! \brief Elements per virtual thread of the buffers that have a part for each. */
   std::unordered_map<const VarNode*, PrimExpr> sizes_;
   std::unordered_map<const BufferNode*, Buffer> expanded_;
@@ -261,13 +303,16 @@ class VirtualThreadRemover final : public StmtMutator {
     Stmt stmt = StmtMutator::VisitStmt_(op);
     op = stmt.as<AttrStmtNode>();
     if (op->attr_key != attr::virtual_thread) return stmt;
-    Var thread = Downcast<IterVar>(op->node)->var;
-    if (is_one(op->value)) {
+    const IterVar axis = Downcast<IterVar>(op->node);
+    const Var thread = axis->var;
+    // Contexts of a device (`cthread`) have no memory in common.
+    const bool shares = axis->thread_tag != "cthread";
+    if (is_one(op->value) && shares) {
       return Substitute(op->body, Map<Var, PrimExpr>{{thread, make_zero(thread->dtype)}});
     }
-    DependenceFinder found(thread.get());
+    DependenceFinder found(thread.get(), shares);
     found.Run(op->body);
-    return ThreadInjector(thread, op->value, found)(op->body);
+    return ThreadInjector(thread, op->value, found, shares)(op->body);
   }
 };
 

@@ -16,7 +16,9 @@ from .hoist_expression import (
     HoistExpression,
     HoistIfThenElse,
 )
+from .inject_copy_intrin import InjectCopyIntrin
 from .inline_private_functions import InlinePrivateFunctions
+from .lift_thread_binding import LiftThreadBinding
 from .make_unpacked_api import MakeUnpackedAPI
 from .pipelines import *
 from .pointer_value_type import PointerValueTypeRewrite
@@ -37,8 +39,10 @@ __all__ = [
     "HoistIfThenElse",
     "HoistedConditionals",
     "HoistedLetBindings",
+    "InjectCopyIntrin",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
+    "LiftThreadBinding",
     "MakeUnpackedAPI",
     "PointerValueTypeRewrite",
     "ReduceBranchingThroughOvercompute",
