@@ -104,9 +104,6 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     library = tvm.build(
         IRModule({GlobalVar(name): func for name, func in kernels.items()}), target=target
     )
-    # What other compilers have made for functions of the module, as RunCodegen keeps it.
-    for external in (mod.attrs or {}).get("external_mods", ()):
-        library.import_module(external)
     return make_executable(library, list(kernels), lister.constants, programs)
 
 

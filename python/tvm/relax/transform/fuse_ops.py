@@ -28,6 +28,7 @@ from ..op import OpPattern
 from ..rewriter import graph_functions, uses_of
 from ..struct_info import TensorStructInfo, static_shape
 from ..te_lowering import call_flop
+from .fuse_kernels import fuse_kernel_calls, has_kernel_patterns
 from .graph_pass import graph_pass
 
 __all__ = ["FuseOps"]
@@ -267,7 +268,12 @@ def FuseOps(mod: IRModule) -> IRModule:
     several readers of a value, everything up to the point where all paths meet is taken, or
     nothing. Constants other than scalars become parameters, and groups that differ only in these
     are one function, called several times. Views such as reshape stay outside.
+
+    In a module whose kernels have the attribute "op_pattern" (`AnnotateTIROpPattern`), calls of
+    these are grouped instead, and `FuseTIR` makes each group one kernel.
     """
+    if has_kernel_patterns(mod):
+        return fuse_kernel_calls(mod)
     names = NameSupply()
     functions = dict(mod.functions.items())
     for gvar in functions:

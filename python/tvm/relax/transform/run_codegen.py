@@ -13,6 +13,7 @@ from ..analysis import all_global_vars
 from ..expr import Call, Constant, Function
 from ..expr_functor import PyExprMutator, post_order_visit
 from ..op import call_dps_packed
+from .attach_extern import EXTERN_MODULES
 from .graph_pass import graph_pass
 
 __all__ = ["RunCodegen"]
@@ -94,7 +95,7 @@ def RunCodegen(
             )
     if not symbols:
         return mod
-    modules: list[Any] = list((mod.attrs or {}).get("external_mods", ()))
+    modules: list[Any] = list((mod.attrs or {}).get(EXTERN_MODULES, ()))
     constants = dict((mod.attrs or {}).get("const_name_to_constant", {}))
     for codegen, functions in by_compiler.items():
         made, own = _compiled(codegen, functions, (target_options or {}).get(codegen, {}))
@@ -105,7 +106,7 @@ def RunCodegen(
     for gvar, func in mod.functions.items():
         if str(gvar.name_hint) not in symbols:
             kept[gvar] = calls.visit_expr(func) if isinstance(func, Function) else func
-    attrs = {**dict(mod.attrs or {}), "external_mods": modules}
+    attrs = {**dict(mod.attrs or {}), EXTERN_MODULES: modules}
     if constants:
         attrs["const_name_to_constant"] = constants
     return IRModule(_called(kept, entry_functions or ()), attrs)

@@ -8,6 +8,7 @@ from tvm.transform import Sequential
 from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
 from .alter_op_impl import AlterOpImpl
+from .annotate_pattern import AnnotateTIROpPattern
 from .attach_extern import AttachExternModules
 from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
@@ -25,6 +26,7 @@ from .fold_pad import FoldPad
 from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
+from .fuse_tir import FuseTIR
 from .graph_pass import graph_pass
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
@@ -41,6 +43,7 @@ from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
 
 __all__ = [
+    "AnnotateTIROpPattern",
     "AttachExternModules",
     "AlterOpImpl",
     "AttachGlobalSymbol",
@@ -60,6 +63,7 @@ __all__ = [
     "FuseAttention",
     "FuseOps",
     "FuseOpsByPattern",
+    "FuseTIR",
     "FusionPattern",
     "IntegerProducts",
     "LambdaLift",
