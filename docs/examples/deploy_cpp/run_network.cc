@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <numeric>
+#include <string>
 #include <vector>
 
 using tvm::runtime::Module;
@@ -25,6 +26,13 @@ int main(int argc, char** argv) {
   try {
     // The library holds an executable with its weights; a virtual machine runs it on a device.
     Module executable = Module::LoadFromFile(argv[1]);
+    // They may also lie in a file of their own, beside the library.
+    const tvm::runtime::String weights = executable.GetFunction("weights_file")();
+    if (weights.size() > 0) {
+      const std::string library = argv[1];
+      const std::string folder = library.substr(0, library.rfind('/') + 1);
+      executable.GetFunction("load_weights")(folder + weights.str());
+    }
     Module machine = executable.GetFunction("vm_load_executable")(cpu);
     NDArray input = NDArray::Empty(shape, tvm::DataType::Float(32), cpu);
     input.CopyFromBytes(values.data(), values.size() * sizeof(float));

@@ -13,16 +13,27 @@ from tvm.target import Target
 
 from .block_builder import BlockBuilder
 from .exec_builder import ExecBuilder
-from .expr import Call, Constant, Function, Tuple, TupleGetItem, Var, VarBinding
+from .expr import (
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from .expr_functor import post_order_visit
 from .op import has_op, op_spec
 from .program_codegen import write_programs
-from .rewriter import graph_functions
+from .rewriter import FunctionRewriter, graph_functions, uses_of
 from .struct_info import TensorStructInfo, TupleStructInfo
 from .transform import AttachGlobalSymbol, LambdaLift, LegalizeOps
 from .transform.legalize_ops.common import is_computed, registered
 
-__all__ = ["compile_programs", "has_fixed_sizes", "is_list_of_kernels"]
+__all__ = ["compile_programs", "has_fixed_sizes", "in_dataflow_blocks", "is_list_of_kernels"]
 
 _KERNEL_CALLS = ("relax.call_tir", "relax.call_dps_packed")
 
@@ -80,6 +91,37 @@ def _is_listed(mod: IRModule, value: RelayExpr) -> bool:
         operands = value.args[1].struct_info.fields if len(value.args) == 2 else [None]
         return all(isinstance(info, TensorStructInfo) for info in operands)
     return has_op(value.op) or is_computed(value.op) or registered(name) is not None
+
+
+class _OneBlock(FunctionRewriter):
+    """All bindings of a list of kernels in one block of dataflow, since none has effects."""
+
+    def run(self) -> Function:
+        results = set(uses_of(self.func.body.body))
+        bindings = []
+        for block in self.func.body.blocks:
+            for binding in block.bindings:
+                old = binding.var
+                kind = Var if old in results else DataflowVar
+                new = kind(str(old.name_hint), old.struct_info)
+                bindings.append(VarBinding(new, self.substitute(binding.value)))
+                self._replaced[old] = new
+        result = self.substitute(self.func.body.body)
+        return Function(
+            self.func.params,
+            SeqExpr([DataflowBlock(bindings)], result),
+            is_pure=self.func.is_pure,
+            attrs=self.func.attrs,
+        )
+
+
+def in_dataflow_blocks(mod: IRModule) -> IRModule:
+    """A module of lists of kernels with all bindings in blocks of dataflow, which are fused."""
+    functions = dict(mod.functions.items())
+    for gvar, func in graph_functions(mod).items():
+        if any(not isinstance(block, DataflowBlock) for block in func.body.blocks):
+            functions[gvar] = _OneBlock(func).run()
+    return IRModule(functions, mod.attrs)
 
 
 def compile_programs(mod: IRModule, target: Target) -> Executable:

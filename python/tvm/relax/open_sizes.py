@@ -163,10 +163,12 @@ class OpenExecutable(Executable):
         self,
         path: str | os.PathLike[str],
         fcompile: Callable[..., None] | None = None,
+        *,
+        weights: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
         """Write one shared library that runs at every size; see `Executable.export_library`."""
         executable = self._compile_open()
         for module in self._linked:
             executable.link(module)
-        executable.export_library(path, fcompile, **options)
+        executable.export_library(path, fcompile, weights=weights, **options)

@@ -13,7 +13,12 @@ from tvm.transform import Pass
 
 from .analysis import check_well_formed
 from .compile_fused import ScheduleSource, compile_fused, current_schedules
-from .compile_programs import compile_programs, has_fixed_sizes, is_list_of_kernels
+from .compile_programs import (
+    compile_programs,
+    has_fixed_sizes,
+    in_dataflow_blocks,
+    is_list_of_kernels,
+)
 from .dps_packed import lower_dps_packed
 from .open_sizes import OpenExecutable, has_open_sizes
 from .pipeline import get_pipeline
@@ -85,7 +90,7 @@ def _compiled(mod: IRModule, target: Target, schedules: ScheduleSource) -> Execu
     check_well_formed(mod)
     if is_list_of_kernels(mod):
         if has_fixed_sizes(mod):
-            mod = OptimizeForInference()(lower_dps_packed(mod))
+            mod = OptimizeForInference()(lower_dps_packed(in_dataflow_blocks(mod)))
             return compile_fused(AttachGlobalSymbol()(mod), target, schedules)
         if has_open_sizes(mod):
             source = current_schedules() if schedules is None else schedules

@@ -102,6 +102,8 @@ class Executable:
         self,
         path: str | os.PathLike[str],
         fcompile: Callable[..., None] | None = None,
+        *,
+        weights: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
         """Write one shared library with everything in it; ``load_executable`` reads it back.
@@ -111,18 +113,31 @@ class Executable:
         Parameters
         ----------
         path : ends in ".so"; in ".tar" for an archive of what would be linked.
+        weights : file for constants, instead of the library. It is mapped into memory when the
+            executable is loaded: pages are read as they are needed, and processes share them. The
+            program that loads the library calls the executable's ``load_weights`` with its path;
+            ``load_executable`` does.
         fcompile, options : how it is linked, see `Module.export_library`; by default with the
             system's ``cc``.
         """
-        self.mod.export_library(os.fspath(path), fcompile, **options)
+        mod = self.mod if weights is None else _runtime("MoveWeights")(self.mod, os.fspath(weights))
+        mod.export_library(os.fspath(path), fcompile, **options)
 
 
-def load_executable(path: str | os.PathLike[str]) -> Executable:
+def load_executable(
+    path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None
+) -> Executable:
     """Read what ``Executable.export_library`` wrote.
+
+    Parameters
+    ----------
+    weights : the file of the weights, if they are not in the library; by default the one of the
+        name that was given then, beside the library.
 
     Raises
     ------
-    ValueError : the library holds no network.
+    ValueError : the library holds no network, or the weights are those of another one.
+    RuntimeError : there is no such file.
     """
     module = load_module(os.fspath(path))
     if module.type_key != "relax.Executable":
@@ -130,6 +145,10 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
             f"load_executable: {os.fspath(path)} holds no network but a module of kind "
             f'"{module.type_key}"; export one with Executable.export_library'
         )
+    name = str(module["weights_file"]())
+    if name:
+        beside = os.path.join(os.path.dirname(os.fspath(path)), name)
+        module["load_weights"](beside if weights is None else os.fspath(weights))
     return Executable(module)
 
 

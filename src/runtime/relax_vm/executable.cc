@@ -3,11 +3,13 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/relax_vm/executable.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
 #include "literal.h"
 #include "runtime/params.h"
+#include "weights_file.h"
 #include "word_reader.h"
 
 namespace tvm {
@@ -15,7 +17,7 @@ namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr std::string_view kMagic = "TVMRLX03";
+constexpr std::string_view kMagic = "TVMRLX04";
 
 void PutList(const std::vector<int64_t>& items, std::vector<int64_t>* words) {
   words->push_back(static_cast<int64_t>(items.size()));
@@ -209,6 +211,20 @@ String ExecutableNode::GetSource(const String& format) {
 }
 
 PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Object>& self) {
+  if (name == "weights_file") {
+    return PackedFunc([this, self](Args, RetValue* ret) { *ret = String(weights_file); });
+  }
+  if (name == "load_weights") {
+    return PackedFunc([this, self](Args args, RetValue*) {
+      LoadWeights(ReadArg<String>("load_weights", args, 0).str());
+    });
+  }
+  const bool needs_none = name == "function_names" || name == "input_names";
+  const Array<String> known = ListFunctionNames();
+  const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
+  TVM_CHECK(!weights_missing || needs_none || !is_known, ValueError)
+      << "relax executable: the weights are in a file of their own, \"" << weights_file
+      << "\"; call load_weights with its path first";
   if (name == "vm_load_executable") {
     Module executable{ObjectPtr<Object>(self)};
     return PackedFunc([executable](Args args, RetValue* ret) {
@@ -270,9 +286,9 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
 }
 
 Array<String> ExecutableNode::ListFunctionNames() {
-  return {"vm_load_executable", "function_names",    "input_names",    "default",
-          "debug_create",       "cuda_graph_create", "get_graph_json", "get_graph_params",
-          "remove_params"};
+  return {"weights_file",   "load_weights",     "vm_load_executable", "function_names",
+          "input_names",    "default",          "debug_create",       "cuda_graph_create",
+          "get_graph_json", "get_graph_params", "remove_params"};
 }
 
 Array<String> ExecutableNode::FunctionNames() const {
@@ -314,9 +330,18 @@ std::vector<NDArray> SideBySide(std::vector<NDArray> arrays) {
 
 void ExecutableNode::SaveToBinary(ByteWriter* writer) {
   writer->Raw(kMagic.data(), kMagic.size());
+  writer->Text(weights_file);
+  writer->Word(weights_id);
   writer->Texts(kernels);
   writer->Word(static_cast<int64_t>(constants.size()));
-  for (const NDArray& constant : constants) SaveNDArray(constant, writer);
+  const bool outside = !weights_file.empty();
+  for (const NDArray& constant : constants) {
+    if (outside) {
+      SaveOutline(constant, writer);
+    } else {
+      SaveNDArray(constant, writer);
+    }
+  }
   writer->Word(static_cast<int64_t>(functions.size()));
   for (const VMFunction& function : functions) {
     writer->Text(function.name);
@@ -325,7 +350,7 @@ void ExecutableNode::SaveToBinary(ByteWriter* writer) {
   }
   writer->Texts(callees);
   writer->Word(static_cast<int64_t>(literals.size()));
-  for (const Any& literal : literals) SaveLiteral(literal, writer);
+  for (const Any& literal : literals) SaveLiteral(literal, outside, writer);
   writer->Word(static_cast<int64_t>(programs.size()));
   for (const Program& program : programs) {
     writer->Text(program.name);
@@ -334,16 +359,51 @@ void ExecutableNode::SaveToBinary(ByteWriter* writer) {
   }
 }
 
+namespace {
+
+/*! \brief The arrays that a file of weights has, in its order. */
+std::vector<NDArray> AllArrays(const ExecutableNode& executable) {
+  std::vector<NDArray> arrays = executable.constants;
+  for (const Any& literal : executable.literals) {
+    if (literal.as<NDArrayObj>() != nullptr) arrays.push_back(literal.cast<NDArray>());
+  }
+  return arrays;
+}
+
+}  // namespace
+
+Module ExecutableNode::MoveWeights(const std::string& path) const {
+  auto copy = make_object<ExecutableNode>(*this);
+  copy->weights_id = WriteWeights(path, AllArrays(*this));
+  copy->weights_file = path.substr(path.rfind('/') + 1);
+  return Module(ObjectPtr<Object>(copy));
+}
+
+void ExecutableNode::LoadWeights(const std::string& path) {
+  TVM_CHECK(!weights_file.empty(), ValueError)
+      << "relax executable: the weights are inside; there is no file to load";
+  std::vector<NDArray> arrays = MapWeights(path, weights_id, AllArrays(*this));
+  auto next = arrays.begin();
+  for (NDArray& constant : constants) constant = *next++;
+  for (Any& literal : literals) {
+    if (literal.as<NDArrayObj>() != nullptr) literal = Any(*next++);
+  }
+  weights_missing = false;
+}
+
 Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
   ByteReader reader("relax executable", bytes);
   reader.Expect(kMagic);
   auto node = make_object<ExecutableNode>();
+  node->weights_file = reader.Text();
+  node->weights_id = reader.Word();
+  node->weights_missing = !node->weights_file.empty();
   node->kernels = reader.Texts();
   std::vector<NDArray> constants;
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
-    constants.push_back(LoadNDArray(&reader));
+    constants.push_back(node->weights_missing ? LoadOutline(&reader) : LoadNDArray(&reader));
   }
-  node->constants = SideBySide(std::move(constants));
+  node->constants = node->weights_missing ? constants : SideBySide(std::move(constants));
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
     std::string name = reader.Text();
     std::vector<std::string> input_names = reader.Texts();
@@ -407,6 +467,10 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.AddFunction")
       executable->functions.push_back(
           DecodeFunction(name.str(), Strings(input_names), Words(program), *executable));
     });
+/*! \brief (executable, path) -> the executable without its arrays, which go to the file. */
+TVM_REGISTER_GLOBAL("runtime.relax_vm.MoveWeights").set_body_typed([](Module module, String path) {
+  return AsExecutable(module)->MoveWeights(path.str());
+});
 TVM_REGISTER_GLOBAL("runtime.relax_vm.FunctionNames").set_body_typed([](Module module) {
   Array<String> names;
   return AsExecutable(module)->FunctionNames();

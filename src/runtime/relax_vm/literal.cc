@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/params.h"
+#include "weights_file.h"
 
 namespace tvm {
 namespace runtime {
@@ -22,11 +23,12 @@ enum class LiteralTag : int64_t {
   kShape = 4,
   kType = 5,
   kArray = 6,
+  kOutline = 7,
 };
 
 }  // namespace
 
-void SaveLiteral(const Any& literal, ByteWriter* writer) {
+void SaveLiteral(const Any& literal, bool outlines, ByteWriter* writer) {
   auto tag = [writer](LiteralTag value) { writer->Word(static_cast<int64_t>(value)); };
   if (literal.is_null()) {
     tag(LiteralTag::kNull);
@@ -34,8 +36,13 @@ void SaveLiteral(const Any& literal, ByteWriter* writer) {
     tag(LiteralTag::kShape);
     writer->Words(shape->data);
   } else if (literal.as<NDArrayObj>() != nullptr) {
-    tag(LiteralTag::kArray);
-    SaveNDArray(literal.cast<NDArray>(), writer);
+    tag(outlines ? LiteralTag::kOutline : LiteralTag::kArray);
+    const NDArray array = literal.cast<NDArray>();
+    if (outlines) {
+      SaveOutline(array, writer);
+    } else {
+      SaveNDArray(array, writer);
+    }
   } else if (literal.type_code() == kTVMDataType) {
     tag(LiteralTag::kType);
     writer->Value<DLDataType>(literal.cast<DataType>());
@@ -76,6 +83,8 @@ Any LoadLiteral(ByteReader* reader) {
     }
     case LiteralTag::kArray:
       return Any(LoadNDArray(reader));
+    case LiteralTag::kOutline:
+      return Any(LoadOutline(reader));
     default:
       reader->Refuse("a literal is of no known kind");
   }

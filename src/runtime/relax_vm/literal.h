@@ -12,10 +12,12 @@ namespace tvm {
 namespace runtime {
 namespace relax_vm {
 
-/*! \brief Write a number, a text, a type, a shape, an array or null; TypeError for another value.
+/*!
+ * \brief Write a number, a text, a type, a shape, an array or null; TypeError for another value.
+ * \param outlines Whether arrays are written without their elements.
  */
-void SaveLiteral(const Any& literal, ByteWriter* writer);
-/*! \brief What SaveLiteral wrote; arrays are on the cpu. */
+void SaveLiteral(const Any& literal, bool outlines, ByteWriter* writer);
+/*! \brief What SaveLiteral wrote; arrays are on the cpu, outlines have no memory. */
 Any LoadLiteral(ByteReader* reader);
 
 }  // namespace relax_vm

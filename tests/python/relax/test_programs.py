@@ -349,3 +349,20 @@ def test_values_that_nothing_gives_and_kernels_that_do_not_exist_are_named():
         relax.build(Branches, exec_mode="fast")
     with pytest.raises(ValueError, match="for cuda, functions take and give tensors"):
         relax.build(Branches, "cuda -arch=sm_80")
+
+
+def test_kernels_outside_of_dataflow_blocks_are_fused_too():
+    @I.ir_module
+    class Plain:
+        @R.function
+        def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((4, 8), "float32")):
+            y = R.matmul(x, w)
+            z = R.nn.relu(y)
+            return (z, R.add(z, z))
+
+    executable = relax.build(Plain)
+    assert "Programs: 0" in executable.stats() and "Kernels: 2" in executable.stats()
+    x, w = array(2, 4), array(4, 8)
+    z, twice = relax.VirtualMachine(executable)["main"](tvm.nd.array(x), tvm.nd.array(w))
+    np.testing.assert_allclose(z.numpy(), np.maximum(x @ w, 0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(twice.numpy(), 2 * z.numpy())

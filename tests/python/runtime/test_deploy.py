@@ -317,6 +317,9 @@ def test_a_cmake_project_runs_a_network_with_its_weights(libraries, tmp_path):
     weight = np.subtract.outer(np.arange(4), np.arange(3))
     expected = np.maximum(np.arange(8).reshape(2, 4) @ weight, 0)
     np.testing.assert_array_equal(numbers(done.stdout), expected.reshape(-1))
+    example.small_network().export_library(tmp_path / "beside.so", weights=tmp_path / "w")
+    beside = run(program, tmp_path / "beside.so", 2, 4)
+    assert beside.stdout == done.stdout
     refused = subprocess.run(
         [str(program), str(libraries / "network.so"), "3", "4"], capture_output=True, text=True
     )

@@ -74,6 +74,11 @@ class ExecutableNode final : public ModuleNode {
   std::vector<std::string> callees;
   /*! \brief Numbers, texts, types, shapes and arrays among the arguments of programs. */
   std::vector<Any> literals;
+  /*! \brief Name and number of the file that has the arrays; empty if they are inside. */
+  std::string weights_file;
+  int64_t weights_id = 0;
+  /*! \brief Whether that file has not been read yet. */
+  bool weights_missing = false;
 
   const char* type_key() const final { return "relax.Executable"; }
   /*! \brief "vm_load_executable" makes a virtual machine for a device. */
@@ -87,6 +92,10 @@ class ExecutableNode final : public ModuleNode {
   /*! \brief Everything but the kernels' code, which the imported module keeps. */
   void SaveToBinary(ByteWriter* writer) final;
   static Module LoadFromBinary(std::string_view bytes);
+  /*! \brief Write all arrays to a file; returns the same executable without them. */
+  Module MoveWeights(const std::string& path) const;
+  /*! \brief Map the arrays from the file that MoveWeights wrote. */
+  void LoadWeights(const std::string& path);
 
   TVM_DECLARE_OBJECT(ExecutableNode, ModuleNode, "relax.Executable");
 };
