@@ -18,6 +18,7 @@ from .shapes import extent_number, fields_of, normal_axis, product, simplified, 
 
 __all__ = [
     "batch_to_space_nd",
+    "space_to_batch_nd",
     "broadcast_to",
     "broadcast_to_like",
     "collapse_sum_like",
@@ -844,3 +845,16 @@ define(
 def batch_to_space_nd(data: RelayExpr, block_shape: Sequence[int], crops: Any) -> Call:
     """Blocks of the batch axis spread over the spatial axes, with borders cut off."""
     return make("nn.batch_to_space_nd", [data], block_shape=list(block_shape), crops=crops)
+
+
+def space_to_batch_nd(
+    data: RelayExpr, block_shape: Sequence[int], paddings: Any, pad_value: float = 0.0
+) -> Call:
+    """Blocks of the spatial axes, padded by pairs of borders, moved to the batch axis."""
+    return make(
+        "nn.space_to_batch_nd",
+        [data],
+        block_shape=list(block_shape),
+        paddings=paddings,
+        pad_value=pad_value,
+    )

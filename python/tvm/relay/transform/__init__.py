@@ -2,6 +2,7 @@
 
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
 
+from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
 from .combine_parallel import (
     CombineParallelBatchMatmul,
@@ -17,6 +18,7 @@ from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision
+from .normal_forms import ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference

@@ -16,7 +16,6 @@ from ..expr import (
     Call,
     Constant,
     Function,
-    If,
     Let,
     RefCreate,
     RefRead,
@@ -35,8 +34,6 @@ __all__ = [
     "Inline",
     "LambdaLift",
     "RemoveUnusedFunctions",
-    "ToANormalForm",
-    "ToGraphNormalForm",
 ]
 
 
@@ -192,109 +189,6 @@ def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False
             func = new
 
     return expression_pass(rewrite, 1, "DeadCodeElimination")
-
-
-class _Straight(ExprMutator):
-    """Lets written out where their variables are used."""
-
-    def visit_let(self, let: Let) -> RelayExpr:
-        node: RelayExpr = let
-        while isinstance(node, Let):
-            self.memo_map[node.var] = self.visit(node.value)
-            node = node.body
-        return self.visit(node)
-
-
-def ToGraphNormalForm() -> Pass:
-    """Write values where the variables that let binds are used, so that a graph is left."""
-    return expression_pass(lambda f, mod: _Straight().visit(f), 1, "ToGraphNormalForm")
-
-
-class _Named(ExprMutator):
-    """Every value with a name, in the order it is computed; scopes keep their own."""
-
-    def __init__(self, outer: _Named | None = None) -> None:
-        super().__init__()
-        self._bindings: list[tuple[Var, RelayExpr]] = []
-        # The function that the pass is given has no name of its own.
-        self._entered = outer is not None
-        if outer is not None:
-            self.memo_map.update(outer.memo_map)
-
-    def block(self, expr: RelayExpr) -> RelayExpr:
-        """An expression as lets and a result."""
-        result = self.visit(expr)
-        for var, value in reversed(self._bindings):
-            result = Let(var, value, result)
-        return result
-
-    def _name(self, value: RelayExpr, old: RelayExpr) -> Var:
-        var = Var("x", old.checked_type_)
-        self._bindings.append((var, value))
-        return var
-
-    def visit_call(self, call: Call) -> RelayExpr:
-        return self._name(super().visit_call(call), call)
-
-    def visit_tuple(self, tup: Tuple) -> RelayExpr:
-        return self._name(super().visit_tuple(tup), tup)
-
-    def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
-        return self._name(super().visit_tuple_getitem(item), item)
-
-    def visit_constant(self, const: Constant) -> RelayExpr:
-        return self._name(const, const)
-
-    def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
-        return self._name(gvar, gvar)
-
-    def visit_ref_create(self, ref: RefCreate) -> RelayExpr:
-        return self._name(super().visit_ref_create(ref), ref)
-
-    def visit_ref_read(self, read: RefRead) -> RelayExpr:
-        return self._name(super().visit_ref_read(read), read)
-
-    def visit_ref_write(self, write: RefWrite) -> RelayExpr:
-        return self._name(super().visit_ref_write(write), write)
-
-    def visit_if(self, iff: If) -> RelayExpr:
-        cond = self.visit(iff.cond)
-        yes, no = (_Named(self).block(b) for b in (iff.true_branch, iff.false_branch))
-        return self._name(If(cond, yes, no), iff)
-
-    def visit_function(self, func: Function) -> RelayExpr:
-        if func.attrs is not None and "Primitive" in func.attrs:
-            return func
-        if not self._entered:
-            self._entered = True
-            body = _Named(self).block(func.body)
-            return Function(func.params, body, func.ret_type, func.type_params, func.attrs)
-        body = _Named(self).block(func.body)
-        new = Function(func.params, body, func.ret_type, func.type_params, func.attrs)
-        return self._name(new, func)
-
-    def visit_let(self, let: Let) -> RelayExpr:
-        node: RelayExpr = let
-        while isinstance(node, Let):
-            if isinstance(node.value, Function):
-                value = node.value
-                body = _Named(self).block(value.body)
-                made = Function(value.params, body, value.ret_type, value.type_params, value.attrs)
-                self._bindings.append((node.var, made))
-            else:
-                count = len(self._bindings)
-                value = self.visit(node.value)
-                if len(self._bindings) > count and self._bindings[-1][0].same_as(value):
-                    self._bindings[-1] = (node.var, self._bindings[-1][1])
-                else:
-                    self._bindings.append((node.var, value))
-            node = node.body
-        return self.visit(node)
-
-
-def ToANormalForm() -> Pass:
-    """Give every value a name by let, in the order of evaluation."""
-    return expression_pass(lambda f, mod: _Named().visit(f), 1, "ToANormalForm")
 
 
 def _called_names(func: RelayExpr) -> list[str]:

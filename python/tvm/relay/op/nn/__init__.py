@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ..reshaping import batch_to_space_nd as batch_to_space_nd
+from ..reshaping import space_to_batch_nd as space_to_batch_nd
 from .convolution import *
 from .layers import *
 from .pooling import *
