@@ -62,7 +62,7 @@ def tune_tir(
     work_dir : made if need be; holds the database and messages. A second run goes on from it.
     max_trials_global : measurements.
     space : "post-order-apply", a space generator, or a function of a schedule.
-    strategy : "evolutionary", "replay-trace", "replay-func", or a strategy.
+    strategy : "evolutionary", "replay-trace", "replay-func", "felix", or a strategy.
     seed : makes sampling repeat.
 
     The others are those of `tune_tasks`.
