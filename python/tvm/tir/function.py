@@ -45,7 +45,8 @@ class PrimFunc(BaseFunc):
                 buffers[handle] = param
                 variables.append(handle)
             else:
-                variables.append(param)
+                # Memory of a builder (`ib.pointer`) is its pointer.
+                variables.append(convert(param))
         if isinstance(attrs, Mapping):
             attrs = tvm.ir.make_node("DictAttrs", dict=dict(attrs))
         self.__init_handle_by_constructor__(

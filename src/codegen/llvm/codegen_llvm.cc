@@ -89,8 +89,15 @@ std::string CodeGenLLVM::Finish() {
   }
   std::string triple = target_->GetStr("code_triple", target_->GetStr("mtriple", ""));
   std::string header = triple.empty() ? "" : "target triple = \"" + triple + "\"\n";
-  return module_.Finish(header) +
-         "attributes #0 = { nounwind }\nattributes #1 = { nounwind noinline optnone }\n";
+  // Said in the text too, for those who compile it elsewhere.
+  std::string machine;
+  for (const auto& [attribute, option] :
+       {std::pair("target-cpu", "mcpu"), std::pair("target-features", "mattr_full")}) {
+    const std::string value = target_->GetStr(option, "");
+    if (!value.empty()) machine += std::string(" \"") + attribute + "\"=\"" + value + "\"";
+  }
+  return module_.Finish(header) + "attributes #0 = { nounwind" + machine +
+         " }\nattributes #1 = { nounwind noinline optnone" + machine + " }\n";
 }
 
 void CodeGenLLVM::CheckArguments(Stmt stmt) {

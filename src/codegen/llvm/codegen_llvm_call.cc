@@ -397,6 +397,12 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     return t.Binary(operation, a, b);
   };
   if (name == "likely") return VisitExpr(op->args[0]);
+  if (name == "assume") {
+    const Value fact = VisitExpr(op->args[0]);
+    module_.Declare("llvm.assume", "void @llvm.assume(i1)");
+    if (!fact.is_vector()) t.Line("call void @llvm.assume(" + fact.str() + ")");
+    return {"i32", "0", 0};
+  }
   if (name == "if_then_else") return CallIfThenElse(op);
   if (name == "tvm_struct_get") return CallStructGet(op);
   if (name == "tvm_struct_set") return CallStructSet(op);

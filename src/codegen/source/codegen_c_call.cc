@@ -105,6 +105,7 @@ std::string CodeGenC::VisitExpr_(const CallNode* op) {
   std::string own;
   if (CallIntrinsic(name, op, &own)) return own;
   if (name == "likely") return Print(op->args[0]);
+  if (name == "assume") return "";
   if (name == "if_then_else") return CallIfThenElse(op);
   if (name == "bitwise_and") return Binary("&", op->args[0], op->args[1]);
   if (name == "bitwise_or") return Binary("|", op->args[0], op->args[1]);

@@ -285,6 +285,7 @@ int CodeGenStackVM::VisitExpr_(const CallNode* op) {
   name = name.substr(4);
   auto binary = [&](Opcode code) { return Binary(code, op->args[0], op->args[1], op->dtype); };
   if (name == "likely") return VisitExpr(op->args[0]);
+  if (name == "assume") return Nothing();
   if (name == "if_then_else") return CallIfThenElse(op);
   if (name == "bitwise_and") return binary(Opcode::kAnd);
   if (name == "bitwise_or") return binary(Opcode::kOr);

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tvm
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.target import Target
 
 INTS = ["int8", "int16", "int32", "int64"]
@@ -235,3 +236,28 @@ def test_memory_that_processors_do_not_have_is_refused(scope):
     s.cache_read(A, scope, [B])
     with pytest.raises(ValueError, match=f'in scope "{scope}", which processors do not have'):
         tvm.build(s, [A, B], "llvm")
+
+
+def test_functions_say_what_processor_they_are_for():
+    @T.prim_func
+    def fill(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake -mattr=+avx512f"
+    text = tvm.build(fill, target).get_source("ll")
+    assert '"target-cpu"="skylake"' in text
+    assert "+avx512f" in text.split('"target-features"="')[1].split('"')[0].split(",")
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_assumptions_are_no_code(target):
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), n: T.int32):
+        T.evaluate(T.assume(n >= 0))
+        for i in range(4):
+            T.evaluate(T.assume(A[i] > T.float32(0)))
+            A[i] = A[i] * T.float32(2)
+
+    a = tvm.nd.array(np.arange(1, 5, dtype="float32"))
+    tvm.build(double, target)(a, 3)
+    np.testing.assert_array_equal(a.numpy(), [2, 4, 6, 8])

@@ -110,6 +110,7 @@ def test_pointer_and_shape_of_a_view():
     view[1, 2] = 5.0
     assert ib.get().buffer.data.same_as(buffer.data)
     assert tir.call_extern("int32", "f", view).args[1].same_as(buffer.data)
+    assert tir.PrimFunc([view], tir.Evaluate(0)).params[0].same_as(buffer.data)
     assert view.asobject().access_ptr("r").args[1].same_as(buffer.data)
     assert ib.pointer("int32").dtype == "int32"
 
