@@ -7,7 +7,7 @@ from typing import Any
 
 import tvm._ffi
 from tvm import arith, error, tir
-from tvm.ir import PrimExpr, RelayExpr
+from tvm.ir import IRModule, PrimExpr, RelayExpr
 
 from ..analysis.variables import defined_symbolic_vars, free_symbolic_vars
 from ..expr import Function, Var
@@ -39,9 +39,12 @@ def extents_of(name: str, info: StructInfo | None, shape: Sequence[int]) -> dict
 
 class _Binder(PyExprMutator):
     def __init__(
-        self, values: Mapping[Var, RelayExpr], extents: Mapping[tir.Var, PrimExpr]
+        self,
+        values: Mapping[Var, RelayExpr],
+        extents: Mapping[tir.Var, PrimExpr],
+        mod: IRModule | None,
     ) -> None:
-        super().__init__()
+        super().__init__(mod)
         self._given = dict(values)
         self._extents = dict(extents)
         self._analyzer = arith.Analyzer()
@@ -65,15 +68,21 @@ def bind_function(
     func: Function,
     values: Mapping[Var, RelayExpr],
     extents: Mapping[tir.Var, PrimExpr | int],
+    mod: IRModule | None = None,
 ) -> Function:
-    """The function without the parameters that get a value, extents replaced in all of it."""
+    """The function without the parameters that get a value, extents replaced in all of it.
+
+    Parameters
+    ----------
+    mod : has the functions that it calls by name.
+    """
     known = {
         var: tir.const(int(value), str(var.dtype)) if not isinstance(value, PrimExpr) else value
         for var, value in extents.items()
     }
     if not values and not known:
         return func
-    return _Binder(values, known).visit_expr(func)
+    return _Binder(values, known, mod).visit_expr(func)
 
 
 @tvm._ffi.register_func("relax.FunctionBindParams")

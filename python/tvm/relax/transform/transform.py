@@ -28,6 +28,7 @@ from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContex
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .graph_pass import graph_pass
+from .inline_functions import InlinePrivateFunctions
 from .integer_products import IntegerProducts
 from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
@@ -41,6 +42,7 @@ from .meta_schedule import (
 from .normalize import Normalize
 from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
+from .to_dataflow import ConvertToDataflow
 
 __all__ = [
     "AnnotateTIROpPattern",
@@ -53,6 +55,7 @@ __all__ = [
     "CanonicalizeBindings",
     "ConvertLayout",
     "ConvertStrassen",
+    "ConvertToDataflow",
     "ConvertWinograd",
     "DeadCodeElimination",
     "EliminateCommonSubexpr",
@@ -65,6 +68,7 @@ __all__ = [
     "FuseOpsByPattern",
     "FuseTIR",
     "FusionPattern",
+    "InlinePrivateFunctions",
     "IntegerProducts",
     "LambdaLift",
     "LegalizeOps",

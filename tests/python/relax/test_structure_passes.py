@@ -1,0 +1,112 @@
+"""Passes that change how a module is made up: dataflow blocks, functions in place of calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import ConvertToDataflow, DeadCodeElimination, InlinePrivateFunctions
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Plain:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        a = R.exp(x)
+        b = R.add(a, x)
+        _ = R.print(format="here")
+        return R.multiply(b, b)
+
+
+def test_bindings_without_effects_become_dataflow() -> None:
+    blocks = list(ConvertToDataflow()(Plain)["main"].body.blocks)
+    assert [isinstance(block, relax.DataflowBlock) for block in blocks] == [True, False]
+    kinds = [isinstance(b.var, relax.DataflowVar) for b in blocks[0].bindings]
+    # What is read behind the block is its output.
+    assert kinds == [True, False] and len(blocks[1].bindings) == 2
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, [True, False, True]), (3, [False])])
+def test_short_runs_stay_as_they_are(size: int, expected: list[bool]) -> None:
+    blocks = ConvertToDataflow(min_size=size)(Plain)["main"].body.blocks
+    assert [isinstance(block, relax.DataflowBlock) for block in blocks] == expected
+
+
+@I.ir_module
+class Calls:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((2, 3), "float32")):
+        a = Calls.twice(x)
+        b = Calls.twice(a)
+        c = Calls.shaped(y)
+        return (b, c)
+
+    @R.function(private=True)
+    def twice(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, x)
+        return Calls.more(y)
+
+    @R.function(private=True)
+    def more(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return R.add(x, R.const(1.0, "float32"))
+
+    @R.function(private=True)
+    def shaped(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+        n, m = T.int64(), T.int64()
+        y: R.Tensor((m, n), "float32") = R.permute_dims(x)
+        return y
+
+
+def test_private_functions_are_put_in_place_of_their_calls() -> None:
+    mod = InlinePrivateFunctions()(Calls)
+    assert [str(gvar.name_hint) for gvar in mod.get_global_vars()] == ["main"]
+    assert relax.analysis.well_formed(mod) and str(mod["main"]).count("R.add") == 4
+    vm = relax.VirtualMachine(relax.build(mod))
+    x, y = np.arange(4, dtype="float32"), np.ones((2, 3), "float32")
+    b, c = vm["main"](tvm.nd.array(x), tvm.nd.array(y))
+    np.testing.assert_allclose(b.numpy(), (x * 2 + 1) * 2 + 1)
+    assert c.numpy().shape == (3, 2)
+
+
+def test_a_circle_of_private_functions_is_refused() -> None:
+    @I.ir_module
+    class Circle:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return Circle.again(x)
+
+        @R.function(private=True)
+        def again(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return Circle.again(x)
+
+    with pytest.raises(ValueError, match="call each other in a circle: again"):
+        InlinePrivateFunctions()(Circle)
+
+
+def test_functions_that_nothing_calls_are_gone_unless_they_are_entries() -> None:
+    mod = InlinePrivateFunctions()(Calls)
+    mod["unused"] = Calls["more"]
+    names = [str(gvar.name_hint) for gvar in DeadCodeElimination()(mod).get_global_vars()]
+    assert names == ["main"]
+    kept = DeadCodeElimination(["unused"])(mod).get_global_vars()
+    assert sorted(str(gvar.name_hint) for gvar in kept) == ["main", "unused"]
+    with pytest.raises(ValueError, match="there is no function 'other'"):
+        DeadCodeElimination(["other"])(mod)
+
+
+def test_dead_code_goes_from_plain_blocks_but_effects_stay() -> None:
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            a = R.exp(x)  # noqa: F841
+            _ = R.print(format="here")
+            return R.add(x, x)
+
+    text = str(DeadCodeElimination()(Module)["main"])
+    assert "R.exp" not in text and "R.print" in text
