@@ -199,17 +199,24 @@ def _configure_compile(parser: argparse.ArgumentParser) -> None:
     _add_network(parser)
     parser.add_argument("--records", type=Path, help="folder of a tuning run, or record file")
     parser.add_argument("-o", "--output", type=Path, help="the library (default: <network>.so)")
+    parser.add_argument(
+        "--weights-file",
+        type=Path,
+        help="write the weights here, to be mapped into memory, instead of into the library",
+    )
 
 
 def _compile(options: argparse.Namespace) -> None:
     name = options.network.replace(":", ".").replace("/", ".").removesuffix(".onnx")
     output = options.output or Path(f"{name}.so")
-    if not output.parent.is_dir():
-        raise ValueError(f"{output}: there is no folder {output.parent}")
+    for path in filter(None, (output, options.weights_file)):
+        if not path.parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {path.parent}")
     network = _compiled(options)
     print(network)
-    network.executable.export_library(output)
-    print(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
+    network.executable.export_library(output, weights=options.weights_file)
+    for path in filter(None, (output, options.weights_file)):
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
 def _configure_report(parser: argparse.ArgumentParser) -> None:

@@ -49,7 +49,9 @@ def measure_programs(
     before = session.n_measure
     with (
         session,
-        tqdm(total=per_task * len(optimizer.tasks), disable=not progress, unit="prog") as bar,
+        tqdm(
+            total=per_task * len(optimizer.tasks), disable=None if progress else True, unit="prog"
+        ) as bar,
     ):
         bar.update(min(before, bar.total))
         session.on_result.append(lambda *_: bar.update(1))
@@ -127,7 +129,7 @@ def train_mlp(
     check = validation.batch()
     rng = np.random.default_rng(seed)
     log = None if log_folder is None else TensorBoardLogger(str(log_folder), name="cost_model")
-    with tqdm(total=epochs, disable=not progress, unit="epoch") as bar:
+    with tqdm(total=epochs, disable=None if progress else True, unit="epoch") as bar:
 
         def on_round(training_loss: float, loss: float) -> None:
             bar.update(1)

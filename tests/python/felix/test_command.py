@@ -39,6 +39,17 @@ def test_compile_writes_a_library_that_runs(small_network, tmp_path, capsys):
     torch.testing.assert_close(torch.from_numpy(found.numpy()), expected)
 
 
+def test_weights_go_to_a_file_of_their_own(small_network, tmp_path, capsys):
+    library, weights = tmp_path / "net.so", tmp_path / "net.weights"
+    assert main(["compile", small_network, "-o", str(library), "--weights-file", str(weights)]) == 0
+    assert str(weights) in capsys.readouterr().out
+    machine = relax.VirtualMachine(relax.load_executable(library))
+    assert machine["main"](tvm.nd.array(torch.ones(2, 8).numpy())).shape == (2, 4)
+    missing = str(tmp_path / "no" / "w")
+    assert main(["compile", small_network, "-o", str(library), "--weights-file", missing]) != 0
+    assert "there is no folder" in capsys.readouterr().err
+
+
 def test_profile_lists_every_kernel(small_network, capsys):
     assert main(["profile", small_network, "--runs", "2", "--json"]) == 0
     (kernel,) = json.loads(capsys.readouterr().out)

@@ -113,6 +113,17 @@ def test_training_keeps_the_weights_that_were_best_on_other_programs():
     assert len(stopped) == 3
 
 
+def test_training_keeps_a_redirected_stream_free_of_its_bar(tmp_path, capfd):
+    train_mlp(
+        made_up_programs(60, n_tasks=3),
+        MLPModelPLWrapper(),
+        tmp_path / "model.ckpt",
+        train_ratio=0.7,
+        epochs=2,
+    )
+    assert "epoch" not in capfd.readouterr().err
+
+
 def test_pre_training_on_a_single_task_is_refused(tmp_path):
     with pytest.raises(ValueError, match="more tasks or another train_ratio"):
         train_mlp(made_up_programs(20, n_tasks=1), MLPModelPLWrapper(), tmp_path / "model.ckpt")
