@@ -107,10 +107,11 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--winograd",
         action=argparse.BooleanOptionalAction,
-        default=True,
+        default=None,
         help="compute 3x3 convolutions by Winograd's minimal filtering, and large products with "
-        "constant weights by Strassen's scheme, where that is less work; results differ by "
-        "rounding (processors only)",
+        "constant weights by Strassen's scheme, wherever that is estimated to be less work, or "
+        "nowhere (default: where it is measured to be faster); results differ by rounding "
+        "(processors only)",
     )
     parser.add_argument(
         "--cache",

@@ -158,7 +158,20 @@ class CompiledNetwork:
         return self.machine.profile("main", *map(as_ndarray, inputs))
 
     def task_seconds(self, repeats: int = 5) -> dict[str, float]:
-        """Seconds of one call of each kernel inside the network, by workload key.
+        """Seconds of one call of each kernel that can be tuned inside the network, by workload key.
+
+        Parameters
+        ----------
+        repeats : as for `kernel_seconds`.
+        """
+        seconds = self.kernel_seconds(repeats)
+        return {
+            str(group_task(group, self.target).workload_key): seconds[group.key]
+            for group in relax.extract_tasks(self.network.mod)
+        }
+
+    def kernel_seconds(self, repeats: int = 5) -> dict[str, float]:
+        """Seconds of one call of each kernel inside the network, by `relax.FusedGroup.key`.
 
         Parameters
         ----------
@@ -171,8 +184,8 @@ class CompiledNetwork:
                 seconds = call["Duration (us)"].microseconds * 1e-6
                 samples.setdefault(call["Name"], []).append(seconds)
         return {
-            str(group_task(group, self.target).workload_key): float(np.median(samples[group.name]))
-            for group in relax.extract_tasks(self.network.mod)
+            group.key: float(np.median(samples[group.name]))
+            for group in relax.fused_groups(self.network.mod)
         }
 
 

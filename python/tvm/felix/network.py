@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,14 @@ class GraphOptions:
     winograd : whether 3x3 convolutions are taken apart into Winograd's transforms and products.
     attention : whether attention is one kernel.
     strassen : whether large matrix products with constant weights are seven of half the size.
+    plain : names of the subgraphs that stay as they are all the same, see
+        `relax.transform.Forms`.
     """
 
     winograd: bool = False
     attention: bool = False
     strassen: bool = False
+    plain: tuple[str, ...] = ()
 
     @classmethod
     def for_target(cls, target: Target, winograd: bool | None) -> GraphOptions:
@@ -57,9 +60,30 @@ def read_graph_options(tasks: Path) -> GraphOptions | None:
     if options is None:
         return None
     try:
-        return GraphOptions(**options)
-    except TypeError as error:
+        return GraphOptions(**{**options, "plain": tuple(options.get("plain", ()))})
+    except (TypeError, AttributeError) as error:
         raise ValueError(f"{tasks}: graph options {options}: {error}") from error
+
+
+class _Import:
+    """An imported module, with what graphs of several options have in common."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self._mod = mod
+        self._prepared: dict[Any, tuple[IRModule, tuple[str, ...]]] = {}
+        self.forms = relax.transform.Forms()
+
+    def prepared(self, options: GraphOptions) -> tuple[IRModule, tuple[str, ...]]:
+        """The module up to the choice of products, and the forms that were offered until there."""
+        forms = relax.transform.Forms(options.plain)
+        # Names of no attention change nothing.
+        for (attention, plain), (mod, offered) in self._prepared.items():
+            if attention == options.attention and plain == set(options.plain) & set(offered):
+                return mod, offered
+        mod = relax.transform.PrepareGraph(options.attention, forms)(self._mod)
+        plain = frozenset(options.plain) & set(forms.offered)
+        self._prepared[options.attention, plain] = mod, forms.offered
+        return mod, forms.offered
 
 
 class Network:
@@ -94,14 +118,16 @@ class Network:
         self.name = getattr(model, "__name__", type(model).__name__)
         self.program = export_for_inference(model, example_inputs, example_kwargs)
         self.options = options or GraphOptions()
-        self._imported = from_exported_program(self.program)
+        self._import = _Import(from_exported_program(self.program))
 
     @classmethod
     def of_program(
         cls, program: torch.export.ExportedProgram, name: str, options: GraphOptions | None = None
     ) -> Network:
         """The network of a program that is exported already."""
-        return cls._of(program, name, options or GraphOptions(), from_exported_program(program))
+        return cls._of(
+            program, name, options or GraphOptions(), _Import(from_exported_program(program))
+        )
 
     @classmethod
     def of_import(
@@ -112,7 +138,7 @@ class Network:
         options: GraphOptions | None = None,
     ) -> Network:
         """The network of a program that is imported already, for one choice of its sizes."""
-        return cls._of(program, name, options or GraphOptions(), mod)
+        return cls._of(program, name, options or GraphOptions(), _Import(mod))
 
     @classmethod
     def _of(
@@ -120,19 +146,32 @@ class Network:
         program: torch.export.ExportedProgram,
         name: str,
         options: GraphOptions,
-        imported: IRModule,
+        imported: _Import,
     ) -> Network:
         made = cls.__new__(cls)
-        made.program, made.name, made.options, made._imported = program, name, options, imported
+        made.program, made.name, made.options, made._import = program, name, options, imported
         return made
 
-    @cached_property
+    @property
     def mod(self) -> IRModule:
         """The graph: optimised as the options say, and fused into kernels."""
-        return relax.transform.OptimizeForInference(**asdict(self.options))(self._imported)
+        return self._optimized[0]
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Names of the subgraphs that the options may keep plain, or do."""
+        return self._optimized[1]
+
+    @cached_property
+    def _optimized(self) -> tuple[IRModule, tuple[str, ...]]:
+        options = self.options
+        mod, attentions = self._import.prepared(options)
+        forms = relax.transform.Forms(options.plain, self._import.forms)
+        choose = relax.transform.ChooseProducts(options.winograd, options.strassen, forms)
+        return choose(mod), (*attentions, *forms.offered)
 
     def with_options(self, options: GraphOptions) -> Network:
         """The same network with another graph; nothing is imported again."""
         if options == self.options:
             return self
-        return Network._of(self.program, self.name, options, self._imported)
+        return Network._of(self.program, self.name, options, self._import)

@@ -314,10 +314,14 @@ class Optimizer:
         return used
 
     def network_seconds(self) -> float:
-        """Estimated latency: sum of weight x best; infinity while a task has no valid result."""
+        """Estimated latency: sum of weight x best; infinity while a task has no valid result.
+
+        Rivals are none of it.
+        """
         return sum(
             task.instance.weight * _least(task.search.best, self.library_seconds(task))
             for task in self.tasks
+            if not task.instance.is_rival
         )
 
     def library_seconds(self, task: TunedTask) -> float:

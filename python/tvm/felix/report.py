@@ -229,6 +229,7 @@ def search_facts(
                 "operators": instance.desc,
                 "output_shape": list(instance.output_shape),
                 "weight": instance.weight,
+                "is_rival": instance.is_rival,
                 "flop": instance.flop,
                 "bytes": _task_bytes(instance),
                 "sketches": None if row is None else row.n_sketches,
@@ -246,7 +247,9 @@ def search_facts(
                 else {str(code): count for code, count in sorted(row.errors.items())},
             }
         )
-    best: list[tuple[Any, Any]] = [(task["weight"], task["best_seconds"]) for task in tasks]
+    best: list[tuple[Any, Any]] = [
+        (task["weight"], task["best_seconds"]) for task in tasks if not task["is_rival"]
+    ]
     known = [weight * seconds for weight, seconds in best if seconds is not None]
     return {
         "measurements": 0 if result is None else result.n_measurements,

@@ -22,7 +22,14 @@ from tvm.target import Target
 from .cache import KernelCache, read_kernel_records
 from .network import Network, read_graph_options
 
-__all__ = ["IN_PLACE", "REMEMBERED", "RecordedSchedules", "ScheduleSourceError", "record_file"]
+__all__ = [
+    "FORMS",
+    "IN_PLACE",
+    "REMEMBERED",
+    "RecordedSchedules",
+    "ScheduleSourceError",
+    "record_file",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +37,8 @@ logger = logging.getLogger(__name__)
 REMEMBERED = "remembered.json"
 # And the kernels that are faster by the library's schedule inside the network.
 IN_PLACE = "in_place.json"
+# And the subgraphs that are faster as they are than in the form that a pass would give them.
+FORMS = "forms.json"
 
 
 def record_file(records: str | os.PathLike[str]) -> Path:
@@ -133,7 +142,8 @@ class RecordedSchedules(DispatchContext):
             tasks = self.path.with_name("tasks.json")
             options = read_graph_options(tasks) if tasks.exists() else None
         if options is not None:
-            return network.with_options(options)
+            plain = _faster_plain(self.path, self.target) if self.path is not None else ()
+            return network.with_options(replace(options, plain=plain))
         if self.path is None and (self._cache is None or self._cache.is_empty()):
             return network
         if "cpu" not in self.target.keys:
@@ -230,6 +240,24 @@ def _faster_in_place(records: Path, target: Target) -> set[str]:
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}: expected a target and seconds of kernels: {error}") from error
     return set(map(str, entries)) if target.is_same_machine(measured) else set()
+
+
+def _faster_plain(records: Path, target: Target) -> tuple[str, ...]:
+    """The subgraphs that the run of a record file found to be faster as they are.
+
+    Raises
+    ------
+    ValueError : the file that says so is damaged; the message names it.
+    """
+    path = records.with_name(FORMS)
+    if not path.exists():
+        return ()
+    document: Any = read_json(path)
+    try:
+        measured, plain = Target(document["target"]), tuple(map(str, document["plain"]))
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{path}: expected a target and names of forms: {error}") from error
+    return plain if target.is_same_machine(measured) else ()
 
 
 def _measured(paths: Sequence[Path]) -> dict[str, set[str]]:

@@ -25,6 +25,7 @@ __all__ = [
     "SymTask",
     "SymTaskAndInstances",
     "TaskInstance",
+    "add_rivals",
     "extract_tasks",
     "load_tasks",
     "make_task",
@@ -49,6 +50,8 @@ class TaskInstance:
     sizes : names of size variables to their values; empty while a symbolic task has one instance.
     ansor_task : the concrete search task.
     desc : operator names.
+    is_rival : whether the task is of another form of a part of the network, so that its time is
+        none of the network's.
     """
 
     idx: int
@@ -56,6 +59,7 @@ class TaskInstance:
     sizes: Mapping[str, int]
     ansor_task: auto_scheduler.SearchTask
     desc: str
+    is_rival: bool = False
 
     @property
     def flop(self) -> float:
@@ -215,6 +219,20 @@ def merge_tasks(groups: Sequence[Sequence[SymTaskAndInstances]]) -> list[SymTask
     return _numbered(merged.values())
 
 
+def add_rivals(
+    tasks: Sequence[SymTaskAndInstances], rivals: Sequence[SymTaskAndInstances]
+) -> list[SymTaskAndInstances]:
+    """The tasks of networks, and behind them those that only other forms of the networks have."""
+    found = list(tasks)
+    known = {group.instances[0].ansor_task.workload_key for group in tasks}
+    for group in rivals:
+        (instance,) = group.instances
+        if instance.ansor_task.workload_key not in known:
+            rival = replace(instance, idx=len(found), is_rival=True)
+            found.append(SymTaskAndInstances(group.task, [rival]))
+    return found
+
+
 def _add(merged: dict[str, SymTaskAndInstances], group: SymTaskAndInstances) -> None:
     (instance,) = group.instances
     key = str(instance.ansor_task.workload_key)
@@ -248,6 +266,7 @@ def save_tasks(
                     "weight": instance.weight,
                     "desc": instance.desc,
                     "flop": instance.flop,
+                    "is_rival": instance.is_rival,
                     "workload_key": str(task.workload_key),
                     "target": str(task.target),
                     "layout_rewrite_option": int(task.layout_rewrite_option),
@@ -280,9 +299,12 @@ def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
                 desc=entry["desc"],
                 layout_rewrite_option=entry["layout_rewrite_option"],
             )
-            tasks.append(
-                make_task(search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"])
+            made = make_task(
+                search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"]
             )
+            (instance,) = made.instances
+            rival = replace(instance, is_rival=bool(entry.get("is_rival", False)))
+            tasks.append(SymTaskAndInstances(made.task, [rival]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise ValueError(f"{path}: task {number} cannot be read: {what}") from error

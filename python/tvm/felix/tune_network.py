@@ -26,7 +26,14 @@ from .network import GraphOptions, Network
 from .optim import Optimizer
 from .simulation import require_device, simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
-from .tuning import SearchBudget, compile_tuned, measuring_on, run_folder, search_kernels
+from .tuning import (
+    SearchBudget,
+    compile_rivals,
+    compile_tuned,
+    measuring_on,
+    run_folder,
+    search_kernels,
+)
 
 __all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
 
@@ -56,8 +63,9 @@ class TuneSettings:
     """State dict to load instead of random weights."""
     cost_model: str = "packaged"
     """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
-    winograd: bool = True
-    """Whether products may be fewer than the network's, by Winograd and Strassen (processors)."""
+    winograd: bool | None = None
+    """Whether products may be fewer than the network's, by Winograd and Strassen (processors); None
+    for what is faster inside the network."""
     timing_rounds: int = 21
     """Samples of the closing comparison."""
     cache: bool = True
@@ -132,6 +140,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "bool": (bool,),
+    "bool | None": (bool, type(None)),
     "int | None": (int, type(None)),
     "str | None": (str, type(None)),
     "list[str]": (list,),
@@ -223,7 +232,10 @@ def _tune(
     options = GraphOptions.for_target(target, settings.winograd)
     imported = [Network(model, inputs, options=options) for model, inputs in networks.values()]
     cache = KernelCache.of_machine() if settings.cache else None
-    untuned_networks = [compile_network(network, target) for network in imported]
+    made, rivals = compile_rivals(
+        imported, target, folder, settings.winograd is None and settings.fleet is None
+    )
+    untuned_networks = made or [compile_network(network, target) for network in imported]
     untuned = {
         key: seconds
         for network in untuned_networks
@@ -240,6 +252,7 @@ def _tune(
             _budget(settings),
             cache,
             progress=progress,
+            rivals=rivals,
             on_round=on_round,
             on_tasks=report.print_tasks,
             **machines,
@@ -257,6 +270,7 @@ def _tune(
         folder,
         cache,
         untuned_networks,
+        rivals,
         in_place=settings.fleet is None and not search.interrupted,
     )
     facts = {

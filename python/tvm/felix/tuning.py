@@ -22,15 +22,17 @@ from tvm.target import Target
 from .cache import KernelCache, read_kernel_records, write_kernel_records
 from .checkpoint import packaged_checkpoint
 from .compiler import CompiledNetwork, compile_network
+from .forms import choose_forms, find_rivals
 from .in_place import keep_library_in_place
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
-from .schedules import IN_PLACE, REMEMBERED, RecordedSchedules
-from .sym_task import SymTaskAndInstances, merge_tasks, save_tasks, tasks_of_network
+from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules
+from .sym_task import SymTaskAndInstances, add_rivals, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
     "KernelSearch",
     "SearchBudget",
+    "compile_rivals",
     "compile_tuned",
     "measuring_on",
     "run_folder",
@@ -127,7 +129,7 @@ def tune(
     example_kwargs: Mapping[str, Any] | None = None,
     target: Target | str = "llvm",
     folder: str | os.PathLike[str] | None = None,
-    winograd: bool = True,
+    winograd: bool | None = None,
     seed: int = 0,
     cost_model: str = "packaged",
     cache: bool = True,
@@ -149,8 +151,11 @@ def tune(
     target : what to tune for; it must be able to run here.
     folder : where records, tasks and the cost model go; a run that is there is continued. By
         default they are kept only in the cache.
-    winograd : whether 3x3 convolutions may be computed by Winograd's minimal filtering, and large
-        products with constant weights by Strassen's scheme.
+    winograd : whether 3x3 convolutions are computed by Winograd's minimal filtering, and large
+        products with constant weights by Strassen's scheme: True wherever that is estimated to be
+        less work, False nowhere. By default both forms of each are tuned where they are close, as
+        those of attention, and the one is taken that is faster inside the network; on this machine
+        only, a Ray cluster does as with True.
     seed : of every random choice.
     cost_model : "packaged", "none", or the path of a checkpoint.
     cache : whether known kernels are taken from this machine's cache, and new ones kept there.
@@ -196,7 +201,7 @@ def tune_together(
     *,
     target: Target | str = "llvm",
     folder: str | os.PathLike[str] | None = None,
-    winograd: bool = True,
+    winograd: bool | None = None,
     seed: int = 0,
     cost_model: str = "packaged",
     cache: bool = True,
@@ -234,6 +239,9 @@ def tune_together(
     }
     kernels = KernelCache.of_machine() if cache else None
     with run_folder(folder) as path:
+        untuned, rivals = compile_rivals(
+            list(imported.values()), target, path, winograd is None and runner == "local"
+        )
         with measuring_on(fleet if runner == "ray" else None, target) as machines:
             search = search_kernels(
                 list(imported.values()),
@@ -242,6 +250,7 @@ def tune_together(
                 budget,
                 kernels,
                 progress=progress,
+                rivals=rivals,
                 **machines,
             )
         tuned = compile_tuned(
@@ -249,6 +258,8 @@ def tune_together(
             target,
             path,
             kernels,
+            untuned,
+            rivals,
             in_place=runner == "local" and not search.interrupted,
         )
         compiled = dict(zip(imported, tuned))
@@ -257,12 +268,30 @@ def tune_together(
     return compiled
 
 
+def compile_rivals(
+    networks: Sequence[Network], target: Target, folder: Path, wanted: bool
+) -> tuple[list[CompiledNetwork] | None, list[Network]]:
+    """The networks compiled without records, and what `find_rivals` finds.
+
+    Parameters
+    ----------
+    wanted : whether there is a choice of forms; if not, the folder's last one is forgotten, nothing
+        is compiled and there are no rivals.
+    """
+    if not (wanted and any(network.forms for network in networks)):
+        (folder / FORMS).unlink(missing_ok=True)
+        return None, []
+    untuned = [compile_network(network, target) for network in networks]
+    return untuned, find_rivals(networks, untuned, target, folder)
+
+
 def compile_tuned(
     networks: Sequence[Network],
     target: Target,
     folder: Path,
     cache: KernelCache | None,
     untuned: Sequence[CompiledNetwork] | None = None,
+    rivals: Sequence[Network] = (),
     *,
     in_place: bool = True,
 ) -> list[CompiledNetwork]:
@@ -271,25 +300,35 @@ def compile_tuned(
     Parameters
     ----------
     untuned : the networks compiled without; made where they are needed and not given.
-    in_place : time the kernels inside the networks, and leave to the library those for which that
-        is faster. Of processors.
+    rivals : other forms of them, whose kernels were searched, too.
+    in_place : time the kernels inside the networks, leave to the library those for which that is
+        faster, and take from rivals what is faster. Of processors.
     """
     has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
     (folder / IN_PLACE).unlink(missing_ok=True)
 
-    def compiled() -> list[CompiledNetwork]:
+    def compiled(networks: Sequence[Network]) -> list[CompiledNetwork]:
         source = RecordedSchedules(target, folder if has_records else None, cache)
         return [compile_network(network, target, source) for network in networks]
 
-    tuned = compiled()
-    searched = any(kernel.schedule == "records" for net in tuned for kernel in net.kernels)
-    if not (in_place and searched and "cpu" in target.keys):
+    tuned = compiled(networks)
+    if not (in_place and "cpu" in target.keys):
         return tuned
-    if untuned is None:
-        untuned = [compile_network(network, target) for network in networks]
-    kept = keep_library_in_place(folder, target, tuned, untuned)
-    logger.info("%d kernels are faster by the library's schedule in the network", len(kept))
-    return compiled() if kept else tuned
+    others = compiled(rivals)
+    if any(kernel.schedule == "records" for net in [*tuned, *others] for kernel in net.kernels):
+        if untuned is None:
+            untuned = [compile_network(network, target) for network in networks]
+        by_hand = [*untuned, *(compile_network(network, target) for network in rivals)]
+        kept = keep_library_in_place(folder, target, [*tuned, *others], by_hand)
+        logger.info("%d kernels are faster by the library's schedule in the network", len(kept))
+        if kept:
+            tuned, others = compiled(networks), compiled(rivals)
+    if not rivals:
+        return tuned
+    chosen = choose_forms(folder, target, tuned, others)
+    plain = {name for network in chosen for name in network.options.plain}
+    logger.info("faster as they are: %s", ", ".join(sorted(plain)) or "no parts")
+    return compiled(chosen) if plain else tuned
 
 
 def _check_search(trials: int, seed: int, cost_model: str, runner: str) -> SearchBudget:
@@ -355,6 +394,7 @@ def search_kernels(
     cache: KernelCache | None,
     *,
     progress: bool = True,
+    rivals: Sequence[Network] = (),
     on_round: Callable[[Optimizer], None] | None = None,
     on_tasks: Callable[[list[SymTaskAndInstances]], None] | None = None,
     builder: ProgramBuilder | None = None,
@@ -367,6 +407,7 @@ def search_kernels(
     networks : at least one, all with the same graph options; kernels that they share are one task.
     cache : kernels that it knows well enough are not searched, and their records are copied into
         the folder; what is found is added to it.
+    rivals : other forms of the networks, whose kernels are searched, too.
     on_tasks : called with the kernels before the search.
     on_round : called after each round of the search.
     builder, runner : what compiles programs and gives their seconds; by default this machine.
@@ -377,6 +418,9 @@ def search_kernels(
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
     """
     tasks = merge_tasks([tasks_of_network(network, target) for network in networks])
+    if rivals:
+        others = merge_tasks([tasks_of_network(network, target) for network in rivals])
+        tasks = add_rivals(tasks, others)
     save_tasks(tasks, folder / "tasks.json", networks[0].options)
     if on_tasks is not None:
         on_tasks(tasks)

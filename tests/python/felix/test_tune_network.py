@@ -234,8 +234,8 @@ def test_unsupported_operators_are_reported_together_with_their_modules(
 
 def test_a_run_from_before_there_was_winograd_resumes_without_it(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"network": "mlp", "trials": 8}))
-    assert not read_settings(tmp_path).winograd
-    assert TuneSettings(network="mlp").winograd
+    assert read_settings(tmp_path).winograd is False
+    assert TuneSettings(network="mlp").winograd is None
 
 
 PAIR = """

@@ -11,10 +11,11 @@ from tvm.ir import IRModule, RelayExpr
 from tvm.topi.nn import strassen_block, strassen_gain, strassen_weight
 
 from .. import op
-from ..expr import Call, Constant, Var, const
+from ..expr import Call, Constant, Function, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import TensorStructInfo, static_shape
+from .forms import Forms
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertStrassen"]
@@ -30,6 +31,10 @@ _BROADCAST = frozenset(
 
 
 class _Converter(FunctionRewriter):
+    def __init__(self, func: Function, forms: Forms) -> None:
+        super().__init__(func)
+        self._forms = forms
+
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if not isinstance(value, Call) or not op.has_op(value.op):
             return value
@@ -48,7 +53,11 @@ class _Converter(FunctionRewriter):
             return None
         if strassen_gain(rows, depth, columns) < _LEAST_GAIN:
             return None
-        sums = const(strassen_weight(weight, block))
+        if not self._forms.rewrites("strassen", rows, depth, columns):
+            return None
+        sums = self._forms.constant(
+            call.args[1], ("strassen", block), lambda: strassen_weight(weight, block)
+        )
         product = op.nn.strassen_product(self._as_rows(call.args[0], rows, depth), sums)
         return self._in_shape(product, static_shape(call.struct_info))
 
@@ -135,7 +144,7 @@ def _weight_matrix(call: Call) -> np.ndarray | None:
 
 
 @graph_pass("relax.ConvertStrassen")
-def ConvertStrassen(mod: IRModule) -> IRModule:
+def ConvertStrassen(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with large matrix products in seven products of half the size, after Strassen.
 
     Dense layers, and convolutions of 1x1 at stride 1 in NHWC, whose weights are float32 constants,
@@ -143,5 +152,9 @@ def ConvertStrassen(mod: IRModule) -> IRModule:
     memory. Errors are by rounding, up to twice those of the plain product. What follows element by
     element is computed on the rows of the product as well. The product has a schedule for
     processors only.
+
+    Parameters
+    ----------
+    forms : which products stay; they are "strassen" with rows, depth and columns.
     """
-    return map_functions(mod, lambda func: _Converter(func).run())
+    return map_functions(mod, lambda func: _Converter(func, forms or Forms()).run())

@@ -6,9 +6,10 @@ from tvm.ir import IRModule, RelayExpr
 from tvm.topi.nn import winograd_tiles, winograd_transformed_weight
 
 from .. import op
-from ..expr import Call, Constant, Var, const
+from ..expr import Call, Constant, Function, Var
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import static_shape
+from .forms import Forms
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertWinograd"]
@@ -25,24 +26,37 @@ _LEAST_GAIN = 1.05
 
 
 class _Converter(FunctionRewriter):
+    def __init__(self, func: Function, forms: Forms) -> None:
+        super().__init__(func)
+        self._forms = forms
+
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if not isinstance(value, Call) or not op.has_op(value.op):
             return value
         if str(value.op.name) != "relax.nn.conv2d" or not _is_suitable(value):
             return value
         tile_size = _best_tile_size(value)
-        return self._convert(value, tile_size) if tile_size else value
+        if not tile_size:
+            return value
+        sizes = (*static_shape(value.args[0].struct_info), static_shape(value.struct_info)[-1])
+        if not self._forms.rewrites("winograd", *sizes):
+            return value
+        return self._convert(value, tile_size)
 
     def _convert(self, call: Call, tile_size: int) -> RelayExpr:
         data, weight = call.args
         padding = op.attrs_of(call)["padding"]
         shape = static_shape(data.struct_info)
         out_h, out_w, _, _ = winograd_tiles(shape, tile_size, _KERNEL, padding)
-        transformed = winograd_transformed_weight(weight.values(), tile_size)
+        transformed = self._forms.constant(
+            weight,
+            ("winograd", tile_size),
+            lambda: winograd_transformed_weight(weight.values(), tile_size),
+        )
         tiles = self.emit(
             op.nn.winograd_input_transform(data, tile_size, _KERNEL, padding), "tiles"
         )
-        product = self.emit(op.nn.winograd_product(tiles, const(transformed)), "product")
+        product = self.emit(op.nn.winograd_product(tiles, transformed), "product")
         return op.nn.winograd_output_transform(product, (out_h, out_w), tile_size, _KERNEL)
 
 
@@ -84,12 +98,17 @@ def _best_tile_size(call: Call) -> int | None:
 
 
 @graph_pass("relax.ConvertWinograd")
-def ConvertWinograd(mod: IRModule) -> IRModule:
+def ConvertWinograd(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with 3x3 convolutions of stride 1 in three steps, after Lavin and Gray, CVPR 2016.
 
     Only NHWC convolutions whose weights are float32 constants, with channels and filters in
     multiples of 16, and only where an estimate of the work, weights that come from memory included,
     says that it is less. The weights are transformed here. Results differ from the convolution's by
     rounding, about 1e-5 of the largest. The steps have schedules for processors only.
+
+    Parameters
+    ----------
+    forms : which convolutions stay; they are "winograd" with batch, height, width, channels and
+        filters.
     """
-    return map_functions(mod, lambda func: _Converter(func).run())
+    return map_functions(mod, lambda func: _Converter(func, forms or Forms()).run())

@@ -14,6 +14,7 @@ from .. import op
 from ..expr import Call, Constant, DataflowVar, Function, Var, const
 from ..rewriter import FunctionRewriter, map_functions, use_counts
 from ..struct_info import TensorStructInfo, static_shape
+from .forms import Forms
 from .graph_pass import graph_pass
 
 __all__ = ["FuseAttention"]
@@ -76,9 +77,10 @@ def _order(call: Call) -> tuple[int, ...]:
 
 
 class _AttentionFuser(FunctionRewriter):
-    def __init__(self, func: Function) -> None:
+    def __init__(self, func: Function, forms: Forms) -> None:
         super().__init__(func)
         self._uses = use_counts(func)
+        self._forms = forms
 
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if _is_op(value, "matmul"):
@@ -193,6 +195,8 @@ class _AttentionFuser(FunctionRewriter):
         biases = [self._bias(bias, here, scores.shape) for bias, here in scores.biases]
         if any(bias is None for bias in biases):
             return None
+        if not self._forms.rewrites("attention", batch, heads, length, source, size):
+            return None
         scale = scores.scale
         factor, query = self._query(query, (batch, heads, length, size))
         rank = len(_shape(turned))
@@ -286,11 +290,16 @@ def _is_causal(call: Call) -> bool:
 
 
 @graph_pass("relax.FuseAttention")
-def FuseAttention(mod: IRModule) -> IRModule:
+def FuseAttention(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with softmax(queries @ keys + biases) @ values as calls of `nn.head_attention`.
 
     Taken are products in float32 whose scores nobody else reads, with any sum of biases, masks by
     condition, a causal mask, a factor, views between, and keys that several heads share. What
     turns operands between (tokens, heads) and (heads, tokens) is left to the operator.
+
+    Parameters
+    ----------
+    forms : which attentions stay; they are "attention" with batch, heads, queries, keys and size of
+        a head.
     """
-    return map_functions(mod, lambda func: _AttentionFuser(func).run())
+    return map_functions(mod, lambda func: _AttentionFuser(func, forms or Forms()).run())

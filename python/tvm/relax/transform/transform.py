@@ -23,6 +23,7 @@ from .dead_code import DeadCodeElimination
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
 from .fold_pad import FoldPad
+from .forms import Forms
 from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
@@ -53,6 +54,7 @@ __all__ = [
     "BindSymbolicVars",
     "CallTIRRewrite",
     "CanonicalizeBindings",
+    "ChooseProducts",
     "ConvertLayout",
     "ConvertStrassen",
     "ConvertToDataflow",
@@ -62,6 +64,7 @@ __all__ = [
     "FoldBatchnorm",
     "FoldConstant",
     "FoldPad",
+    "Forms",
     "FunctionRewriter",
     "FuseAttention",
     "FuseOps",
@@ -79,6 +82,7 @@ __all__ = [
     "MetaScheduleTuneTIR",
     "Normalize",
     "OptimizeForInference",
+    "PrepareGraph",
     "PatternCheckContext",
     "RemovePurityChecking",
     "RemoveUnusedParameters",
@@ -96,7 +100,11 @@ def is_fused(mod: IRModule) -> bool:
 
 @graph_pass("relax.OptimizeForInference")
 def OptimizeForInference(
-    mod: IRModule, winograd: bool = False, attention: bool = False, strassen: bool = False
+    mod: IRModule,
+    winograd: bool = False,
+    attention: bool = False,
+    strassen: bool = False,
+    forms: Forms | None = None,
 ) -> IRModule:
     """What an imported network goes through before its kernels are tuned or built.
 
@@ -106,21 +114,39 @@ def OptimizeForInference(
     ----------
     winograd, attention, strassen : whether ConvertWinograd, FuseAttention and ConvertStrassen are
         part of it; for processors only.
+    forms : what those passes leave as it is; by default nothing.
     """
     if is_fused(mod):
         return mod
+    prepared = PrepareGraph(attention, forms)(mod)
+    return ChooseProducts(winograd, strassen, forms)(prepared)
+
+
+@graph_pass("relax.PrepareGraph")
+def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = None) -> IRModule:
+    """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
         LegalizeUnfusableOps(),
         FoldBatchnorm(),
         FoldPad(),
         IntegerProducts(),
-        *([FuseAttention()] if attention else []),
+        *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
         DeadCodeElimination(),
         FoldConstant(),
-        *([ConvertWinograd()] if winograd else []),
-        *([ConvertStrassen()] if strassen else []),
+    ]
+    return Sequential(passes)(mod)
+
+
+@graph_pass("relax.ChooseProducts")
+def ChooseProducts(
+    mod: IRModule, winograd: bool = False, strassen: bool = False, forms: Forms | None = None
+) -> IRModule:
+    """The rest of OptimizeForInference, after PrepareGraph; its options."""
+    passes = [
+        *([ConvertWinograd(forms)] if winograd else []),
+        *([ConvertStrassen(forms)] if strassen else []),
         DeadCodeElimination(),
         FuseOps(),
     ]
