@@ -26,8 +26,7 @@ class Forms:
     def __init__(self, plain: Iterable[str] = (), alike: Forms | None = None) -> None:
         self._plain = frozenset(plain)
         self._offered: dict[str, None] = {}
-        made: dict[tuple[Constant, object], Constant] = {}
-        self._made = made if alike is None else alike._made
+        self._made: dict[tuple[Constant, object], Constant] = {} if alike is None else alike._made
 
     @property
     def offered(self) -> tuple[str, ...]:
