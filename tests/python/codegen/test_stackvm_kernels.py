@@ -249,15 +249,15 @@ def test_fragments_multiply(shape, inputs, output):
     def address(buffer, row):
         return call_intrin("handle", "tir.address_of", buffer[row, 0])
 
-    call("tvm_fill_fragment", fc.asobject(), m, n, depth, 0, tir.const(1, output))
+    call("tvm_fill_fragment", fc.asobject().data, m, n, depth, 0, tir.const(1, output))
     load = "tvm_load_matrix_sync"
-    call(load, fa.asobject(), m, n, depth, 0, address(A, row), depth, "row_major")
+    call(load, fa.asobject().data, m, n, depth, 0, address(A, row), depth, "row_major")
     # B is stored by columns, so its transpose is multiplied.
-    call(load, fb.asobject(), m, n, depth, 0, address(B, 0), depth, "col_major")
-    fragments = [f.asobject() for f in (fc, fa, fb, fc)]
+    call(load, fb.asobject().data, m, n, depth, 0, address(B, 0), depth, "col_major")
+    fragments = [f.asobject().data for f in (fc, fa, fb, fc)]
     call("tvm_mma_sync", *[x for fragment in fragments for x in (fragment, 0)])
     store = "tvm_store_matrix_sync"
-    call(store, fc.asobject(), m, n, depth, 0, address(C, row), n, "row_major")
+    call(store, fc.asobject().data, m, n, depth, 0, address(C, row), n, "row_major")
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, s).astype(inputs) for s in ((2 * m, depth), (n, depth)))
     got = k.run(a, b, np.zeros((2 * m, n), output))
