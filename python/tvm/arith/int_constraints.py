@@ -565,6 +565,26 @@ def _ends(own: _Bounds) -> tuple[list[Any], list[Any]]:
     return lows, highs
 
 
+def _without_implied(own: _Bounds, analyzer: Analyzer) -> _Bounds:
+    """Without ends that another one implies, given what is known of the later variables."""
+    lows, highs = _ends(own)
+    kept = _Bounds()
+    kept.lower, kept.upper = list(own.lower), list(own.upper)
+    for scaled, ends, implies in (
+        (kept.lower, lows, lambda tight, loose: tight >= loose),
+        (kept.upper, highs, lambda tight, loose: tight <= loose),
+    ):
+        at = 0
+        while at < len(ends):
+            others = ends[:at] + ends[at + 1 :]
+            if any(analyzer.can_prove(implies(other, ends[at])) for other in others):
+                # Only what is still kept implies others, so of two equal ends one stays.
+                del ends[at], scaled[at]
+            else:
+                at += 1
+    return kept
+
+
 def _best_range(var: Any, own: _Bounds, analyzer: Analyzer) -> Range | None:
     """The shortest of the ranges from a lower to an upper end."""
     lows, highs = _ends(own)
@@ -620,8 +640,12 @@ def _as_conditions(
         return [tvm.tir.const(False, "bool")]
     bounds, conditions = solved
     relations: list[PrimExpr] = []
-    for var, own in zip(names, bounds, strict=True):
-        relations += _conditions(var, own, None, analyzer)
+    # Later variables first: bounds of the earlier ones mention them.
+    for var, own in reversed(list(zip(names, bounds, strict=True))):
+        relations = _conditions(var, _without_implied(own, analyzer), None, analyzer) + relations
+        best = _best_range(var, own, analyzer)
+        if best is not None:
+            analyzer.bind(var, best)
     return relations + conditions + others
 
 

@@ -102,6 +102,31 @@ def test_solved_inequalities_have_the_same_solutions(system):
     assert found == wanted, f"{relations}: {solved}"
 
 
+@given(systems([tir.LE, tir.GE, tir.LT, tir.GT]))
+@settings(max_examples=25, deadline=None)
+def test_inequalities_as_conditions_have_the_same_solutions(system):
+    names, relations = system
+    conditions = arith._ffi_api.SolveInequalitiesAsCondition(
+        names, {name: Range(LOW, HIGH) for name in names}, relations
+    )
+    found = {
+        point
+        for point in product(range(LOW - 2, HIGH + 2), repeat=len(names))
+        if all(number(c, dict(zip(names, point, strict=True))) for c in conditions)
+    }
+    assert found == solutions(names, relations), f"{relations}: {conditions}"
+
+
+def test_bounds_that_follow_from_others_are_no_conditions():
+    x, y = variables(2)
+    found = arith._ffi_api.SolveInequalitiesAsCondition(
+        [x, y], {x: Range(-100, 100), y: Range(0, 10)}, [x + y <= 20, x - y >= 10]
+    )
+    wanted = [x >= y + 10, x <= 20 - y, y >= 0, y <= 5]
+    assert len(found) == len(wanted)
+    assert all(structural_equal(*pair) for pair in zip(found, wanted, strict=True))
+
+
 def test_an_equation_leaves_one_variable_less():
     x, y, z = variables(3)
     solved = arith.solve_linear_equations([tir.EQ(x + y + z, 15), tir.EQ(x + y, 10)], [x, y, z])
