@@ -26,7 +26,7 @@ from . import (
     ty,
 )
 from .adt import *
-from .backend import layout_graph, vm
+from .backend import layout_graph, layout_rules, vm
 from .binding import bind
 from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import *

@@ -106,3 +106,52 @@ def test_only_what_is_recorded_changes_its_layout():
         lib = relay.build(mod, TARGET)
     assert lib.graph_json.count("contrib_conv2d_NCHWc") >= 1
     np.testing.assert_allclose(_run(lib, x), want, rtol=1e-4, atol=1e-4)
+
+
+def _altered(mod, target=TARGET):
+    with tvm.target.Target(target):
+        altered = relay.transform.AlterOpLayout()(mod)
+    found = []
+
+    def look(expr):
+        if isinstance(expr, relay.Call) and "conv2d" in str(expr.op.name):
+            found.append([str(expr.attrs[k]) for k in ("data_layout", "kernel_layout")])
+
+    relay.analysis.post_order_visit(altered["main"], look)
+    return altered, found
+
+
+def test_layouts_are_altered_to_blocks_of_vectors_for_the_target_around():
+    mod = _network()
+    altered, layouts = _altered(mod, "llvm -mcpu=core-avx2")
+    assert layouts == [
+        ["NCHW3c", "OIHW3i8o"],
+        ["NCHW8c", "OIHW1i8o"],
+        ["NCHW8c", "OIHW8i8o"],
+        ["NCHW8c", "OIHW8i8o"],
+    ]
+    x = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype("float32")
+    want = _run(relay.build(mod, TARGET), x)
+    np.testing.assert_allclose(_run(relay.build(altered, TARGET), x), want, rtol=1e-4, atol=1e-4)
+
+
+def test_layouts_are_altered_as_records_say():
+    mod = _network()
+    tasks = autotvm.task.extract_from_program(mod, params=None, target=TARGET)
+    records = list(_records(tasks[:1], _any_point(3)))
+    outer, inner = (int(records[0][0].config[knob].size[-1]) for knob in ("tile_oc", "tile_ic"))
+    with autotvm.apply_history_best(records):
+        _, layouts = _altered(mod)
+    assert layouts[0] == [f"NCHW{inner}c", f"OIHW{inner}i{outer}o"]
+
+
+def test_layouts_are_left_without_a_target_and_in_other_layouts():
+    x = relay.var("x", shape=(1, 8, 8, 4))
+    w = relay.var("w", shape=(3, 3, 4, 8))
+    conv = relay.nn.conv2d(
+        x, w, data_layout="NHWC", kernel_layout="HWIO", channels=8, kernel_size=3
+    )
+    mod = tvm.IRModule.from_expr(relay.Function([x, w], conv))
+    assert _altered(mod)[1] == [["NHWC", "HWIO"]]
+    plain = relay.transform.InferType()(_network())
+    assert tvm.ir.structural_equal(relay.transform.AlterOpLayout()(plain), plain)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tvm
-from tvm import autotvm, te, topi
+from tvm import autotvm, relax, te, topi
 from tvm.ir import IRModule, Op, RelayExpr, TensorType
 from tvm.ir.transform import PassContext
 from tvm.relax import GroupSchedule
@@ -33,7 +33,15 @@ from ..transform.base import relay_functions
 from ..transform.layouts import LayoutRewriter
 from ..ty import is_dynamic
 
-__all__ = ["TunedProgram", "apply_records", "calls_with_templates", "prepared", "workloads_of"]
+__all__ = [
+    "TunedProgram",
+    "apply_records",
+    "calls_with_templates",
+    "conv2d_workloads",
+    "in_blocks",
+    "prepared",
+    "workloads_of",
+]
 
 Workload = tuple[Any, ...]
 Types = Sequence[TensorType]
@@ -47,7 +55,8 @@ def _is_float(*types: TensorType) -> bool:
     return all(str(type_.dtype).startswith("float") for type_ in types)
 
 
-def _conv2d(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
+def conv2d_workloads(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
+    """The workload of a convolution, if a template serves it; `s` are all of its settings."""
     data, kernel = types
     plain = (s["data_layout"], s["kernel_layout"]) == ("NCHW", "OIHW")
     if not plain or s["out_layout"] not in ("", "NCHW") or not _is_float(data, kernel):
@@ -81,7 +90,7 @@ def _batch_matmul(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[W
 
 
 _RULES: Mapping[str, Callable[[Types, TensorType, Mapping[str, Any]], list[Workload]]] = {
-    "nn.conv2d": _conv2d,
+    "nn.conv2d": conv2d_workloads,
     "nn.dense": _dense,
     "nn.batch_matmul": _batch_matmul,
 }
@@ -95,9 +104,7 @@ def workloads_of(call: Call, target: Target) -> list[Workload]:
     types = [arg.checked_type for arg in call.args]
     if any(not isinstance(t, TensorType) or is_dynamic(t) for t in types):
         return []
-    row = find_row(call.op)
-    assert row is not None
-    return rule(types, call.checked_type, {**row.settings, **settings_of(call)})
+    return rule(types, call.checked_type, _settings(call))
 
 
 def calls_with_templates(mod: IRModule, target: Target) -> list[Call]:
@@ -237,9 +244,10 @@ def _key_of_group(group: FusedGroup, tag: str, anchor: te.Tensor) -> Workload | 
     # The stage reads padded data, so sizes are those of the call.
     for block in group.function.body.blocks:
         for binding in block.bindings:
-            if str(binding.value.op.name).endswith(tag):
-                shapes = [static_shape(arg.struct_info) for arg in binding.value.args]
-                settings = attrs_of(binding.value)
+            call = binding.value
+            if isinstance(call, relax.Call) and str(call.op.name).endswith(tag):
+                shapes = [static_shape(arg.struct_info) for arg in call.args]
+                settings = attrs_of(call)
                 return _kernel_key(tag, *shapes, *(settings[key] for key in _WINDOW))
     return None
 
@@ -293,21 +301,37 @@ def _block(
 ) -> Workload:
     """Enter what a convolution becomes, and name its kernel."""
     (batch, channels, *image), (filters, inputs, *window) = shapes
-    row = find_row(call.op)
-    assert row is not None
-    settings = {**row.settings, **settings_of(call)}
     outer, inner = (int(choice.config[knob].size[-1]) for knob in ("tile_oc", "tile_ic"))
     depthwise = choice.name.startswith("depthwise")
     inner = outer if depthwise else inner
     per_group = 1 if depthwise else inner
-    settings["data_layout"] = f"NCHW{inner}c"
-    settings["kernel_layout"] = f"OIHW{per_group}i{outer}o"
-    settings["out_layout"] = f"NCHW{outer}c"
-    make = op.nn.contrib_depthwise_conv2d_nchwc if depthwise else op.nn.contrib_conv2d_nchwc
-    blocks[call] = make(*call.args, **settings)
+    blocks[call] = in_blocks(call.args, _settings(call), inner, outer)
     return _kernel_key(
         choice.name.removesuffix(".x86"),
         (batch, channels // inner, *image, inner),
         (filters // outer, inputs // per_group, *window, per_group, outer),
-        *(settings[key] for key in _WINDOW),
+        *(_settings(call)[key] for key in _WINDOW),
     )
+
+
+def _settings(call: Call) -> dict[str, Any]:
+    row = find_row(call.op)
+    assert row is not None
+    return {**row.settings, **settings_of(call)}
+
+
+def in_blocks(
+    args: Sequence[RelayExpr], settings: Mapping[str, Any], inner: int, outer: int
+) -> Call:
+    """A convolution in NCHW that reads blocks of `inner` channels and gives blocks of `outer`.
+
+    With groups it is depthwise, and both blocks are the same.
+    """
+    depthwise = settings["groups"] > 1
+    make = op.nn.contrib_depthwise_conv2d_nchwc if depthwise else op.nn.contrib_conv2d_nchwc
+    layouts = {
+        "data_layout": f"NCHW{inner}c",
+        "kernel_layout": f"OIHW{1 if depthwise else inner}i{outer}o",
+        "out_layout": f"NCHW{outer}c",
+    }
+    return make(*args, **{**settings, **layouts})
