@@ -26,6 +26,7 @@ from .runtime import (
 from .runtime import ndarray as nd
 
 from . import testing  # isort: skip
+from .contrib import numpy_functions  # isort: skip
 
 if not _ffi.base._RUNTIME_ONLY:
     from . import instrument, ir, transform  # isort: skip

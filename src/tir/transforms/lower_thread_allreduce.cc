@@ -76,7 +76,7 @@ class AllreduceLowerer final : public StmtExprMutator {
     }
     std::vector<const VarNode*> reduced;
     for (size_t i = 2 + 2 * count; i < call->args.size(); ++i) {
-      reduced.push_back(call->args[i].as<VarNode>());
+      if (const VarNode* thread = ReducedThread(call->args[i])) reduced.push_back(thread);
     }
     Group group = GroupOf(reduced);
     if (group.size == 1) return Copy(results, starts);
@@ -84,6 +84,21 @@ class AllreduceLowerer final : public StmtExprMutator {
                        warp_size_ % group.size == 0 && CanShuffle(starts);
     return within_warp ? InWarp(combiner, group, results, starts)
                        : InShared(combiner, group, results, starts);
+  }
+
+  /*! \brief The variable of a thread axis that an operand names; null for an axis of one thread. */
+  const VarNode* ReducedThread(PrimExpr operand) const {
+    // Passes that narrow or widen variables extend them back where they are read.
+    while (const auto* cast = operand.as<CastNode>()) operand = cast->value;
+    if (is_zero(operand)) return nullptr;
+    const auto* var = operand.as<VarNode>();
+    bool is_thread = std::any_of(threads_.begin(), threads_.end(), [&](const Thread& thread) {
+      return thread.axis->var.get() == var;
+    });
+    TVM_CHECK(is_thread, ValueError)
+        << "LowerThreadAllreduce: " << function_ << " reduces over " << operand
+        << ", which is not the variable of a thread axis around the reduction";
+    return var;
   }
 
   static Stmt Copy(const std::vector<BufferLoad>& results, const std::vector<PrimExpr>& values) {

@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import te
+from tvm.script import tir as T
 from tvm.target import emulated
 
 block_x, block_y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
@@ -144,6 +145,49 @@ def test_reduction_across_threads(threads):
     s[B].bind(B.op.axis[0], block_x)
     a = random(m, n)
     np.testing.assert_allclose(run(s, [A, B], a), a.sum(axis=1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_reduction_across_threads_of_one_of_two_kernels(dtype):
+    # Variables of 64 bits are narrowed on the way; the reduction still knows its threads.
+    @T.prim_func
+    def func(A: T.Buffer((7, 10), "float32"), C: T.Buffer((7,), "float32")):
+        B = T.alloc_buffer((7,))
+        for i in T.thread_binding(T.cast(7, dtype), thread="blockIdx.y"):
+            for k1 in T.serial(T.cast(5, dtype)):
+                for k0 in T.thread_binding(T.cast(2, dtype), thread="threadIdx.x"):
+                    with T.block("B"):
+                        vi = T.axis.spatial(T.cast(7, dtype), i)
+                        vk = T.axis.reduce(T.cast(10, dtype), k0 * T.cast(5, dtype) + k1)
+                        with T.init():
+                            B[vi] = T.float32(0)
+                        B[vi] = B[vi] + A[vi, vk]
+        for j in T.thread_binding(T.cast(7, dtype), thread="threadIdx.x"):
+            with T.block("C"):
+                vj = T.axis.spatial(T.cast(7, dtype), j)
+                C[vj] = B[vj] * T.float32(2)
+
+    a, out = random(7, 10), tvm.nd.empty((7,))
+    tvm.build(func, target=emulated("cuda"))(tvm.nd.array(a), out)
+    np.testing.assert_allclose(out.numpy(), 2 * a.sum(axis=1), rtol=1e-5)
+
+
+def test_a_reduction_over_what_is_no_thread_is_refused():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        out = T.decl_buffer((1,), scope="local")
+        with T.attr(
+            T.comm_reducer(lambda x, y: x + y, [T.float32(0)]),
+            "reduce_scope",
+            T.reinterpret("handle", T.uint64(0)),
+        ):
+            T.tvm_thread_allreduce(T.uint32(1), A[tx], T.bool(True), out[0], tx * 2, dtype="handle")
+        B[0] = out[0]
+
+    mod = tvm.IRModule({"main": func.with_attr("target", tvm.target.Target("cuda"))})
+    with pytest.raises(ValueError, match=r"reduces over .*tx.*, which is not the variable of a"):
+        tvm.tir.transform.LowerThreadAllreduce()(mod)
 
 
 def test_host_may_be_the_stackvm_as_well():
