@@ -137,3 +137,19 @@ def test_derivatives_agree_with_differences():
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
     func = relay.Function([x, w], relay.tanh(relay.nn.dense(x, w)))
     relay.testing.check_grad(func, [rng.normal(size=(2, 3)), rng.normal(size=(4, 3))])
+
+
+def test_instruments_see_modules_of_relay_only():
+    seen = []
+
+    @tvm.ir.instrument.pass_instrument
+    class Watch:
+        def run_before_pass(self, mod, info):
+            seen.append((info.name, isinstance(mod["main"], relay.Function)))
+
+    x = relay.var("x", shape=(2,))
+    value = relay.exp(relay.const([1.0, 2.0]))  # worked out by a compiled kernel
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.add(x, value)))
+    with tvm.transform.PassContext(instruments=[Watch()]):
+        relay.transform.FoldConstant()(mod)
+    assert seen and all(of_relay for _, of_relay in seen)

@@ -259,7 +259,9 @@ class Interpreter:
             func = Function(used, Call(call.op, operands, call.attrs))
             typed = infer_function(func, None, {})
             places = [k for k, p in enumerate(params) if operands[k].same_as(p)]
-            machine = compiled(typed, self._target, self._device)
+            # Who watches the passes over a module does not mean those that work out a value of it.
+            with PassContext(config=PassContext.current().config):
+                machine = compiled(typed, self._target, self._device)
             self._kernels[key] = (machine, places, typed.body.checked_type_)
         machine, places, type_ = self._kernels[key]
         return machine(*[args[k] for k in places])
