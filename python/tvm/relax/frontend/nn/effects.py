@@ -90,7 +90,7 @@ class KVCache(Effect):
             self.dtype = dtype
 
     def view(self, seq_len: tir.Var) -> Tensor:
-        """The first `seq_len` rows: shape (seq_len, *unit_shape)."""
+        """The first `seq_len` rows: shape ``(seq_len, *unit_shape)``."""
         assert self.cache is not None
         shape = ShapeExpr([seq_len, *self.unit_shape])
         call = _op.call_pure_packed(
@@ -102,7 +102,7 @@ class KVCache(Effect):
         return Tensor(_expr=_builder("KVCache.view").emit(call))
 
     def append(self, new_element: Tensor) -> None:
-        """Add rows: a tensor of shape (rows, *unit_shape).
+        """Add rows: a tensor of shape ``(rows, *unit_shape)``.
 
         Raises
         ------
