@@ -181,7 +181,8 @@ class SearchTask(Object):
                 register_task_input_buffer(
                     workload_key, name, data, task_inputs_overwrite, task_inputs_save_to_file
                 )
-        target, host = Target.canon_target_and_host(_as_target(target), target_host)
+        host = _as_target(target_host) if target_host is not None else None
+        target = _as_target(target) if host is None else Target(_as_target(target), host)
         if layout_rewrite_option is None:
             layout_rewrite_option = LayoutRewriteOption.get_target_default(target)
         self.__init_handle_by_constructor__(
@@ -190,7 +191,7 @@ class SearchTask(Object):
             workload_key,
             desc,
             target,
-            host,
+            target.host,
             hardware_params,
             layout_rewrite_option,
             list(inputs),

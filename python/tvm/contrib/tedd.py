@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tvm import te
+from tvm import te, tir
 from tvm.runtime.files import write_atomically
 
 from .dot import Digraph, draw
@@ -126,7 +126,7 @@ def viz_itervar_relationship_graph(
     return _answer(graph, show_svg, dot_file_path, output_dot_string)
 
 
-def _relation(relation: object) -> tuple[str, list[te.IterVar], list[te.IterVar]]:
+def _relation(relation: object) -> tuple[str, list[tir.IterVar], list[tir.IterVar]]:
     """What a relation is called, the loops it starts from and those it makes."""
     what = type(relation).__name__
     if isinstance(relation, te.schedule.Split):
@@ -156,11 +156,11 @@ def _shape(tensor: te.Tensor) -> str:
     return "[" + ", ".join(map(str, tensor.shape)) + "]"
 
 
-def _loop_name(stage: str, loop: te.IterVar) -> str:
+def _loop_name(stage: str, loop: tir.IterVar) -> str:
     return f"{stage}.{loop.var.name}"
 
 
-def _loop_label(stage: te.Stage, loop: te.IterVar) -> tuple[str, str]:
+def _loop_label(stage: te.Stage, loop: tir.IterVar) -> tuple[str, str]:
     """What a loop's box says, and its kind."""
     attr = stage.iter_var_attrs.get(loop, None)
     kind = _KINDS.get(int(attr.iter_type if attr is not None else loop.iter_type), "")
