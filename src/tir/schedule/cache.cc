@@ -121,14 +121,23 @@ void FindFacts(Tree* tree, Id id, const Ids& own_loops) {
   made->covers = covers;
 }
 
-/*! \brief A block that copies `spans` from one of a buffer and its twin to the other. */
+/*!
+ * \brief A block that copies `spans` from one of a buffer and its twin to the other.
+ *
+ * Where the copied block runs under a condition, its spans reach past the buffer in iterations of
+ * which the condition does not hold; such elements are left out.
+ */
 Id InsertCopy(Tree* tree, const Slot& slot, const Twin& twin, bool to_twin,
               const std::vector<Span>& spans) {
   const Buffer &original = twin.change.from, &copy = twin.change.to;
   Ids loops;
   Array<IterVar> iters;
-  Array<PrimExpr> values, own, other;
+  Array<PrimExpr> values, own, other, predicate;
   arith::Analyzer analyzer;
+  LoopAnalyzer inside(*tree, slot.parent);
+  auto require = [&](const PrimExpr& condition) {
+    if (!inside.CanProve(condition)) predicate.push_back(condition);
+  };
   for (size_t d = 0; d < spans.size(); ++d) {
     const PrimExpr& extent = copy->shape[static_cast<int64_t>(d)];
     const PrimExpr& low = twin.lows[static_cast<int64_t>(d)];
@@ -142,11 +151,17 @@ Id InsertCopy(Tree* tree, const Slot& slot, const Twin& twin, bool to_twin,
     values.push_back(is_zero(start) ? PrimExpr(at) : start + at);
     own.push_back(var);
     other.push_back(is_zero(low) ? PrimExpr(var) : low + var);
+    if (spans[d].whole) continue;
+    inside.Bind(at, Range::FromMinExtent(make_const(dtype, 0), spans[d].extent));
+    const PrimExpr element = analyzer.Simplify(spans[d].low + at);
+    require(element >= make_const(dtype, 0));
+    require(element < original->shape[static_cast<int64_t>(d)]);
   }
   Stmt body = to_twin ? BufferStore(copy, BufferLoad(original, other), own)
                       : BufferStore(original, BufferLoad(copy, own), other);
-  Id id = tree->AddBlock(std::make_shared<BlockItem>(tree->NewBlockName(copy->name), iters, values),
-                         body);
+  auto block =
+      std::make_shared<BlockItem>(tree->NewBlockName(copy->name), iters, values, Stmt(), predicate);
+  Id id = tree->AddBlock(block, body);
   tree->Insert(slot.parent, slot.index, loops.empty() ? id : tree->Nest(loops, {id}));
   FindFacts(tree, id, loops);
   return id;

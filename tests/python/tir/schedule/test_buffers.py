@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
-from testing_blocks import blur, check, matmul, row_sums
+from testing_blocks import blur, check, concat, matmul, row_sums
 from tvm import te, tir
 
 
@@ -48,6 +48,16 @@ def test_a_block_writes_to_a_copy_that_goes_back():
     i, j, k = sch.get_loops(c)
     sch.reverse_compute_at(back, j)
     sch.decompose_reduction(c, k)
+    check(sch, func, answer)
+
+
+def test_a_copy_beside_a_block_under_a_condition_stays_inside_of_its_buffer():
+    sch, func, answer = scheduled(concat(4, 6, 5))
+    c = sch.get_block("C")
+    sch.compute_at(sch.get_block("Q"), sch.get_loops(c)[1])
+    sch.cache_read(c, 1, "global")
+    sch.compute_at(c, sch.get_loops(sch.get_block("D"))[0])
+    assert "T.where(j_1 + ax1 - 6 >= 0)" in str(sch.mod)
     check(sch, func, answer)
 
 
