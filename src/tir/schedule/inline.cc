@@ -158,11 +158,32 @@ bool PointsTo(const Tree& tree, Id id, const Buffer& buffer) {
   return found;
 }
 
-/*! \brief Declare what a block declared, and what it reads now in the place of a buffer. */
-void KeepDeclared(Tree* tree, Id id, const BlockItem& old, const Buffer& buffer) {
+/*! \brief Value of an element of an inlined buffer. */
+using ElementValue = std::function<PrimExpr(const Array<PrimExpr>&)>;
+
+/*! \brief An expression without loads of a buffer. */
+PrimExpr WithoutLoads(const PrimExpr& expr, const Buffer& buffer, const ElementValue& value) {
+  if (!ReadsMemory(expr)) return expr;
+  return MapLoads(Evaluate(expr), buffer, value).as<EvaluateNode>()->value;
+}
+
+/*!
+ * \brief Declare what a block declared, and what it reads now in the place of a buffer.
+ *
+ * What is declared may itself be found by loads of the buffer, as where an index is kept in memory.
+ */
+void KeepDeclared(Tree* tree, Id id, const BlockItem& old, const Buffer& buffer,
+                  const ElementValue& value) {
+  auto without = [&](const BufferRegion& region) {
+    Array<Range> box = region->region.Map([&](const Range& range) {
+      return Range::FromMinExtent(WithoutLoads(range->min, buffer, value),
+                                  WithoutLoads(range->extent, buffer, value));
+    });
+    return BufferRegion(region->buffer, box);
+  };
   Array<BufferRegion> reads;
   for (const BufferRegion& region : old.reads) {
-    if (!region->buffer.same_as(buffer)) reads.push_back(region);
+    if (!region->buffer.same_as(buffer)) reads.push_back(without(region));
   }
   for (const BufferRegion& region : tree->block(id).reads) {
     bool known = std::any_of(old.reads.begin(), old.reads.end(), [&](const BufferRegion& other) {
@@ -172,16 +193,12 @@ void KeepDeclared(Tree* tree, Id id, const BlockItem& old, const Buffer& buffer)
   }
   BlockItem* block = tree->EditBlock(id);
   block->reads = reads;
-  block->writes = old.writes;
+  block->writes = old.writes.Map(without);
 }
 
 /*! \brief Put values in the place of loads also where memory decides which instances run. */
-void InlineIntoBindings(Tree* tree, Id id, const Buffer& buffer,
-                        const std::function<PrimExpr(const Array<PrimExpr>&)>& value) {
-  auto exchange = [&](const PrimExpr& expr) {
-    if (!ReadsMemory(expr)) return expr;
-    return MapLoads(Evaluate(expr), buffer, value).as<EvaluateNode>()->value;
-  };
+void InlineIntoBindings(Tree* tree, Id id, const Buffer& buffer, const ElementValue& value) {
+  auto exchange = [&](const PrimExpr& expr) { return WithoutLoads(expr, buffer, value); };
   BlockItem* block = tree->EditBlock(id);
   block->predicate.MutateByApply(exchange);
   block->iter_values.MutateByApply(exchange);
@@ -222,7 +239,7 @@ void ComputeInline(Tree* tree, Id id) {
     BlockItem old = tree->block(consumer);
     bool hides = AccessOf(*tree, consumer)->opaque;
     tree->SetBody(consumer, MapLoads(tree->Body(consumer), buffer, value), init);
-    if (hides) KeepDeclared(tree, consumer, old, buffer);
+    if (hides) KeepDeclared(tree, consumer, old, buffer, value);
   }
   for (Id block : tree->BlocksBelow(tree->root())) {
     if (tree->block(block).erratic) InlineIntoBindings(tree, block, buffer, value);

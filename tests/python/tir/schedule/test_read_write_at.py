@@ -67,3 +67,14 @@ def test_a_copy_of_overlapping_boxes_stays_inside_wherever_it_is_computed():
     assert [int(iv.dom.extent) for iv in sch.get(copy).iter_vars] == [7, 9]
     sch.compute_at(copy, sch.get_loops("B")[3])
     check(sch, func, lambda a: np.maximum.reduce([a[:-1, :-1], a[1:, :-1], a[:-1, 1:], a[1:, 1:]]))
+
+
+def test_a_kept_index_is_inlined_also_into_what_a_copy_declares():
+    func, answer = matmul(16, 16, 8)
+    sch = tir.Schedule(func, debug_mask="all")
+    copy = sch.read_at(sch.get_loops("C")[0], "C", 0, "global")
+    (index,) = sch.cache_index(copy, "global", 0)
+    assert "index_var_0[" in str(sch.get(copy).reads)
+    sch.compute_inline(index)
+    assert "index_var_0" not in str(sch.mod)
+    check(sch, func, answer)
