@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -237,39 +241,57 @@ def _missing_hint(text: str | None) -> str:
     )
 
 
-def _link(code: ObjectCode, text: str | None) -> tuple[dict[str, int], int, Any]:
-    """Load an object file into this process.
+def _link(
+    objects: Sequence[bytes], functions: Sequence[str], text: Callable[[], str | None]
+) -> tuple[dict[str, int], int, Any]:
+    """Load object files into this process as one library.
 
     Returns the addresses of the functions and of the module's context; they hold as long as the
-    third value lives. `text` is the LLVM IR, if it is at hand, to say what is missing.
+    third value lives. `text` gives the LLVM IR, if it is at hand, to say what is missing.
     """
-    linker = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
+    linker = llvm.JITLibraryBuilder().add_current_process()
+    for data in objects:
+        linker.add_object_img(data)
     for name, address in _ffi_api.LLVMRuntimeSymbols().items():
         linker.import_symbol(str(name), int(address))
-    for name in (*code.functions, _MODULE_CONTEXT):
+    for name in (*functions, _MODULE_CONTEXT):
         linker.export_symbol(name)
     try:
         tracker = linker.link(_jit(), f"tvm_{next(_library_names)}")
     except RuntimeError as reason:
         raise tvm.error.RuntimeError(
-            f"the machine code cannot be loaded here: {reason}{_missing_hint(text)}"
+            f"the machine code cannot be loaded here: {reason}{_missing_hint(text())}"
         ) from reason
-    return {name: tracker[name] for name in code.functions}, tracker[_MODULE_CONTEXT], tracker
+    return {name: tracker[name] for name in functions}, tracker[_MODULE_CONTEXT], tracker
 
 
 class _CompiledModule:
     """What a runtime module over generated code needs from the compiler: texts, files, memory.
 
-    `text` is the optimised LLVM IR, None for a module loaded from machine code.
+    Parameters
+    ----------
+    source : the lowered module and its target; None for a module loaded from machine code.
+    data : contents of the one object file that holds all functions, if there is one by now.
     """
 
-    def __init__(
-        self, code: ObjectCode, text: str | None, target: Target | None, tracker: Any
-    ) -> None:
-        self._code = code
-        self._text = text
-        self._target = target
-        self._tracker = tracker
+    def __init__(self, source: tuple[Any, Target] | None, data: bytes | None) -> None:
+        self._source = source
+        self._data = data
+        # What keeps the code in memory.
+        self.tracker: Any = None
+
+    @functools.cached_property
+    def text(self) -> str | None:
+        """The optimised LLVM IR."""
+        return str(_optimized_module(*self._source)) if self._source else None
+
+    @property
+    def data(self) -> bytes:
+        """Contents of one object file of all functions."""
+        if self._data is None:
+            assert self._source is not None
+            self._data = _emitted(*self._source)
+        return self._data
 
     def __call__(self, request: str, *args: str) -> str | None:
         if request == "save":
@@ -281,19 +303,19 @@ class _CompiledModule:
             raise ValueError(
                 f'Module.get_source: format "{request}" is not one of "ll", "asm" and "s"'
             )
-        if self._text is None or self._target is None:
+        if self._source is None or self.text is None:
             raise ValueError(
                 f'Module.get_source("{request}"): the module was loaded from machine code, which '
                 "keeps no source; ask the module that was built"
             )
         if request == "ll":
-            return self._text
-        return _machine_of(self._target).emit_assembly(llvm.parse_assembly(self._text))
+            return self.text
+        return _machine_of(self._source[1]).emit_assembly(llvm.parse_assembly(self.text))
 
     def _save(self, path: Path, file_format: str) -> None:
         file_format = file_format or path.suffix.lstrip(".")
         if file_format in ("o", "obj"):
-            path.write_bytes(self._code.data)
+            path.write_bytes(self.data)
         elif file_format in ("ll", "s"):
             path.write_text(self("ll" if file_format == "ll" else "asm") or "")
         elif file_format == "bc":
@@ -303,12 +325,6 @@ class _CompiledModule:
                 f'Module.save("{path}"): cannot write format "{file_format}"; use "o", "ll", "bc" '
                 'or "s", or export_library for a shared library'
             )
-
-
-def _runtime_module(code: ObjectCode, text: str | None, target: Target | None) -> Module:
-    addresses, context, tracker = _link(code, text)
-    owner = _CompiledModule(code, text, target, tracker)
-    return _ffi_api.LLVMModule(addresses, context, tvm._ffi.convert_to_tvm_func(owner))
 
 
 def _runs_here(target: Target) -> bool:
@@ -348,8 +364,11 @@ def compile_object(mod: Any, target: Target) -> ObjectCode:
     mod : IRModule whose functions have the packed calling convention.
     target : of kind "llvm".
     """
-    module = _optimized_module(mod, target)
-    return ObjectCode(_machine_of(target).emit_object(module), exported_names(mod))
+    return ObjectCode(_emitted(mod, target), exported_names(mod))
+
+
+def _emitted(mod: Any, target: Target) -> bytes:
+    return _machine_of(target).emit_object(_optimized_module(mod, target))
 
 
 def load_object(code: ObjectCode) -> Module:
@@ -359,7 +378,7 @@ def load_object(code: ObjectCode) -> Module:
     ------
     RuntimeError : the code is for another processor, or a function is missing.
     """
-    return _runtime_module(code, None, None)
+    return _loaded([code.data], code.functions, _CompiledModule(None, code.data))
 
 
 @tvm._ffi.register_func("target.build.llvm")
@@ -376,15 +395,60 @@ def build(mod: Any, target: Target) -> Module:
     Module; `get_source("ll")` is the optimised LLVM IR, `get_source("asm")` the assembly. Code for
     another machine can be saved and exported but not called.
     """
-    module = _optimized_module(mod, target)
-    # Kept as text, since emission changes the module it is given.
-    text = str(module)
-    code = ObjectCode(_machine_of(target).emit_object(module), exported_names(mod))
-    if _runs_here(target):
-        return _runtime_module(code, text, target)
-    owner = tvm._ffi.convert_to_tvm_func(_CompiledModule(code, text, target, None))
-    machine = f"{target.get_attr('mtriple', '')} ({target.mcpu or 'generic'})"
-    return _ffi_api.ForeignLLVMModule(list(code.functions), machine, owner)
+    # The caller may go on with its module.
+    source = tvm.IRModule(mod.functions, attrs=mod.attrs)
+    names = exported_names(mod)
+    if not _runs_here(target):
+        owner = tvm._ffi.convert_to_tvm_func(
+            _CompiledModule((source, target), _emitted(mod, target))
+        )
+        machine = f"{target.get_attr('mtriple', '')} ({target.mcpu or 'generic'})"
+        return _ffi_api.ForeignLLVMModule(list(names), machine, owner)
+    objects = _machine_code(source, target)
+    return _loaded(
+        objects,
+        names,
+        _CompiledModule((source, target), objects[0] if len(objects) == 1 else None),
+    )
+
+
+def _loaded(objects: Sequence[bytes], names: Sequence[str], owner: _CompiledModule) -> Module:
+    addresses, context, owner.tracker = _link(objects, names, lambda: owner.text)
+    return _ffi_api.LLVMModule(addresses, context, tvm._ffi.convert_to_tvm_func(owner))
+
+
+# Machine code of functions by their LLVM IR and machine, the latest last. A network is compiled
+# several times while it is tuned, and from one time to the next few of its kernels change.
+_KNOWN_CODE: OrderedDict[tuple[str, Any], bytes] = OrderedDict()
+_KNOWN_CODE_ENTRIES = 512
+_known_code_lock = threading.Lock()
+
+
+def _machine_code(mod: Any, target: Target) -> list[bytes]:
+    """Object files that together hold a module's functions, one for each where they are apart."""
+    together = (
+        len(mod.functions) < 2
+        or joins_system_library(mod, target)
+        or len(_ffi_api.ImportedLLVM(mod))
+        or _ffi_api.HasInnerCalls(mod)
+    )
+    if together:
+        return [_emitted(mod, target)]
+    machine = _machine_of(target)
+    objects = []
+    for var, func in mod.functions.items():
+        text = str(_ffi_api.EmitLLVM(tvm.IRModule({var: func}), target))
+        key = (hashlib.sha256(text.encode()).hexdigest(), machine)
+        with _known_code_lock:
+            data = _KNOWN_CODE.pop(key, None)
+        if data is None:
+            data = machine.emit_object(_optimized(text, machine))
+        with _known_code_lock:
+            _KNOWN_CODE[key] = data
+            if len(_KNOWN_CODE) > _KNOWN_CODE_ENTRIES:
+                _KNOWN_CODE.popitem(last=False)
+        objects.append(data)
+    return objects
 
 
 @tvm._ffi.register_func("target.build.nvptx")

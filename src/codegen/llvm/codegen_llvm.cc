@@ -425,6 +425,20 @@ TVM_REGISTER_GLOBAL("target.ImportedLLVM").set_body_typed([](IRModule mod) {
   return imported;
 });
 
+/*! \brief Whether functions of a module call others of it, so that they are compiled together. */
+TVM_REGISTER_GLOBAL("target.HasInnerCalls").set_body_typed([](IRModule mod) {
+  bool found = false;
+  for (const auto& [var, func] : mod->functions) {
+    const auto* prim_func = func.as<PrimFuncNode>();
+    if (prim_func == nullptr) continue;
+    tir::PostOrderVisit(prim_func->body, [&found](const ObjectRef& node) {
+      const auto* call = node.as<CallNode>();
+      found = found || (call != nullptr && call->op->IsInstance<GlobalVarNode>());
+    });
+  }
+  return found;
+});
+
 TVM_REGISTER_GLOBAL("target.EmitLLVM").set_body_typed([](IRModule mod, Target target) {
   return String(EmitLLVM(mod, target));
 });

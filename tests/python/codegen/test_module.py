@@ -236,3 +236,37 @@ def test_a_library_may_be_exported_without_addons(module, tmp_path):
 
 def test_assembly_goes_by_its_extension_too(module):
     assert module.get_source("s") == module.get_source("asm")
+
+
+def test_functions_of_a_module_share_what_the_process_has_compiled(tmp_path, monkeypatch):
+    A = te.placeholder((8,), name="A")
+
+    def module(*factors):
+        bodies = {f: te.compute((8,), lambda i, f=f: A[i] * float(f), name="B") for f in factors}
+        return tvm.IRModule(
+            {
+                tvm.ir.GlobalVar(f"times_{f}"): te.create_prim_func([A, B]).with_attr(
+                    "global_symbol", f"times_{f}"
+                )
+                for f, B in bodies.items()
+            }
+        )
+
+    compiled = []
+    emitted = llvm_build._optimized
+    monkeypatch.setattr(
+        llvm_build, "_optimized", lambda text, machine: compiled.append(0) or emitted(text, machine)
+    )
+    data = tvm.nd.array(np.arange(8, dtype="float32"))
+    for factors, count in (((311, 312), 2), ((312, 313, 311), 1)):
+        compiled.clear()
+        built = tvm.build(module(*factors), target="llvm")
+        assert len(compiled) == count
+        path = tmp_path / f"{len(factors)}.so"
+        built.export_library(str(path))
+        for library in (built, tvm.runtime.load_module(str(path))):
+            for factor in factors:
+                out = tvm.nd.empty((8,), "float32")
+                library[f"times_{factor}"](data, out)
+                np.testing.assert_array_equal(out.numpy(), data.numpy() * factor)
+        assert all(f"@times_{factor}(" in built.get_source("ll") for factor in factors)
