@@ -17,8 +17,9 @@ constexpr const char* kCompiler = "target.compile_source";
 /*!
  * \brief Source text in C ("c") or C++ ("cc"), and the functions in it.
  *
- * The global function kCompiler turns the source into code: compiler("load", source, format) gives a
- * module of the compiled functions, compiler("object", source, format, path) writes an object file.
+ * The global function kCompiler turns the source into code: compiler("load", source, format) gives
+ * a module of the compiled functions, compiler("object", source, format, path) writes an object
+ * file.
  */
 class CSourceModuleNode final : public runtime::ModuleNode {
  public:
