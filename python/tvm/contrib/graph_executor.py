@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm._ffi import get_global_func
 from tvm.runtime import BenchmarkResult, Device, Module, NDArray
-from tvm.runtime.ndarray import array
+from tvm.runtime.executor import GraphFunctions
 
 __all__ = ["GraphModule", "create", "first_device", "make_executor"]
 
@@ -61,38 +61,11 @@ def first_device(device: Device | Sequence[Device]) -> Device:
     return device if isinstance(device, Device) else device[0]
 
 
-class GraphModule:
+class GraphModule(GraphFunctions):
     """A face on the functions of an executor, which ``lib["default"](device)`` gives.
 
     Its inputs are the graph's, then its parameters as "p0", "p1", ...
     """
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self._get_output = module["get_output"]
-        self._run = module["run"]
-
-    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Copy values to inputs.
-
-        Parameters
-        ----------
-        key, value : name or number of an input, and an array.
-        params : more inputs by name; names of no input are left out.
-
-        Raises
-        ------
-        ValueError : there is no input of that name, or the array has another shape or type.
-        """
-        if key is not None:
-            self.module["set_input"](key, self._array(value))
-        for name, given in params.items():
-            if self.get_input_index(name) >= 0:
-                self.module["set_input"](name, self._array(given))
-
-    @staticmethod
-    def _array(value: Any) -> NDArray:
-        return value if isinstance(value, NDArray) else array(np.asarray(value))
 
     def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Read inputs from arrays of the caller, whose later contents count."""
@@ -106,47 +79,10 @@ class GraphModule:
         number = int(key.removeprefix("output")) if isinstance(key, str) else key
         self.module["set_output_zero_copy"](number, value)
 
-    def run(self, **input_dict: Any) -> None:
-        """Compute the outputs; inputs given by name are set before."""
-        if input_dict:
-            self.set_input(**input_dict)
-        self._run()
-
-    def get_num_outputs(self) -> int:
-        """Number of outputs."""
-        return int(self.module["get_num_outputs"]())
-
-    def get_num_inputs(self) -> int:
-        """Number of inputs, parameters among them."""
-        return int(self.module["get_num_inputs"]())
-
-    def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray:
-        """Value of an input; `out` is filled if given."""
-        if out is not None:
-            self.module["get_input"](index, out)
-            return out
-        return self.module["get_input"](index)
-
-    def get_input_index(self, name: str) -> int:
-        """Number of an input, -1 if there is none of that name."""
-        return int(self.module["get_input_index"](name))
-
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Shapes and element types of the graph's inputs by name."""
         info = self.module["get_input_info"]()
         return dict(info["shape"].items()), dict(info["dtype"].items())
-
-    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
-        """An output of the last run; `out` is filled if given.
-
-        Raises
-        ------
-        ValueError : it has not run yet. IndexError : there is no such output.
-        """
-        if out is not None:
-            self._get_output(index, out)
-            return out
-        return self._get_output(index)
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set parameters, and inputs, from bytes that ``save_param_dict`` made."""
@@ -208,7 +144,3 @@ class GraphModule:
                     self.get_output(k).numpy()
             results.append((time.perf_counter() - begin) / number)
         return BenchmarkResult(tuple(results))
-
-    def __getitem__(self, name: str) -> Any:
-        """A function of the executor."""
-        return self.module[name]

@@ -16,7 +16,7 @@ from tvm.target import Target
 from .analysis.infer import infer_module
 from .analysis.variables import free_vars
 from .backend.executor import Executor, Runtime
-from .backend.factory import GraphExecutorFactoryModule
+from .backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from .backend.interpreter import (
     Interpreter,
     compile_graph,
@@ -170,14 +170,15 @@ def target_of(target: Any, host: Any = None) -> Target:
     return target if host is None else Target(target, host=host)
 
 
-def _made(kind: type, setting: str, value: Any) -> None:
+def _made(kind: type, setting: str, value: Any) -> Any:
     if isinstance(value, str):
-        kind(value)
-    elif value is not None and not isinstance(value, kind):
+        return kind(value)
+    if value is not None and not isinstance(value, kind):
         raise error.TypeError(
             f"relay.build: {setting} is a relay.backend.{kind.__name__} or its name, got "
             f"{type(value).__name__}"
         )
+    return value
 
 
 _TAKEN = ("vm_load_executable", "get_graph_json", "get_graph_params")
@@ -193,7 +194,7 @@ def build(
     constant_memory_pools: Any = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
-) -> GraphExecutorFactoryModule:
+) -> GraphExecutorFactoryModule | AOTExecutorFactoryModule:
     """Compile a graph.
 
     Parameters
@@ -207,7 +208,8 @@ def build(
 
     Returns
     -------
-    A factory of executors; see `tvm.contrib.graph_executor`.
+    A factory of executors; see `tvm.contrib.graph_executor`, and for ``Executor("aot")``
+    `tvm.runtime.executor`.
 
     Raises
     ------
@@ -217,7 +219,7 @@ def build(
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise error.ValueError("relay.build: memory is planned by relax, without pools")
     # Both say what builds do, or refuse when they are made.
-    _made(Executor, "executor", executor)
+    asked = _made(Executor, "executor", executor) or Executor("graph")
     _made(Runtime, "runtime", runtime)
     if not mod_name.isidentifier() or mod_name in _TAKEN:
         raise error.ValueError(f"relay.build: mod_name '{mod_name}' is no name for a function")
@@ -234,7 +236,8 @@ def build(
     executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
-    return GraphExecutorFactoryModule(mod, resolved, executable, mod_name)
+    factory = AOTExecutorFactoryModule if asked.name == "aot" else GraphExecutorFactoryModule
+    return factory(mod, resolved, asked, executable, mod_name)
 
 
 @tvm._ffi.register_func("relay.ToRelaxModule")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _ffi_api, _ffi_node_api, container, ndarray, profiling
+from . import _ffi_api, _ffi_node_api, container, executor, ndarray, profiling
 from .container import ADT, ShapeTuple, String, tuple_object
 from .data_type import DataType
 from .device import Device, cpu, cuda, device, ext_dev, metal, opencl, rocm, vulkan
@@ -54,6 +54,7 @@ __all__ = [
     "config_threadpool",
     "const",
     "container",
+    "executor",
     "convert",
     "convert_to_object",
     "cpu",

@@ -160,6 +160,7 @@ Array<String> GraphExecutorNode::ListFunctionNames() {
           "get_num_inputs",
           "get_num_outputs",
           "get_input_index",
+          "get_input_name",
           "get_output_info",
           "get_input_info",
           "run",
@@ -223,6 +224,14 @@ PackedFunc GraphExecutorNode::GetFunction(const String& name, const ObjectPtr<Ob
   }
   if (name == "get_input_index") {
     return bind([this](Args args, RetValue* ret) { *ret = Index(args[0]); });
+  }
+  if (name == "get_input_name") {
+    return bind([=, this](Args args, RetValue* ret) {
+      const int64_t index = Index(ReadArg<int64_t>(where.c_str(), args, 0));
+      const auto count = static_cast<int64_t>(inputs_.size());
+      *ret = index < count ? String(function_->input_names[index])
+                           : String("p" + std::to_string(index - count));
+    });
   }
   if (name == "get_input_info" || name == "get_output_info") {
     const bool inputs = name == "get_input_info";

@@ -31,12 +31,30 @@ def test_a_loaded_library_gives_its_executor_under_its_name(func, tmp_path):
         np.testing.assert_allclose(module.get_output(0).numpy(), np.exp(data) + 1, rtol=1e-5)
 
 
+def test_programs_are_built_for_the_executor_aot(func, tmp_path):
+    executor = Executor("aot", {"interface-api": "packed", "unpacked-api": False})
+    lib = relay.build(func, "llvm", executor=executor)
+    assert lib.get_executor_config() is executor
+    path = str(tmp_path / "net.so")
+    lib.export_library(path)
+    data = np.random.default_rng(1).normal(size=(3, 5)).astype("float32")
+    for library in (lib, tvm.runtime.load_module(path)):
+        module = tvm.runtime.executor.AotModule(library["default"](tvm.cpu()))
+        assert module.get_input_name(0) == "x" and module.get_input_index("x") == 0
+        module.set_input("x", data)
+        module.run()
+        np.testing.assert_allclose(module.get_output(0).numpy(), np.exp(data) + 1, rtol=1e-5)
+    with pytest.raises(IndexError, match="input 9"):
+        module.get_input_name(9)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Executor("graph", {"link-parms": True}), "it has link-params"),
         (lambda: Executor("graph", {"link-params": False}), "leave the option out"),
-        (lambda: Executor("aot"), '"graph"'),
+        (lambda: Executor("crt"), "aot, graph"),
+        (lambda: Executor("aot", {"interface-api": "c"}), "leave the option out"),
         (lambda: Runtime("cpp", {"system-lib": True}), "export_library"),
         (lambda: Runtime("cpp", {"other": 1}), "it has system-lib"),
         (lambda: Runtime("crt"), '"cpp"'),
@@ -51,7 +69,7 @@ def test_build_checks_what_it_is_given(func):
     with pytest.raises(TypeError, match=r"relay.backend.Executor"):
         relay.build(func, "llvm", executor=3)
     with pytest.raises(ValueError, match="aot"):
-        relay.build(func, "llvm", executor="aot")
+        relay.build(func, "llvm", executor="vm")
     with pytest.raises(ValueError, match="mod_name"):
         relay.build(func, "llvm", mod_name="get_graph_json")
 

@@ -30,12 +30,30 @@ _LINKED = (True, "parameters are part of the library, whose inputs p0, p1, ... r
 _NO_SYSTEM_LIBRARY = (False, "libraries are written by export_library and read by load_module")
 
 
+_PACKED = (
+    "packed",
+    'functions take arrays; for programs in C, `tvm.build(target="c")` writes kernels as source',
+)
+_NOT_UNPACKED = (
+    False,
+    'functions take arrays; for programs in C, `tvm.build(target="c")` writes kernels as source',
+)
+_OPTIONS = {
+    "graph": {"link-params": _LINKED},
+    "aot": {"link-params": _LINKED, "interface-api": _PACKED, "unpacked-api": _NOT_UNPACKED},
+}
+
+
 class Executor:
-    """The kind of executor, "graph".
+    """The kind of executor, "graph" or "aot".
+
+    Libraries of both hold the list of calls compiled, and the parameters. Those for "aot" are run
+    by `tvm.runtime.executor.AotModule`.
 
     Parameters
     ----------
-    options : "link-params", which is true.
+    options : "link-params", which is true; for "aot" also "interface-api", which is "packed", and
+        "unpacked-api", which is false.
 
     Raises
     ------
@@ -43,13 +61,12 @@ class Executor:
     """
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        if name != "graph":
+        if name not in _OPTIONS:
             raise error.ValueError(
-                f'relay: programs are built for the executor "graph", got "{name}"; its libraries '
-                "hold the list of calls compiled, as those of an ahead-of-time executor do"
+                f"relay: the executors are {', '.join(sorted(_OPTIONS))}; there is no '{name}'"
             )
         self.name = name
-        self.options = _checked(f"executor {name}", options, {"link-params": _LINKED})
+        self.options = _checked(f"executor {name}", options, _OPTIONS[name])
 
     def __getitem__(self, name: str) -> Any:
         """An option, None if it is not given."""

@@ -1,0 +1,96 @@
+"""What all executors of compiled graphs do: set inputs, run, get outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..module import Module
+from ..ndarray import NDArray, array
+
+__all__ = ["GraphFunctions"]
+
+
+class GraphFunctions:
+    """A face on the functions of an executor, which ``lib["default"](device)`` gives.
+
+    Its inputs are the graph's, then its parameters as "p0", "p1", ...
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._get_output = module["get_output"]
+        self._run = module["run"]
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Copy values to inputs.
+
+        Parameters
+        ----------
+        key, value : name or number of an input, and an array.
+        params : more inputs by name; names of no input are left out.
+
+        Raises
+        ------
+        ValueError : there is no input of that name, or the array has another shape or type.
+        """
+        if key is not None:
+            self.module["set_input"](key, self._array(value))
+        for name, given in params.items():
+            if self.get_input_index(name) >= 0:
+                self.module["set_input"](name, self._array(given))
+
+    @staticmethod
+    def _array(value: Any) -> NDArray:
+        return value if isinstance(value, NDArray) else array(np.asarray(value))
+
+    def run(self, **input_dict: Any) -> None:
+        """Compute the outputs; inputs given by name are set before."""
+        if input_dict:
+            self.set_input(**input_dict)
+        self._run()
+
+    def get_num_outputs(self) -> int:
+        """Number of outputs."""
+        return int(self.module["get_num_outputs"]())
+
+    def get_num_inputs(self) -> int:
+        """Number of inputs, parameters among them."""
+        return int(self.module["get_num_inputs"]())
+
+    def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray:
+        """Value of an input; `out` is filled if given."""
+        if out is not None:
+            self.module["get_input"](index, out)
+            return out
+        return self.module["get_input"](index)
+
+    def get_input_index(self, name: str) -> int:
+        """Number of an input, -1 if there is none of that name."""
+        return int(self.module["get_input_index"](name))
+
+    def get_input_name(self, index: int) -> str:
+        """Name of an input.
+
+        Raises
+        ------
+        IndexError : there is no such input.
+        """
+        return str(self.module["get_input_name"](index))
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output of the last run; `out` is filled if given.
+
+        Raises
+        ------
+        ValueError : it has not run yet. IndexError : there is no such output.
+        """
+        if out is not None:
+            self._get_output(index, out)
+            return out
+        return self._get_output(index)
+
+    def __getitem__(self, name: str) -> Any:
+        """A function of the executor."""
+        return self.module[name]
