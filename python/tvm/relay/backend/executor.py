@@ -38,7 +38,7 @@ _NOT_UNPACKED = (
     False,
     'functions take arrays; for programs in C, `tvm.build(target="c")` writes kernels as source',
 )
-_OPTIONS = {
+_OPTIONS: dict[str, dict[str, Any]] = {
     "graph": {"link-params": _LINKED},
     "aot": {"link-params": _LINKED, "interface-api": _PACKED, "unpacked-api": _NOT_UNPACKED},
 }
