@@ -152,21 +152,10 @@ Map<String, Any> GraphExecutorNode::Info(bool inputs) const {
 }
 
 Array<String> GraphExecutorNode::ListFunctionNames() {
-  return {"set_input",
-          "set_input_zero_copy",
-          "set_output_zero_copy",
-          "get_output",
-          "get_input",
-          "get_num_inputs",
-          "get_num_outputs",
-          "get_input_index",
-          "get_input_name",
-          "get_output_info",
-          "get_input_info",
-          "run",
-          "load_params",
-          "share_params",
-          "get_graph_json"};
+  return {"set_input",      "set_input_zero_copy", "set_output_zero_copy", "get_output",
+          "get_input",      "get_num_inputs",      "get_num_outputs",      "get_input_index",
+          "get_input_name", "get_output_info",     "get_input_info",       "run",
+          "load_params",    "share_params",        "get_graph_json"};
 }
 
 PackedFunc GraphExecutorNode::GetFunction(const String& name, const ObjectPtr<Object>& self) {
