@@ -14,6 +14,7 @@ from . import (
     postproc,
     profiler,
     relax_integration,
+    relay_integration,
     runner,
     schedule_rule,
     search_strategy,
