@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from tvm import tir
 from tvm.target import Target
+from tvm.tir.analysis import undefined_vars
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "loop_kinds",
     "needs_rfactor",
     "needs_tiling",
-    "realize_values",
     "reorder_and_fuse_reduction",
     "root_annotations",
     "thread_tag",
@@ -68,10 +68,14 @@ def loop_kinds(sch: Schedule, block: BlockRV) -> list[str]:
     if not loops or not len(sch.get(block).iter_vars):
         # What a loop means to a block without axes nobody can say.
         return ["O"] * len(loops)
-    realize = _realize_of(sch, block)
+    axes = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
+    moving = [undefined_vars(value) for value in sch.get_iter_values(block)]
     kinds = []
     for loop in loops:
-        used = _axes_moved_by(realize, sch.get(loop).loop_var)
+        var = sch.get(loop).loop_var
+        used = {
+            axis for axis, vars_ in zip(axes, moving) if any(var.same_as(other) for other in vars_)
+        }
         kinds.append("S" if used == {_SPATIAL} else "R" if used == {_REDUCE} else "O")
     return kinds
 
@@ -82,16 +86,12 @@ def loop_kind(sch: Schedule, loop: LoopRV) -> str:
     node = sch.get(loop)
     used: set[int] = set()
     for realize in _outermost_realizes(node.body):
-        used |= _axes_moved_by(realize, node.loop_var)
+        used |= {
+            int(axis.iter_type)
+            for axis, value in zip(realize.block.iter_vars, realize.iter_values)
+            if any(node.loop_var.same_as(var) for var in undefined_vars(value))
+        }
     return "S" if used <= {_SPATIAL} else "R" if used == {_REDUCE} else "O"
-
-
-def _axes_moved_by(realize: Any, var: tir.Var) -> set[int]:
-    return {
-        int(axis.iter_type)
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values)
-        if _uses(value, var)
-    }
 
 
 def _outermost_realizes(statement: Any) -> Iterator[Any]:
@@ -128,44 +128,11 @@ def is_trivially_bound(sch: Schedule, block: BlockRV) -> bool:
     axes = sch.get(block).iter_vars
     if not loops or len(loops) != len(axes):
         return False
-    values = _realize_of(sch, block).iter_values
+    values = sch.get_iter_values(block)
     return all(
         isinstance(value, tir.Var) and value.same_as(sch.get(loop).loop_var)
         for loop, value in zip(loops, values)
     )
-
-
-def _uses(value: Any, var: tir.Var) -> bool:
-    found = False
-
-    def visit(node: Any) -> None:
-        nonlocal found
-        found = found or (isinstance(node, tir.Var) and node.same_as(var))
-
-    tir.stmt_functor.post_order_visit(value, visit)
-    return found
-
-
-def _realize_of(sch: Schedule, block: BlockRV) -> Any:
-    # A module is made anew from the tree whenever it is asked for, and functions may have blocks of
-    # one name; what stays are the variables.
-    wanted, found = [v.var for v in sch.get(block).iter_vars], []
-    for function in sch.mod.functions.values():
-
-        def visit(node: Any) -> None:
-            if isinstance(node, tir.BlockRealize) and len(node.block.iter_vars) == len(wanted):
-                axes = node.block.iter_vars
-                if all(axis.var.same_as(var) for axis, var in zip(axes, wanted)):
-                    found.append(node)
-
-        if isinstance(function, tir.PrimFunc):
-            tir.stmt_functor.post_order_visit(function.body, visit)
-    return found[0]
-
-
-def realize_values(sch: Schedule, block: BlockRV) -> Sequence[Any]:
-    """What the axes of a block are bound to, in terms of the loops around."""
-    return _realize_of(sch, block).iter_values
 
 
 def has_data_reuse(node: tir.Block) -> bool:
@@ -180,7 +147,7 @@ def has_data_reuse(node: tir.Block) -> bool:
         v.var for v in node.iter_vars if int(v.iter_type) == _SPATIAL and not _is_one(v.dom.extent)
     ]
     return any(
-        not any(_uses(part.min, axis) for part in region.region)
+        not any(axis.same_as(v) for part in region.region for v in undefined_vars(part.min))
         for region in node.reads
         if not region.buffer.same_as(node.writes[0].buffer)
         for axis in axes

@@ -45,6 +45,13 @@ class ConcreteScheduleNode final : public ScheduleNode {
   ObjectRef GetSRef(const Any& rv_or_stmt) final;
   int64_t ForkSeed() final { return static_cast<int64_t>(random_.Below(INT32_MAX)) + 1; }
 
+  /*! \brief What the axes of a block are bound to. */
+  Array<PrimExpr> IterValues(const Any& block) const {
+    const Meaning& meaning = NodeOf(block, true, false);
+    const Tree& tree = *trees_[static_cast<size_t>(meaning.tree)];
+    return tree.block(static_cast<Id>(meaning.value)).iter_values;
+  }
+
  private:
   friend class Application;
 
@@ -455,6 +462,9 @@ bool WouldApply(const Schedule& sch, const InstructionKind& kind, const Array<An
 
 }  // namespace
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWouldApply").set_body_typed(WouldApply);
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleIterValues").set_body_typed([](Schedule sch, Any block) {
+  return static_cast<const ConcreteScheduleNode*>(sch.operator->())->IterValues(block);
+});
 }  // namespace sched
 
 Schedule::Schedule(IRModule mod, int64_t seed, bool checks, ErrorRenderLevel level) {

@@ -11,7 +11,7 @@ from tvm.ir import IRModule
 from tvm.target import Target
 from tvm.tir.schedule import BlockRV, Instruction, LoopRV, Schedule
 
-from ..sch_analysis import annotation, constant_extent, realize_values, root_annotations
+from ..sch_analysis import annotation, constant_extent, root_annotations
 from ..thread_bind import bind_block_thread_idx, threads_per_block
 from .postproc import Postproc
 
@@ -116,7 +116,7 @@ def _is_aligned(sch: Schedule, block: BlockRV, lane: LoopRV, lanes: int) -> bool
     if lanes & (lanes - 1) or not whole:
         return False
     last = node.writes[0].region[-1].min
-    for axis, value in zip(node.iter_vars, realize_values(sch, block)):
+    for axis, value in zip(node.iter_vars, sch.get_iter_values(block)):
         if axis.var.same_as(last):
             analyzer = tvm.arith.Analyzer()
             for loop in sch.get_loops(block):

@@ -8,7 +8,7 @@ from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis import suggest_index_map
 
 from ..access_pattern import is_elementwise_copy
-from ..sch_analysis import all_blocks, realize_values
+from ..sch_analysis import all_blocks
 from .postproc import Postproc
 
 __all__ = ["LAYOUT_PREPROC", "RewriteLayout"]
@@ -54,7 +54,7 @@ class RewriteLayout(Postproc):
         loops = [sch.get(loop) for loop in sch.get_loops(block)]
         node = sch.get(block)
         values = dict(
-            zip((axis.var for axis in node.iter_vars), realize_values(sch, block), strict=True)
+            zip((axis.var for axis in node.iter_vars), sch.get_iter_values(block), strict=True)
         )
         places = [
             tir.stmt_functor.substitute(part.min, values) for part in node.reads[index].region

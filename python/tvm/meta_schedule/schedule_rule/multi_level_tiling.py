@@ -10,7 +10,7 @@ from tvm.runtime import DataType
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 from ..access_pattern import is_elementwise_copy
-from ..sch_analysis import TILED, annotation, constant_extent, needs_tiling, realize_values
+from ..sch_analysis import TILED, annotation, constant_extent, needs_tiling
 from .schedule_rule import ScheduleRule
 
 __all__ = ["MultiLevelTiling", "MultiLevelTilingWideVector", "ReuseType", "TilingState"]
@@ -307,7 +307,7 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         # Loops are the block's axes, in order, when they are split.
         last = [
             axis.var.same_as(written.region[-1].min) and value.same_as(var)
-            for axis, value in zip(node.iter_vars, realize_values(sch, block))
+            for axis, value in zip(node.iter_vars, sch.get_iter_values(block))
         ]
         if not len(written.region) or not any(last):
             return super().split_loop(state, loop, parts)

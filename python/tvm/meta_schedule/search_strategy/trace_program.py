@@ -21,7 +21,7 @@ from tvm.runtime import DataType
 from tvm.target import Target
 from tvm.tir.schedule import BlockRV, Instruction, Schedule, Trace
 
-from ..sch_analysis import TILED, all_blocks, realize_values
+from ..sch_analysis import TILED, all_blocks
 
 __all__ = ["Knob", "TraceProgram"]
 
@@ -94,7 +94,7 @@ class TraceProgram:
     def _read_loops(
         self, sch: Schedule, block: BlockRV, extents: dict[tir.Var, tuple[float, list[int]]]
     ) -> None:
-        node, values = sch.get(block), realize_values(sch, block)
+        node, values = sch.get(block), sch.get_iter_values(block)
         self._loops: list[tuple[float, list[int]]] = []
         self._axis_of: list[int] = []
         self._sums: list[bool] = []

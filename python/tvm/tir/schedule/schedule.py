@@ -113,6 +113,10 @@ class Schedule(LoopSteps, BlockSteps):
         """Loops around a block up to the next block, outermost first."""
         return self._apply("get_loops", [block])
 
+    def get_iter_values(self, block: BlockRV | str) -> list[PrimExpr]:
+        """What the axes of a block are bound to, in terms of the loops around it."""
+        return list(_ffi_api.ScheduleIterValues(self, self._rv(block)))
+
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
         """Blocks directly inside of a block or loop, with only loops between."""
         return self._apply("get_child_blocks", [block_or_loop])

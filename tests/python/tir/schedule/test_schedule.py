@@ -236,3 +236,14 @@ def test_a_module_written_as_script_is_scheduled_built_and_written_again():
     sch.decompose_reduction(block, k)
     assert structural_equal(tvm.script.from_source(sch.mod.script()), sch.mod)
     check(sch, MatmulModule["main"], lambda a, b: a @ b)
+
+
+def test_values_of_axes_follow_the_loops():
+    func, _ = matmul(16, 16, 8)
+    sch = tir.Schedule(func)
+    i, j, k = sch.get_loops("C")
+    outer, inner = sch.split(i, [None, 4])
+    values = sch.get_iter_values("C")
+    variables = [sch.get(loop).loop_var for loop in (outer, inner, j, k)]
+    assert tvm.ir.structural_equal(values[0], variables[0] * 4 + variables[1])
+    assert [v.same_as(var) for v, var in zip(values[1:], variables[2:])] == [True, True]
