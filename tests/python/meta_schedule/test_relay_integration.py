@@ -49,7 +49,14 @@ def test_layers_that_are_alike_are_one_fused_task(network):
 def test_what_was_found_runs_in_both_executors(network, tmp_path: Path):
     mod, params, answer = network
     database = ms.relay_integration.tune_relay(
-        mod, params, TARGET, str(tmp_path), 4, num_trials_per_iter=4, seed=0
+        mod,
+        params,
+        TARGET,
+        str(tmp_path),
+        4,
+        num_trials_per_iter=4,
+        strategy="replay-trace",
+        seed=0,
     )
     assert len(database.get_all_tuning_records()) >= 4
     library = ms.relay_integration.compile_relay(database, mod, TARGET, params)
