@@ -135,6 +135,9 @@ Id InsertCopy(Tree* tree, const Slot& slot, const Twin& twin, bool to_twin,
   Array<PrimExpr> values, own, other, predicate;
   arith::Analyzer analyzer;
   LoopAnalyzer inside(*tree, slot.parent);
+  if (tree->IsBlock(slot.parent)) {
+    for (const IterVar& iv : tree->block(slot.parent).iter_vars) inside.Bind(iv->var, iv->dom);
+  }
   auto require = [&](const PrimExpr& condition) {
     if (!inside.CanProve(condition)) predicate.push_back(condition);
   };

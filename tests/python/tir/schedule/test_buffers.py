@@ -61,6 +61,16 @@ def test_a_copy_beside_a_block_under_a_condition_stays_inside_of_its_buffer():
     check(sch, func, answer)
 
 
+def test_a_copy_inside_of_a_block_needs_no_condition_for_what_its_axes_say():
+    sch, func, answer = scheduled(matmul(16, 16, 8))
+    i, j, k = sch.get_loops("C")
+    (outer, inner) = sch.split(i, [None, 4])
+    sch.blockize(inner)
+    sch.cache_read("C", 0, "local")
+    assert "T.where" not in str(sch.mod)
+    check(sch, func, answer)
+
+
 def test_an_intermediate_result_is_cached_in_both_directions():
     sch, func, answer = scheduled(blur())
     sch.cache_write(sch.get_block("S"), 0, "global")
