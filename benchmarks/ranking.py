@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.cost_model.metric import evaluate
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.auto_scheduler.measure_record import careful_file
 from tvm.auto_scheduler.measure_session import MeasureSession, observe_records
 from tvm.felix.checkpoint import packaged_checkpoint

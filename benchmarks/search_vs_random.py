@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 from tvm import te, topi
 from tvm.auto_scheduler import LocalRunner
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.cost_model.metric import spearman
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.optim import Optimizer
 from tvm.felix.search import ConfigInfo, SearchSettings

@@ -118,7 +118,7 @@ def _felix_dataset(options: argparse.Namespace) -> None:
 
 def _train_mlp(options: argparse.Namespace) -> None:
     from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
-    from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+    from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
     from tvm.felix.pretrain import filter_latency, train_mlp
 
     data = filter_latency(DatasetBuilder.load(options.dataset), options.min_lat, options.max_lat)

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from testing_sketches import CASES
 from tvm import auto_scheduler
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix import make_task as make_sym_task
 from tvm.felix.perf_func import SketchPerfFunc
 

@@ -92,6 +92,15 @@ class MeasureSession:
         self._unwritten: list[str] = []
         self._restored: set[str] = set()
 
+    def start_workers(self) -> None:
+        """Let processes of this machine, if it builds or runs, start while others things are done.
+
+        Else the first candidates wait for them, seconds each.
+        """
+        for part in (self.measurer.builder, self.measurer.runner, self._careful.runner):
+            if isinstance(part, (LocalBuilder, LocalRunner)):
+                part.pool.start()
+
     def round(self, policy: SearchPolicy, n: int) -> int:
         """Measure up to `n` proposals of a policy, which observes them; returns how many.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from tvm._older_names import hints_for
 
-# Loaded on first use: PyTorch Lightning alone takes longer to import than the rest together.
+# Loaded on first use: torch takes seconds to import, and PyTorch Lightning as long again.
 _LAZY = {
     "extract_tasks": "sym_task",
     "load_tasks": "sym_task",
@@ -35,7 +35,7 @@ _LAZY = {
     "GraphOptions": "network",
     "Optimizer": "optim",
     "TuneResult": "optim",
-    "MLPModelPLWrapper": "tvm.auto_scheduler.cost_model.mlp_model",
+    "MLPModelPLWrapper": "tvm.auto_scheduler.cost_model.lightning_model",
     "packaged_checkpoint": "checkpoint",
     "DatasetBuilder": "tvm.auto_scheduler.cost_model.dataset",
     "cache_folder": "cache",

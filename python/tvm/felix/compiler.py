@@ -165,10 +165,20 @@ class CompiledNetwork:
         repeats : as for `kernel_seconds`.
         """
         seconds = self.kernel_seconds(repeats)
+        return {workload: seconds[key] for workload, key in self._workloads.items()}
+
+    @cached_property
+    def _workloads(self) -> dict[str, str]:
+        """`relax.FusedGroup.key` of what can be tuned, by workload key."""
         return {
-            str(group_task(group, self.target).workload_key): seconds[group.key]
+            str(group_task(group, self.target).workload_key): group.key
             for group in relax.extract_tasks(self.network.mod)
         }
+
+    @cached_property
+    def _kernel_names(self) -> dict[str, str]:
+        """Name in the executable by `relax.FusedGroup.key`."""
+        return {group.key: group.name for group in relax.fused_groups(self.network.mod)}
 
     def kernel_seconds(self, repeats: int = 5) -> dict[str, float]:
         """Seconds of one call of each kernel inside the network, by `relax.FusedGroup.key`.
@@ -183,10 +193,7 @@ class CompiledNetwork:
             for call in self.profile().calls:
                 seconds = call["Duration (us)"].microseconds * 1e-6
                 samples.setdefault(call["Name"], []).append(seconds)
-        return {
-            group.key: float(np.median(samples[group.name]))
-            for group in relax.fused_groups(self.network.mod)
-        }
+        return {key: float(np.median(samples[name])) for key, name in self._kernel_names.items()}
 
 
 def as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:

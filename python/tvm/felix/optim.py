@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.runtime.files import read_json, write_atomically
 
 from .policy import FelixPolicy, Learner
@@ -128,6 +128,7 @@ class Optimizer:
     tasks : what `extract_tasks` returned.
     perf_model : the cost model; trained further in place.
     builder, runner : how candidates are compiled and timed; default LocalBuilder and LocalRunner.
+    session : what measures with them; by default a new one.
     seed : of every random choice of the search.
     settings : constants of the gradient search.
     against_library : measure the operator library's schedules first and the winners once more at
@@ -137,16 +138,19 @@ class Optimizer:
     def __init__(
         self,
         tasks: Sequence[SymTaskAndInstances],
-        perf_model: MLPModelPLWrapper,
+        perf_model: LatencyModel,
         *,
         builder: auto_scheduler.ProgramBuilder | None = None,
         runner: auto_scheduler.ProgramRunner | None = None,
+        session: auto_scheduler.MeasureSession | None = None,
         seed: int = 0,
         settings: SearchSettings | None = None,
         against_library: bool = True,
     ) -> None:
         self.against_library = against_library
-        self.session = auto_scheduler.MeasureSession(builder, runner)
+        if session is None:
+            session = auto_scheduler.MeasureSession(builder, runner)
+        self.session = session
         self.learner = Learner(perf_model)
         self.timer = Timer()
         self.n_rounds = 0
@@ -178,7 +182,7 @@ class Optimizer:
         )
 
     @property
-    def perf_model(self) -> MLPModelPLWrapper:
+    def perf_model(self) -> LatencyModel:
         """The cost model."""
         return self.learner.model
 

@@ -12,12 +12,12 @@ import torch
 
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
 from .bound import ProcessorBound
 from .canonical import canonical_configs
 from .peak import peak_flops
-from .sampling import Polytope, RandConfigMaker
+from .sampling import Polytope, RandConfigMaker, distinct_rows
 from .sketch import Sketch
 from .tape import torch_function
 from .task_model import TaskModel
@@ -132,7 +132,7 @@ class SketchPerfFunc:
                 continue
         if not points:
             return np.zeros((0, len(self.variables)))
-        distinct = np.unique(np.array(points), axis=0)
+        distinct = distinct_rows(np.array(points))
         return distinct[self.config_maker.valid(distinct)]
 
     def config(self, point: np.ndarray) -> dict[str, int]:
@@ -180,7 +180,7 @@ class SketchPerfFunc:
     def round(self, points: np.ndarray) -> np.ndarray:
         """Distinct valid integer points near the given real ones: shape (<= n, n_variables)."""
         rounded, valid = self.polytope.round(points)
-        rounded = np.unique(rounded[valid] + 0.0, axis=0)
+        rounded = distinct_rows(rounded[valid] + 0.0)
         return rounded[self.config_maker.valid(rounded)] if len(rounded) else rounded
 
     def neighbours(self, points: np.ndarray) -> np.ndarray:
@@ -188,7 +188,7 @@ class SketchPerfFunc:
         if not len(points) or not len(self._moves):
             return points[:0]
         moved = (points[:, None, :] + self._moves[None]).reshape(-1, points.shape[1])
-        moved = np.unique(moved, axis=0)
+        moved = distinct_rows(moved)
         return moved[self.config_maker.valid(moved)]
 
     def _nonlinear_valid(self, points: np.ndarray) -> np.ndarray:
@@ -211,7 +211,7 @@ class SketchPerfFunc:
         return np.unique(np.concatenate(moves), axis=0) if n else np.zeros((0, 0))
 
 
-def _task_model(sketches: Sequence[Sketch], flop: float, network: MLPModelPLWrapper) -> TaskModel:
+def _task_model(sketches: Sequence[Sketch], flop: float, network: LatencyModel) -> TaskModel:
     if not sketches:
         return TaskModel(network, None, flop, math.inf)
     target = sketches[0].parent_task.ansor_task.target
@@ -231,7 +231,7 @@ class TaskPerfFunc:
     """
 
     def __init__(
-        self, sketches: Sequence[Sketch], flop: float, name: str, network: MLPModelPLWrapper
+        self, sketches: Sequence[Sketch], flop: float, name: str, network: LatencyModel
     ) -> None:
         self.name = name
         self.flop = flop
@@ -283,7 +283,7 @@ class TaskPerfFunc:
             for _ in range(2):
                 best = points[np.argsort(-scores, kind="stable")[:polish]]
                 extra = function.neighbours(best)
-                merged = np.unique(np.concatenate([points, extra]), axis=0)
+                merged = distinct_rows(np.concatenate([points, extra]))
                 if len(merged) == len(points):
                     break
                 points = merged

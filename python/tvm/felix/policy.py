@@ -19,7 +19,7 @@ from tvm.auto_scheduler import (
     SearchTask,
 )
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper, one_torch_thread
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel, one_torch_thread
 from tvm.auto_scheduler.measure_session import observe_records
 
 from .checkpoint import packaged_checkpoint
@@ -48,7 +48,7 @@ class Learner:
     data : everything measured so far.
     """
 
-    def __init__(self, model: MLPModelPLWrapper) -> None:
+    def __init__(self, model: LatencyModel) -> None:
         self.model = model
         self.data = DatasetBuilder()
         self._trained_on = 0
@@ -119,7 +119,7 @@ class FelixPolicy(SearchPolicy):
         sym_task = task if isinstance(task, SymTask) else SymTask(task, search_space=search_space)
         super().__init__(sym_task.ansor_task, verbose)
         own = learner is None
-        self.learner = Learner(MLPModelPLWrapper()) if learner is None else learner
+        self.learner = Learner(LatencyModel()) if learner is None else learner
         self.n_config_seeds = n_config_seeds
         self.n_grad_steps = n_grad_steps
         self.n_sketches = len(sym_task.sketches)
@@ -241,7 +241,7 @@ def make_policies(
     seed = options.pop("seed", 0)
     processors = all("cpu" in task.target.keys for task in tasks)
     checkpoint = load_model_file or (packaged_checkpoint() if processors else None)
-    learner = Learner(MLPModelPLWrapper(pretrained=checkpoint, seed=seed))
+    learner = Learner(LatencyModel(pretrained=checkpoint, seed=seed))
     policies = [
         FelixPolicy(
             task, learner, seed=[seed, index], settings=settings, verbose=verbose, **options

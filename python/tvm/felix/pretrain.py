@@ -12,7 +12,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from tqdm import tqdm
 
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
 from .optim import Optimizer
 from .search import SearchSettings
@@ -41,7 +41,7 @@ def measure_programs(
     collection goes on where it stopped. Returns the number of programs measured by this call.
     """
     settings = SearchSettings(random_share=1.0 - guided)
-    optimizer = Optimizer(tasks, MLPModelPLWrapper(), seed=seed, settings=settings)
+    optimizer = Optimizer(tasks, LatencyModel(), seed=seed, settings=settings)
     session = optimizer.session
     session.records = Path(records)
     if session.records.exists():
@@ -66,7 +66,7 @@ def dataset_from_records(
     tasks: Sequence[SymTaskAndInstances], records: str | Path
 ) -> DatasetBuilder:
     """Features and labels of all valid records that belong to the tasks."""
-    optimizer = Optimizer(tasks, MLPModelPLWrapper())
+    optimizer = Optimizer(tasks, LatencyModel())
     used = optimizer.restore(records)
     logger.info("%d of the records in %s belong to the tasks", used, records)
     return optimizer.data_builder
@@ -83,7 +83,7 @@ def filter_latency(
 
 def train_mlp(
     data: DatasetBuilder,
-    model: MLPModelPLWrapper,
+    model: LatencyModel,
     output: str | Path,
     *,
     train_ratio: float = 0.9,
@@ -99,7 +99,7 @@ def train_mlp(
     ----------
     data : measured programs of at least two tasks.
     model : a model without weights yet; its inputs are standardised on the training part.
-    output : checkpoint in the format of `MLPModelPLWrapper.save`.
+    output : checkpoint in the format of `LatencyModel.save`.
     train_ratio : share of the tasks used for training, in (0, 1).
     epochs : passes over the training part.
     replay : number of programs of the training part that are kept beside the checkpoint, to be

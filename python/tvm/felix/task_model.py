@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
 from .bound import ProcessorBound
 
@@ -95,7 +95,7 @@ class TaskModel:
     """
 
     def __init__(
-        self, network: MLPModelPLWrapper, bound: ProcessorBound | None, flop: float, peak: float
+        self, network: LatencyModel, bound: ProcessorBound | None, flop: float, peak: float
     ) -> None:
         self.network = network
         self.bound = bound

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from tvm.auto_scheduler import ProgramBuilder, ProgramRunner
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler import MeasureSession, ProgramBuilder, ProgramRunner
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
@@ -81,7 +81,7 @@ class SearchBudget:
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
 
-    def model(self) -> MLPModelPLWrapper:
+    def model(self) -> LatencyModel:
         """The cost model to start from.
 
         Raises
@@ -95,7 +95,7 @@ class SearchBudget:
                 f"cost_model: there is no checkpoint {checkpoint}; name a file, or one of "
                 f"{', '.join(choices)}"
             )
-        return MLPModelPLWrapper(pretrained=checkpoint, seed=self.seed)
+        return LatencyModel(pretrained=checkpoint, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -432,14 +432,6 @@ def search_kernels(
         return KernelSearch(tasks, None, known, 0)
     if known:
         logger.info("%d of %d kernels were tuned before", len(known), len(tasks))
-    optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, builder=builder, runner=runner)
-    # Known schedules are where the search starts; they cost no measurement of this run.
-    if (folder / REMEMBERED).exists():
-        optimizer.session.n_measure -= optimizer.restore(folder / REMEMBERED)
-    resumed = 0
-    if records.exists():
-        resumed = optimizer.restore(records)
-        optimizer.load_state(folder)
     trials = max(1, math.ceil(budget.trials * len(wanted) / len(tasks)))
 
     def after_round(state: Optimizer) -> None:
@@ -455,8 +447,19 @@ def search_kernels(
         if on_round is not None:
             on_round(state)
 
-    logger.info("searching %d kernels with %d programs to measure", len(wanted), trials)
+    session = MeasureSession(builder, runner)
     try:
+        # Sketches are made meanwhile.
+        session.start_workers()
+        optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, session=session)
+        # Known schedules are where the search starts; they cost no measurement of this run.
+        if (folder / REMEMBERED).exists():
+            session.n_measure -= optimizer.restore(folder / REMEMBERED)
+        resumed = 0
+        if records.exists():
+            resumed = optimizer.restore(records)
+            optimizer.load_state(folder)
+        logger.info("searching %d kernels with %d programs to measure", len(wanted), trials)
         result = optimizer.tune(
             trials,
             budget.config_seeds,
@@ -468,7 +471,7 @@ def search_kernels(
         )
         optimizer.save_state(folder)
     finally:
-        optimizer.session.close()
+        session.close()
         if cache is not None and records.exists():
             logger.info("%d records are remembered for other networks", cache.add(records))
     for row in result.tasks:

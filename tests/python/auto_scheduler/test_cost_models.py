@@ -191,8 +191,11 @@ def test_a_perceptron_orders_programs_that_it_has_not_seen(measured):
     assert metrics["spearman"] > 0.5
 
 
-def test_importing_tvm_loads_neither_torch_nor_xgboost():
-    code = "import sys, tvm.auto_scheduler; print({'torch', 'xgboost'} & set(sys.modules))"
+def test_importing_tvm_loads_nothing_that_takes_long():
+    code = (
+        "import sys, tvm.auto_scheduler\n"
+        "print({'torch', 'xgboost', 'scipy.stats'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

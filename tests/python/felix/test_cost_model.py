@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import pytorch_lightning
@@ -9,13 +12,14 @@ import torch
 
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder, FeatureKind
+from tvm.auto_scheduler.cost_model.latency_model import LOSSES
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.cost_model.metric import (
     pair_accuracy,
     peak_score,
     spearman,
     spearman_top,
 )
-from tvm.auto_scheduler.cost_model.mlp_model import LOSSES, MLPModelPLWrapper
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
 
@@ -284,3 +288,12 @@ def test_metrics_reach_their_best_for_perfect_and_their_worst_for_reversed_order
     assert pair_accuracy(measured, measured) == 1.0
     assert peak_score(measured, measured, 2) == 1.0
     assert peak_score(-measured, measured, 1) == 0.25
+
+
+def test_a_search_imports_nothing_of_lightning():
+    code = (
+        "import sys, tvm.felix.tuning\n"
+        "print({'pytorch_lightning', 'scipy.stats'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -19,7 +19,7 @@ from testing_sketches import CASES, conv, depthwise, softmax
 from tvm import auto_scheduler, te, tir, topi
 from tvm.arith import _ffi_api as _arith_api
 from tvm.auto_scheduler import MeasureInput, _ffi_api, measure_jobs
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix import ffi
 from tvm.felix import make_task as make_sym_task
 from tvm.felix.perf_func import SketchPerfFunc

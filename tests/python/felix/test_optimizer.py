@@ -19,7 +19,7 @@ from tvm.auto_scheduler import (
     ProgramRunner,
     measure_session,
 )
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.measure_record import careful_file, library_records
 from tvm.auto_scheduler.task_scheduler import make_search_policies
 from tvm.felix.optim import Optimizer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tvm.felix.sampling import Polytope, RandConfigMaker
+from tvm.felix.sampling import Polytope, RandConfigMaker, distinct_rows
 
 
 def simplex(n: int, total: float) -> Polytope:
@@ -91,3 +91,10 @@ def test_equal_seeds_make_equal_configurations():
     maker = RandConfigMaker(simplex(4, 6.0))
     first = maker.make(10, np.random.default_rng(7))
     assert (first == maker.make(10, np.random.default_rng(7))).all()
+
+
+@given(st.integers(0, 60), st.integers(0, 5), st.integers(0, 2**31))
+@settings(max_examples=50, deadline=None)
+def test_distinct_rows_are_those_of_numpy_in_its_order(n_points, n_variables, seed):
+    points = np.random.default_rng(seed).integers(-2, 3, (n_points, n_variables)).astype(float)
+    np.testing.assert_array_equal(distinct_rows(points), np.unique(points, axis=0))

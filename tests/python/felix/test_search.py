@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tvm import te, topi
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix import perf_func
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.search import ConfigInfo, SearchSettings, SingleTaskOptimizer

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tvm import te, topi
-from tvm.auto_scheduler.cost_model.mlp_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix.canonical import KnobRole, canonical_configs, knob_roles
 from tvm.felix.peak import peak_flops
 from tvm.felix.perf_func import TaskPerfFunc

@@ -111,6 +111,14 @@ def test_worker_killed_while_idle_is_replaced(pool):
     assert pool.run([job("echo", i=2)])[0].status == "done"
 
 
+def test_started_workers_are_waited_for_by_the_first_job(pool):
+    pool.start()
+    processes = pool.process_ids()
+    assert len(processes) == pool.size
+    assert pool.run([job("echo", i=1)])[0].status == "done"
+    assert pool.process_ids() == processes
+
+
 def test_closing_ends_all_processes(jobs_on_path):
     pool = WorkerPool(2, timeout=5)
     pool.warm_up()

@@ -11,7 +11,7 @@ from typing import Any
 from .cost_model import CostModel, PythonBasedModel, RandomModel
 from .xgb_model import XGBModel
 
-_LAZY = {"MLPModel": "mlp_model", "DatasetBuilder": "dataset"}
+_LAZY = {"MLPModel": "mlp_model", "LatencyModel": "latency_model", "DatasetBuilder": "dataset"}
 
 __all__ = ["CostModel", "PythonBasedModel", "RandomModel", "XGBModel", *_LAZY]
 

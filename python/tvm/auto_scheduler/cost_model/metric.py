@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import rankdata
 
 __all__ = [
     "METRICS",
@@ -40,6 +39,9 @@ def spearman(predicted: np.ndarray, measured: np.ndarray) -> float:
     """Spearman's rank correlation, shape (n,) each; ties share their mean rank; NaN for n < 2."""
     if len(predicted) < 2:
         return float("nan")
+    # Here, since every process that measures would import it, which takes longer than all of TVM.
+    from scipy.stats import rankdata
+
     x, y = rankdata(predicted), rankdata(measured)
     x, y = x - x.mean(), y - y.mean()
     norm = np.sqrt((x @ x) * (y @ y))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import stats
 
 from ..measure import MeasureInput, MeasureResult
 from ..task.space import ConfigEntity
@@ -105,6 +104,9 @@ class DropletTuner(Tuner):
         known = self.best_choice[2]
         if len(costs) < 2 or len(known) < 2:
             return True
+        # Here, since it takes longer to import than all of TVM.
+        from scipy import stats
+
         return float(stats.ttest_ind(costs, known, equal_var=False).pvalue) <= self.pvalue
 
     def _neighbours(self) -> list[int]:

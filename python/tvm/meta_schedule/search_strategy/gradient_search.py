@@ -17,7 +17,7 @@ import torch
 
 import tvm
 from tvm import tir
-from tvm.auto_scheduler.cost_model.mlp_model import one_torch_thread
+from tvm.auto_scheduler.cost_model.latency_model import one_torch_thread
 from tvm.tir.schedule import Instruction, Trace
 
 from ..candidate import MeasureCandidate, RunnerResult

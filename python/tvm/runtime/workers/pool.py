@@ -122,8 +122,8 @@ class WorkerPool:
 
     Notes
     -----
-    Processes start with the first job and stay. Use the pool from one thread at a time: the kernel
-    ends a worker together with the thread that started it.
+    Processes start with the first job, or with `start`, and stay. Use the pool from one thread at a
+    time: the kernel ends a worker together with the thread that started it.
     """
 
     def __init__(
@@ -143,6 +143,12 @@ class WorkerPool:
         """Of the workers alive now."""
         return [w.process.pid for w in self._workers if w.process.poll() is None]
 
+    def start(self) -> None:
+        """Start all workers, and go on while they do."""
+        self._discard_dead()
+        while len(self._workers) < self.size:
+            self._start()
+
     def warm_up(self) -> None:
         """Start all workers and wait until they are ready.
 
@@ -150,9 +156,7 @@ class WorkerPool:
         ------
         RuntimeError : a worker does not start.
         """
-        self._discard_dead()
-        while len(self._workers) < self.size:
-            self._start()
+        self.start()
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
