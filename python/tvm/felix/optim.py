@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
 
-# How many schedules of a task are measured again at the end, and how much slower than the library's
-# one is worth that.
+# How many schedules of a task are measured again at the end, and within what factor of the
+# library's one is near it.
 _MAX_CONFIRMED = 4
 _CLOSE = 1.25
 
@@ -410,7 +410,7 @@ class Optimizer:
         """Measure the best schedule again, and the next one if it was only lucky.
 
         The least of many noisy figures is too small, and all the more of figures that are close, so
-        the library's schedule, which has one, is measured along with it.
+        the library's schedule, which has one, is measured along with it once if it is near.
         """
         if not self.against_library:
             return
@@ -421,10 +421,11 @@ class Optimizer:
                 return
             if best.seconds > _CLOSE * self.library_seconds(task):
                 return
+            candidates: list[auto_scheduler.Candidate] = [task.policy.get_measure_input(best)]
+            if not confirmed and self.library_seconds(task) < _CLOSE * best.seconds:
+                candidates.append(auto_scheduler.LibraryCandidate(task.instance.ansor_task))
             confirmed.add(best.key)
-            library = auto_scheduler.LibraryCandidate(task.instance.ansor_task)
-            candidate = task.policy.get_measure_input(best)
-            best.seconds, _ = self.session.measure_again([candidate, library])
+            best.seconds = self.session.measure_again(candidates)[0]
             task.search.record(best)
 
     def _batch_size(self, task: TunedTask, measure_per_round: int) -> int:
