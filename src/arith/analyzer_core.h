@@ -123,6 +123,8 @@ class AnalyzerCore {
   PrimExpr Emit(const Poly& p, DataType dtype);
   Poly FloorDiv(const Poly& a, const Poly& b);
   Poly FloorMod(const Poly& a, const Poly& b);
+  /*! \brief floor(r / b) of a sum with a minimum, if dividing inside of it is as short. */
+  std::optional<Poly> DivideMinimum(const Poly& r, const Poly& b);
   /*! \brief min(d, 0). */
   Poly MinZero(const Poly& d);
   /*! \brief Apply the stated products, and join quotients with their remainders. */
@@ -161,6 +163,27 @@ class AnalyzerCore {
   PrimExpr SimplifyInt(const PrimExpr& e);
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
+  /*!
+   * \brief `min(x, y) < z` and its kin where one of the operands decides or drops out, and a
+   * minimum compared with an operand of its own; undefined for others.
+   */
+  PrimExpr CompareWithMinimum(const PrimExpr& e);
+  /*! \brief A comparison of indices as a number against zero. */
+  struct Claim {
+    enum Kind { kNonNeg, kZero, kNonZero };
+    Kind kind;
+    Poly number;
+    DataType dtype;
+  };
+  /*! \brief The claim that a comparison makes; none if its numbers may wrap around. */
+  std::optional<Claim> ClaimOf(const PrimExpr& e);
+  /*!
+   * \brief One condition for `a && b`, or `a || b`, of two comparisons of the same numbers, as
+   *        `x == y` for `x <= y && y <= x`; undefined for others.
+   */
+  PrimExpr JoinConditions(const PrimExpr& a, const PrimExpr& b, bool both);
+  /*! \brief Sums and differences that meet in the branches of a selection; undefined for others. */
+  PrimExpr SumOfSelects(const PrimExpr& e);
   /*! \brief A condition as a conjunction of alternatives; undefined if that is long. */
   PrimExpr AndOfOrs(const PrimExpr& e);
   /*! \brief Whether an atom is read from memory, or of a type too narrow for an index. */
@@ -223,6 +246,8 @@ class AnalyzerCore {
   /*! \brief State what `remainder == value` says, where the former is x mod c of a variable x. */
   void AddCongruence(const PrimExpr& remainder, const PrimExpr& value);
   bool KnownTrue(const PrimExpr& cond) const;
+  /*! \brief True or false where a condition that holds says so, otherwise `cond`. */
+  PrimExpr Known(const PrimExpr& cond) const;
 
   PolyRing ring_;
   std::vector<Atom> atoms_;

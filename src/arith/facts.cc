@@ -334,8 +334,16 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
   } else if (const auto* op = cond.as<tir::NENode>(); op && is_index(op->a) && negate) {
     negate = false;
     equal(op->a, op->b);
-  } else if (!negate) {
-    true_conds_.push_back(cond);
+  } else {
+    const auto* eq = cond.as<tir::EQNode>();
+    const auto* ne = cond.as<tir::NENode>();
+    PrimExpr holds = cond;
+    if (negate && eq) {
+      holds = tir::NE(eq->a, eq->b);
+    } else if (negate) {
+      holds = ne ? PrimExpr(tir::EQ(ne->a, ne->b)) : PrimExpr(tir::Not(cond));
+    }
+    true_conds_.push_back(holds);
     ++epoch_;
   }
 }

@@ -256,6 +256,7 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
       return add(FloorMod(FloorDiv(inner.a, b), k));
     }
   }
+  if (std::optional<Poly> of_minimum = DivideMinimum(r, b)) return add(*of_minimum);
   if (b.IsConst() && r.ConstTerm() != 0) {
     // With x a multiple of m, x + k for k in [0, m) has the quotient of x.
     auto [m, base] = Modular(PolyRing::AddConst(r, -r.ConstTerm()));
@@ -266,6 +267,27 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
     }
   }
   return add(CompoundAtom(Atom::kFloorDiv, r, b));
+}
+
+std::optional<Poly> AnalyzerCore::DivideMinimum(const Poly& r, const Poly& b) {
+  if (!b.IsConst()) return std::nullopt;
+  auto divisible = [&](const Poly& p) {
+    Poly unused;
+    return p.IsConst() || ring_.DivideByTerm(p, b.terms[0], &unused);
+  };
+  for (const Term& t : r.terms) {
+    if (t.mono == kUnitMono || ring_.Atoms(t.mono).size() != 1) continue;
+    const Atom inner = atoms_[ring_.Atoms(t.mono)[0]];
+    if (inner.kind != Atom::kMinZero) continue;
+    // coef * min(d, 0) + rest is the least or greatest of `rest` and `other`; so are the quotients.
+    const Poly rest = PolyRing::Sub(r, PolyRing::FromTerm(t));
+    const Poly other = PolyRing::AddScaled(rest, inner.a, t.coef);
+    if (!divisible(rest) && !divisible(other)) continue;
+    const Poly x = FloorDiv(rest, b), y = FloorDiv(other, b);
+    if (t.coef > 0) return PolyRing::Add(x, MinZero(PolyRing::Sub(y, x)));
+    return PolyRing::Sub(x, MinZero(PolyRing::Sub(x, y)));
+  }
+  return std::nullopt;
 }
 
 Poly AnalyzerCore::FloorMod(const Poly& a0, const Poly& b) {
@@ -425,6 +447,26 @@ Poly AnalyzerCore::Reduce(Poly p) {
         changed = true;
         break;
       }
+    }
+  }
+  // k * a - k * b * floor(a / b) is k * (a mod b).
+  for (bool changed = p.terms.size() >= 2; changed;) {
+    changed = false;
+    for (const Term& t : p.terms) {
+      if (t.mono == kUnitMono || ring_.Atoms(t.mono).size() != 1) continue;
+      const Atom div = atoms_[ring_.Atoms(t.mono)[0]];
+      if (div.kind != Atom::kFloorDiv || !div.b.IsConst() || div.b.ConstTerm() <= 1) continue;
+      const int64_t divisor = div.b.ConstTerm();
+      if (t.coef % divisor != 0) continue;
+      const int64_t k = -(t.coef / divisor);
+      Poly rest = PolyRing::Sub(p, PolyRing::FromTerm(t));
+      rest = PolyRing::AddScaled(rest, div.a, -k);
+      if (rest.terms.size() + 2 > p.terms.size()) continue;
+      Poly joined = PolyRing::AddScaled(rest, FloorMod(div.a, div.b), k);
+      if (joined.terms.size() >= p.terms.size()) continue;
+      p = std::move(joined);
+      changed = true;
+      break;
     }
   }
   return p;

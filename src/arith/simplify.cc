@@ -64,6 +64,9 @@ class OperandSimplifier : public ExprMutator {
     if (is_zero(cond)) return core_->Simplify(op->false_value);
     auto [t, f] = EagerBranches(cond, op);
     if (SameExpr(t, f)) return t;
+    if (op->dtype == cond.dtype() && is_const_int(t) && is_const_int(f)) {
+      return is_one(t) ? cond : core_->Simplify(Not(cond));
+    }
     if (cond.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
       return GetRef<PrimExpr>(op);
     }
@@ -116,6 +119,9 @@ class OperandSimplifier : public ExprMutator {
     if (!call || call->args.size() != 2) return e;
     const int64_t* a = as_const_int(call->args[0]);
     const int64_t* b = as_const_int(call->args[1]);
+    const bool shift =
+        call->op.same_as(builtin::shift_right()) || call->op.same_as(builtin::shift_left());
+    if (shift && b && *b == 0 && call->args[0].dtype() == e.dtype()) return call->args[0];
     if (!a || !b) return e;
     if (call->op.same_as(builtin::shift_right())) return right_shift(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::shift_left())) return left_shift(call->args[0], call->args[1]);
@@ -153,8 +159,33 @@ PrimExpr FoldBinary(const PrimExpr& e) {
   TVM_FOLD(NENode, not_equal)
 #undef TVM_FOLD_DIVISION
 #undef TVM_FOLD
-  if (const auto* op = e.as<CastNode>()) return cast(op->dtype, op->value);
+  if (const auto* op = e.as<CastNode>()) {
+    // There and back, by a type that holds every value.
+    const auto* inner = op->value.as<CastNode>();
+    const bool integers = op->dtype.is_int() || op->dtype.is_uint();
+    if (inner && integers && inner->value.dtype() == op->dtype &&
+        inner->dtype.code() == op->dtype.code() && inner->dtype.bits() >= op->dtype.bits()) {
+      return inner->value;
+    }
+    return cast(op->dtype, op->value);
+  }
   return e;
+}
+
+/*! \brief Quotients that are rounded towards zero, one of another, are one quotient. */
+PrimExpr JoinQuotients(const PrimExpr& e) {
+  const auto* outer = e.as<DivNode>();
+  const auto* inner = outer ? outer->a.as<DivNode>() : nullptr;
+  if (!inner || !IsIndex(e)) return e;
+  const int64_t* x = as_const_int(inner->b);
+  const int64_t* y = as_const_int(outer->b);
+  const int64_t largest = int64_t{1} << (std::min(e.dtype().bits(), 63) - 1);
+  int64_t product;
+  if (!x || !y || *x <= 0 || *y <= 0 || __builtin_mul_overflow(*x, *y, &product) ||
+      product >= largest) {
+    return e;
+  }
+  return Div(inner->a, make_const(e.dtype(), product));
 }
 
 /*! \brief Keeps the node itself where folding built an equal one. */
@@ -185,6 +216,7 @@ PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
 }
 
 PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {
+  if (PrimExpr selection = SumOfSelects(e); selection.defined()) return selection;
   Poly p = Reduce(Normalize(e));
   PrimExpr normal = Emit(p, e.dtype());
   if (SameExpr(normal, e)) return e;
@@ -225,7 +257,7 @@ PrimExpr AnalyzerCore::SimplifyOperands(const PrimExpr& e) {
 
 PrimExpr AnalyzerCore::SimplifyOther(const PrimExpr& e) {
   PrimExpr out = SimplifyOperands(e);
-  return KeepIfSame(out, FoldBinary(out));
+  return KeepIfSame(out, JoinQuotients(FoldBinary(out)));
 }
 
 namespace {
@@ -299,7 +331,10 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     PrimExpr b = SimplifyBesides(a, op->b);
     if (is_zero(b) || is_one(a)) return b;
     if (is_one(b) || SameExpr(a, b)) return a;
-    if (NeedsNoGuard(b) && is_one(SimplifyUnder(b, a))) return b;
+    if (NeedsNoGuard(b)) {
+      if (is_one(SimplifyUnder(b, a))) return b;
+      if (PrimExpr one = JoinConditions(a, b, /*both=*/true); one.defined()) return one;
+    }
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(And(a, b));
   }
   if (const auto* op = e.as<OrNode>()) {
@@ -308,7 +343,10 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     PrimExpr b = SimplifyBesides(Not(a), op->b);
     if (is_one(b) || is_zero(a)) return b;
     if (is_zero(b) || SameExpr(a, b)) return a;
-    if (NeedsNoGuard(b) && is_zero(SimplifyUnder(Not(b), a))) return b;
+    if (NeedsNoGuard(b)) {
+      if (is_zero(SimplifyUnder(Not(b), a))) return b;
+      if (PrimExpr one = JoinConditions(a, b, /*both=*/false); one.defined()) return one;
+    }
     return a.same_as(op->a) && b.same_as(op->b) ? e : PrimExpr(Or(a, b));
   }
   if (const auto* op = e.as<NotNode>()) {
@@ -320,12 +358,22 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     if (const auto* le = a.as<LENode>(); index(le)) return Simplify(LT(le->b, le->a));
     if (const auto* eq = a.as<EQNode>(); index(eq)) return NE(eq->a, eq->b);
     if (const auto* ne = a.as<NENode>(); index(ne)) return EQ(ne->a, ne->b);
-    return a.same_as(op->a) ? e : PrimExpr(Not(a));
+    return Known(a.same_as(op->a) ? e : PrimExpr(Not(a)));
   }
-  PrimExpr out = SimplifyCompare(e);
+  PrimExpr out = CompareWithMinimum(e);
+  if (!out.defined()) out = SimplifyCompare(e);
   if (!out.defined()) out = SimplifyOther(e);
-  if (!true_conds_.empty() && KnownTrue(out)) return const_true();
-  return out;
+  return Known(out);
+}
+
+PrimExpr AnalyzerCore::Known(const PrimExpr& cond) const {
+  if (true_conds_.empty() || is_const_int(cond)) return cond;
+  if (KnownTrue(cond)) return const_true();
+  PrimExpr opposite = Not(cond);
+  if (const auto* eq = cond.as<EQNode>()) opposite = NE(eq->a, eq->b);
+  if (const auto* ne = cond.as<NENode>()) opposite = EQ(ne->a, ne->b);
+  if (const auto* no = cond.as<NotNode>()) opposite = no->a;
+  return KnownTrue(opposite) ? const_false() : cond;
 }
 
 namespace {
@@ -562,6 +610,15 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
         return Broadcast(first, lanes);
       }
     }
+  } else if ((simple.as<MinNode>() || simple.as<MaxNode>()) && (ra || rb)) {
+    const bool least = simple.as<MinNode>() != nullptr;
+    auto everywhere = [this](const PrimExpr& lesser, const PrimExpr& greater) {
+      const PrimExpr order = SimplifyVector(LE(lesser, greater));
+      const auto* all = order.as<BroadcastNode>();
+      return all != nullptr && is_one(all->value);
+    };
+    if (everywhere(a, b)) return least ? a : b;
+    if (everywhere(b, a)) return least ? b : a;
   }
   return simple;
 }

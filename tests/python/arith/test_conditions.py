@@ -1,0 +1,121 @@
+"""Conditions that are one, minima in comparisons and quotients, selections that meet in a sum."""
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te, tir
+from tvm.testing.index_exprs import evaluate
+
+x, y = te.var("x"), te.var("y")
+b = te.var("b", "bool")
+div, mod = te.floordiv, te.floormod
+
+# What is simplified, and what it becomes.
+FORMS = [
+    (tir.And(x <= y, y <= x), x == y),
+    (tir.And(x < y, x != y), x < y),
+    (tir.And(x <= y, x != y), x < y),
+    (tir.And(x <= y, y != x), x < y),
+    (tir.And(x >= 0, x <= 0), x == 0),
+    (tir.Or(x < y, x == y), x <= y),
+    (tir.Or(x < y, y == x), x <= y),
+    (tir.Or(x < y, y < x), x != y),
+    (tir.Or(x == 1, x != 1), True),
+    (tir.And(x == 1, x != 1), False),
+    (tir.Or(b, tir.Not(b)), True),
+    (tir.And(b, tir.Not(b)), False),
+    (tir.Or(b, tir.And(b, x < 1)), b),
+    (tir.And(b, tir.Or(b, x < 1)), b),
+    (te.min(x, 11) < 10, x < 10),
+    (te.max(x, 8) < 10, x < 10),
+    (te.max(x, 10) < 10, False),
+    (te.min(x, 8) < 10, True),
+    (te.max(x, y) == x, y <= x),
+    (te.min(x, y) == y, y <= x),
+    (te.max(x, y) != x, x < y),
+    (x - div(x, 3) * 3, mod(x, 3)),
+    (div(x, 4) * 4 < x, tir.LE(1, mod(x, 4))),
+    (div(te.min(x * 6, y), 2), te.min(div(y, 2), x * 3)),
+    (div(te.max(x, 10), 4), te.max(2, div(x, 4))),
+    (tir.Select(b, x, y) + tir.Select(b, 1, 2), tir.Select(b, x + 1, y + 2)),
+    (tir.Select(b, x, y) - x, tir.Select(b, 0, y - x)),
+    (x - tir.Select(b, y, x), tir.Select(b, x - y, 0)),
+    (tir.Select(b, True, False), b),
+    (tir.Select(x < y, False, True), y <= x),
+    (te.truncdiv(te.truncdiv(x, 3), 10), te.truncdiv(x, 30)),
+    (tir.shift_right(x, 0), x),
+    (tir.Cast("int32", tir.Cast("int64", x)), x),
+    (tir.max(tir.Ramp(x, 1, 4), tir.Broadcast(x, 4)), tir.Ramp(x, 1, 4)),
+    (tir.min(tir.Ramp(x, 1, 4), tir.Broadcast(x, 4)), tir.Broadcast(x, 4)),
+]
+
+
+@pytest.mark.parametrize("before, after", FORMS, ids=[str(form[0]) for form in FORMS])
+def test_forms(before, after):
+    after = tir.const(after, "bool") if isinstance(after, bool) else after
+    got = tvm.arith.Analyzer().simplify(before)
+    tvm.ir.assert_structural_equal(got, after)
+
+
+# All points of a small square.
+POINTS = dict(zip((x, y), map(np.ravel, np.meshgrid(np.arange(-6, 7), np.arange(-6, 7)))))
+
+
+def check_same_values(before):
+    after = tvm.arith.Analyzer().simplify(before)
+    same = evaluate(before, POINTS) == evaluate(after, POINTS)
+    assert np.all(same), f"{before} became {after}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_of_comparisons_mean_what_they_were(seed):
+    """Random conditions of comparisons, minima and remainders, at all points of a small square."""
+    rng = np.random.default_rng(seed)
+
+    def number():
+        kind = rng.integers(6)
+        u = [x, y][rng.integers(2)]
+        c = int(rng.integers(-3, 4))
+        if kind == 0:
+            return te.min(u, c) if rng.integers(2) else te.max(u, [x, y][rng.integers(2)])
+        if kind == 1:
+            return div(te.min(x * 2 + c, y), int(rng.integers(2, 4)))
+        if kind == 2:
+            m = int(rng.integers(2, 5))
+            return u - div(u + c, m) * m
+        if kind == 3:
+            return u * int(rng.integers(1, 3)) + c
+        return u if kind == 4 else tir.const(c, "int32")
+
+    def comparison():
+        op = [tir.LT, tir.LE, tir.EQ, tir.NE, tir.GT, tir.GE][rng.integers(6)]
+        p, q = number(), number()
+        return op(p, q)
+
+    for _ in range(60):
+        first = comparison()
+        second = comparison() if rng.integers(3) else tir.Not(first)
+        before = (tir.And if rng.integers(2) else tir.Or)(first, second)
+        check_same_values(before)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_of_selections_mean_what_they_were(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        cond = x < int(rng.integers(-3, 4))
+        terms = [x, y, tir.const(int(rng.integers(-3, 4)), "int32")]
+        pick = lambda: terms[rng.integers(3)]  # noqa: B023, E731
+        one = tir.Select(cond, pick(), pick())
+        other = tir.Select(cond, pick(), pick()) if rng.integers(2) else pick()
+        one, other = (one, other) if rng.integers(2) else (other, one)
+        before = one + other if rng.integers(2) else one - other
+        check_same_values(before)
+
+
+def test_a_selection_that_guards_nothing_is_not_computed_apart():
+    """A branch that another condition chooses stays where it is."""
+    other = te.var("other", "bool")
+    kept = tir.Select(b, x, y) + tir.Select(other, 1, 2)
+    assert isinstance(tvm.arith.Analyzer().simplify(kept), tir.Add)
