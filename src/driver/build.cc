@@ -40,6 +40,7 @@ Pass Filter(bool kernels) {
 Array<Pass> MixedPasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
+  passes.push_back(pass::PromoteAccumulators());
   passes.push_back(pass::BindTarget(target));
   passes.push_back(pass::VerifyMemory());
   passes.push_back(pass::UnifyThreadBinding());

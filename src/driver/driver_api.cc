@@ -66,6 +66,14 @@ void CheckWarpSize() {
       << target->str() << " has thread_warp_size " << threads;
 }
 
+/*! \brief A function under its name, with the promise of the context about its arrays. */
+tir::PrimFunc Published(tir::PrimFunc func, const String& name) {
+  func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
+  if (func->attrs.defined() && func->attrs->dict.count(tvm::attr::kNoAlias)) return func;
+  return WithAttr(std::move(func), tvm::attr::kNoAlias,
+                  PassContext::Current()->GetConfig<bool>("tir.noalias", true));
+}
+
 }  // namespace
 
 Array<Pass> LowerPasses(bool simple_mode) {
@@ -96,7 +104,6 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::RemoveNoOp());
   passes.push_back(pass::RewriteUnsafeSelect());
   passes.push_back(pass::UnswitchLoops());
-  if (!simple_mode) passes.push_back(pass::PromoteAccumulators());
   AddUserPasses(ctx, 3, &passes);
   if (check_bounds) passes.push_back(pass::InstrumentBoundCheckers());
   return passes;
@@ -109,7 +116,7 @@ IRModule LowerModule(IRModule mod, bool simple_mode) {
 }
 
 IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode) {
-  func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
+  func = Published(std::move(func), name);
   return LowerModule(IRModule::FromExpr(func, name), simple_mode);
 }
 
@@ -121,10 +128,7 @@ IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args,
   if (!rewritten.same_as(body)) CheckWarpSize();
   body = te::ApplyLayouts(rewritten, normalized, binds);
   tir::PrimFunc func = te::SchedulePostProcToPrimFunc(args, body, binds);
-  func = WithAttr(std::move(func), tvm::attr::kGlobalSymbol, name);
-  func = WithAttr(std::move(func), tvm::attr::kNoAlias,
-                  PassContext::Current()->GetConfig<bool>("tir.noalias", true));
-  return IRModule::FromExpr(func, name);
+  return IRModule::FromExpr(Published(std::move(func), name), name);
 }
 
 IRModule LowerSchedule(const te::Schedule& sch, const Array<ObjectRef>& args, const String& name,

@@ -29,8 +29,7 @@ constexpr const char* kInstrumentBoundCheckers = "tir.instrument_bound_checkers"
  * target) is the build's business. Vectors have the width of the current target's registers, 256
  * bits when there is no target.
  *
- * \param simple_mode For reading: leaves out LoopPartition, so that each loop stands once, and
- * PromoteAccumulators.
+ * \param simple_mode For reading: leaves out LoopPartition, so that each loop stands once.
  */
 Array<transform::Pass> LowerPasses(bool simple_mode);
 

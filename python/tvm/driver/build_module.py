@@ -105,9 +105,8 @@ def lower(
     args : for a schedule: a Tensor, Buffer or Var per parameter, in order.
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of ``args``.
-    simple_mode : for reading: every loop stands once, without the segments of LoopPartition and
-        without accumulators in registers. Before any pass, buffers still have their axes: see
-        :func:`form_irmodule`.
+    simple_mode : for reading: every loop stands once, without the segments of LoopPartition. Before
+        any pass, buffers still have their axes: see :func:`form_irmodule`.
 
     Raises
     ------

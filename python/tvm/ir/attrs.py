@@ -33,7 +33,7 @@ class DictAttrs(Attrs):
         self.__init_handle_by_constructor__(_ffi_api.DictAttrs, dict(attrs or {}))
 
     def keys(self) -> list[str]:
-        return self.dict.keys()
+        return list(self.dict)
 
     def items(self) -> list[tuple[str, Any]]:
         return self.dict.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -108,11 +108,11 @@ class Map(Object):
     def items(self) -> ItemsView[Any, Any] | list[tuple[Any, Any]]:
         return core.map_to_list(self)
 
-    def keys(self) -> KeysView[Any] | list[Any]:
-        return [key for key, _ in core.map_to_list(self)]
+    def keys(self) -> Iterator[Any]:
+        return iter(self)
 
-    def values(self) -> ValuesView[Any] | list[Any]:
-        return [value for _, value in core.map_to_list(self)]
+    def values(self) -> Iterator[Any]:
+        return (value for _, value in core.map_to_list(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Map, Mapping)):

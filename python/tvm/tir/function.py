@@ -11,7 +11,8 @@ from tvm.ir import BaseFunc
 from . import _ffi_api
 from .buffer import Buffer
 from .expr import Var, convert
-from .stmt import AttrStmt, Stmt
+from .stmt import AttrStmt, LetStmt, Stmt
+from .stmt_functor import ir_transform, substitute
 
 __all__ = ["PrimFunc"]
 
@@ -60,7 +61,8 @@ class PrimFunc(BaseFunc):
         ----------
         param_map : a value for a scalar parameter, which the result no longer has; or, for the
             parameter of a buffer, a buffer whose extents, strides and offset are the values of the
-            variables that stand there. The buffer of another parameter shares its memory.
+            variables that stand there. The buffer of another parameter shares its memory. For a
+            pointer also an address, which is bound to a variable where a buffer is declared there.
 
         Raises
         ------
@@ -91,7 +93,7 @@ class PrimFunc(BaseFunc):
                     values[own.data] = given.data
             else:
                 _match(values, param, convert(given), str(param))
-        body = self.body
+        body = _with_pointers_bound(self.body, values)
         # Attributes take the buffers along, so that they are replaced as those in the body are.
         for buffer in reversed(list(self.buffer_map.values())):
             body = AttrStmt(buffer, "specialize", 0, body)
@@ -106,6 +108,22 @@ class PrimFunc(BaseFunc):
     def with_body(self, body: Stmt) -> PrimFunc:
         """The same function with another body."""
         return PrimFunc(self.params, body, self.ret_type, dict(self.buffer_map), self.attrs)
+
+
+def _with_pointers_bound(body: Stmt, values: Mapping[Var, Any]) -> Stmt:
+    """Statements in which buffers declared at a given address have a variable for it."""
+    for pointer, address in values.items():
+        if str(pointer.dtype) != "handle" or isinstance(address, Var):
+            continue
+
+        def bind(declared: Any, pointer: Var = pointer, address: Any = address) -> Stmt | None:
+            if not declared.buffer.data.same_as(pointer):
+                return None
+            fresh = Var(pointer.name, pointer.type_annotation)
+            return LetStmt(fresh, address, substitute(declared, {pointer: fresh}))
+
+        body = ir_transform(body, bind, None, ["tir.DeclBuffer"])
+    return body
 
 
 def _match_buffer(values: dict[Var, Any], own: Buffer, given: Buffer) -> None:

@@ -10,9 +10,6 @@ from testing_programs import floats
 from tvm import te, tir
 from tvm.ir.instrument import pass_instrument
 
-# Passes of our own that stand between the named ones.
-OWN = {"tir.PromoteAccumulators"}
-
 PHASES = [
     [],
     [
@@ -52,7 +49,7 @@ def trace(simple_mode=False, config=None, lowered=None):
     s, args = add_one()
     with tvm.transform.PassContext(instruments=[Recorder()], config=config or {}):
         tvm.lower(s, args, simple_mode=simple_mode)
-    return [name for name in names if name.startswith(("tir.", "user.")) and name not in OWN]
+    return [name for name in names if name.startswith(("tir.", "user."))]
 
 
 def test_the_named_passes_run_in_their_order():
@@ -110,6 +107,23 @@ def test_noalias_follows_its_option(noalias):
     s, args = add_one()
     with tvm.transform.PassContext(config={"tir.noalias": noalias}):
         assert bool(tvm.lower(s, args)["main"].attrs["tir.noalias"]) is noalias
+
+
+@pytest.mark.parametrize("noalias", [False, True])
+def test_a_lowered_function_keeps_its_own_word_about_aliases(noalias):
+    func = te.create_prim_func(add_one()[1]).without_attr("tir.noalias")
+    assert bool(tvm.lower(func)["main"].attrs["tir.noalias"])
+    said = func.with_attr("tir.noalias", noalias)
+    assert bool(tvm.lower(said)["main"].attrs["tir.noalias"]) is noalias
+
+
+def test_sums_move_into_registers_when_the_program_is_built():
+    k = te.reduce_axis((0, 8), name="k")
+    A = te.placeholder((4, 8), name="A")
+    B = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    assert "B_acc" not in str(tvm.lower(s, [A, B]))
+    assert "B_acc" in str(tvm.driver.prepare(s, [A, B], target="llvm"))
 
 
 def test_disabled_assertions_leave_arguments_unchecked():

@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 
 N, M = tir.Var("n", "int32"), tir.Var("m", "int32")
 
@@ -47,3 +48,23 @@ def test_what_contradicts_is_refused(last_column):
         last_column.specialize({N: 4})
     with pytest.raises(ValueError, match="m is not that of a buffer"):
         last_column.specialize({M: tir.decl_buffer((4,))})
+
+
+def test_an_address_is_bound_where_the_buffer_is_declared():
+    @T.prim_func(private=True)
+    def double(a: T.handle("float32"), b: T.handle("float32")):
+        A = T.decl_buffer(32, "float32", data=a)
+        B = T.decl_buffer(16, "float32", data=b)
+        for i in range(16):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func(private=True)
+    def expected(a: T.handle("float32")):
+        A = T.decl_buffer(32, "float32", data=a)
+        b: T.Ptr[T.float32] = T.address_of(A[16])
+        B = T.decl_buffer(16, "float32", data=b)
+        for i in range(16):
+            B[i] = A[i] * T.float32(2)
+
+    special = double.specialize({double.params[1]: tir.address_of(double.body.buffer[16])})
+    tvm.ir.assert_structural_equal(special, expected)
