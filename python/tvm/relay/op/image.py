@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm import topi
+from tvm import error, topi
 from tvm.ir import RelayExpr, TensorType, Type
 
 from ..expr import Call
-from .nn.windows import Blocked, sizes_of
+from .nn.windows import Blocked, pads_of, sizes_of
 from .registry import REQUIRED, OpPattern, define, make
 from .reshaping import numbers_or_expr
 from .shapes import tensor
@@ -17,6 +17,7 @@ from .shapes import tensor
 __all__ = [
     "affine_grid",
     "crop_and_resize",
+    "dilation2d",
     "grid_sample",
     "resize1d",
     "resize2d",
@@ -314,4 +315,71 @@ def grid_sample(
         layout=layout,
         padding_mode=padding_mode,
         align_corners=align_corners,
+    )
+
+
+def _dilation2d(
+    x: Any,
+    weight: Any,
+    strides: Any,
+    padding: Any,
+    dilations: Any,
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: str,
+) -> Any:
+    known = {
+        ("NCHW", "IHW"): topi.image.dilation2d_nchw,
+        ("NHWC", "HWI"): topi.image.dilation2d_nhwc,
+    }
+    if (data_layout, kernel_layout) not in known:
+        raise error.ValueError(
+            "relay.image.dilation2d: layouts are NCHW with IHW, or NHWC with HWI, got "
+            f"{data_layout} with {kernel_layout}"
+        )
+    run = known[data_layout, kernel_layout]
+    return run(x, weight, list(strides), list(padding), list(dilations), out_dtype or None)
+
+
+define(
+    "image.dilation2d",
+    _dilation2d,
+    OpPattern.INJECTIVE,
+    settings={
+        "strides": (1, 1),
+        "padding": (0, 0),
+        "dilations": (1, 1),
+        "data_layout": "NCHW",
+        "kernel_layout": "IHW",
+        "out_dtype": "",
+    },
+    num_inputs=2,
+)
+
+
+def dilation2d(
+    data: RelayExpr,
+    weight: RelayExpr,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilations: Any = (1, 1),
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IHW",
+    out_dtype: str = "",
+) -> Call:
+    """The largest sum of a window and a filter, by channel: greyscale dilation.
+
+    Parameters
+    ----------
+    data_layout, kernel_layout : "NCHW" and "IHW", or "NHWC" and "HWI".
+    """
+    return make(
+        "image.dilation2d",
+        [data, weight],
+        strides=sizes_of(strides, 2),
+        padding=pads_of("relay.image.dilation2d", padding, 2),
+        dilations=sizes_of(dilations, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_dtype=out_dtype,
     )

@@ -6,6 +6,7 @@ from ..reshaping import batch_to_space_nd as batch_to_space_nd
 from ..reshaping import space_to_batch_nd as space_to_batch_nd
 from .convolution import *
 from .layers import *
+from .moving import *
 from .pooling import *
 from .sparse import *
 

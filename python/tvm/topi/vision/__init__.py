@@ -1,0 +1,5 @@
+"""Operators of object detection: boxes, their suppression, and regions of images."""
+
+from .boxes import *
+from .priors import *
+from .regions import *
