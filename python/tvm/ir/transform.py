@@ -85,9 +85,9 @@ class PassContext(Object):
     ) -> None:
         _ffi_api.ExitPassContext(self)
 
-    def override_instruments(self, instruments: Sequence[PassInstrument]) -> None:
-        """Leave the present instruments and enter others."""
-        _ffi_api.OverrideInstruments(self, list(instruments))
+    def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
+        """Leave the present instruments and enter others, or none."""
+        _ffi_api.OverrideInstruments(self, list(instruments or ()))
 
     @staticmethod
     def current() -> PassContext:

@@ -419,7 +419,7 @@ def gradient(
                 adjoint = _Adjoint(prefix, head)
                 if head is not None:
                     results[own_tensor] = head
-            elif own_tensor in adjoints:
+            elif adjoints.get(own_tensor):
                 results[own_tensor] = _added(adjoints[own_tensor])
                 adjoint = _Adjoint(prefix, results[own_tensor])
             else:

@@ -32,6 +32,7 @@ __all__ = [
     "normalize_axes",
     "normalize_axis",
     "prod",
+    "quotient",
     "ravel_index",
     "same_extent",
     "simplify",
@@ -271,3 +272,9 @@ def traverse_inline(
         callback(op)
 
     visit(final_op)
+
+
+def quotient(total: tir.PrimExpr, count: Any) -> tir.PrimExpr:
+    """A sum by a number of elements, in the sum's type; integers are rounded towards zero."""
+    number = tir.const(count, total.dtype) if isinstance(count, int) else count.astype(total.dtype)
+    return tir.truncdiv(total, number) if "int" in str(total.dtype) else total / number

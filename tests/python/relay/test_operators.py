@@ -141,3 +141,20 @@ def test_an_operator_that_a_user_adds_is_typed_built_and_run():
     call = relay.Call(op, [x, y], {"factor": 2.0})
     a, b = (np.random.default_rng(k).normal(size=(3, 4)).astype("float32") for k in range(2))
     np.testing.assert_allclose(run(call, a, b), a + 2 * b, rtol=1e-6)
+
+
+def test_negative_borders_take_away():
+    data = np.random.default_rng(8).normal(size=(4, 5, 6)).astype("float32")
+    widths = [(-1, 2), (1, -2), (0, -3)]
+    found = run(relay.nn.pad(relay.var("x", shape=data.shape), widths, 7.0), data)
+    wanted = np.pad(data[1:, :-2, :-3], [(0, 2), (1, 0), (0, 0)], constant_values=7.0)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_means_of_integers_are_rounded_towards_zero():
+    data = np.random.default_rng(9).integers(-50, 50, (1, 2, 6, 6)).astype("int32")
+    x = relay.var("x", shape=data.shape, dtype="int32")
+    sums = data.reshape(1, 2, 3, 2, 3, 2).sum((3, 5))
+    wanted = np.trunc(sums / 4).astype("int32")
+    np.testing.assert_array_equal(run(relay.nn.avg_pool2d(x, (2, 2), (2, 2)), data), wanted)
+    np.testing.assert_array_equal(run(relay.nn.adaptive_avg_pool2d(x, (3, 3)), data), wanted)

@@ -411,7 +411,7 @@ define(
     relax_name="permute_dims",
     settings={"axes": REQUIRED},
     rule=_transpose_rule,
-    adapt=lambda s: {"axes": list(s["axes"])} if s["axes"] else {},
+    adapt=lambda s: {"axes": list(s["axes"])} if s.get("axes") else {},
     num_inputs=1,
 )
 

@@ -20,9 +20,11 @@ from . import (
     mlp,
     mobilenet,
     resnet,
+    resnet_3d,
     squeezenet,
     synthetic,
     temp_op_attr,
+    vgg,
 )
 from .gradients import check_grad
 from .init import create_workload

@@ -13,9 +13,9 @@ from ..expr import Function, var
 from .init import create_workload
 from .layers import batch_norm_infer, conv2d, dense_bias
 
-__all__ = ["get_net", "get_workload"]
+__all__ = ["UNITS", "get_net", "get_workload"]
 
-_UNITS = {18: [2, 2, 2, 2], 34: [3, 4, 6, 3], 50: [3, 4, 6, 3], 101: [3, 4, 23, 3],
+UNITS = {18: [2, 2, 2, 2], 34: [3, 4, 6, 3], 50: [3, 4, 6, 3], 101: [3, 4, 23, 3],
           152: [3, 8, 36, 3]}  # fmt: skip
 
 
@@ -55,8 +55,8 @@ def get_net(
     ------
     ValueError : there is none of that many layers.
     """
-    if num_layers not in _UNITS:
-        raise error.ValueError(f"relay.testing.resnet: num_layers is one of {list(_UNITS)}")
+    if num_layers not in UNITS:
+        raise error.ValueError(f"relay.testing.resnet: num_layers is one of {list(UNITS)}")
     kernel_layout = "OIHW" if layout == "NCHW" else "HWIO"
     layouts = {"data_layout": layout, "kernel_layout": kernel_layout}
     axis = layout.index("C")
@@ -71,7 +71,7 @@ def get_net(
                    **layouts)  # fmt: skip
         x = op.nn.relu(batch_norm_infer(x, "bn0", axis, epsilon=2e-5))
         x = op.nn.max_pool2d(x, (3, 3), (2, 2), padding=(1, 1), layout=layout)
-    for stage, units in enumerate(_UNITS[num_layers], start=1):
+    for stage, units in enumerate(UNITS[num_layers], start=1):
         filters = (256 if deep else 64) * 2 ** (stage - 1)
         for unit in range(1, units + 1):
             stride = 2 if stage > 1 and unit == 1 else 1

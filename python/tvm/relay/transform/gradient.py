@@ -2,38 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tvm import error, te
-from tvm.ir import IRModule, Op, RelayExpr, TensorType, TupleType, Type
+from tvm import error, te, tir, topi
+from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType, Type
 
 from ..analysis.infer import infer_function
 from ..binding import bind
-from ..expr import Call, Function, Let, Tuple, TupleGetItem, Var
+from ..expr import Call, Constant, Function, Let, Tuple, TupleGetItem, Var
 from ..expr_functor import ExprMutator, post_order_visit
+from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
-from ..op import zeros
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
 
 __all__ = ["gradient"]
 
 
-def _partial(name: str, place: int, count: int) -> str:
-    """The operator that gives a derivative: operands, then the result's; of one operand."""
-    full = f"gradient.{name}.by_operand{place}"
+Path = tuple[int, ...]
+"""Which tensor of a value, by index of each tuple on the way; () for a tensor."""
+
+
+def _leaves(type_: Type, path: Path = ()) -> Iterator[tuple[Path, TensorType]]:
+    """The tensors of a value of a type."""
+    if isinstance(type_, TupleType):
+        for k, field in enumerate(type_.fields):
+            yield from _leaves(field, (*path, k))
+    elif isinstance(type_, TensorType):
+        yield path, type_
+    else:
+        raise error.TypeError(f"relay.gradient: values of type {type_} have no derivative")
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, te.Tensor):
+        return value
+    if isinstance(value, Sequence):
+        return [_tensor(item) for item in value]
+    return te.compute((), lambda: tir.convert(value), name="number")
+
+
+def _at(value: Any, path: Path) -> Any:
+    for k in path:
+        value = value.fields[k] if isinstance(value, TupleType) else value[k]
+    return value
+
+
+def _partial(name: str, result: Path, operand: Path, count: int) -> str:
+    """The operator that gives a derivative of one result by one operand.
+
+    It takes the operands and the derivative by that result.
+    """
+    parts = ["gradient", name]
+    if result:
+        parts.append("of_result" + "_".join(map(str, result)))
+    parts.append("by_operand" + "_".join(map(str, operand)))
+    full = ".".join(parts)
     if Op.exists(full):
         return full
     row = row_of(name)
 
-    def compute(*tensors: te.Tensor, **settings: Any) -> te.Tensor:
-        *operands, head = tensors
+    def compute(*tensors: Any, **settings: Any) -> te.Tensor:
+        # What is constant and has no axes comes as a number.
+        *operands, head = [_tensor(value) for value in tensors]
         assert row.compute is not None
-        result = row.compute(*operands, **settings)
-        return te.gradient(result, [operands[place]], head)[0]
+        # Where two operands are the same tensor, the derivative is by one of them alone.
+        *way, last = operand
+        holder, by = _at(operands, tuple(way)), topi.identity(_at(operands, operand))
+        holder[last] = by
+        value = _at(row.compute(*operands, **settings), result)
+        return te.gradient(value, [by], head)[0]
 
     def rule(types: Sequence[Type], settings: Any, args: Any) -> Type:
-        return types[place]
+        return _at(types, operand)
 
     define(full, compute, OpPattern.OPAQUE, settings=row.settings, rule=rule,
            num_inputs=count + 1)  # fmt: skip
@@ -41,7 +82,12 @@ def _partial(name: str, place: int, count: int) -> str:
 
 
 class _Inlined(ExprMutator):
-    """Lets written out where their variables are used."""
+    """Lets and calls of functions written out where their values are used."""
+
+    def __init__(self, mod: IRModule | None) -> None:
+        super().__init__()
+        self._mod = mod
+        self._active: list[str] = []
 
     def visit_let(self, let: Let) -> RelayExpr:
         node: RelayExpr = let
@@ -50,16 +96,40 @@ class _Inlined(ExprMutator):
             node = node.body
         return self.visit(node)
 
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        if isinstance(expr, Call) and isinstance(expr.op, (Function, GlobalVar)):
+            return list(expr.args)
+        return super().visited_first(expr)
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        func, name = call.op, ""
+        if isinstance(func, Var):
+            func = self.visit(func)
+        if isinstance(func, GlobalVar) and self._mod is not None and func in self._mod:
+            name = str(func.name_hint)
+            if name in self._active:
+                raise error.ValueError(f"relay.gradient: function '{name}' calls itself")
+            func = self._mod[name]
+        if not isinstance(func, Function):
+            return super().visit_call(call)
+        # A function may be called more than once, so what is written out is its own each time.
+        bound = bind(func.body, dict(zip(func.params, [self.visit(arg) for arg in call.args])))
+        self._active.append(name)
+        result = self.visit(bound)
+        self._active.pop()
+        return result
+
 
 def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_order") -> Function:
     """The function that gives a function's result, and its derivatives by every parameter.
 
-    Its result is ``(result, (derivative, ...))``. The result of `expr` is a tensor, or a tuple of
-    them, whose elements are summed: heads are ones.
+    Its result is ``(result, (derivative, ...))``, the derivative by a tuple being a tuple. The
+    result of `expr` is a tensor, or a tuple of them, whose elements are summed: heads are ones.
 
     Parameters
     ----------
-    expr : without branches, cells and calls of other functions; its types are known.
+    expr : without branches, cells and recursion; its types are known.
+    mod : has the functions that it calls by name.
     mode : "first_order" and "higher_order" are the same, since results are programs again.
 
     Raises
@@ -69,55 +139,72 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
     if mode not in ("first_order", "higher_order"):
         raise error.ValueError(f"relay.gradient: there is no mode '{mode}'")
     func = infer_function(expr, mod, {})
-    body = infer_function(Function(func.params, _Inlined().visit(func.body)), mod, {}).body
+    body = infer_function(Function(func.params, _Inlined(mod).visit(func.body)), mod, {}).body
     order: list[RelayExpr] = []
     post_order_visit(body, order.append)
-    heads: dict[RelayExpr, Any] = {}
+    heads: dict[RelayExpr, dict[Path, RelayExpr]] = {}
 
-    def give(node: RelayExpr, head: RelayExpr) -> None:
-        if isinstance(node.checked_type, TensorType) and "float" in str(node.checked_type.dtype):
-            heads[node] = head if node not in heads else ew.add(heads[node], head)
+    def give(node: RelayExpr, path: Path, head: RelayExpr) -> None:
+        """Add to the derivative by a tensor of a value; tuples hand it to their fields."""
+        while isinstance(node, (Tuple, TupleGetItem)):
+            if isinstance(node, TupleGetItem):
+                node, path = node.tuple_value, (node.index, *path)
+            else:
+                node, path = node.fields[path[0]], path[1:]
+        known = heads.setdefault(node, {})
+        known[path] = ew.add(known[path], head) if path in known else head
 
-    def ones_for(node: RelayExpr) -> None:
-        type_ = node.checked_type
-        if isinstance(type_, TupleType) and isinstance(node, Tuple):
-            for field in node.fields:
-                ones_for(field)
-        elif isinstance(type_, TensorType):
-            give(node, make("ones", [], shape=list(type_.shape), dtype=str(type_.dtype)))
-        else:
-            raise error.TypeError(f"relay.gradient: a result of type {type_}")
-
-    ones_for(body)
+    for path, type_ in _leaves(body.checked_type):
+        if "float" in str(type_.dtype):
+            give(body, path, ones(list(type_.shape), str(type_.dtype)))
     for node in reversed(order):
-        if node not in heads or isinstance(node, Var):
-            continue
         if isinstance(node, Call):
-            _pull_back(node, heads[node], give)
-        elif isinstance(node, TupleGetItem):
-            value = node.tuple_value
-            if not isinstance(value, Tuple):
-                raise error.ValueError(
-                    f"relay.gradient: results of {getattr(value, 'op', value)} have no derivative"
-                )
-            give(value.fields[node.index], heads[node])
-    derivatives = [
-        heads.get(p) or zeros(list(p.checked_type.shape), str(p.checked_type.dtype))
-        for p in func.params
-    ]
+            for path, head in heads.get(node, {}).items():
+                _pull_back(node, path, head, give)
+        elif node in heads and not isinstance(node, (Var, Constant)):
+            raise error.ValueError(
+                f"relay.gradient: a {type(node).__name__} has no derivative; programs are without "
+                "branches and cells"
+            )
+
+    def derivative(param: Var, type_: Type, path: Path = ()) -> RelayExpr:
+        if isinstance(type_, TupleType):
+            return Tuple([derivative(param, f, (*path, k)) for k, f in enumerate(type_.fields)])
+        known = heads.get(param, {}).get(path)
+        return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
+
     fresh = {p: Var(str(p.name_hint), p.checked_type) for p in func.params}
-    result = bind(Tuple([body, Tuple(derivatives)]), fresh)
+    derivatives = Tuple([derivative(p, p.checked_type) for p in func.params])
+    result = bind(Tuple([body, derivatives]), fresh)
     return infer_function(Function(list(fresh.values()), result), mod, {})
 
 
-def _pull_back(call: Call, head: RelayExpr, give: Any) -> None:
+def _pull_back(
+    call: Call, path: Path, head: RelayExpr, give: Callable[[RelayExpr, Path, RelayExpr], None]
+) -> None:
+    """Give the operands what the derivative by a tensor of a call's result is by each of them."""
     row = find_row(call.op)
     if row is None or row.compute is None:
         raise error.ValueError(f"relay.gradient: {call.op} has no derivative")
-    if row.name == "concatenate" or any(isinstance(a.checked_type, TupleType) for a in call.args):
-        raise error.ValueError(f"relay.gradient: {row.name} of a tuple has no derivative")
+    if row.name == "cumsum":
+        give(call.args[0], (), _summed_from_behind(call, head))
+        return
     for place, arg in enumerate(call.args):
-        type_ = arg.checked_type
-        if isinstance(type_, TensorType) and "float" in str(type_.dtype):
-            name = _partial(row.name, place, len(call.args))
-            give(arg, make(name, [*call.args, head], **settings_of(call)))
+        if isinstance(arg, Constant):
+            continue
+        for inner, type_ in _leaves(arg.checked_type):
+            if "float" in str(type_.dtype):
+                name = _partial(row.name, path, (place, *inner), len(call.args))
+                give(arg, inner, make(name, [*call.args, head], **settings_of(call)))
+
+
+def _summed_from_behind(call: Call, head: RelayExpr) -> RelayExpr:
+    """The derivative of a running sum: each element is in the sums behind it."""
+    how = settings_of(call)
+    axis, data = how.get("axis"), call.args[0].checked_type
+    along = 0 if axis is None else axis
+    sums = cumsum(reverse(head, along), along, exclusive=bool(how.get("exclusive")))
+    found = reverse(sums, along)
+    found = reshape(found, list(data.shape)) if axis is None else found
+    same = str(data.dtype) == str(call.checked_type.dtype)
+    return found if same else ew.cast(found, str(data.dtype))

@@ -15,6 +15,7 @@ from ..utils import (
     equal_const_int,
     get_const_tuple,
     is_constant,
+    quotient,
     simplify,
 )
 from .conv import Size
@@ -85,7 +86,7 @@ def _adaptive(
         count: Any = 1
         for axis, n, pieces in zip(axes, size, out):
             count = count * _length(i[axis], n, pieces)
-        return total(*i) / count.astype(data.dtype)
+        return quotient(total(*i), count)
 
     return te.compute(out_shape, divided, name="adaptive_pool_avg", tag=tag.ELEMWISE)
 

@@ -17,6 +17,7 @@ from ..utils import (
     get_const_tuple,
     is_constant,
     largest,
+    quotient,
     simplify,
     smallest,
 )
@@ -208,9 +209,7 @@ def avg_pool(
         count: Any = 1
         for k, axis in enumerate(axes):
             count = count * w.counted(i[axis], k, count_include_pad)
-        if is_constant(count):
-            return total(*i) / tir.const(as_int(count), data.dtype)
-        return total(*i) / count.astype(data.dtype)
+        return quotient(total(*i), as_int(count) if is_constant(count) else count)
 
     return te.compute(w.out_shape, divided, name="pool_avg", tag=tag.ELEMWISE)
 

@@ -631,6 +631,12 @@ def _pad_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
 
 
 def _pad_compute(x: Any, value: Any, pad_width: Any, pad_mode: str) -> Any:
+    if any(width < 0 for widths in pad_width for width in widths):
+        # A negative border takes from the tensor.
+        first = [max(-a, 0) for a, _ in pad_width]
+        last = [extent - max(-b, 0) for extent, (_, b) in zip(x.shape, pad_width)]
+        x = topi.strided_slice(x, first, last)
+        pad_width = [(max(a, 0), max(b, 0)) for a, b in pad_width]
     before, behind = [a for a, _ in pad_width], [b for _, b in pad_width]
     if pad_mode == "constant":
         fill = value() if hasattr(value, "op") else value
@@ -692,7 +698,7 @@ def pad(data: RelayExpr, pad_width: Any, pad_value: Any = 0, pad_mode: str = "co
 
     Parameters
     ----------
-    pad_width : (before, behind) for every axis, or a tensor of them.
+    pad_width : (before, behind) for every axis, or a tensor of them; negative ones take away.
     pad_mode : "constant" for `pad_value`, "edge" or "reflect".
     """
     value = as_expr(pad_value) if isinstance(pad_value, RelayExpr) else const(float(pad_value))

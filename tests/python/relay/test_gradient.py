@@ -1,0 +1,97 @@
+"""relay.transform.gradient against differences of the function's values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay.testing import check_grad
+
+
+def var(name, *shape):
+    return relay.var(name, shape=shape, dtype="float32")
+
+
+def function(expr):
+    return relay.Function(relay.analysis.free_vars(expr), expr)
+
+
+X, Y = var("x", 2, 3), var("y", 2, 3)
+IMAGE, CHANNELS = var("image", 1, 2, 4, 4), relay.const(np.array([0.5, 2.0], "float32"))
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        relay.concatenate([X, X * Y], 1),
+        relay.stack([X, Y], 0),
+        relay.split(X, 3, 1)[1] * relay.split(X, 3, 1)[0],
+        relay.nn.batch_norm(IMAGE, CHANNELS, CHANNELS, CHANNELS, CHANNELS)[0],
+        relay.transpose(X),
+        relay.trunc(X) + Y,
+        relay.sum(X * Y),
+        relay.cumsum(X, 1, exclusive=True) * X,
+        relay.cumsum(X * X),
+        relay.nn.cross_entropy_with_logits(X, Y),
+    ],
+    ids=["concatenate", "stack", "split", "batch_norm", "transpose", "trunc", "sum", "exclusive",
+         "flat cumsum", "cross_entropy"],
+)  # fmt: skip
+def test_derivatives_are_what_values_change_by(expr):
+    check_grad(function(expr))
+
+
+def values_of(func, *values, mod=None):
+    mod = tvm.IRModule() if mod is None else mod
+    return relay.create_executor("debug", mod=mod).evaluate(func)(*values)
+
+
+def test_tuples_have_derivatives_field_by_field():
+    pair = relay.TupleType([relay.TensorType((2, 3)), relay.TensorType((2, 3))])
+    both = relay.Var("both", pair)
+    first, second = relay.TupleGetItem(both, 0), relay.TupleGetItem(both, 1)
+    expr = relay.Tuple([first * second, relay.Tuple([first])])
+    func = relay.testing.run_infer_type(relay.Function([both], expr))
+    found = relay.transform.gradient(func)
+    assert found.body.checked_type.fields[1].fields[0] == pair
+    a, b = (np.random.default_rng(0).normal(size=(2, 3)).astype("float32") for _ in range(2))
+    _, ((by_first, by_second),) = values_of(found, (tvm.nd.array(a), tvm.nd.array(b)))
+    np.testing.assert_allclose(by_first.numpy(), b + 1, rtol=1e-6)
+    np.testing.assert_allclose(by_second.numpy(), a, rtol=1e-6)
+    whole = relay.testing.run_infer_type(relay.Function([both], both))
+    _, ((by_first, _),) = values_of(relay.transform.gradient(whole), (a, b))
+    np.testing.assert_array_equal(by_first.numpy(), np.ones((2, 3)))
+
+
+def test_functions_that_are_called_are_differentiated_through():
+    mod = tvm.IRModule()
+    square = relay.GlobalVar("square")
+    inner, v = var("v", 2, 3), var("local", 2, 3)
+    mod[square] = relay.Function([inner], inner * inner)
+    twice = relay.Var("twice")
+    body = relay.Let(
+        twice, relay.Function([v], v + v), relay.Call(twice, [relay.Call(square, [X])])
+    )
+    mod["main"] = relay.Function([X], body)
+    mod = relay.transform.InferType()(mod)
+    found = relay.transform.gradient(mod["main"], mod)
+    x = np.random.default_rng(1).normal(size=(2, 3)).astype("float32")
+    value, (by_x,) = values_of(found, x)
+    np.testing.assert_allclose(value.numpy(), 2 * x * x, rtol=1e-6)
+    np.testing.assert_allclose(by_x.numpy(), 4 * x, rtol=1e-6)
+
+
+def test_branches_and_recursion_are_named():
+    cond = relay.var("cond", shape=(), dtype="bool")
+    func = relay.testing.run_infer_type(relay.Function([cond, X], relay.If(cond, X, X * X)))
+    with pytest.raises(ValueError, match="a If has no derivative"):
+        relay.transform.gradient(func)
+    mod, loop, inner = tvm.IRModule(), relay.GlobalVar("loop"), var("v", 2, 3)
+    type_ = relay.TensorType((2, 3))
+    mod[loop] = relay.Function([inner], relay.Call(loop, [inner]), type_)
+    mod["main"] = relay.Function([X], relay.Call(loop, [X]))
+    mod = relay.transform.InferType()(mod)
+    with pytest.raises(ValueError, match="function 'loop' calls itself"):
+        relay.transform.gradient(mod["main"], mod)
