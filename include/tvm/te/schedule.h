@@ -130,6 +130,7 @@ class IterVarAttr : public ObjectRef {
 };
 
 class StageNode;
+class ScheduleNode;
 
 /*!
  * \brief A mutable handle: copies of a Stage share the node.
@@ -219,6 +220,8 @@ class StageNode : public Object {
   Array<tir::IndexMap> layouts;
   /*! \brief Axes of the last of `layouts` before which flat memory is cut into axes of its own. */
   Array<Integer> axis_separators;
+  /*! \brief The schedule that keeps a history and is told of every primitive; no field. */
+  ScheduleNode* keeper = nullptr;
   /*! \brief ValueError unless the loops are those that the relations make, in their order. */
   void Init();
   TVM_DECLARE_NODE(StageNode, Object, "te.Stage", Maybe(op), Maybe(origin_op), Value(all_iter_vars),
@@ -241,11 +244,26 @@ class ScheduleNode : public Object {
   Array<Stage> groups;
   /*! \brief From operations, original and rewritten, to their stage. */
   Map<Operation, Stage> stage_map;
+  /*!
+   * \brief Copies of the schedule, as it was made and after each primitive; empty unless the option
+   *        `te.keep_schedule_record` was on when it was made.
+   */
+  Array<ObjectRef> schedule_record;
+  /*! \brief What led to each of them; the first one is "vanilla". */
+  Array<String> primitive_record;
+  ~ScheduleNode();
+  /*! \brief Adds to the history that `primitive` was done. */
+  void Record(const char* primitive);
+  /*! \brief The same if there is a history. */
+  void Note(const char* primitive) {
+    if (!primitive_record.empty()) Record(primitive);
+  }
   /*! \brief ValueError unless every stage is placed within the schedule, and after what it reads.
    */
   void Init();
   TVM_DECLARE_NODE(ScheduleNode, Object, "te.Schedule", Value(outputs), Value(stages),
-                   Value(groups), Value(stage_map));
+                   Value(groups), Value(stage_map), Ignore(schedule_record),
+                   Ignore(primitive_record));
   TVM_NODE_ARGS();
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tvm._ffi
@@ -26,6 +27,20 @@ class PrimExpr(BaseExpr):
 
     `tvm.tir` gives it Python's operators.
     """
+
+
+# By class: what is known about functions of other levels, which follows from their parameters.
+_derived_struct_info: dict[type, Callable[[Any], Any]] = {}
+
+
+def derive_struct_info(kind: type) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Decorator: objects of class `kind` have the struct info that the function gives for them."""
+
+    def register(derive: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        _derived_struct_info[kind] = derive
+        return derive
+
+    return register
 
 
 @tvm._ffi.register_object("RelayExpr")
@@ -55,7 +70,8 @@ class RelayExpr(BaseExpr):
     @property
     def struct_info(self) -> Any:
         """What is known about the value, a StructInfo; None before it has been inferred."""
-        return self.struct_info_
+        derive = _derived_struct_info.get(type(self))
+        return self.struct_info_ if derive is None else derive(self)
 
 
 @tvm._ffi.register_object("IntImm")

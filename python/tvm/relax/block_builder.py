@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import tvm
 from tvm import error, tir
-from tvm.ir import BaseFunc, GlobalVar, IRModule, Op, PrimType, RelayExpr
+from tvm.ir import BaseFunc, GlobalVar, IRModule, Op, RelayExpr
 
 from .expr import (
     Binding,
@@ -38,7 +38,6 @@ from .op import has_op, has_rule, infer_struct_info
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
-    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TupleStructInfo,
@@ -562,11 +561,7 @@ class BlockBuilder:
             if isinstance(func, Function):
                 return derive_call_ret_struct_info(func.struct_info, call, self)
             if isinstance(func, tir.PrimFunc):
-                kind = func.ret_type
-                return (
-                    PrimStructInfo(str(kind.dtype)) if isinstance(kind, PrimType)
-                    else TupleStructInfo([])
-                )  # fmt: skip
+                return func.struct_info.ret
         else:
             info = callee.struct_info
             if isinstance(info, FuncStructInfo):

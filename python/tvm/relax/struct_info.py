@@ -17,6 +17,7 @@ from tvm.ir import (
     structural_equal,
     structural_hash,
 )
+from tvm.ir.expr import derive_struct_info
 from tvm.ir.script_text import Scriptable
 from tvm.runtime import Object
 
@@ -210,6 +211,23 @@ def _vdevice_parts(text: str) -> tuple[str, int, str]:
     target, *rest = text.split(":")
     number = int(rest[0]) if rest and rest[0] else 0
     return target, number, rest[1] if len(rest) > 1 else "global"
+
+
+@derive_struct_info(tir.PrimFunc)
+def _prim_func_struct_info(func: tir.PrimFunc) -> FuncStructInfo:
+    """What a graph may know about a tensor program: its parameters and whether it is pure."""
+    params: list[StructInfo] = []
+    for param in func.params:
+        if param in func.buffer_map:
+            buffer = func.buffer_map[param]
+            params.append(TensorStructInfo(list(buffer.shape), str(buffer.dtype)))
+        elif str(param.dtype) == "handle":
+            params.append(ObjectStructInfo())
+        else:
+            params.append(PrimStructInfo(str(param.dtype)))
+    kind = func.ret_type
+    ret = PrimStructInfo(str(kind.dtype)) if isinstance(kind, PrimType) else TupleStructInfo([])
+    return FuncStructInfo(params, ret, tir.analysis.is_pure_function(func))
 
 
 def static_shape(info: StructInfo) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from tvm.runtime import Object
 from tvm.tir import IterVar, PrimExpr, PrimFunc, Stmt, convert
 
 from . import _ffi_api
+from .graph import CreateAttachPath, CreateReadGraph, PostDFSOrder, ScanGetBody
 from .layout import transform_layout
 from .tensor import Operation, Tensor
 from .tensor_intrin import TensorIntrin
@@ -19,10 +20,14 @@ __all__ = [
     "AutoInlineBroadcast",
     "AutoInlineElemWise",
     "AutoInlineInjective",
+    "CreateAttachPath",
+    "CreateReadGraph",
     "Fuse",
     "InferBound",
     "IterVarAttr",
+    "PostDFSOrder",
     "Rebase",
+    "ScanGetBody",
     "Schedule",
     "ScheduleOps",
     "SchedulePostProcRewriteForTensorCore",
@@ -64,7 +69,11 @@ def create_schedule(ops: Operation | Sequence[Operation]) -> Schedule:
 
     Parameters
     ----------
-    ops : an operation such as ``C.op``, or several.
+    ops : an operation such as ``C.op``, or several. With none the schedule is empty.
+
+    With the option ``te.keep_schedule_record`` of the pass context the schedule keeps a copy of
+    itself after each primitive, in ``schedule_record``, and the primitives' names in
+    ``primitive_record``; the first of them is "vanilla", the schedule as it was made.
     """
     outputs = list(ops) if isinstance(ops, Iterable) else [ops]
     for op in outputs:
@@ -138,7 +147,8 @@ class Schedule(Object):
 
         The cache is laid out in the present order of the stage's spatial loops, and the stage's
         own loops become plain axes again. An operation with several outputs takes all of them in
-        one call.
+        one call. What an intrinsic computes (``te.compute`` over slices) is cached before its loops
+        are split.
 
         Returns
         -------
@@ -216,7 +226,8 @@ class Stage(Object):
     def fuse(self, *loops: IterVar) -> IterVar:
         """Neighbouring loops, outermost first, become one of the product of their extents.
 
-        Without any loop: a new outermost loop of one trip.
+        A loop of spatial and reduction axes together runs in order, as a reduction does. Without
+        any loop: a new outermost loop of one trip.
         """
         return _ffi_api.StageFuse(self, list(loops))
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.runtime import DataType
+
 from .buffer import Buffer
 from .expr import Call, StringImm
 from .op import call_intrin
 
 __all__ = [
     "assume",
+    "end_profile_intrinsic",
+    "start_profile_intrinsic",
     "tvm_access_ptr",
     "tvm_fill_fragment",
     "tvm_load_matrix_sync",
@@ -27,12 +31,56 @@ __all__ = [
     "tvm_warp_shuffle_down",
     "tvm_warp_shuffle_up",
     "type_annotation",
+    "undef",
+    "vectorcombine",
+    "vectorhigh",
+    "vectorlow",
 ]
 
 
 def assume(cond: Any) -> Call:
     """States that a condition holds here."""
     return call_intrin("bool", "tir.assume", cond)
+
+
+def undef() -> Call:
+    """No value in particular: a store of it may leave the element as it is."""
+    return call_intrin("int32", "tir.undef")
+
+
+def start_profile_intrinsic(id: int) -> Call:
+    """Begin of the part of a program that a profile calls `id`."""
+    return call_intrin("handle", "tir.start_profile_intrinsic", id)
+
+
+def end_profile_intrinsic(id: int) -> Call:
+    """End of the part of a program that a profile calls `id`."""
+    return call_intrin("handle", "tir.end_profile_intrinsic", id)
+
+
+def vectorlow(dtype: str, vec: Any) -> Call:
+    """The lower half of the lanes of `vec`, of type `dtype`."""
+    return call_intrin(_half_of(dtype, vec), "tir.vectorlow", vec)
+
+
+def vectorhigh(dtype: str, vec: Any) -> Call:
+    """The upper half of the lanes of `vec`, of type `dtype`."""
+    return call_intrin(_half_of(dtype, vec), "tir.vectorhigh", vec)
+
+
+def vectorcombine(dtype: str, vec1: Any, vec2: Any) -> Call:
+    """The lanes of `vec1`, then those of `vec2`, as a vector of type `dtype`."""
+    _half_of(vec1.dtype, vec1, dtype)
+    _half_of(vec2.dtype, vec2, dtype)
+    return call_intrin(dtype, "tir.vectorcombine", vec1, vec2)
+
+
+def _half_of(dtype: str, vec: Any, whole: str | None = None) -> str:
+    """`dtype`, which must have half as many lanes as `whole`, by default the type of `vec`."""
+    half, full = DataType(dtype), DataType(whole or vec.dtype)
+    if half.with_lanes(1) != full.with_lanes(1) or 2 * half.lanes != full.lanes:
+        raise TypeError(f"{half} is not half of a vector of {full}")
+    return dtype
 
 
 def type_annotation(dtype: str) -> Call:

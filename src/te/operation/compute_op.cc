@@ -274,11 +274,13 @@ Array<PrimExpr> StartValues(const tir::ReduceNode* reduce, const Map<Var, PrimEx
 Stmt ProvideReduction(const ComputeOpNode* op, const Stage& stage, LoweringContext* ctx) {
   const tir::ReduceNode* reduce = AsReduce(op->body[0]);
   const Array<IterVar>& loops = stage->leaf_iter_vars;
+  // A loop over axes of both kinds passes all elements, some of them again and again.
+  const IterVarSet both_kinds = LoopsOfBothKinds(stage);
   IterVarSet reduce_loops;
   size_t shared = loops.size();
   for (size_t i = 0; i < loops.size(); ++i) {
     if (loops[i]->iter_type != tir::kCommReduce) continue;
-    reduce_loops.insert(loops[i]);
+    if (!both_kinds.count(loops[i])) reduce_loops.insert(loops[i]);
     shared = std::min(shared, i);
   }
   IterVarMap<PrimExpr> values;

@@ -32,6 +32,7 @@ struct LoopKinds {
 };
 
 LoopKinds Classify(const Stage& stage, const LoweringContext& ctx) {
+  RefuseLoopsOfBothKinds(stage, "reduction by threads");
   LoopKinds kinds;
   const Array<IterVar>& loops = stage->leaf_iter_vars;
   for (size_t i = 0; i < loops.size(); ++i) {

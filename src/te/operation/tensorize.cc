@@ -332,6 +332,7 @@ Stmt ProvideIntrinsic(const Stage& stage, LoweringContext* ctx, const IntrinsicU
 }
 
 Stmt ProvideTensorized(const ComputeOpNode* op, const Stage& stage, LoweringContext* ctx) {
+  RefuseLoopsOfBothKinds(stage, "tensorize");
   const Array<IterVar>& loops = stage->leaf_iter_vars;
   IntrinsicUse use;
   use.place = TensorizedLoop(stage);

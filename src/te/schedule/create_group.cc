@@ -113,6 +113,7 @@ Stage Schedule::create_group(const Array<Tensor>& outputs, const Array<Tensor>& 
   join(get()->stages);
   join(get()->groups);
   (*this)->groups.push_back(group);
+  (*this)->Note("create_group");
   return group;
 }
 

@@ -7,6 +7,7 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/te/scan_op.h>
+#include <tvm/te/tensor_compute_op.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
@@ -110,6 +111,49 @@ Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimE
   return result;
 }
 
+/*!
+ * \brief Makes a stage copy its results from another operation, which computes them in `scope`.
+ * \param axes of the copy. \param indices where element `axes` is in the results of `cache`.
+ */
+Array<Tensor> CopyOut(const Schedule& sch, const Stage& stage, const Operation& cache,
+                      const Array<IterVar>& axes, const Array<PrimExpr>& indices,
+                      const String& scope) {
+  Array<PrimExpr> copy_body;
+  Array<Tensor> caches;
+  for (int i = 0; i < cache->num_outputs(); ++i) {
+    caches.push_back(cache.output(i));
+    copy_body.push_back(cache.output(i)(indices));
+  }
+  Operation old_op = stage->op;
+  Operation copy = ComputeOp(old_op->name, old_op->tag, old_op->attrs, axes, copy_body);
+  TensorMap<Tensor> renamed;
+  for (int i = 0; i < copy->num_outputs(); ++i) renamed[old_op.output(i)] = copy.output(i);
+  ReplaceStageOp(sch, stage, copy);
+  ReplaceDataFlow(sch, &renamed);
+  ResetLoops(stage);
+  Stage cache_stage = InsertStage(sch, StagePosition(sch, stage), cache);
+  cache_stage.set_scope(scope);
+  JoinGroup(cache_stage, stage->group);
+  return caches;
+}
+
+/*! \brief The operation again, under another name and over loops of its own. */
+Operation TwinOf(const TensorComputeOpNode* op, const std::string& name) {
+  Map<Var, PrimExpr> vmap;
+  Array<IterVar> axes = op->axis.Map([&vmap](const IterVar& axis) {
+    IterVar twin(axis->dom, axis->var.copy_with_suffix(".c"), axis->iter_type);
+    vmap.Set(axis->var, twin->var);
+    return twin;
+  });
+  const TensorIntrinCall& call = op->call;
+  Array<Array<Range>> regions = call->regions.Map([&vmap](const Array<Range>& region) {
+    return region.Map([&vmap](const Range& range) { return tir::Substitute(range, vmap); });
+  });
+  TensorIntrinCall twin(call->intrin, call->tensors, regions, op->reduce_axis,
+                        SubstituteAll(call->scalar_inputs, vmap));
+  return TensorComputeOp(name, op->tag, op->attrs, axes, op->schedulable_ndim, twin);
+}
+
 bool IsScanState(const Schedule& sch, const Tensor& tensor) {
   for (const Stage& stage : sch->stages) {
     const auto* scan = stage->op.as<ScanOpNode>();
@@ -160,6 +204,7 @@ Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
   stage.set_scope(scope);
   // A copy of a scan's state has its values in the steps only.
   JoinGroup(stage, IsScanState(*this, original) ? (*this)[readers[0]]->group : source->group);
+  (*this)->Note("cache_read");
   return cache;
 }
 
@@ -167,15 +212,28 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
   TVM_CHECK(!tensors.empty(), ScheduleError) << "cache_write: no tensor given";
   Tensor first = tensors[0];
   Stage stage = (*this)[first];
-  const ComputeOpNode* compute = ComputeOf(stage, "cache_write");
   for (const Tensor& tensor : tensors) {
     TVM_CHECK((*this)[tensor].same_as(stage), ScheduleError)
         << "cache_write: " << tensor->op->name << " and " << first->op->name
         << " are different operations; cache one at a time";
   }
-  TVM_CHECK(static_cast<int>(tensors.size()) == compute->num_outputs(), ScheduleError)
-      << "cache_write(" << compute->name << "): the operation computes " << compute->num_outputs()
+  const OperationNode* op = stage->op.get();
+  TVM_CHECK(static_cast<int>(tensors.size()) == op->num_outputs(), ScheduleError)
+      << "cache_write(" << op->name << "): the operation computes " << op->num_outputs()
       << " tensors together, got " << tensors.size() << "; pass all of them";
+  const std::string name = UniqueName(*this, std::string(op->name) + "." + std::string(scope));
+  if (const auto* blocks = stage->op.as<TensorComputeOpNode>()) {
+    TVM_CHECK(stage->relations.empty(), ScheduleError)
+        << "cache_write(" << op->name << "): an intrinsic computes whole blocks along the axes of "
+        << "the operation; cache its results before loops are split or fused";
+    Array<PrimExpr> same =
+        blocks->axis.Map([](const IterVar& axis) { return PrimExpr(axis->var); });
+    Array<Tensor> caches = CopyOut(*this, stage, TwinOf(blocks, name), blocks->axis, same, scope);
+    (*this)->Note("cache_write");
+    return caches;
+  }
+  const ComputeOpNode* compute = ComputeOf(stage, "cache_write");
+  RefuseLoopsOfBothKinds(stage, "cache_write");
 
   // The cache has one axis per spatial loop, in loop order, which is how a user asks for a
   // different layout: reorder first, then cache.
@@ -220,7 +278,6 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
           tir::is_one(inside) ? value : if_then_else(inside, value, tir::make_zero(value.dtype())));
     }
   }
-  std::string name = UniqueName(*this, std::string(compute->name) + "." + std::string(scope));
   Operation cache = ComputeOp(name, compute->tag, compute->attrs, cache_axes, cache_body);
 
   IterVarMap<PrimExpr> positions;
@@ -232,22 +289,8 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
     PrimExpr value = positions.at(loop);
     indices.push_back(tir::is_zero(domain->min) ? value : value - domain->min);
   }
-  Array<PrimExpr> copy_body;
-  Array<Tensor> caches;
-  for (int i = 0; i < cache->num_outputs(); ++i) {
-    caches.push_back(cache.output(i));
-    copy_body.push_back(cache.output(i)(indices));
-  }
-  Operation old_op = stage->op;
-  Operation copy = ComputeOp(compute->name, compute->tag, compute->attrs, compute->axis, copy_body);
-  TensorMap<Tensor> renamed;
-  for (int i = 0; i < copy->num_outputs(); ++i) renamed[old_op.output(i)] = copy.output(i);
-  ReplaceStageOp(*this, stage, copy);
-  ReplaceDataFlow(*this, &renamed);
-  ResetLoops(stage);
-  Stage cache_stage = InsertStage(*this, StagePosition(*this, stage), cache);
-  cache_stage.set_scope(scope);
-  JoinGroup(cache_stage, stage->group);
+  Array<Tensor> caches = CopyOut(*this, stage, cache, compute->axis, indices, scope);
+  (*this)->Note("cache_write");
   return caches;
 }
 
@@ -258,6 +301,7 @@ Tensor Schedule::cache_write(const Tensor& tensor, const String& scope) {
 Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis) {
   Stage stage = (*this)[tensor];
   const ComputeOpNode* compute = ComputeOf(stage, "rfactor");
+  RefuseLoopsOfBothKinds(stage, "rfactor");
   const auto* reduce = compute->body[0].as<tir::ReduceNode>();
   const Array<IterVar>& loops = stage->leaf_iter_vars;
   bool is_loop = std::any_of(loops.begin(), loops.end(),
@@ -353,6 +397,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   ReplaceDataFlow(*this, &renamed);
   ResetLoops(stage);
   JoinGroup(InsertStage(*this, StagePosition(*this, stage), partial), stage->group);
+  (*this)->Note("rfactor");
   return results;
 }
 

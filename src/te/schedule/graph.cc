@@ -4,6 +4,8 @@
  */
 #include "graph.h"
 
+#include <tvm/runtime/registry.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -77,6 +79,11 @@ std::string StageNames(const Schedule& sch) {
   }
   return names;
 }
+
+TVM_REGISTER_GLOBAL("te.StageLoopsAround").set_body_typed([](const Stage& stage) {
+  const std::vector<IterVar> loops = LoopsAround(stage);
+  return Array<IterVar>(loops.begin(), loops.end());
+});
 
 }  // namespace te
 }  // namespace tvm

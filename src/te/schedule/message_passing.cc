@@ -330,6 +330,27 @@ void PassDownBitMask(const Stage& stage, IterVarMap<int>* bits) {
       [&](const RebaseNode* rebase) { (*bits)[rebase->rebased] |= (*bits)[rebase->parent]; });
 }
 
+IterVarSet LoopsOfBothKinds(const Stage& stage) {
+  constexpr int kSpatial = 1, kReduces = 2;
+  IterVarMap<int> bits;
+  for (const IterVar& root : stage->op->root_iter_vars()) {
+    bits[root] = root->iter_type == tir::kCommReduce ? kReduces : kSpatial;
+  }
+  PassDownBitMask(stage, &bits);
+  IterVarSet loops;
+  for (const IterVar& loop : stage->leaf_iter_vars) {
+    if (bits[loop] == (kSpatial | kReduces)) loops.insert(loop);
+  }
+  return loops;
+}
+
+void RefuseLoopsOfBothKinds(const Stage& stage, const std::string& what) {
+  const IterVarSet loops = LoopsOfBothKinds(stage);
+  TVM_CHECK(loops.empty(), ScheduleError)
+      << what << "(" << stage->op->name << "): loop " << (*loops.begin())->var->name_hint
+      << " runs over spatial and reduction axes at once; fuse loops of one kind";
+}
+
 namespace {
 
 /*! \brief Which loops may run past their domain, because a split below them is not exact. */

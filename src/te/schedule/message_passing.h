@@ -11,6 +11,7 @@
 #include <tvm/arith/var_context.h>
 #include <tvm/te/schedule.h>
 
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -44,6 +45,12 @@ void PassUpBitMask(const Stage& stage, IterVarMap<int>* bits);
 
 /*! \brief Or-combines bit masks from roots to the loops made of them. */
 void PassDownBitMask(const Stage& stage, IterVarMap<int>* bits);
+
+/*! \brief Loops that run over spatial and reduction axes at once, made by fusing both. */
+IterVarSet LoopsOfBothKinds(const Stage& stage);
+
+/*! \brief A ScheduleError in the name of `what` if the stage has loops of both kinds. */
+void RefuseLoopsOfBothKinds(const Stage& stage, const std::string& what);
 
 /*!
  * \brief Conditions under which `values` lie in the operation's axes and in the wanted domains.

@@ -3,6 +3,7 @@
  * \brief Schedules, stages and the primitives that record what to do with a stage's loops.
  */
 #include <tvm/expr/op.h>
+#include <tvm/ir/transform.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
@@ -20,6 +21,10 @@
 
 namespace tvm {
 namespace te {
+
+using transform::PassContext;
+
+TVM_REGISTER_PASS_CONFIG_OPTION("te.keep_schedule_record", bool);
 
 TVM_REGISTER_NODE(SplitNode);
 TVM_REGISTER_NODE(FuseNode);
@@ -168,6 +173,12 @@ void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor
   stage->relations.push_back(Split(parent, *outer, *inner, factor, nparts));
 }
 
+/*! \brief `stage`, after its schedule was told that `primitive` is done. */
+Stage& Noted(Stage* stage, const char* primitive) {
+  if (ScheduleNode* keeper = stage->get()->keeper) keeper->Note(primitive);
+  return *stage;
+}
+
 }  // namespace
 
 Stage& Stage::set_scope(String scope) {
@@ -177,7 +188,7 @@ Stage& Stage::set_scope(String scope) {
       << "set_scope(" << get()->op->name << "): an output is the caller's memory, which is global; "
       << "use cache_write to compute in " << scope;
   get()->scope = std::move(scope);
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage Stage::attached_by() const {
@@ -190,7 +201,7 @@ Stage& Stage::set_store_predicate(PrimExpr predicate) {
   TVM_CHECK(get()->op.defined() && get()->op->IsInstance<ComputeOpNode>(), ScheduleError)
       << "set_store_predicate(" << StageName(*this) << "): expected a stage made by compute";
   get()->store_predicate = std::move(predicate);
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::env_threads(const Array<IterVar>& threads) {
@@ -208,7 +219,7 @@ Stage& Stage::env_threads(const Array<IterVar>& threads) {
   }
   loops.insert(loops.end(), self->leaf_iter_vars.begin(), self->leaf_iter_vars.end());
   self->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());
-  return *this;
+  return Noted(this, __func__);
 }
 
 namespace {
@@ -243,7 +254,7 @@ Stage& Stage::compute_at(Stage parent, IterVar scope) {
   self->attach_type = kScope;
   self->attach_stage = parent;
   self->attach_ivar = scope;
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::compute_inline() {
@@ -259,7 +270,7 @@ Stage& Stage::compute_inline() {
   self->attach_type = kInline;
   self->attach_stage = Stage();
   self->attach_ivar = IterVar();
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::compute_root() {
@@ -269,7 +280,7 @@ Stage& Stage::compute_root() {
   self->attach_type = kGroupRoot;
   self->attach_stage = Stage();
   self->attach_ivar = IterVar();
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::bind(IterVar loop, IterVar thread) {
@@ -295,18 +306,33 @@ Stage& Stage::bind(IterVar loop, IterVar thread) {
       << "bind(" << self->op->name << ", " << loop->var->name_hint << "): the loop is "
       << tir::IterVarTypeToString((*marked).second->iter_type) << ", so it cannot be threads too";
   UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) { attr->bind_thread = thread; });
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner) {
   SplitLoop(*this, parent, factor, PrimExpr(), outer, inner);
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner) {
   SplitLoop(*this, parent, PrimExpr(), nparts, outer, inner);
-  return *this;
+  return Noted(this, __func__);
 }
+
+namespace {
+
+/*! \brief Raises unless two loops can run as one: loops that run in order stay by themselves. */
+void CheckFusible(const Stage& stage, const IterVar& a, const IterVar& b) {
+  auto is_free = [](const IterVar& loop) {
+    return loop->iter_type == tir::kDataPar || loop->iter_type == tir::kCommReduce;
+  };
+  TVM_CHECK(a->iter_type == b->iter_type || (is_free(a) && is_free(b)), ScheduleError)
+      << "fuse(" << stage->op->name << ", " << a->var->name_hint << ", " << b->var->name_hint
+      << "): one of them runs in order, the other does not. Remaining loops of this stage: "
+      << LoopNames(stage->leaf_iter_vars);
+}
+
+}  // namespace
 
 Stage& Stage::fuse(IterVar outer, IterVar inner, IterVar* fused) {
   StageNode* self = get();
@@ -316,15 +342,13 @@ Stage& Stage::fuse(IterVar outer, IterVar inner, IterVar* fused) {
       << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", " << inner->var->name_hint
       << "): the second loop must be directly inside the first; reorder "
       << "first. Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
-  TVM_CHECK(outer->iter_type == inner->iter_type, ScheduleError)
-      << "fuse(" << self->op->name << ", " << outer->var->name_hint << ", " << inner->var->name_hint
-      << "): a reduction loop cannot be fused with a spatial one. "
-      << "Remaining loops of this stage: " << LoopNames(self->leaf_iter_vars);
+  CheckFusible(*this, outer, inner);
   Var var(outer->var->name_hint + "." + inner->var->name_hint + ".fused", outer->var.dtype());
-  *fused = IterVar(Range(), var, outer->iter_type);
+  const bool reduces = outer->iter_type == tir::kCommReduce || inner->iter_type == tir::kCommReduce;
+  *fused = IterVar(Range(), var, reduces ? tir::kCommReduce : outer->iter_type);
   ReplaceLoops(*this, outer_pos, 2, {*fused});
   self->relations.push_back(Fuse(outer, inner, *fused));
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
@@ -333,7 +357,7 @@ Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
     *fused = IterVar(Range::FromMinExtent(0, 1), Var("singleton"), tir::kDataPar);
     get()->relations.push_back(Singleton(*fused));
     ReplaceLoops(*this, 0, 0, {*fused});
-    return *this;
+    return Noted(this, __func__);
   }
   // Checked before the first pair is joined, so that an error leaves the stage as it was.
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -342,16 +366,14 @@ Stage& Stage::fuse(const Array<IterVar>& loops, IterVar* fused) {
         << "fuse(" << get()->op->name << ", " << LoopNames(loops) << "): the loops must be direct "
         << "neighbours in this order; reorder first. Remaining loops of this stage: "
         << LoopNames(get()->leaf_iter_vars);
-    TVM_CHECK(loops[i]->iter_type == loops[0]->iter_type, ScheduleError)
-        << "fuse(" << get()->op->name << ", " << LoopNames(loops)
-        << "): a reduction loop cannot be fused with a spatial one";
+    CheckFusible(*this, loops[0], loops[i]);
   }
   *fused = loops[0];
   for (size_t i = 1; i < loops.size(); ++i) {
     IterVar outer = *fused;
     fuse(outer, loops[i], fused);
   }
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::reorder(const Array<IterVar>& order) {
@@ -378,7 +400,7 @@ Stage& Stage::reorder(const Array<IterVar>& order) {
   std::vector<IterVar> loops(self->leaf_iter_vars.begin(), self->leaf_iter_vars.end());
   for (size_t i = 0; i < places.size(); ++i) loops[places[i]] = order[i];
   self->leaf_iter_vars = Array<IterVar>(loops.begin(), loops.end());
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::tile(IterVar x, IterVar y, PrimExpr x_factor, PrimExpr y_factor, IterVar* x_outer,
@@ -392,17 +414,17 @@ Stage& Stage::tile(IterVar x, IterVar y, PrimExpr x_factor, PrimExpr y_factor, I
 
 Stage& Stage::vectorize(IterVar loop) {
   SetIterType(*this, loop, tir::kVectorized, "vectorize");
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::unroll(IterVar loop) {
   SetIterType(*this, loop, tir::kUnrolled, "unroll");
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::parallel(IterVar loop) {
   SetIterType(*this, loop, tir::kParallelized, "parallel");
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::tensorize(IterVar loop, TensorIntrin intrin) {
@@ -411,7 +433,7 @@ Stage& Stage::tensorize(IterVar loop, TensorIntrin intrin) {
       << "tensorize(" << get()->op->name << ", " << loop->var->name_hint
       << "): the intrinsic is None; make one with te.decl_tensor_intrin";
   UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) { attr->tensor_intrin = intrin; });
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::pragma(IterVar loop, const String& key, const PrimExpr& value) {
@@ -420,7 +442,7 @@ Stage& Stage::pragma(IterVar loop, const String& key, const PrimExpr& value) {
     attr->pragma_keys.push_back(tir::StringImm(key));
     attr->pragma_values.push_back(value.defined() ? value : PrimExpr(1));
   });
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset) {
@@ -429,7 +451,7 @@ Stage& Stage::prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset) {
     attr->prefetch_data.push_back(tensor);
     attr->prefetch_offset.push_back(offset);
   });
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
@@ -448,7 +470,7 @@ Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
     attr->dim_align_factor = factor;
     attr->dim_align_offset = offset;
   });
-  return *this;
+  return Noted(this, __func__);
 }
 
 Stage& Stage::double_buffer() {
@@ -457,7 +479,7 @@ Stage& Stage::double_buffer() {
   TVM_CHECK(!get()->is_output, ScheduleError)
       << "double_buffer(" << get()->op->name << "): an output has one buffer, the caller's";
   get()->double_buffer = true;
-  return *this;
+  return Noted(this, __func__);
 }
 
 bool Stage::is_scheduled() const {
@@ -467,7 +489,6 @@ bool Stage::is_scheduled() const {
 
 Schedule::Schedule(Array<Operation> outputs) {
   auto node = make_object<ScheduleNode>();
-  TVM_CHECK(!outputs.empty(), ValueError) << "create_schedule: no operation given";
   node->outputs = outputs;
   for (const Operation& op : OperationsInOrder(outputs)) {
     bool is_output = std::any_of(outputs.begin(), outputs.end(),
@@ -487,6 +508,9 @@ Schedule::Schedule(Array<Operation> outputs) {
     steps->attach_type = kScanUpdate;
     steps->attach_stage = stage;
   }
+  if (PassContext::Current()->GetConfig<bool>("te.keep_schedule_record", false)) {
+    (*this)->Record("vanilla");
+  }
 }
 
 Schedule Schedule::copy() const {
@@ -498,6 +522,7 @@ Schedule Schedule::copy() const {
     Array<Stage> twins;
     for (const Stage& stage : stages) {
       Stage twin{ObjectPtr<Object>(make_object<StageNode>(*stage.get()))};
+      twin->keeper = nullptr;
       copies.emplace(stage, twin);
       twins.push_back(twin);
     }
@@ -609,6 +634,7 @@ TVM_REGISTER_GLOBAL("te.StageSetLayouts")
     .set_body_typed([](Stage stage, Array<tir::IndexMap> layouts, Array<Integer> separators) {
       stage->layouts = layouts;
       stage->axis_separators = separators;
+      if (stage->keeper) stage->keeper->Note("transform_layout");
     });
 TVM_REGISTER_GLOBAL("te.ScheduleGetStage").set_body_typed([](Schedule sch, ObjectRef key) {
   if (key.as<TensorNode>()) return sch[Downcast<Tensor>(key)];

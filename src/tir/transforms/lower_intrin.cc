@@ -25,7 +25,24 @@ TVM_REGISTER_OP("tir.q_multiply_shift_per_axis")
     .set_num_inputs(7)
     .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
 
+// Halves of vectors; the second argument of `vectorcombine` is the upper one.
+#define TVM_TIR_REGISTER_HALVES(Name, Inputs) \
+  TVM_REGISTER_OP("tir." Name)                \
+      .set_num_inputs(Inputs)                 \
+      .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
+TVM_TIR_REGISTER_HALVES("vectorlow", 1);
+TVM_TIR_REGISTER_HALVES("vectorhigh", 1);
+TVM_TIR_REGISTER_HALVES("vectorcombine", 2);
+#undef TVM_TIR_REGISTER_HALVES
+
 namespace {
+
+/*! \brief Lanes [begin, end) of a vector. */
+PrimExpr LanesOf(const PrimExpr& vector, int begin, int end) {
+  Array<PrimExpr> lanes;
+  for (int i = begin; i < end; ++i) lanes.push_back(i);
+  return Shuffle({vector}, lanes);
+}
 
 /*! \brief `(x << left) * y` without its lowest `right` bits, rounded, in 64 bits between. */
 PrimExpr MultiplyShift(const PrimExpr& x, const PrimExpr& y, const PrimExpr& left,
@@ -89,6 +106,14 @@ const std::unordered_map<std::string, Rule>& Rules() {
          PrimExpr right = is_const_int(a[6], 0) ? a[4] : a[4] + a[3];
          return MultiplyShift(a[0], a[1], left, right);
        }},
+      {"tir.vectorlow",
+       [](const Array<PrimExpr>& a) { return LanesOf(a[0], 0, a[0].dtype().lanes() / 2); }},
+      {"tir.vectorhigh",
+       [](const Array<PrimExpr>& a) {
+         const int lanes = a[0].dtype().lanes();
+         return LanesOf(a[0], lanes / 2, lanes);
+       }},
+      {"tir.vectorcombine", [](const Array<PrimExpr>& a) { return Shuffle::Concat({a[0], a[1]}); }},
   };
   return rules;
 }

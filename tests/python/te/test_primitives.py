@@ -330,7 +330,6 @@ def test_compute_root_takes_an_attachment_back():
         (lambda s, C, i, j, k: s.vectorize(k), r"vectorize\(C, k\): a reduction loop carries"),
         (lambda s, C, i, j, k: s.parallel(k), r"parallel\(C, k\): a reduction loop carries"),
         (lambda s, C, i, j, k: s.fuse(i, k), r"fuse\(C, .*neighbours"),
-        (lambda s, C, i, j, k: s.fuse(j, k), "a reduction loop cannot be fused"),
         (lambda s, C, i, j, k: (s.split(i, 2), s.split(i, 2)), "i was already split or fused"),
         (lambda s, C, i, j, k: s.split(i, 0), "factor must be >= 1"),
         (lambda s, C, i, j, k: s.reorder(i, i), r"reorder\(C\): i is named twice"),

@@ -278,3 +278,43 @@ def test_declaration_is_checked():
         te.decl_tensor_intrin(B.op, lambda ins, outs: None, binds={C: None})
     with pytest.raises(TypeError, match="expected statements or calls, got str"):
         te.decl_tensor_intrin(B.op, lambda ins, outs: "x")
+
+
+def rows_added(rows, columns):
+    """A + B, a row at a time by an intrinsic."""
+    a, b = (te.placeholder((columns,), name=name) for name in "ab")
+    c = te.compute((columns,), lambda i: a[i] + b[i], name="c")
+
+    def emit(ins, outs):
+        ib = tvm.tir.ir_builder.create()
+        left, right, out = (ib.buffer_ptr(block) for block in (*ins, *outs))
+        with ib.for_range(0, columns, name="q") as q:
+            out[q] = left[q] + right[q]
+        return ib.get()
+
+    add = te.decl_tensor_intrin(c.op, emit, default_buffer_params={"offset_factor": 1})
+    A, B = (te.placeholder((rows, columns), name=name) for name in "AB")
+    C = te.compute((rows, columns), lambda i: add(A[i, 0:columns], B[i, 0:columns]), name="C")
+    return A, B, C
+
+
+@pytest.mark.parametrize("attached", [False, True])
+def test_results_of_an_intrinsic_are_cached_and_copied_out(attached):
+    A, B, C = rows_added(6, 8)
+    s = te.create_schedule(C.op)
+    CL = s.cache_write(C, "local")
+    if attached:
+        s[CL].compute_at(s[C], C.op.axis[0])
+    assert "C_local" in str(tvm.lower(s, [A, B, C]))
+    a, b = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
+    result = tvm.nd.empty((6, 8))
+    tvm.build(s, [A, B, C], target="llvm")(tvm.nd.array(a), tvm.nd.array(b), result)
+    np.testing.assert_allclose(result.numpy(), a + b, rtol=1e-6)
+
+
+def test_blocks_are_cached_before_their_loops_are_split():
+    _, _, C = rows_added(6, 8)
+    s = te.create_schedule(C.op)
+    s[C].split(C.op.axis[0], 2)
+    with pytest.raises(ScheduleError, match="cache its results before loops are split"):
+        s.cache_write(C, "local")
