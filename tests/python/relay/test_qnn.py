@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,83 @@ def test_types_that_hold_no_quantised_tensors_are_refused():
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(q))
     with pytest.raises(ValueError, match="no quantised tensors of bool; use int8"):
         relay.qnn.transform.CanonicalizeOps()(mod)
+
+
+def _real(ints, scale, zero):
+    return (ints.astype("int32") - zero).astype("float32") * np.float32(scale)
+
+
+def _close(found, real, scale, zero):
+    """Equal but for numbers that lie between two integers."""
+    wanted = _store(real / np.float32(scale), zero, str(found.dtype)).astype("int32")
+    assert np.abs(found.astype("int32") - wanted).max() <= 1
+    assert (found != wanted).mean() < 0.02
+
+
+_FUNCTIONS = {
+    "abs": np.abs,
+    "erf": np.vectorize(math.erf),
+    "exp": np.exp,
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "log": np.log,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("name", list(_FUNCTIONS))
+def test_functions_are_of_the_real_numbers(name):
+    x = _ints("uint8", 6, 40) // 2 + 64
+    positive = name in ("log", "rsqrt", "sqrt")
+    zero = 10 if positive else 128
+    call = getattr(relay.qnn.op, name)(
+        relay.const(x), _scale(0.02), _zero(zero), _scale(0.03), _zero(7)
+    )
+    assert relay.testing.run_infer_type(call).checked_type == relay.TensorType((6, 40), "uint8")
+    _close(_value(call), _FUNCTIONS[name](_real(x, 0.02, zero)), 0.03, 7)
+
+
+def test_settings_of_functions():
+    x = _ints("int8", 1, 6, 6, 4)
+    operands = [relay.const(x), _scale(0.1), _zero(-3), _scale(0.05), _zero(4)]
+    real, qnn = _real(x, 0.1, -3), relay.qnn.op
+    leaky = qnn.leaky_relu(operands[0], 0.25, *operands[1:])
+    _close(_value(leaky), np.where(real < 0, real * 0.25, real), 0.05, 4)
+    soft = np.exp(real - real.max(1, keepdims=True))
+    soft /= soft.sum(1, keepdims=True)
+    _close(_value(qnn.softmax(*operands, axis=1)), soft, 0.05, 4)
+    pooled = qnn.avg_pool2d(*operands, pool_size=(2, 2), strides=(2, 2))
+    means = real.reshape(1, 3, 2, 3, 2, 4).mean((2, 4))
+    _close(_value(pooled), means, 0.05, 4)
+
+
+def test_tensors_of_several_scales_are_joined_in_one():
+    a, b = _ints("uint8", 2, 3), _ints("uint8", 2, 5)
+    scales, zeros = [_scale(0.5), _scale(0.25)], [_zero(3), _zero(9)]
+    joined = relay.qnn.op.concatenate(
+        [relay.const(a), relay.const(b)], scales, zeros, _scale(0.5), _zero(3), axis=1
+    )
+    found = _value(joined)
+    np.testing.assert_array_equal(found[:, :3], a)
+    _close(found[:, 3:], _real(b, 0.25, 9), 0.5, 3)
+    with pytest.raises(ValueError, match="a scale and a zero point for each tensor"):
+        relay.qnn.op.concatenate([relay.const(a)], scales, zeros, _scale(0.5), _zero(3), axis=1)
+
+
+def test_products_and_transposed_convolutions_leave_zero_points_out():
+    a, b = _ints("uint8", 2, 3, 4), _ints("int8", 2, 5, 4)
+    product = relay.qnn.op.batch_matmul(
+        relay.const(a), relay.const(b), _zero(3), _zero(-2), _scale(0.5), _scale(0.25)
+    )
+    wanted = (a.astype("int32") - 3) @ (b.astype("int32") + 2).transpose(0, 2, 1)
+    np.testing.assert_array_equal(_value(product), wanted)
+    x, w = _ints("uint8", 1, 3, 4, 4), _ints("int8", 3, 2, 2, 2)
+    moved = relay.qnn.op.conv2d_transpose(
+        relay.const(x), relay.const(w), _zero(5), _zero(0), _scale(0.5), _scale(0.25),
+        strides=(2, 2), channels=2, kernel_size=(2, 2),
+    )  # fmt: skip
+    # Windows that do not overlap: each element gives its own block.
+    blocks = np.einsum("ncyx,cohw->noyhxw", x.astype("int32") - 5, w.astype("int32"))
+    np.testing.assert_array_equal(_value(moved), blocks.reshape(1, 2, 8, 8))

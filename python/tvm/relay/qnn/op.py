@@ -15,12 +15,36 @@ from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.quantization import integer_limits
 
 from .. import op
-from ..expr import Call, Constant, const
+from ..expr import Call, Constant, Tuple, TupleGetItem, const
 from ..op.nn.windows import pads_of, sizes_of
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
 
-__all__ = ["add", "conv2d", "dense", "dequantize", "mul", "quantize", "requantize", "subtract"]
+__all__ = [
+    "abs",
+    "add",
+    "avg_pool2d",
+    "batch_matmul",
+    "concatenate",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dequantize",
+    "erf",
+    "exp",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "mul",
+    "quantize",
+    "requantize",
+    "rsqrt",
+    "sigmoid",
+    "softmax",
+    "sqrt",
+    "subtract",
+    "tanh",
+]
 
 _Write = Callable[[Sequence[RelayExpr], Sequence[TensorType], Mapping[str, Any]], RelayExpr]
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
@@ -113,6 +137,60 @@ def _dense(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any
     return op.cast(op.nn.dense(data, kernel, units=s["units"]), s["out_dtype"])
 
 
+def _batch_matmul(
+    args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
+) -> RelayExpr:
+    left, right = _centred(args[0], args[2]), _centred(args[1], args[3])
+    return op.cast(op.nn.batch_matmul(left, right), s["out_dtype"])
+
+
+def _conv2d_transpose(
+    args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
+) -> RelayExpr:
+    data, kernel = _centred(args[0], args[2]), _centred(args[1], args[3])
+    return op.cast(op.nn.conv2d_transpose(data, kernel, **{**s, "out_dtype": ""}), s["out_dtype"])
+
+
+def _of_real(compute: Callable[..., RelayExpr]) -> _Write:
+    """An operator on one tensor computed with the numbers that its integers stand for."""
+
+    def write(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
+        real = compute(_real(args[0], args[1], args[2]), **s)
+        steps = op.divide(real, _number(args[3], "float32"))
+        return _stored(steps, args[4], str(types[0].dtype))
+
+    return write
+
+
+def _hardswish(x: RelayExpr) -> RelayExpr:
+    part = op.clip(op.add(x, const(3.0, "float32")), 0.0, 6.0)
+    return op.multiply(x, op.divide(part, const(6.0, "float32")))
+
+
+def _fields(value: RelayExpr, count: int) -> list[RelayExpr]:
+    if isinstance(value, Tuple):
+        return list(value.fields)
+    return [TupleGetItem(value, k) for k in range(count)]
+
+
+def _concatenate(args: Sequence[Any], types: Sequence[Any], s: Mapping[str, Any]) -> RelayExpr:
+    # Tensors whose scale and zero point are those of the result are left as they are.
+    data, scales, zeros = (_fields(arg, len(types[0].fields)) for arg in args[:3])
+    parts = [
+        tensor_
+        if _same_number(scale, args[3]) and _same_number(zero, args[4])
+        else requantize(tensor_, scale, zero, args[3], args[4], out_dtype=str(type_.dtype))
+        for tensor_, scale, zero, type_ in zip(data, scales, zeros, types[0].fields)
+    ]
+    return op.concatenate(parts, s["axis"])
+
+
+def _same_number(a: RelayExpr, b: RelayExpr) -> bool:
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        return bool((a.data.numpy() == b.data.numpy()).all())
+    return a.same_as(b)
+
+
 def _combined(combine: Callable[[Any, Any], RelayExpr]) -> _Write:
     def write(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
         real = [
@@ -146,14 +224,14 @@ def _like_both(name: str) -> Any:
     return rule
 
 
-def _like_plain(name: str) -> Any:
-    """The type of the operator on numbers that are not quantised."""
+def _like_plain(name: str, **more: Any) -> Any:
+    """The type of the operator on numbers that are not quantised; `more` are its settings."""
 
     def rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
         inner = row_of(name).rule
         assert inner is not None
         wide = [TensorType(tensor(f"relay.qnn.{name}", t).shape, "int32") for t in types[:2]]
-        return inner(wide, {**row_of(name).settings, **s}, args[:2])
+        return inner(wide, {**row_of(name).settings, **more, **s}, args[:2])
 
     return rule
 
@@ -178,6 +256,51 @@ _define(
 )  # fmt: skip
 for _name, _combine in (("add", op.add), ("subtract", op.subtract), ("mul", op.multiply)):
     _define(_name, _combined(_combine), _like_both(f"qnn.{_name}"), 8, lhs_axis=-1, rhs_axis=-1)
+
+
+def _unchanged_shape(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    return tensor("relay.qnn", types[0])
+
+
+def _like_real(name: str) -> Any:
+    """The type of the operator on float32 numbers, in the type of the integers."""
+
+    def rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+        row, data = row_of(f"nn.{name}"), tensor(f"relay.qnn.{name}", types[0])
+        assert row.rule is not None
+        wide = TensorType(data.shape, "float32")
+        found = tensor(f"relay.qnn.{name}", row.rule([wide], {**row.settings, **s}, args[:1]))
+        return TensorType(found.shape, str(data.dtype))
+
+    return rule
+
+
+def _concatenate_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    rule = row_of("concatenate").rule
+    assert rule is not None
+    return rule(types[:1], s, args[:1])
+
+
+_define(
+    "batch_matmul", _batch_matmul, _like_plain("nn.batch_matmul", transpose_b=True), 6,
+    out_dtype="int32",
+)  # fmt: skip
+_define(
+    "conv2d_transpose", _conv2d_transpose, _like_plain("nn.conv2d_transpose"), 6,
+    **{**row_of("nn.conv2d_transpose").settings, "out_dtype": "int32"},
+)  # fmt: skip
+_define("concatenate", _concatenate, _concatenate_rule, 5, axis=REQUIRED)
+_define("leaky_relu", _of_real(op.nn.leaky_relu), _unchanged_shape, 5, alpha=REQUIRED)
+_define("softmax", _of_real(op.nn.softmax), _unchanged_shape, 5, axis=-1)
+_define(
+    "avg_pool2d", _of_real(op.nn.avg_pool2d), _like_real("avg_pool2d"), 5,
+    **row_of("nn.avg_pool2d").settings,
+)  # fmt: skip
+for _name, _compute in {
+    "abs": op.abs, "erf": op.erf, "exp": op.exp, "hardswish": _hardswish, "log": op.log,
+    "rsqrt": op.rsqrt, "sigmoid": op.sigmoid, "sqrt": op.sqrt, "tanh": op.tanh,
+}.items():  # fmt: skip
+    _define(_name, _of_real(_compute), _unchanged_shape, 5)
 
 
 def quantize(
@@ -299,3 +422,169 @@ def _binary(name: str, doc: str) -> Any:
 add = _binary("add", "Sum of two quantised tensors as one of the type of the first.")
 subtract = _binary("subtract", "Difference of two quantised tensors; see :func:`add`.")
 mul = _binary("mul", "Product of two quantised tensors; see :func:`add`.")
+
+
+def batch_matmul(
+    x: RelayExpr,
+    y: RelayExpr,
+    x_zero_point: RelayExpr,
+    y_zero_point: RelayExpr,
+    x_scale: RelayExpr,
+    y_scale: RelayExpr,
+    out_dtype: str = "int32",
+) -> Call:
+    """Products of matrices without zero points, the second one transposed; see :func:`dense`."""
+    operands = [x, y, x_zero_point, y_zero_point, x_scale, y_scale]
+    return make("qnn.batch_matmul", operands, out_dtype=out_dtype)
+
+
+def conv2d_transpose(
+    data: RelayExpr,
+    weight: RelayExpr,
+    input_zero_point: RelayExpr,
+    kernel_zero_point: RelayExpr,
+    input_scale: RelayExpr,
+    kernel_scale: RelayExpr,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: Any = (0, 0),
+    out_dtype: str = "int32",
+) -> Call:
+    """Transposed convolution without zero points; see :func:`dense`."""
+    operands = [data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale]
+    return make(
+        "qnn.conv2d_transpose",
+        operands,
+        channels=channels,
+        kernel_size=None if kernel_size is None else sizes_of(kernel_size, 2),
+        strides=sizes_of(strides, 2),
+        padding=pads_of("relay.qnn.conv2d_transpose", padding, 2),
+        output_padding=sizes_of(output_padding, 2),
+        dilation=sizes_of(dilation, 2),
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+def concatenate(
+    data: Any,
+    input_scales: Any,
+    input_zero_points: Any,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int,
+) -> Call:
+    """Quantised tensors one behind the other, as integers of one scale and zero point.
+
+    Parameters
+    ----------
+    data, input_scales, input_zero_points : a tuple each, or a sequence of expressions.
+
+    Raises
+    ------
+    ValueError : their lengths differ.
+    """
+    parts = [
+        value if isinstance(value, RelayExpr) else Tuple(list(value))
+        for value in (data, input_scales, input_zero_points)
+    ]
+    lengths = {len(part.fields) for part in parts if isinstance(part, Tuple)}
+    if len(lengths) > 1:
+        raise error.ValueError(
+            "relay.qnn.concatenate: give a scale and a zero point for each tensor"
+        )
+    return make("qnn.concatenate", [*parts, output_scale, output_zero_point], axis=axis)
+
+
+def leaky_relu(
+    x: RelayExpr,
+    alpha: float,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+) -> Call:
+    """Negative numbers times `alpha`, of a quantised tensor; others as they are."""
+    operands = [x, input_scale, input_zero_point, output_scale, output_zero_point]
+    return make("qnn.leaky_relu", operands, alpha=float(alpha))
+
+
+def softmax(
+    data: RelayExpr,
+    scale: RelayExpr,
+    zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    axis: int = -1,
+) -> Call:
+    """Softmax of a quantised tensor along an axis."""
+    operands = [data, scale, zero_point, output_scale, output_zero_point]
+    return make("qnn.softmax", operands, axis=axis)
+
+
+def avg_pool2d(
+    data: RelayExpr,
+    input_scale: RelayExpr,
+    input_zero_point: RelayExpr,
+    output_scale: RelayExpr,
+    output_zero_point: RelayExpr,
+    pool_size: Any = (1, 1),
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> Call:
+    """Means of windows of a quantised tensor; settings as in :func:`tvm.relay.nn.avg_pool2d`."""
+    operands = [data, input_scale, input_zero_point, output_scale, output_zero_point]
+    return make(
+        "qnn.avg_pool2d",
+        operands,
+        pool_size=sizes_of(pool_size, 2),
+        strides=sizes_of(strides, 2),
+        padding=pads_of("relay.qnn.avg_pool2d", padding, 2),
+        dilation=sizes_of(dilation, 2),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        layout=layout,
+        out_layout=out_layout,
+    )
+
+
+def _unary(name: str, doc: str) -> Any:
+    def call(
+        x: RelayExpr,
+        scale: RelayExpr,
+        zero_point: RelayExpr,
+        output_scale: RelayExpr,
+        output_zero_point: RelayExpr,
+    ) -> Call:
+        operands = [x, scale, zero_point, output_scale, output_zero_point]
+        return make(f"qnn.{name}", operands)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+abs = _unary("abs", "Absolute values of a quantised tensor, in another scale.")
+erf = _unary("erf", "The error function of a quantised tensor, in another scale.")
+exp = _unary("exp", "Exponentials of a quantised tensor, in another scale.")
+hardswish = _unary("hardswish", "``x * min(max(x + 3, 0), 6) / 6`` of a quantised tensor.")
+log = _unary("log", "Natural logarithms of a quantised tensor, in another scale.")
+rsqrt = _unary("rsqrt", "Inverse square roots of a quantised tensor, in another scale.")
+sigmoid = _unary("sigmoid", "``1 / (1 + exp(-x))`` of a quantised tensor, in another scale.")
+sqrt = _unary("sqrt", "Square roots of a quantised tensor, in another scale.")
+tanh = _unary("tanh", "Hyperbolic tangents of a quantised tensor, in another scale.")
