@@ -17,6 +17,8 @@ namespace {
 class AccessOrder final : public StmtExprVisitor {
  public:
   std::vector<Buffer> read, written;
+  /*! \brief Pointers that are passed on, so that nobody knows what is done with them. */
+  std::vector<Var> pointers;
 
  private:
   void VisitExpr_(const BufferLoadNode* op) final {
@@ -31,6 +33,11 @@ class AccessOrder final : public StmtExprVisitor {
       written.push_back(op->buffer);
     }
   }
+  void VisitExpr_(const VarNode* op) final {
+    if (op->dtype.is_handle() && pointers_.insert(op).second) {
+      pointers.push_back(GetRef<Var>(op));
+    }
+  }
   void VisitStmt_(const BufferRealizeNode* op) final {
     inside_.insert(op->buffer.get());
     StmtExprVisitor::VisitStmt_(op);
@@ -41,7 +48,20 @@ class AccessOrder final : public StmtExprVisitor {
   }
 
   std::unordered_set<const BufferNode*> inside_, read_, written_;
+  std::unordered_set<const VarNode*> pointers_;
 };
+
+/*! \brief The whole of each of `buffers`, by data pointer, whose pointer `body` passes on. */
+Array<BufferRegion> OpaqueRegions(const Stmt& body, const Map<Var, Buffer>& buffers) {
+  AccessOrder order;
+  order(body);
+  Array<BufferRegion> regions;
+  for (const Var& pointer : order.pointers) {
+    auto it = buffers.find(pointer);
+    if (it != buffers.end()) regions.push_back(BufferRegion::FullRegion((*it).second));
+  }
+  return regions;
+}
 
 }  // namespace
 
@@ -63,10 +83,12 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
   return regions;
 }
 
-TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion").set_body_typed([](Block block) {
-  AccessRegions regions = DetectAccessRegions(block->body, block->init);
-  return Array<Array<BufferRegion>>{regions.reads, regions.writes};
-});
+TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion")
+    .set_body_typed([](Block block, Map<Var, Buffer> buffers) {
+      AccessRegions regions = DetectAccessRegions(block->body, block->init);
+      return Array<Array<BufferRegion>>{regions.reads, regions.writes,
+                                        OpaqueRegions(block->body, buffers)};
+    });
 
 }  // namespace tir
 }  // namespace tvm

@@ -80,9 +80,22 @@ def test_a_region_of_other_rank_is_refused():
 
 def test_access_regions_are_found():
     block = copy_block().body.block.body.body.block
-    reads, writes = tir.analysis.get_block_access_region(block)
+    reads, writes, opaque = tir.analysis.get_block_access_region(block)
+    assert opaque == []
     assert [str(r) for r in reads] == ["A[vi]"]
     assert [str(r) for r in writes] == ["B[vi]"]
+
+
+def test_what_is_accessed_by_pointer_counts_as_a_whole():
+    A, B = (tir.decl_buffer((8,), "float32", name) for name in "AB")
+    call = tir.Evaluate(tir.call_extern("int32", "fill", A.data))
+    block = tir.Block([], [], [], "b", tir.SeqStmt([call, B.vstore([2], A.vload([3]))]))
+    pointers = {buffer.data: buffer for buffer in (A, B)}
+    reads, writes, opaque = tir.analysis.get_block_access_region(block, pointers)
+    assert list(map(str, (*reads, *writes, *opaque))) == ["A[3]", "B[2]", "A[0:8]"]
+    reads, writes = tir.analysis.get_block_read_write_region(block, pointers)
+    assert list(map(str, reads)) == ["A[0:8]"]
+    assert list(map(str, writes)) == ["B[2]", "A[0:8]"]
 
 
 def run(func, *arrays):

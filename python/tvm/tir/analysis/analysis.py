@@ -28,6 +28,7 @@ __all__ = [
     "estimate_tir_flops",
     "expr_deep_equal",
     "get_block_access_region",
+    "get_block_read_write_region",
     "side_effect",
     "undefined_vars",
     "verify_gpu_code",
@@ -82,13 +83,40 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
     return dict(_ffi_api.detect_buffer_access_lca(func).items())
 
 
-def get_block_access_region(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """Regions that the body of a block reads and writes, whatever the block itself says.
+def get_block_access_region(
+    block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None
+) -> list[list[BufferRegion]]:
+    """Regions that the body of a block accesses, whatever the block itself says.
 
     Where the block has first values of its own, reads of what it writes do not count.
+
+    Parameters
+    ----------
+    buffer_var_map : buffers by data pointer, of which those whose pointer the block passes to a
+        function are accessed in ways that cannot be seen.
+
+    Returns
+    -------
+    Three lists: what it reads, what it writes, and the whole of the buffers accessed by pointer.
     """
-    reads, writes = _ffi_api.GetBlockAccessRegion(block)
-    return list(reads), list(writes)
+    regions = _ffi_api.GetBlockAccessRegion(block, dict(buffer_var_map or {}))
+    return [list(kind) for kind in regions]
+
+
+def get_block_read_write_region(
+    block: Block, buffer_var_map: Mapping[Var, Buffer]
+) -> list[list[BufferRegion]]:
+    """What the body of a block reads and what it writes.
+
+    Buffers accessed by pointer count as a whole in both lists; `buffer_var_map` is that of
+    :func:`get_block_access_region`.
+    """
+    *seen, opaque = get_block_access_region(block, buffer_var_map)
+
+    def is_whole(region: BufferRegion) -> bool:
+        return any(region.buffer.same_as(whole.buffer) for whole in opaque)
+
+    return [[*(region for region in kind if not is_whole(region)), *opaque] for kind in seen]
 
 
 def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1) -> int:

@@ -59,8 +59,8 @@ def nest(extents: Sequence[int], kinds: str, name: str, body: Callable[..., Stmt
 
 
 def _regions(stmt: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    reads, writes = get_block_access_region(Block([], [], [], "", stmt))[:2]
-    return list(reads), list(writes)
+    reads, writes, _ = get_block_access_region(Block([], [], [], "", stmt))
+    return reads, writes
 
 
 def load_lanes(buffer: Buffer, indices: Sequence[Any], lanes: int) -> PrimExpr:

@@ -22,7 +22,7 @@ def block(name, domains, body, kinds=None, init=None):
     at = [iv.var for iv in iters]
     first = None if init is None else init(*at)
     made = tir.Block(iters, [], [], name, body(*at), first)
-    return tir.Block(iters, *tir.analysis.get_block_access_region(made), name, body(*at), first)
+    return tir.Block(iters, *tir.analysis.get_block_access_region(made)[:2], name, body(*at), first)
 
 
 def function(buffers, *stmts, own=()):

@@ -189,7 +189,7 @@ class BlockFrame(TIRFrame):
         body = self.body()
         open_bits = _READS_OPEN * (self.reads is None) + _WRITES_OPEN * (self.writes is None)
         if open_bits and complete:
-            reads, writes = tir.analysis.get_block_access_region(self._block(body, annotations))
+            reads, writes, _ = tir.analysis.get_block_access_region(self._block(body, annotations))
             self.reads = list(reads) if self.reads is None else self.reads
             self.writes = list(writes) if self.writes is None else self.writes
         elif open_bits:
