@@ -23,6 +23,7 @@ from .int_set import (
     union_sets,
 )
 from .iter_affine_map import (
+    IterMapExpr,
     IterMapLevel,
     IterMapResult,
     IterMark,
@@ -54,6 +55,7 @@ __all__ = [
     "IntGroupBounds",
     "IntSet",
     "IntervalSet",
+    "IterMapExpr",
     "IterMapLevel",
     "IterMapResult",
     "IterMark",

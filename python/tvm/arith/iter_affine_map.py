@@ -15,6 +15,7 @@ from .analyzer import Analyzer
 from .pattern import detect_clip_bound
 
 __all__ = [
+    "IterMapExpr",
     "IterMapLevel",
     "IterMapResult",
     "IterMark",
@@ -49,19 +50,67 @@ class IterMapLevel(IntEnum):
         return found
 
 
+def _constant(value: Any, what: str) -> int:
+    if not isinstance(value, int | tvm.tir.IntImm):
+        raise TypeError(f"{what} must be a constant, got {value}")
+    return int(value)
+
+
+def _positive(value: Any, what: str) -> int:
+    number = _constant(value, what)
+    if number < 1:
+        raise ValueError(f"{what} must be positive, got {number}")
+    return number
+
+
+class IterMapExpr(PrimExpr):
+    """Base of what index expressions are written with: splits of iterators, and their sums."""
+
+
 @tvm._ffi.register_object("arith.IterMark")
 class IterMark(Object):
-    """What is cut into digits: a loop or a fused sum, with values in ``[0, extent)``."""
+    """What is cut into digits: a loop or a fused sum, with values in ``[0, extent)``.
+
+    Parameters
+    ----------
+    source : variable of a loop that begins at 0, or an IterSumExpr.
+    extent : constant.
+    """
+
+    def __init__(self, source: PrimExpr, extent: int | PrimExpr) -> None:
+        extent = _positive(extent, "IterMark: extent")
+        self.__init_handle_by_constructor__(_ffi_api.IterMark, source, extent)
 
 
 @tvm._ffi.register_object("arith.IterSplitExpr")
-class IterSplitExpr(PrimExpr):
-    """``(source // lower_factor) % extent * scale``."""
+class IterSplitExpr(IterMapExpr):
+    """``(source // lower_factor) % extent * scale``, with constant numbers."""
+
+    def __init__(
+        self,
+        source: IterMark,
+        lower_factor: int | PrimExpr,
+        extent: int | PrimExpr,
+        scale: int | PrimExpr,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.IterSplitExpr,
+            source,
+            _positive(lower_factor, "IterSplitExpr: lower_factor"),
+            _positive(extent, "IterSplitExpr: extent"),
+            _constant(scale, "IterSplitExpr: scale"),
+            source.source.dtype,
+        )
 
 
 @tvm._ffi.register_object("arith.IterSumExpr")
-class IterSumExpr(PrimExpr):
+class IterSumExpr(IterMapExpr):
     """A sum of splits (`args`) and a `base` without iterators."""
+
+    def __init__(self, args: Sequence[IterSplitExpr], base: int | PrimExpr) -> None:
+        if isinstance(base, int):
+            base = tvm.tir.const(base, args[0].dtype if len(args) else "int32")
+        self.__init_handle_by_constructor__(_ffi_api.IterSumExpr, list(args), base)
 
 
 @tvm._ffi.register_object("arith.IterMapResult")

@@ -254,3 +254,25 @@ def test_maps_are_undone_and_simplified():
     assert simple[1].same_as(J)
     with pytest.raises(ValueError, match="none of nocheck, surjective, bijective"):
         arith.detect_iter_map([I], RANGES, True, "loose")
+
+
+def test_digits_can_be_written_by_hand():
+    i = tir.Var("i", "int32")
+    whole = arith.IterMark(i, 32)
+    tile, lane = arith.IterSplitExpr(whole, 8, 4, 16), arith.IterSplitExpr(whole, 1, 8, 1)
+    total = arith.IterSumExpr([tile, lane], 3)
+    assert all(isinstance(part, arith.IterMapExpr) for part in (tile, total))
+    expr = arith.normalize_iter_map_to_expr(total)
+    for value in range(32):
+        at = arith.Analyzer().simplify(tir.stmt_functor.substitute(expr, {i: value}))
+        assert int(at) == value // 8 * 16 + value % 8 + 3
+    found = arith.detect_iter_map([i // 8 * 16], {i: tvm.ir.Range(0, 32)}).indices[0]
+    tvm.ir.assert_structural_equal(found, arith.IterSumExpr([tile], 0))
+
+
+def test_digits_have_constant_sizes():
+    i = tir.Var("i", "int32")
+    with pytest.raises(TypeError, match="IterMark: extent must be a constant, got i"):
+        arith.IterMark(i, i)
+    with pytest.raises(ValueError, match="IterSplitExpr: extent must be positive, got 0"):
+        arith.IterSplitExpr(arith.IterMark(i, 4), 1, 0, 1)
