@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _ffi_api, diagnostics, instrument, transform
 from .adt import Constructor, TypeData
+from .affine_type import TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs
 from .base import (
     Node,
@@ -64,7 +65,9 @@ __all__ = [
     "RelayExpr",
     "SourceName",
     "Span",
+    "TensorAffineType",
     "TensorType",
+    "TupleAffineType",
     "TupleType",
     "Type",
     "TypeCall",

@@ -13,6 +13,7 @@ from .op import (
     register_alter_op_layout,
     register_compute,
     register_convert_op_layout,
+    register_fake_quantization_to_integer,
     register_legalize,
     register_mixed_precision_conversion,
     register_pattern,

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
-from tvm.ir import Op, register_op_attr
+from tvm.ir import Op, RelayExpr, register_op_attr
 
+from ..expr import Call
 from .registry import OpPattern
 
 __all__ = [
+    "IntegerForm",
+    "integer_forms",
     "OpPattern",
     "get",
     "register",
     "register_alter_op_layout",
     "register_compute",
     "register_convert_op_layout",
+    "register_fake_quantization_to_integer",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_pattern",
@@ -97,3 +101,29 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
         return function
 
     return enter if compute is None else enter(compute)
+
+
+IntegerForm = Callable[[Call, dict[RelayExpr, Any]], Sequence[Any]]
+_INTEGER_FORMS: dict[str, IntegerForm] = {}
+
+
+def register_fake_quantization_to_integer(op_name: str, func: IntegerForm | None = None) -> Any:
+    """Say how `FakeQuantizationToInteger` writes an operator with integers; also a decorator.
+
+    Parameters
+    ----------
+    func : gets the call with integers as operands, and a mapping that has the
+        :class:`tvm.ir.TensorAffineType` of each operand that is not constant and, under the call
+        itself, the one that is wanted in the end. Returns the new expression and its type.
+    """
+
+    def enter(function: IntegerForm) -> IntegerForm:
+        _INTEGER_FORMS[op_name] = function
+        return function
+
+    return enter if func is None else enter(func)
+
+
+def integer_forms() -> dict[str, IntegerForm]:
+    """What :func:`register_fake_quantization_to_integer` was told, by operator."""
+    return dict(_INTEGER_FORMS)

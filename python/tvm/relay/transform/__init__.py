@@ -11,6 +11,7 @@ from .combine_parallel import (
 )
 from .composite import MergeComposite
 from .dynamic import DynamicToStatic
+from .fake_quantization import FakeQuantizationToInteger
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse import FuseOps
 from .gradient import gradient
