@@ -95,3 +95,14 @@ def test_branches_and_recursion_are_named():
     mod = relay.transform.InferType()(mod)
     with pytest.raises(ValueError, match="function 'loop' calls itself"):
         relay.transform.gradient(mod["main"], mod)
+
+
+def test_the_pass_differentiates_every_function():
+    mod = tvm.IRModule()
+    mod["main"] = relay.Function([X], X * X)
+    mod["other"] = relay.Function([Y], relay.sum(Y))
+    found = relay.transform.FirstOrderGradient()(mod)
+    x = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
+    for name, wanted in (("main", 2 * x), ("other", np.ones_like(x))):
+        _, (by,) = values_of(found[name], x)
+        np.testing.assert_allclose(by.numpy(), wanted, rtol=1e-6)

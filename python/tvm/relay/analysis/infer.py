@@ -154,6 +154,10 @@ def _generalised(a: Type, b: Type) -> Type:
     return unified("relay.If", a, b)
 
 
+def _is_generic(type_: Type | None) -> bool:
+    return isinstance(type_, FuncType) and bool(type_.type_params)
+
+
 class _Bindings:
     """What type variables of a generic function stand for in one call."""
 
@@ -177,6 +181,14 @@ class _Bindings:
             for a, b in zip(pattern.arg_types, type_.arg_types):
                 self.match(a, b)
             self.match(pattern.ret_type, type_.ret_type)
+
+    def instance(self, pattern: FuncType, generic: FuncType) -> FuncType:
+        """A generic function as one of the types that a parameter is known to take."""
+        inner = _Bindings(list(generic.type_params))
+        for own, wanted in zip(generic.arg_types, pattern.arg_types):
+            inner.match(own, self.apply(wanted))
+        arguments = [inner.apply(own) for own in generic.arg_types]
+        return FuncType(arguments, inner.apply(generic.ret_type), [])
 
     def apply(self, pattern: Any) -> Any:
         if isinstance(pattern, TypeVar):
@@ -300,11 +312,17 @@ class _Inference(ExprFunctor):
         bindings = _Bindings(list(callee.type_params))
         for param, given in zip(callee.type_params, call.type_args):
             bindings.match(param, given)
-        for pattern, arg in zip(callee.arg_types, args):
-            bindings.match(pattern, self.type_of(arg))
+        types = [self.type_of(arg) for arg in args]
+        for pattern, known in zip(callee.arg_types, types):
+            if not _is_generic(known):
+                bindings.match(pattern, known)
+        for k, (pattern, known) in enumerate(zip(callee.arg_types, types)):
+            if _is_generic(known) and isinstance(pattern, FuncType):
+                types[k] = bindings.instance(pattern, known)
+                bindings.match(pattern, types[k])
         for k, (pattern, arg) in enumerate(zip(callee.arg_types, args)):
             wanted = bindings.apply(pattern)
-            known = self.type_of(arg)
+            known = types[k]
             unified(f"relay.Call: argument {k}", wanted, known)
             if known is None:
                 self._learn(arg, wanted)

@@ -24,6 +24,7 @@ __all__ = [
     "collapse_sum_like",
     "collapse_sum_to",
     "concatenate",
+    "einsum",
     "expand_dims",
     "full",
     "full_like",
@@ -481,7 +482,24 @@ def _stack_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
 define(
     "concatenate", relax_name="concat", settings={"axis": 0}, rule=_concatenate_rule, num_inputs=1
 )
+define(
+    "einsum",
+    lambda tensors, equation: topi.einsum(equation, *tensors),
+    _O,
+    settings={"equation": REQUIRED},
+    num_inputs=1,
+)
 define("stack", topi.stack, _I, settings={"axis": 0}, rule=_stack_rule, num_inputs=1)
+
+
+def einsum(data: Any, equation: str) -> Call:
+    """Product of tensors in Einstein's notation, such as ``"bij,bjk->bik"``.
+
+    Parameters
+    ----------
+    data : a tuple of tensors, or a sequence of them.
+    """
+    return make("einsum", [as_expr(data)], equation=equation)
 
 
 def concatenate(data: Any, axis: int) -> Call:

@@ -11,10 +11,11 @@ from .combine_parallel import (
 )
 from .composite import MergeComposite
 from .dynamic import DynamicToStatic
+from .expand import EtaExpand, SplitArgs
 from .fake_quantization import FakeQuantizationToInteger
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse import FuseOps
-from .gradient import gradient
+from .gradient import FirstOrderGradient, gradient
 from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout
 from .merge_regions import MergeCompilerRegions

@@ -7,16 +7,18 @@ from typing import Any
 
 from tvm import error, te, tir, topi
 from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType, Type
+from tvm.ir.transform import Pass, PassContext, module_pass
 
-from ..analysis.infer import infer_function
+from ..analysis.infer import infer_function, infer_module
 from ..binding import bind
 from ..expr import Call, Constant, Function, Let, Tuple, TupleGetItem, Var
 from ..expr_functor import ExprMutator, post_order_visit
 from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
+from .base import relay_functions
 
-__all__ = ["gradient"]
+__all__ = ["FirstOrderGradient", "gradient"]
 
 
 Path = tuple[int, ...]
@@ -177,6 +179,20 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
     derivatives = Tuple([derivative(p, p.checked_type) for p in func.params])
     result = bind(Tuple([body, derivatives]), fresh)
     return infer_function(Function(list(fresh.values()), result), mod, {})
+
+
+def FirstOrderGradient() -> Pass:
+    """Make each function of a module what :func:`gradient` makes of it."""
+
+    @module_pass(opt_level=0, name="FirstOrderGradient")
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        typed = infer_module(mod)
+        result = typed.clone()
+        for gvar, func in relay_functions(typed):
+            result[str(gvar.name_hint)] = gradient(func, typed)
+        return infer_module(result)
+
+    return run
 
 
 def _pull_back(
