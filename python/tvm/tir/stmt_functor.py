@@ -16,6 +16,7 @@ __all__ = [
     "ir_transform",
     "post_order_visit",
     "pre_order_visit",
+    "renew_defs",
     "substitute",
 ]
 
@@ -56,3 +57,12 @@ def substitute(node: Any, vmap: Mapping[Var, Any]) -> Any:
     TypeError : a replacement has another type than its variable.
     """
     return _ffi_api.Substitute(node, {var: _number_like(value, var) for var, value in vmap.items()})
+
+
+def renew_defs(func: Any) -> Any:
+    """A copy of a PrimFunc with variables and buffers of its own.
+
+    Everything that the function defines is new: parameters, loops, axes of blocks, buffers and what
+    their shapes bind. What it uses without a definition stays.
+    """
+    return _ffi_api.RenewDefs(func)

@@ -2,6 +2,9 @@
  * \file src/tir/transforms/renew_bindings.cc
  * \brief Copies of statements, so that every variable stays bound once.
  */
+#include <tvm/expr/builtin.h>
+#include <tvm/runtime/registry.h>
+
 #include "pass_common.h"
 #include "tir/ir/buffer_mutator.h"
 
@@ -10,13 +13,40 @@ namespace tir {
 namespace {
 
 class BindingRenewer final : public BufferMutator {
- private:
+ public:
+  /*! \param threads Whether axes of threads, which copies inside of a launch share, are new too. */
+  explicit BindingRenewer(bool threads) : threads_(threads) {}
+
   Var Renew(const Var& var) {
     Var fresh = var.copy_with_suffix("");
     vars_[var.get()] = fresh;
     return fresh;
   }
+  /*! \brief New variables for those that a buffer binds to what is found at run time. */
+  void RenewFieldsOf(const Buffer& buffer) {
+    auto renew = [this](const PrimExpr& field) {
+      const auto* var = field.as<VarNode>();
+      if (var != nullptr && vars_.count(var) == 0) Renew(GetRef<Var>(var));
+    };
+    renew(buffer->data);
+    for (const PrimExpr& extent : buffer->shape) renew(extent);
+    for (const PrimExpr& stride : buffer->strides) renew(stride);
+    renew(buffer->elem_offset);
+  }
+  /*! \brief A buffer of its own over the variables of today. */
+  Buffer Define(const Buffer& buffer) {
+    Buffer copy(make_object<BufferNode>(*buffer.get()));
+    BufferNode* node = copy.CopyOnWrite();
+    auto it = vars_.find(buffer->data.get());
+    if (it != vars_.end()) node->data = it->second;
+    node->shape = VisitExprs(buffer->shape);
+    node->strides = VisitExprs(buffer->strides);
+    node->elem_offset = VisitExpr(buffer->elem_offset);
+    buffers_[buffer.get()] = copy;
+    return copy;
+  }
 
+ private:
   PrimExpr VisitExpr_(const VarNode* op) final {
     auto it = vars_.find(op);
     return it == vars_.end() ? GetRef<PrimExpr>(op) : PrimExpr(it->second);
@@ -46,19 +76,42 @@ class BindingRenewer final : public BufferMutator {
   }
   Stmt VisitStmt_(const BlockNode* op) final {
     Array<IterVar> axes = op->iter_vars.Map([this](const IterVar& iv) {
-      return IterVar(iv->dom, Renew(iv->var), iv->iter_type, iv->thread_tag);
+      Range domain = Range::FromMinExtent(VisitExpr(iv->dom->min), VisitExpr(iv->dom->extent));
+      return IterVar(domain, Renew(iv->var), iv->iter_type, iv->thread_tag);
     });
     for (const Buffer& buffer : op->alloc_buffers) {
-      Buffer copy = buffer;
-      copy.CopyOnWrite()->data = Renew(buffer->data);
-      buffers_[buffer.get()] = copy;
+      Renew(buffer->data);
+      Define(buffer);
+    }
+    for (const MatchBufferRegion& match : op->match_buffers) {
+      RenewFieldsOf(match->buffer);
+      Define(match->buffer);
     }
     Block block = Downcast<Block>(BufferMutator::VisitStmt_(op));
     if (!axes.empty()) block.CopyOnWrite()->iter_vars = axes;
     return block;
   }
+  Stmt VisitStmt_(const AllocateConstNode* op) final {
+    Array<PrimExpr> extents = VisitExprs(op->extents);
+    AllocateConst renewed = GetRef<AllocateConst>(op);
+    AllocateConstNode* node = renewed.CopyOnWrite();
+    node->extents = extents;
+    node->buffer_var = Renew(op->buffer_var);
+    node->body = VisitStmt(op->body);
+    return renewed;
+  }
+  Stmt VisitStmt_(const DeclBufferNode* op) final {
+    Buffer buffer = Define(op->buffer);
+    return DeclBuffer(buffer, VisitStmt(op->body));
+  }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     ObjectRef node = op->node;
+    const auto* axis = node.as<IterVarNode>();
+    if (threads_ && axis != nullptr && op->attr_key == attr::thread_extent) {
+      auto it = vars_.find(axis->var.get());
+      Var var = it == vars_.end() ? Renew(axis->var) : it->second;
+      node = IterVar(axis->dom, var, axis->iter_type, axis->thread_tag);
+    }
     if (node.as<VarNode>() != nullptr) node = VisitExpr(Downcast<Var>(node));
     PrimExpr value = VisitExpr(op->value);
     Stmt body = VisitStmt(op->body);
@@ -71,12 +124,13 @@ class BindingRenewer final : public BufferMutator {
   Buffer VisitBuffer(const Buffer& buffer) final {
     auto known = buffers_.find(buffer.get());
     if (known != buffers_.end()) return known->second;
-    Buffer result = buffer;
-    auto it = vars_.find(buffer->data.get());
-    if (it != vars_.end()) result.CopyOnWrite()->data = it->second;
-    buffers_.emplace(buffer.get(), result);
-    return result;
+    // One that is used without being declared changes only with the memory that it is in.
+    if (vars_.count(buffer->data.get())) return Define(buffer);
+    buffers_.emplace(buffer.get(), buffer);
+    return buffer;
   }
+
+  bool threads_;
 
   std::unordered_map<const VarNode*, Var> vars_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
@@ -84,7 +138,26 @@ class BindingRenewer final : public BufferMutator {
 
 }  // namespace
 
-Stmt RenewBindings(Stmt stmt) { return BindingRenewer()(stmt); }
+Stmt RenewBindings(Stmt stmt) { return BindingRenewer(false)(stmt); }
+
+namespace {
+
+PrimFunc RenewDefinitions(const PrimFunc& func) {
+  BindingRenewer renewer(true);
+  Array<Var> params = func->params.Map([&](const Var& param) { return renewer.Renew(param); });
+  // A buffer may name variables that another one binds.
+  for (const auto& [param, buffer] : func->buffer_map) renewer.RenewFieldsOf(buffer);
+  Map<Var, Buffer> buffers;
+  for (size_t i = 0; i < params.size(); ++i) {
+    auto it = func->buffer_map.find(func->params[i]);
+    if (it != func->buffer_map.end()) buffers.Set(params[i], renewer.Define((*it).second));
+  }
+  return PrimFunc(params, renewer(func->body), func->ret_type, buffers, func->attrs);
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("tir.RenewDefs").set_body_typed(RenewDefinitions);
 
 }  // namespace tir
 }  // namespace tvm
