@@ -51,6 +51,7 @@ __all__ = [
     "call_llvm_pure_intrin",
     "call_packed",
     "call_pure_extern",
+    "call_tir",
     "ceil",
     "ceildiv",
     "clz",
@@ -133,6 +134,11 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Any = None) -
 def call_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -> Call:
     """Call of the C function `func_name` of the linked program."""
     return Call(dtype, "tir.call_extern", [StringImm(func_name), *args])
+
+
+def call_tir(global_var: tvm.ir.GlobalVar, *args: Any) -> Call:
+    """Call of another function of the module for its effect, without a result."""
+    return Call("void", global_var, list(args))
 
 
 @with_span
