@@ -30,14 +30,15 @@ IMAGE, CHANNELS = var("image", 1, 2, 4, 4), relay.const(np.array([0.5, 2.0], "fl
         relay.split(X, 3, 1)[1] * relay.split(X, 3, 1)[0],
         relay.nn.batch_norm(IMAGE, CHANNELS, CHANNELS, CHANNELS, CHANNELS)[0],
         relay.transpose(X),
+        relay.const(1.0) / relay.sqrt(relay.const(2.0) + X * X) * (relay.const(3.0) - Y),
         relay.trunc(X) + Y,
         relay.sum(X * Y),
         relay.cumsum(X, 1, exclusive=True) * X,
         relay.cumsum(X * X),
         relay.nn.cross_entropy_with_logits(X, Y),
     ],
-    ids=["concatenate", "stack", "split", "batch_norm", "transpose", "trunc", "sum", "exclusive",
-         "flat cumsum", "cross_entropy"],
+    ids=["concatenate", "stack", "split", "batch_norm", "transpose", "numbers", "trunc", "sum",
+         "exclusive", "flat cumsum", "cross_entropy"],
 )  # fmt: skip
 def test_derivatives_are_what_values_change_by(expr):
     check_grad(function(expr))

@@ -11,8 +11,8 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 
 from ..analysis.infer import infer_function, infer_module
 from ..binding import bind
-from ..expr import Call, Constant, Function, Let, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr import Call, Function, Let, Tuple, TupleGetItem, Var
+from ..expr_functor import ExprMutator, computed_first, post_order_visit
 from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
@@ -36,14 +36,6 @@ def _leaves(type_: Type, path: Path = ()) -> Iterator[tuple[Path, TensorType]]:
         raise error.TypeError(f"relay.gradient: values of type {type_} have no derivative")
 
 
-def _tensor(value: Any) -> Any:
-    if isinstance(value, te.Tensor):
-        return value
-    if isinstance(value, Sequence):
-        return [_tensor(item) for item in value]
-    return te.compute((), lambda: tir.convert(value), name="number")
-
-
 def _at(value: Any, path: Path) -> Any:
     for k in path:
         value = value.fields[k] if isinstance(value, TupleType) else value[k]
@@ -65,14 +57,18 @@ def _partial(name: str, result: Path, operand: Path, count: int) -> str:
     row = row_of(name)
 
     def compute(*tensors: Any, **settings: Any) -> te.Tensor:
-        # What is constant and has no axes comes as a number.
-        *operands, head = [_tensor(value) for value in tensors]
+        operands = [list(v) if isinstance(v, (list, tuple)) else v for v in tensors[:-1]]
         assert row.compute is not None
         # Where two operands are the same tensor, the derivative is by one of them alone.
         *way, last = operand
         holder, by = _at(operands, tuple(way)), topi.identity(_at(operands, operand))
         holder[last] = by
         value = _at(row.compute(*operands, **settings), result)
+        head = tensors[-1]
+        if not isinstance(head, te.Tensor):
+            # What is constant and has no axes comes as a number.
+            number = tir.const(head, value.dtype)
+            head = te.compute((), lambda: number, name="head")
         return te.gradient(value, [by], head)[0]
 
     def rule(types: Sequence[Type], settings: Any, args: Any) -> Type:
@@ -145,6 +141,10 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
     order: list[RelayExpr] = []
     post_order_visit(body, order.append)
     heads: dict[RelayExpr, dict[Path, RelayExpr]] = {}
+    varying: set[RelayExpr] = set()
+    for node in order:
+        if isinstance(node, Var) or any(part in varying for part in computed_first(node)):
+            varying.add(node)
 
     def give(node: RelayExpr, path: Path, head: RelayExpr) -> None:
         """Add to the derivative by a tensor of a value; tuples hand it to their fields."""
@@ -153,6 +153,8 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
                 node, path = node.tuple_value, (node.index, *path)
             else:
                 node, path = node.fields[path[0]], path[1:]
+        if node not in varying:
+            return
         known = heads.setdefault(node, {})
         known[path] = ew.add(known[path], head) if path in known else head
 
@@ -163,7 +165,7 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
         if isinstance(node, Call):
             for path, head in heads.get(node, {}).items():
                 _pull_back(node, path, head, give)
-        elif node in heads and not isinstance(node, (Var, Constant)):
+        elif node in heads and not isinstance(node, Var):
             raise error.ValueError(
                 f"relay.gradient: a {type(node).__name__} has no derivative; programs are without "
                 "branches and cells"
@@ -206,8 +208,6 @@ def _pull_back(
         give(call.args[0], (), _summed_from_behind(call, head))
         return
     for place, arg in enumerate(call.args):
-        if isinstance(arg, Constant):
-            continue
         for inner, type_ in _leaves(arg.checked_type):
             if "float" in str(type_.dtype):
                 name = _partial(row.name, path, (place, *inner), len(call.args))
