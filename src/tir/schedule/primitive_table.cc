@@ -6,6 +6,7 @@
 #include "primitive_table.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "primitives.h"
 
@@ -132,28 +133,37 @@ void SampleCategorical(Call* call) {
   call->decision = index;
 }
 
-void SampleComputeLocation(Call* call) {
-  std::map<int64_t, Id> places = ComputeLocations(call->tree(), call->node(0));
+[[noreturn]] void RefuseLocation(Tree* tree, Id block, int64_t place) {
   std::string list;
-  for (const auto& [place, loop] : places) {
-    AddItem(&list, std::to_string(place));
+  for (const auto& [other, loop] : ComputeLocations(tree, block)) {
+    AddItem(&list, std::to_string(other));
   }
+  TVM_FATAL(ScheduleError) << "block " << tree->NameOf(block) << " cannot be computed at place "
+                           << place << "; places that are legal: [" << list << "]";
+}
+
+void SampleComputeLocation(Call* call) {
+  Tree* tree = call->tree();
+  Id block = call->node(0);
   int64_t chosen = 0;
+  Id loop = kNone;
   if (call->decision.is_null()) {
+    std::map<int64_t, Id> places = ComputeLocations(tree, block);
     auto at = std::next(places.begin(),
                         static_cast<std::ptrdiff_t>(call->random()->Below(places.size())));
-    chosen = at->first;
+    std::tie(chosen, loop) = *at;
   } else {
+    // A place that was chosen before is looked at alone.
     chosen = call->Number(call->decision);
+    std::optional<Id> found = ComputeLocation(tree, block, chosen);
+    if (!found) RefuseLocation(tree, block, chosen);
+    loop = *found;
   }
-  TVM_CHECK(places.count(chosen), ScheduleError)
-      << "block " << call->tree()->NameOf(call->node(0)) << " cannot be computed at place "
-      << chosen << "; places that are legal: [" << list << "]";
   call->decision = chosen;
   if (chosen < 0) {
     call->GivePlace(chosen);
   } else {
-    call->Give(places[chosen]);
+    call->Give(loop);
   }
 }
 

@@ -205,6 +205,9 @@ constexpr int64_t kStay = -1;
 constexpr int64_t kInlined = -2;
 /*! \brief Places where a block may be computed, by the decision that stands for them. */
 std::map<int64_t, Id> ComputeLocations(Tree* tree, Id block);
+/*! \brief The loop that one such decision stands for, `kNone` for none; empty if it is not legal.
+ */
+std::optional<Id> ComputeLocation(Tree* tree, Id block, int64_t place);
 
 }  // namespace sched
 }  // namespace tir

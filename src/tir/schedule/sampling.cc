@@ -143,21 +143,47 @@ int64_t Categorical(RandomState* random, size_t candidates, const std::vector<do
   return *decision;
 }
 
+namespace {
+
+/*! \brief Loops around the first reader of what a block writes. */
+Ids LoopsOfReader(const Tree& tree, Id block) {
+  Flows flows(tree);
+  for (const Buffer& buffer : WrittenBy(tree, block)) {
+    const Ids& readers = flows[buffer].readers;
+    if (!readers.empty()) return tree.LoopsAbove(readers[0]);
+  }
+  return {};
+}
+
+/*! \brief Whether a block may be computed at a place, which is one of its reader's loops or none.
+ */
+bool MayStandAt(Tree* tree, Id block, int64_t place, const Ids& loops) {
+  if (place == kStay) return true;
+  if (place == kInlined) return IsLegal(tree, [&] { ComputeInline(tree, block); });
+  if (place < 0 || static_cast<size_t>(place) >= loops.size()) return false;
+  Id loop = loops[static_cast<size_t>(place)];
+  return IsLegal(tree, [&] { ComputeAt(tree, block, loop, false, -1); });
+}
+
+Id LoopAt(int64_t place, const Ids& loops) {
+  return place < 0 ? kNone : loops[static_cast<size_t>(place)];
+}
+
+}  // namespace
+
 std::map<int64_t, Id> ComputeLocations(Tree* tree, Id block) {
-  std::map<int64_t, Id> places{{kStay, kNone}};
-  if (IsLegal(tree, [&] { ComputeInline(tree, block); })) places[kInlined] = kNone;
-  Flows flows(*tree);
-  for (const Buffer& buffer : WrittenBy(*tree, block)) {
-    if (flows[buffer].readers.empty()) continue;
-    Ids loops = tree->LoopsAbove(flows[buffer].readers[0]);
-    for (size_t depth = 0; depth < loops.size(); ++depth) {
-      if (IsLegal(tree, [&] { ComputeAt(tree, block, loops[depth], false, -1); })) {
-        places[static_cast<int64_t>(depth)] = loops[depth];
-      }
-    }
-    break;
+  std::map<int64_t, Id> places;
+  Ids loops = LoopsOfReader(*tree, block);
+  for (int64_t place = kInlined; place < static_cast<int64_t>(loops.size()); ++place) {
+    if (MayStandAt(tree, block, place, loops)) places[place] = LoopAt(place, loops);
   }
   return places;
+}
+
+std::optional<Id> ComputeLocation(Tree* tree, Id block, int64_t place) {
+  Ids loops = LoopsOfReader(*tree, block);
+  if (!MayStandAt(tree, block, place, loops)) return std::nullopt;
+  return LoopAt(place, loops);
 }
 
 }  // namespace sched

@@ -52,6 +52,15 @@ class ConcreteScheduleNode final : public ScheduleNode {
     return tree.block(static_cast<Id>(meaning.value)).iter_values;
   }
 
+  /*! \brief Places where a block may be computed, by the decision that stands for them. */
+  std::map<int64_t, Id> Locations(const Any& block) {
+    const Meaning& meaning = NodeOf(block, true, false);
+    Tree* tree = trees_[static_cast<size_t>(meaning.tree)].get();
+    std::map<int64_t, Id> found = ComputeLocations(tree, static_cast<Id>(meaning.value));
+    tree->Commit();
+    return found;
+  }
+
  private:
   friend class Application;
 
@@ -460,7 +469,16 @@ bool WouldApply(const Schedule& sch, const InstructionKind& kind, const Array<An
   return Application(node, PrimitiveOf(kind), Any()).Would(arguments);
 }
 
+/*! \brief Places where a block may be computed, as decisions of sample_compute_location. */
+Array<Integer> LocationsOf(const Schedule& sch, const Any& block) {
+  auto* node = static_cast<ConcreteScheduleNode*>(const_cast<ScheduleNode*>(sch.operator->()));
+  Array<Integer> places;
+  for (const auto& [place, loop] : node->Locations(block)) places.push_back(Integer(place));
+  return places;
+}
+
 }  // namespace
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleComputeLocations").set_body_typed(LocationsOf);
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWouldApply").set_body_typed(WouldApply);
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleIterValues").set_body_typed([](Schedule sch, Any block) {
   return static_cast<const ConcreteScheduleNode*>(sch.operator->())->IterValues(block);

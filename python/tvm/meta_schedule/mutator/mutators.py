@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 from typing import Any
 
@@ -19,10 +18,6 @@ __all__ = [
     "MutateTileSize",
     "MutateUnroll",
 ]
-
-
-# Loops around a consumer that are looked at as places of computation.
-_DEEPEST = 24
 
 
 class _Random(Mutator):
@@ -127,19 +122,22 @@ class MutateComputeLocation(_Random):
     def _places(self, trace: Trace, wanted: Instruction) -> list[int]:
         """The decisions that are legal for an instruction after those before it."""
         insts = list(trace.insts)
-        end = next(i for i, inst in enumerate(insts) if inst.same_as(wanted)) + 1
-        decisions = {
+        end = next(i for i, inst in enumerate(insts) if inst.same_as(wanted))
+        sch = tir.Schedule(self._mod)
+        before = {
             inst: trace.get_decision(inst)
-            for inst in insts[: end - 1]
+            for inst in insts[:end]
             if trace.get_decision(inst) is not None
         }
-        found: list[int] = []
-        for place in range(-2, _DEEPEST):
-            attempt = Trace(insts[:end], {**decisions, wanted: place})
-            with contextlib.suppress(tir.ScheduleError):
-                attempt.apply_to_schedule(tir.Schedule(self._mod), remove_postproc=True)
-                found.append(place)
-        return found
+        Trace(insts[:end], before).apply_to_schedule(sch, remove_postproc=True)
+        [block] = wanted.inputs
+        twins = (
+            twin
+            for inst, done in zip(insts, sch.trace.insts)
+            for output, twin in zip(inst.outputs, done.outputs)
+            if output.same_as(block)
+        )
+        return sch.compute_locations(next(twins))
 
 
 class MutateParallel(_Random):

@@ -128,18 +128,23 @@ class EvolutionarySearch(SearchStrategy):
             failures += len(found) == before
         return found
 
-    def _scores(self, population: Sequence[_Individual]) -> np.ndarray:
-        candidates = [self._candidate(individual.sch) for individual in population]
-        scores = np.asarray(self.cost_model.predict(self.context, candidates), dtype=float)
-        return np.maximum(scores, 0.0)
+    def _scores(self, population: Sequence[_Individual], known: dict[int, float]) -> np.ndarray:
+        """Predictions, at least zero; programs that are `known` keep theirs, new ones join them."""
+        new = {i.key: i for i in population if i.key not in known}
+        if new:
+            candidates = [self._candidate(individual.sch) for individual in new.values()]
+            scores = self.cost_model.predict(self.context, candidates)
+            known.update(zip(new, np.maximum(np.asarray(scores, dtype=float), 0.0).tolist()))
+        return np.array([known[individual.key] for individual in population])
 
     def _evolve(self, population: list[_Individual], count: int) -> list[_Individual]:
         """The best unmeasured of all generations, best first."""
         mutators = dict(self.context.space_generator.mutator_probs or {})
         best: list[tuple[float, int, _Individual]] = []
         seen = set(self._measured)
+        known: dict[int, float] = {}
         for generation in range(self.genetic_num_iters + 1):
-            scores = self._scores(population)
+            scores = self._scores(population, known)
             for number, (score, individual) in enumerate(zip(scores, population)):
                 if individual.key in seen:
                     continue

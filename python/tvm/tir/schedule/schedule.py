@@ -203,6 +203,10 @@ class Schedule(LoopSteps, BlockSteps):
         """
         return self._apply("sample_compute_location", [block], decision)[0]
 
+    def compute_locations(self, block: BlockRV) -> list[int]:
+        """The decisions that :meth:`sample_compute_location` may take for a block, ascending."""
+        return [int(place) for place in _ffi_api.ScheduleComputeLocations(self, block)]
+
     # Traces
 
     def enter_postproc(self) -> None:

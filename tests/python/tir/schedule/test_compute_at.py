@@ -202,6 +202,24 @@ def test_sampled_places_are_legal():
         sch.sample_compute_location(sch.get_block("H"), decision=7)
 
 
+def test_places_are_the_decisions_that_are_not_refused():
+    func, _ = blur()
+    for name in ("S", "P", "B", "H"):
+        sch = tir.Schedule(func)
+        block = sch.get_block(name)
+        before, taken = str(sch.mod), []
+        for place in range(-3, 6):
+            try:
+                sch.copy().sample_compute_location(block, decision=place)
+            except tir.ScheduleError:
+                continue
+            taken.append(place)
+        assert sch.compute_locations(block) == taken
+        assert -1 in taken and str(sch.mod) == before
+    with pytest.raises(TypeError, match="expected a block of this schedule"):
+        sch.compute_locations(sch.get_loops(block)[0])
+
+
 def test_symbolic_sizes_are_tiled_moved_and_run_in_parallel():
     n, m = te.var("n"), te.var("m")
     A = te.placeholder((n, m), name="A")
