@@ -158,3 +158,11 @@ def test_means_of_integers_are_rounded_towards_zero():
     wanted = np.trunc(sums / 4).astype("int32")
     np.testing.assert_array_equal(run(relay.nn.avg_pool2d(x, (2, 2), (2, 2)), data), wanted)
     np.testing.assert_array_equal(run(relay.nn.adaptive_avg_pool2d(x, (3, 3)), data), wanted)
+
+
+def test_the_border_may_be_a_tensor_of_one_number():
+    data = np.random.default_rng(10).normal(size=(2, 3)).astype("float32")
+    value = relay.var("value", shape=(1,))
+    padded = relay.nn.pad(relay.var("x", shape=data.shape), [(1, 0), (0, 2)], value)
+    found = run(padded, data, np.array([4.0], "float32"))
+    np.testing.assert_array_equal(found, np.pad(data, [(1, 0), (0, 2)], constant_values=4.0))

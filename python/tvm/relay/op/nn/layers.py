@@ -639,7 +639,7 @@ def _pad_compute(x: Any, value: Any, pad_width: Any, pad_mode: str) -> Any:
         pad_width = [(max(a, 0), max(b, 0)) for a, b in pad_width]
     before, behind = [a for a, _ in pad_width], [b for _, b in pad_width]
     if pad_mode == "constant":
-        fill = value() if hasattr(value, "op") else value
+        fill = value(*[0] * len(value.shape)) if hasattr(value, "op") else value
         out = topi.nn.pad(x, before, behind, fill)
     elif pad_mode == "edge":
         out = _edge_pad(x, before, behind)
