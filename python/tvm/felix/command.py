@@ -44,24 +44,28 @@ def command_line() -> NoReturn:
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name in _POSITIVE:
+    for name, written in _POSITIVE.items():
         value = getattr(options, name, None)
         if value is not None and value < 1:
-            options.parser.error(f"{name} must be >= 1, got {value}")
+            options.parser.error(f"{written} must be >= 1, got {value}")
+    seed = getattr(options, "seed", 0)
+    if not 0 <= seed < 2**63:
+        options.parser.error(f"--seed must be from 0 to 2**63 - 1, got {seed}")
 
 
-_POSITIVE = (
-    "batch_size",
-    "trials",
-    "config_seeds",
-    "grad_steps",
-    "per_round",
-    "timing_rounds",
-    "threads",
-    "runs",
-    "count",
-    "keep",
-)
+# Options that count something, and how they are written on the command line.
+_POSITIVE = {
+    "batch_size": "batch_size",
+    "trials": "--trials",
+    "config_seeds": "--config-seeds",
+    "grad_steps": "--grad-steps",
+    "per_round": "--per-round",
+    "timing_rounds": "--timing-rounds",
+    "threads": "--threads",
+    "runs": "--runs",
+    "count": "-n",
+    "keep": "--keep",
+}
 
 _NETWORK = (
     "a name of felix.nn (mlp, resnet18, mobilenet_v2, ...), an ONNX file, or module:function "

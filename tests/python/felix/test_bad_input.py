@@ -88,8 +88,6 @@ def test_weights_of_another_network_are_told_by_name(small_network, tmp_path, ca
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--seed", "-1"], "seed must be from 0"),
-        (["--seed", str(2**70)], "seed must be from 0"),
         (["--cost-model", "packagedd"], "cost_model: there is no checkpoint packagedd"),
         (["--target", "llvm -mcpu=pentium4"], "'pentium4' is"),
         (["--target", ""], "Target"),
@@ -99,6 +97,17 @@ def test_options_are_looked_at_before_the_network_is_made(capsys, tmp_path, opti
     # There is no such network, which is found later.
     text = refused(capsys, "tune", "no.such:network", *options, "--out", tmp_path / "run")
     assert reason in text
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--seed", -1), ("--seed", 2**70), ("--per-round", 0), ("--config-seeds", -3)],
+)
+def test_numbers_out_of_range_are_named_as_they_were_written(capsys, tmp_path, option, value):
+    with pytest.raises(SystemExit, match="2"):
+        main(["tune", "no.such:network", option, str(value), "--out", str(tmp_path / "run")])
+    text = capsys.readouterr().err
+    assert f"{option} must be" in text and f"got {value}" in text
 
 
 def test_a_gpu_that_is_not_there_is_what_is_said(small_network, tmp_path, capsys, monkeypatch):
