@@ -19,7 +19,8 @@ _KINDS = {
     "library": "by hand schedules, which a search found nothing faster than",
     "hand": "by hand schedules that nobody searched",
     "default": "untuned, by the default schedule",
-    "fixed": "with nothing to tune (data movement, fixed programs)",
+    "program": "by programs that the library writes whole (Strassen, Winograd, attention, bytes)",
+    "fixed": "with nothing to compute (data movement)",
 }
 
 
@@ -38,7 +39,7 @@ class KernelUse:
     weight : how often one run of the network calls it.
     flop : floating-point operations of one call.
     workload_key : its name in records; empty where there is nothing to tune.
-    schedule : "records", "cache", "library", "hand", "default" or "fixed".
+    schedule : "records", "cache", "library", "hand", "default", "program" or "fixed".
     """
 
     name: str
@@ -64,8 +65,8 @@ class Coverage:
 
     @property
     def tuned_share(self) -> float:
-        """Share of the network's FLOP in kernels that were searched, in [0, 1]."""
-        total = sum(k.weight * k.flop for k in self.kernels)
+        """Share of the FLOP of kernels with anything to search that were searched, in [0, 1]."""
+        total = sum(k.weight * k.flop for k in self.kernels if k.workload_key)
         tuned = sum(k.weight * k.flop for k in self.kernels if k.schedule in _TUNED)
         return tuned / total if total else 0.0
 
@@ -76,9 +77,10 @@ class Coverage:
         return sorted(found, key=lambda kernel: -kernel.weight * kernel.flop)
 
     def __str__(self) -> str:
-        total = sum(k.weight * k.flop for k in self.kernels) or 1
+        flop = sum(k.weight * k.flop for k in self.kernels)
+        total = max(flop, 1)
         calls = sum(k.weight for k in self.kernels)
-        lines = [f"{len(self.kernels)} kernels in {calls} calls, {total / 1e9:.3g} GFLOP:"]
+        lines = [f"{len(self.kernels)} kernels in {calls} calls, {flop / 1e9:.3g} GFLOP:"]
         for kind, text in _KINDS.items():
             of_kind = [k for k in self.kernels if k.schedule == kind]
             if of_kind:
@@ -106,7 +108,7 @@ def _kernel_use(
 ) -> KernelUse:
     origin = None if source is None else source.origin(group)
     if not group.is_tunable:
-        schedule = "fixed"
+        schedule = "program" if group.flop else "fixed"
     elif origin is not None:
         schedule = origin
     else:
@@ -116,7 +118,7 @@ def _kernel_use(
         tuple(group.op_names),
         group.output_shapes[-1],
         group.weight,
-        group.flop if group.is_tunable else 0,
+        group.flop,
         str(group_task(group, target).workload_key) if group.is_tunable else "",
         schedule,
     )

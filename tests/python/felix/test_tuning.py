@@ -59,6 +59,17 @@ def test_compile_shows_what_nobody_tuned():
     assert "not tuned: nn.dense add 4x8" in repr(network)
 
 
+def test_work_of_programs_that_the_library_writes_whole_is_shown():
+    def attention(query, key, value):
+        return nn.functional.scaled_dot_product_attention(query, key, value)
+
+    heads = tuple(torch.randn(1, 2, 16, 8) for _ in range(3))
+    [kernel] = felix.compile(attention, heads, target="llvm").kernels
+    assert (kernel.schedule, kernel.workload_key) == ("program", "")
+    # Two products of 16 x 16 x 8 for each head, and the softmax between them.
+    assert kernel.flop >= 2 * 2 * 2 * 16 * 16 * 8
+
+
 def test_a_network_is_imported_once_for_all_that_is_done_with_it(run):
     model, x, folder, _ = run
     network = Network(model, x)
