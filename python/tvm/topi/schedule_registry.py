@@ -211,7 +211,7 @@ def schedule_args_for(
     rule = next((r for key in target.keys if (r := _PACKINGS.get((name, str(key))))), None)
     if rule is not None:
         for position, weight in enumerate(args):
-            if position not in constants or not _is_read_by_only(weight, anchor, outputs):
+            if position not in constants or not _is_weight_of(weight, anchor, outputs):
                 continue
             packing = rule(anchor, weight, target)
             if packing is None:
@@ -224,8 +224,11 @@ def schedule_args_for(
     return ScheduledArgs(schedule_for(outputs, target), list(args))
 
 
-def _is_read_by_only(weight: te.Tensor, reader: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
-    """Whether a tensor is an operand of one stage, and of no other."""
+def _is_weight_of(weight: te.Tensor, reader: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
+    """Whether a tensor is the second operand of a stage, and of no other stage."""
+    operands = list(reader.op.input_tensors)
+    if len(operands) < 2 or not weight.same_as(operands[1]):
+        return False
     readers = [
         operation
         for operation in operations_of(outputs)

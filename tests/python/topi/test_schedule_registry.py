@@ -295,6 +295,12 @@ def test_weights_that_another_stage_reads_are_not_packed():
     )
 
 
+def test_constant_data_is_not_taken_for_weights():
+    inputs = [te.placeholder((1, 10, 10, 3), name="x"), te.placeholder((4, 3), name="w")]
+    known = topi.schedule_args_for([*inputs, topi.nn.dense(*inputs)], {0, 1}, HERE)
+    assert set(known.packings) <= {1}
+
+
 @settings(deadline=None, max_examples=15)
 @given(
     lead=st.sampled_from([(5,), (2, 3), (1, 1)]),

@@ -225,11 +225,11 @@ class Arguments:
 
     def tensor(self, value: RelayExpr | float, shape: Sequence[int], dtype: str) -> RelayExpr:
         """A value repeated to a shape."""
-        if not isinstance(value, RelayExpr):
-            return self.emit(op.full(ShapeExpr(list(shape)), self.cast(value, dtype), dtype))
         data = self.cast(value, dtype)
-        if static_shape(data.struct_info) == tuple(shape):
+        if isinstance(value, RelayExpr) and static_shape(data.struct_info) == tuple(shape):
             return data
+        if isinstance(data, Constant) and not data.struct_info.ndim:
+            return self.emit(op.full(ShapeExpr(list(shape)), data, dtype))
         return self.emit(op.broadcast_to(data, list(shape)))
 
     def reads_result(self, index: int) -> bool:

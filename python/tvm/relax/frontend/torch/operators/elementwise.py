@@ -160,26 +160,32 @@ def _integer_power(a: Arguments, base: RelayExpr) -> RelayExpr:
     return power
 
 
-def _register_binary(aten: str, name: str) -> None:
+_OF_TENSORS = ("default",)
+_OF_NUMBERS = ("Tensor", "Scalar")
+_OF_NUMBERS_FIRST = ("Tensor", "Scalar", "Scalar_Tensor")
+_OF_EITHER = ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
+
+
+def _register_binary(aten: str, name: str, overloads: tuple[str, ...]) -> None:
     """Operators whose operands both have the result's type."""
 
-    @converter(*(f"{aten}.{overload}" for overload in ("Tensor", "Scalar", "default")))
+    @converter(*(f"{aten}.{overload}" for overload in overloads))
     def convert(a: Arguments) -> RelayExpr:
         return op.make_call(name, a.operand("self"), a.operand("other"))
 
 
-for _aten, _name in {
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "remainder": "floor_mod",
-    "fmod": "mod",
-    "atan2": "atan2",
-    "__lshift__": "left_shift",
-    "__rshift__": "right_shift",
-    "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift",
-}.items():
-    _register_binary(_aten, _name)
+for _aten, _name, _overloads in (
+    ("maximum", "maximum", _OF_TENSORS),
+    ("minimum", "minimum", _OF_TENSORS),
+    ("remainder", "floor_mod", _OF_NUMBERS_FIRST),
+    ("fmod", "mod", _OF_NUMBERS),
+    ("atan2", "atan2", _OF_TENSORS),
+    ("__lshift__", "left_shift", _OF_NUMBERS),
+    ("__rshift__", "right_shift", _OF_NUMBERS),
+    ("bitwise_left_shift", "left_shift", _OF_EITHER),
+    ("bitwise_right_shift", "right_shift", _OF_EITHER),
+):
+    _register_binary(_aten, _name, _overloads)
 
 
 def _register_comparison(aten: str, name: str) -> None:

@@ -83,7 +83,7 @@ def _linear(a: Arguments) -> RelayExpr:
 
 @converter("upsample_bicubic2d.default", "upsample_bicubic2d.vec")
 def _cubic(a: Arguments) -> RelayExpr:
-    return _smooth(a, "cubic", bicubic_alpha=-0.75)
+    return _smooth(a, "cubic", cubic_alpha=-0.75)
 
 
 def _smooth(a: Arguments, method: str, **settings: Any) -> RelayExpr:

@@ -40,8 +40,9 @@ def product(left: RelayExpr, right: RelayExpr) -> RelayExpr:
 def _addmm(a: Arguments) -> RelayExpr:
     names = next(n for n in (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec"))
                  if a.get(n[0]) is not None)  # fmt: skip
-    a.refuse_unless("addbmm" not in a.name, "whose products are summed")
     result = a.emit(_matmul_of(a, a[names[0]], a[names[1]]))
+    if a.name == "addbmm":
+        result = a.emit(op.sum(result, [0]))
     if a["alpha"] != 1:
         result = a.emit(op.multiply(result, const(a["alpha"], a.result_dtype)))
     if a["beta"] == 0:

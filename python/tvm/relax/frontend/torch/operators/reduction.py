@@ -126,7 +126,7 @@ def _var_mean(a: Arguments) -> list[RelayExpr]:
     return [_spread(a), _reduced(a, "mean", a["self"])]
 
 
-@converter("softmax.int", "_softmax.default", "special_softmax.int")
+@converter("softmax.int", "_softmax.default", "special_softmax.default")
 def _softmax(a: Arguments) -> RelayExpr:
     if not a.rank("self"):
         return a.tensor(1, (), a.result_dtype)

@@ -148,7 +148,7 @@ def _slice(a: Arguments) -> RelayExpr:
     return _sliced(a, a["self"], axis, *_range(a, a.shape("self")[axis]))
 
 
-@converter("narrow.int")
+@converter("narrow.default")
 def _narrow(a: Arguments) -> RelayExpr:
     axis = a.axis()
     start = int(a["start"]) % max(1, a.shape("self")[axis])

@@ -1,0 +1,267 @@
+"""Calls of the operators beside Core ATen that are imported: what programs have before PyTorch
+takes them apart, and what its own tools write."""
+
+import torch
+
+from testing_torch_operators import (
+    IMAGE,
+    LINE,
+    POSITIVE,
+    ROW,
+    UNIT,
+    VOLUME,
+    B,
+    C,
+    I,
+    J,
+    X,
+    bools,
+    ints,
+    randn,
+)
+
+SMALL = ints(3, 5, low=0, high=5)
+BATCH = randn(2, 3, 4)
+SORTED = torch.tensor([-1.0, -0.3, 0.2, 0.9])
+COMPLETE = {"dtype": torch.float32}
+
+POINTWISE = {
+    **{
+        f"__{name}__.{overload}": [(I, J if overload == "Tensor" else 5)]
+        for name in ("and", "or", "xor") for overload in ("Tensor", "Scalar")
+    },
+    **{
+        f"__{name}shift__.{overload}": [(SMALL + 9, SMALL if overload == "Tensor" else 2)]
+        for name in ("l", "r") for overload in ("Tensor", "Scalar")
+    },
+    **{
+        f"bitwise_{name}_shift.{overload}": [arguments]
+        for name in ("left", "right")
+        for overload, arguments in (("Tensor", (SMALL, SMALL)), ("Tensor_Scalar", (I + 9, 2)),
+                                    ("Scalar_Tensor", (5, SMALL)))
+    },
+    **{
+        f"{name}.default": [(X * 4,)]
+        for name in ("hardsigmoid", "hardswish", "mish", "relu6", "selu", "silu", "softplus",
+                     "square", "isfinite", "contiguous", "detach", "log_sigmoid", "numpy_T",
+                     "lift_fresh_copy", "mT")
+    },
+    "_prelu_kernel.default": [(X, ROW)],
+    "prelu.default": [(X, ROW), (IMAGE, randn(4)), (IMAGE, randn(1))],
+    "softplus.default": [(X * 9,), (X * 9, 2.0, 3.0)],
+    "glu.default": [(IMAGE, 1), (X.repeat(1, 2),)],
+    "atan2.default": [(X, ROW)],
+    "clamp_max.default": [(X, 0.2), (I, 3)],
+    "clamp_max.Tensor": [(X, ROW)],
+    "clamp_min.default": [(X, 0.2), (I, 3)],
+    "clamp_min.Tensor": [(X, ROW)],
+    "max.other": [(X, ROW), (I, J)],
+    "min.other": [(X, ROW), (I, J)],
+    "floor_divide.default": [(I, J), (X, POSITIVE), (I, -J)],
+    "fmod.Tensor": [(X, POSITIVE), (I, J)],
+    "fmod.Scalar": [(X, 0.7), (I, 3)],
+    "remainder.Tensor": [(X, POSITIVE), (I, -J)],
+    "remainder.Scalar": [(X, -0.7), (I, 3)],
+    "remainder.Scalar_Tensor": [(2.5, X), (7, J)],
+    "true_divide.Tensor": [(X, POSITIVE), (I, J)],
+    "rsub.Scalar": [(X, 2.5), (I, 3, 2)],
+    "rsub.Tensor": [(X, ROW, {"alpha": 3})],
+    "addcdiv.default": [(X, ROW, POSITIVE, {"value": 0.5})],
+    "addcmul.default": [(X, ROW, POSITIVE, {"value": -2})],
+    "lerp.Scalar": [(X, POSITIVE, 0.3)],
+    "lerp.Tensor": [(X, POSITIVE, ROW)],
+    "masked_fill.Scalar": [(X, B, -1.5), (X, B[0], 2)],
+    "masked_fill.Tensor": [(X, B, torch.tensor(3.0))],
+    "where.Scalar": [(B, 1.5, 2.5)],
+    "where.ScalarOther": [(B, X, 0.5)],
+    "where.ScalarSelf": [(B, 0.5, X)],
+    "type_as.default": [(X * 5, I), (I, X)],
+    "to.dtype": [(X * 5, torch.int32), (I, torch.float32)],
+    "to.other": [(X * 5, I)],
+    "to.device": [(X, torch.device("cpu"), torch.float64)],
+    "to.dtype_layout": [(I, COMPLETE)],
+    "view.dtype": [(X, torch.float32)],
+    "fill.Tensor": [(X, torch.tensor(2.0))],
+    "dropout.default": [(X, 0.5, False)],
+    "alpha_dropout.default": [(X, 0.5, False)],
+    "feature_dropout.default": [(X, 0.5, False)],
+    "bucketize.Tensor": [(X, SORTED), (X, SORTED, {"right": True})],
+    "searchsorted.Tensor": [(SORTED, X), (SORTED, X, {"right": True, "out_int32": True})],
+    "one_hot.default": [(SMALL, 6)],
+}  # fmt: skip
+CREATED = {
+    "arange.default": [(7,)],
+    "arange.start": [(2, 9)],
+    "linspace.default": [(-1.0, 2.0, 7)],
+    "eye.default": [(4,)],
+    "eye.m": [(3, 5)],
+    "ones.default": [([2, 3],)],
+    "zeros.default": [([2, 3], {"dtype": torch.int64})],
+    "ones_like.default": [(X,)],
+    "zeros_like.default": [(I,), (X, {"dtype": torch.int32})],
+    "new_full.default": [(X, [2, 2], 1.5)],
+    "new_ones.default": [(I, [2, 2])],
+    "new_zeros.default": [(X, [2, 2], {"dtype": torch.int32})],
+    "tril_indices.default": [(4, 5, 1)],
+    "triu_indices.default": [(4, 5, -1)],
+    "zero.default": [(X,)],
+}  # fmt: skip
+SUMMARIES = {
+    **{f"{name}.{overload}": [arguments] for name in ("std", "var")
+       for overload, arguments in (("default", (X,)), ("dim", (IMAGE, [1, 2], False)),
+                                   ("correction", (IMAGE, [1], {"correction": 0, "keepdim": True})))},
+    "var_mean.default": [(X,)],
+    "var_mean.dim": [(IMAGE, [2], False, True)],
+    "var_mean.correction": [(IMAGE, [1, 3], {"correction": 1})],
+    "sum.default": [(X,), (I,), (B,)],
+    "all.default": [(B,)],
+    "all.dim": [(B, 1)],
+    "all.dims": [(B, [0, 1])],
+    "max.default": [(X,), (I,)],
+    "min.default": [(X,), (I,)],
+    "logsumexp.default": [(X * 9, [1]), (IMAGE, [1, 2], True)],
+    "linalg_vector_norm.default": [(X,), (IMAGE, 1, [1]), (X, float("inf"), [0], True), (X, 3.5)],
+    "norm.Scalar": [(X,), (X, 1)],
+    "norm.ScalarOpt_dim": [(IMAGE, 2, [1]), (X, None, [0], True)],
+    "cosine_similarity.default": [(X, POSITIVE), (IMAGE, IMAGE + 1, 2)],
+    "cdist.default": [(X, randn(4, 5)), (BATCH, BATCH + 1, 1.0)],
+    "pdist.default": [(X,), (X, 1.0)],
+    "softmax.int": [(X * 9, 0), (I, 1, torch.float32)],
+    "special_softmax.default": [(X, 1)],
+    "log_softmax.int": [(X * 9, -1)],
+    "_safe_softmax.default": [(X.masked_fill(torch.arange(3)[:, None] == 1, float("-inf")), 1)],
+    "cumprod.default": [(X, 1), (IMAGE, 2)],
+    "argsort.default": [(X,), (X, 0, True)],
+    "argsort.stable": [(X, {"stable": True, "dim": 0})],
+    "sort.stable": [(X, {"stable": True, "dim": 0, "descending": True})],
+}  # fmt: skip
+REARRANGED = {
+    "_unsafe_view.default": [(X, [5, 3])],
+    "reshape.default": [(X, [15]), (IMAGE, [2, -1, 3])],
+    "reshape_as.default": [(X, randn(5, 3))],
+    "view_as.default": [(X, randn(5, 3))],
+    "broadcast_to.default": [(ROW, [3, 5])],
+    "expand_as.default": [(ROW, X)],
+    "flatten.using_ints": [(IMAGE, 1, 2), (IMAGE,)],
+    "unflatten.int": [(IMAGE, 1, [2, 2])],
+    "squeeze.default": [(randn(1, 3, 1),)],
+    "t.default": [(X,), (ROW,)],
+    "transpose.int": [(IMAGE, 1, -1)],
+    "swapaxes.default": [(IMAGE, 0, 2)],
+    "movedim.int": [(IMAGE, 1, 3)],
+    "movedim.intlist": [(IMAGE, [0, 1], [3, 0])],
+    "chunk.default": [(IMAGE, 3, 2)],
+    "unsafe_chunk.default": [(X, 2, 1)],
+    "split.Tensor": [(IMAGE, 3, 2)],
+    "split.sizes": [(X, [2, 3], 1)],
+    "unsafe_split.Tensor": [(X, 2, 1)],
+    "tensor_split.indices": [(X, [1, 3], 1)],
+    "tensor_split.sections": [(IMAGE, 3, 2)],
+    "unbind.int": [(BATCH, 1)],
+    "narrow.default": [(IMAGE, 2, 1, 4)],
+    "stack.default": [([X, X + 1], 1)],
+    "concat.default": [([X, POSITIVE], 1)],
+    "tile.default": [(X, [2, 1, 2])],
+    "repeat_interleave.self_int": [(X, 2, 1), (X, 3)],
+    "roll.default": [(IMAGE, [1, -2], [1, 3]), (X, [4])],
+    "tril.default": [(X, 1), (BATCH, -1)],
+    "triu.default": [(X,), (BATCH, 1)],
+    "unfold.default": [(LINE, 2, 4, 2), (IMAGE, 1, 2, 1)],
+    "pad.default": [(IMAGE, [1, 2, 0, 1], "reflect"), (LINE, [1, 1], "constant", 2.0),
+                    (IMAGE, [1, 2, 0, 1], "replicate"), (IMAGE, [1, 2, 0, 1], "circular")],
+    "replication_pad1d.default": [(LINE, [2, 3])],
+    "pixel_shuffle.default": [(IMAGE, 2)],
+    "pixel_unshuffle.default": [(randn(1, 2, 4, 6), 2)],
+    "index_add.default": [(X, 0, ints(4, low=0, high=3), randn(4, 5)),
+                          (X, 1, ints(2, low=0, high=5), randn(3, 2), {"alpha": 2})],
+    "index_copy.default": [(X, 0, torch.tensor([2, 0]), randn(2, 5))],
+    "_unsafe_index_put.default": [(X, [torch.tensor([2, 0])], randn(2, 5)),
+                                  (X, [torch.tensor([2, 2])], randn(2, 5), True)],
+    "scatter.reduce": [(X, 1, ints(3, 2, low=0, high=5), randn(3, 2), {"reduce": "add"})],
+    "scatter.value_reduce": [(X, 1, torch.tensor([[1], [0], [4]]), 2.0, {"reduce": "multiply"})],
+    "take_along_dim.default": [(X, ints(3, 2, low=0, high=5), 1)],
+}  # fmt: skip
+IMAGES = {
+    "conv1d.default": [(LINE, randn(6, 4, 3), randn(6), [2], [1]),
+                       (LINE, randn(4, 1, 3), None, [1], [2], [2], 4), (randn(4, 9), randn(2, 4, 1))],
+    "conv1d.padding": [(LINE, randn(6, 4, 4), None, [1], "same")],
+    "conv2d.default": [(IMAGE, randn(6, 4, 3, 2), randn(6), [2, 1], [1, 0])],
+    "conv2d.padding": [(IMAGE, randn(6, 4, 2, 3), None, [1, 1], "same")],
+    "conv3d.default": [(VOLUME, randn(3, 2, 2, 3, 1), randn(3), [1, 2, 1], [1, 0, 1])],
+    "conv3d.padding": [(VOLUME, randn(3, 2, 2, 3, 1), None, [1, 1, 1], "valid")],
+    "_convolution.default": [(IMAGE, randn(6, 4, 3, 3), None, [1, 1], [1, 1], [1, 1], False,
+                              [0, 0], 1, False, False, True, True)],
+    "conv_transpose1d.default": [(LINE, randn(4, 3, 3), randn(6), [2], [1], [1], 2)],
+    "conv_transpose2d.input": [(IMAGE, randn(4, 3, 3, 2), randn(3), [2, 3], [1, 0], [1, 2])],
+    "conv_transpose3d.input": [(VOLUME, randn(2, 3, 2, 2, 3), None, [1, 2, 1])],
+    "adaptive_avg_pool2d.default": [(IMAGE, [3, 4])],
+    "adaptive_avg_pool3d.default": [(VOLUME, [2, 3, 2])],
+    "adaptive_max_pool1d.default": [(LINE, [4])],
+    "adaptive_max_pool2d.default": [(IMAGE, [3, 4])],
+    "adaptive_max_pool3d.default": [(VOLUME, [2, 3, 2])],
+    "max_pool1d.default": [(LINE, [3], [2], [1])],
+    "max_pool1d_with_indices.default": [(LINE, [3], [2], [1])],
+    "max_pool2d.default": [(IMAGE, [3, 2], [2, 1], [1, 0], [1, 2])],
+    "max_pool3d.default": [(VOLUME, [2, 2, 2], [2, 1, 1], [1, 0, 0])],
+    "grid_sampler.default": [(IMAGE, randn(2, 3, 4, 2) * 0.6, 0, 0, False)],
+    "grid_sampler_3d.default": [(VOLUME, randn(1, 2, 3, 4, 3) * 0.6, mode, 0, True)
+                                for mode in (0, 1)],
+    "upsample_linear1d.default": [(LINE, [14], False)],
+    "upsample_linear1d.vec": [(LINE, None, True, [2.0])],
+    "upsample_bilinear2d.default": [(IMAGE, [9, 11], True)],
+    "upsample_trilinear3d.default": [(VOLUME, [7, 3, 9], False)],
+    "upsample_trilinear3d.vec": [(VOLUME, None, False, [2.0, 1.0, 1.5])],
+    "upsample_bicubic2d.default": [(IMAGE, [9, 11], False), (IMAGE, [3, 11], True)],
+    "upsample_bicubic2d.vec": [(IMAGE, None, False, [2.0, 1.5])],
+    "upsample_nearest1d.default": [(LINE, [14])],
+    "upsample_nearest1d.vec": [(LINE, None, [2.0])],
+    "upsample_nearest2d.default": [(IMAGE, [9, 5])],
+    "upsample_nearest3d.default": [(VOLUME, [7, 3, 9])],
+    "upsample_nearest3d.vec": [(VOLUME, None, [2.0, 1.0, 1.5])],
+    **{f"_upsample_nearest_exact{rank}d.{overload}": [
+           (image, [n * 2 - 1 for n in image.shape[2:]]) if overload == "default"
+           else (image, None, [2.0] * rank)]
+       for rank, image in ((1, LINE), (2, IMAGE), (3, VOLUME)) for overload in ("default", "vec")},
+}  # fmt: skip
+PRODUCTS = {
+    "linear.default": [(X, randn(4, 5), randn(4)), (IMAGE, randn(3, 6)), (ROW, randn(3, 5))],
+    "matmul.default": [(X, randn(5, 2)), (IMAGE, randn(6, 3)), (ROW, randn(5)), (X, ROW),
+                       (ROW[:3], X), (BATCH, randn(2, 4, 2)), (IMAGE, randn(4, 6, 2))],
+    "baddbmm.default": [(randn(3, 2), BATCH, randn(2, 4, 2), {"beta": 0.5, "alpha": 2})],
+    "addbmm.default": [(randn(3, 2), BATCH, randn(2, 4, 2))],
+    "addmv.default": [(randn(3), X, ROW, {"alpha": 2})],
+    "mv.default": [(X, ROW)],
+    "dot.default": [(ROW, randn(5))],
+    "outer.default": [(ROW, randn(3))],
+    "_int_mm.default": [(ints(3, 5, dtype=torch.int8), ints(5, 4, dtype=torch.int8))],
+    "batch_norm.default": [(IMAGE, randn(4), randn(4), randn(4), POSITIVE[0, :4], False, 0.1, 1e-5,
+                            False)],
+    "instance_norm.default": [(IMAGE, randn(4), None, None, None, True, 0.1, 1e-5, False)],
+    "group_norm.default": [(IMAGE, 2, randn(4), randn(4))],
+    "layer_norm.default": [(IMAGE, [6], randn(6), None), (X, [3, 5])],
+    "rms_norm.default": [(IMAGE, [6], randn(6), 1e-6), (X, [5])],
+    "_fused_rms_norm.default": [(IMAGE, [6], randn(6), 1e-6)],
+    "scaled_dot_product_attention.default": [
+        (randn(2, 2, 3, 4), randn(2, 2, 5, 4), randn(2, 2, 5, 6)),
+        (randn(2, 2, 3, 4), randn(2, 2, 5, 4), randn(2, 2, 5, 6), bools(3, 5) | (C[:, :1])),
+    ],
+    "embedding_bag.padding_idx": [
+        (randn(6, 3), ints(7, low=0, high=6), torch.tensor([0, 2, 5]), False, 0, False, None,
+         False, None)
+    ],
+}  # fmt: skip
+
+COMPOSITE_GROUPS = {
+    "pointwise": POINTWISE,
+    "created": CREATED,
+    "summaries": SUMMARIES,
+    "rearranged": REARRANGED,
+    "images": IMAGES,
+    "products": PRODUCTS,
+}
+# Operators of which only the first result is imported.
+FIRST_RESULTS = {
+    "embedding_bag.padding_idx",
+    "_fused_rms_norm.default",
+    *(f"adaptive_max_pool{rank}d.default" for rank in (1, 2, 3)),
+}
