@@ -8,7 +8,6 @@ from testing_torch_operators import (
     LINE,
     POSITIVE,
     ROW,
-    UNIT,
     VOLUME,
     B,
     C,
@@ -108,8 +107,9 @@ CREATED = {
 }  # fmt: skip
 SUMMARIES = {
     **{f"{name}.{overload}": [arguments] for name in ("std", "var")
-       for overload, arguments in (("default", (X,)), ("dim", (IMAGE, [1, 2], False)),
-                                   ("correction", (IMAGE, [1], {"correction": 0, "keepdim": True})))},
+       for overload, arguments in (
+           ("default", (X,)), ("dim", (IMAGE, [1, 2], False)),
+           ("correction", (IMAGE, [1], {"correction": 0, "keepdim": True})))},
     "var_mean.default": [(X,)],
     "var_mean.dim": [(IMAGE, [2], False, True)],
     "var_mean.correction": [(IMAGE, [1, 3], {"correction": 1})],
@@ -183,7 +183,8 @@ REARRANGED = {
 }  # fmt: skip
 IMAGES = {
     "conv1d.default": [(LINE, randn(6, 4, 3), randn(6), [2], [1]),
-                       (LINE, randn(4, 1, 3), None, [1], [2], [2], 4), (randn(4, 9), randn(2, 4, 1))],
+                       (LINE, randn(4, 1, 3), None, [1], [2], [2], 4),
+                       (randn(4, 9), randn(2, 4, 1))],
     "conv1d.padding": [(LINE, randn(6, 4, 4), None, [1], "same")],
     "conv2d.default": [(IMAGE, randn(6, 4, 3, 2), randn(6), [2, 1], [1, 0])],
     "conv2d.padding": [(IMAGE, randn(6, 4, 2, 3), None, [1, 1], "same")],
