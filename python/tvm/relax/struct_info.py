@@ -11,6 +11,7 @@ from tvm.ir import (
     FuncType,
     PrimExpr,
     PrimType,
+    RelayExpr,
     TupleType,
     Type,
     VDevice,
@@ -32,6 +33,7 @@ __all__ = [
     "StructInfo",
     "TensorStructInfo",
     "TupleStructInfo",
+    "settled_shape",
     "static_shape",
     "tensor_fields",
 ]
@@ -252,6 +254,16 @@ def static_shape(info: StructInfo) -> tuple[int, ...]:
             )
         extents.append(literal)
     return tuple(extents)
+
+
+def settled_shape(value: RelayExpr) -> tuple[int, ...] | None:
+    """The shape of a tensor, None where the value is none or an extent is not known."""
+    if not isinstance(value.struct_info, TensorStructInfo):
+        return None
+    try:
+        return static_shape(value.struct_info)
+    except ValueError:
+        return None
 
 
 def tensor_fields(info: StructInfo) -> list[TensorStructInfo]:

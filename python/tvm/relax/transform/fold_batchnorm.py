@@ -16,12 +16,24 @@ from .graph_pass import graph_pass
 
 __all__ = ["FoldBatchnorm"]
 
-# Dimension of the weight that runs over output channels.
-_OUT_CHANNEL = {"OIHW": 0, "HWIO": 3}
+_CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
+_TRANSPOSED = ("nn.conv_transpose", "nn.conv1d_transpose", "nn.conv2d_transpose")
 
 
-def _is_op(value: Any, name: str) -> TypeGuard[Call]:
-    return isinstance(value, Call) and op.has_op(value.op) and value.op.name == f"relax.{name}"
+def _is_op(value: Any, *names: str) -> TypeGuard[Call]:
+    if not isinstance(value, Call) or not op.has_op(value.op):
+        return False
+    return str(value.op.name).removeprefix("relax.") in names
+
+
+def _filter_axis(call: Call, settings: dict[str, Any]) -> int | None:
+    """The dimension of a convolution's weight that runs over all its filters, if one does."""
+    layout = str(settings["kernel_layout"])
+    if _is_op(call, *_TRANSPOSED):
+        # Their weights count the filters of one group.
+        return layout.index("O") if int(settings.get("groups", 1)) == 1 else None
+    # In HWOI, what is called O are the channels of depthwise filters.
+    return layout.index("O") if layout.isalpha() and layout != "HWOI" else None
 
 
 def _along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
@@ -82,9 +94,9 @@ class _BatchNormFolder(FunctionRewriter):
         weight = value.args[1] if isinstance(value, Call) and len(value.args) > 1 else None
         if not isinstance(weight, Constant):
             return None
-        if _is_op(value, "nn.conv2d"):
+        if _is_op(value, *_CONVOLUTIONS, *_TRANSPOSED):
             settings = op.attrs_of(value)
-            out_axis = _OUT_CHANNEL.get(settings["kernel_layout"])
+            out_axis = _filter_axis(value, settings)
             channel_axis = settings["data_layout"].index("C")
         elif _is_op(value, "nn.dense"):
             out_axis, channel_axis = 0, len(static_shape(value.struct_info)) - 1

@@ -15,6 +15,8 @@ from .bind_params import BindParams
 from .bind_symbolic import BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
+from .convert_conv_to_2d import ConvertConvTo2d
+from .convert_conv_transpose import ConvertConvTranspose
 from .convert_layout import ConvertLayout
 from .convert_strassen import ConvertStrassen
 from .convert_winograd import ConvertWinograd
@@ -55,6 +57,8 @@ __all__ = [
     "CallTIRRewrite",
     "CanonicalizeBindings",
     "ChooseProducts",
+    "ConvertConvTo2d",
+    "ConvertConvTranspose",
     "ConvertLayout",
     "ConvertStrassen",
     "ConvertToDataflow",
@@ -129,6 +133,8 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         LegalizeUnfusableOps(),
         FoldBatchnorm(),
         FoldPad(),
+        ConvertConvTranspose(),
+        ConvertConvTo2d(),
         IntegerProducts(),
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),

@@ -1,0 +1,215 @@
+"""Transposed convolutions as plain ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm.ir import IRModule, RelayExpr
+from tvm.topi.utils import as_pads, as_sizes, const_shape
+
+from .. import op
+from ..expr import Call, Constant, Var
+from ..rewriter import FunctionRewriter, map_functions
+from ..struct_info import settled_shape
+from .graph_pass import graph_pass
+
+__all__ = ["ConvertConvTranspose"]
+
+_NAMES = ("nn.conv_transpose", "nn.conv1d_transpose", "nn.conv2d_transpose")
+_LAYOUTS = {1: ("NCW", "IOW"), 2: ("NCHW", "IOHW"), 3: ("NCDHW", "IODHW")}
+# Phases that get no product of their own are computed with weights of zero; where these are more
+# than the others, the definition is less work.
+_LEAST_USED = 0.5
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """One spatial dimension of a transposed convolution.
+
+    Element y of the result is the sum over k of element (y + before - k * dilation) / stride of
+    the data times element k of the kernel, where that quotient is one.
+    """
+
+    size: int
+    out: int
+    kernel: int
+    stride: int
+    before: int
+    dilation: int
+
+    @property
+    def taps(self) -> int:
+        """Elements of the kernel that a phase of the result uses at most."""
+        return self.kernel if self.stride == 1 else -(-self.kernel // self.stride)
+
+    @property
+    def first(self) -> int:
+        """Which period of the phases the result begins in."""
+        return self.before // self.stride
+
+    @property
+    def periods(self) -> int:
+        """Periods that the result lies in."""
+        return -(-(self.before + self.out) // self.stride) - self.first
+
+    @property
+    def padding(self) -> tuple[int, int]:
+        """Zeros before and behind the data, so that a plain convolution gives the periods."""
+        reach = (self.taps - 1) * self.dilation
+        before = reach - self.first
+        return before, self.periods + reach - self.size - before
+
+    @property
+    def skipped(self) -> int:
+        """Elements in front of the result in its first period."""
+        return self.before - self.first * self.stride
+
+
+class _Converter(FunctionRewriter):
+    def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
+        if not isinstance(value, Call) or not op.has_op(value.op):
+            return value
+        if str(value.op.name).removeprefix("relax.") not in _NAMES:
+            return value
+        return self._converted(value) or value
+
+    def _converted(self, call: Call) -> RelayExpr | None:
+        data, weight = call.args
+        shapes = [settled_shape(expr) for expr in (data, weight, call)]
+        if None in shapes or not isinstance(weight, Constant):
+            return None
+        settings = op.attrs_of(call)
+        if not _is_plain(settings, len(shapes[0]) - 2):
+            return None
+        dims = _dimensions(settings, *shapes)
+        groups = int(settings.get("groups", 1))
+        out_dtype = settings.get("out_dtype")
+        if groups == 1 and not out_dtype and math.prod(d.size for d in dims) == 1:
+            return self._of_one_point(data, weight, dims)
+        if any(d.stride != 1 and d.dilation != 1 for d in dims):
+            return None
+        if any(min(d.padding) < 0 for d in dims):
+            return None
+        used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
+        if used < _LEAST_USED:
+            return None
+        phases = weight.rearranged(lambda array: _phases(array, dims, groups))
+        padding = [d.padding for d in dims]
+        product = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[len(dims)](
+            data,
+            phases,
+            padding=[p[0] for p in padding] + [p[1] for p in padding],
+            dilation=[d.dilation for d in dims],
+            groups=groups,
+            out_dtype=out_dtype,
+        )
+        if all(d.stride == 1 for d in dims):
+            return product
+        return self._interleaved(self.emit(product), dims, groups, shapes[2])
+
+    def _of_one_point(
+        self, data: RelayExpr, weight: Constant, dims: Sequence[_Dimension]
+    ) -> RelayExpr:
+        """The result for data of one point: each element is one product of its channels."""
+        batch, channels = settled_shape(data)[:2]
+        matrix = weight.rearranged(lambda array: _at_each_point(array, dims))
+        rows = self.emit(op.reshape(data, (batch, channels)))
+        product = self.emit(op.nn.dense(rows, matrix))
+        filters = settled_shape(weight)[1]
+        return op.reshape(product, (batch, filters, *(d.out for d in dims)))
+
+    def _interleaved(
+        self, phases: Var, dims: Sequence[_Dimension], groups: int, shape: Sequence[int]
+    ) -> RelayExpr:
+        """The result from the channels of (groups, a stride each, filters) at each period."""
+        rank = len(dims)
+        strides, periods = [d.stride for d in dims], [d.periods for d in dims]
+        filters = shape[1] // groups
+        split = self.emit(op.reshape(phases, (shape[0], groups, *strides, filters, *periods)))
+        places = [axis for k in range(rank) for axis in (3 + rank + k, 2 + k)]
+        order = (0, 1, 2 + rank, *places)
+        spread = self.emit(op.permute_dims(split, order))
+        whole = [d.periods * d.stride for d in dims]
+        out = op.reshape(spread, (*shape[:2], *whole))
+        begin = [d.skipped for d in dims]
+        if whole == list(shape[2:]):
+            return out
+        end = [b + size for b, size in zip(begin, shape[2:])]
+        return op.strided_slice(self.emit(out), list(range(2, 2 + rank)), begin, end)
+
+
+def _is_plain(settings: dict[str, Any], rank: int) -> bool:
+    if rank not in _LAYOUTS:
+        return False
+    given = str(settings["data_layout"]), str(settings["kernel_layout"])
+    return given == _LAYOUTS[rank] and (settings.get("out_layout") or given[0]) == given[0]
+
+
+def _dimensions(
+    settings: dict[str, Any],
+    data: Sequence[int],
+    weight: Sequence[int],
+    out: Sequence[int],
+) -> list[_Dimension]:
+    rank = len(data) - 2
+    columns = zip(
+        data[2:],
+        out[2:],
+        weight[2:],
+        const_shape(as_sizes(settings.get("strides", 1), rank)),
+        const_shape(as_pads(settings.get("padding", 0), rank)),
+        const_shape(as_sizes(settings.get("dilation", 1), rank)),
+    )
+    return [_Dimension(*column) for column in columns]
+
+
+def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.ndarray:
+    """Weights of the plain convolution, (groups, a stride each, filters) by channels and taps."""
+    channels, filters = weight.shape[:2]
+    grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
+    strides, taps = [d.stride for d in dims], [d.taps for d in dims]
+    result = np.zeros((groups, *strides, filters, channels // groups, *taps), weight.dtype)
+    mirrored = tuple(slice(None, None, -1) for _ in dims)
+    for phase in itertools.product(*map(range, strides)):
+        part = grouped[(..., *(slice(r, None, s) for r, s in zip(phase, strides)))]
+        part = part.swapaxes(1, 2)
+        padded = np.zeros((*part.shape[:3], *taps), weight.dtype)
+        padded[(..., *(slice(0, n) for n in part.shape[3:]))] = part
+        result[(slice(None), *phase)] = padded[(..., *mirrored)]
+    return result.reshape(-1, channels // groups, *taps)
+
+
+def _at_each_point(weight: np.ndarray, dims: Sequence[_Dimension]) -> np.ndarray:
+    """(filters and places of the result, channels), for data of one point."""
+    channels, filters = weight.shape[:2]
+    result = np.zeros((filters, *(d.out for d in dims), channels), weight.dtype)
+    places, elements = [], []
+    for d in dims:
+        place = np.arange(d.kernel) * d.dilation - d.before
+        kept = (place >= 0) & (place < d.out)
+        places.append(place[kept])
+        elements.append(np.flatnonzero(kept))
+    result[np.ix_(range(filters), *places, range(channels))] = np.moveaxis(
+        weight[np.ix_(range(channels), range(filters), *elements)], 0, -1
+    )
+    return result.reshape(-1, channels)
+
+
+@graph_pass("relax.ConvertConvTranspose")
+def ConvertConvTranspose(mod: IRModule) -> IRModule:
+    """The module with transposed convolutions of constant weights as plain ones.
+
+    A result at stride s has s phases in each dimension, each of which is a convolution of the data
+    with every s-th element of the kernel. All phases are one convolution with s times the filters,
+    whose channels are then interleaved. Data of one point make a dense layer.
+
+    Channels in front and known sizes are asked for; where strides are dilated as well, or much
+    larger than the kernel, the definition stays.
+    """
+    return map_functions(mod, lambda func: _Converter(func).run())
