@@ -164,6 +164,11 @@ class AnalyzerCore {
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
   /*!
+   * \brief A polynomial that is not negative where `p` is not: 16 i + j - 64 with j in [0, 16) has
+   * the sign of i - 4.
+   */
+  Poly WithoutRemainder(Poly p);
+  /*!
    * \brief `min(x, y) < z` and its kin where one of the operands decides or drops out, and a
    * minimum compared with an operand of its own; undefined for others.
    */

@@ -406,6 +406,26 @@ void DropDivisions(PrimExpr* lesser, PrimExpr* greater, bool strict) {
 
 }  // namespace
 
+Poly AnalyzerCore::WithoutRemainder(Poly p) {
+  for (const Term& step : std::vector<Term>(p.terms)) {
+    const int64_t g = std::abs(step.coef);
+    if (step.mono == kUnitMono || g <= 1) continue;
+    Poly whole, rest;
+    for (const Term& t : p.terms) {
+      const bool counts_periods = t.mono != kUnitMono && t.coef % g == 0;
+      (counts_periods ? whole : rest).terms.push_back(t);
+    }
+    if (whole.IsZero() || rest.IsConst()) continue;
+    const Interval reach = Bound(rest);
+    if (!reach.HasLower() || !reach.HasUpper()) continue;
+    const int64_t periods = FloorDivInt(reach.lo, g);
+    if (periods != FloorDivInt(reach.hi, g)) continue;
+    for (Term& t : whole.terms) t.coef /= g;
+    p = PolyRing::AddConst(whole, periods);
+  }
+  return p;
+}
+
 PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   PrimExpr left, right;
   bool strict = false, equality = false, negated = false;
@@ -452,6 +472,7 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
       for (Term& t : p.terms) t.coef /= g;
       p = PolyRing::AddConst(p, FloorDivInt(number, g));
     }
+    if (!HoldsData(p)) p = WithoutRemainder(std::move(p));
   }
   // Terms go to the side where they are positive. Indices leave room for that in their type, but
   // what memory holds may be anything: the least number is where a maximum starts.
@@ -606,9 +627,7 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
         return Simplify(simple.as<LTNode>() ? x < y : x <= y);
       };
       PrimExpr first = at(0), last = at(lanes - 1);
-      if (is_const_int(first) && is_const_int(last) && is_one(first) == is_one(last)) {
-        return Broadcast(first, lanes);
-      }
+      if (SameExpr(first, last)) return Broadcast(first, lanes);
     }
   } else if ((simple.as<MinNode>() || simple.as<MaxNode>()) && (ra || rb)) {
     const bool least = simple.as<MinNode>() != nullptr;
