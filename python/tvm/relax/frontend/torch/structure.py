@@ -154,6 +154,12 @@ class CallSignature:
             else:
                 self._outputs.append(lambda tensors, k=results: tensors[k])  # type: ignore[misc]
                 results += 1
+        # Walking a structure costs more than a small network; most are positional tensors.
+        positional = pytree.tree_flatten(((0,) * self._count, {}))[1]
+        self._takes_tensors = self._in_spec == positional and all(
+            isinstance(leaf, torch.Tensor) for leaf in self._example
+        )
+        self._gives_one = self._out_spec == pytree.tree_flatten(0)[1]
 
     @property
     def example_tensors(self) -> list[torch.Tensor]:
@@ -169,6 +175,8 @@ class CallSignature:
         ValueError : a number that is part of the program has another value.
         """
         self._check_count(args, kwargs)
+        if self._takes_tensors and all(isinstance(arg, torch.Tensor) for arg in args):
+            return list(args)
         ordered = {name: kwargs[name] for name in self._names}
         leaves, spec = pytree.tree_flatten(taken_apart((tuple(args), ordered)))
         if spec != self._in_spec:
@@ -204,6 +212,8 @@ class CallSignature:
     def results(self, tensors: Sequence[Any]) -> Any:
         """What the module returns, given the program's results in order."""
         values = [pick(tensors) for pick in self._outputs]
+        if self._gives_one:
+            return values[0]
         if self._out_spec is None:
             return values[0] if len(values) == 1 else tuple(values)
         return assembled(pytree.tree_unflatten(values, self._out_spec))
