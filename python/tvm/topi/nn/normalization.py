@@ -217,11 +217,57 @@ def group_norm(
             f"topi.nn.group_norm: {num_groups} groups do not divide {shape[at]} channels"
         )
     inner = simplify(shape[at] // num_groups)
-    grouped = reshape(_in_float32(data), (*shape[:at], num_groups, inner, *shape[at + 1 :]))
-    over = [at + 1, *(k if k < at else k + 1 for k in normalize_axes(axes, len(shape)) if k != at)]
-    out = reshape(_standardize(grouped, sorted(over), epsilon), shape)
+    x = _in_float32(data)
+    others = sorted(k for k in normalize_axes(axes, len(shape)) if k != at)
+    average = _group_means(x, at, num_groups, inner, others)
+    difference = te.compute(
+        shape,
+        lambda *i: x(*i) - average(*_group_of(i, at, inner, others)),
+        name="T_group_difference",
+        tag=tag.BROADCAST,
+    )
+    variance = _group_means(multiply(difference, difference), at, num_groups, inner, others)
+    factor = rsqrt(add(variance, epsilon))
+    out = te.compute(
+        shape,
+        lambda *i: difference(*i) * factor(*_group_of(i, at, inner, others)),
+        name="T_group_standardized",
+        tag=tag.BROADCAST,
+    )
     out = _scale_shift(out, _in_float32(gamma), _in_float32(beta), at)
     return out if out.dtype == data.dtype else cast(out, data.dtype)
+
+
+def _group_of(indices: Sequence[Any], at: int, inner: Any, others: Sequence[int]) -> list[Any]:
+    """Where the statistics of an element's group are, in the result of :func:`_group_means`."""
+    kept = [k for k in range(len(indices)) if k not in others]
+    return [tir.indexdiv(indices[k], inner) if k == at else indices[k] for k in kept]
+
+
+def _group_means(
+    x: te.Tensor, at: int, num_groups: int, inner: Any, others: Sequence[int]
+) -> te.Tensor:
+    """Means over neighbouring channels and other dimensions, which the result lacks."""
+    shape = get_const_tuple(x.shape)
+    kept = [k for k in range(len(shape)) if k not in others]
+    loops = {k: te.reduce_axis((0, inner if k == at else shape[k])) for k in sorted([at, *others])}
+    count = prod([inner, *(shape[k] for k in others)])
+
+    def total(*indices: Any) -> Any:
+        place = dict(zip(kept, indices))
+        where = [
+            place[k] * inner + loops[k] if k == at else loops.get(k, place.get(k))
+            for k in range(len(shape))
+        ]
+        return te.sum(x(*where), axis=list(loops.values()))
+
+    sums = te.compute(
+        [num_groups if k == at else shape[k] for k in kept],
+        total,
+        name="T_group_sum",
+        tag=tag.COMM_REDUCE,
+    )
+    return divide(sums, float(count) if is_constant(count) else count)
 
 
 def instance_norm(

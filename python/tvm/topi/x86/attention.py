@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tvm import te
 from tvm.target import Target
 
@@ -78,7 +80,8 @@ def schedule_head_attention(output: te.Tensor, target: Target | None = None) -> 
     _turn_keys(s, keys, target)
     reduce_row(s, total, output, block, target)
     s[power].compute_at(s[output], block)
-    vectorize_row(s, power, power.op.axis[3:], target)
+    loops = power.op.axis[3:]
+    vectorize_row(s, power, loops, math.prod(int(k.dom.extent) for k in loops), target)
     reduce_row(s, largest, output, block, target)
     s[seen].compute_at(s[output], block)
     _score(s, seen, scores, rows, target)

@@ -12,6 +12,7 @@ from .. import tag
 from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
 from ..utils import const_shape, is_constant
 from .attention import schedule_head_attention
+from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
     RegisterTile,
     schedule_conv2d_nhwc_packed,
@@ -25,7 +26,13 @@ from .conv2d_blocked import (
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .dot_products import dot_instruction
-from .injective import schedule_few_last, schedule_injective
+from .injective import (
+    schedule_few_last,
+    schedule_injective,
+    schedule_rows,
+    schedule_transposed,
+    transposed_axis,
+)
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
@@ -198,9 +205,13 @@ def _attention(
 def _row_function(
     anchor: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_row_function(outputs):
+    if not _is_static(outputs):
         return None
-    return schedule_row_function(outputs[0], target)
+    if is_row_function(outputs):
+        return schedule_row_function(outputs[0], target)
+    if is_column_function(outputs):
+        return schedule_column_function(outputs[0], target)
+    return None
 
 
 @register_schedule([tag.COMM_REDUCE, tag.POOL_MAX, tag.POOL_SUM, tag.ADAPTIVE_POOL], "cpu")
@@ -227,13 +238,17 @@ def _injective(
     shape = const_shape(output.shape) if _is_static(outputs) else ()
     if len(operations_of(outputs)) == 1 and len(shape) > 2 and shape[-1] < 4 <= shape[-2]:
         return schedule_few_last(output)
-    # Flattened, only plain elementwise reads stay vectors.
-    elementwise = all(str(o.tag) == tag.ELEMWISE for o in operations_of(outputs))
-    computed = isinstance(output.op, te.ComputeOp)
-    if len(outputs) != 1 or not computed or not elementwise or not _is_static(outputs):
+    if len(outputs) != 1 or not isinstance(output.op, te.ComputeOp) or not shape:
         return None
-    size = math.prod(const_shape(output.shape))
-    vectors = next(
-        (v for v in (4, 2, 1) if size % (v * vector_lanes(target, output.dtype)) == 0), 0
-    )
-    return schedule_injective(output, vectors, target) if vectors else None
+    # Flattened, only plain elementwise reads stay vectors.
+    if all(str(o.tag) == tag.ELEMWISE for o in operations_of(outputs)):
+        size = math.prod(shape)
+        vectors = next(
+            (v for v in (4, 2, 1) if size % (v * vector_lanes(target, output.dtype)) == 0), 0
+        )
+        if vectors:
+            return schedule_injective(output, vectors, target)
+    across = transposed_axis(output)
+    if across is not None:
+        return schedule_transposed(output, across)
+    return schedule_rows(output, target) if len(shape) > 1 and shape[-1] >= 4 else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tvm import te, tir
 from tvm.target import Target
 
 from ..schedule_registry import operations_of
 from ..utils import const_shape
-from .vectors import vector_lanes
+from .vectors import is_costly, vector_lanes
 
 __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "vectorize_row"]
 
@@ -20,22 +21,44 @@ _CHAINS = 4
 _LEAST_LANES = 4
 
 
-def _row_length(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> int | None:
-    """How many of the last dimensions every reduction goes over, in order and whole."""
-    lengths = set()
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a tensor.
+
+    Attributes
+    ----------
+    count : how many of the last dimensions they extend over.
+    first : the extent along the first of those; the dimension itself may hold several rows, as
+        that of channels does in groups of channels.
+    """
+
+    count: int
+    first: int
+
+
+def _rows(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> _Rows | None:
+    """What every reduction goes over, in order, if that is the same for all."""
+    found = set()
     for operation in operations:
         if not operation.reduce_axis:
             continue
         extents = [int(axis.dom.extent) for axis in operation.reduce_axis]
         count = len(extents)
-        lead = list(shape[: len(shape) - count])
-        reduced = const_shape(operation.output(0).shape)
-        if extents != list(shape[len(shape) - count :]):
+        if count > len(shape):
             return None
-        if list(reduced) not in (lead, [*lead, *[1] * count]):
+        lead, last = list(shape[: len(shape) - count]), list(shape[len(shape) - count :])
+        reduced = list(const_shape(operation.output(0).shape))
+        if extents == last:
+            if reduced not in (lead, [*lead, *[1] * count]):
+                return None
+        elif (
+            extents[1:] != last[1:]
+            or reduced != [*lead, last[0] // extents[0]]
+            or last[0] % extents[0]
+        ):
             return None
-        lengths.add(count)
-    return lengths.pop() if len(lengths) == 1 else None
+        found.add(_Rows(count, extents[0]))
+    return found.pop() if len(found) == 1 else None
 
 
 def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
@@ -46,11 +69,13 @@ def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
     if outputs[0].op.reduce_axis:
         return False
     shape = const_shape(outputs[0].shape)
-    count = _row_length(operations, shape)
-    if count is None or count == len(shape) or any(o.num_outputs > 1 for o in operations):
+    rows = _rows(operations, shape)
+    if rows is None or any(o.num_outputs > 1 for o in operations):
+        return False
+    lead = shape[: len(shape) - rows.count]
+    if not lead and rows.first == shape[0]:
         return False
     plain = [o for o in operations if not o.reduce_axis]
-    lead = shape[: len(shape) - count]
     return all(
         const_shape(o.output(0).shape)[: len(lead)] == lead
         for o in plain
@@ -61,17 +86,6 @@ def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
 def _is_of_constants(operation: te.ComputeOp, lead: Sequence[int]) -> bool:
     """Whether a stage has no rows of its own, as factors that are repeated for every row."""
     return all(int(axis.dom.extent) == 1 for axis in operation.axis[: len(lead)])
-
-
-def _is_costly(operation: te.ComputeOp) -> bool:
-    found = False
-
-    def visit(node: object) -> None:
-        nonlocal found
-        found |= isinstance(node, tir.Call)
-
-    tir.stmt_functor.post_order_visit(operation.body[0], visit)
-    return found
 
 
 def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te.Schedule:
@@ -85,10 +99,16 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
     target = target or Target.current() or Target("llvm")
     operations = operations_of([output])
     shape = const_shape(output.shape)
-    count = _row_length(operations, shape)
-    assert count is not None
+    rows = _rows(operations, shape)
+    assert rows is not None
     s = te.create_schedule(output.op)
-    lead = output.op.axis[: len(shape) - count]
+    lead = list(output.op.axis[: len(shape) - rows.count])
+    along = list(output.op.axis[len(lead) :])
+    width = rows.first * math.prod(shape[len(lead) + 1 :])
+    if rows.first != shape[len(lead)]:
+        outer, along[0] = s[output].split(along[0], factor=rows.first)
+        s[output].reorder(*lead, outer, *along)
+        lead.append(outer)
     row = s[output].fuse(*lead) if len(lead) > 1 else lead[0]
     s[output].parallel(row)
     readers = {
@@ -100,12 +120,12 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
         if operation.reduce_axis:
             reduce_row(s, tensor, output, row, target)
         elif not operation.same_as(output.op):
-            if len(readers[operation]) > 1 and _is_costly(operation) and len(tensor.shape):
+            if len(readers[operation]) > 1 and is_costly(operation) and len(tensor.shape):
                 s[tensor].compute_at(s[output], row)
-                vectorize_row(s, tensor, operation.axis[len(lead) :], target)
+                vectorize_row(s, tensor, operation.axis[-rows.count :], width, target)
             else:
                 s[tensor].compute_inline()
-    vectorize_row(s, output, output.op.axis[len(lead) :], target)
+    vectorize_row(s, output, along, width, target)
     return s
 
 
@@ -116,10 +136,9 @@ def _lanes(width: int, target: Target, dtype: str, chains: int) -> int:
 
 
 def vectorize_row(
-    s: te.Schedule, tensor: te.Tensor, loops: Sequence[tir.IterVar], target: Target
+    s: te.Schedule, tensor: te.Tensor, loops: Sequence[tir.IterVar], width: int, target: Target
 ) -> None:
-    """Whole vectors along the last loops of a stage, some at a time."""
-    width = math.prod(int(loop.dom.extent) for loop in loops)
+    """Whole vectors along the last loops of a stage, of `width` trips, some at a time."""
     if width == 1:
         return
     loop = s[tensor].fuse(*loops) if len(loops) > 1 else loops[0]

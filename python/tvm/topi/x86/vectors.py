@@ -7,12 +7,24 @@ from typing import Any
 from tvm import te, tir
 from tvm.target import Target
 
-__all__ = ["copy_panel", "inline_packing", "inline_producers", "vector_lanes"]
+__all__ = ["copy_panel", "inline_packing", "inline_producers", "is_costly", "vector_lanes"]
 
 
 def vector_lanes(target: Target, dtype: str = "float32") -> int:
     """Elements of `dtype` in one vector register."""
     return target.vector_width // tir.const(0, dtype).dtype.bits
+
+
+def is_costly(operation: te.ComputeOp) -> bool:
+    """Whether a stage computes functions, so that several readers had better share it."""
+    found = False
+
+    def visit(node: object) -> None:
+        nonlocal found
+        found |= isinstance(node, tir.Call)
+
+    tir.stmt_functor.post_order_visit(operation.body[0], visit)
+    return found
 
 
 def copy_panel(
