@@ -106,6 +106,30 @@ def _extend(x: te.Tensor, before: Sequence[int], after: Sequence[int], mode: str
     return te.compute(out, read, name="T_extend", tag=topi.tag.INJECTIVE)
 
 
+def _frame_windows(
+    x: te.Tensor,
+    depth: int,
+    out_depth: int,
+    taps: int,
+    stride: int,
+    dilation: int,
+    before: int,
+) -> te.Tensor:
+    """Frames side by side; see `relax.op.nn.frame_windows`."""
+    frames, height, width, channels = (int(n) for n in x.shape)
+
+    def read(frame: Any, h: Any, w: Any, c: Any) -> Any:
+        tap, c = tir.indexdiv(c, channels), tir.indexmod(c, channels)
+        n, d = tir.indexdiv(frame, out_depth), tir.indexmod(frame, out_depth)
+        place = d * stride + tap * dilation - before
+        inside = tir.all(place >= 0, place < depth)
+        value = x(n * depth + place, h, w, c)
+        return tir.if_then_else(inside, value, tir.const(0, x.dtype))
+
+    shape = (frames // depth * out_depth, height, width, taps * channels)
+    return te.compute(shape, read, name="T_frame_windows", tag=topi.tag.INJECTIVE)
+
+
 def _col2im(
     x: te.Tensor,
     output_size: Sequence[int],
@@ -208,6 +232,7 @@ register("nn.prelu", topi.nn.prelu, OpPattern.BROADCAST)
 register("nn.extend", _extend, _INJECTIVE)
 
 register("nn.conv_transpose", accumulated_in_float32(topi.nn.conv_transpose), _HEAVY)
+register("nn.frame_windows", _frame_windows, _INJECTIVE)
 register("nn.col2im", computed_in_float32(_col2im), _OPAQUE)
 
 register("nn.pool1d", computed_in_float32(topi.nn.pool1d), _HEAVY)

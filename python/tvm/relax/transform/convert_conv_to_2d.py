@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from tvm.ir import IRModule, RelayExpr
 
 from .. import op
-from ..expr import Call, Constant, Function, Var, const
+from ..expr import Call, Constant, Function, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import settled_shape
@@ -29,9 +28,8 @@ _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv3d": ("NCDHW", "OID
 _LINE = "lines"
 """(N, C, W) as images of one row, (N, C, 1, W)."""
 _FRAMES = "frames"
-"""(N, C, D, H, W) as an image for each depth, (N D, C, H, W)."""
-_COLUMNS = "columns"
-"""(N, C, D, H, W) as images of depth by place, (N, C, D, H W)."""
+"""(N, C, D, H, W) with channels last, as an image for each depth, (N D, H, W, C), or as images of
+depth by place, (N, D, H W, C)."""
 
 
 @dataclass(frozen=True)
@@ -95,58 +93,82 @@ class _Converter(FunctionRewriter):
         if given != layouts or (settings["out_layout"] or given[0]) != given[0]:
             return None
         shapes = [settled_shape(arg) for arg in call.args]
-        if None in shapes or settled_shape(call) is None:
+        shape = settled_shape(call)
+        if None in shapes or shape is None:
             return None
         window = _window(settings, shapes[1][2:])
-        data, weight = call.args
         more = {"out_dtype": settings.get("out_dtype")}
         if len(window.kernel) == 1:
-            data = self._as(data, _LINE)
-            weight = self._reshaped(weight, _as_line(shapes[1]))
+            data = self._as(call.args[0], _LINE)
+            weight = self._reshaped(call.args[1], _as_line(shapes[1]))
             images = op.nn.conv2d(data, weight, **window.of_images(-1, 0), **more)
-            return self._back(images, _LINE, settled_shape(call))
+            return self._back(images, _LINE, shape)
+        if not isinstance(call.args[1], Constant):
+            return None
+        frames = self._as(call.args[0], _FRAMES)
         if window.is_pointwise(1) and window.is_pointwise(2):
-            data = self._as(data, _COLUMNS)
-            weight = self._reshaped(weight, (*shapes[1][:3], 1))
-            images = op.nn.conv2d(data, weight, **window.of_images(0, -1), **more)
-            return self._back(images, _COLUMNS, settled_shape(call))
-        depth = settled_shape(call)[2]
-        gathered = self._with_depth_in_channels(data, window, depth)
-        weight = self._depth_in_channels_of_weight(weight, window.groups)
-        images = op.nn.conv2d(gathered, weight, **window.of_images(1, 2), **more)
-        return self._back(images, _FRAMES, settled_shape(call))
+            images = self._over_depth(frames, call, window, more)
+        else:
+            images = self._over_frames(frames, call, window, more)
+        return self._back(images, _FRAMES, shape)
 
-    def _with_depth_in_channels(self, data: RelayExpr, window: _Window, depth: int) -> RelayExpr:
-        """A frame for each depth of the result, with the channels of all it is computed from."""
-        batch, channels, old_depth, *size = settled_shape(data)
-        frames = self._as(data, _FRAMES)
-        taps = window.kernel[0]
-        borders = window.before[0] + window.after[0]
-        if taps == 1 and window.strides[0] == 1 and not borders:
-            return frames
-        volume = self._reshaped(frames, (batch, old_depth, channels, *size))
-        if borders:
-            pads = [0, 0, window.before[0], window.after[0], *[0] * 6]
-            volume = self.emit(op.nn.pad(volume, pads))
-        places = (
-            np.arange(depth)[:, None] * window.strides[0] + np.arange(taps) * window.dilation[0]
+    def _over_depth(
+        self, frames: RelayExpr, call: Call, window: _Window, more: dict[str, Any]
+    ) -> Call:
+        """A filter over the depth alone, on images of depth by place."""
+        batch, channels, depth, height, width = settled_shape(call.args[0])
+        columns = self._reshaped(frames, (batch, depth, height * width, channels))
+        weight, layout = _channels_last(call.args[1], channels, lambda array: array[..., 0])
+        return op.nn.conv2d(
+            columns,
+            weight,
+            data_layout="NHWC",
+            kernel_layout=layout,
+            **window.of_images(0, -1),
+            **more,
         )
-        volume = self.emit(op.take(volume, const(places.reshape(-1).astype("int32")), axis=1))
-        if window.groups != 1 and taps != 1:
-            # Channels of a group lie together.
-            volume = self._reshaped(volume, (batch, depth, taps, channels, *size))
-            volume = self.emit(op.permute_dims(volume, (0, 1, 3, 2, 4, 5)))
-        return self._reshaped(volume, (batch * depth, taps * channels, *size))
 
-    def _depth_in_channels_of_weight(self, weight: RelayExpr, groups: int) -> RelayExpr:
-        filters, channels, taps, *size = settled_shape(weight)
-        if groups == 1 and taps != 1:
-            order = (0, 2, 1, 3, 4)
-            if isinstance(weight, Constant):
-                weight = weight.rearranged(lambda array: array.transpose(order))
-            else:
-                weight = self.emit(op.permute_dims(weight, order))
-        return self._reshaped(weight, (filters, channels * taps, *size))
+    def _over_frames(
+        self, frames: RelayExpr, call: Call, window: _Window, more: dict[str, Any]
+    ) -> Call:
+        """A filter over frames whose channels are those of all depths it reaches over.
+
+        Groups would have to share these out; there each depth has a convolution of its own.
+        """
+        batch, channels, depth, *_ = settled_shape(call.args[0])
+        out_depth = settled_shape(call)[2]
+        taps, before = window.kernel[0], window.before[0]
+        together = taps if window.groups == 1 else 1
+        total: Call | None = None
+        for tap in range(0, taps, together):
+            gathered = frames
+            if (taps, window.strides[0], out_depth) != (1, 1, depth):
+                gathered = self.emit(
+                    op.nn.frame_windows(
+                        frames,
+                        depth,
+                        out_depth,
+                        together,
+                        stride=window.strides[0],
+                        dilation=window.dilation[0],
+                        before=before - tap * window.dilation[0],
+                    )
+                )
+            part = slice(tap, tap + together)
+            weight, layout = _channels_last(
+                call.args[1], channels, lambda array, part=part: _side_by_side(array[:, :, part])
+            )
+            images = op.nn.conv2d(
+                gathered,
+                weight,
+                data_layout="NHWC",
+                kernel_layout=layout,
+                **window.of_images(1, 2),
+                **more,
+            )
+            total = images if total is None else op.add(self.emit(images), self.emit(total))
+        assert total is not None
+        return total
 
     def _elementwise(self, call: Call) -> RelayExpr | None:
         """A call on what convolutions computed, computed on the images themselves."""
@@ -157,31 +179,31 @@ class _Converter(FunctionRewriter):
         if shape is None:
             return None
         known = [self._known(arg) for arg in call.args if settled_shape(arg) == shape]
-        forms = [images.form for images in known if images is not None]
-        if not forms:
+        found = next((images for images in known if images is not None), None)
+        if found is None:
             return None
-        operands = [self._operand(arg, forms[0], shape) for arg in call.args]
+        operands = [self._operand(arg, found, shape) for arg in call.args]
         if None in operands:
             return None
         name = str(call.op.name).removeprefix("relax.")
         images = op.make_call(name, *operands, **op.attrs_of(call))
-        return self._back(images, forms[0], shape)
+        return self._back(images, found.form, shape)
 
-    def _operand(self, value: RelayExpr, form: str, shape: Sequence[int]) -> RelayExpr | None:
-        """What takes the operand's place where the result is computed in the form."""
+    def _operand(self, value: RelayExpr, like: _Images, shape: Sequence[int]) -> RelayExpr | None:
+        """What takes the operand's place where the result is computed on such images."""
         given = settled_shape(value)
         if given is None:
             return None
+        images = settled_shape(like.data)
         if given == tuple(shape):
-            return self._as(value, form)
+            return self._reshaped(self._as(value, like.form), images)
         full = (1,) * (len(shape) - len(given)) + given
-        if form == _LINE:
+        if like.form == _LINE:
             return self._reshaped(value, _as_line(full))
         batch, channels, depth, *size = full
-        if form == _COLUMNS:
-            whole = tuple(size) in ((1, 1), tuple(shape[3:]))
-            return self._reshaped(value, (*full[:3], math.prod(size))) if whole else None
-        return self._reshaped(value, (1, channels, *size)) if batch == depth == 1 else None
+        if batch != 1 or depth != 1 or (max(size) > 1 and images[1:3] != tuple(shape[3:])):
+            return None
+        return self._moved(value, full, (0, 3, 4, 1), (1, *size, channels))
 
     def _known(self, value: RelayExpr) -> _Images | None:
         bound = self.values.get(value) if isinstance(value, Var) else None
@@ -189,29 +211,41 @@ class _Converter(FunctionRewriter):
 
     def _as(self, value: RelayExpr, form: str) -> RelayExpr:
         """The images of a line or volume."""
-        known = self._known(value)
-        if known is not None and known.form == form:
-            return known.data
-        shape = settled_shape(value)
+        known, shape = self._known(value), settled_shape(value)
         if form == _LINE:
-            return self._reshaped(value, _as_line(shape))
-        if form == _COLUMNS:
-            return self._reshaped(value, (*shape[:3], shape[3] * shape[4]))
-        if shape[1] != 1 and shape[2] != 1:
-            value = self.emit(op.permute_dims(value, (0, 2, 1, 3, 4)))
-        return self._reshaped(value, (shape[0] * shape[2], shape[1], *shape[3:]))
+            return self._reshaped(value, _as_line(shape)) if known is None else known.data
+        batch, channels, depth, *size = shape
+        frames = (batch * depth, *size, channels)
+        if known is not None:
+            return self._reshaped(known.data, frames)
+        return self._moved(value, shape, (0, 2, 3, 4, 1), frames)
 
     def _back(self, images: Call, form: str, shape: Sequence[int]) -> RelayExpr:
         """The line or volume of images; the images are remembered."""
         data = self.emit(images)
-        batch, channels, depth = (*shape, 1)[:3]
-        if form == _FRAMES and channels != 1 and depth != 1:
-            split = self.emit(op.reshape(data, (batch, depth, channels, *shape[3:])))
-            back = op.permute_dims(split, (0, 2, 1, 3, 4))
-        else:
+        if form == _LINE or shape[1] == 1:
             back = op.reshape(data, shape)
+        else:
+            batch, channels, *volume = shape
+            split = self._reshaped(data, (batch, *volume, channels))
+            back = op.permute_dims(split, (0, 4, 1, 2, 3))
         self._images[back] = _Images(data, form)
         return back
+
+    def _moved(
+        self, value: RelayExpr, full: Sequence[int], order: Sequence[int], shape: Sequence[int]
+    ) -> RelayExpr:
+        """The value, taken for one of shape `full`, in another order and then another shape."""
+        whole = (*order, *(k for k in range(len(full)) if k not in order))
+        moves = sorted(k for k in whole if full[k] != 1) != [k for k in whole if full[k] != 1]
+        if not moves:
+            return self._reshaped(value, shape)
+        if isinstance(value, Constant):
+            return value.rearranged(
+                lambda array: array.reshape(full).transpose(whole).reshape(shape)
+            )
+        moved = self.emit(op.permute_dims(self._reshaped(value, full), whole))
+        return self._reshaped(moved, shape)
 
     def _reshaped(self, value: RelayExpr, shape: Sequence[int]) -> RelayExpr:
         if settled_shape(value) == tuple(shape):
@@ -223,6 +257,31 @@ class _Converter(FunctionRewriter):
 
 def _picked(values: Sequence[int], axes: Sequence[int], default: int) -> list[int]:
     return [default if k < 0 else values[k] for k in axes]
+
+
+def _side_by_side(weight: np.ndarray) -> np.ndarray:
+    """(O, I, T, H, W) as (O, T I, H, W)."""
+    filters, channels, taps, *size = weight.shape
+    return weight.swapaxes(1, 2).reshape(filters, taps * channels, *size)
+
+
+def _channels_last(
+    weight: Constant, channels: int, as_image: Callable[[np.ndarray], np.ndarray]
+) -> tuple[Constant, str]:
+    """Weights for images with channels last, and their layout.
+
+    Parameters
+    ----------
+    channels : of the data.
+    as_image : makes them (O, I, H, W).
+    """
+    depthwise = settled_shape(weight)[1] == 1 and channels > 1
+
+    def rearrange(array: np.ndarray) -> np.ndarray:
+        array = as_image(array).transpose(2, 3, 1, 0)
+        return array.reshape(*array.shape[:2], channels, -1) if depthwise else array
+
+    return weight.rearranged(rearrange), "HWOI" if depthwise else "HWIO"
 
 
 def _as_line(shape: Sequence[int]) -> tuple[int, ...]:
@@ -251,10 +310,11 @@ def ConvertConvTo2d(mod: IRModule) -> IRModule:
 
     The kernels of images are the fast ones, and layouts, Winograd's form and schedules are chosen
     for them. A line is an image of one row. A volume is an image for each depth of the result,
-    whose channels are those of all depths it is computed from; where a filter reaches over the
-    depth only, it is one image of depth by place. What follows element by element is computed on
-    the images as well, so that chains of convolutions turn nothing back.
+    channels last, whose channels are those of all depths it is computed from; where a filter
+    reaches over the depth only, it is one image of depth by place. What follows element by element
+    is computed on the images as well, so that chains of convolutions turn nothing back.
 
-    Convolutions in NCW and NCDHW of known sizes are rewritten, others stay.
+    Convolutions in NCW, and those in NCDHW with constant weights, of known sizes are rewritten,
+    others stay.
     """
     return map_functions(mod, lambda func: _Converter(func).run())

@@ -8,6 +8,7 @@ from .convolution import (
     conv2d,
     conv2d_transpose,
     conv3d,
+    frame_windows,
 )
 from .loss import *
 from .normalization import *

@@ -32,6 +32,7 @@ __all__ = [
     "conv2d",
     "conv2d_transpose",
     "conv3d",
+    "frame_windows",
     "int64s",
     "padding_of",
     "window_settings",
@@ -183,6 +184,34 @@ def conv3d(
     """Convolution over three spatial dimensions; arguments as in :func:`conv2d`."""
     return _conv(3, data, weight, strides, padding, dilation, groups, data_layout, kernel_layout,
                  out_layout, out_dtype)  # fmt: skip
+
+
+def frame_windows(
+    data: RelayExpr,
+    depth: int,
+    out_depth: int,
+    taps: int,
+    stride: int = 1,
+    dilation: int = 1,
+    before: int = 0,
+) -> Call:
+    """What a filter over the depth reads of (N depth, H, W, C) frames, side by side.
+
+    Returns
+    -------
+    (N out_depth, H, W, taps C): the channels of frame d are those of the frames
+    d * stride + t * dilation - before, for all taps t in order; zeros where there is none.
+    """
+    return make_call(
+        "nn.frame_windows",
+        data,
+        depth=depth,
+        out_depth=out_depth,
+        taps=taps,
+        stride=stride,
+        dilation=dilation,
+        before=before,
+    )
 
 
 def _conv_transpose(
