@@ -43,6 +43,7 @@ from .meta_schedule import (
     MetaScheduleTuneTIR,
 )
 from .normalize import Normalize
+from .pad_columns import PadColumns
 from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
 from .to_dataflow import ConvertToDataflow
@@ -86,6 +87,7 @@ __all__ = [
     "MetaScheduleTuneTIR",
     "Normalize",
     "OptimizeForInference",
+    "PadColumns",
     "PrepareGraph",
     "PatternCheckContext",
     "RemovePurityChecking",
@@ -139,6 +141,8 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
+        DeadCodeElimination(),
+        PadColumns(),
         DeadCodeElimination(),
         FoldConstant(),
     ]
