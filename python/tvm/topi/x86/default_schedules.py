@@ -27,11 +27,11 @@ from .conv2d_winograd import schedule_winograd_input_transform, schedule_winogra
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .dot_products import dot_instruction
 from .injective import (
+    find_transposed,
     schedule_few_last,
     schedule_injective,
     schedule_rows,
     schedule_transposed,
-    transposed_axis,
 )
 from .reduction import schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
@@ -248,7 +248,7 @@ def _injective(
         )
         if vectors:
             return schedule_injective(output, vectors, target)
-    across = transposed_axis(output)
-    if across is not None:
-        return schedule_transposed(output, across)
+    moved = find_transposed(output)
+    if moved is not None:
+        return schedule_transposed(output, moved)
     return schedule_rows(output, target) if len(shape) > 1 and shape[-1] >= 4 else None

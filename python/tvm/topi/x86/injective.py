@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tvm import te, tir
+from tvm import DataType, te, tir
 from tvm.target import Target
 
 from ..utils import const_shape, is_constant, prod, simplify, single_output
 from .vectors import inline_producers, vector_lanes
 
 __all__ = [
+    "Transposed",
+    "find_transposed",
     "schedule_few_last",
     "schedule_injective",
     "schedule_rows",
     "schedule_transposed",
-    "transposed_axis",
 ]
 
 _ELEMENTS = 16
 # Elements of a side of the squares in which dimensions change places: their rows and columns
 # are read and written a cache line at a time, and stay in the first-level cache in between.
 _SQUARE = 16
+# At multiples of this, 16 lines are in fewer sets of a cache of 64 than these have places for.
+_FAR_BYTES = 1024
 # Of fewer rows, each is shared by several cores.
 _LEAST_ROWS = 64
 
@@ -93,41 +97,75 @@ def schedule_rows(output: te.Tensor, target: Target | None = None) -> te.Schedul
     return s
 
 
-def schedule_transposed(output: te.Tensor, axis: int) -> te.Schedule:
+@dataclass(frozen=True)
+class Transposed:
+    """A result that moves data stored along another dimension than its last.
+
+    Attributes
+    ----------
+    axis : the dimension of the result along which the data is stored.
+    far : the data, if what neighbours of the result's last dimension read of it lies so far apart
+        that it falls into the same few sets of the first-level cache.
+    """
+
+    axis: int
+    far: te.Tensor | None = None
+
+
+def schedule_transposed(output: te.Tensor, moved: Transposed) -> te.Schedule:
     """Squares of the last dimension by another, along which the data is stored.
 
     Parameters
     ----------
     output : each element depends on single elements of the inputs.
-    axis : what :func:`transposed_axis` found.
+    moved : what :func:`find_transposed` says of it.
     """
     s = te.create_schedule(output.op)
     inline_producers(s, output)
     *others, last = output.op.axis
-    across = others.pop(axis)
+    across = others.pop(moved.axis)
     outer, lane = s[output].split(last, factor=min(_SQUARE, int(last.dom.extent)))
     block, across = s[output].split(across, factor=min(_SQUARE, int(across.dom.extent)))
     s[output].reorder(*others, block, outer, across, lane)
     s[output].vectorize(lane)
+    if moved.far is not None:
+        # Each line is read once and whole.
+        square = s.cache_read(moved.far, "local", [output])
+        s[square].compute_at(s[output], outer)
+        _, along = s[square].split(square.op.axis[-1], factor=_SQUARE)
+        s[square].vectorize(along)
     rows = [*others, block]
     s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else block)
     return s
 
 
-def transposed_axis(output: te.Tensor) -> int | None:
-    """The dimension of a result along which the data that it moves is stored, unless the last."""
+def find_transposed(output: te.Tensor) -> Transposed | None:
+    """How a result moves data, None where it is stored along the result's last dimension."""
     axes = [axis.var for axis in output.op.axis]
     extents = const_shape(output.shape)
-    found = set()
+    if extents[-1] < _SQUARE // 4:
+        return None
+    found = {}
     for tensor, indices in _reads(output, axes, set()):
         if not is_constant(size := prod(tensor.shape)) or size * 2 <= math.prod(extents):
             continue  # What is repeated stays in cache, however it is read.
         last = simplify(indices[-1])
-        found |= {
-            k for k, var in enumerate(axes) if isinstance(last, tir.Var) and last.same_as(var)
-        }
-    found = {k for k in found if k != len(axes) - 1 and extents[k] > 1}
-    return found.pop() if len(found) == 1 and extents[-1] >= _SQUARE // 4 else None
+        for k, var in enumerate(axes[:-1]):
+            if isinstance(last, tir.Var) and last.same_as(var) and extents[k] > 1:
+                found[k] = tensor, [simplify(index) for index in indices]
+    if len(found) != 1:
+        return None
+    ((axis, (tensor, indices)),) = found.items()
+    plain = len(output.op.input_tensors) == 1 and tensor.same_as(output.op.input_tensors[0])
+    return Transposed(axis, tensor if plain and _is_far(tensor, indices, axes[-1]) else None)
+
+
+def _is_far(tensor: te.Tensor, indices: Sequence[Any], var: tir.Var) -> bool:
+    """Whether neighbours along the variable compete for the same places of a cache."""
+    shape = const_shape(tensor.shape)
+    places = [k for k, index in enumerate(indices) if isinstance(index, tir.Var)]
+    steps = [math.prod(shape[k + 1 :]) for k in places if indices[k].same_as(var)]
+    return any(step * DataType(tensor.dtype).itemsize % _FAR_BYTES == 0 for step in steps)
 
 
 def _reads(

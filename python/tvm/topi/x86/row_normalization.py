@@ -17,6 +17,8 @@ __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "vectorize_
 
 # Vectors of partial results of a reduction: a single chain would wait for its latency.
 _CHAINS = 4
+# Vectors of a row beside which what remains of it is little work, element by element.
+_LONG_ROW = 64
 # Of so few results the rest is added up one by one.
 _LEAST_LANES = 4
 
@@ -105,7 +107,8 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
     lead = list(output.op.axis[: len(shape) - rows.count])
     along = list(output.op.axis[len(lead) :])
     width = rows.first * math.prod(shape[len(lead) + 1 :])
-    if rows.first != shape[len(lead)]:
+    grouped = rows.first != shape[len(lead)]
+    if grouped:
         outer, along[0] = s[output].split(along[0], factor=rows.first)
         s[output].reorder(*lead, outer, *along)
         lead.append(outer)
@@ -125,13 +128,18 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
                 vectorize_row(s, tensor, operation.axis[-rows.count :], width, target)
             else:
                 s[tensor].compute_inline()
+    if grouped and len(along) > 1:
+        # Factors of a channel are the same for all its elements: channel by channel.
+        along, width = along[1:], width // rows.first
     vectorize_row(s, output, along, width, target)
     return s
 
 
 def _lanes(width: int, target: Target, dtype: str, chains: int) -> int:
-    """Elements at a time: some vectors if they leave no remainder, else one."""
+    """Elements at a time: some vectors if they leave no remainder, or of long rows, else one."""
     lanes = vector_lanes(target, dtype)
+    if width >= _LONG_ROW * lanes:
+        return lanes * chains
     return next((lanes * n for n in (4, 2, 1) if n <= chains and width % (lanes * n) == 0), lanes)
 
 
