@@ -125,10 +125,14 @@ class AnalyzerCore {
   Poly FloorMod(const Poly& a, const Poly& b);
   /*! \brief floor(r / b) of a sum with a minimum, if dividing inside of it is as short. */
   std::optional<Poly> DivideMinimum(const Poly& r, const Poly& b);
+  /*! \brief floor(r / b) of a sum with one other quotient, which becomes part of the dividend. */
+  std::optional<Poly> DivideSumWithQuotient(const Poly& r, const Poly& b);
   /*! \brief min(d, 0). */
   Poly MinZero(const Poly& d);
   /*! \brief Apply the stated products, and join quotients with their remainders. */
   Poly Reduce(Poly p);
+  /*! \brief Whether a polynomial is written in fewer nodes than another. */
+  bool IsShorter(const Poly& a, const Poly& b);
 
   // ---- questions
   Interval Bound(const Poly& p);

@@ -256,6 +256,7 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
       return add(FloorMod(FloorDiv(inner.a, b), k));
     }
   }
+  if (std::optional<Poly> joined = DivideSumWithQuotient(r, b)) return add(*joined);
   if (std::optional<Poly> of_minimum = DivideMinimum(r, b)) return add(*of_minimum);
   if (b.IsConst() && r.ConstTerm() != 0) {
     // With x a multiple of m, x + k for k in [0, m) has the quotient of x.
@@ -267,6 +268,23 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
     }
   }
   return add(CompoundAtom(Atom::kFloorDiv, r, b));
+}
+
+std::optional<Poly> AnalyzerCore::DivideSumWithQuotient(const Poly& r, const Poly& b) {
+  if (!b.IsConst()) return std::nullopt;
+  const Term* quotient = nullptr;
+  for (const Term& t : r.terms) {
+    const std::vector<AtomId>& atoms = ring_.Atoms(t.mono);
+    if (t.coef != 1 || atoms.size() != 1) continue;
+    const Atom& atom = atoms_[atoms[0]];
+    if (atom.kind != Atom::kFloorDiv || !atom.b.IsConst() || atom.b.ConstTerm() <= 0) continue;
+    if (quotient != nullptr) return std::nullopt;
+    quotient = &t;
+  }
+  if (quotient == nullptr) return std::nullopt;
+  const Atom inner = atoms_[ring_.Atoms(quotient->mono)[0]];
+  const Poly rest = PolyRing::Sub(r, PolyRing::FromTerm(*quotient));
+  return FloorDiv(PolyRing::AddScaled(inner.a, rest, inner.b.ConstTerm()), ring_.Mul(inner.b, b));
 }
 
 std::optional<Poly> AnalyzerCore::DivideMinimum(const Poly& r, const Poly& b) {
@@ -412,6 +430,11 @@ std::optional<Poly> AnalyzerCore::JoinWithOther(const Poly& p, const Poly& rest,
   return std::nullopt;
 }
 
+bool AnalyzerCore::IsShorter(const Poly& a, const Poly& b) {
+  const int size = ExprSize(Emit(b, DataType::Int(64)));
+  return ExprSize(Emit(a, DataType::Int(64)), size) < size;
+}
+
 Poly AnalyzerCore::Reduce(Poly p) {
   for (bool changed = !products_.empty(); changed;) {
     changed = false;
@@ -438,7 +461,8 @@ Poly AnalyzerCore::Reduce(Poly p) {
         Poly k, rest;
         if (!ring_.SplitLinear(p, id, &k, &rest)) continue;
         Poly joined = PolyRing::Add(rest, ring_.Mul(k, WithoutQuotient(mod.a, mod.b)));
-        if (joined.terms.size() >= p.terms.size()) {
+        if (joined.terms.size() > p.terms.size() ||
+            (joined.terms.size() == p.terms.size() && !IsShorter(joined, p))) {
           std::optional<Poly> other = JoinWithOther(p, rest, k, mod);
           if (!other) continue;
           joined = std::move(*other);

@@ -128,6 +128,34 @@ def test_simplify_reaches_the_short_form(expr, expected):
     tvm.ir.assert_structural_equal(arith.Analyzer().simplify(expr()), expected(), True)
 
 
+def test_comparisons_forget_what_cannot_decide_them():
+    """Y is less than a step of X, so whole steps decide."""
+    analyzer = arith.Analyzer()
+    analyzer.bind(Y, tvm.ir.Range(0, 16))
+    for given, expected in [
+        (X * 16 + Y < 64, X < 4),
+        (X * 16 + Y < 49, X * 16 + Y < 49),
+        (X * 16 + Y >= 64, tir.LE(4, X)),
+        (X * 32 + Y + 3 < 64, X < 2),
+        (X * 64 + A * 32 + Y <= 63, X * 2 + A < 2),
+    ]:
+        tvm.ir.assert_structural_equal(analyzer.simplify(given), expected, True)
+    lanes = tir.Ramp(X * 16, 1, 16)
+    within = analyzer.simplify(tir.LT(lanes, tir.Broadcast(tir.const(64, "int32"), 16)))
+    tvm.ir.assert_structural_equal(within, tir.Broadcast(X < 4, 16), True)
+
+
+def test_places_in_fused_loops_of_three_dimensions_are_joined():
+    """What is taken apart into (c, h, w) for an image of 56 x 56 is one distance again."""
+    analyzer = arith.Analyzer()
+    analyzer.bind(Y, tvm.ir.Range(0, 64))
+    for fused in (X, X * 64 + Y, X * 64 + A * 8):
+        row = tir.floordiv(fused, 56)
+        place = tir.floordiv(row, 56) * 3136 + tir.floormod(row, 56) * 56 + tir.floormod(fused, 56)
+        assert analyzer.can_prove_equal(place, fused)
+        tvm.ir.assert_structural_equal(analyzer.simplify(place), analyzer.simplify(fused), True)
+
+
 def test_ranges_with_symbolic_ends_prove_bounds_of_fused_indices():
     i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
     ana = arith.Analyzer()

@@ -160,11 +160,35 @@ def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
             node.group = node.index
             members = groups.setdefault(node.index, [node.index])
             _absorb(node.index, OpPattern.INJECTIVE, nodes, members)
+    _join_producers(nodes, groups)
     for node in nodes:
         if node.pattern is OpPattern.OPAQUE:
             node.group = node.index
             groups[node.index] = [node.index]
     return groups
+
+
+def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
+    """Joins elementwise groups with the elementwise group that alone reads their result."""
+
+    def is_elementwise(members: list[int]) -> bool:
+        patterns = [nodes[i].pattern for i in members]
+        return all(p is not None and p <= OpPattern.BROADCAST for p in patterns)
+
+    for anchor in sorted(groups, key=lambda a: -max(groups[a])):
+        members = groups[anchor]
+        end = nodes[max(members)]
+        readers = {nodes[user].group for user in end.users}
+        if end.escapes or len(readers) != 1 or not is_elementwise(members):
+            continue
+        (reader,) = readers
+        if reader is None or reader == anchor or not is_elementwise(groups[reader]):
+            continue
+        if end.shape != nodes[max(groups[reader])].shape:
+            continue
+        for i in members:
+            nodes[i].group = reader
+        groups[reader] += groups.pop(anchor)
 
 
 def _op_label(call: Call) -> str:
@@ -264,9 +288,10 @@ def FuseOps(mod: IRModule) -> IRModule:
     """The module with every operator inside a function of attribute "Primitive".
 
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
-    the rest of the elementwise and injective operators form chains. A group has one output: with
-    several readers of a value, everything up to the point where all paths meet is taken, or
-    nothing. Constants other than scalars become parameters, and groups that differ only in these
+    the rest of the elementwise and injective operators form chains, and elementwise chains whose
+    results are read by one other alone are joined with it. A group has one output: with several
+    readers of a value, everything up to the point where all paths meet is taken, or nothing.
+    Constants other than scalars become parameters, and groups that differ only in these
     are one function, called several times. Views such as reshape stay outside.
 
     In a module whose kernels have the attribute "op_pattern" (`AnnotateTIROpPattern`), calls of

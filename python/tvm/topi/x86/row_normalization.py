@@ -51,7 +51,7 @@ def _rows(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> _Rows | N
         lead, last = list(shape[: len(shape) - count]), list(shape[len(shape) - count :])
         reduced = list(const_shape(operation.output(0).shape))
         if extents == last:
-            if reduced not in (lead, [*lead, *[1] * count]):
+            if reduced not in (lead, [*lead, 1], [*lead, *[1] * count]):
                 return None
         elif (
             extents[1:] != last[1:]

@@ -1,0 +1,98 @@
+"""Products whose columns fill no vectors get columns of zeros."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tvm import relax
+from tvm.relax import op, transform
+
+RNG = np.random.default_rng(0)
+
+
+def random(*shape):
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def padded(mod):
+    return transform.DeadCodeElimination()(transform.PadColumns()(mod))
+
+
+def convolution(data, filters, size=3, dtype="float32"):
+    channels = int(data.struct_info.shape[3])
+    weight = random(size, size, channels, filters).astype(dtype)
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    return op.nn.conv2d(data, relax.const(weight), padding=size // 2, **layouts)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    filters=st.sampled_from([1, 3, 5, 18, 21, 255]),
+    channels=st.sampled_from([3, 16, 20]),
+    batch=st.integers(1, 2),
+)
+def test_filters_that_fill_no_vectors_are_filled_up(
+    make_module, run, op_names, filters, channels, batch
+):
+    bias, factor = random(1, 1, 1, filters), random(1)
+
+    def body(bb, data):
+        conv = bb.emit(convolution(data, filters))
+        summed = bb.emit(op.nn.relu(bb.emit(op.add(conv, relax.const(bias)))))
+        return op.multiply(summed, relax.const(factor))
+
+    x = random(batch, 30, 30, channels)
+    mod = make_module(body, x.shape)
+    # One cut, behind all that follows.
+    expected = ["nn.conv2d", "add", "nn.relu", "multiply"]
+    pays = batch * 900 * filters * channels * 9 >= 1 << 17
+    assert op_names(padded(mod)) == [*expected, *["strided_slice"] * pays]
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    lead=st.sampled_from([(), (3,), (2, 2)]),
+    rows=st.integers(30, 60),
+    depth=st.integers(100, 130),
+    columns=st.sampled_from([49, 50, 100, 197]),
+)
+def test_products_of_two_tensors_too(make_module, run, op_names, lead, rows, depth, columns):
+    x, y = random(*lead, rows, depth), random(*lead, depth, columns)
+    mod = make_module(lambda bb, a, b: op.nn.relu(bb.emit(op.matmul(a, b))), x.shape, y.shape)
+    filled = padded(mod)
+    if columns % 8 and np.prod(lead) * rows * depth * columns >= 1 << 17:
+        assert op_names(filled) == ["nn.pad", "matmul", "nn.relu", "strided_slice"]
+    np.testing.assert_allclose(run(filled, x, y), run(mod, x, y), rtol=1e-3, atol=1e-3)
+
+
+def test_residual_sums_are_on_all_columns(make_module, run, op_names):
+    def body(bb, data):
+        first = bb.emit(convolution(data, 18))
+        second = bb.emit(convolution(data, 18, 1))
+        return op.add(first, second)
+
+    x = random(1, 40, 40, 16)
+    mod = make_module(body, x.shape)
+    assert op_names(padded(mod)) == ["nn.conv2d", "nn.conv2d", "add", "strided_slice"]
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+
+def test_integers_are_not_divided_by_columns_of_zeros(make_module, run):
+    divisor = relax.const(np.full((1, 1, 1, 5), 3, "float32"))
+
+    def body(bb, data):
+        return op.divide(bb.emit(convolution(data, 5)), divisor)
+
+    x = random(1, 40, 40, 16)
+    mod = make_module(body, x.shape)
+    assert np.isfinite(run(padded(mod), x)).all()
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("filters", "size"), [(24, 3), (16, 3), (5, 1)])
+def test_whole_vectors_and_small_products_stay(make_module, op_names, filters, size):
+    side = 8 if size == 1 else 40
+    mod = make_module(lambda bb, data: convolution(data, filters, size), (1, side, side, 16))
+    assert op_names(padded(mod)) == ["nn.conv2d"]
