@@ -217,6 +217,12 @@ _library_names = itertools.count()
 
 # Every module has a pointer of this name, through which its functions find what it imports.
 _MODULE_CONTEXT = "__tvm_module_ctx"
+# A module in one object file has its context beside its code. Of several files one has it, and the
+# others find its address in a table: files may lie further apart in memory than a displacement of
+# 32 bits reaches.
+_CONTEXT_INSIDE = f"@{_MODULE_CONTEXT} = weak protected global ptr null"
+_CONTEXT_ELSEWHERE = f"@{_MODULE_CONTEXT} = external global ptr"
+_CONTEXT_ALONE = f"@{_MODULE_CONTEXT} = global ptr null\n"
 
 
 def _missing_hint(text: str | None) -> str:
@@ -435,20 +441,27 @@ def _machine_code(mod: Any, target: Target) -> list[bytes]:
     if together:
         return [_emitted(mod, target)]
     machine = _machine_of(target)
-    objects = []
-    for var, func in mod.functions.items():
-        text = str(_ffi_api.EmitLLVM(tvm.IRModule({var: func}), target))
-        key = (hashlib.sha256(text.encode()).hexdigest(), machine)
-        with _known_code_lock:
-            data = _KNOWN_CODE.pop(key, None)
-        if data is None:
-            data = machine.emit_object(_optimized(text, machine))
-        with _known_code_lock:
-            _KNOWN_CODE[key] = data
-            if len(_KNOWN_CODE) > _KNOWN_CODE_ENTRIES:
-                _KNOWN_CODE.popitem(last=False)
-        objects.append(data)
-    return objects
+    texts = [
+        str(_ffi_api.EmitLLVM(tvm.IRModule({var: func}), target))
+        for var, func in mod.functions.items()
+    ]
+    assert all(_CONTEXT_INSIDE in text for text in texts)
+    apart = [text.replace(_CONTEXT_INSIDE, _CONTEXT_ELSEWHERE) for text in texts]
+    return [_object_of(text, machine) for text in [_CONTEXT_ALONE, *apart]]
+
+
+def _object_of(text: str, machine: Any) -> bytes:
+    """Machine code of LLVM IR, from the latest if it is among them."""
+    key = (hashlib.sha256(text.encode()).hexdigest(), machine)
+    with _known_code_lock:
+        data = _KNOWN_CODE.pop(key, None)
+    if data is None:
+        data = machine.emit_object(_optimized(text, machine))
+    with _known_code_lock:
+        _KNOWN_CODE[key] = data
+        if len(_KNOWN_CODE) > _KNOWN_CODE_ENTRIES:
+            _KNOWN_CODE.popitem(last=False)
+    return data
 
 
 @tvm._ffi.register_func("target.build.nvptx")

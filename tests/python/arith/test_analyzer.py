@@ -132,14 +132,14 @@ def test_comparisons_forget_what_cannot_decide_them():
     """Y is less than a step of X, so whole steps decide."""
     analyzer = arith.Analyzer()
     analyzer.bind(Y, tvm.ir.Range(0, 16))
-    for given, expected in [
+    for condition, expected in [
         (X * 16 + Y < 64, X < 4),
         (X * 16 + Y < 49, Y + X * 16 < 49),
         (X * 16 + Y >= 64, tir.LE(4, X)),
         (X * 32 + Y + 3 < 64, X < 2),
         (X * 64 + A * 32 + Y <= 63, X * 2 + A < 2),
     ]:
-        tvm.ir.assert_structural_equal(analyzer.simplify(given), expected, True)
+        tvm.ir.assert_structural_equal(analyzer.simplify(condition), expected, True)
     lanes = tir.Ramp(X * 16, 1, 16)
     within = analyzer.simplify(tir.LT(lanes, tir.Broadcast(tir.const(64, "int32"), 16)))
     tvm.ir.assert_structural_equal(within, tir.Broadcast(X < 4, 16), True)
