@@ -42,8 +42,9 @@ using Expansion = Value (*)(FunctionText*, const Value&);
 /*! \brief Functions written out in float32. */
 const std::unordered_map<std::string, Expansion>& Expansions() {
   static const std::unordered_map<std::string, Expansion> table = {
-      {"exp", ExpFloat}, {"log", LogFloat}, {"tanh", TanhFloat}, {"sigmoid", SigmoidFloat},
-      {"erf", ErfFloat}, {"sin", SinFloat}, {"cos", CosFloat},
+      {"exp", ExpFloat},         {"log", LogFloat},     {"tanh", TanhFloat},
+      {"sigmoid", SigmoidFloat}, {"erf", ErfFloat},     {"sin", SinFloat},
+      {"cos", CosFloat},         {"log1p", Log1pFloat}, {"atan", AtanFloat},
   };
   return table;
 }

@@ -94,6 +94,45 @@ Value LogFloat(FunctionText* text, const Value& x) {
   return m.Pick(m.Is("olt", x, m.F(0.0)), m.F(__builtin_nan("")), result);
 }
 
+Value Log1pFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  // log(1 + x) from log of the rounded sum, and what rounding lost by the derivative there.
+  Value sum = m.Add(x, m.F(1.0));
+  Value lost = m.Sub(x, m.Sub(sum, m.F(1.0)));
+  Value logarithm = LogFloat(text, sum);
+  Value result = m.Add(logarithm, m.Div(lost, sum));
+  // At the ends, where the sum is zero or infinite, and of NaN nothing is lost.
+  Value ordinary = m.Pick(m.Is("ogt", sum, m.F(0.0)), m.F(1.0), m.F(0.0));
+  ordinary = m.Pick(m.Is("olt", sum, m.F(__builtin_inf())), ordinary, m.F(0.0));
+  result = m.Pick(m.Is("oeq", ordinary, m.F(1.0)), result, logarithm);
+  // The sum makes +0 of -0.
+  return m.Pick(m.Is("oeq", x, m.F(0.0)), x, result);
+}
+
+Value AtanFloat(FunctionText* text, const Value& x) {
+  Maths m(text, x);
+  // atan a = atan b + atan((a - b) / (1 + a b)) with b = 0, 1 or infinity, so that the polynomial
+  // r + r^3 P(r^2) serves |r| <= tan(pi / 8).
+  Value a = m.Abs(x);
+  Value far = m.Is("ogt", a, m.F(2.4142135623730950));
+  Value middle = m.Is("ogt", a, m.F(0.41421356237309503));
+  Value numerator = m.Pick(middle, m.Sub(a, m.F(1.0)), a);
+  Value denominator = m.Pick(middle, m.Add(a, m.F(1.0)), m.F(1.0));
+  numerator = m.Pick(far, m.F(-1.0), numerator);
+  denominator = m.Pick(far, a, denominator);
+  Value base = m.Pick(far, m.F(1.57079637050628662109375),
+                      m.Pick(middle, m.F(0.785398185253143310546875), m.F(0.0)));
+  // What pi / 2 and pi / 4 lose in float32.
+  Value rest = m.Pick(far, m.F(-4.37113900018624283e-8),
+                      m.Pick(middle, m.F(-2.18556950009312142e-8), m.F(0.0)));
+  Value r = m.Div(numerator, denominator);
+  Value square = m.Mul(r, r);
+  Value p = m.Horner(square, {-0.33333316445350647, 0.19998471438884735, -0.142435222864151,
+                              0.10593726485967636, -0.06077989190816879});
+  Value small = m.Add(m.Fma(m.Mul(square, r), p, r), rest);
+  return m.CopySign(m.Add(base, small), x);
+}
+
 Value TanhFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   Value magnitude = m.Abs(x);

@@ -15,6 +15,8 @@ namespace codegen {
 
 Value ExpFloat(FunctionText* text, const Value& x);
 Value LogFloat(FunctionText* text, const Value& x);
+Value Log1pFloat(FunctionText* text, const Value& x);
+Value AtanFloat(FunctionText* text, const Value& x);
 Value TanhFloat(FunctionText* text, const Value& x);
 Value SigmoidFloat(FunctionText* text, const Value& x);
 Value ErfFloat(FunctionText* text, const Value& x);

@@ -14,12 +14,14 @@ from tvm import te, tir
 FUNCTIONS = {
     "exp": np.exp,
     "log": np.log,
+    "log1p": np.log1p,
+    "atan": np.arctan,
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "erf": np.vectorize(math.erf),
 }
 # Units in the last place; sigmoid and tanh add a division and a sum to exp's error.
-ULPS = {"exp": 2.0, "log": 2.0, "tanh": 3.0, "sigmoid": 3.0, "erf": 2.0}
+ULPS = {"exp": 2.0, "log": 2.0, "log1p": 3.0, "atan": 2.0, "tanh": 3.0, "sigmoid": 3.0, "erf": 2.0}
 
 
 def compiled(name, n, vectorize=True, dtype="float32", target="llvm"):
@@ -45,7 +47,9 @@ def inputs(name):
     near = rng.uniform(-2, 2, 4096)
     tiny = rng.choice([-1, 1], 2048) * 10.0 ** rng.uniform(-37, 0, 2048)
     values = np.concatenate([wide, near, tiny]).astype("float32")
-    return np.abs(values) if name == "log" else values
+    if name == "log":
+        return np.abs(values)
+    return np.maximum(values, np.float32(-0.999999)) if name == "log1p" else values
 
 
 @pytest.mark.parametrize("vectorize", [True, False])
@@ -66,6 +70,8 @@ def test_error_stays_within_a_few_units_in_the_last_place(name, vectorize):
     [
         ("exp", [(np.inf, np.inf), (-np.inf, 0.0), (0.0, 1.0), (100.0, np.inf), (-200.0, 0.0)]),
         ("log", [(np.inf, np.inf), (0.0, -np.inf), (1.0, 0.0), (-1.0, np.nan)]),
+        ("log1p", [(np.inf, np.inf), (-1.0, -np.inf), (0.0, 0.0), (-2.0, np.nan), (-0.0, -0.0)]),
+        ("atan", [(np.inf, np.pi / 2), (-np.inf, -np.pi / 2), (0.0, 0.0), (-0.0, -0.0)]),
         ("tanh", [(np.inf, 1.0), (-np.inf, -1.0), (0.0, 0.0), (30.0, 1.0)]),
         ("sigmoid", [(np.inf, 1.0), (-np.inf, 0.0), (0.0, 0.5)]),
         ("erf", [(np.inf, 1.0), (-np.inf, -1.0), (0.0, 0.0), (6.0, 1.0)]),

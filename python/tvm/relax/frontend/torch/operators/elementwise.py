@@ -123,6 +123,10 @@ def _reciprocal(a: Arguments) -> RelayExpr:
     return op.divide(const(1, a.result_dtype), a.operand("self"))
 
 
+# Powers up to this one are products.
+_LARGEST_PRODUCT = 8
+
+
 @converter("square.default")
 def _square(a: Arguments) -> RelayExpr:
     return op.multiply(a["self"], a["self"])
@@ -131,22 +135,26 @@ def _square(a: Arguments) -> RelayExpr:
 @converter("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
 def _pow(a: Arguments) -> RelayExpr:
     base, exponent = a.operand("self"), a["exponent"]
-    is_number = isinstance(exponent, (int, float))
-    # A square is by far the most common power, and a product is exact where pow is not.
-    if is_number and exponent == 2:
-        return op.multiply(base, base)
-    if is_number and exponent == 0.5:
-        return op.sqrt(base)
     if a.result_dtype.startswith("int"):
-        return _integer_power(a, base)
-    return op.power(base, a.operand("exponent"))
+        a.refuse_unless(
+            isinstance(exponent, int) and exponent >= 0,
+            "of integers to an exponent that is a tensor",
+        )
+        return _integer_power(a, base, exponent)
+    if not isinstance(exponent, (int, float)):
+        return op.power(base, a.operand("exponent"))
+    # Small powers are by far the most common, and products are nearer and faster than logarithms.
+    size = abs(exponent)
+    if size == 0.5:
+        power: RelayExpr = op.sqrt(base)
+    elif size <= _LARGEST_PRODUCT and size == int(size):
+        power = _integer_power(a, base, int(size))
+    else:
+        return op.power(base, a.operand("exponent"))
+    return power if exponent >= 0 else op.divide(const(1, a.result_dtype), a.emit(power))
 
 
-def _integer_power(a: Arguments, base: RelayExpr) -> RelayExpr:
-    exponent = a["exponent"]
-    a.refuse_unless(
-        isinstance(exponent, int) and exponent >= 0, "of integers to an exponent that is a tensor"
-    )
+def _integer_power(a: Arguments, base: RelayExpr, exponent: int) -> RelayExpr:
     power: RelayExpr | None = None
     # Squares and products, for the binary digits of the exponent.
     while exponent:
