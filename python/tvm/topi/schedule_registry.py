@@ -244,22 +244,28 @@ def has_rule_for(outputs: Sequence[te.Tensor], target: Target) -> bool:
 
 
 def is_elementwise_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
-    """Whether there is one output, which reads each element of the anchor at its own place."""
-    if len(outputs) != 1 or const_shape(outputs[0].shape) != const_shape(anchor.shape):
+    """Whether there is one output, which reads each element of the anchor at its own place.
+
+    It may read it several times, as x * sigmoid(x) does.
+    """
+    if len(outputs) != 1:
         return False
-    operation = outputs[0].op
-    while not operation.same_as(anchor.op):
-        if not tag.is_broadcast(str(operation.tag)):
+    shape = const_shape(anchor.shape)
+    pending, seen = [outputs[0].op], {anchor.op}
+    while pending:
+        operation = pending.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        plain = tag.is_broadcast(str(operation.tag))
+        if not plain or const_shape(operation.output(0).shape) != shape:
             return False
-        reading = [
+        pending.extend(
             tensor.op
             for tensor in operation.input_tensors
             if any(o.same_as(anchor.op) for o in operations_of([tensor]))
-        ]
-        if len(reading) != 1:
-            return False
-        (operation,) = reading
-    return True
+        )
+    return const_shape(outputs[0].shape) == shape
 
 
 def _rule(name: str, target: Target) -> ScheduleRule | None:

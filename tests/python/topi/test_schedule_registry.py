@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tvm
 from testing_topi import random_array
 from tvm import te, tir, topi
+from tvm.topi import schedule_registry
 
 PROCESSORS = [
     tvm.target.Target(f"llvm -mcpu={name} -mtriple=x86_64-linux-gnu")
@@ -46,6 +47,8 @@ def with_epilogue(kind, tensor, *rest):
     if kind == "none":
         return tensor
     biased = topi.add(tensor, rest[0])
+    if kind == "gate":
+        return topi.multiply(biased, topi.tanh(topi.add(biased, rest[1])))
     return topi.nn.relu(biased) if kind == "relu" else topi.add(biased, rest[1])
 
 
@@ -53,6 +56,8 @@ def expected_epilogue(kind, array, *rest):
     if kind == "none":
         return array
     biased = array + rest[0]
+    if kind == "gate":
+        return biased * np.tanh(biased + rest[1])
     return np.maximum(biased, 0) if kind == "relu" else biased + rest[1]
 
 
@@ -66,12 +71,13 @@ def check_with_epilogue(epilogue, fn, data, weight, plain, rng):
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-EPILOGUES = st.sampled_from(["none", "relu", "residual"])
+EPILOGUES = st.sampled_from(["none", "relu", "residual", "gate"])
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
+    # 17 and 37 have no tile that divides them.
+    size=st.tuples(st.integers(3, 9), st.sampled_from([3, 4, 8, 9, 17, 37])),
     channels=st.sampled_from([3, 16, 24]),
     filters=st.sampled_from([6, 8, 64, 320]),
     kernel=st.sampled_from([1, 3]),
@@ -212,6 +218,21 @@ def test_gpu_schedules_compute_what_the_processor_does(fn, shapes):
     np.testing.assert_allclose(
         compute(fn, *arrays, target=GPU), compute(fn, *arrays), rtol=1e-4, atol=1e-5
     )
+
+
+def test_what_reads_a_product_in_several_places_has_its_schedule():
+    """x^3 and x of an activation that is written out, as networks of language models write it."""
+    x, w = te.placeholder((64, 64), name="x"), te.placeholder((64, 64), name="w")
+    dense = topi.nn.dense(x, w)
+    cube = topi.multiply(dense, topi.multiply(dense, dense))
+    output = topi.multiply(dense, topi.tanh(topi.add(dense, topi.multiply(cube, 0.044715))))
+    assert schedule_registry.is_elementwise_of(dense, [output])
+    # Means of rows are not at the place of an element.
+    assert not schedule_registry.is_elementwise_of(
+        dense, [topi.subtract(dense, topi.sum(dense, 1, keepdims=True))]
+    )
+    turned = topi.add(dense, topi.transpose(dense))
+    assert not schedule_registry.is_elementwise_of(dense, [turned])
 
 
 def test_a_rule_that_declines_leaves_the_default():

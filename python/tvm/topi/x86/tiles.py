@@ -24,6 +24,8 @@ __all__ = [
 # Accumulators below which a loop waits for the latency of its multiply-adds: four cycles on two
 # units.
 _HIDE_LATENCY = 8
+# Multiply-adds a loaded vector below which loading takes longer than they do, with a margin.
+_FEW_PRODUCTS = 1.5
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,16 @@ def _divisors(extent: int) -> list[int]:
     return [d for d in range(1, min(extent, 32) + 1) if extent % d == 0]
 
 
+def _products_a_load(tile: RegisterTile) -> float:
+    """Multiply-adds for each vector that is loaded or repeated."""
+    pixels = tile.rows * tile.columns
+    return pixels * tile.vectors / (pixels + tile.vectors)
+
+
 def fitting_tile(
     target: Target, rows: int, columns: int, vectors: int, max_pixels: int | None = None
 ) -> RegisterTile:
     """The tile without remainders that does most multiply-adds for each vector it loads."""
-
-    def products_a_load(tile: RegisterTile) -> float:
-        pixels = tile.rows * tile.columns
-        return pixels * tile.vectors / (pixels + tile.vectors)
 
     tiles = [
         RegisterTile(*sizes)
@@ -66,7 +70,7 @@ def fitting_tile(
         if sizes[0] * sizes[1] <= (max_pixels or rows * columns)
     ]
     fitting = [tile for tile in tiles if tile.registers() <= target.num_vector_registers]
-    return max(fitting, key=lambda tile: (products_a_load(tile), tile.columns))
+    return max(fitting, key=lambda tile: (_products_a_load(tile), tile.columns))
 
 
 def fitting_rows(target: Target, rows: int, vectors: int) -> RegisterTile:
@@ -112,7 +116,12 @@ def convolution_tile(conv: te.Tensor, target: Target) -> FittedTile | None:
     lanes = fitting_lanes(target, conv.dtype, filters // groups)
     if lanes < 4:
         return None
-    tile = fitting_tile(target, height, width, filters // groups // lanes)
+    vectors = filters // groups // lanes
+    tile = fitting_tile(target, height, width, vectors)
+    if _products_a_load(tile) < _FEW_PRODUCTS and width > 1:
+        # No good divisor: pixels of a row that leave a remainder, which is a tile of its own.
+        row = fitting_rows(target, width, vectors)
+        tile = max(tile, RegisterTile(1, row.rows, row.vectors), key=_products_a_load)
     return FittedTile(tile, lanes)
 
 
