@@ -41,6 +41,9 @@ from .vectors import vector_lanes
 
 __all__: list[str] = []
 
+# Shorter rows are no longer than what combines the lanes of their sums.
+_LEAST_ROW = 16
+
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
     return all(
@@ -220,15 +223,13 @@ def _reduction(
 ) -> te.Schedule | None:
     if not _is_static(outputs) or not is_elementwise_of(reduced, outputs) or not reduced.shape:
         return None
-    columns = const_shape(reduced.shape)[-1]
-    lanes = fitting_lanes(target, reduced.dtype, columns)
-    if lanes >= 4:
-        return schedule_reduce_columns(reduced, outputs[0], lanes)
-    loops = reduced.op.reduce_axis
-    lanes = fitting_lanes(target, reduced.dtype, int(loops[-1].dom.extent))
-    if lanes < 4:
-        return None
-    return schedule_reduce_rows(reduced, outputs[0], lanes)
+    extents = [int(loop.dom.extent) for loop in reduced.op.reduce_axis]
+    source = const_shape(reduced.op.input_tensors[0].shape)
+    over_last = list(source[len(source) - len(extents) :]) == extents
+    if over_last and math.prod(extents) >= _LEAST_ROW:
+        return schedule_reduce_rows(reduced, outputs[0], target)
+    lanes = fitting_lanes(target, reduced.dtype, const_shape(reduced.shape)[-1])
+    return schedule_reduce_columns(reduced, outputs[0], lanes) if lanes >= 4 else None
 
 
 @register_schedule("injective", "cpu")

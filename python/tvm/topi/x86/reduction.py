@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tvm import te
+from tvm.target import Target
 
+from .row_normalization import split_row
 from .vectors import inline_producers
 
 __all__ = ["schedule_reduce_columns", "schedule_reduce_rows"]
@@ -35,25 +37,24 @@ def schedule_reduce_columns(reduced: te.Tensor, output: te.Tensor, lanes: int) -
     return s
 
 
-def schedule_reduce_rows(reduced: te.Tensor, output: te.Tensor, lanes: int) -> te.Schedule:
-    """Vectors along the innermost reduction hold partial results, combined at the end.
+def schedule_reduce_rows(
+    reduced: te.Tensor, output: te.Tensor, target: Target | None = None
+) -> te.Schedule:
+    """Vectors along the reduction hold partial results, combined at the end.
 
     Parameters
     ----------
-    reduced : reduces over the last dimension of what it reads.
+    reduced : reduces over the last dimensions of what it reads, all of them whole or the last.
     output : `reduced`, or an elementwise function of it.
-    lanes : partial results, which divide the innermost reduction.
     """
+    target = target or Target.current() or Target("llvm")
     s = te.create_schedule(output.op)
     inline_producers(s, output)
-    _, lane = s[reduced].split(reduced.op.reduce_axis[-1], factor=lanes)
-    partial = s.rfactor(reduced, lane)
+    partials = split_row(s, reduced, target)
     row = s[output].fuse(*output.op.axis)
     s[output].parallel(row)
     if not output.op.same_as(reduced.op):
         s[reduced].compute_at(s[output], row)
-    s[partial].compute_at(s[output], row)
-    lane, *rest = s[partial].op.axis
-    s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
-    s[partial].vectorize(lane)
+    for partial in partials:
+        s[partial].compute_at(s[output], row)
     return s

@@ -13,12 +13,10 @@ from ..schedule_registry import operations_of
 from ..utils import const_shape
 from .vectors import is_costly, vector_lanes
 
-__all__ = ["is_row_function", "reduce_row", "schedule_row_function", "vectorize_row"]
+__all__ = ["is_row_function", "reduce_row", "schedule_row_function", "split_row", "vectorize_row"]
 
-# Vectors of partial results of a reduction: a single chain would wait for its latency.
-_CHAINS = 4
-# Vectors of a row beside which what remains of it is little work, element by element.
-_LONG_ROW = 64
+# Sums and maxima that could start while one waits for the one before it.
+_LATENCY = 4
 # Of so few results the rest is added up one by one.
 _LEAST_LANES = 4
 
@@ -135,12 +133,24 @@ def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te
     return s
 
 
-def _lanes(width: int, target: Target, dtype: str, chains: int) -> int:
-    """Elements at a time: some vectors if they leave no remainder, or of long rows, else one."""
-    lanes = vector_lanes(target, dtype)
-    if width >= _LONG_ROW * lanes:
-        return lanes * chains
-    return next((lanes * n for n in (4, 2, 1) if n <= chains and width % (lanes * n) == 0), lanes)
+def _lanes(width: int, target: Target, dtype: str, latency: int) -> int:
+    """Elements at a time for which a row takes least: some vectors, or a part of one.
+
+    Parameters
+    ----------
+    latency : instructions that could start while one waits for the step before it; 1 for steps that
+        do not depend on each other.
+    """
+    whole = vector_lanes(target, dtype)
+
+    def steps(lanes: int) -> int:
+        chunks, rest = divmod(width, lanes)
+        # What does not fill a chunk is computed one by one.
+        return chunks * max(lanes // whole, latency) + rest * latency
+
+    choices = [lanes for n in (4, 2, 1) if (lanes := whole * n) <= width]
+    choices += [whole // n for n in (2, 4) if _LEAST_LANES <= whole // n <= width]
+    return min(choices, key=steps, default=whole)
 
 
 def vectorize_row(
@@ -150,7 +160,7 @@ def vectorize_row(
     if width == 1:
         return
     loop = s[tensor].fuse(*loops) if len(loops) > 1 else loops[0]
-    _, lane = s[tensor].split(loop, factor=_lanes(width, target, tensor.dtype, _CHAINS))
+    _, lane = s[tensor].split(loop, factor=_lanes(width, target, tensor.dtype, 1))
     s[tensor].vectorize(lane)
 
 
@@ -159,20 +169,28 @@ def reduce_row(
 ) -> None:
     """Reduce in vectors of partial results, in a loop of the output's."""
     s[reduced].compute_at(s[output], row)
+    for partial in split_row(s, reduced, target):
+        s[partial].compute_at(s[output], row)
+
+
+def split_row(s: te.Schedule, reduced: te.Tensor, target: Target) -> list[te.Tensor]:
+    """Reduce in vectors of partial results; the stages of these, which are yet to be placed."""
     loops = list(reduced.op.reduce_axis)
     width = math.prod(int(loop.dom.extent) for loop in loops)
-    lanes = _lanes(width, target, reduced.dtype, _CHAINS)
+    lanes = _lanes(width, target, reduced.dtype, _LATENCY)
     if width < lanes:
-        return
+        return []
     loop = s[reduced].fuse(*loops) if len(loops) > 1 else loops[0]
+    partials = []
     # Halved again and again: a chain through all lanes would wait for each of its steps.
     while lanes >= _LEAST_LANES:
         _, lane = s[reduced].split(loop, factor=lanes)
         partial = s.rfactor(reduced, lane)
-        s[partial].compute_at(s[output], row)
+        partials.append(partial)
         lane, *rest = s[partial].op.axis
         s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
         s[partial].vectorize(lane)
         (loop,) = s[reduced].op.reduce_axis
         lanes //= 2
     s[reduced].unroll(loop)
+    return partials
