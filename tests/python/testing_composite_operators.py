@@ -106,6 +106,7 @@ CREATED = {
     "zero.default": [(X,)],
 }  # fmt: skip
 SUMMARIES = {
+    "histc.default": [(X, 5, -2.0, 2.0), (ints(40, low=0, high=4).float(), 4, 0, 3)],
     **{f"{name}.{overload}": [arguments] for name in ("std", "var")
        for overload, arguments in (
            ("default", (X,)), ("dim", (IMAGE, [1, 2], False)),
@@ -225,6 +226,9 @@ IMAGES = {
        for rank, image in ((1, LINE), (2, IMAGE), (3, VOLUME)) for overload in ("default", "vec")},
 }  # fmt: skip
 PRODUCTS = {
+    "_grouped_mm.default": [
+        (randn(9, 16), randn(3, 16, 24), torch.tensor([2, 2, 9], dtype=torch.int32)),
+    ],
     "linear.default": [(X, randn(4, 5), randn(4)), (IMAGE, randn(3, 6)), (ROW, randn(3, 5))],
     "matmul.default": [(X, randn(5, 2)), (IMAGE, randn(6, 3)), (ROW, randn(5)), (X, ROW),
                        (ROW[:3], X), (BATCH, randn(2, 4, 2)), (IMAGE, randn(4, 6, 2))],

@@ -232,6 +232,7 @@ register("nn.prelu", topi.nn.prelu, OpPattern.BROADCAST)
 register("nn.extend", _extend, _INJECTIVE)
 
 register("nn.conv_transpose", accumulated_in_float32(topi.nn.conv_transpose), _HEAVY)
+register("nn.grouped_matmul", topi.nn.grouped_matmul, _OPAQUE)
 register("nn.frame_windows", _frame_windows, _INJECTIVE)
 register("nn.col2im", computed_in_float32(_col2im), _OPAQUE)
 

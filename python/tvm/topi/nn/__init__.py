@@ -19,6 +19,7 @@ from .depthwise_grad import *
 from .dilate import *
 from .elemwise import *
 from .fifo_buffer import *
+from .grouped_matmul import *
 from .layout_rules import *
 from .loss import *
 from .lstm import *

@@ -26,6 +26,7 @@ from .conv2d_blocked import (
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
 from .dense import schedule_matmul_dot, schedule_matmul_packed
 from .dot_products import dot_instruction
+from .grouped_matmul import schedule_grouped_matmul
 from .injective import (
     find_transposed,
     schedule_few_last,
@@ -193,6 +194,15 @@ def _strassen(
     if not _is_static(outputs) or not is_elementwise_of(product, outputs):
         return None
     return schedule_strassen_product(product, outputs[0], target)
+
+
+@register_schedule("grouped_matmul", "cpu")
+def _grouped_matmul(
+    product: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    if not _is_static(outputs) or not product.op.same_as(outputs[0].op):
+        return None
+    return schedule_grouped_matmul(product, target)
 
 
 @register_schedule(tag.ATTENTION, "cpu")

@@ -94,6 +94,22 @@ def _int_mm(a: Arguments) -> RelayExpr:
     return op.matmul(left, right)
 
 
+def _grouped_mm(a: Arguments) -> RelayExpr:
+    """Rows times the matrix of their expert; `offs` has the row behind each expert's last."""
+    left, right = ("input", "weight") if a.get("input") is not None else ("self", "mat2")
+    a.refuse_unless(
+        a.get("offs") is not None and (a.rank(left), a.rank(right)) == (2, 3),
+        "of other operands than rows, matrices and the ends of the groups of rows",
+    )
+    out = op.make_call("nn.grouped_matmul", a[left], a[right], a["offs"])
+    return out if a.get("bias") is None else op.add(a.emit(out), a["bias"])
+
+
+converter("_grouped_mm.default")(_grouped_mm)
+# What the library of that name puts in its place where PyTorch's own does not run.
+converter("grouped_mm_fallback.default", namespace="transformers")(_grouped_mm)
+
+
 @converter("outer.default")
 def _outer(a: Arguments) -> RelayExpr:
     column = a.emit(op.reshape(a.operand("self"), (*a.shape("self"), 1)))

@@ -200,3 +200,19 @@ def _pdist(a: Arguments) -> RelayExpr:
 
 def _distance(a: Arguments, apart: RelayExpr) -> RelayExpr:
     return _norm(a, apart, float(a["p"]), lambda name, data: a.call(name, data, axis=[-1]))
+
+
+@converter("histc.default")
+def _histc(a: Arguments) -> RelayExpr:
+    bins, low, high = int(a["bins"]), float(a["min"]), float(a["max"])
+    a.refuse_unless(low < high, "over the range of the data; give min and max")
+    dtype = a.result_dtype
+    count = math.prod(a.shape("self"))
+    data = a.emit(op.reshape(a["self"], (count, 1)))
+    shifted = a.emit(op.subtract(data, const(low, dtype)))
+    place = a.emit(op.floor(a.emit(op.multiply(shifted, const(bins / (high - low), dtype)))))
+    # The upper end belongs to the last bin; what lies outside of the range to none.
+    at_end = a.call("equal", data, const(high, dtype))
+    place = a.call("where", at_end, const(bins - 1, dtype), place)
+    found = a.call("equal", place, const(np.arange(bins), dtype))
+    return op.sum(a.emit(op.astype(found, dtype)), [0])
