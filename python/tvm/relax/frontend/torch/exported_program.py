@@ -11,6 +11,7 @@ import torch
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
 
 import tvm
 from tvm.ir import IRModule, RelayExpr
@@ -146,6 +147,12 @@ def _is_translatable(graph: torch.fx.Graph) -> bool:
         for node in graph.nodes
         if node.op == "call_function"
     )
+
+
+def _is_complex(node: torch.fx.Node) -> bool:
+    """Whether a result of the node is a tensor of complex numbers."""
+    results = pytree.tree_leaves(node.meta.get("val"))
+    return any(isinstance(value, torch.Tensor) and value.is_complex() for value in results)
 
 
 def _is_number(node: torch.fx.Node) -> bool:
@@ -308,6 +315,11 @@ class _Importer:
     def _tensor(self, target: str) -> torch.Tensor:
         for source in (self._program.state_dict, self._program.constants):
             if target in source:
+                if source[target].is_complex():
+                    raise ValueError(
+                        f"relax.frontend.torch: '{target}' holds complex numbers, which cannot be "
+                        "imported; keep its real and imaginary parts"
+                    )
                 return source[target]
         raise ValueError(
             f"relax.frontend.torch: the exported program has no tensor '{target}'; export again"
@@ -321,6 +333,10 @@ class _Importer:
         name = operator_name(target)
         converter = CONVERTERS.get(name)
         if converter and any(self._values.get(n) is _UNKNOWN for n in node.all_input_nodes):
+            return _UNKNOWN
+        if _is_complex(node):
+            why = "(computes with complex numbers)"
+            self._problems.append(Problem(node, target, _module_path(node), why))
             return _UNKNOWN
         try:
             if converter is None:

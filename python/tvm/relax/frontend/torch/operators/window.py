@@ -109,11 +109,17 @@ def _any_convolution(a: Arguments) -> RelayExpr:
 
 def _pool_settings(a: Arguments, rank: int) -> dict[str, Any]:
     kernel = _sizes(a["kernel_size"], rank)
+    stride = _sizes(a["stride"], rank) if a["stride"] else kernel
+    padding, dilation = _sizes(a["padding"], rank), _sizes(a.get("dilation", 1), rank)
+    if a["ceil_mode"]:
+        # A window that is larger than the data is of all of it.
+        padded = [n + 2 * p for n, p in zip(a.shape("self")[-rank:], padding)]
+        kernel = [min(k, (n - 1) // d + 1) for k, n, d in zip(kernel, padded, dilation)]
     return {
         "kernel": kernel,
-        "stride": _sizes(a["stride"], rank) if a["stride"] else kernel,
-        "padding": _sizes(a["padding"], rank) * 2,
-        "dilation": _sizes(a.get("dilation", 1), rank),
+        "stride": stride,
+        "padding": padding * 2,
+        "dilation": dilation,
         "ceil_mode": bool(a["ceil_mode"]),
     }
 
