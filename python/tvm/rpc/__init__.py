@@ -19,6 +19,7 @@ from .client import (
     connect_tracker,
     device_is_there,
 )
+from .minrpc import with_minrpc
 from .program import native_server
 from .proxy import Proxy
 from .server import Server
@@ -45,4 +46,5 @@ __all__ = [
     "proxy",
     "server",
     "tracker",
+    "with_minrpc",
 ]

@@ -35,7 +35,7 @@ __all__ = [
 
 
 # Where a library keeps the modules it was exported with; the runtime's kModuleImports.
-_IMPORTS_SYMBOL = "__tvm_module_imports"
+IMPORTS_SYMBOL = "__tvm_module_imports"
 
 
 # Kinds of modules whose functions run on a device.
@@ -285,7 +285,7 @@ class Module(Object):
                 data = folder / "imports.bin"
                 data.write_bytes(_ffi_api.ModuleSerializeTree(self))
                 source = folder / "imports.c"
-                source.write_text(embedding_source(_IMPORTS_SYMBOL, data))
+                source.write_text(embedding_source(IMPORTS_SYMBOL, data))
                 files.append(str(source))
                 if Path(file_name).suffix == ".tar":
                     # The source names the file with the bytes, which will not be there then.
