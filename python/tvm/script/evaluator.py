@@ -52,6 +52,7 @@ OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.In: lambda item, items: item in items,
     ast.NotIn: lambda item, items: item not in items,
 }
+_COMPARISONS = frozenset({ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE})
 # What a text may read off values, by their class. Nothing else of Python can be reached from one.
 _ATTRIBUTES: tuple[tuple[type, frozenset[str]], ...] = (
     (tir.Buffer, frozenset({"data", "shape", "strides", "elem_offset", "dtype", "access_ptr"})),
@@ -208,7 +209,11 @@ class Evaluator(Reader):
         left, right = unwrapped(left), unwrapped(right)
         with self.blaming(node):
             if not self.around.exact:
-                return OPERATORS[kind](_operand(left), _operand(right))
+                left, right = _operand(left), _operand(right)
+                # Python would turn `1 < i` round, into `i > 1`.
+                if kind in _COMPARISONS and is_number(left) and isinstance(right, ir.PrimExpr):
+                    left = expression(left, right)
+                return OPERATORS[kind](left, right)
             if kind not in BINARY and kind not in BITWISE:
                 raise self.error(node, f"the operator of {kind_of(node)} is not part of scripts")
             # Names have numbers only if the scope around gives them.

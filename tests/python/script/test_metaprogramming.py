@@ -231,3 +231,23 @@ def test_index_maps_are_functions():
 
     mapped = main.attrs["layout"].map_indices([9, 5])
     assert [int(index) for index in mapped] == [5, 2, 1]
+
+
+def test_comparisons_keep_the_order_they_are_written_in():
+    one, half = 1, 0.5
+
+    @T.prim_func
+    def compare(a: T.Buffer((6,), "bool"), b: T.Buffer((4,), "float32"), n: T.int64):
+        a[0] = one < n
+        a[1] = one <= n
+        a[2] = one > n
+        a[3] = one >= n
+        a[4] = one == n
+        a[5] = half != b[0]
+
+    kinds = [tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ, tir.NE]
+    tests = [store.value for store in compare.body.seq]
+    assert [type(test) for test in tests] == kinds
+    assert [test.a.value for test in tests] == [1, 1, 1, 1, 1, 0.5]
+    assert [test.a.dtype for test in tests] == ["int64"] * 5 + ["float32"]
+    tvm.ir.assert_structural_equal(compare, tvm.script.from_source(compare.script()))
