@@ -28,7 +28,7 @@ except ModuleNotFoundError as reason:
         name=reason.name,
     ) from reason
 
-__all__ = ["DEVICE_RESOURCE", "Fleet", "FleetBuilder", "FleetRunner"]
+__all__ = ["DEVICE_RESOURCE", "BuildPool", "Fleet", "FleetBuilder", "FleetRunner"]
 
 # What a node offers for each device that programs may be timed on, as in
 # `ray start --resources '{"tvm_device": 1}'`. Graphics processors are Ray's own resource, "GPU".
@@ -138,8 +138,13 @@ def _reach(address: str) -> None:
             pass
 
 
-class _BuildPool:
-    """Jobs as tasks of the cluster, a processor each."""
+class BuildPool:
+    """Jobs as tasks of the cluster, a processor each.
+
+    Parameters
+    ----------
+    timeout : seconds for one job. memory_bytes : memory that one may take; 0 for no limit.
+    """
 
     def __init__(self, timeout: float, memory_bytes: int) -> None:
         self._limits = (timeout, memory_bytes)
@@ -149,6 +154,7 @@ class _BuildPool:
     def run(
         self, jobs: Sequence[Job], on_outcome: Callable[[int, Outcome], None] | None = None
     ) -> list[Outcome]:
+        """Run jobs on all processors; one outcome a job, of which `on_outcome` hears at once."""
         pending = {self._task.remote(job, *self._limits): i for i, job in enumerate(jobs)}
         outcomes: dict[int, Outcome] = {}
         while pending:
@@ -199,7 +205,7 @@ class FleetBuilder(ProgramBuilder):
         processors = fleet.amount("CPU")
         if processors < 1:
             raise ValueError("Fleet: no node of the cluster offers CPUs to build on")
-        self._build = BuildJobs(_BuildPool(timeout, memory_bytes))
+        self._build = BuildJobs(BuildPool(timeout, memory_bytes))
         super().__init__(processors, timeout)
 
     def build(
