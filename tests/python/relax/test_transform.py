@@ -315,3 +315,40 @@ def test_convert_layout_takes_pads_and_the_networks_own_transposes(make_module, 
         "permute_dims", "nn.conv2d", "nn.pad", "nn.dense", "nn.conv2d", "permute_dims",
     ]  # fmt: skip
     assert_same_values(run, mod, converted, (1, 3, 6, 7))
+
+
+def test_chains_whose_values_are_read_twice_end_somewhere(make_module, run):
+    """Written as one expression, the last of forty would have 2^40 operators."""
+
+    def body(bb, x):
+        for k in range(40):
+            x = bb.emit(op.multiply(x, bb.emit(op.add(x, relax.const(1.0 + k / 100, "float32")))))
+            x = bb.emit(op.tanh(x))
+        return x
+
+    mod = make_module(body, (5, 7))
+    fused = transform.FuseOps()(mod)
+    assert 1 < len(relax.fused_groups(fused)) < 40
+    x = np.random.default_rng(0).standard_normal((5, 7)).astype("float32")
+    expected = x
+    for k in range(40):
+        expected = np.tanh(expected * (expected + np.float32(1.0 + k / 100)))
+    np.testing.assert_allclose(run(fused, x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_elementwise_chains_join_the_one_that_reads_them(make_module, run, op_names):
+    """Two products that only their sum reads, as in rotary embeddings."""
+
+    def body(bb, x, cos, sin):
+        left = bb.emit(op.multiply(x, cos))
+        right = bb.emit(op.multiply(bb.emit(op.negative(x)), sin))
+        return op.add(left, right)
+
+    shapes = [(4, 6), (4, 6), (4, 6)]
+    mod = make_module(body, *shapes)
+    fused = transform.FuseOps()(mod)
+    assert [len(group.op_names) for group in relax.fused_groups(fused)] == [4]
+    arrays = [np.random.default_rng(k).standard_normal((4, 6)).astype("float32") for k in range(3)]
+    np.testing.assert_allclose(
+        run(fused, *arrays), arrays[0] * arrays[1] - arrays[0] * arrays[2], rtol=1e-5, atol=1e-6
+    )

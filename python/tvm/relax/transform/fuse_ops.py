@@ -42,6 +42,11 @@ _C_FUNCTIONS = frozenset(
 )  # fmt: skip
 
 
+# Operators of one expression; more, as from a chain of assignments to parts of a tensor of which
+# each reads the one before it twice, take longer to compile than they save.
+_LARGEST_EXPRESSION = 256
+
+
 @dataclass
 class _Node:
     """One binding of a block."""
@@ -52,6 +57,8 @@ class _Node:
     pattern: OpPattern | None
     shape: tuple[int, ...]
     users: list[int] = field(default_factory=list)
+    # What it reads of the block, once for each read.
+    inputs: list[int] = field(default_factory=list)
     escapes: bool = False
     # Immediate post-dominator: where all paths from here meet again; None for the block's end.
     meet: int | None = None
@@ -75,8 +82,10 @@ def _analyse(block: DataflowBlock) -> list[_Node]:
         shape = static_shape(info) if isinstance(info, TensorStructInfo) else ()
         node = _Node(i, binding, pattern, shape, escapes=not isinstance(binding.var, DataflowVar))
         for var in uses_of(binding.value):
-            if var in producer and i not in nodes[producer[var]].users:
-                nodes[producer[var]].users.append(i)
+            if var in producer:
+                node.inputs.append(producer[var])
+                if i not in nodes[producer[var]].users:
+                    nodes[producer[var]].users.append(i)
         producer[binding.var] = i
         nodes.append(node)
     for node in reversed(nodes):
@@ -136,10 +145,25 @@ def _absorb(anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int
                 return
             if math.prod(node.shape) > math.prod(anchor_node.shape):
                 return
+        if _inlined_size(anchor, [*members, *added], nodes) > _LARGEST_EXPRESSION:
+            return
         for i in added:
             nodes[i].group = anchor
             members.append(i)
         last = end
+
+
+def _inlined_size(anchor: int, members: list[int], nodes: list[_Node]) -> int:
+    """Operators in the largest expression of a kernel that computes values where they are read.
+
+    A value that is read twice counts twice, and so does all it is computed from but the result of
+    the anchor.
+    """
+    sizes = {anchor: 1}
+    for i in sorted(members):
+        if i != anchor:
+            sizes[i] = 1 + sum(sizes.get(k, 0) for k in nodes[i].inputs)
+    return max(sizes.values())
 
 
 def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
@@ -185,6 +209,9 @@ def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
         if reader is None or reader == anchor or not is_elementwise(groups[reader]):
             continue
         if end.shape != nodes[max(groups[reader])].shape:
+            continue
+        together = [*groups[reader], *members]
+        if _inlined_size(min(together), together, nodes) > _LARGEST_EXPRESSION:
             continue
         for i in members:
             nodes[i].group = reader
