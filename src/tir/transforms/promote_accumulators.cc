@@ -431,14 +431,13 @@ class AccumulatorPromoter final : public StmtExprMutator {
         return StmtExprMutator::VisitExpr_(op);
       }
       Stmt VisitStmt_(const BufferStoreNode* op) final {
-        PrimExpr value = VisitExpr(op->value);
         if (op->indices.size() == 1) {
           if (const Tile::Register* reg = Lookup(op->buffer, op->indices[0])) {
-            return BufferStore(reg->storage, value, {Place(*reg)});
+            return BufferStore(reg->storage, VisitExpr(op->value), {Place(*reg)});
           }
         }
-        if (value.same_as(op->value)) return GetRef<Stmt>(op);
-        return BufferStore(op->buffer, value, op->indices);
+        // Its place may be read from a register, too.
+        return StmtExprMutator::VisitStmt_(op);
       }
       using Cache =
           std::unordered_map<PrimExpr, const Tile::Register*, ExprDeepHash, ExprDeepEqual>;

@@ -179,6 +179,24 @@ def test_launches_inside_of_the_loop_keep_their_sums_in_memory():
     assert "acc" not in str(apply(Promote(), func))
 
 
+def test_a_count_in_a_register_is_the_place_of_a_store():
+    data, copied = tir.decl_buffer((8,), name="D"), tir.decl_buffer((8,), name="K")
+    count = tir.decl_buffer((1,), "int32", name="N")
+
+    def copy(j):
+        stored = tir.BufferStore(copied, data[j], [count[0]])
+        return tir.SeqStmt([stored, tir.BufferStore(count, count[0] + 1, [0])])
+
+    body = tir.SeqStmt([tir.BufferStore(count, 0, [0]), loop(8, copy, name="j")])
+    func = apply(Promote(), tir.PrimFunc([data, copied, count], body))
+    assert "K[N_acc[0]] = D[j]" in str(func)
+    values = np.arange(8, dtype="float32") - 3
+    result, number = np.zeros(8, "float32"), np.zeros(1, "int32")
+    run_prim_func(func, values, result, number)
+    np.testing.assert_array_equal(result, values)
+    assert number[0] == 8
+
+
 def test_pass_is_named_for_dumps():
     assert Promote().info.name == "tir.PromoteAccumulators"
     assert isinstance(Promote(), tvm.transform.Pass)

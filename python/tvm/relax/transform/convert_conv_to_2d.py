@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .. import op
 from ..expr import Call, Constant, Function, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
-from ..struct_info import settled_shape
+from ..struct_info import settled_shape, static_shape
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertConvTo2d"]
@@ -92,15 +93,14 @@ class _Converter(FunctionRewriter):
         given = settings["data_layout"], settings["kernel_layout"]
         if given != layouts or (settings["out_layout"] or given[0]) != given[0]:
             return None
-        shapes = [settled_shape(arg) for arg in call.args]
-        shape = settled_shape(call)
-        if None in shapes or shape is None:
+        if None in [settled_shape(value) for value in (*call.args, call)]:
             return None
-        window = _window(settings, shapes[1][2:])
-        more = {"out_dtype": settings.get("out_dtype")}
+        shape, weights = _shape(call), _shape(call.args[1])
+        window = _window(settings, weights[2:])
+        more: dict[str, Any] = {"out_dtype": settings.get("out_dtype")}
         if len(window.kernel) == 1:
             data = self._as(call.args[0], _LINE)
-            weight = self._reshaped(call.args[1], _as_line(shapes[1]))
+            weight = self._reshaped(call.args[1], _as_line(weights))
             images = op.nn.conv2d(data, weight, **window.of_images(-1, 0), **more)
             return self._back(images, _LINE, shape)
         if not isinstance(call.args[1], Constant):
@@ -116,7 +116,7 @@ class _Converter(FunctionRewriter):
         self, frames: RelayExpr, call: Call, window: _Window, more: dict[str, Any]
     ) -> Call:
         """A filter over the depth alone, on images of depth by place."""
-        batch, channels, depth, height, width = settled_shape(call.args[0])
+        batch, channels, depth, height, width = _shape(call.args[0])
         columns = self._reshaped(frames, (batch, depth, height * width, channels))
         weight, layout = _channels_last(call.args[1], channels, lambda array: array[..., 0])
         return op.nn.conv2d(
@@ -135,8 +135,8 @@ class _Converter(FunctionRewriter):
 
         Groups would have to share these out; there each depth has a convolution of its own.
         """
-        batch, channels, depth, *_ = settled_shape(call.args[0])
-        out_depth = settled_shape(call)[2]
+        batch, channels, depth, *_ = _shape(call.args[0])
+        out_depth = _shape(call)[2]
         taps, before = window.kernel[0], window.before[0]
         together = taps if window.groups == 1 else 1
         total: Call | None = None
@@ -154,10 +154,8 @@ class _Converter(FunctionRewriter):
                         before=before - tap * window.dilation[0],
                     )
                 )
-            part = slice(tap, tap + together)
-            weight, layout = _channels_last(
-                call.args[1], channels, lambda array, part=part: _side_by_side(array[:, :, part])
-            )
+            image_of = partial(_side_by_side, taps=slice(tap, tap + together))
+            weight, layout = _channels_last(call.args[1], channels, image_of)
             images = op.nn.conv2d(
                 gathered,
                 weight,
@@ -182,9 +180,12 @@ class _Converter(FunctionRewriter):
         found = next((images for images in known if images is not None), None)
         if found is None:
             return None
-        operands = [self._operand(arg, found, shape) for arg in call.args]
-        if None in operands:
-            return None
+        operands = []
+        for arg in call.args:
+            operand = self._operand(arg, found, shape)
+            if operand is None:
+                return None
+            operands.append(operand)
         name = str(call.op.name).removeprefix("relax.")
         images = op.make_call(name, *operands, **op.attrs_of(call))
         return self._back(images, found.form, shape)
@@ -194,7 +195,7 @@ class _Converter(FunctionRewriter):
         given = settled_shape(value)
         if given is None:
             return None
-        images = settled_shape(like.data)
+        images = _shape(like.data)
         if given == tuple(shape):
             return self._reshaped(self._as(value, like.form), images)
         full = (1,) * (len(shape) - len(given)) + given
@@ -211,7 +212,7 @@ class _Converter(FunctionRewriter):
 
     def _as(self, value: RelayExpr, form: str) -> RelayExpr:
         """The images of a line or volume."""
-        known, shape = self._known(value), settled_shape(value)
+        known, shape = self._known(value), _shape(value)
         if form == _LINE:
             return self._reshaped(value, _as_line(shape)) if known is None else known.data
         batch, channels, depth, *size = shape
@@ -255,14 +256,18 @@ class _Converter(FunctionRewriter):
         return self.emit(op.reshape(value, shape))
 
 
+def _shape(value: RelayExpr) -> tuple[int, ...]:
+    return static_shape(value.struct_info)
+
+
 def _picked(values: Sequence[int], axes: Sequence[int], default: int) -> list[int]:
     return [default if k < 0 else values[k] for k in axes]
 
 
-def _side_by_side(weight: np.ndarray) -> np.ndarray:
-    """(O, I, T, H, W) as (O, T I, H, W)."""
-    filters, channels, taps, *size = weight.shape
-    return weight.swapaxes(1, 2).reshape(filters, taps * channels, *size)
+def _side_by_side(weight: np.ndarray, taps: slice) -> np.ndarray:
+    """Some taps T of (O, I, T, H, W), as (O, T I, H, W)."""
+    filters, channels, count, *size = weight[:, :, taps].shape
+    return weight[:, :, taps].swapaxes(1, 2).reshape(filters, count * channels, *size)
 
 
 def _channels_last(
@@ -275,7 +280,7 @@ def _channels_last(
     channels : of the data.
     as_image : makes them (O, I, H, W).
     """
-    depthwise = settled_shape(weight)[1] == 1 and channels > 1
+    depthwise = _shape(weight)[1] == 1 and channels > 1
 
     def rearrange(array: np.ndarray) -> np.ndarray:
         array = as_image(array).transpose(2, 3, 1, 0)

@@ -16,7 +16,7 @@ from tvm.topi.utils import as_pads, as_sizes, const_shape
 from .. import op
 from ..expr import Call, Constant, Var
 from ..rewriter import FunctionRewriter, map_functions
-from ..struct_info import settled_shape
+from ..struct_info import settled_shape, static_shape
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertConvTranspose"]
@@ -81,9 +81,11 @@ class _Converter(FunctionRewriter):
 
     def _converted(self, call: Call) -> RelayExpr | None:
         data, weight = call.args
-        shapes = [settled_shape(expr) for expr in (data, weight, call)]
-        if None in shapes or not isinstance(weight, Constant):
+        if None in [settled_shape(expr) for expr in (data, weight, call)]:
             return None
+        if not isinstance(weight, Constant):
+            return None
+        shapes = [static_shape(expr.struct_info) for expr in (data, weight, call)]
         settings = op.attrs_of(call)
         if not _is_plain(settings, len(shapes[0]) - 2):
             return None
@@ -117,11 +119,11 @@ class _Converter(FunctionRewriter):
         self, data: RelayExpr, weight: Constant, dims: Sequence[_Dimension]
     ) -> RelayExpr:
         """The result for data of one point: each element is one product of its channels."""
-        batch, channels = settled_shape(data)[:2]
+        batch, channels = static_shape(data.struct_info)[:2]
         matrix = weight.rearranged(lambda array: _at_each_point(array, dims))
         rows = self.emit(op.reshape(data, (batch, channels)))
         product = self.emit(op.nn.dense(rows, matrix))
-        filters = settled_shape(weight)[1]
+        filters = static_shape(weight.struct_info)[1]
         return op.reshape(product, (batch, filters, *(d.out for d in dims)))
 
     def _interleaved(
@@ -175,13 +177,14 @@ def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.n
     grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
     strides, taps = [d.stride for d in dims], [d.taps for d in dims]
     result = np.zeros((groups, *strides, filters, channels // groups, *taps), weight.dtype)
-    mirrored = tuple(slice(None, None, -1) for _ in dims)
+    mirrored = (slice(None),) * 3 + (slice(None, None, -1),) * len(dims)
     for phase in itertools.product(*map(range, strides)):
-        part = grouped[(..., *(slice(r, None, s) for r, s in zip(phase, strides)))]
-        part = part.swapaxes(1, 2)
+        every = tuple(slice(r, None, s) for r, s in zip(phase, strides))
+        part = grouped[(slice(None),) * 3 + every].swapaxes(1, 2)
         padded = np.zeros((*part.shape[:3], *taps), weight.dtype)
-        padded[(..., *(slice(0, n) for n in part.shape[3:]))] = part
-        result[(slice(None), *phase)] = padded[(..., *mirrored)]
+        padded[tuple(slice(0, n) for n in part.shape)] = part
+        at_phase: tuple[slice | int, ...] = (slice(None), *phase)
+        result[at_phase] = padded[mirrored]
     return result.reshape(-1, channels // groups, *taps)
 
 
@@ -195,8 +198,9 @@ def _at_each_point(weight: np.ndarray, dims: Sequence[_Dimension]) -> np.ndarray
         kept = (place >= 0) & (place < d.out)
         places.append(place[kept])
         elements.append(np.flatnonzero(kept))
-    result[np.ix_(range(filters), *places, range(channels))] = np.moveaxis(
-        weight[np.ix_(range(channels), range(filters), *elements)], 0, -1
+    every_filter, every_channel = np.arange(filters), np.arange(channels)
+    result[np.ix_(every_filter, *places, every_channel)] = np.moveaxis(
+        weight[np.ix_(every_channel, every_filter, *elements)], 0, -1
     )
     return result.reshape(-1, channels)
 

@@ -46,7 +46,7 @@ class _Padder(FunctionRewriter):
         layouts = [settings["data_layout"], settings["kernel_layout"]]
         if layouts != ["NHWC", "HWIO"] or int(settings["groups"]) != 1:
             return None
-        if (settings.get("out_layout") or "NHWC") != "NHWC" or None in (shape, kernel):
+        if (settings.get("out_layout") or "NHWC") != "NHWC" or shape is None or kernel is None:
             return None
         if not isinstance(weight, Constant) or not _pays(shape, math.prod(kernel[:3])):
             return None
@@ -74,9 +74,12 @@ class _Padder(FunctionRewriter):
         shape = settled_shape(call)
         if shape is None or not any(self._known(arg, shape) for arg in call.args):
             return None
-        operands = [self._operand(arg, shape) for arg in call.args]
-        if None in operands:
-            return None
+        operands = []
+        for arg in call.args:
+            operand = self._operand(arg, shape)
+            if operand is None:
+                return None
+            operands.append(operand)
         name = str(call.op.name).removeprefix("relax.")
         return self._cut(op.make_call(name, *operands, **op.attrs_of(call)), shape)
 

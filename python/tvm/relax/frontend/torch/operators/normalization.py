@@ -15,8 +15,25 @@ __all__: list[str] = []
 
 @converter("batch_norm.default", "cudnn_batch_norm.default")
 def _batch_norm(a: Arguments) -> RelayExpr:
+    if a["training"] and a["running_mean"] is None:
+        # No step of training: a network that standardises its weights, for instance.
+        return _with_statistics_of_the_data(a)
     a.refuse_unless(not a["training"], "in training mode; call model.eval() before the export")
     return TupleGetItem(a.emit(_batch_norm_call(a)), 0)
+
+
+def _with_statistics_of_the_data(a: Arguments) -> RelayExpr:
+    data, rank = a["input"], a.rank("input")
+    others = [k for k in range(rank) if k != 1]
+    centered = a.emit(op.subtract(data, a.emit(op.mean(data, others, True))))
+    variance = a.emit(op.mean(a.emit(op.multiply(centered, centered)), others, True))
+    epsilon = const(float(a["eps"]), a.result_dtype)
+    out = op.multiply(centered, a.emit(op.rsqrt(a.emit(op.add(variance, epsilon)))))
+    for name, join in (("weight", op.multiply), ("bias", op.add)):
+        if a[name] is not None:
+            along = a.emit(op.reshape(a[name], [-1 if k == 1 else 1 for k in range(rank)]))
+            out = join(a.emit(out), along)
+    return out
 
 
 @converter("_native_batch_norm_legit_no_training.default")
