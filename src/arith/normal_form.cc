@@ -430,6 +430,18 @@ std::optional<Poly> AnalyzerCore::JoinWithOther(const Poly& p, const Poly& rest,
   return std::nullopt;
 }
 
+namespace {
+
+/*! \brief Whether two polynomials have a product of atoms in common. */
+bool SharesTerms(const Poly& a, const Poly& b) {
+  return std::any_of(a.terms.begin(), a.terms.end(), [&b](const Term& t) {
+    return t.mono != kUnitMono && std::any_of(b.terms.begin(), b.terms.end(),
+                                              [&t](const Term& u) { return u.mono == t.mono; });
+  });
+}
+
+}  // namespace
+
 bool AnalyzerCore::IsShorter(const Poly& a, const Poly& b) {
   const int size = ExprSize(Emit(b, DataType::Int(64)));
   return ExprSize(Emit(a, DataType::Int(64)), size) < size;
@@ -462,7 +474,8 @@ Poly AnalyzerCore::Reduce(Poly p) {
         if (!ring_.SplitLinear(p, id, &k, &rest)) continue;
         Poly joined = PolyRing::Add(rest, ring_.Mul(k, WithoutQuotient(mod.a, mod.b)));
         if (joined.terms.size() > p.terms.size() ||
-            (joined.terms.size() == p.terms.size() && !IsShorter(joined, p))) {
+            (joined.terms.size() == p.terms.size() &&
+             (SharesTerms(joined, FloorDiv(mod.a, mod.b)) || !IsShorter(joined, p)))) {
           std::optional<Poly> other = JoinWithOther(p, rest, k, mod);
           if (!other) continue;
           joined = std::move(*other);
