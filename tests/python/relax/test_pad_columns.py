@@ -67,6 +67,30 @@ def test_products_of_two_tensors_too(make_module, run, op_names, lead, rows, dep
     np.testing.assert_allclose(run(filled, x, y), run(mod, x, y), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize(("channels", "kernel", "stride"), [(90, 9, 1), (18, 3, 2), (5, 5, 1)])
+def test_depthwise_channels_are_columns(make_module, run, op_names, channels, kernel, stride):
+    """Behind a convolution of as many filters no channel is added to the data again."""
+    weight = relax.const(random(kernel, kernel, channels, 1))
+
+    def depthwise(data):
+        return op.nn.conv2d(
+            data, weight, stride, kernel // 2, 1, channels, "NHWC", kernel_layout="HWOI"
+        )
+
+    x = random(2, 64, 64, channels)
+    mod = make_module(lambda bb, data: op.nn.relu(bb.emit(depthwise(data))), x.shape)
+    assert op_names(padded(mod)) == ["nn.pad", "nn.conv2d", "nn.relu", "strided_slice"]
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+    def block(bb, data):
+        return depthwise(bb.emit(op.nn.relu(bb.emit(convolution(data, channels, 1)))))
+
+    x = random(1, 64, 64, 16)
+    mod = make_module(block, x.shape)
+    assert op_names(padded(mod)) == ["nn.conv2d", "nn.relu", "nn.conv2d", "strided_slice"]
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+
 def test_residual_sums_are_on_all_columns(make_module, run, op_names):
     def body(bb, data):
         first = bb.emit(convolution(data, 18))

@@ -44,6 +44,8 @@ class _Padder(FunctionRewriter):
         data, weight = call.args
         shape, kernel = settled_shape(call), settled_shape(weight)
         layouts = [settings["data_layout"], settings["kernel_layout"]]
+        if layouts == ["NHWC", "HWOI"]:
+            return self._depthwise(call)
         if layouts != ["NHWC", "HWIO"] or int(settings["groups"]) != 1:
             return None
         if (settings.get("out_layout") or "NHWC") != "NHWC" or shape is None or kernel is None:
@@ -51,6 +53,30 @@ class _Padder(FunctionRewriter):
         if not isinstance(weight, Constant) or not _pays(shape, math.prod(kernel[:3])):
             return None
         return self._cut(op.nn.conv2d(data, _widened(weight, kernel), **settings), shape)
+
+    def _depthwise(self, call: Call) -> RelayExpr | None:
+        """A filter for each channel: channels of the data are columns of the result."""
+        settings = op.attrs_of(call)
+        data, weight = call.args
+        shape, kernel, source = (settled_shape(value) for value in (call, weight, data))
+        if shape is None or kernel is None or source is None or not isinstance(weight, Constant):
+            return None
+        plain = (settings.get("out_layout") or "NHWC") == "NHWC" and kernel[3] == 1
+        channels = kernel[2]
+        if not plain or int(settings["groups"]) != channels:
+            return None
+        if not _pays(shape, math.prod(kernel[:2])):
+            return None
+        missing = _wide(channels) - channels
+        wide = self._known(data, source)
+        if wide is None:
+            wide = self.emit(op.nn.pad(data, [0, 0, 0, 0, 0, 0, 0, missing]))
+
+        def widen(array: np.ndarray) -> np.ndarray:
+            return np.pad(array, ((0, 0), (0, 0), (0, missing), (0, 0)))
+
+        settings["groups"] = channels + missing
+        return self._cut(op.nn.conv2d(wide, weight.rearranged(widen), **settings), shape)
 
     def _matmul(self, call: Call) -> RelayExpr | None:
         left, right = call.args
@@ -137,8 +163,8 @@ def _widened(value: Constant, shape: Sequence[int], repeat: bool = False) -> Con
 def PadColumns(mod: IRModule) -> IRModule:
     """The module with matrix products and convolutions that fill whole vectors.
 
-    Convolutions of NHWC data with constant weights, and matrix products, whose columns are no
-    multiple of 8 get columns of zeros up to a multiple of 16, which are cut off behind what follows
-    element by element. Small products stay as they are.
+    Convolutions of NHWC data with constant weights, depthwise ones too, and matrix products, whose
+    columns are no multiple of 8 get columns of zeros up to a multiple of 16, which are cut off
+    behind what follows element by element. Small products stay as they are.
     """
     return map_functions(mod, lambda func: _Padder(func).run())
