@@ -194,18 +194,21 @@ def extract_tasks(
     target = target if isinstance(target, Target) else Target(target)
     network = Network(model, example_inputs, options=GraphOptions.for_target(target, winograd))
     tasks = tasks_of_network(network, target)
+    if not tasks:
+        raise ValueError(
+            "extract_tasks: the network has nothing to tune: no operator of it computes anything, "
+            "or the library writes their kernels whole"
+        )
     if save_to is not None:
         save_tasks(tasks, save_to, network.options)
     return tasks
 
 
 def tasks_of_network(network: Network, target: Target) -> list[SymTaskAndInstances]:
-    """The tasks of a network that is imported already; see `extract_tasks`."""
+    """The tasks of a network that is imported already, which may be none; see `extract_tasks`."""
     merged: dict[str, SymTaskAndInstances] = {}
     for group in relax.extract_tasks(network.mod):
         _add(merged, make_task(group_task(group, target), weight=group.weight))
-    if not merged:
-        raise ValueError("extract_tasks: the network has no operator that computes anything")
     return _numbered(merged.values())
 
 

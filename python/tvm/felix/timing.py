@@ -69,12 +69,18 @@ def torch_variants(
 
     variants = {"contiguous": runner(model, inputs)}
     if any(t.dim() == 4 for t in (*inputs, *model.parameters())):
-        converted = copy.deepcopy(model).to(memory_format=torch.channels_last)
-        arguments = [
-            t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs
-        ]
+        converted = copy.deepcopy(model)
+        # Module.to refuses the format for networks that have weights of five dimensions as well.
+        for weight in (*converted.parameters(), *converted.buffers()):
+            weight.data = _channels_last(weight.data)
+        arguments = [_channels_last(t) for t in inputs]
         variants["channels_last"] = runner(converted, arguments)
     return variants
+
+
+def _channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    """An image or its weights with the channels innermost; other tensors as they are."""
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
 
 
 def output_difference(actual: Any, expected: Any) -> tuple[float, float]:

@@ -105,7 +105,7 @@ class KernelSearch:
     Attributes
     ----------
     tasks : all kernels of the networks that are worth tuning.
-    result : of the search; None where every kernel was known.
+    result : of the search; None where every kernel was known, or none can be tuned.
     remembered : seconds of the kernels that were not searched, by workload key.
     resumed : measurements of an earlier run of the folder.
     """
@@ -170,8 +170,8 @@ def tune(
 
     Raises
     ------
-    ValueError : operators that cannot be imported, all of them in one message; or nothing to tune;
-        or an option is out of range.
+    ValueError : operators that cannot be imported, all of them in one message; or an option is out
+        of range.
     BlockingIOError : another process tunes in this folder.
     ConnectionError : there is no cluster at the address of the fleet.
     """
@@ -414,7 +414,7 @@ def search_kernels(
 
     Raises
     ------
-    ValueError : a network has nothing to tune, or a file of the earlier run is damaged.
+    ValueError : a file of the earlier run is damaged.
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
     """
     tasks = merge_tasks([tasks_of_network(network, target) for network in networks])
@@ -422,6 +422,9 @@ def search_kernels(
         others = merge_tasks([tasks_of_network(network, target) for network in rivals])
         tasks = add_rivals(tasks, others)
     save_tasks(tasks, folder / "tasks.json", networks[0].options)
+    if not tasks:
+        logger.info("the library writes every kernel whole: nothing to search")
+        return KernelSearch(tasks, None, {}, 0)
     if on_tasks is not None:
         on_tasks(tasks)
     records = folder / "records.json"

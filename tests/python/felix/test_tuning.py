@@ -70,6 +70,21 @@ def test_work_of_programs_that_the_library_writes_whole_is_shown():
     assert kernel.flop >= 2 * 2 * 2 * 16 * 16 * 8
 
 
+@pytest.mark.parametrize("winograd", [None, True])
+def test_a_network_that_the_library_writes_whole_is_returned_as_it_is(winograd, tmp_path):
+    # Seven products in place of eight: the kernel has no schedule to search.
+    model, x = nn.Linear(1024, 1024).eval(), torch.randn(256, 1024)
+    network = felix.tune(
+        model, x, trials=2, winograd=winograd, folder=tmp_path, cache=False, progress=False
+    )
+    torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-3, atol=1e-4)
+    if winograd:
+        assert [kernel.schedule for kernel in network.kernels] == ["program"]
+        assert not (tmp_path / "records.json").exists()
+    with pytest.raises(ValueError, match="nothing to tune"):
+        felix.extract_tasks(model, x, winograd=True)
+
+
 def test_a_network_is_imported_once_for_all_that_is_done_with_it(run):
     model, x, folder, _ = run
     network = Network(model, x)
