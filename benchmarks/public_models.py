@@ -43,6 +43,11 @@ _TORCHVISION_NAMES = """
     lraspp_mobilenet_v3_large deeplabv3_mobilenet_v3_large r3d_18 r2plus1d_18 mc3_18 swin3d_t
 """
 TORCHVISION = _TORCHVISION_NAMES.split()
+SEGMENTATION = {
+    "fcn_resnet50",
+    "lraspp_mobilenet_v3_large",
+    "deeplabv3_mobilenet_v3_large",
+}
 # Frames of those of torchvision that take videos.
 VIDEO = {"r3d_18": 8, "r2plus1d_18": 8, "mc3_18": 8, "swin3d_t": 8}
 # The largest difference to PyTorch, relative to the largest element, that rounding explains in
@@ -58,7 +63,9 @@ def load(name: str) -> tuple[Any, tuple[Any, ...]]:
     if name in TORCHVISION:
         import torchvision
 
-        model = torchvision.models.get_model(name, weights=None).eval()
+        # Those of segmentation would fetch the weights of what they are built on.
+        options = {"weights_backbone": None} if name in SEGMENTATION else {}
+        model = torchvision.models.get_model(name, weights=None, **options).eval()
         frames = (VIDEO[name], 112, 112) if name in VIDEO else (224, 224)
         return model, (torch.randn(1, 3, *frames),)
     import timm

@@ -27,7 +27,8 @@ PrimExpr WithLanes(PrimExpr expr, int lanes) {
  * \brief Rewrites a body for `lanes` consecutive values of a variable at once.
  *
  * An expression that does not depend on the variable stays scalar, any other gets `lanes` lanes. A
- * statement that cannot be carried out on vectors runs as a serial loop over the lanes.
+ * statement that cannot be carried out on vectors runs as a serial loop over the lanes. Where the
+ * last lanes are beyond a loop's end, what is left takes narrower vectors.
  */
 class Vectorizer final : public StmtExprMutator {
  public:
@@ -277,11 +278,60 @@ class Vectorizer final : public StmtExprMutator {
     PrimExpr all = together ? first : likely(fact_first && fact_last);
     Stmt otherwise = op->else_case;
     if (!together) {
-      otherwise = Scalarize(RenewBindings(GetRef<Stmt>(op)));
+      otherwise = LeadingLanes(op);
+      if (!otherwise.defined()) otherwise = Scalarize(RenewBindings(GetRef<Stmt>(op)));
     } else if (otherwise.defined()) {
       otherwise = VisitStmt(otherwise);
     }
     return IfThenElse(all, VisitStmt(op->then_case), otherwise);
+  }
+
+  /*!
+   * \brief A branch that leading lanes alone take, fewer than all: vectors of half the lanes, a
+   * quarter, ... as the digits of their number say. Undefined where others may take it.
+   */
+  Stmt LeadingLanes(const IfThenElseNode* op) {
+    if (op->else_case.defined() || (lanes_ & (lanes_ - 1)) != 0) return Stmt();
+    PrimExpr count = LeadingCount(op->condition);
+    if (!count.defined()) return Stmt();
+    count = max(count, make_zero(count.dtype()));
+    auto number = [&count](int value) { return make_const(count.dtype(), value); };
+    Array<Stmt> parts;
+    for (int width = lanes_ / 2; width > 0; width /= 2) {
+      PrimExpr twice = number(2 * width);
+      PrimExpr base = base_ + cast(base_.dtype(), floordiv(count, twice) * twice);
+      Stmt body = RenewBindings(op->then_case);
+      body = width == 1 ? Substitute(body, Map<Var, PrimExpr>{{var_, base}})
+                        : Vectorizer(var_, base, width)(body);
+      parts.push_back(IfThenElse(floormod(count, twice) >= number(width), body));
+    }
+    return SeqStmt::Flatten(parts);
+  }
+
+  /*! \brief How many leading lanes a condition holds for, if for those only; may be negative. */
+  PrimExpr LeadingCount(const PrimExpr& condition) {
+    if (const auto* op = condition.as<AndNode>()) {
+      PrimExpr a = LeadingCount(op->a), b = LeadingCount(op->b);
+      if (!a.defined() || !b.defined() || a.dtype() != b.dtype()) return PrimExpr();
+      return min(a, b);
+    }
+    if (const auto* call = condition.as<CallNode>()) {
+      return call->op.same_as(builtin::likely()) ? LeadingCount(call->args[0]) : PrimExpr();
+    }
+    auto below = [this](const PrimExpr& small, const PrimExpr& limit) {
+      PrimExpr lanes = VisitExpr(small), last = VisitExpr(limit);
+      const auto* ramp = lanes.as<RampNode>();
+      if (ramp == nullptr || !is_one(ramp->stride) || last.dtype().is_vector()) return PrimExpr();
+      return last - ramp->base;
+    };
+    auto or_equal = [](const PrimExpr& count) {
+      return count.defined() ? count + make_const(count.dtype(), 1) : count;
+    };
+    if (const auto* op = condition.as<LTNode>()) return below(op->a, op->b);
+    if (const auto* op = condition.as<GTNode>()) return below(op->b, op->a);
+    if (const auto* op = condition.as<LENode>()) return or_equal(below(op->a, op->b));
+    if (const auto* op = condition.as<GENode>()) return or_equal(below(op->b, op->a));
+    return PrimExpr();
   }
 
   static PrimExpr WithoutLikely(const PrimExpr& condition) {

@@ -153,6 +153,61 @@ def test_guarded_loop_computes_the_same(extent, limit):
     np.testing.assert_array_equal(out, np.where(index < extent, expected, 0))
 
 
+def test_rows_that_fill_no_vectors_end_in_narrower_ones():
+    a, b = tir.decl_buffer((21,), name="A"), tir.decl_buffer((21,), name="B")
+    o = tir.Var("o")
+
+    def body(i):
+        index = o * 8 + i
+        return tir.IfThenElse(tir.likely(index < 21), tir.BufferStore(b, a[index], [index]))
+
+    func = tir.PrimFunc([a, b], tir.For(o, 0, 3, SERIAL, loop(8, body, VECTORIZED)))
+    assert lines(apply(tir.transform.Simplify(), apply(VectorizeLoop(), func))) == [
+        "for o in range(3):",
+        "    if T.likely(o < 2):",
+        "        B[T.Ramp(o*8, 1, 8)] = A[T.Ramp(o*8, 1, 8)]",
+        "    else:",
+        "        B[T.Ramp(16, 1, 4)] = A[T.Ramp(16, 1, 4)]",
+        "        B[20] = A[20]",
+    ]
+
+
+COMPARISONS = {
+    "below": (lambda i, n: i < n, lambda i, n: i < n),
+    "above": (lambda i, n: n > i, lambda i, n: i < n),
+    "up to": (lambda i, n: i <= n, lambda i, n: i <= n),
+    "from": (lambda i, n: n >= i, lambda i, n: i <= n),
+    "both": (lambda i, n: tir.And(i < n, i + 3 <= 2 * n), lambda i, n: (i < n) & (i + 3 <= 2 * n)),
+    "the last": (lambda i, n: i >= n, lambda i, n: i >= n),
+    "every other": (lambda i, n: 2 * i < n, lambda i, n: 2 * i < n),
+}
+
+
+@pytest.mark.parametrize("kind", COMPARISONS)
+@pytest.mark.parametrize("lanes", [8, 6])
+def test_guards_of_a_number_known_at_run_time(kind, lanes):
+    guard, holds = COMPARISONS[kind]
+    a, b = tir.decl_buffer((40,), name="A"), tir.decl_buffer((40,), name="B")
+    number = tir.decl_buffer((1,), "int32", name="number")
+    o = tir.Var("o")
+
+    def body(i):
+        index = o * lanes + i
+        store = tir.BufferStore(b, b[index] + a[index], [index])
+        return tir.IfThenElse(tir.likely(guard(index, n)), store)
+
+    n = tir.Var("n")
+    outer = tir.For(o, 0, 40 // lanes, SERIAL, loop(lanes, body, VECTORIZED))
+    func = tir.PrimFunc([number, a, b], tir.LetStmt(n, number[0], outer))
+    func = apply(VectorizeLoop(), func)
+    values, index = np.arange(1, 41, dtype="float32"), np.arange(40)
+    for limit in (-9, -1, 0, 1, 5, 8, 15, 23, 38, 40, 90):
+        out = np.ones(40, dtype="float32")
+        run_prim_func(func, np.array([limit], "int32"), values, out)
+        taken = holds(index, limit) & (index < 40 // lanes * lanes)
+        np.testing.assert_array_equal(out, np.where(taken, values + 1, 1))
+
+
 def test_trip_count_known_at_run_time():
     n = tir.SizeVar("n")
     a, b = tir.decl_buffer((n,), name="A"), tir.decl_buffer((n,), name="B")

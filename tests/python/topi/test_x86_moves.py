@@ -59,6 +59,38 @@ def test_what_lies_far_apart_is_transposed_by_way_of_squares():
 
 @settings(max_examples=20, deadline=None)
 @given(
+    channels=st.integers(1, 9),
+    image=st.sampled_from([(1, 1), (5, 7), (8, 8), (13, 3), (1, 40)]),
+    slope=st.sampled_from(["channel", "image", "row", "element", "one"]),
+)
+def test_last_dimensions_that_lie_in_order_are_one_row(channels, image, slope):
+    x = random(2, channels, *image)
+    height, width = image
+    shapes = {
+        "channel": (channels, 1, 1),
+        "image": (1, height, width),
+        "row": (height, 1),
+        "element": (2, channels, height, width),
+        "one": (1,),
+    }
+    factor = random(*shapes[slope])
+    got = scheduled(
+        lambda t, f: topi.where(topi.greater(t, 0.0), t, topi.multiply(t, f)), x, factor
+    )
+    np.testing.assert_array_equal(got, np.where(x > 0, x, x * factor))
+
+
+def test_a_factor_of_each_channel_leaves_images_whole():
+    x, slope = te.placeholder((1, 8, 7, 7), name="x"), te.placeholder((8, 1, 1), name="slope")
+    scaled = topi.multiply(x, slope)
+    text = tvm.lower(topi.schedule_for(scaled, "llvm -mcpu=znver4"), [x, slope, scaled]).script()
+    assert "T.Ramp(48" not in text  # 49 elements: three vectors and one more.
+    stores = [line for line in text.splitlines() if line.strip().startswith("T_multiply_1[")]
+    assert sum("T.Ramp" not in line.split("]")[0] for line in stores) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(
     rank=st.integers(1, 4),
     widths=st.lists(st.sampled_from([1, 3, 16, 20, 48, 64]), min_size=1, max_size=4),
     data=st.data(),
@@ -168,3 +200,41 @@ def test_groups_that_are_no_rows_have_the_same_values(axes):
     spread = [-1 if k == channel else 1 for k in range(4)]
     expected = normed * gamma.reshape(spread) + beta.reshape(spread)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.integers(1, 5),
+    width=st.integers(16, 330),
+    name=st.sampled_from(["softmax", "sum", "max", "layer_norm"]),
+)
+def test_rows_of_any_width(rows, width, name):
+    x = random(rows, width)
+    gamma, beta = random(width), random(width)
+    functions = {
+        "softmax": (topi.nn.softmax, lambda t: torch.softmax(t, -1)),
+        "sum": (lambda t: topi.sum(t, -1), lambda t: t.sum(-1)),
+        "max": (lambda t: topi.max(t, -1), lambda t: t.amax(-1)),
+    }
+    if name == "layer_norm":
+        got = scheduled(lambda t, g, b: topi.nn.layer_norm(t, g, b, axis=[1]), x, gamma, beta)
+        expected = torch.nn.functional.layer_norm(
+            torch.from_numpy(x), (width,), torch.from_numpy(gamma), torch.from_numpy(beta)
+        )
+    else:
+        ours, theirs = functions[name]
+        got, expected = scheduled(ours, x), theirs(torch.from_numpy(x))
+    np.testing.assert_allclose(got, expected.numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("width", [49, 77, 197])
+def test_the_ends_of_rows_are_vectors(width):
+    """No loop goes over single elements, and what is kept of short rows needs no memory."""
+    target = tvm.target.Target("llvm -mcpu=znver4")
+    x = te.placeholder((64, width), name="x")
+    y = topi.nn.softmax(x)
+    with target:
+        text = tvm.lower(topi.schedule_for(y, target), [x, y]).script()
+    assert "_lane in" not in text
+    # Loops of the maximum, the powers, the sum and the result, if any.
+    assert text.count("for ") <= 1

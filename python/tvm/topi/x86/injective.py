@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm import DataType, te, tir
 from tvm.target import Target
+from tvm.tir.functor import StmtExprVisitor
 
 from ..utils import const_shape, is_constant, prod, simplify, single_output
 from .vectors import inline_producers, vector_lanes
@@ -77,6 +78,7 @@ def schedule_few_last(output: te.Tensor) -> te.Schedule:
 def schedule_rows(output: te.Tensor, target: Target | None = None) -> te.Schedule:
     """Vectors along the last dimension, whose rows run in parallel.
 
+    The last dimensions are one where all data is stored in their order, as in joins of channels.
     What does not vary along a row, such as which of several tensors it is of, is decided once.
 
     Parameters
@@ -86,15 +88,73 @@ def schedule_rows(output: te.Tensor, target: Target | None = None) -> te.Schedul
     target = target or Target.current() or Target("llvm")
     s = te.create_schedule(output.op)
     inline_producers(s, output)
-    *rows, last = output.op.axis
+    shape = const_shape(output.shape)
+    joined = _joined_dimensions(output)
+    rows = list(output.op.axis[:-joined])
+    width = math.prod(shape[-joined:])
+    last = s[output].fuse(*output.op.axis[-joined:]) if joined > 1 else output.op.axis[-1]
     lane, lanes = last, vector_lanes(target, output.dtype)
-    if const_shape(output.shape)[-1] > lanes:
+    if width > lanes:
         outer, lane = s[output].split(last, factor=lanes)
-        if math.prod(const_shape(output.shape)[:-1]) < _LEAST_ROWS:
+        if math.prod(shape[:-joined]) < _LEAST_ROWS:
             rows.append(outer)
     s[output].vectorize(lane)
-    s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
+    if rows:
+        s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
     return s
+
+
+def _joined_dimensions(output: te.Tensor) -> int:
+    """How many of the last dimensions are one row of memory for all that is read: at least one."""
+    extents = const_shape(output.shape)
+    for count in range(len(extents), 1, -1):
+        if _is_joined(output, extents[-count:], set()):
+            return count
+    return 1
+
+
+def _is_joined(tensor: te.Tensor, extents: Sequence[int], seen: set[te.Operation]) -> bool:
+    """Whether a stage, and those it is computed from, read their last dimensions in step, or one
+    element of all of them."""
+    if tensor.op in seen or not isinstance(tensor.op, te.ComputeOp):
+        return True
+    seen.add(tensor.op)
+    own = [axis.var for axis in tensor.op.axis[-len(extents) :]]
+    uses = _UsesOfRow(own, extents)
+    uses.visit(tensor.op.body[tensor.value_index])
+    return not uses.apart and all(_is_joined(read, extents, seen) for read in uses.in_step)
+
+
+class _UsesOfRow(StmtExprVisitor):
+    """What is read at the variables of the last dimensions.
+
+    Attributes
+    ----------
+    in_step : tensors of the same last dimensions, read at all of the variables in order.
+    apart : whether a variable is used in any other way.
+    """
+
+    def __init__(self, own: Sequence[tir.Var], extents: Sequence[int]) -> None:
+        self._own, self._extents = own, extents
+        self.in_step: list[te.Tensor] = []
+        self.apart = False
+
+    def visit_producer_load_(self, op: tir.ProducerLoad) -> None:
+        count = len(self._own)
+        last = op.indices[-count:]
+        in_step = len(last) == count and all(
+            index.same_as(var) and is_constant(size) and int(size) == extent
+            for index, var, size, extent in zip(
+                last, self._own, op.producer.shape[-count:], self._extents
+            )
+        )
+        if in_step:
+            self.in_step.append(op.producer)
+        for index in op.indices[:-count] if in_step else op.indices:
+            self.visit_expr(index)
+
+    def visit_var_(self, op: tir.Var) -> None:
+        self.apart |= any(op.same_as(var) for var in self._own)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "split_row"
 
 # Sums and maxima that could start while one waits for the one before it.
 _LATENCY = 4
+# Loops of so few trips are written out: what they keep stays in registers.
+_FEW_TRIPS = 4
 # Of so few results the rest is added up one by one.
 _LEAST_LANES = 4
 
@@ -145,8 +147,8 @@ def _lanes(width: int, target: Target, dtype: str, latency: int) -> int:
 
     def steps(lanes: int) -> int:
         chunks, rest = divmod(width, lanes)
-        # What does not fill a chunk is computed one by one.
-        return chunks * max(lanes // whole, latency) + rest * latency
+        # What does not fill a chunk takes vectors of half the width, a quarter, ...
+        return chunks * max(lanes // whole, latency) + rest.bit_count() * latency
 
     choices = [lanes for n in (4, 2, 1) if (lanes := whole * n) <= width]
     choices += [whole // n for n in (2, 4) if _LEAST_LANES <= whole // n <= width]
@@ -160,8 +162,11 @@ def vectorize_row(
     if width == 1:
         return
     loop = s[tensor].fuse(*loops) if len(loops) > 1 else loops[0]
-    _, lane = s[tensor].split(loop, factor=_lanes(width, target, tensor.dtype, 1))
+    lanes = _lanes(width, target, tensor.dtype, 1)
+    outer, lane = s[tensor].split(loop, factor=lanes)
     s[tensor].vectorize(lane)
+    if width <= _FEW_TRIPS * lanes:
+        s[tensor].unroll(outer)
 
 
 def reduce_row(
@@ -188,8 +193,12 @@ def split_row(s: te.Schedule, reduced: te.Tensor, target: Target) -> list[te.Ten
         partial = s.rfactor(reduced, lane)
         partials.append(partial)
         lane, *rest = s[partial].op.axis
-        s[partial].reorder(*rest, *s[partial].op.reduce_axis, lane)
+        (outer,) = s[partial].op.reduce_axis
+        s[partial].reorder(*rest, outer, lane)
         s[partial].vectorize(lane)
+        if width <= _FEW_TRIPS * lanes:
+            s[partial].unroll(outer)
+        width = lanes
         (loop,) = s[reduced].op.reduce_axis
         lanes //= 2
     s[reduced].unroll(loop)
