@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
 
-from .loops import loop_nest
 from .transform import reshape
-from .utils import get_const_tuple, normalize_axis
+from .utils import Extent, get_const_tuple, is_constant, normalize_axis
 
 __all__ = ["cumprod", "cumsum", "scanop"]
+
+# Neighbours along the last dimension with results of their own so far: some vectors, which wait
+# for each other less than for the step before, and stay in the first-level cache.
+_BLOCK = 64
+
+
+def _is_one(extent: Extent) -> bool:
+    return is_constant(extent) and int(extent) == 1
 
 
 def scanop(
@@ -38,21 +46,39 @@ def scanop(
     shape = get_const_tuple(data.shape)
     at = normalize_axis(axis, len(shape))
     out_dtype = dtype or data.dtype
-    start = tir.const(identity_value, out_dtype)
+
+    *between, width = shape[at + 1 :] or (1,)
+    block = width if is_constant(width) and int(width) <= _BLOCK else _BLOCK
 
     def body(ins: Any, outs: Any) -> tir.Stmt:
-        source, result = ins[0], outs[0]
+        ib = tir.ir_builder.create()
+        source, result = (ib.buffer_ptr(buffers[0]) for buffers in (ins, outs))
+        with contextlib.ExitStack() as loops:
 
-        def step(*i: Any) -> tir.Stmt:
-            first = i[at].equal(0)
-            previous = [*i[:at], i[at] - 1, *i[at + 1 :]]
-            so_far = tir.if_then_else(first, start, result[tuple(previous)])
+            def loop(extent: Extent, kind: str = "serial") -> Any:
+                return loops.enter_context(ib.for_range(0, extent, kind=kind))
+
+            outer = [*shape[:at], *between, (width + block - 1) // block]
+            several = [k for k, extent in enumerate(outer) if not _is_one(extent)] or [0]
+            where = [
+                loop(extent, "parallel" if k == several[0] else "serial")
+                for k, extent in enumerate(outer)
+            ]
+            start = where.pop() * block
+            so_far = ib.allocate(out_dtype, (block,), "so_far")
+            with ib.for_range(0, block, kind="vectorize") as lane:
+                so_far[lane] = tir.const(identity_value, out_dtype)
+            i = loop(shape[at])
+            lane = loop(tir.min(block, width - start), "vectorize")
+            place = [*where[:at], i, *where[at:], start + lane][: len(shape)]
+            total = binop(so_far[lane], source[tuple(place)].astype(out_dtype))
             if exclusive:
-                added = binop(so_far, source[tuple(previous)].astype(out_dtype))
-                return tir.BufferStore(result, tir.if_then_else(first, start, added), i)
-            return tir.BufferStore(result, binop(so_far, source[i].astype(out_dtype)), i)
-
-        return loop_nest(shape, step, serial=[at])
+                result[tuple(place)] = so_far[lane]
+                so_far[lane] = total
+            else:
+                so_far[lane] = total
+                result[tuple(place)] = so_far[lane]
+        return ib.get()
 
     return te.extern([shape], [data], body, name=op_name, dtype=[out_dtype], tag="scan")
 

@@ -108,6 +108,14 @@ def test_cumsum_and_cumprod_equal_numpy(shape, data, dtype):
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("symbolic", [(), (3, 130)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_running_sums_of_many_neighbours(axis, symbolic):
+    x = random_array(RNG, 3, 4, 130)
+    out = evaluate(lambda t: topi.cumsum(t, axis), x, symbolic=symbolic)
+    np.testing.assert_allclose(out, np.cumsum(x, axis), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("symbolic", [(), (4, 5)])
 def test_an_exclusive_scan_leaves_out_the_element_itself(symbolic):
     x = random_array(RNG, 4, 5)

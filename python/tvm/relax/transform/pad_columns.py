@@ -145,7 +145,9 @@ def _wide(columns: int) -> int:
 
 def _pays(shape: Sequence[int], depth: int) -> bool:
     """Whether more columns than a product of the shape has make it faster."""
-    return shape[-1] % _PART != 0 and math.prod(shape) * depth >= _LEAST_PRODUCTS
+    # A single column is a sum over each row, which has vectors along itself.
+    fills_none = shape[-1] > 1 and shape[-1] % _PART != 0
+    return fills_none and math.prod(shape) * depth >= _LEAST_PRODUCTS
 
 
 def _widened(value: Constant, shape: Sequence[int], repeat: bool = False) -> Constant:

@@ -129,9 +129,9 @@ def grid_sample(
             if padding_mode == "zeros":
                 inside = [k for i, n in zip(spatial, extents) for k in (i >= 0, i < n)]
                 places = [clamp(i, extent) for i, extent in zip(spatial, extents)]
-                return tir.if_then_else(
-                    tir.all(*inside), data(n, c, *places), tir.const(0, data.dtype)
-                )
+                # The places are inside of the image whatever the positions, so that they are read
+                # without a branch.
+                return tir.Select(tir.all(*inside), data(n, c, *places), tir.const(0, data.dtype))
             if method == "bicubic":
                 spatial = [
                     tir.nearbyint(into_image(i.astype("float32"), extent)).astype("int32")

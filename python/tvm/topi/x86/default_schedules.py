@@ -42,6 +42,8 @@ from .vectors import vector_lanes
 
 __all__: list[str] = []
 
+# Channels of a convolution with one filter that are vectors of partial sums.
+_LEAST_DEPTH = 8
 # Shorter rows are no longer than what combines the lanes of their sums.
 _LEAST_ROW = 16
 
@@ -72,11 +74,17 @@ def _conv2d_nhwc(
 ) -> te.Schedule | None:
     if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
         return None
+    _, height, width, filters = const_shape(conv.shape)
+    weight = conv.op.input_tensors[1]
+    depth = int(conv.op.reduce_axis[-1].dom.extent)
+    if filters == 1 and not _is_packed(weight) and depth % _LEAST_DEPTH == 0:
+        # The one filter lies as the data that it is multiplied with.
+        return schedule_reduce_rows(
+            conv, outputs[0], target, lanes=next(n for n in (64, 32, 16, 8) if depth % n == 0)
+        )
     fitted = convolution_tile(conv, target)
     if fitted is None:
         return None
-    _, height, width, _ = const_shape(conv.shape)
-    weight = conv.op.input_tensors[1]
     copies = not _is_packed(weight) and _panels_pay(conv, height * width, fitted.block)
     return schedule_conv2d_nhwc_packed(
         conv,
@@ -149,6 +157,11 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
     name = str(product.op.name)
     by_points = str(product.op.tag) == "winograd_product"
     packed = _is_packed(product.op.input_tensors[-1]) and (name.endswith("_NT") or by_points)
+    if shape[-1] == 1 and not packed and not name.endswith(("_TN", "_TT")):
+        # One column lies as the rows that it is multiplied with.
+        if int(k.dom.extent) >= _LEAST_ROW:
+            return schedule_reduce_rows(product, outputs[0], target)
+        return None
     if name.endswith("_NT") and not packed:
         lanes = fitting_lanes(target, product.dtype, int(k.dom.extent))
         if lanes < 4:

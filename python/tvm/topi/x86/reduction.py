@@ -38,7 +38,10 @@ def schedule_reduce_columns(reduced: te.Tensor, output: te.Tensor, lanes: int) -
 
 
 def schedule_reduce_rows(
-    reduced: te.Tensor, output: te.Tensor, target: Target | None = None
+    reduced: te.Tensor,
+    output: te.Tensor,
+    target: Target | None = None,
+    lanes: int | None = None,
 ) -> te.Schedule:
     """Vectors along the reduction hold partial results, combined at the end.
 
@@ -46,11 +49,12 @@ def schedule_reduce_rows(
     ----------
     reduced : reduces over the last dimensions of what it reads, all of them whole or the last.
     output : `reduced`, or an elementwise function of it.
+    lanes : partial results at first; by default those that take least.
     """
     target = target or Target.current() or Target("llvm")
     s = te.create_schedule(output.op)
     inline_producers(s, output)
-    partials = split_row(s, reduced, target)
+    partials = split_row(s, reduced, target, lanes)
     row = s[output].fuse(*output.op.axis)
     s[output].parallel(row)
     if not output.op.same_as(reduced.op):

@@ -178,11 +178,18 @@ def reduce_row(
         s[partial].compute_at(s[output], row)
 
 
-def split_row(s: te.Schedule, reduced: te.Tensor, target: Target) -> list[te.Tensor]:
-    """Reduce in vectors of partial results; the stages of these, which are yet to be placed."""
+def split_row(
+    s: te.Schedule, reduced: te.Tensor, target: Target, lanes: int | None = None
+) -> list[te.Tensor]:
+    """Reduce in vectors of partial results; the stages of these, which are yet to be placed.
+
+    Parameters
+    ----------
+    lanes : partial results at first; by default those that take least.
+    """
     loops = list(reduced.op.reduce_axis)
     width = math.prod(int(loop.dom.extent) for loop in loops)
-    lanes = _lanes(width, target, reduced.dtype, _LATENCY)
+    lanes = lanes or _lanes(width, target, reduced.dtype, _LATENCY)
     if width < lanes:
         return []
     loop = s[reduced].fuse(*loops) if len(loops) > 1 else loops[0]
