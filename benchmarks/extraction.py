@@ -41,10 +41,10 @@ def main() -> None:
     options = parser.parse_args()
     model, inputs = nn.load_network(options.network)
     tasks, importing = timed(lambda: extract_tasks(model, inputs, options.target))
-    print(f"import of {options.network}, {len(tasks)} tasks: {importing:.2f} s")
+    count = sum(len(group.instances) for group in tasks)
+    print(f"import of {options.network}, {count} tasks: {importing:.2f} s")
     rows = []
-    for group in tasks:
-        task = group.task
+    for task, instance in [pair for group in tasks for pair in group.pairs]:
         sketches, structures = timed(lambda task=task: task.sketches)
         packs = {}
         for iterations in (0, ITERATIONS):
@@ -59,7 +59,7 @@ def main() -> None:
         simplification = max(packs[ITERATIONS] - packs[0], 0.0)
         rows.append(
             {
-                "task": group.instances[0].desc,
+                "task": instance.desc,
                 "sketches": len(sketches),
                 "structures": structures,
                 "features": packs[0],

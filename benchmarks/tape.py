@@ -24,7 +24,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.felix import nn
 from tvm.felix.ffi import get_feature_pack
-from tvm.felix.sym_task import SymTaskAndInstances, extract_tasks, make_task
+from tvm.felix.sym_task import SymTaskAndInstances, extract_tasks, make_task, merge_tasks
 from tvm.felix.tape import ITERATIONS, NODE_LIMIT, Tape, TapeOp, TapeVar
 
 POINTS = 64
@@ -58,7 +58,8 @@ def tasks(count: int) -> list[tuple[str, SymTaskAndInstances]]:
     """Handmade ones, then those of two networks in turn, most work first."""
     found = [(name, make_task(tensors, desc=name)) for name, tensors in handmade()]
     networks = [
-        (name, extract_tasks(*nn.load_network(name))) for name in ("resnet18", "mobilenet_v2")
+        (name, merge_tasks([extract_tasks(*nn.load_network(name))]))
+        for name in ("resnet18", "mobilenet_v2")
     ]
     for rank in range(max(len(network) for _, network in networks)):
         for name, network in networks:

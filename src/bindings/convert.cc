@@ -340,11 +340,16 @@ PyObject* ToPython(const Any& value) {
                                   static_cast<Py_ssize_t>(std::strlen(value.raw().v_str)),
                                   "surrogateescape");
     case kTVMDLTensor: {
-      // Borrowed for the duration of the call; the callee must not keep it.
+      // The elements are the caller's for the duration of the call. What says where they are is
+      // copied, so that a callee that keeps the array can still ask for its shape.
       auto node = make_object<runtime::NDArrayObj>();
       node->tensor = *static_cast<DLTensor*>(value.raw().v_handle);
       node->shape.assign(node->tensor.shape, node->tensor.shape + node->tensor.ndim);
       node->tensor.shape = node->shape.data();
+      if (node->tensor.strides != nullptr) {
+        node->strides.assign(node->tensor.strides, node->tensor.strides + node->tensor.ndim);
+        node->tensor.strides = node->strides.data();
+      }
       return WrapObject(node.get());
     }
     default:

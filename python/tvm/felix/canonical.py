@@ -17,7 +17,7 @@ from tvm import tir
 
 from .sketch import Sketch
 
-__all__ = ["KnobRole", "canonical_configs", "knob_roles"]
+__all__ = ["KnobRole", "canonical_configs", "knob_roles", "split_groups"]
 
 _VECTORIZED, _UNROLLED = 2, 1
 _REDUCTION = 1
@@ -67,7 +67,7 @@ def knob_roles(sketch: Sketch) -> dict[str, KnobRole]:
     return roles
 
 
-def _groups(sketch: Sketch) -> list[tuple[int, list[str]]]:
+def split_groups(sketch: Sketch) -> list[tuple[int, list[str]]]:
     """Extent and knobs of each loop that the sketch splits."""
     groups = []
     for step in sketch.state.transform_steps:
@@ -156,7 +156,7 @@ def canonical_configs(sketch: Sketch, lanes: int, registers: int) -> list[dict[s
     Values of all knobs; constraints that look at more than register tiles are not checked.
     """
     roles = knob_roles(sketch)
-    groups = _groups(sketch)
+    groups = split_groups(sketch)
     extents = {name: extent for extent, names in groups for name in names}
     base = dict.fromkeys(extents, 1)
     rows = {n: extents[n] for n in extents if roles.get(n) is KnobRole.ROWS and extents[n] > 1}

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm import auto_scheduler
+from tvm.arith import Analyzer
 from tvm.auto_scheduler.loop_state import StateObject, state_object_of
-from tvm.tir import PrimFunc
+from tvm.tir import PrimExpr, PrimFunc, Var, const, stmt_functor
 
 from . import _ffi_api
 from .features import FeaturePackPy
@@ -22,6 +23,7 @@ __all__ = [
     "get_loop_bounds",
     "print_state_tr_steps",
     "state_from_config",
+    "subst_by_name",
 ]
 
 
@@ -105,3 +107,15 @@ def state_from_config(
     """
     values = {name: int(value) for name, value in config.items()}
     return _ffi_api.StateFromConfig(task, state_object_of(sketch_state), values)
+
+
+def subst_by_name(expr: PrimExpr, values: Mapping[str, int]) -> PrimExpr:
+    """The expression with numbers in place of the variables of these names; others stay."""
+    found: dict[Var, PrimExpr] = {}
+
+    def visit(node: object) -> None:
+        if isinstance(node, Var) and str(node.name) in values:
+            found[node] = const(values[str(node.name)], str(node.dtype))
+
+    stmt_functor.post_order_visit(expr, visit)
+    return Analyzer().simplify(stmt_functor.substitute(expr, found))

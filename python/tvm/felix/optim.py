@@ -18,6 +18,7 @@ from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.runtime.files import read_json, write_atomically
 
 from .policy import FelixPolicy, Learner
+from .relatives import connect
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
 
@@ -155,7 +156,7 @@ class Optimizer:
         self.timer = Timer()
         self.n_rounds = 0
         self.history: list[tuple[float, int, float]] = []
-        pairs = [(group.task, instance) for group in tasks for instance in group.instances]
+        pairs = [pair for group in tasks for pair in group.pairs]
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
         pairs.sort(key=lambda pair: pair[1].idx)
@@ -173,6 +174,7 @@ class Optimizer:
         if not self.tasks:
             raise ValueError("Optimizer: none of the tasks has a schedule that can be searched")
         self.learner.size([task.policy for task in self.tasks])
+        connect([task.policy for task in self.tasks])
         self.scheduler = auto_scheduler.TaskScheduler(
             [task.instance.ansor_task for task in self.tasks],
             [task.instance.weight for task in self.tasks],

@@ -24,6 +24,7 @@ from tvm.auto_scheduler.measure_session import observe_records
 
 from .checkpoint import packaged_checkpoint
 from .perf_func import TaskPerfFunc
+from .relatives import connect, suggestions
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTask
 
@@ -96,6 +97,7 @@ class FelixPolicy(SearchPolicy):
     Attributes
     ----------
     search_state : the search with everything measured.
+    relatives : policies of tasks that differ in sizes only, whose best programs are tried here.
     function : predicted performance of the task's schedules.
     errors : error code to number of measurements that ended with it.
 
@@ -118,6 +120,8 @@ class FelixPolicy(SearchPolicy):
     ) -> None:
         sym_task = task if isinstance(task, SymTask) else SymTask(task, search_space=search_space)
         super().__init__(sym_task.ansor_task, verbose)
+        self.sym_task = sym_task
+        self.relatives: list[FelixPolicy] = []
         own = learner is None
         self.learner = Learner(LatencyModel()) if learner is None else learner
         self.n_config_seeds = n_config_seeds
@@ -147,7 +151,9 @@ class FelixPolicy(SearchPolicy):
         with one_torch_thread():
             if self.search_state.n_random(n) < n:
                 self.learner.train()
-            infos = self.search_state.optimize_round(self.n_config_seeds, n_steps, n)
+            infos = self.search_state.optimize_round(
+                self.n_config_seeds, n_steps, n, suggestions(self)
+            )
         candidates: list[Candidate] = []
         for info in infos:
             candidate = self.get_measure_input(info)
@@ -249,6 +255,7 @@ def make_policies(
         for index, task in enumerate(tasks)
     ]
     learner.size(policies)
+    connect(policies)
     if load_log_file is not None:
         observe_records(load_log_file, {str(p.search_task.workload_key): p for p in policies})
     return list(policies)

@@ -17,7 +17,7 @@ from tvm.runtime import DataType
 from tvm.runtime.files import write_atomically
 
 from .compiler import CompiledNetwork
-from .sym_task import SymTaskAndInstances, TaskInstance
+from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 from .tuning import KernelSearch
 
 __all__ = [
@@ -39,9 +39,9 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1e3:.3f}"
 
 
-def _count_sketches(group: SymTaskAndInstances) -> str:
+def _count_sketches(task: SymTask) -> str:
     try:
-        return str(len(group.task.sketches))
+        return str(len(task.sketches))
     except ValueError:  # it has none, and the optimizer says why it is left out
         return "-"
 
@@ -52,14 +52,14 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
     for name in ("ID", "Operators", "Shape", "Uses", "MFLOP", "Sketches"):
         table.add_column(name, justify="left" if name in ("Operators", "Shape") else "right")
     for group in tasks:
-        for instance in group.instances:
+        for task, instance in group.pairs:
             table.add_row(
                 str(instance.idx),
                 instance.desc,
                 "x".join(map(str, instance.output_shape)),
                 str(instance.weight),
                 f"{instance.flop / 1e6:.2f}",
-                _count_sketches(group),
+                _count_sketches(task),
             )
     _console.print(table)
 

@@ -34,6 +34,8 @@ class SearchSettings:
     """Best candidates from which a batch is put together."""
     n_remembered: int = 256
     """Measured programs of a task that its model goes through; it takes their number cubed."""
+    n_suggested: int = 2
+    """Programs of a batch that are the best ones of tasks with equal structure."""
     curiosity: float = 1.0
     """Deviations by which a sketch's best prediction is raised when start points are shared out."""
 
@@ -81,7 +83,13 @@ class SingleTaskOptimizer:
         valid = [info for info in self.measured.values() if info.seconds is not None]
         return min(valid, key=lambda info: info.seconds or 0.0, default=None)
 
-    def optimize_round(self, n_seeds: int, n_steps: int, n_measure: int) -> list[ConfigInfo]:
+    def optimize_round(
+        self,
+        n_seeds: int,
+        n_steps: int,
+        n_measure: int,
+        suggested: Sequence[Candidate] = (),
+    ) -> list[ConfigInfo]:
         """Up to `n_measure` schedules worth measuring, none chosen or measured before.
 
         The first round measures the best canonical points of the sketches. Later ones descend from
@@ -92,12 +100,13 @@ class SingleTaskOptimizer:
         n_seeds : start points of one sketch, of those that are worth a descent.
         n_steps : gradient steps from each.
         n_measure : size of the batch.
+        suggested : schedules from elsewhere, best first, of which some are part of the batch.
         """
         ranked: list[Candidate] = []
         if self.n_random(n_measure) < n_measure:
             self.learn_from(self._remembered())
             ranked = self._candidates(n_seeds, n_steps)
-        chosen = self.pick(ranked, n_measure)
+        chosen = self.pick(ranked, n_measure, suggested)
         self.proposed.update(info.key for info in chosen)
         return chosen
 
@@ -229,11 +238,22 @@ class SingleTaskOptimizer:
         optimizer.step()
         return cost.item()
 
-    def pick(self, ranked: list[Candidate], n_measure: int) -> list[ConfigInfo]:
-        """The batch to measure: worth most together, see TaskModel.choose, plus a random share."""
+    def pick(
+        self, ranked: list[Candidate], n_measure: int, suggested: Sequence[Candidate] = ()
+    ) -> list[ConfigInfo]:
+        """The batch to measure: worth most together, see TaskModel.choose, plus a random share,
+        plus some that are suggested."""
         n_random = self.n_random(n_measure)
         chosen: dict[tuple, ConfigInfo] = {}
-        unseen = (c for c in ranked if self.new(self._info(c)))
+        if n_random < n_measure:
+            n_suggested = min(self.settings.n_suggested, n_measure - n_random)
+            new = (info for info in map(self._info, suggested) if self.new(info))
+            for info in new:
+                if len(chosen) == n_suggested:
+                    break
+                chosen[info.key] = info
+        n_random += len(chosen)
+        unseen = (c for c in ranked if self.new(info := self._info(c)) and info.key not in chosen)
         open_ = list(itertools.islice(unseen, self.settings.n_considered))
         if open_ and n_measure > n_random:
             features = self._features_of(open_)

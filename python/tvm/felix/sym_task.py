@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
-from tvm import auto_scheduler, ir, relax, te
-from tvm.auto_scheduler.relax_integration import group_task
+from tvm import auto_scheduler, ir, te
 from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
 from . import ffi
 from .network import GraphOptions, Network
 from .sketch import Sketch
+from .sym_dag import SymbolicDAG
+from .utils import AnsorTaskWeight, ansor_tasks_of_network, coalesce_dicts, extract_ansor_tasks
 
 __all__ = [
     "SymTask",
     "SymTaskAndInstances",
     "TaskInstance",
     "add_rivals",
+    "batch_create_tasks",
     "extract_tasks",
     "load_tasks",
     "make_task",
@@ -47,7 +50,7 @@ class TaskInstance:
     ----------
     idx : position in order of extraction.
     weight : how often one run of the network executes it.
-    sizes : names of size variables to their values; empty while a symbolic task has one instance.
+    sizes : the value of each size of the symbolic task.
     ansor_task : the concrete search task.
     desc : operator names.
     is_rival : whether the task is of another form of a part of the network, so that its time is
@@ -73,11 +76,11 @@ class TaskInstance:
 
 
 class SymTask:
-    """A computation with all its symbolic sketches.
+    """A computation over named sizes, with all symbolic sketches of one instance of it.
 
     Attributes
     ----------
-    ansor_task : the search task that the sketches belong to.
+    ansor_task : the search task that the sketches belong to; `of` gives those of other sizes.
     search_space : the name of the space that they are from, see auto_scheduler.search_spaces.
     failures : why other loop structures gave no sketch.
     """
@@ -91,7 +94,38 @@ class SymTask:
         self.ansor_task = ansor_task
         self.search_space = search_space
         self._max_sketches = max_sketches
+        self._of_others: dict[str, SymTask] = {}
         self.failures: list[str] = []
+
+    @cached_property
+    def _structure(self) -> tuple[SymbolicDAG, dict[str, int]]:
+        dag = self.ansor_task.compute_dag
+        try:
+            return SymbolicDAG.from_ansor(dag)
+        except ValueError as error:
+            logger.debug("%s has a structure of its own: %s", self.ansor_task.desc, error)
+            return SymbolicDAG(list(dag.tensors), ()), {}
+
+    @property
+    def sym_dag(self) -> SymbolicDAG:
+        """The structure of the computation, which tasks of other sizes share."""
+        return self._structure[0]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes that the sketches are for."""
+        return dict(self._structure[1])
+
+    def of(self, instance: TaskInstance) -> SymTask:
+        """The symbolic task whose sketches are for the sizes of an instance."""
+        key = str(instance.ansor_task.workload_key)
+        if key == str(self.ansor_task.workload_key):
+            return self
+        if key not in self._of_others:
+            self._of_others[key] = SymTask(
+                instance.ansor_task, self._max_sketches, self.search_space
+            )
+        return self._of_others[key]
 
     @cached_property
     def sketches(self) -> list[Sketch]:
@@ -123,16 +157,28 @@ class SymTask:
         return table
 
     def get_flops(self, sizes: Mapping[str, int] | None = None) -> float:
-        """Floating-point operations of one execution."""
-        return float(self.ansor_task.compute_dag.flop_ct)
+        """Floating-point operations of one execution, for the sketches' sizes or for others.
+
+        Raises
+        ------
+        ValueError : a size is missing or unknown.
+        """
+        if sizes is None:
+            return float(self.ansor_task.compute_dag.flop_ct)
+        return self.sym_dag.flops(sizes)
 
 
 @dataclass(frozen=True)
 class SymTaskAndInstances:
-    """A symbolic task with the concrete tasks that share its sketches."""
+    """A symbolic task with the concrete tasks that have its structure."""
 
     task: SymTask
     instances: list[TaskInstance]
+
+    @property
+    def pairs(self) -> list[tuple[SymTask, TaskInstance]]:
+        """The instances, each with the symbolic task for its sizes."""
+        return [(self.task.of(instance), instance) for instance in self.instances]
 
 
 def make_task(
@@ -161,9 +207,55 @@ def make_task(
                 target, True
             ),
         )
-    instance = TaskInstance(idx, weight, {}, search_task, desc or str(search_task.desc))
     task = SymTask(search_task, search_space=search_space)
+    instance = TaskInstance(idx, weight, task.sizes, search_task, desc or str(search_task.desc))
     return SymTaskAndInstances(task, [instance])
+
+
+def batch_create_tasks(
+    tasks: Sequence[AnsorTaskWeight],
+    hash_match: bool = True,
+    print_tasks: bool = True,
+    progress: bool = True,
+) -> list[SymTaskAndInstances]:
+    """Symbolic tasks of search tasks, one for all that have equal structure.
+
+    Parameters
+    ----------
+    tasks : with their weights; their order numbers the instances.
+    hash_match : whether a task is left alone whose structure and sizes do not give its workload
+        again; otherwise they are not checked.
+    print_tasks : print the groups.
+    progress : show a progress bar, where standard error is a terminal.
+    """
+    made = []
+    bar = tqdm(tasks, "tasks", leave=False, disable=None if progress else True)
+    for idx, (search_task, weight) in enumerate(bar):
+        task = SymTask(search_task)
+        if not hash_match:
+            task._structure = SymbolicDAG.from_ansor(search_task.compute_dag, hash_match=False)
+        instance = TaskInstance(idx, weight, task.sizes, search_task, str(search_task.desc))
+        made.append(SymTaskAndInstances(task, [instance]))
+    groups = _by_structure(made)
+    if print_tasks:
+        for group in groups:
+            table, _ = coalesce_dicts([instance.sizes for instance in group.instances])
+            print(f"{group.instances[0].desc}: {len(group.instances)} tasks")
+            for name, values in table.items():
+                print(f"  {name} = {', '.join(map(str, values))}")
+    return groups
+
+
+def _by_structure(groups: Sequence[SymTaskAndInstances]) -> list[SymTaskAndInstances]:
+    """The instances in groups of equal structure, in order of the first of each."""
+    found: dict[SymbolicDAG, SymTaskAndInstances] = {}
+    for group in groups:
+        for task, instance in group.pairs:
+            if task.sym_dag in found:
+                found[task.sym_dag].instances.append(instance)
+            else:
+                found[task.sym_dag] = SymTaskAndInstances(task, [instance])
+    return list(found.values())
 
 
 def extract_tasks(
@@ -174,6 +266,9 @@ def extract_tasks(
     winograd: bool | None = False,
 ) -> list[SymTaskAndInstances]:
     """The distinct computations of a network that are worth tuning, most work first.
+
+    Those of equal structure are instances of one symbolic task, as a network's 3x3 convolutions of
+    several sizes.
 
     Parameters
     ----------
@@ -192,24 +287,17 @@ def extract_tasks(
         nothing to tune.
     """
     target = target if isinstance(target, Target) else Target(target)
-    network = Network(model, example_inputs, options=GraphOptions.for_target(target, winograd))
-    tasks = tasks_of_network(network, target)
-    if not tasks:
-        raise ValueError(
-            "extract_tasks: the network has nothing to tune: no operator of it computes anything, "
-            "or the library writes their kernels whole"
-        )
+    found = extract_ansor_tasks(model, example_inputs, target, winograd)
+    tasks = batch_create_tasks(found, print_tasks=False, progress=False)
     if save_to is not None:
-        save_tasks(tasks, save_to, network.options)
+        save_tasks(tasks, save_to, GraphOptions.for_target(target, winograd))
     return tasks
 
 
 def tasks_of_network(network: Network, target: Target) -> list[SymTaskAndInstances]:
-    """The tasks of a network that is imported already, which may be none; see `extract_tasks`."""
-    merged: dict[str, SymTaskAndInstances] = {}
-    for group in relax.extract_tasks(network.mod):
-        _add(merged, make_task(group_task(group, target), weight=group.weight))
-    return _numbered(merged.values())
+    """The tasks of a network that is imported already, each on its own; there may be none."""
+    found = ansor_tasks_of_network(network, target)
+    return [make_task(task, weight=weight, idx=idx) for idx, (task, weight) in enumerate(found)]
 
 
 def merge_tasks(groups: Sequence[Sequence[SymTaskAndInstances]]) -> list[SymTaskAndInstances]:
@@ -217,8 +305,8 @@ def merge_tasks(groups: Sequence[Sequence[SymTaskAndInstances]]) -> list[SymTask
     merged: dict[str, SymTaskAndInstances] = {}
     for tasks in groups:
         for group in tasks:
-            for instance in group.instances:
-                _add(merged, SymTaskAndInstances(group.task, [instance]))
+            for task, instance in group.pairs:
+                _add(merged, SymTaskAndInstances(task, [instance]))
     return _numbered(merged.values())
 
 
@@ -283,7 +371,7 @@ def save_tasks(
 
 
 def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
-    """Read what `save_tasks` wrote.
+    """Read what `save_tasks` wrote; tasks of equal structure are one group.
 
     Raises
     ------
@@ -311,4 +399,4 @@ def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise ValueError(f"{path}: task {number} cannot be read: {what}") from error
-    return tasks
+    return _by_structure(tasks)

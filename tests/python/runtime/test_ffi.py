@@ -211,3 +211,17 @@ def test_a_converted_function_is_a_packed_one():
     function = tvm.runtime.convert(lambda x: x + 1)
     assert isinstance(function, tvm.runtime.PackedFunc)
     assert function(2) == 3
+
+
+def test_an_array_that_a_callback_keeps_says_where_its_elements_are():
+    kept = []
+    tvm.register_func("test.keep", kept.append, override=True)
+    size = tvm.tir.SizeVar("n", "int32")
+    array = tvm.tir.decl_buffer((size,), "int64")
+    call = tvm.tir.Evaluate(tvm.tir.call_packed("test.keep", array))
+    function = tvm.tir.PrimFunc([array], call).with_attr("global_symbol", "keep")
+    run = tvm.build(tvm.IRModule.from_expr(function), target="llvm")
+    given = tvm.nd.array(np.arange(10, dtype="int64"))
+    for _ in range(10):  # The stack of a call is used again by the next.
+        run(given)
+    np.testing.assert_array_equal(kept[0].numpy(), np.arange(10))
