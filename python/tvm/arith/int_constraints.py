@@ -539,7 +539,7 @@ def solve_linear_inequalities(
             continue
         moved = tvm.tir.Var(var.name + "_shifted", var.dtype)
         fresh.insert(0, moved)
-        forward[var] = simple.simplify(low + moved)
+        forward[var] = moved + low
         backward[moved] = simple.simplify(var - found[var].min)
         extent = tvm.tir.stmt_functor.substitute(found[var].extent, forward)
         new_ranges[moved] = Range.from_min_extent(
@@ -553,9 +553,16 @@ def solve_linear_inequalities(
             if not int(replaced):
                 return _no_solution(system)
         else:
-            left.append(replaced)
+            left.append(_with_closed_end(replaced))
     target = IntConstraints(fresh, new_ranges, left)
     return IntConstraintsTransform(system, target, forward, backward)
+
+
+def _with_closed_end(relation: PrimExpr) -> PrimExpr:
+    """A bound written with the last number that it allows, as solutions are."""
+    if isinstance(relation, tvm.tir.LT) and isinstance(relation.b, tvm.tir.IntImm):
+        return tvm.tir.LE(relation.a, relation.b - 1)
+    return relation
 
 
 def _ends(own: _Bounds) -> tuple[list[Any], list[Any]]:

@@ -336,6 +336,9 @@ class _CompiledModule:
 def _runs_here(target: Target) -> bool:
     """Whether this machine can run the code: its architecture, its system, its vector unit."""
     triple, host = target.get_attr("mtriple", ""), host_triple()
+    if "-" not in triple and "linux" in host:
+        # An architecture without a system is made into objects as Linux has them.
+        triple = host.replace(host.partition("-")[0], triple, 1) if triple else ""
     if triple and _platform(triple) != _platform(host):
         return False
     features = host_cpu()[1].split(",")

@@ -348,9 +348,16 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
 
     Raises
     ------
-    ValueError : LLVM does not know the processor.
+    ValueError : LLVM does not know the processor, or calls need a feature that is taken away.
     """
     triple = triple or host_triple()
+    for feature in ("-sse", "-sse2"):
+        if triple.startswith("x86_64") and feature in mattr.split(","):
+            # LLVM ends the process, or takes halves from other registers than are given.
+            raise ValueError(
+                f"Target: calls of x86_64 pass floats in registers of SSE2; leave {feature} out of "
+                "mattr, or name an mtriple of 32 bits"
+            )
     is_native = triple.partition("-")[0] == host_triple().partition("-")[0]
     is_host = is_native and cpu in ("", host_cpu()[0])
     features = mattr

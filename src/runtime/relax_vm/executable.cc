@@ -255,6 +255,10 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
       *ret = CreateCudaGraphExecutor(executable, ReadArg<DLDevice>("cuda_graph_create", args, 0));
     });
   }
+  // What factories of TVM's ahead-of-time executor answer: the networks that it makes executors of.
+  if (name == "list_module_names") {
+    return PackedFunc([](Args, RetValue* ret) { *ret = Array<String>{"default"}; });
+  }
   if (name == "function_names") {
     return PackedFunc([this, self](Args, RetValue* ret) { *ret = FunctionNames(); });
   }
@@ -288,7 +292,7 @@ PackedFunc ExecutableNode::GetFunction(const String& name, const ObjectPtr<Objec
 Array<String> ExecutableNode::ListFunctionNames() {
   return {"weights_file",   "load_weights",     "vm_load_executable", "function_names",
           "input_names",    "default",          "debug_create",       "cuda_graph_create",
-          "get_graph_json", "get_graph_params", "remove_params"};
+          "get_graph_json", "get_graph_params", "remove_params",      "list_module_names"};
 }
 
 Array<String> ExecutableNode::FunctionNames() const {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -173,3 +175,16 @@ def test_products_of_int8_are_summed_in_int32():
         c = tvm.nd.empty((n,), "int32")
         tvm.build(s, [A, B, C], target=target)(tvm.nd.array(a), tvm.nd.array(b), c)
         np.testing.assert_array_equal(c.numpy(), b.astype("int32") @ a.astype("int32"))
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="objects without a system are Linux's"
+)
+def test_an_architecture_without_a_system_is_this_machine_s():
+    architecture = platform.machine().replace("arm64", "aarch64")
+    x = te.placeholder((8,), name="x")
+    y = te.compute((8,), lambda i: x[i] + 1, name="y")
+    function = tvm.build(te.create_schedule(y.op), [x, y], f"llvm -mtriple={architecture}")
+    result = tvm.nd.empty((8,))
+    function(tvm.nd.array(np.arange(8, dtype="float32")), result)
+    np.testing.assert_array_equal(result.numpy(), np.arange(8) + 1)

@@ -39,7 +39,8 @@ def test_programs_are_built_for_the_executor_aot(func, tmp_path):
     lib.export_library(path)
     data = np.random.default_rng(1).normal(size=(3, 5)).astype("float32")
     for library in (lib, tvm.runtime.load_module(path)):
-        module = tvm.runtime.executor.AotModule(library["default"](tvm.cpu()))
+        [name] = library["list_module_names"]()
+        module = tvm.runtime.executor.AotModule(library[str(name)](tvm.cpu()))
         assert module.get_input_name(0) == "x" and module.get_input_index("x") == 0
         module.set_input("x", data)
         module.run()

@@ -275,3 +275,9 @@ def test_a_target_knows_the_number_of_its_device():
 
 def test_the_version_of_llvm_is_known():
     assert tvm.target.codegen.llvm_version_major() >= 11
+
+
+@pytest.mark.parametrize("feature", ["-sse", "-sse2"])
+def test_features_that_calls_need_cannot_be_taken_away(feature):
+    with pytest.raises(ValueError, match=f"leave {feature} out of mattr"):
+        Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr={feature}")
