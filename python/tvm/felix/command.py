@@ -154,7 +154,7 @@ def _tune(options: argparse.Namespace) -> None:
     if (options.network is None) == (options.resume is None):
         options.parser.error("name a network, or a folder with --resume (and not both)")
     from .logging import init_logging
-    from .tune_network import TuneSettings, check_settings, read_settings, tune_network
+    from .settings import TuneSettings, check_settings, read_settings
 
     if options.resume is not None:
         folder, settings = options.resume, read_settings(options.resume)
@@ -190,6 +190,9 @@ def _tune(options: argparse.Namespace) -> None:
     check_settings(settings)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; results go into a folder, choose another --out")
+    from .tune_network import tune_network
+
+    settings.budget().model()
     model, inputs = _load(settings.network, settings.weights, settings.batch_size)
     together = {name: _load(name, None, settings.batch_size) for name in settings.together}
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,22 +17,14 @@ from tvm.target import Target
 from . import report
 from .compiler import CompiledNetwork
 from .network import Network
+from .settings import SearchBudget
 from .timing import output_difference
-from .tuning import KernelSearch, SearchBudget, search_kernels
+from .tuning import KernelSearch, search_kernels
 
-__all__ = ["require_device", "simulate_network"]
+__all__ = ["simulate_network"]
 
 # Networks with more work than this are not emulated, which takes about a second for 1e7 operations.
 _EMULATED_FLOP = 3e7
-
-
-def require_device(target: Target) -> None:
-    """Raises a ValueError of one line if programs for a GPU target cannot be run here."""
-    if "gpu" in target.keys and not tvm.device(str(target.kind.name), 0).exist:
-        raise ValueError(
-            f"target {target.kind.name}: this machine has no GPU to measure on; run where there is "
-            "one, or try the run out on a model of the device with --simulate"
-        )
 
 
 def simulate_network(

@@ -16,8 +16,9 @@ from tvm.target import Target
 from .cache import KernelCache, NetworkCache
 from .network import GraphOptions, Network
 from .schedules import RecordedSchedules
+from .settings import SearchBudget
 from .torch_graph import GraphCompiler, Run, bind_inputs
-from .tuning import SearchBudget, run_folder, search_kernels
+from .tuning import run_folder, search_kernels
 
 __all__ = ["BackendOptions", "ModuleByShape", "felix"]
 

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import tvm
-from tvm.runtime.files import read_json, write_atomically
+from tvm.runtime.files import write_atomically
 
 from . import report
 from .cache import KernelCache
@@ -24,10 +24,10 @@ from .compiler import CompiledNetwork, compile_network
 from .html_report import write_report
 from .network import GraphOptions, Network
 from .optim import Optimizer
-from .simulation import require_device, simulate_network
+from .settings import TuneSettings, check_settings
+from .simulation import simulate_network
 from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
 from .tuning import (
-    SearchBudget,
     compile_rivals,
     compile_tuned,
     measuring_on,
@@ -35,123 +35,12 @@ from .tuning import (
     search_kernels,
 )
 
-__all__ = ["TuneSettings", "check_settings", "read_settings", "tune_network"]
+__all__ = ["tune_network"]
 
 logger = logging.getLogger(__name__)
 
 # A model and its example inputs.
 LoadedNetwork = tuple[torch.nn.Module, Sequence[torch.Tensor]]
-
-
-@dataclass(frozen=True)
-class TuneSettings:
-    """Options of a tuning run; written to its folder, so that resuming needs only the folder."""
-
-    network: str
-    target: str = "llvm"
-    batch_size: int = 1
-    trials: int = 300
-    """Programs to measure over all tasks."""
-    config_seeds: int = 32
-    """Start points of the descent, per sketch and round."""
-    grad_steps: int = 64
-    per_round: int = 8
-    seed: int = 0
-    threads: int | None = None
-    """CPU threads of everything that is timed; None for all cores."""
-    weights: str | None = None
-    """State dict to load instead of random weights."""
-    cost_model: str = "packaged"
-    """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
-    winograd: bool | None = None
-    """Whether products may be fewer than the network's, by Winograd and Strassen (processors); None
-    for what is faster inside the network."""
-    timing_rounds: int = 21
-    """Samples of the closing comparison."""
-    cache: bool = True
-    """Whether kernels that this machine knows from other runs are not tuned again."""
-    tensorboard: bool = False
-    """Whether the course of the search is written as TensorBoard events too."""
-    simulate: bool = False
-    """Take seconds from an analytic model of the GPU that the target names; it is not used."""
-    fleet: str | None = None
-    """Address of a Ray cluster to build and measure on; None for this machine."""
-    together: list[str] = field(default_factory=list)
-    """Other networks that are tuned in the same search."""
-
-
-def read_settings(folder: Path) -> TuneSettings:
-    """Settings of an earlier run.
-
-    Raises
-    ------
-    FileNotFoundError : the folder has no `run.json`, so no run was started there.
-    ValueError : it is damaged; the message names file and line, or the option.
-    """
-    path = folder / "run.json"
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{folder} has no run.json, so there is nothing to resume; start with --out {folder}"
-        )
-    # Runs from before there was a choice did without.
-    options = {"winograd": False, "cache": False, **_mapping(path)}
-    kinds = {field.name: field.type for field in fields(TuneSettings)}
-    for name, value in options.items():
-        if name not in kinds:
-            raise ValueError(f"{path}: there is no option {name!r}; known are {', '.join(kinds)}")
-        kind = str(kinds[name])
-        texts = kind != "list[str]" or all(isinstance(entry, str) for entry in value)
-        if not isinstance(value, _TYPES[kind]) or not texts:
-            raise ValueError(f"{path}: {name} is a {kinds[name]}, got {value!r}")
-    if "network" not in options:
-        raise ValueError(f"{path}: it names no network")
-    return TuneSettings(**options)
-
-
-def check_settings(settings: TuneSettings) -> None:
-    """Look at options before anything is done with them.
-
-    Raises
-    ------
-    ValueError : a number is out of range, there is no such target or cost model, or no device of
-        the target.
-    """
-    target = tvm.target.Target(settings.target)
-    if not settings.simulate:
-        require_device(target)
-    for name in ("batch_size", "timing_rounds"):
-        if getattr(settings, name) < 1:
-            raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
-    if settings.fleet is not None and settings.simulate:
-        raise ValueError("fleet: a simulated device is computed here; leave one of the two out")
-    names = [settings.network, *settings.together]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"with: {twice[0]} is named twice")
-    if settings.together and settings.simulate:
-        raise ValueError("with: a simulated run is of one network; leave one of the two out")
-    if settings.threads is not None and settings.threads < 1:
-        raise ValueError(f"threads must be >= 1, got {settings.threads}")
-    _budget(settings).model()
-
-
-# Types of the options in run.json.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "bool | None": (bool, type(None)),
-    "int | None": (int, type(None)),
-    "str | None": (str, type(None)),
-    "list[str]": (list,),
-}
-
-
-def _mapping(path: Path) -> dict[str, Any]:
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected an object with options, got {type(content).__name__}")
-    return content
 
 
 def tune_network(
@@ -194,7 +83,7 @@ def tune_network(
                 settings.network,
                 settings.target,
                 folder,
-                _budget(settings),
+                settings.budget(),
                 progress,
             )
         return _tune(
@@ -203,17 +92,6 @@ def tune_network(
             folder,
             progress,
         )
-
-
-def _budget(settings: TuneSettings) -> SearchBudget:
-    return SearchBudget(
-        settings.trials,
-        settings.config_seeds,
-        settings.grad_steps,
-        settings.per_round,
-        settings.seed,
-        settings.cost_model,
-    )
 
 
 def _tune(
@@ -249,7 +127,7 @@ def _tune(
             imported,
             target,
             folder,
-            _budget(settings),
+            settings.budget(),
             cache,
             progress=progress,
             rivals=rivals,

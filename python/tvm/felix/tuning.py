@@ -15,23 +15,21 @@ from typing import Any
 import torch
 
 from tvm.auto_scheduler import MeasureSession, ProgramBuilder, ProgramRunner
-from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
 from .cache import KernelCache, read_kernel_records, write_kernel_records
-from .checkpoint import packaged_checkpoint
 from .compiler import CompiledNetwork, compile_network
 from .forms import choose_forms, find_rivals
 from .in_place import keep_library_in_place
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules
+from .settings import SearchBudget
 from .sym_task import SymTaskAndInstances, add_rivals, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
     "KernelSearch",
-    "SearchBudget",
     "compile_rivals",
     "compile_tuned",
     "measuring_on",
@@ -45,57 +43,6 @@ logger = logging.getLogger(__name__)
 
 # A kernel for which so many programs were measured once is not searched again.
 _ENOUGH_PROGRAMS = 64
-
-
-@dataclass(frozen=True)
-class SearchBudget:
-    """How long and how widely is searched.
-
-    Attributes
-    ----------
-    trials : programs to measure over all kernels, those of an earlier run of the folder included.
-    config_seeds : start points of the descent, per sketch and round.
-    grad_steps : gradient steps of a kernel's first round.
-    per_round : programs measured a round.
-    seed : of every random choice.
-    cost_model : "packaged" for the checkpoint in this package, "none" for an untrained model, or a
-        path.
-
-    Raises
-    ------
-    ValueError : a number is out of range.
-    """
-
-    trials: int = 300
-    config_seeds: int = 32
-    grad_steps: int = 64
-    per_round: int = 8
-    seed: int = 0
-    cost_model: str = "packaged"
-
-    def __post_init__(self) -> None:
-        for name in ("trials", "config_seeds", "grad_steps", "per_round"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
-        # Torch takes no larger ones.
-        if not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
-
-    def model(self) -> LatencyModel:
-        """The cost model to start from.
-
-        Raises
-        ------
-        ValueError : there is no such model, or its file is damaged.
-        """
-        choices = {"packaged": packaged_checkpoint(), "none": None}
-        checkpoint = choices.get(self.cost_model, self.cost_model)
-        if checkpoint is not None and not Path(checkpoint).is_file():
-            raise ValueError(
-                f"cost_model: there is no checkpoint {checkpoint}; name a file, or one of "
-                f"{', '.join(choices)}"
-            )
-        return LatencyModel(pretrained=checkpoint, seed=self.seed)
 
 
 @dataclass(frozen=True)

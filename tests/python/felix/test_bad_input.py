@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 
@@ -192,3 +193,31 @@ def test_unexpected_errors_say_their_kind_and_one_line():
     assert describe_error(RuntimeError("first\nsecond")) == "RuntimeError: first"
     assert describe_error(MemoryError()) == "out of memory"
     assert describe_error(KeyError("no such thing")) == "no such thing"
+
+
+MISTAKES = {
+    "a damaged run": (["tune", "--resume", "run"], "run.json:1: column 5"),
+    "no run": (["tune", "--resume", "nothing"], "no run.json"),
+    "a cost model that is not there": (["tune", "mlp", "--cost-model", "nope"], "no checkpoint"),
+    "a target that nobody knows": (["tune", "mlp", "--target", "nonsense"], "nonsense"),
+    "a file in the place of a folder": (["tune", "mlp", "--out", "run/run.json"], "is a file"),
+    "nothing to measure": (["tune", "mlp", "--trials", "0"], "--trials"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_answered_before_torch_is_there(mistake, tmp_path):
+    arguments, expected = MISTAKES[mistake]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"x"')
+    program = (
+        "import sys\nfrom tvm.felix.command import main\n"
+        f"try:\n    status = main({arguments!r})\n"
+        "except SystemExit as end:\n    status = end.code\n"
+        "assert status and 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stderr

@@ -13,7 +13,8 @@ from testing_gpu import random_states, sym_task
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import MeasureErrorNo, MeasureInput
 from tvm.felix.command import main
-from tvm.felix.tune_network import TuneSettings, tune_network
+from tvm.felix.settings import TuneSettings
+from tvm.felix.tune_network import tune_network
 from tvm.target import Target
 
 TARGET = "cuda -arch=sm_80"

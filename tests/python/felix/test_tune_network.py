@@ -17,7 +17,8 @@ import torch
 from tvm.felix import network as network_module
 from tvm.felix import nn
 from tvm.felix.command import main
-from tvm.felix.tune_network import TuneSettings, read_settings, tune_network
+from tvm.felix.settings import TuneSettings, read_settings
+from tvm.felix.tune_network import tune_network
 from tvm.runtime.files import FolderLock
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,0 +1,214 @@
+"""Options of a tuning run, as its folder keeps them, and what can be told of them at once.
+
+Nothing here imports PyTorch, which takes seconds: mistakes are answered before that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tvm
+from tvm.runtime.files import read_json
+from tvm.target import Target
+
+from .checkpoint import packaged_checkpoint
+
+if TYPE_CHECKING:
+    from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+
+__all__ = ["SearchBudget", "TuneSettings", "check_settings", "read_settings", "require_device"]
+
+
+@dataclass(frozen=True)
+class SearchBudget:
+    """How long and how widely is searched.
+
+    Attributes
+    ----------
+    trials : programs to measure over all kernels, those of an earlier run of the folder included.
+    config_seeds : start points of the descent, per sketch and round.
+    grad_steps : gradient steps of a kernel's first round.
+    per_round : programs measured a round.
+    seed : of every random choice.
+    cost_model : "packaged" for the checkpoint in this package, "none" for an untrained model, or a
+        path.
+
+    Raises
+    ------
+    ValueError : a number is out of range.
+    """
+
+    trials: int = 300
+    config_seeds: int = 32
+    grad_steps: int = 64
+    per_round: int = 8
+    seed: int = 0
+    cost_model: str = "packaged"
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "config_seeds", "grad_steps", "per_round"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
+        # Torch takes no larger ones.
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
+
+    def checkpoint(self) -> Path | None:
+        """The file of the cost model to start from; None for a new one.
+
+        Raises
+        ------
+        ValueError : there is no such file.
+        """
+        choices = {"packaged": packaged_checkpoint(), "none": None}
+        found = choices.get(self.cost_model, Path(self.cost_model))
+        if found is not None and not Path(found).is_file():
+            raise ValueError(
+                f"cost_model: there is no checkpoint {found}; name a file, or one of "
+                f"{', '.join(choices)}"
+            )
+        return None if found is None else Path(found)
+
+    def model(self) -> LatencyModel:
+        """The cost model to start from.
+
+        Raises
+        ------
+        ValueError : there is no such model, or its file is damaged.
+        """
+        from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+
+        return LatencyModel(pretrained=self.checkpoint(), seed=self.seed)
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """Options of a tuning run; written to its folder, so that resuming needs only the folder."""
+
+    network: str
+    target: str = "llvm"
+    batch_size: int = 1
+    trials: int = 300
+    """Programs to measure over all tasks."""
+    config_seeds: int = 32
+    """Start points of the descent, per sketch and round."""
+    grad_steps: int = 64
+    per_round: int = 8
+    seed: int = 0
+    threads: int | None = None
+    """CPU threads of everything that is timed; None for all cores."""
+    weights: str | None = None
+    """State dict to load instead of random weights."""
+    cost_model: str = "packaged"
+    """"packaged" for the checkpoint in this package, "none" for an untrained model, or a path."""
+    winograd: bool | None = None
+    """Whether products may be fewer than the network's, by Winograd and Strassen (processors); None
+    for what is faster inside the network."""
+    timing_rounds: int = 21
+    """Samples of the closing comparison."""
+    cache: bool = True
+    """Whether kernels that this machine knows from other runs are not tuned again."""
+    tensorboard: bool = False
+    """Whether the course of the search is written as TensorBoard events too."""
+    simulate: bool = False
+    """Take seconds from an analytic model of the GPU that the target names; it is not used."""
+    fleet: str | None = None
+    """Address of a Ray cluster to build and measure on; None for this machine."""
+    together: list[str] = field(default_factory=list)
+    """Other networks that are tuned in the same search."""
+
+    def budget(self) -> SearchBudget:
+        """How long and how widely is searched; see SearchBudget for errors."""
+        return SearchBudget(
+            self.trials,
+            self.config_seeds,
+            self.grad_steps,
+            self.per_round,
+            self.seed,
+            self.cost_model,
+        )
+
+
+def read_settings(folder: Path) -> TuneSettings:
+    """Settings of an earlier run.
+
+    Raises
+    ------
+    FileNotFoundError : the folder has no `run.json`, so no run was started there.
+    ValueError : it is damaged; the message names file and line, or the option.
+    """
+    path = folder / "run.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{folder} has no run.json, so there is nothing to resume; start with --out {folder}"
+        )
+    # Runs from before there was a choice did without.
+    options = {"winograd": False, "cache": False, **_mapping(path)}
+    kinds = {field.name: field.type for field in fields(TuneSettings)}
+    for name, value in options.items():
+        if name not in kinds:
+            raise ValueError(f"{path}: there is no option {name!r}; known are {', '.join(kinds)}")
+        kind = str(kinds[name])
+        texts = kind != "list[str]" or all(isinstance(entry, str) for entry in value)
+        if not isinstance(value, _TYPES[kind]) or not texts:
+            raise ValueError(f"{path}: {name} is a {kinds[name]}, got {value!r}")
+    if "network" not in options:
+        raise ValueError(f"{path}: it names no network")
+    return TuneSettings(**options)
+
+
+def check_settings(settings: TuneSettings) -> None:
+    """Look at options before anything is done with them.
+
+    Raises
+    ------
+    ValueError : a number is out of range, there is no such target or cost model, or no device of
+        the target.
+    """
+    target = Target(settings.target)
+    if not settings.simulate:
+        require_device(target)
+    for name in ("batch_size", "timing_rounds"):
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
+    if settings.fleet is not None and settings.simulate:
+        raise ValueError("fleet: a simulated device is computed here; leave one of the two out")
+    names = [settings.network, *settings.together]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"with: {twice[0]} is named twice")
+    if settings.together and settings.simulate:
+        raise ValueError("with: a simulated run is of one network; leave one of the two out")
+    if settings.threads is not None and settings.threads < 1:
+        raise ValueError(f"threads must be >= 1, got {settings.threads}")
+    settings.budget().checkpoint()
+
+
+# Types of the options in run.json.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+    "int | None": (int, type(None)),
+    "str | None": (str, type(None)),
+    "list[str]": (list,),
+}
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected an object with options, got {type(content).__name__}")
+    return content
+
+
+def require_device(target: Target) -> None:
+    """Raises a ValueError of one line if programs for a GPU target cannot be run here."""
+    if "gpu" in target.keys and not tvm.device(str(target.kind.name), 0).exist:
+        raise ValueError(
+            f"target {target.kind.name}: this machine has no GPU to measure on; run where there is "
+            "one, or try the run out on a model of the device with --simulate"
+        )
