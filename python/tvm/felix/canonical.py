@@ -51,8 +51,8 @@ def knob_roles(sketch: Sketch) -> dict[str, KnobRole]:
     roles: dict[str, KnobRole] = {}
     for stage in sketch.state.stages:
         for loop in stage.iters:
-            extent = None if loop.range is None else loop.range.extent
-            if not isinstance(extent, tir.SizeVar):
+            extent = None if loop.range is None else _knob_of(loop.range.extent)
+            if extent is None:
                 continue
             is_reduction = int(loop.iter_kind) == _REDUCTION
             if int(loop.annotation) == _VECTORIZED:
@@ -65,6 +65,13 @@ def knob_roles(sketch: Sketch) -> dict[str, KnobRole]:
             if role in (KnobRole.LANES, KnobRole.ROWS):
                 roles[str(extent.name)] = role
     return roles
+
+
+def _knob_of(extent: tir.PrimExpr) -> tir.SizeVar | None:
+    """The knob that an extent is, at most the loop's own where tiles need not divide it."""
+    if isinstance(extent, tir.Min) and isinstance(extent.b, tir.IntImm):
+        extent = extent.a
+    return extent if isinstance(extent, tir.SizeVar) else None
 
 
 def split_groups(sketch: Sketch) -> list[tuple[int, list[str]]]:
@@ -164,15 +171,22 @@ def canonical_configs(sketch: Sketch, lanes: int, registers: int) -> list[dict[s
     # The vectors of the stage with the unrolled rows are the register tile's; the others fill one.
     tile_groups = {n for _, names in groups if len(names) > 1 for n in names}
     of_tile = next((n for n in lane_knobs if n in tile_groups), None)
-    for name in lane_knobs:
-        if name != of_tile:
-            base[name] = _lane_choices(extents[name], lanes)[0]
+    others = {n: _lane_choices(extents[n], lanes) for n in lane_knobs if n != of_tile}
+    base.update({name: choices[0] for name, choices in others.items()})
     for name in extents:
         if roles.get(name) is KnobRole.WINDOW:
             base[name] = extents[name]
     axes = {n: extents[n] for n in extents if roles.get(n) is KnobRole.REDUCTION and extents[n] > 1}
     lane_knob = None if of_tile is None else (of_tile, extents[of_tile])
     tiles = _tiles(rows, lane_knob, lanes, registers) or [{}]
+    if of_tile is None and others:
+        # Without a register tile, as in functions of rows, all stages have vectors of their own.
+        most = max(map(len, others.values()))
+        wider = [
+            {name: choices[min(k, len(choices) - 1)] for name, choices in others.items()}
+            for k in range(most)
+        ]
+        tiles = [{**tile, **widths} for tile in tiles for widths in wider]
     remaining = [(extent, name) for extent, names in groups for name in names]
     outer = _outer(
         (extent, name)

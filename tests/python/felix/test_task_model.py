@@ -166,3 +166,12 @@ def test_no_prediction_is_above_the_machines_peak():
 def test_the_peak_of_another_machine_is_not_known():
     other = "skylake" if "znver" in str(Target("llvm").with_machine()) else "znver4"
     assert peak_flops(Target(f"llvm -mcpu={other} -mtriple=x86_64-unknown-linux-gnu")) == math.inf
+
+
+def test_canonical_rows_have_vectors_of_one_width_in_all_stages():
+    x = te.placeholder((64, 1024), name="x")
+    task = make_task([x, topi.nn.softmax(x)], "llvm -mcpu=znver4").task
+    [sketch] = task.sketches
+    assert set(knob_roles(sketch).values()) == {KnobRole.LANES, KnobRole.OUTER}
+    configs = canonical_configs(sketch, 16, 32)
+    assert [set(config.values()) for config in configs] == [{16}, {32}, {64}]
