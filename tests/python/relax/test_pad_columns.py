@@ -46,7 +46,8 @@ def test_filters_that_fill_no_vectors_are_filled_up(
     mod = make_module(body, x.shape)
     # One cut, behind all that follows.
     expected = ["nn.conv2d", "add", "nn.relu", "multiply"]
-    pays = batch * 900 * filters * channels * 9 >= 1 << 17
+    # A single filter is a sum over each window.
+    pays = filters > 1 and batch * 900 * filters * channels * 9 >= 1 << 17
     assert op_names(padded(mod)) == [*expected, *["strided_slice"] * pays]
     np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
 

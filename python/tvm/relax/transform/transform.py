@@ -47,6 +47,7 @@ from .pad_columns import PadColumns
 from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
 from .to_dataflow import ConvertToDataflow
+from .trim_windows import TrimWindows
 
 __all__ = [
     "AnnotateTIROpPattern",
@@ -94,6 +95,7 @@ __all__ = [
     "RemoveUnusedParameters",
     "RunCodegen",
     "ToNonDataflow",
+    "TrimWindows",
     "is_fused",
 ]
 
@@ -135,6 +137,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         LegalizeUnfusableOps(),
         FoldBatchnorm(),
         FoldPad(),
+        TrimWindows(),
         ConvertConvTranspose(),
         ConvertConvTo2d(),
         IntegerProducts(),
