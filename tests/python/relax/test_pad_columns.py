@@ -68,6 +68,26 @@ def test_products_of_two_tensors_too(make_module, run, op_names, lead, rows, dep
     np.testing.assert_allclose(run(filled, x, y), run(mod, x, y), rtol=1e-3, atol=1e-3)
 
 
+@settings(max_examples=12, deadline=None)
+@given(
+    lead=st.sampled_from([(), (3,)]),
+    rows=st.integers(1, 100),
+    depth=st.integers(8, 80),
+    columns=st.sampled_from([5, 21, 49, 64, 91, 196]),
+)
+def test_dense_layers_with_many_columns(make_module, run, op_names, lead, rows, depth, columns):
+    weight, bias = relax.const(random(columns, depth)), relax.const(random(columns))
+
+    def body(bb, data):
+        return op.add(bb.emit(op.make_call("nn.dense", data, weight)), bias)
+
+    x = random(*lead, rows, depth)
+    mod = make_module(body, x.shape)
+    pays = columns >= 32 and columns % 8 and np.prod(lead) * rows * depth * columns >= 1 << 17
+    assert op_names(padded(mod)) == ["nn.dense", "add", *["strided_slice"] * bool(pays)]
+    np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("channels", "kernel", "stride"), [(90, 9, 1), (18, 3, 2), (5, 5, 1)])
 def test_depthwise_channels_are_columns(make_module, run, op_names, channels, kernel, stride):
     """Behind a convolution of as many filters no channel is added to the data again."""

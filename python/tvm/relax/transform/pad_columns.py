@@ -23,6 +23,8 @@ __all__ = ["PadColumns"]
 _COLUMNS, _PART = 16, 8
 # Multiply-adds of which the copies that come with it are a small part.
 _LEAST_PRODUCTS = 1 << 17
+# Rows of weights are read where they are for fewer columns, which are inner products.
+_LEAST_DENSE = 32
 _BROADCAST = frozenset(
     f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 )
@@ -37,6 +39,8 @@ class _Padder(FunctionRewriter):
             return self._convolution(value) or value
         if name == "relax.matmul":
             return self._matmul(value) or value
+        if name == "relax.nn.dense":
+            return self._dense(value) or value
         return self._elementwise(value) or value
 
     def _convolution(self, call: Call) -> RelayExpr | None:
@@ -77,6 +81,22 @@ class _Padder(FunctionRewriter):
 
         settings["groups"] = channels + missing
         return self._cut(op.nn.conv2d(wide, weight.rearranged(widen), **settings), shape)
+
+    def _dense(self, call: Call) -> RelayExpr | None:
+        """A product whose weights have a row for each column of the result."""
+        data, weight = call.args
+        shape, factors = settled_shape(call), settled_shape(weight)
+        if shape is None or factors is None or not isinstance(weight, Constant):
+            return None
+        if shape[-1] < _LEAST_DENSE or not _pays(shape, factors[1]):
+            return None
+        missing = _wide(factors[0]) - factors[0]
+
+        def widen(array: np.ndarray) -> np.ndarray:
+            return np.pad(array, ((0, missing), (0, 0)))
+
+        wide = op.make_call("nn.dense", data, weight.rearranged(widen), **op.attrs_of(call))
+        return self._cut(wide, shape)
 
     def _matmul(self, call: Call) -> RelayExpr | None:
         left, right = call.args
@@ -165,7 +185,8 @@ def _widened(value: Constant, shape: Sequence[int], repeat: bool = False) -> Con
 def PadColumns(mod: IRModule) -> IRModule:
     """The module with matrix products and convolutions that fill whole vectors.
 
-    Convolutions of NHWC data with constant weights, depthwise ones too, and matrix products, whose
+    Convolutions of NHWC data with constant weights, depthwise ones too, dense layers, and matrix
+    products, whose
     columns are no multiple of 8 get columns of zeros up to a multiple of 16, which are cut off
     behind what follows element by element. Small products stay as they are.
     """
