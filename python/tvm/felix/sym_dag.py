@@ -8,14 +8,13 @@ recognises operators by matchers of their own.)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tvm import auto_scheduler, te, tir
-from tvm.ir import Range
-from tvm.tir.functor import StmtExprMutator
+
+from .rebuild import Body, Rebuilder, loops_of
 
 __all__ = ["SymbolicDAG"]
 
@@ -157,7 +156,7 @@ class _Sizes:
                 self._extents[place] = int(extent)
 
     def _unify(self, number: int, operation: te.ComputeOp) -> None:
-        loops = {axis.var: (number, kind, k) for kind, k, axis in _loops(operation)}
+        loops = {axis.var: (number, kind, k) for kind, k, axis in loops_of(operation)}
 
         def visit(node: object) -> None:
             if not isinstance(node, tir.ProducerLoad):
@@ -189,7 +188,7 @@ class _Sizes:
 
     def around(self, number: int, operation: te.ComputeOp) -> list[tuple[str, int]]:
         """The sizes of an operation and of what it reads: its own loops first."""
-        places = [(number, kind, k) for kind, k, _ in _loops(operation)]
+        places = [(number, kind, k) for kind, k, _ in loops_of(operation)]
         for tensor in operation.input_tensors:
             source = self._numbers[tensor.op]
             places += [(source, "space", k) for k in range(len(tensor.shape))]
@@ -197,24 +196,7 @@ class _Sizes:
         return list(dict.fromkeys(found))
 
 
-def _loops(operation: te.ComputeOp) -> Iterator[tuple[str, int, tir.IterVar]]:
-    for kind, axes in (("space", operation.axis), ("reduce", operation.reduce_axis)):
-        for k, axis in enumerate(axes):
-            yield kind, k, axis
-
-
-class _Body(StmtExprMutator):
-    """A body that reads tensors of another computation."""
-
-    def __init__(self, rebuilt: Callable[[te.Tensor], te.Tensor]) -> None:
-        self._rebuilt = rebuilt
-
-    def visit_producer_load_(self, op: tir.ProducerLoad) -> Any:
-        indices = [self.visit_expr(index) for index in op.indices]
-        return tir.ProducerLoad(self._rebuilt(op.producer), indices)
-
-
-class _NamedSizes(_Body):
+class _NamedSizes(Body):
     """The numbers of a body that follow from sizes, expressed by them."""
 
     def __init__(
@@ -227,7 +209,7 @@ class _NamedSizes(_Body):
         super().__init__(rebuilt)
         self._sizes = sizes
         self._around = sizes.around(number, operation)
-        self._loops = {axis.var: (number, kind, k) for kind, k, axis in _loops(operation)}
+        self._loops = {axis.var: (number, kind, k) for kind, k, axis in loops_of(operation)}
 
     def visit_lt_(self, op: tir.LT) -> Any:
         return tir.LT(self.visit_expr(op.a), self._limit(op.b, op.a))
@@ -296,7 +278,7 @@ def _variables(expr: Any) -> list[tir.Var]:
     return found
 
 
-class _Numbers(_Body):
+class _Numbers(Body):
     """Size variables replaced by numbers, and what is made of them computed."""
 
     def __init__(self, rebuilt: Callable[[te.Tensor], te.Tensor], sizes: Mapping[str, int]) -> None:
@@ -323,62 +305,7 @@ class _Numbers(_Body):
         return type(op)(a, b)
 
 
-class _Rebuilder(ABC):
-    """Makes operations again, with other extents and other numbers in their bodies."""
-
-    def __init__(self) -> None:
-        self._made: dict[te.Operation, te.Operation] = {}
-
-    def run(self, dag: auto_scheduler.ComputeDAG) -> list[te.Tensor]:
-        """Inputs and outputs of the rebuilt computation."""
-        for operation in dag.ops:
-            self._made[operation] = self._make(operation)
-        return [self.tensor(tensor) for tensor in dag.tensors]
-
-    def tensor(self, tensor: te.Tensor) -> te.Tensor:
-        """A tensor of the rebuilt computation, whose operation is made already."""
-        return self._made[tensor.op].output(tensor.value_index)
-
-    @abstractmethod
-    def extent(self, operation: te.Operation, kind: str, k: int, extent: Any) -> Any:
-        """The new extent of a loop, or of a placeholder's dimension."""
-
-    @abstractmethod
-    def body(self, operation: te.ComputeOp) -> _Body:
-        """What rewrites the bodies of an operation."""
-
-    def _make(self, operation: te.Operation) -> te.Operation:
-        if isinstance(operation, te.PlaceholderOp):
-            source = operation.output(0)
-            shape = [self.extent(operation, "space", k, n) for k, n in enumerate(source.shape)]
-            return te.placeholder(shape, str(source.dtype), str(operation.name)).op
-        loops: dict[str, list[tir.IterVar]] = {"space": [], "reduce": []}
-        for kind, k, axis in _loops(operation):
-            domain = Range.from_min_extent(
-                axis.dom.min, self.extent(operation, kind, k, axis.dom.extent)
-            )
-            loops[kind].append(tir.IterVar(domain, axis.var, axis.iter_type, axis.thread_tag))
-        rewriter = self.body(operation)
-        bodies = []
-        for body in operation.body:
-            if isinstance(body, tir.Reduce):
-                body = tir.Reduce(
-                    body.combiner,
-                    [rewriter.visit_expr(part) for part in body.source],
-                    loops["reduce"],
-                    rewriter.visit_expr(body.condition),
-                    body.value_index,
-                    [rewriter.visit_expr(part) for part in body.init],
-                )
-            else:
-                body = rewriter.visit_expr(body)
-            bodies.append(body)
-        return te._ffi_api.ComputeOp(
-            operation.name, operation.tag, operation.attrs, loops["space"], bodies
-        )
-
-
-class _ToSizes(_Rebuilder):
+class _ToSizes(Rebuilder):
     """A concrete computation over size variables."""
 
     def __init__(self, sizes: _Sizes) -> None:
@@ -389,11 +316,11 @@ class _ToSizes(_Rebuilder):
         named = self._sizes.named((self._sizes.number(operation), kind, k))
         return extent if named is None else self._sizes.variables[named[0]]
 
-    def body(self, operation: te.ComputeOp) -> _Body:
+    def body(self, operation: te.ComputeOp) -> Body:
         return _NamedSizes(self.tensor, operation, self._sizes.number(operation), self._sizes)
 
 
-class _ToNumbers(_Rebuilder):
+class _ToNumbers(Rebuilder):
     """A symbolic computation at some sizes."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
@@ -403,5 +330,5 @@ class _ToNumbers(_Rebuilder):
     def extent(self, operation: te.Operation, kind: str, k: int, extent: Any) -> Any:
         return self._numbers.visit_expr(extent)
 
-    def body(self, operation: te.ComputeOp) -> _Body:
+    def body(self, operation: te.ComputeOp) -> Body:
         return self._numbers

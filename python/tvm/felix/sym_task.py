@@ -78,6 +78,12 @@ class TaskInstance:
 class SymTask:
     """A computation over named sizes, with all symbolic sketches of one instance of it.
 
+    Parameters
+    ----------
+    max_sketches : how many at most.
+    hash_match : whether structure and sizes must give the task's workload again; if they do not,
+        the task has a structure of its own.
+
     Attributes
     ----------
     ansor_task : the search task that the sketches belong to; `of` gives those of other sizes.
@@ -90,10 +96,11 @@ class SymTask:
         ansor_task: auto_scheduler.SearchTask,
         max_sketches: int = 8,
         search_space: str = "felix",
+        hash_match: bool = True,
     ) -> None:
         self.ansor_task = ansor_task
         self.search_space = search_space
-        self._max_sketches = max_sketches
+        self._max_sketches, self._hash_match = max_sketches, hash_match
         self._of_others: dict[str, SymTask] = {}
         self.failures: list[str] = []
 
@@ -101,7 +108,7 @@ class SymTask:
     def _structure(self) -> tuple[SymbolicDAG, dict[str, int]]:
         dag = self.ansor_task.compute_dag
         try:
-            return SymbolicDAG.from_ansor(dag)
+            return SymbolicDAG.from_ansor(dag, self._hash_match)
         except ValueError as error:
             logger.debug("%s has a structure of its own: %s", self.ansor_task.desc, error)
             return SymbolicDAG(list(dag.tensors), ()), {}
@@ -123,7 +130,7 @@ class SymTask:
             return self
         if key not in self._of_others:
             self._of_others[key] = SymTask(
-                instance.ansor_task, self._max_sketches, self.search_space
+                instance.ansor_task, self._max_sketches, self.search_space, self._hash_match
             )
         return self._of_others[key]
 
@@ -231,9 +238,7 @@ def batch_create_tasks(
     made = []
     bar = tqdm(tasks, "tasks", leave=False, disable=None if progress else True)
     for idx, (search_task, weight) in enumerate(bar):
-        task = SymTask(search_task)
-        if not hash_match:
-            task._structure = SymbolicDAG.from_ansor(search_task.compute_dag, hash_match=False)
+        task = SymTask(search_task, hash_match=hash_match)
         instance = TaskInstance(idx, weight, task.sizes, search_task, str(search_task.desc))
         made.append(SymTaskAndInstances(task, [instance]))
     groups = _by_structure(made)
