@@ -24,7 +24,7 @@ from tvm.auto_scheduler.measure_session import observe_records
 
 from .checkpoint import packaged_checkpoint
 from .perf_func import TaskPerfFunc
-from .relatives import connect, suggestions
+from .relatives import Relative, connect, suggestions
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTask
 
@@ -121,7 +121,7 @@ class FelixPolicy(SearchPolicy):
         sym_task = task if isinstance(task, SymTask) else SymTask(task, search_space=search_space)
         super().__init__(sym_task.ansor_task, verbose)
         self.sym_task = sym_task
-        self.relatives: list[FelixPolicy] = []
+        self.relatives: list[Relative] = []
         own = learner is None
         self.learner = Learner(LatencyModel()) if learner is None else learner
         self.n_config_seeds = n_config_seeds

@@ -5,19 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .canonical import split_groups
-from .perf_func import Candidate
+from .perf_func import Candidate, TaskPerfFunc
+from .search import SingleTaskOptimizer
 from .sketch import Sketch
+from .sym_task import SymTask
 
-if TYPE_CHECKING:
-    from .policy import FelixPolicy
-
-__all__ = ["carried_over", "connect", "suggestions"]
+__all__ = ["Relative", "carried_over", "connect", "suggestions"]
 
 # Best programs of each relative that are tried.
 _BEST = 3
+
+
+class Relative(Protocol):
+    """What is asked of a policy."""
+
+    sym_task: SymTask
+    function: TaskPerfFunc
+    search_state: SingleTaskOptimizer
+
+
+class _Policy(Relative, Protocol):
+    relatives: list[Relative]
 
 
 def carried_over(config: Mapping[str, int], source: Sketch, sketch: Sketch) -> dict[str, int]:
@@ -50,16 +61,16 @@ def _nearest_divisor(extent: int, wanted: int) -> int:
     return min(divisors, key=lambda d: (abs(math.log(d / wanted)), d))
 
 
-def connect(policies: Sequence[FelixPolicy]) -> None:
+def connect(policies: Sequence[_Policy]) -> None:
     """Let policies of tasks with equal structure know each other, those of near sizes first."""
     for policy in policies:
         sizes = policy.sym_task.sizes
 
-        def distance(other: FelixPolicy, sizes: Mapping[str, int] = sizes) -> float:
+        def distance(other: Relative, sizes: Mapping[str, int] = sizes) -> float:
             theirs = other.sym_task.sizes
             return sum(abs(math.log(size / theirs[name])) for name, size in sizes.items())
 
-        related = [
+        related: list[Relative] = [
             other
             for other in policies
             if other is not policy
@@ -70,7 +81,7 @@ def connect(policies: Sequence[FelixPolicy]) -> None:
         policy.relatives = sorted(related, key=distance)
 
 
-def suggestions(policy: FelixPolicy) -> list[Candidate]:
+def suggestions(policy: _Policy) -> list[Candidate]:
     """The best programs of a policy's relatives at its own sizes, those of the nearest first."""
     found: list[Candidate] = []
     for relative in policy.relatives:
