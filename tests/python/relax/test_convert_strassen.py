@@ -75,8 +75,14 @@ def test_what_depends_on_the_shape_stands_behind_the_product(make_module, run):
     check(run, mod, (3, 40, 512))
 
 
+def test_columns_that_fill_no_vectors_are_halved_with_those_added_to_them(make_module, run):
+    mod = make_module(lambda bb, x: op.nn.dense(x, weights(500, 512)), (256, 512))
+    assert kernels(converted(mod)) == [["nn.strassen_product"], ["strided_slice"]]
+    check(run, mod, (256, 512))
+
+
 @pytest.mark.parametrize(
-    ("rows", "depth", "columns"), [(8, 1024, 1024), (256, 64, 64), (256, 513, 512), (256, 512, 500)]
+    ("rows", "depth", "columns"), [(8, 1024, 1024), (256, 64, 64), (256, 513, 512), (256, 512, 504)]
 )
 def test_products_that_would_not_gain_stay(make_module, rows, depth, columns):
     mod = make_module(lambda bb, x: op.nn.dense(x, weights(columns, depth)), (rows, depth))
