@@ -229,6 +229,15 @@ Any FromResultOf(PyObject* result) {
   return FromPython(result);
 }
 
+/*! \brief `ctypes.c_void_p`, which addresses are on the side of Python; null if it is not there. */
+PyObject* PointerClass() {
+  static PyObject* const pointer_class = [] {
+    PyRef ctypes(PyImport_ImportModule("ctypes"));
+    return ctypes ? PyObject_GetAttrString(ctypes.get(), "c_void_p") : nullptr;
+  }();
+  return pointer_class;
+}
+
 // Everything that is not one of the common kinds.
 Any FromOther(PyObject* value) {
   PythonClasses& classes = Classes();
@@ -244,12 +253,7 @@ Any FromOther(PyObject* value) {
     // np.float32 given where a type is expected.
     return FromResultOf(PyObject_CallFunctionObjArgs(classes.numpy_dtype, value, nullptr));
   }
-  // Addresses, as ctypes writes them.
-  static PyObject* const pointer_class = [] {
-    PyRef ctypes(PyImport_ImportModule("ctypes"));
-    return ctypes ? PyObject_GetAttrString(ctypes.get(), "c_void_p") : nullptr;
-  }();
-  if (IsInstance(value, pointer_class)) {
+  if (IsInstance(value, PointerClass())) {
     PyRef address(PyObject_GetAttrString(value, "value"));
     if (!address || address.get() == Py_None) return Any();
     return Any(PyLong_AsVoidPtr(address.get()));
@@ -333,8 +337,11 @@ PyObject* ToPython(const Any& value) {
     case kTVMDevice:
       return PyObject_CallFunction(Classes().device, "ii", value.raw().v_device.device_type,
                                    value.raw().v_device.device_id);
-    case kTVMOpaqueHandle:
-      return PyLong_FromVoidPtr(value.raw().v_handle);
+    case kTVMOpaqueHandle: {
+      PyRef address(PyLong_FromVoidPtr(value.raw().v_handle));
+      if (!address || PointerClass() == nullptr) return nullptr;
+      return PyObject_CallOneArg(PointerClass(), address.get());
+    }
     case kTVMStr:
       return PyUnicode_DecodeUTF8(value.raw().v_str,
                                   static_cast<Py_ssize_t>(std::strlen(value.raw().v_str)),

@@ -50,8 +50,8 @@ Var Var::copy_with_dtype(DataType dtype) const {
 }
 
 void SizeVarNode::Init() {
-  TVM_CHECK(dtype.is_int() && dtype.is_scalar(), TypeError)
-      << "SizeVar(" << name_hint << "): a size is a signed integer scalar, got " << dtype;
+  TVM_CHECK((dtype.is_int() || dtype.is_uint() || dtype.is_float()) && dtype.is_scalar(), TypeError)
+      << "SizeVar(" << name_hint << "): a size is a scalar number, got " << dtype;
   TVM_CHECK(kind >= SizeVarKind::kShape && kind <= SizeVarKind::kOther, ValueError)
       << "SizeVar(" << name_hint << "): kind must be in [0, 4], got " << static_cast<int>(kind);
   const auto* said = type_annotation.as<PrimTypeNode>();

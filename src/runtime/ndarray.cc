@@ -253,7 +253,7 @@ TVM_REGISTER_GLOBAL("runtime.NDArrayIsContiguous").set_body_typed([](NDArray arr
 
 /*! \brief Address of the first element, to pass to code outside. */
 TVM_REGISTER_GLOBAL("runtime.NDArrayData").set_body_typed([](NDArray array) {
-  return array.data();
+  return reinterpret_cast<int64_t>(array.data());
 });
 
 }  // namespace runtime

@@ -6,6 +6,10 @@
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/registry.h>
 
+#include <exception>
+#include <utility>
+#include <vector>
+
 #include "device_name.h"
 
 namespace tvm {
@@ -36,7 +40,13 @@ class PackedDeviceAPI final : public DeviceAPI {
     return reinterpret_cast<void*>(address);
   }
   void FreeDataSpace(Device device, void* data) override {
-    functions_["free"](device, reinterpret_cast<int64_t>(data));
+    if (ended_) return;
+    // Arrays die in destructors, which cannot throw.
+    try {
+      functions_["free"](device, reinterpret_cast<int64_t>(data));
+    } catch (const std::exception& error) {
+      LOG(WARNING) << name_ << ": memory at " << data << " was not freed: " << error.what();
+    }
   }
   void CopyBytes(const void* from, Device from_device, void* to, Device to_device, size_t bytes,
                  StreamHandle stream) override {
@@ -47,12 +57,23 @@ class PackedDeviceAPI final : public DeviceAPI {
   void StreamSync(Device device, StreamHandle stream) override {
     if (functions_.count("sync")) functions_["sync"](device);
   }
+  /*! \brief The language of the functions ends; arrays that outlive it leave their memory. */
+  void End() { ended_ = true; }
 
  private:
   String name_;
   Map<String, PackedFunc> functions_;
+  bool ended_ = false;
 };
 
+std::vector<PackedDeviceAPI*>& AllPackedDevices() {
+  static std::vector<PackedDeviceAPI*> devices;
+  return devices;
+}
+
+TVM_REGISTER_GLOBAL("runtime.EndPackedDevices").set_body_typed([] {
+  for (PackedDeviceAPI* api : AllPackedDevices()) api->End();
+});
 TVM_REGISTER_GLOBAL("runtime.RegisterDevice")
     .set_body_typed([](int device_type, String name, Map<String, PackedFunc> functions) {
       RegisterDeviceName(device_type, name);
@@ -63,6 +84,7 @@ TVM_REGISTER_GLOBAL("runtime.RegisterDevice")
           << DeviceName(device_type);
       // Never destroyed: arrays may outlive everything else.
       auto* api = new PackedDeviceAPI(name, std::move(functions));
+      AllPackedDevices().push_back(api);
       DeviceAPI::Register(device_type, api);
       Registry::Register("device_api." + std::string(name), true).set_body_typed([api]() {
         return static_cast<void*>(api);

@@ -88,8 +88,7 @@ def load_dpu_source(source: str, launches: dict[str, list[str]]) -> dict:
         def launch(*args, _folder=folder):
             values, extents = args[: len(args) - len(axes)], args[len(args) - len(axes) :]
             native = [
-                ctypes.c_float(value) if isinstance(value, float) else ctypes.c_void_p(value)
-                for value in values
+                ctypes.c_float(value) if isinstance(value, float) else value for value in values
             ]
             total = 1
             for extent in extents:

@@ -43,6 +43,8 @@ using tvm::attr::kNoAlias;
 using tvm::attr::kTarget;
 /*! \brief Indices of parameters whose values are constant, so that a schedule may lay them out. */
 constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
+/*! \brief Whether a function is what a schedule of te was lowered to, for passes of users. */
+constexpr const char* kFromLegacyTESchedule = "from_legacy_te_schedule";
 }  // namespace attr
 
 }  // namespace tir

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -74,6 +75,9 @@ def register_device(name: str, number: int, api: DeviceAPI | None = None) -> Non
             )
     functions = {}
     if api is not None:
+        # Arrays may outlive the interpreter, which `free` cannot.
+        atexit.unregister(_ffi_api.EndPackedDevices)
+        atexit.register(_ffi_api.EndPackedDevices)
         functions = {key: getattr(api, key) for key in ("alloc", "free", "copy", "sync", "attr")}
     _ffi_api.RegisterDevice(number, name, functions)
     Device.MASK2STR[number] = name

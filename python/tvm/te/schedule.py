@@ -24,7 +24,9 @@ __all__ = [
     "CreateReadGraph",
     "Fuse",
     "InferBound",
+    "InferTensorizeRegion",
     "IterVarAttr",
+    "MatchTensorizeBody",
     "PostDFSOrder",
     "Rebase",
     "ScanGetBody",
@@ -346,6 +348,49 @@ def InferBound(sch: Schedule, var_context: Any = None) -> Mapping[IterVar, Range
     var_context : arith.VarContext that knows which symbolic splits are exact, or None.
     """
     return _ffi_api.InferBound(sch, var_context)
+
+
+def InferTensorizeRegion(
+    stage: Stage, bounds: Mapping[IterVar, Range]
+) -> tuple[Mapping[IterVar, Range], Mapping[Tensor, Sequence[Range]]]:
+    """What the calls of a tensorized stage cover, in terms of the loops outside of the calls.
+
+    Parameters
+    ----------
+    bounds : what `InferBound` returned for the normalized schedule.
+
+    Returns
+    -------
+    outputs, inputs : ranges of the axes of the stage's compute, and of each tensor that it reads
+        the region that one call reads.
+
+    Raises
+    ------
+    ValueError : the stage is not tensorized, or `bounds` are those of another schedule.
+    """
+    outputs, inputs = _ffi_api.InferTensorizeRegion(stage, bounds)
+    return outputs, inputs
+
+
+def MatchTensorizeBody(
+    stage: Stage,
+    outputs: Mapping[IterVar, Range],
+    inputs: Mapping[Tensor, Sequence[Range]],
+    intrin: TensorIntrin,
+) -> Sequence[PrimExpr]:
+    """The values of a tensorized stage in the axes and inputs of `intrin`.
+
+    They are what lowering compares with ``intrin.op.body``; to see why the two do not match.
+
+    Parameters
+    ----------
+    outputs, inputs : what `InferTensorizeRegion` returned for the stage.
+
+    Raises
+    ------
+    ScheduleError : extents or types of the two differ.
+    """
+    return _ffi_api.MatchTensorizeBody(stage, outputs, inputs, intrin)
 
 
 def ScheduleOps(

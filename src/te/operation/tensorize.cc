@@ -7,6 +7,7 @@
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
+#include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -39,22 +40,48 @@ std::string Where(const Stage& stage, size_t place, const TensorIntrin& intrin) 
 }
 
 /*! \brief Values of the root axes while the loops from `place` on run over their domains. */
-IterVarMap<IntSet> RootSets(const Stage& stage, const LoweringContext& ctx, size_t place,
+IterVarMap<IntSet> RootSets(const Stage& stage, const RangeMap& domains, size_t place,
                             const IterVarMap<PrimExpr>& values, arith::Analyzer* analyzer) {
   IterVarMap<IntSet> sets;
   for (size_t i = 0; i < stage->leaf_iter_vars.size(); ++i) {
     const IterVar& loop = stage->leaf_iter_vars[i];
     auto value = values.find(loop);
     sets[loop] = i < place && value != values.end() ? IntSet::SinglePoint(value->second)
-                                                    : IntSet::FromRange(ctx.domains.at(loop));
+                                                    : IntSet::FromRange(domains.at(loop));
   }
-  PassUpDomain(stage, ctx.domains, &sets, analyzer);
+  PassUpDomain(stage, domains, &sets, analyzer);
   return sets;
 }
 
 Range RangeOf(const IntSet& set, arith::Analyzer* analyzer) {
   PrimExpr first = analyzer->Simplify(set.min());
   return Range::FromMinExtent(first, analyzer->Simplify(set.max() - first + 1));
+}
+
+Array<Range> RangesOf(const Array<IterVar>& axes, const IterVarMap<IntSet>& sets,
+                      arith::Analyzer* analyzer) {
+  return axes.Map([&](const IterVar& axis) { return RangeOf(sets.at(axis), analyzer); });
+}
+
+/*! \brief Of each input the region that is read while the root axes have values of `roots`. */
+Array<Array<Range>> RegionsRead(const ComputeOpNode* op, const Stage& stage,
+                                const Array<Tensor>& inputs, const IterVarMap<IntSet>& roots,
+                                arith::Analyzer* analyzer) {
+  IntSetMap sets;
+  for (const IterVar& root : op->root_iter_vars()) sets.emplace(root->var.get(), roots.at(root));
+  TensorMap<TensorDom> reads;
+  for (const Tensor& input : inputs) reads[input];
+  op->PropBoundToInputs(stage->op, analyzer, sets, &reads);
+  Array<Array<Range>> regions;
+  for (const Tensor& input : inputs) {
+    Array<Range> region;
+    for (const std::vector<IntSet>& dim : reads.at(input)) {
+      IntSet all = arith::Union(Array<IntSet>(dim.begin(), dim.end()), analyzer);
+      region.push_back(RangeOf(all, analyzer));
+    }
+    regions.push_back(region);
+  }
+  return regions;
 }
 
 /*! \brief Reads of a stage's inputs written as reads of an intrinsic's inputs. */
@@ -112,28 +139,47 @@ class BlockMatcher {
         << where_ << "it takes scalars, which no loop provides; call it in the body of a compute";
   }
 
-  void Match(const IterVarMap<IntSet>& roots, const Array<Tensor>& inputs,
-             const Array<Array<Range>>& regions) {
+  /*! \brief The values of the stage in the intrinsic's axes and inputs. */
+  Array<PrimExpr> Rewrite(const Array<Range>& output, const Array<Range>& reduced,
+                          const Array<Tensor>& inputs, const Array<Array<Range>>& regions) {
     TVM_CHECK(op_->num_outputs() == pattern_->num_outputs(), ScheduleError)
         << where_ << "the stage has " << op_->num_outputs() << " outputs, the intrinsic "
         << pattern_->num_outputs();
-    MatchAxes(op_->axis, pattern_->axis, roots, "axes");
-    MatchAxes(op_->reduce_axis, pattern_->reduce_axis, roots, "reduction axes");
+    MatchAxes(op_->axis, pattern_->axis, output, "axes");
+    MatchAxes(op_->reduce_axis, pattern_->reduce_axis, reduced, "reduction axes");
     MatchInputs(inputs, regions);
     BlockReader reader(where_, intrin_, inputs, regions, analyzer_);
     auto rewrite = [&](const PrimExpr& expr) {
       return analyzer_->Simplify(reader(tir::Substitute(expr, values_)));
     };
+    Array<PrimExpr> bodies;
     for (size_t i = 0; i < op_->body.size(); ++i) {
-      PrimExpr stage_body = op_->body[i];
-      PrimExpr intrin_body = pattern_->body[i];
-      const auto* ours = stage_body.as<tir::ReduceNode>();
-      const auto* theirs = intrin_body.as<tir::ReduceNode>();
+      const auto* ours = op_->body[i].as<tir::ReduceNode>();
+      const auto* theirs = pattern_->body[i].as<tir::ReduceNode>();
       TVM_CHECK((ours == nullptr) == (theirs == nullptr), ScheduleError)
           << where_ << "the stage " << (ours ? "reduces" : "does not reduce") << ", the intrinsic "
           << (theirs ? "does" : "does not");
       if (ours == nullptr) {
-        Compare(rewrite(stage_body), analyzer_->Simplify(intrin_body), "value");
+        bodies.push_back(rewrite(op_->body[i]));
+      } else {
+        bodies.push_back(tir::Reduce(ours->combiner, ours->source.Map(rewrite),
+                                     pattern_->reduce_axis, rewrite(ours->condition),
+                                     ours->value_index, ours->init.Map(rewrite)));
+      }
+    }
+    return bodies;
+  }
+
+  void Match(const Array<Range>& output, const Array<Range>& reduced, const Array<Tensor>& inputs,
+             const Array<Array<Range>>& regions) {
+    Array<PrimExpr> bodies = Rewrite(output, reduced, inputs, regions);
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      PrimExpr body = bodies[i];
+      PrimExpr intrin_body = pattern_->body[i];
+      const auto* ours = body.as<tir::ReduceNode>();
+      const auto* theirs = intrin_body.as<tir::ReduceNode>();
+      if (ours == nullptr) {
+        Compare(body, intrin_body, "value");
         continue;
       }
       TVM_CHECK(StructuralEqual()(ours->combiner, theirs->combiner), ScheduleError)
@@ -142,25 +188,25 @@ class BlockMatcher {
       TVM_CHECK(ours->init.empty() == theirs->init.empty(), ScheduleError)
           << where_ << "only one of the two reductions has start values of its own";
       for (size_t k = 0; k < ours->init.size(); ++k) {
-        Compare(rewrite(ours->init[k]), analyzer_->Simplify(theirs->init[k]), "start value");
+        Compare(ours->init[k], theirs->init[k], "start value");
       }
       for (size_t k = 0; k < ours->source.size(); ++k) {
-        Compare(rewrite(ours->source[k]), analyzer_->Simplify(theirs->source[k]), "value");
+        Compare(ours->source[k], theirs->source[k], "value");
       }
-      Compare(rewrite(ours->condition), analyzer_->Simplify(theirs->condition), "condition");
+      Compare(ours->condition, theirs->condition, "condition");
     }
   }
 
  private:
   /*! \brief The last axes are the intrinsic's; those before must stand still inside a block. */
   void MatchAxes(const Array<IterVar>& axes, const Array<IterVar>& pattern,
-                 const IterVarMap<IntSet>& roots, const char* what) {
+                 const Array<Range>& ranges, const char* what) {
     TVM_CHECK(axes.size() >= pattern.size(), ScheduleError)
         << where_ << "the stage has " << axes.size() << " " << what << ", the intrinsic "
         << pattern.size();
     size_t lead = axes.size() - pattern.size();
     for (size_t i = 0; i < axes.size(); ++i) {
-      Range range = RangeOf(roots.at(axes[i]), analyzer_);
+      const Range& range = ranges[i];
       PrimExpr wanted = i < lead ? PrimExpr(1) : pattern[i - lead]->dom->extent;
       TVM_CHECK(analyzer_->CanProveEqual(range->extent, wanted), ScheduleError)
           << where_ << "a block has extent " << range->extent << " in axis "
@@ -199,7 +245,8 @@ class BlockMatcher {
     }
   }
 
-  void Compare(const PrimExpr& ours, const PrimExpr& theirs, const char* what) {
+  void Compare(const PrimExpr& ours, PrimExpr theirs, const char* what) {
+    theirs = analyzer_->Simplify(theirs);
     if (StructuralEqual()(ours, theirs)) return;
     auto mismatch = FindStructuralMismatch(Any(ours), Any(theirs));
     TVM_FATAL(ScheduleError) << where_ << "the " << what << " of the stage is " << ours
@@ -348,35 +395,94 @@ Stmt ProvideTensorized(const ComputeOpNode* op, const Stage& stage, LoweringCont
         << "it and it cannot be marked";
   }
   use.output_region = [=](const IterVarMap<PrimExpr>& values) {
-    IterVarMap<IntSet> roots = RootSets(stage, *ctx, use.place, values, &ctx->analyzer);
-    Array<Range> region;
-    for (const IterVar& axis : op->axis) {
-      region.push_back(RangeOf(roots.at(axis), &ctx->analyzer));
-    }
-    return region;
+    IterVarMap<IntSet> roots = RootSets(stage, ctx->domains, use.place, values, &ctx->analyzer);
+    return RangesOf(op->axis, roots, &ctx->analyzer);
   };
   use.input_regions = [=](const IterVarMap<PrimExpr>& values) {
-    IterVarMap<IntSet> roots = RootSets(stage, *ctx, use.place, values, &ctx->analyzer);
-    IntSetMap sets;
-    for (const IterVar& root : op->root_iter_vars()) sets.emplace(root->var.get(), roots.at(root));
-    TensorMap<TensorDom> reads;
-    for (const Tensor& input : use.inputs) reads[input];
-    op->PropBoundToInputs(stage->op, &ctx->analyzer, sets, &reads);
-    Array<Array<Range>> regions;
-    for (const Tensor& input : use.inputs) {
-      Array<Range> region;
-      for (const std::vector<IntSet>& dim : reads.at(input)) {
-        IntSet all = arith::Union(Array<IntSet>(dim.begin(), dim.end()), &ctx->analyzer);
-        region.push_back(RangeOf(all, &ctx->analyzer));
-      }
-      regions.push_back(region);
-    }
+    IterVarMap<IntSet> roots = RootSets(stage, ctx->domains, use.place, values, &ctx->analyzer);
+    Array<Array<Range>> regions = RegionsRead(op, stage, use.inputs, roots, &ctx->analyzer);
     BlockMatcher(op, stage, use.intrin, use.place, &ctx->analyzer)
-        .Match(roots, use.inputs, regions);
+        .Match(RangesOf(op->axis, roots, &ctx->analyzer),
+               RangesOf(op->reduce_axis, roots, &ctx->analyzer), use.inputs, regions);
     return regions;
   };
   return ProvideIntrinsic(stage, ctx, use);
 }
+
+namespace {
+
+const ComputeOpNode* TensorizedCompute(const char* function, const Stage& stage) {
+  const auto* op = stage->op.as<ComputeOpNode>();
+  TVM_CHECK(op != nullptr, TypeError)
+      << function << ": expected the stage of a compute, got " << stage->op->GetTypeKey();
+  TVM_CHECK(TensorizedLoop(stage) < stage->leaf_iter_vars.size(), ValueError)
+      << function << ": stage " << op->name << " is not tensorized; call tensorize on it first";
+  return op;
+}
+
+}  // namespace
+
+std::pair<Map<IterVar, Range>, Map<Tensor, Array<Range>>> InferTensorizeRegion(
+    const Stage& stage, const Map<IterVar, Range>& domains) {
+  const ComputeOpNode* op = TensorizedCompute("InferTensorizeRegion", stage);
+  RangeMap ranges(domains.begin(), domains.end());
+  arith::Analyzer analyzer;
+  IterVarMap<PrimExpr> values;
+  for (const IterVar& loop : stage->leaf_iter_vars) {
+    auto it = ranges.find(loop);
+    TVM_CHECK(it != ranges.end(), ValueError)
+        << "InferTensorizeRegion: the bounds have no domain of loop " << loop->var->name_hint
+        << " of " << op->name << "; give what InferBound returned for this schedule";
+    analyzer.Bind(loop->var, it->second, true);
+    values[loop] = loop->var;
+  }
+  IterVarMap<IntSet> roots = RootSets(stage, ranges, TensorizedLoop(stage), values, &analyzer);
+  Map<IterVar, Range> outputs;
+  for (const IterVar& root : op->root_iter_vars()) {
+    outputs.Set(root, RangeOf(roots.at(root), &analyzer));
+  }
+  Array<Tensor> inputs = op->InputTensors();
+  Array<Array<Range>> regions = RegionsRead(op, stage, inputs, roots, &analyzer);
+  Map<Tensor, Array<Range>> reads;
+  for (size_t i = 0; i < inputs.size(); ++i) reads.Set(inputs[i], regions[i]);
+  return {outputs, reads};
+}
+
+Array<PrimExpr> MatchTensorizeBody(const Stage& stage, const Map<IterVar, Range>& outputs,
+                                   const Map<Tensor, Array<Range>>& inputs,
+                                   const TensorIntrin& intrin) {
+  const ComputeOpNode* op = TensorizedCompute("MatchTensorizeBody", stage);
+  auto ranges_of = [&](const Array<IterVar>& axes) {
+    return axes.Map([&](const IterVar& axis) {
+      auto it = outputs.find(axis);
+      TVM_CHECK(it != outputs.end(), ValueError)
+          << "MatchTensorizeBody: the regions have none of axis " << axis->var->name_hint << " of "
+          << op->name << "; give what InferTensorizeRegion returned for this stage";
+      return (*it).second;
+    });
+  };
+  Array<Array<Range>> regions = op->InputTensors().Map([&](const Tensor& input) {
+    auto it = inputs.find(input);
+    TVM_CHECK(it != inputs.end(), ValueError)
+        << "MatchTensorizeBody: the regions have none of tensor " << input->GetNameHint()
+        << "; give what InferTensorizeRegion returned for this stage";
+    return (*it).second;
+  });
+  arith::Analyzer analyzer;
+  return BlockMatcher(op, stage, intrin, TensorizedLoop(stage), &analyzer)
+      .Rewrite(ranges_of(op->axis), ranges_of(op->reduce_axis), op->InputTensors(), regions);
+}
+
+Array<ObjectRef> InferTensorizeRegionPair(Stage stage, Map<IterVar, Range> domains) {
+  auto [outputs, inputs] = InferTensorizeRegion(stage, domains);
+  return {outputs, inputs};
+}
+
+TVM_REGISTER_GLOBAL("te.InferTensorizeRegion").set_body_typed(InferTensorizeRegionPair);
+TVM_REGISTER_GLOBAL("te.MatchTensorizeBody").set_body_typed(MatchTensorizeBody);
+// The names under which TVM's programs find them.
+TVM_REGISTER_GLOBAL("test.op.InferTensorizeRegion").set_body_typed(InferTensorizeRegionPair);
+TVM_REGISTER_GLOBAL("test.op.MatchTensorizeBody").set_body_typed(MatchTensorizeBody);
 
 }  // namespace te
 }  // namespace tvm

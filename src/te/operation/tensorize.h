@@ -8,6 +8,7 @@
 #include <tvm/te/tensor_intrin.h>
 
 #include <functional>
+#include <utility>
 
 #include "op_utils.h"
 
@@ -19,6 +20,23 @@ size_t TensorizedLoop(const Stage& stage);
 
 /*! \brief The nest of a compute one of whose loops is tensorized. */
 Stmt ProvideTensorized(const ComputeOpNode* op, const Stage& stage, LoweringContext* ctx);
+
+/*!
+ * \brief What the calls of a tensorized stage cover: ranges of the axes of its compute, and of each
+ *        input the region that is read, in terms of the loops outside of the calls.
+ * \param domains what InferBound found.
+ */
+std::pair<Map<IterVar, Range>, Map<Tensor, Array<Range>>> InferTensorizeRegion(
+    const Stage& stage, const Map<IterVar, Range>& domains);
+
+/*!
+ * \brief The values of a tensorized stage written in the axes and inputs of `intrin`, ready to be
+ *        compared with those by which the intrinsic is defined.
+ * \param outputs, inputs what InferTensorizeRegion found.
+ */
+Array<PrimExpr> MatchTensorizeBody(const Stage& stage, const Map<IterVar, Range>& outputs,
+                                   const Map<Tensor, Array<Range>>& inputs,
+                                   const TensorIntrin& intrin);
 
 /*! \brief What one call of an intrinsic is applied to. */
 struct IntrinsicUse {

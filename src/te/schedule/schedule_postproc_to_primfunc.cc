@@ -253,7 +253,8 @@ tir::PrimFunc SchedulePostProcToPrimFunc(const Array<ObjectRef>& args, const Stm
     subst.emplace(it->second.get(), buffer);
   }
   rest = ArgumentBinder(subst, arg_buffers)(rest);
-  return tir::PrimFunc(params, rest, VoidType(), buffer_map);
+  tir::PrimFunc func(params, rest, VoidType(), buffer_map);
+  return WithAttr(std::move(func), tir::attr::kFromLegacyTESchedule, true);
 }
 
 TVM_REGISTER_GLOBAL("te.SchedulePostProcToPrimFunc")

@@ -7,10 +7,13 @@
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/target/target.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,10 +25,119 @@ namespace {
 
 bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
+/*!
+ * \brief Counts how memory of one element is used, to know which results may move.
+ *
+ * A result that only one exchange writes, and that is read by its element alone, may live wherever
+ * the exchange leaves it.
+ */
+class ResultUses final : public StmtExprVisitor {
+ public:
+  explicit ResultUses(const Stmt& body) { VisitStmt(body); }
+
+  /*! \brief Whether one exchange alone writes it, and `place` can be told wherever it is read. */
+  bool CanMove(const Buffer& result, const PrimExpr& place) const {
+    auto it = uses_.find(result->data.get());
+    if (it == uses_.end() || !it->second.allocated || it->second.exchanges != 1 ||
+        it->second.otherwise) {
+      return false;
+    }
+    const auto& threads = it->second.threads;
+    return !UsesVar(place, [&](const VarNode* var) {
+      return std::find(threads.begin(), threads.end(), var) == threads.end();
+    });
+  }
+
+ private:
+  struct Uses {
+    bool allocated = false;
+    int exchanges = 0;
+    bool otherwise = false;
+    /*! \brief The thread axes around all reads. */
+    std::vector<const VarNode*> threads;
+    bool read = false;
+  };
+
+  void VisitStmt_(const AttrStmtNode* op) final {
+    bool thread = op->attr_key == attr::thread_extent;
+    if (thread) threads_.push_back(Downcast<IterVar>(op->node)->var.get());
+    StmtExprVisitor::VisitStmt_(op);
+    if (thread) threads_.pop_back();
+  }
+
+  void VisitStmt_(const AllocateNode* op) final {
+    Uses& uses = uses_[op->buffer_var.get()];
+    bool one = op->extents.size() == 1 && is_one(op->extents[0]);
+    if (one && is_one(op->condition) && !uses.allocated) {
+      uses.allocated = true;
+    } else {
+      uses.otherwise = true;
+    }
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitStmt_(const DeclBufferNode* op) final { VisitStmt(op->body); }
+  void VisitStmt_(const BufferStoreNode* op) final {
+    uses_[op->buffer->data.get()].otherwise = true;
+    StmtExprVisitor::VisitStmt_(op);
+  }
+  void VisitExpr_(const BufferLoadNode* op) final {
+    Uses& uses = uses_[op->buffer->data.get()];
+    if (!IsTheElement(op)) uses.otherwise = true;
+    // Nested axes: those around two reads are what their lists begin with alike.
+    auto end =
+        std::mismatch(uses.threads.begin(), uses.threads.end(), threads_.begin(), threads_.end());
+    uses.threads =
+        uses.read ? std::vector<const VarNode*>(uses.threads.begin(), end.first) : threads_;
+    uses.read = true;
+    StmtExprVisitor::VisitExpr_(op);
+  }
+  void VisitExpr_(const VarNode* op) final { uses_[op].otherwise = true; }
+  void VisitExpr_(const CallNode* op) final {
+    if (op->op.same_as(builtin::tvm_thread_allreduce())) {
+      size_t count = static_cast<size_t>(*as_const_int(op->args[0]));
+      for (size_t i = 2 + count; i < 2 + 2 * count; ++i) {
+        if (const auto* load = op->args[i].as<BufferLoadNode>()) {
+          ++uses_[load->buffer->data.get()].exchanges;
+        }
+      }
+    }
+    StmtExprVisitor::VisitExpr_(op);
+  }
+
+  static bool IsTheElement(const BufferLoadNode* op) {
+    return op->buffer->shape.size() == 1 && is_one(op->buffer->shape[0]) && is_zero(op->indices[0]);
+  }
+
+  std::unordered_map<const VarNode*, Uses> uses_;
+  std::vector<const VarNode*> threads_;
+};
+
+/*! \brief Reads a result where the exchange left it. */
+class ResultMover final : public StmtExprMutator {
+ public:
+  ResultMover(Var from, BufferLoad to) : from_(std::move(from)), to_(std::move(to)) {}
+
+ private:
+  Stmt VisitStmt_(const DeclBufferNode* op) final {
+    if (op->buffer->data.same_as(from_)) return VisitStmt(op->body);
+    return StmtExprMutator::VisitStmt_(op);
+  }
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    if (op->buffer->data.same_as(from_)) return to_;
+    return StmtExprMutator::VisitExpr_(op);
+  }
+
+  Var from_;
+  BufferLoad to_;
+};
+
 class AllreduceLowerer final : public StmtExprMutator {
  public:
-  AllreduceLowerer(std::string function, int64_t warp_size)
-      : function_(std::move(function)), warp_size_(warp_size) {}
+  AllreduceLowerer(std::string function, const Stmt& body, int64_t warp_size, bool takes_mask)
+      : function_(std::move(function)),
+        uses_(body),
+        warp_size_(warp_size),
+        takes_mask_(takes_mask) {}
 
  private:
   struct Thread {
@@ -43,6 +155,24 @@ class AllreduceLowerer final : public StmtExprMutator {
     /*! \brief Whether the threads of a group have consecutive numbers. */
     bool consecutive = true;
   };
+  /*! \brief Statements in order, and the memory that they need. */
+  struct Exchange {
+    std::vector<Buffer> memory;
+    Array<Stmt> steps;
+
+    Buffer Need(const std::string& name, DataType dtype, int64_t size, const std::string& scope) {
+      memory.push_back(decl_buffer({PrimExpr(static_cast<int>(size))}, dtype, name, scope));
+      return memory.back();
+    }
+    Stmt Finish() const {
+      Stmt body = SeqStmt::Flatten(steps);
+      for (auto it = memory.rbegin(); it != memory.rend(); ++it) {
+        body =
+            Allocate((*it)->data, (*it)->dtype, (*it)->shape, const_true(), DeclBuffer(*it, body));
+      }
+      return body;
+    }
+  };
 
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     if (op->attr_key == attr::thread_extent) {
@@ -57,10 +187,21 @@ class AllreduceLowerer final : public StmtExprMutator {
       const auto* evaluate = op->body.as<EvaluateNode>();
       const auto* call = evaluate ? evaluate->value.as<CallNode>() : nullptr;
       if (call != nullptr && call->op.same_as(builtin::tvm_thread_allreduce())) {
-        return Lower(Downcast<CommReducer>(op->node), call);
+        return AttrStmt(op->node, op->attr_key, op->value,
+                        Lower(Downcast<CommReducer>(op->node), call));
       }
     }
     return StmtExprMutator::VisitStmt_(op);
+  }
+
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    Stmt stmt = StmtExprMutator::VisitStmt_(op);
+    auto it = moved_.find(op->buffer_var.get());
+    if (it == moved_.end()) return stmt;
+    const Buffer& to = it->second->buffer;
+    Stmt body = ResultMover(op->buffer_var, it->second)(Downcast<Allocate>(stmt)->body);
+    return Allocate(to->data, to->dtype, to->shape, const_true(),
+                    AttrStmt(to->data, "volatile_scope", 1, body));
   }
 
   Stmt Lower(const CommReducer& combiner, const CallNode* call) {
@@ -80,10 +221,15 @@ class AllreduceLowerer final : public StmtExprMutator {
     }
     Group group = GroupOf(reduced);
     if (group.size == 1) return Copy(results, starts);
-    bool within_warp = group.consecutive && IsPowerOfTwo(group.size) && warp_size_ > 1 &&
-                       warp_size_ % group.size == 0 && CanShuffle(starts);
-    return within_warp ? InWarp(combiner, group, results, starts)
-                       : InShared(combiner, group, results, starts);
+    if (warp_size_ > 1 && group.consecutive && CanShuffle(starts)) {
+      if (IsPowerOfTwo(group.size) && warp_size_ % group.size == 0) {
+        return InWarp(combiner, group, results, starts);
+      }
+      if (group.size % warp_size_ == 0 && group.size <= warp_size_ * warp_size_) {
+        return OverWarps(combiner, group, results, starts);
+      }
+    }
+    return InShared(combiner, group, results, starts);
   }
 
   /*! \brief The variable of a thread axis that an operand names; null for an axis of one thread. */
@@ -151,18 +297,6 @@ class AllreduceLowerer final : public StmtExprMutator {
     return group;
   }
 
-  static Buffer Scratch(const std::string& name, DataType dtype, int64_t size,
-                        const std::string& scope) {
-    return decl_buffer({PrimExpr(static_cast<int>(size))}, dtype, name, scope);
-  }
-
-  static Stmt AllocateAll(const std::vector<Buffer>& buffers, Stmt body) {
-    for (auto it = buffers.rbegin(); it != buffers.rend(); ++it) {
-      body = Allocate((*it)->data, (*it)->dtype, (*it)->shape, const_true(), body);
-    }
-    return body;
-  }
-
   /*! \brief buffers[index] = combiner(buffers[index], others), all computed before the stores. */
   static Stmt Combine(const CommReducer& combiner, const std::vector<Buffer>& buffers,
                       const PrimExpr& index, const Array<PrimExpr>& others) {
@@ -184,64 +318,199 @@ class AllreduceLowerer final : public StmtExprMutator {
     return body;
   }
 
-  Stmt InWarp(const CommReducer& combiner, const Group& group,
-              const std::vector<BufferLoad>& results, const std::vector<PrimExpr>& starts) {
-    std::vector<Buffer> values, received;
-    for (size_t i = 0; i < starts.size(); ++i) {
-      std::string name = results[i]->buffer->name;
-      values.push_back(Scratch(name + ".lane", starts[i].dtype(), 1, "local"));
-      received.push_back(Scratch(name + ".other", starts[i].dtype(), 1, "local"));
-    }
+  /*!
+   * \brief Combines `values` over the first `size` of each `width` lanes; the first has the total.
+   *
+   * The other lanes end with something.
+   */
+  void ShuffleDown(const CommReducer& combiner, const std::vector<Buffer>& values,
+                   const PrimExpr& mask, const std::vector<Buffer>& received, int64_t size,
+                   int64_t width, Exchange* exchange) const {
     PrimExpr zero(0);
-    Var mask("mask", DataType::UInt(32));
-    auto shuffle = [&](const Op& op, const Buffer& buffer, int64_t lane) {
-      PrimExpr own = BufferLoad(buffer, {zero});
-      return Call(own.dtype(), op,
-                  {mask, own, PrimExpr(static_cast<int>(lane)),
-                   PrimExpr(static_cast<int>(group.size)), PrimExpr(static_cast<int>(warp_size_))});
-    };
-    Array<Stmt> steps;
-    for (size_t i = 0; i < values.size(); ++i) {
-      steps.push_back(BufferStore(values[i], starts[i], {zero}));
-    }
-    Array<Stmt> exchanges;
-    for (int64_t distance = group.size / 2; distance >= 1; distance /= 2) {
+    for (int64_t distance = size / 2; distance >= 1; distance /= 2) {
       Array<PrimExpr> others;
       for (size_t i = 0; i < values.size(); ++i) {
         // Received first: every thread takes part in the exchange, whatever the combiner skips.
-        exchanges.push_back(BufferStore(
-            received[i], shuffle(builtin::tvm_warp_shuffle_down(), values[i], distance), {zero}));
+        exchange->steps.push_back(
+            BufferStore(received[i],
+                        Shuffle(builtin::tvm_warp_shuffle_down(), mask, values[i],
+                                PrimExpr(static_cast<int>(distance)), width),
+                        {zero}));
         others.push_back(BufferLoad(received[i], {zero}));
       }
-      exchanges.push_back(Combine(combiner, values, zero, others));
+      exchange->steps.push_back(Combine(combiner, values, zero, others));
     }
+  }
+
+  PrimExpr Shuffle(const Op& op, const PrimExpr& mask, const Buffer& buffer, PrimExpr lane,
+                   int64_t width) const {
+    PrimExpr own = BufferLoad(buffer, {PrimExpr(0)});
+    return Call(own.dtype(), op,
+                {mask, own, std::move(lane), PrimExpr(static_cast<int>(width)),
+                 PrimExpr(static_cast<int>(warp_size_))});
+  }
+
+  /*! \brief Memory for the mask of active lanes; every lane that shuffles has to be in its mask. */
+  PrimExpr NeedMask(Exchange* exchange) const {
+    if (!takes_mask_) return PrimExpr(0);
+    return BufferLoad(exchange->Need("mask", DataType::UInt(32), 1, "local"), {PrimExpr(0)});
+  }
+  static void SetMask(const PrimExpr& mask, Exchange* exchange) {
+    if (const auto* load = mask.as<BufferLoadNode>()) {
+      exchange->steps.push_back(
+          BufferStore(load->buffer, Call(DataType::UInt(32), builtin::tvm_warp_activemask(), {}),
+                      load->indices));
+    }
+  }
+
+  static std::vector<Buffer> NeedAll(const std::string& name, const std::vector<PrimExpr>& like,
+                                     int64_t size, const std::string& scope, Exchange* exchange) {
+    std::vector<Buffer> buffers;
+    for (size_t i = 0; i < like.size(); ++i) {
+      buffers.push_back(exchange->Need(name + std::to_string(i), like[i].dtype(), size, scope));
+    }
+    return buffers;
+  }
+
+  static void SetAll(const std::vector<Buffer>& buffers, const std::vector<PrimExpr>& values,
+                     Array<Stmt>* steps) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      steps->push_back(BufferStore(buffers[i], values[i], {PrimExpr(0)}));
+    }
+  }
+
+  /*! \brief Whether the lanes may combine their values in the memory of the results. */
+  static bool AreRegisters(const std::vector<BufferLoad>& results,
+                           const std::vector<PrimExpr>& starts) {
+    std::unordered_set<const VarNode*> vars;
+    for (const BufferLoad& result : results) {
+      const Buffer& buffer = result->buffer;
+      if (buffer.scope() != "local" || buffer->shape.size() != 1 || !is_one(buffer->shape[0]) ||
+          !is_zero(result->indices[0]) || !vars.insert(buffer->data.get()).second) {
+        return false;
+      }
+    }
+    // Of several values the first would be overwritten before the second is read.
+    return starts.size() == 1 ||
+           std::none_of(starts.begin(), starts.end(), [&](const PrimExpr& start) {
+             bool reads = false;
+             PostOrderVisit(start, [&](const ObjectRef& node) {
+               const auto* load = node.as<BufferLoadNode>();
+               reads |= load != nullptr && vars.count(load->buffer->data.get()) != 0;
+             });
+             return reads;
+           });
+  }
+
+  Stmt InWarp(const CommReducer& combiner, const Group& group,
+              const std::vector<BufferLoad>& results, const std::vector<PrimExpr>& starts) {
+    Exchange exchange;
+    bool in_place = AreRegisters(results, starts);
+    std::vector<Buffer> values;
+    if (in_place) {
+      for (const BufferLoad& result : results) values.push_back(result->buffer);
+    } else {
+      values = NeedAll("red_buf", starts, 1, "local", &exchange);
+    }
+    PrimExpr mask = NeedMask(&exchange);
+    std::vector<Buffer> received = NeedAll("t", starts, 1, "local", &exchange);
+    SetAll(values, starts, &exchange.steps);
+    SetMask(mask, &exchange);
+    ShuffleDown(combiner, values, mask, received, group.size, group.size, &exchange);
+    PrimExpr first =
+        group.count == 1 ? PrimExpr(0) : PrimExpr(static_cast<int>(group.size)) * group.number;
     std::vector<PrimExpr> totals;
     for (const Buffer& value : values) {
-      totals.push_back(shuffle(builtin::tvm_warp_shuffle(), value, 0));
+      totals.push_back(Shuffle(builtin::tvm_warp_shuffle(), mask, value, first, group.size));
     }
-    exchanges.push_back(Copy(results, totals));
-    steps.push_back(LetStmt(mask, Call(DataType::UInt(32), builtin::tvm_warp_activemask(), {}),
-                            SeqStmt::Flatten(exchanges)));
-    return AllocateAll(values, AllocateAll(received, SeqStmt::Flatten(steps)));
+    exchange.steps.push_back(Copy(results, totals));
+    return exchange.Finish();
+  }
+
+  /*!
+   * \brief Each warp combines its lanes, then the first of a group combines what the warps found.
+   *
+   * Two barriers, however many warps there are.
+   */
+  Stmt OverWarps(const CommReducer& combiner, const Group& group,
+                 const std::vector<BufferLoad>& results, const std::vector<PrimExpr>& starts) {
+    int64_t warps = group.size / warp_size_;
+    int64_t lanes = 1;
+    while (lanes < warps) lanes *= 2;
+    PrimExpr zero(0);
+    Exchange exchange;
+    std::vector<Buffer> second = NeedAll("red_buf", starts, 1, "local", &exchange);
+    PrimExpr second_mask = NeedMask(&exchange);
+    std::vector<Buffer> second_received = NeedAll("t", starts, 1, "local", &exchange);
+    std::vector<Buffer> first = NeedAll("red_buf", starts, 1, "local", &exchange);
+    PrimExpr first_mask = NeedMask(&exchange);
+    std::vector<Buffer> first_received = NeedAll("t", starts, 1, "local", &exchange);
+    std::vector<Buffer> staging =
+        NeedAll("red_buf_staging", starts, warps * group.count, "shared", &exchange);
+
+    SetAll(first, starts, &exchange.steps);
+    SetMask(first_mask, &exchange);
+    ShuffleDown(combiner, first, first_mask, first_received, warp_size_, warp_size_, &exchange);
+    auto place = [&](const PrimExpr& warp) {
+      return group.count == 1 ? warp : group.number * static_cast<int>(warps) + warp;
+    };
+    PrimExpr warp_size(static_cast<int>(warp_size_));
+    Array<Stmt> hand_over, take;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      hand_over.push_back(BufferStore(staging[i], BufferLoad(first[i], {zero}),
+                                      {place(floordiv(group.lane, warp_size))}));
+      take.push_back(BufferStore(second[i], BufferLoad(staging[i], {place(group.lane)}), {zero}));
+    }
+    exchange.steps.push_back(
+        IfThenElse(floormod(group.lane, warp_size) == 0, SeqStmt::Flatten(hand_over)));
+    exchange.steps.push_back(Barrier());
+    if (lanes != warps) {
+      SetAll(second, {combiner->identity_element.begin(), combiner->identity_element.end()},
+             &exchange.steps);
+    }
+    exchange.steps.push_back(
+        IfThenElse(group.lane < static_cast<int>(warps), SeqStmt::Flatten(take)));
+    SetMask(second_mask, &exchange);
+    ShuffleDown(combiner, second, second_mask, second_received, lanes, warp_size_, &exchange);
+
+    std::vector<BufferLoad> totals;
+    Array<Stmt> publish, fetch;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      bool move = uses_.CanMove(results[i]->buffer, group.number);
+      PrimExpr extent(static_cast<int>(group.count));
+      Buffer total = move ? decl_buffer({extent}, starts[i].dtype(), "red_result", "shared")
+                          : exchange.Need("red_result", starts[i].dtype(), group.count, "shared");
+      BufferLoad load(total, {group.number});
+      publish.push_back(BufferStore(total, BufferLoad(second[i], {zero}), {group.number}));
+      if (move) {
+        moved_.emplace(results[i]->buffer->data.get(), load);
+      } else {
+        fetch.push_back(BufferStore(results[i]->buffer, load, results[i]->indices));
+      }
+    }
+    exchange.steps.push_back(IfThenElse(group.lane == 0, SeqStmt::Flatten(publish)));
+    exchange.steps.push_back(Barrier());
+    for (const Stmt& step : fetch) exchange.steps.push_back(step);
+    return exchange.Finish();
+  }
+
+  static Stmt Barrier() {
+    return Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm("shared")}));
   }
 
   Stmt InShared(const CommReducer& combiner, const Group& group,
                 const std::vector<BufferLoad>& results, const std::vector<PrimExpr>& starts) {
-    std::vector<Buffer> buffers;
-    for (size_t i = 0; i < starts.size(); ++i) {
-      buffers.push_back(Scratch(results[i]->buffer->name + ".exchange", starts[i].dtype(),
-                                group.size * group.count, "shared"));
-    }
-    Stmt barrier =
-        Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm("shared")}));
+    Exchange exchange;
+    std::vector<Buffer> buffers =
+        NeedAll("red_buf", starts, group.size * group.count, "shared", &exchange);
     arith::Analyzer analyzer;
     PrimExpr first = analyzer.Simplify(group.number * static_cast<int>(group.size));
     PrimExpr own = analyzer.Simplify(first + group.lane);
-    Array<Stmt> steps;
+    Array<Stmt>& steps = exchange.steps;
     for (size_t i = 0; i < buffers.size(); ++i) {
       steps.push_back(BufferStore(buffers[i], starts[i], {own}));
     }
-    steps.push_back(barrier);
+    steps.push_back(Barrier());
     auto fold = [&](int64_t distance, int64_t active) {
       Array<PrimExpr> others;
       for (const Buffer& buffer : buffers) {
@@ -249,7 +518,7 @@ class AllreduceLowerer final : public StmtExprMutator {
       }
       steps.push_back(IfThenElse(group.lane < static_cast<int>(active),
                                  Combine(combiner, buffers, own, others)));
-      steps.push_back(barrier);
+      steps.push_back(Barrier());
     };
     int64_t whole = 1;
     while (whole * 2 <= group.size) whole *= 2;
@@ -260,13 +529,17 @@ class AllreduceLowerer final : public StmtExprMutator {
     for (const Buffer& buffer : buffers) totals.push_back(BufferLoad(buffer, {first}));
     steps.push_back(Copy(results, totals));
     // The next reduction, perhaps of the next trip of a loop, writes where others still read.
-    steps.push_back(barrier);
-    return AllocateAll(buffers, SeqStmt::Flatten(steps));
+    steps.push_back(Barrier());
+    return exchange.Finish();
   }
 
   std::string function_;
+  ResultUses uses_;
   int64_t warp_size_;
+  bool takes_mask_;
   std::vector<Thread> threads_;
+  /*! \brief Memory of results, and where the exchange leaves them instead. */
+  std::unordered_map<const VarNode*, BufferLoad> moved_;
 };
 
 }  // namespace
@@ -278,7 +551,8 @@ Pass LowerThreadAllreduce() {
     auto target = func->GetAttr<Target>(attr::kTarget);
     int64_t warp_size = target ? (*target)->GetInt("thread_warp_size", 1) : 1;
     std::string name = func->GetAttr<String>(attr::kGlobalSymbol, "the function");
-    return AllreduceLowerer(name, warp_size)(func->body);
+    bool takes_mask = !target || (*target)->kind->name != "metal";
+    return AllreduceLowerer(name, func->body, warp_size, takes_mask)(func->body);
   });
 }
 

@@ -168,9 +168,19 @@ TEST(LowerThreadAllreduce, ThreadsOfOneWarpShuffle) {
 TEST(LowerThreadAllreduce, ThreadsOfSeveralWarpsMeetInSharedMemory) {
   PrimFunc func = Apply(transform::LowerThreadAllreduce(), SumOverThreads(Kernel(64)));
   EXPECT_EQ(CountCalls(func->body, builtin::tvm_thread_allreduce()), 0);
+  // Five distances within each warp, and one between what the two warps found.
+  EXPECT_EQ(CountCalls(func->body, builtin::tvm_warp_shuffle_down()), 6);
+  // What the warps found, and the total, which stays where it is.
+  EXPECT_EQ(CountAllocations(func->body, "shared"), 2);
+  EXPECT_EQ(Barriers(func), 2);
+}
+
+TEST(LowerThreadAllreduce, ThreadsThatFillNoWarpsHalveInSharedMemory) {
+  PrimFunc func = Apply(transform::LowerThreadAllreduce(), SumOverThreads(Kernel(48)));
   EXPECT_EQ(CountCalls(func->body, builtin::tvm_warp_shuffle_down()), 0);
   EXPECT_EQ(CountAllocations(func->body, "shared"), 1);
-  // After filling, after each of the six halvings, and after reading the total.
+  // After filling, after the 16 beyond the power of two, after each of the five halvings, and
+  // after reading the total.
   EXPECT_EQ(Barriers(func), 8);
 }
 
@@ -178,8 +188,8 @@ TEST(LowerThreadAllreduce, TheWarpIsThatOfTheTarget) {
   Kernel k(32);
   PrimFunc func =
       Apply(transform::LowerThreadAllreduce(), SumOverThreads(k, "cuda -thread_warp_size=16"));
-  EXPECT_EQ(CountCalls(func->body, builtin::tvm_warp_shuffle_down()), 0);
-  EXPECT_EQ(CountAllocations(func->body, "shared"), 1);
+  EXPECT_EQ(CountCalls(func->body, builtin::tvm_warp_shuffle_down()), 5);
+  EXPECT_EQ(CountAllocations(func->body, "shared"), 2);
 }
 
 TEST(LowerThreadAllreduce, OneThreadHasTheTotalAlready) {

@@ -147,6 +147,52 @@ def test_reduction_across_threads(threads):
     np.testing.assert_allclose(run(s, [A, B], a), a.sum(axis=1), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("rows", "threads"), [(4, 8), (1, 64), (1, 96), (3, 48), (4, 128), (2, 512), (1, 1024)]
+)
+def test_groups_of_threads_reduce_again_and_again(rows, threads):
+    # Within a warp, over whole warps (a power of two or not), and where warps are not filled.
+    trips = 3
+
+    @T.prim_func
+    def func(
+        A: T.Buffer((trips, rows, threads), "float32"),
+        S: T.Buffer((trips, rows), "float32"),
+        P: T.Buffer((trips, rows), "int32"),
+    ):
+        ty = T.launch_thread("threadIdx.y", rows)
+        tx = T.launch_thread("threadIdx.x", threads)
+        total = T.decl_buffer((1,), scope="local")
+        place = T.decl_buffer((1,), "int32", scope="local")
+        largest = T.decl_buffer((1,), scope="local")
+        for i in range(trips):
+            with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", 0):
+                T.tvm_thread_allreduce(
+                    T.uint32(1), A[i, ty, tx], tx % 3 != 1, total[0], tx, dtype="handle"
+                )
+            with T.attr(
+                T.comm_reducer(
+                    lambda p0, v0, p1, v1: (T.Select(v0 > v1, p0, p1), T.max(v0, v1)),
+                    [T.int32(-1), T.float32(-9)],
+                ),
+                "reduce_scope",
+                0,
+            ):
+                T.tvm_thread_allreduce(
+                    T.uint32(2), tx, A[i, ty, tx], True, place[0], largest[0], tx, dtype="handle"
+                )
+            if tx == threads - 1:
+                S[i, ty] = total[0] * largest[0]
+                P[i, ty] = place[0]
+
+    a = random(trips, rows, threads)
+    sums, places = tvm.nd.empty((trips, rows)), tvm.nd.empty((trips, rows), "int32")
+    tvm.build(func, target=emulated("cuda"))(tvm.nd.array(a), sums, places)
+    taken = np.where(np.arange(threads) % 3 != 1, a, 0)
+    np.testing.assert_allclose(sums.numpy(), taken.sum(-1) * a.max(-1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(places.numpy(), a.argmax(-1))
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_reduction_across_threads_of_one_of_two_kernels(dtype):
     # Variables of 64 bits are narrowed on the way; the reduction still knows its threads.

@@ -152,3 +152,43 @@ def test_a_generator_that_gives_no_module_is_named(result):
     with pytest.raises(TypeError, match=f"{name} must return a runtime.Module, got"):
         tvm.target.build_module(tvm.IRModule(), f"dpu_giving_{result}")
     tvm._ffi.remove_global_func(name)
+
+
+@pytest.mark.parametrize("frees", [True, False])
+def test_arrays_that_outlive_the_interpreter_end_quietly(frees):
+    script = f"""
+import ctypes
+import numpy as np
+import tvm
+from tvm.runtime import DeviceAPI, register_device
+
+class Memory(DeviceAPI):
+    blocks = {{}}
+    def alloc(self, device, nbytes, alignment):
+        block = ctypes.create_string_buffer(nbytes + alignment)
+        address = -(-ctypes.addressof(block) // alignment) * alignment
+        self.blocks[address] = block
+        return address
+    def free(self, device, address):
+        if not {frees}:
+            raise KeyError("lost")
+        del self.blocks[address]
+    def copy(self, source, source_device, target, target_device, nbytes):
+        ctypes.memmove(target, source, nbytes)
+
+register_device("own", 40, Memory())
+early = tvm.nd.array(np.ones(3, "float32"), tvm.device("own", 0))
+late = tvm.nd.array(np.ones(3, "float32"), tvm.device("own", 0))
+del early
+print("end")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    # The array that dies in time is told of, the one that does not leaves its memory.
+    assert done.stderr.count("was not freed") == (0 if frees else 1)

@@ -172,15 +172,15 @@ def test_sum_over_threads(m, n, threads, rows):
     np.testing.assert_allclose(result, x.sum(axis=1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("threads", "instruction"), [(16, "shuffle"), (64, "storage_sync")])
-def test_threads_of_one_warp_exchange_values_by_shuffles(threads, instruction):
+@pytest.mark.parametrize(("threads", "shuffles", "waits"), [(16, 1, 0), (64, 1, 1), (48, 0, 1)])
+def test_warps_exchange_values_by_shuffles(threads, shuffles, waits):
     s, args = row_sum(4, 128, threads)
     target = tvm.target.Target("cuda", host="llvm")
     with target:
         mod = tvm.lower(s, args)
     text = str(tvm.driver.split_dev_host_funcs(mod, target)[1])
-    assert instruction in text
-    assert ("shuffle" in text) != ("storage_sync" in text)
+    assert ("shuffle" in text) == bool(shuffles)
+    assert ("storage_sync" in text) == bool(waits)
 
 
 def test_rfactor_and_threads_store_once_where_the_predicate_holds():

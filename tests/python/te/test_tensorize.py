@@ -318,3 +318,36 @@ def test_blocks_are_cached_before_their_loops_are_split():
     s[C].split(C.op.axis[0], 2)
     with pytest.raises(ScheduleError, match="cache its results before loops are split"):
         s.cache_write(C, "local")
+
+
+@pytest.mark.parametrize(("n", "rows"), [(48, 8), (64, 16)])
+def test_what_a_tensorized_stage_covers_can_be_asked(n, rows):
+    tensors = A, B, C = matvec(n, 24)
+    s = te.create_schedule(C.op)
+    i, j = s[C].split(C.op.axis[0], factor=rows)
+    intrin = gemv(rows, 24)
+    s[C].tensorize(j, intrin)
+    s = s.normalize()
+    outputs, inputs = te.InferTensorizeRegion(s[C], te.schedule.InferBound(s))
+    (row,) = C.op.axis
+    assert (str(outputs[row].min), int(outputs[row].extent)) == (f"{i.var.name}*{rows}", rows)
+    assert [int(r.extent) for r in inputs[A]] == [rows, 24]
+    assert [int(r.extent) for r in inputs[B]] == [24]
+    (body,) = te.MatchTensorizeBody(s[C], outputs, inputs, intrin)
+    analyzer = tvm.arith.Analyzer()
+    pattern = intrin.op.body[0]
+    assert tvm.ir.structural_equal(analyzer.simplify(body), analyzer.simplify(pattern))
+    assert te.schedule.InferTensorizeRegion is te.InferTensorizeRegion
+    check_matvec(s, tensors)
+
+
+def test_only_tensorized_stages_can_be_asked_what_they_cover():
+    _, _, C = matvec(16, 8)
+    s = te.create_schedule(C.op).normalize()
+    bounds = te.schedule.InferBound(s)
+    with pytest.raises(ValueError, match="stage C is not tensorized; call tensorize on it first"):
+        te.InferTensorizeRegion(s[C], bounds)
+    with pytest.raises(ValueError, match="the bounds have no domain of loop"):
+        other = te.create_schedule(C.op)
+        other[C].tensorize(other[C].op.axis[0], gemv(16, 8))
+        te.InferTensorizeRegion(other.normalize()[C], {})

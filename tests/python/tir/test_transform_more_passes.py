@@ -118,6 +118,19 @@ def test_hoisting_refuses_an_unknown_option():
         apply(transform.HoistIfThenElse(), branching(beside=False))
 
 
+def test_hoisting_refuses_an_axis_with_two_extents():
+    data = tir.decl_buffer((64,), name="data")
+    tx = tir.IterVar(None, "tx", tir.IterVar.ThreadIndex, "threadIdx.x")
+    store = tir.IfThenElse(tx.var < 3, tir.BufferStore(data, tir.const(1.0, "float32"), [tx.var]))
+    inner = tir.AttrStmt(tx, "thread_extent", 33, store)
+    outer = tir.AttrStmt(tx, "thread_extent", 32, loop(4, lambda i: inner))
+    message = r"threadIdx.x \(tx\) is launched with 32 threads, and inside of that with 33"
+    with pytest.raises(ValueError, match=message):
+        apply(transform.HoistIfThenElse(), tir.PrimFunc([data], outer))
+    # One after the other they are two launches.
+    apply(transform.HoistIfThenElse(), tir.PrimFunc([data], tir.SeqStmt([inner, inner])))
+
+
 def test_constants_move_to_their_module_once():
     data = tvm.nd.array(np.arange(4, dtype="float32"))
 

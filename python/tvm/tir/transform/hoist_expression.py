@@ -237,11 +237,26 @@ class _Hoister(StmtExprMutator):
     def __init__(self, options: _Options) -> None:
         self._options = options
         self._threads: set[expr.Var] = set()
+        self._extents: dict[expr.Var, PrimExpr] = {}
 
     def visit_attr_stmt_(self, op: stmt.AttrStmt) -> stmt.Stmt:
-        if op.attr_key == "thread_extent":
-            self._threads.add(op.node.var)
-        return self._visit_below(op)
+        if op.attr_key != "thread_extent":
+            return self._visit_below(op)
+        axis = op.node.var
+        self._threads.add(axis)
+        around = self._extents.get(axis)
+        # What a test says of an axis is decided by its extent, so there has to be one.
+        if around is not None and not structural_equal(around, op.value):
+            raise ValueError(
+                f"hoisting: {op.node.thread_tag} ({axis.name}) is launched with {around} threads, "
+                f"and inside of that with {op.value}; give one axis one extent"
+            )
+        self._extents.setdefault(axis, op.value)
+        try:
+            return self._visit_below(op)
+        finally:
+            if around is None:
+                del self._extents[axis]
 
     def visit_for_(self, op: stmt.For) -> stmt.Stmt:
         is_thread = op.kind == stmt.ForKind.THREAD_BINDING
