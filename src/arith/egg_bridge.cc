@@ -23,6 +23,7 @@ std::string TakeText(char* text) {
 
 void CheckStatus(int32_t status, const char* where, const std::string& message) {
   TVM_CHECK(status != kEggInvalidInput, ValueError) << where << ": " << message;
+  TVM_CHECK(status != kEggNoMemory, MemoryError) << where << ": " << message;
   ICHECK(status == kEggOk) << where << ": " << message;
 }
 

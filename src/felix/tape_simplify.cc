@@ -48,6 +48,7 @@ TapeData SimplifyTape(const TapeData& tape, const TapeSimplifyOptions& options,
                         &output, &outcome, &message);
   std::unique_ptr<char, void (*)(char*)> text(message, free_str);
   TVM_CHECK(status != kEggInvalidInput, ValueError) << "SimplifyTape: " << text.get();
+  TVM_CHECK(status != kEggNoMemory, MemoryError) << "SimplifyTape: " << text.get();
   ICHECK(status == kEggOk) << "SimplifyTape: " << text.get();
   if (report) {
     static const char* const kReasons[] = {"saturated", "iteration limit", "node limit"};

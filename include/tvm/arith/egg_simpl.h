@@ -23,6 +23,7 @@ enum EggStatus : int32_t {
   kEggOk = 0,
   kEggInvalidInput = 1,   // the caller's tape, text or option is malformed
   kEggInternalError = 2,  // a defect of the simplifier; nothing was changed
+  kEggNoMemory = 3,       // there is no room for the e-graph that the limits allow
 };
 
 /*! \brief Why simplification ended; of several rounds, the largest. */

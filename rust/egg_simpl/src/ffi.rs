@@ -12,6 +12,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 const OK: i32 = 0;
 const INVALID_INPUT: i32 = 1;
 const INTERNAL_ERROR: i32 = 2;
+const NO_MEMORY: i32 = 3;
 
 #[repr(C)]
 pub struct EggVariable {
@@ -82,8 +83,29 @@ fn hand_out(text: &str) -> *mut c_char {
     CString::new(clean).map_or(std::ptr::null_mut(), CString::into_raw)
 }
 
+/// An allocation that fails later ends the process, so it is tried beforehand whether there is room
+/// for `entries` of input and an e-graph of `nodes`.
+fn room(entries: i64, nodes: i32) -> Result<(), (i32, String)> {
+    const ALWAYS: usize = 16 << 20;
+    const PER_ENTRY: usize = 2 << 10;
+    const PER_NODE: usize = 512;
+    let count = |value: i64| usize::try_from(value).unwrap_or(0);
+    let bytes = count(entries)
+        .saturating_mul(PER_ENTRY)
+        .saturating_add(count(i64::from(nodes)).saturating_mul(PER_NODE))
+        .saturating_add(ALWAYS);
+    let mut trial: Vec<u8> = Vec::new();
+    let outcome = trial.try_reserve_exact(bytes);
+    std::hint::black_box(&trial);
+    outcome.map_err(|_| (NO_MEMORY, format!("no room for {} MiB of an e-graph", bytes >> 20)))
+}
+
 /// Run `body`; its error, or the text of its panic, comes back with the status.
-fn guarded<T>(body: impl FnOnce() -> Result<T, String>) -> Result<T, (i32, String)> {
+fn guarded<T>(
+    room: Result<(), (i32, String)>,
+    body: impl FnOnce() -> Result<T, String>,
+) -> Result<T, (i32, String)> {
+    room?;
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(result) => result.map_err(|message| (INVALID_INPUT, message)),
         Err(panic) => {
@@ -119,7 +141,11 @@ pub unsafe extern "C" fn egg_simplify_tape(
 ) -> i32 {
     put(message, std::ptr::null_mut());
     put(result, EMPTY_TAPE);
-    let outcome = guarded(|| {
+    let (entries, nodes) = match (tape.as_ref(), options.as_ref()) {
+        (Some(tape), Some(options)) => (tape.size, options.node_limit),
+        _ => (0, 0),
+    };
+    let outcome = guarded(room(entries, nodes), || {
         if tape.is_null() || options.is_null() || result.is_null() {
             return Err("tape, options and result must not be null".to_string());
         }
@@ -212,7 +238,7 @@ pub unsafe extern "C" fn simplify_expr(
     at_least_one: u8,
     result: *mut *mut c_char,
 ) -> i32 {
-    let outcome = guarded(|| {
+    let outcome = guarded(room(0, node_limit), || {
         let limits = limits(iterations, node_limit, at_least_one)?;
         text::simplify_expr(read_text("text", text)?, limits)
     });
@@ -238,7 +264,7 @@ pub unsafe extern "C" fn is_equivalent(
 ) -> i32 {
     put(message, std::ptr::null_mut());
     put(equal, 0);
-    let outcome = guarded(|| {
+    let outcome = guarded(room(0, node_limit), || {
         let limits = limits(iterations, node_limit, at_least_one)?;
         text::is_equivalent(read_text("left", left)?, read_text("right", right)?, limits)
     });

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -370,3 +374,34 @@ def test_points_of_another_width_are_refused():
     tape = builder.tape(builder.var(0))
     with pytest.raises(ValueError, match=r"points must have shape \(batch, 4\)"):
         tape.forward(np.ones((2, 3)))
+
+
+def test_simplification_without_room_is_an_error_and_not_the_end():
+    # A failed allocation ends a Rust program; the room is looked for beforehand.
+    script = """
+import resource
+import numpy as np
+from tvm.error import MemoryError as NoMemory
+from tvm.felix.tape import Tape, TapeOp, TapeVar
+
+ops, args = np.array([int(TapeOp.VAR), int(TapeOp.ADD)]), np.array([[-1] * 3, [0, 0, -1]])
+tape = Tape(ops, args, np.zeros(2, "int64"), [1], [TapeVar("n", True, 1, 16)])
+tape.simplify()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))
+try:
+    tape.simplify()
+except NoMemory as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+print(len(tape.simplify().tape))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no room for" in done.stdout and done.stdout.endswith("2\n")
