@@ -61,6 +61,25 @@ def test_topk_gives_values_and_positions(shape, data, largest):
         np.testing.assert_array_equal(out, reference)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("extent", [70, 300, 5000])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_long_rows_are_sorted_by_digits_and_stay_stable(extent, dtype, ascending):
+    x = RNG.integers(0, 100, (2, extent)) if dtype == "uint8" else RNG.normal(0, 30, (2, extent))
+    x = x.astype(dtype)
+    x[:, ::7] = x[:, 0:1]
+    if dtype.startswith("float"):
+        x[:, 5], x[:, 11], x[:, 13] = np.nan, -0.0, 0.0
+    tensor = torch.from_numpy(x)
+    values, order = torch.sort(tensor, dim=1, descending=not ascending, stable=True)
+    np.testing.assert_array_equal(evaluate(lambda t: topi.sort(t, 1, ascending), x), values)
+    out = evaluate(lambda t: topi.argsort(t, axis=1, is_ascend=ascending, dtype="int32"), x)
+    np.testing.assert_array_equal(out, order)
+    for k in (1, 7, extent // 3, extent - 1):
+        first = evaluate(lambda t, k=k: topi.topk(t, k, 1, "indices", ascending, "int64"), x)
+        np.testing.assert_array_equal(first, order[:, :k])
+
+
 def test_topk_of_all_is_a_sort():
     x = random_array(RNG, 4, 9)
     values, _ = evaluate(lambda t: topi.topk(t, 0), x)

@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tvm {
@@ -33,7 +33,7 @@ struct Rows {
   bool ascending;
 };
 
-/*! \brief Elements whose type C++ has no name for, widened for comparing. */
+/*! \brief Elements whose type C++ has no name for. */
 struct Half {
   uint16_t bits;
 };
@@ -41,90 +41,209 @@ struct BFloat {
   uint16_t bits;
 };
 
-float Widen(BFloat value) {
-  uint32_t bits = static_cast<uint32_t>(value.bits) << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof(result));
-  return result;
+template <typename To, typename From>
+To BitsOf(From value) {
+  To bits;
+  static_assert(sizeof(To) == sizeof(From));
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
 }
 
-float Widen(Half value) {
-  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
-  const uint32_t exponent = (value.bits >> 10) & 0x1Fu;
-  const uint32_t fraction = value.bits & 0x3FFu;
-  float result;
-  if (exponent == 0) {
-    // Zero and subnormals: fraction * 2^-24.
-    result = static_cast<float>(fraction) * 5.9604644775390625e-8f;
-    return sign ? -result : result;
-  }
-  // An exponent of all ones means infinity or NaN in both types.
-  const uint32_t wide = exponent == 0x1Fu ? 0xFFu : exponent + (127 - 15);
-  const uint32_t bits = sign | wide << 23 | fraction << 13;
-  std::memcpy(&result, &bits, sizeof(result));
-  return result;
+/*!
+ * \brief An unsigned number for the bits of a float, in the order of the floats, without a branch.
+ *
+ * Zeros of both signs are equal, and NaN is above everything. \p infinity has the bits of infinity.
+ */
+template <typename Key>
+Key OrderOfFloat(Key bits, Key infinity) {
+  constexpr int kLast = 8 * sizeof(Key) - 1;
+  constexpr Key kSign = static_cast<Key>(Key{1} << kLast);
+  const Key magnitude = static_cast<Key>(bits & static_cast<Key>(~kSign));
+  const Key negative = static_cast<Key>(Key{0} - static_cast<Key>(bits >> kLast));
+  const Key order = static_cast<Key>(bits ^ static_cast<Key>(negative | kSign));
+  const Key number = magnitude == 0 ? kSign : order;
+  return magnitude > infinity ? static_cast<Key>(~Key{0}) : number;
 }
+
+uint32_t OrderOf(float value) { return OrderOfFloat(BitsOf<uint32_t>(value), 0x7F800000u); }
+uint64_t OrderOf(double value) {
+  return OrderOfFloat(BitsOf<uint64_t>(value), uint64_t{0x7FF} << 52);
+}
+uint32_t OrderOf(Half value) { return OrderOfFloat<uint16_t>(value.bits, 0x7C00u); }
+uint32_t OrderOf(BFloat value) { return OrderOfFloat<uint16_t>(value.bits, 0x7F80u); }
 
 template <typename T>
-T Widen(T value) {
-  return value;
+auto OrderOf(T value) {
+  using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr Key kLowest = std::is_signed_v<T> ? Key{1} << (8 * sizeof(Key) - 1) : Key{0};
+  return static_cast<Key>(value) ^ kLowest;
 }
 
-template <typename Key>
-bool Less(Key a, Key b) {
-  if constexpr (std::is_floating_point_v<Key>) {
-    return a < b || (b != b && a == a);
-  } else {
-    return a < b;
+/*! \brief An element's order with its position below, in one number: a total and stable order. */
+struct Short {
+  using Entry = uint64_t;
+  static Entry Make(uint32_t order, int64_t position) {
+    return static_cast<uint64_t>(order) << 32 | static_cast<uint64_t>(position);
+  }
+  static uint32_t Order(Entry entry) { return static_cast<uint32_t>(entry >> 32); }
+  static int64_t Position(Entry entry) { return static_cast<int64_t>(entry & 0xFFFFFFFFu); }
+};
+/*! \brief The same of longer elements or rows. */
+struct Long {
+  using Entry = std::pair<uint64_t, int64_t>;
+  static Entry Make(uint64_t order, int64_t position) { return {order, position}; }
+  static uint64_t Order(const Entry& entry) { return entry.first; }
+  static int64_t Position(const Entry& entry) { return entry.second; }
+};
+
+/*! \brief Memory that the rows of one thread share. */
+template <typename Form>
+struct Scratch {
+  std::vector<typename Form::Entry> entries, others;
+};
+
+/*! \brief Entries, which stand by position, by their upper halves. */
+template <int kBits>
+void RadixSort(std::vector<uint64_t>* entries, std::vector<uint64_t>* others) {
+  constexpr int kPasses = (32 + kBits - 1) / kBits;
+  constexpr size_t kDigits = size_t{1} << kBits;
+  auto digit = [](uint64_t entry, int pass) {
+    return static_cast<size_t>(entry >> (32 + pass * kBits)) & (kDigits - 1);
+  };
+  std::vector<uint32_t> counts(kPasses * kDigits, 0);
+  for (uint64_t entry : *entries) {
+    for (int pass = 0; pass < kPasses; ++pass) ++counts[pass * kDigits + digit(entry, pass)];
+  }
+  others->resize(entries->size());
+  for (int pass = 0; pass < kPasses; ++pass) {
+    uint32_t* count = counts.data() + pass * kDigits;
+    // Where all have the same digit there is nothing to move.
+    if (count[digit(entries->front(), pass)] == entries->size()) continue;
+    uint32_t begin = 0;
+    for (size_t d = 0; d < kDigits; ++d) begin += std::exchange(count[d], begin);
+    for (uint64_t entry : *entries) (*others)[count[digit(entry, pass)]++] = entry;
+    entries->swap(*others);
   }
 }
 
-template <typename T, typename Index>
-void SortRow(const Rows& rows, int64_t row) {
-  using Key = decltype(Widen(T{}));
+/*! \brief Entries that stand by position. */
+template <typename Form>
+void SortAll(Scratch<Form>* scratch) {
+  auto& entries = scratch->entries;
+  if constexpr (std::is_same_v<Form, Short>) {
+    // Measured: where the tables of digits cost less than comparing.
+    constexpr size_t kFewDigits = 128, kManyDigits = 4096;
+    if (entries.size() >= kManyDigits) return RadixSort<11>(&entries, &scratch->others);
+    if (entries.size() >= kFewDigits) return RadixSort<8>(&entries, &scratch->others);
+  }
+  std::sort(entries.begin(), entries.end());
+}
+
+/*! \brief Leave the first of the entries, in any order. */
+template <typename Entries>
+void KeepFirst(size_t keep, Entries* entries) {
+  if (keep >= entries->size()) return;
+  std::nth_element(entries->begin(), entries->begin() + keep, entries->end());
+  entries->resize(keep);
+}
+
+/*!
+ * \brief The first entries of a row into the scratch, in any order.
+ *
+ * Candidates are collected; when there are twice as many as wanted, all but the first are dropped,
+ * and blocks that have nothing before the last of these are passed over.
+ */
+template <typename Form, typename T>
+void CollectFirst(const Rows& rows, const T* source, Scratch<Form>* scratch) {
+  using Key = decltype(OrderOf(T{}));
+  constexpr int64_t kBlock = 64;
+  auto& entries = scratch->entries;
+  const size_t keep = static_cast<size_t>(rows.keep);
+  const size_t room = std::max<size_t>(2 * keep, kBlock);
+  const Key flip = rows.ascending ? Key{0} : static_cast<Key>(~Key{0});
+  Key worst = static_cast<Key>(~Key{0});
+  entries.clear();
+  for (int64_t begin = 0; begin < rows.extent; begin += kBlock) {
+    const int64_t length = std::min(kBlock, rows.extent - begin);
+    Key orders[kBlock];
+    int64_t better = length;
+    if (length == kBlock && rows.inner == 1) {
+      better = 0;
+      for (int64_t i = 0; i < kBlock; ++i) {
+        orders[i] = static_cast<Key>(OrderOf(source[begin + i]) ^ flip);
+      }
+      for (int64_t i = 0; i < kBlock; ++i) better += orders[i] < worst ? 1 : 0;
+    } else {
+      for (int64_t i = 0; i < length; ++i) {
+        orders[i] = static_cast<Key>(OrderOf(source[(begin + i) * rows.inner]) ^ flip);
+      }
+    }
+    if (better == 0 && entries.size() >= keep) continue;
+    for (int64_t i = 0; i < length; ++i) {
+      // Of equal ones the earlier come first, but only once there are enough.
+      if (orders[i] >= worst && entries.size() >= keep) continue;
+      entries.push_back(Form::Make(orders[i], begin + i));
+      if (entries.size() < room) continue;
+      KeepFirst(keep, &entries);
+      worst = Form::Order(*std::max_element(entries.begin(), entries.end()));
+    }
+  }
+  KeepFirst(keep, &entries);
+}
+
+template <typename Form, typename T, typename Index>
+void SortRow(const Rows& rows, int64_t row, Scratch<Form>* scratch) {
   const int64_t start = row / rows.inner * rows.extent * rows.inner + row % rows.inner;
   const int64_t out_start = row / rows.inner * rows.keep * rows.inner + row % rows.inner;
   const T* source = static_cast<const T*>(rows.data) + start;
-  std::vector<Key> keys(rows.extent);
-  for (int64_t i = 0; i < rows.extent; ++i) keys[i] = Widen(source[i * rows.inner]);
-  std::vector<int64_t> order(rows.extent);
-  std::iota(order.begin(), order.end(), 0);
-  // Positions decide between equal elements, so the order is total and any algorithm is stable.
-  auto before = [&](int64_t a, int64_t b) {
-    const Key x = rows.ascending ? keys[a] : keys[b];
-    const Key y = rows.ascending ? keys[b] : keys[a];
-    if (Less(x, y)) return true;
-    if (Less(y, x)) return false;
-    return a < b;
-  };
-  if (rows.keep == rows.extent) {
-    std::sort(order.begin(), order.end(), before);
+  auto& entries = scratch->entries;
+  // Below, to part the candidates again and again costs more than to sort all.
+  constexpr int64_t kFew = 4;
+  if (rows.keep * kFew <= rows.extent) {
+    CollectFirst<Form>(rows, source, scratch);
+    std::sort(entries.begin(), entries.end());
   } else {
-    std::partial_sort(order.begin(), order.begin() + rows.keep, order.end(), before);
+    entries.resize(static_cast<size_t>(rows.extent));
+    for (int64_t i = 0; i < rows.extent; ++i) {
+      const auto order = OrderOf(source[i * rows.inner]);
+      entries[i] = Form::Make(rows.ascending ? order : ~order, i);
+    }
+    SortAll<Form>(scratch);
   }
   for (int64_t i = 0; i < rows.keep; ++i) {
     const int64_t at = out_start + i * rows.inner;
-    if (rows.values) static_cast<T*>(rows.values)[at] = source[order[i] * rows.inner];
-    if (rows.indices) static_cast<Index*>(rows.indices)[at] = static_cast<Index>(order[i]);
+    const int64_t position = Form::Position(entries[i]);
+    if (rows.values) static_cast<T*>(rows.values)[at] = source[position * rows.inner];
+    if (rows.indices) static_cast<Index*>(rows.indices)[at] = static_cast<Index>(position);
   }
 }
 
-template <typename T, typename Index>
-void SortRows(const Rows& rows) {
+template <typename Form, typename T, typename Index>
+void SortRowsAs(const Rows& rows) {
   const int64_t count = rows.outer * rows.inner;
+  auto sort = [&](int64_t begin, int64_t end) {
+    Scratch<Form> scratch;
+    for (int64_t row = begin; row < end; ++row) SortRow<Form, T, Index>(rows, row, &scratch);
+  };
   // Below this many elements, starting the threads takes longer than sorting.
   constexpr int64_t kParallelElements = 1 << 13;
   if (count > 1 && count * rows.extent >= kParallelElements) {
     // A few ranges for each thread rather than one call for each row.
     const int64_t ranges = std::min<int64_t>(count, 64);
     threading::ParallelFor(static_cast<int>(ranges), [&](int range) {
-      for (int64_t row = count * range / ranges; row < count * (range + 1) / ranges; ++row) {
-        SortRow<T, Index>(rows, row);
-      }
+      sort(count * range / ranges, count * (range + 1) / ranges);
     });
   } else {
-    for (int64_t row = 0; row < count; ++row) SortRow<T, Index>(rows, row);
+    sort(0, count);
   }
+}
+
+template <typename T, typename Index>
+void SortRows(const Rows& rows) {
+  if constexpr (sizeof(T) < 8) {
+    if (rows.extent <= int64_t{1} << 32) return SortRowsAs<Short, T, Index>(rows);
+  }
+  SortRowsAs<Long, T, Index>(rows);
 }
 
 template <typename T>
@@ -141,6 +260,7 @@ void SortByIndexType(const Rows& rows) {
 void Sort(DataType t, const Rows& rows) {
   TVM_CHECK(rows.keep >= 0 && rows.keep <= rows.extent, ValueError)
       << "sort: cannot keep " << rows.keep << " of " << rows.extent << " elements";
+  if (rows.keep == 0) return;
   if (t == DataType::Float(32)) return SortByIndexType<float>(rows);
   if (t == DataType::Float(64)) return SortByIndexType<double>(rows);
   if (t.is_float16()) return SortByIndexType<Half>(rows);
