@@ -192,12 +192,20 @@ def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
     return groups
 
 
+def _is_elementwise(node: _Node) -> bool:
+    if node.pattern is None:
+        return False
+    return node.pattern <= OpPattern.BROADCAST or _op_label(node.binding.value) == "strided_slice"
+
+
 def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
-    """Joins elementwise groups with the elementwise group that alone reads their result."""
+    """Joins elementwise groups with the elementwise group that alone reads their result.
+
+    Slices count as elementwise: they compute nothing, and read neighbours as neighbours.
+    """
 
     def is_elementwise(members: list[int]) -> bool:
-        patterns = [nodes[i].pattern for i in members]
-        return all(p is not None and p <= OpPattern.BROADCAST for p in patterns)
+        return all(_is_elementwise(nodes[i]) for i in members)
 
     for anchor in sorted(groups, key=lambda a: -max(groups[a])):
         members = groups[anchor]
@@ -315,8 +323,8 @@ def FuseOps(mod: IRModule) -> IRModule:
     """The module with every operator inside a function of attribute "Primitive".
 
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
-    the rest of the elementwise and injective operators form chains, and elementwise chains whose
-    results are read by one other alone are joined with it. A group has one output: with several
+    the rest of the elementwise and injective operators form chains, and chains of elementwise
+    operators and slices whose results are read by one other alone are joined with it. A group has one output: with several
     readers of a value, everything up to the point where all paths meet is taken, or nothing.
     Constants other than scalars become parameters, and groups that differ only in these
     are one function, called several times. Views such as reshape stay outside.

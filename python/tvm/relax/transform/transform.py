@@ -46,6 +46,7 @@ from .normalize import Normalize
 from .pad_columns import PadColumns
 from .remove_unused_parameters import RemoveUnusedParameters
 from .run_codegen import RunCodegen
+from .slice_splits import SliceSplits
 from .to_dataflow import ConvertToDataflow
 from .trim_windows import TrimWindows
 
@@ -95,6 +96,7 @@ __all__ = [
     "RemoveUnusedParameters",
     "RunCodegen",
     "ToNonDataflow",
+    "SliceSplits",
     "TrimWindows",
     "is_fused",
 ]
@@ -135,6 +137,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
     """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
         LegalizeUnfusableOps(),
+        SliceSplits(),
         FoldBatchnorm(),
         FoldPad(),
         TrimWindows(),

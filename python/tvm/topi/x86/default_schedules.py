@@ -34,7 +34,7 @@ from .injective import (
     schedule_rows,
     schedule_transposed,
 )
-from .reduction import schedule_reduce_columns, schedule_reduce_rows
+from .reduction import reduces_rows, schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
 from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
@@ -247,9 +247,7 @@ def _reduction(
     if not _is_static(outputs) or not is_elementwise_of(reduced, outputs) or not reduced.shape:
         return None
     extents = [int(loop.dom.extent) for loop in reduced.op.reduce_axis]
-    source = const_shape(reduced.op.input_tensors[0].shape)
-    over_last = list(source[len(source) - len(extents) :]) == extents
-    if over_last and math.prod(extents) >= _LEAST_ROW:
+    if math.prod(extents) >= _LEAST_ROW and reduces_rows(reduced):
         return schedule_reduce_rows(reduced, outputs[0], target)
     lanes = fitting_lanes(target, reduced.dtype, const_shape(reduced.shape)[-1])
     return schedule_reduce_columns(reduced, outputs[0], lanes) if lanes >= 4 else None

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from tvm import te
+import math
+
+from tvm import te, tir
 from tvm.target import Target
 
 from .row_normalization import split_row
 from .vectors import inline_producers
 
-__all__ = ["schedule_reduce_columns", "schedule_reduce_rows"]
+__all__ = ["reduces_rows", "schedule_reduce_columns", "schedule_reduce_rows"]
+
+# Reductions shorter than this stay in the nearest cache whatever their order.
+_LONG_COLUMN = 32
+# Enough for the threads to share.
+_LEAST_TILES = 4
+
+
+def reduces_rows(reduced: te.Tensor) -> bool:
+    """Whether a stage reduces over all of the last dimensions of what it reads first."""
+    axes = reduced.op.reduce_axis
+    source = reduced.op.input_tensors[0]
+    rows = source.shape[len(source.shape) - len(axes) :]
+    if [int(axis.dom.extent) for axis in axes] != [int(extent) for extent in rows]:
+        return False
+    places: list[bool] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.ProducerLoad) and node.producer.same_as(source):
+            last = list(node.indices)[-len(axes) :]
+            places.append(all(i.same_as(a.var) for i, a in zip(last, axes, strict=True)))
+
+    tir.stmt_functor.post_order_visit(reduced.op.body[0], visit)
+    return bool(places) and all(places)
 
 
 def schedule_reduce_columns(reduced: te.Tensor, output: te.Tensor, lanes: int) -> te.Schedule:
@@ -23,18 +48,40 @@ def schedule_reduce_columns(reduced: te.Tensor, output: te.Tensor, lanes: int) -
     s = te.create_schedule(output.op)
     inline_producers(s, output)
     *outer, last = output.op.axis
-    vector, lane = s[output].split(last, factor=lanes)
-    row = s[output].fuse(*outer, vector)
+    vectors = _vectors_side_by_side(reduced, lanes)
+    tile, column = s[output].split(last, factor=vectors * lanes)
+    vector, lane = s[output].split(column, factor=lanes)
+    row = s[output].fuse(*outer, tile)
     s[output].parallel(row)
+    s[output].unroll(vector)
     s[output].vectorize(lane)
     if output.op.same_as(reduced.op):
-        s[output].reorder(*s[output].op.reduce_axis, lane)
+        s[output].reorder(*s[output].op.reduce_axis, vector, lane)
     else:
         s[reduced].compute_at(s[output], row)
         *_, last = s[reduced].op.axis
-        s[reduced].reorder(*s[reduced].op.reduce_axis, last)
-        s[reduced].vectorize(last)
+        vector, lane = s[reduced].split(last, factor=lanes)
+        s[reduced].reorder(*s[reduced].op.reduce_axis, vector, lane)
+        s[reduced].unroll(vector)
+        s[reduced].vectorize(lane)
     return s
+
+
+def _vectors_side_by_side(reduced: te.Tensor, lanes: int) -> int:
+    """Vectors of neighbours that are reduced at a time.
+
+    Down one column of vectors each load is of another page, which no prefetcher follows. Windows
+    are read again by their neighbours, from the nearest cache.
+    """
+    *outer, columns = (int(extent) for extent in reduced.shape)
+    if math.prod(int(loop.dom.extent) for loop in reduced.op.reduce_axis) < _LONG_COLUMN:
+        return 1
+    tiles = math.prod(outer) * columns // lanes
+    return next(
+        count
+        for count in range(8, 0, -1)
+        if columns % (count * lanes) == 0 and (tiles >= _LEAST_TILES * count or count == 1)
+    )
 
 
 def schedule_reduce_rows(

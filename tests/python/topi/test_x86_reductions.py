@@ -1,0 +1,74 @@
+"""Which dimension a reduction is over decides its vectors, also where extents are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm
+from tvm import te, topi
+from tvm.topi.x86.reduction import reduces_rows
+
+RNG = np.random.default_rng(0)
+TARGET = tvm.target.Target("llvm -mcpu=znver4")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.lists(st.sampled_from([1, 3, 16, 48, 64, 100]), min_size=2, max_size=3),
+    data=st.data(),
+    square=st.booleans(),
+    after=st.booleans(),
+)
+def test_sums_over_any_dimension(shape, data, square, after):
+    if square:
+        shape = [shape[0]] * len(shape)
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    x = RNG.standard_normal(shape).astype("float32")
+    source = te.placeholder(x.shape, "float32", "x")
+    output = topi.sum(topi.multiply(source, source), axis)
+    if after:
+        output = topi.exp(output * -0.01)
+    function = tvm.build(topi.schedule_for(output, "llvm"), [source, output], "llvm")
+    result = tvm.nd.empty(tuple(int(n) for n in output.shape))
+    function(tvm.nd.array(x), result)
+    expected = (x.astype("float64") ** 2).sum(axis)
+    np.testing.assert_allclose(
+        result.numpy(), np.exp(expected * -0.01) if after else expected, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(("axis", "rows"), [(0, False), (1, True)])
+def test_rows_and_columns_of_a_square_are_told_apart(axis, rows):
+    source = te.placeholder((512, 512), name="x")
+    output = topi.sum(source, axis)
+    assert reduces_rows(output) == rows
+    with TARGET:
+        text = str(tvm.lower(topi.schedule_for(output, TARGET), [source, output]))
+    # Neighbours of a column are 512 apart; a vector of them is gathered.
+    assert ", 512, 16)" not in text
+
+
+def test_long_columns_are_reduced_several_vectors_wide():
+    source = te.placeholder((300, 1000), name="x")
+    output = topi.sum(source, 0)
+    with TARGET:
+        text = str(tvm.lower(topi.schedule_for(output, TARGET), [source, output]))
+    # 125 vectors of 8 make 25 tiles of five.
+    assert "in T.parallel(25)" in text
+    windows = topi.nn.pool2d(
+        te.placeholder((1, 64, 64, 64), name="x"),
+        (2, 2),
+        (2, 2),
+        (1, 1),
+        (0, 0, 0, 0),
+        "max",
+        layout="NHWC",
+    )
+    with TARGET:
+        text = str(
+            tvm.lower(topi.schedule_for(windows, TARGET), [*windows.op.input_tensors, windows])
+        )
+    assert "in T.parallel(4096)" in text
