@@ -51,6 +51,52 @@ def test_rows_and_columns_of_a_square_are_told_apart(axis, rows):
     assert ", 512, 16)" not in text
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 70), min_size=1, max_size=3),
+    kind=st.sampled_from(["sum", "max", "argmax"]),
+    negate=st.booleans(),
+)
+def test_everything_to_one_number(shape, kind, negate):
+    x = RNG.standard_normal(shape).astype("float32")
+    source = te.placeholder(x.shape, "float32", "x")
+    output = getattr(topi, kind)(source, None)
+    if negate:
+        output = topi.negative(output)
+    function = tvm.build(topi.schedule_for(output, "llvm"), [source, output], "llvm")
+    result = tvm.nd.empty((), output.dtype)
+    function(tvm.nd.array(x), result)
+    expected = getattr(np, kind)(x.astype("float64"))
+    np.testing.assert_allclose(result.numpy(), -expected if negate else expected, 1e-4, 1e-3)
+
+
+@pytest.mark.parametrize("shape", [(512, 512), (40000,), (7, 3001)])
+def test_many_elements_are_reduced_in_chunks(shape):
+    x = RNG.standard_normal(shape).astype("float32")
+    source = te.placeholder(x.shape, "float32", "x")
+    output = topi.sum(source, None)
+    function = tvm.build(topi.schedule_for(output, "llvm"), [source, output], "llvm")
+    result = tvm.nd.empty(())
+    function(tvm.nd.array(x), result)
+    np.testing.assert_allclose(result.numpy(), x.astype("float64").sum(), rtol=1e-4, atol=1e-2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.lists(st.integers(1, 5), min_size=1, max_size=2),
+    widths=st.lists(st.integers(1, 40), min_size=2, max_size=9),
+)
+def test_rows_joined_of_odd_pieces(rows, widths):
+    pieces = [RNG.standard_normal((*rows, width)).astype("float32") for width in widths]
+    sources = [te.placeholder(p.shape, "float32", f"x{i}") for i, p in enumerate(pieces)]
+    output = topi.concatenate([topi.exp(sources[0]), *sources[1:]], -1)
+    function = tvm.build(topi.schedule_for(output, "llvm"), [*sources, output], "llvm")
+    result = tvm.nd.empty(tuple(int(n) for n in output.shape))
+    function(*map(tvm.nd.array, pieces), result)
+    expected = np.concatenate([np.exp(pieces[0]), *pieces[1:]], -1)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
+
+
 def test_long_columns_are_reduced_several_vectors_wide():
     source = te.placeholder((300, 1000), name="x")
     output = topi.sum(source, 0)

@@ -45,6 +45,7 @@ _C_FUNCTIONS = frozenset(
 # Operators of one expression; more, as from a chain of assignments to parts of a tensor of which
 # each reads the one before it twice, take longer to compile than they save.
 _LARGEST_EXPRESSION = 256
+_PLAIN_REDUCTIONS = frozenset({"max", "mean", "min", "prod", "sum"})
 
 
 @dataclass
@@ -199,7 +200,8 @@ def _is_elementwise(node: _Node) -> bool:
 
 
 def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
-    """Joins elementwise groups with the elementwise group that alone reads their result.
+    """Joins elementwise groups with the elementwise group, or the plain reduction, that alone reads
+    their result.
 
     Slices count as elementwise: they compute nothing, and read neighbours as neighbours.
     """
@@ -214,9 +216,15 @@ def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
         if end.escapes or len(readers) != 1 or not is_elementwise(members):
             continue
         (reader,) = readers
-        if reader is None or reader == anchor or not is_elementwise(groups[reader]):
+        if reader is None or reader == anchor:
             continue
-        if end.shape != nodes[max(groups[reader])].shape:
+        # A plain reduction reads each element once, whatever it is computed from.
+        reduced = nodes[reader].pattern is OpPattern.COMM_REDUCE and end.users == [reader]
+        if reduced and _op_label(nodes[reader].binding.value) not in _PLAIN_REDUCTIONS:
+            continue
+        if not reduced and not is_elementwise(groups[reader]):
+            continue
+        if not reduced and end.shape != nodes[max(groups[reader])].shape:
             continue
         together = [*groups[reader], *members]
         if _inlined_size(min(together), together, nodes) > _LARGEST_EXPRESSION:
@@ -324,7 +332,8 @@ def FuseOps(mod: IRModule) -> IRModule:
 
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
     the rest of the elementwise and injective operators form chains, and chains of elementwise
-    operators and slices whose results are read by one other alone are joined with it. A group has one output: with several
+    operators and slices whose results are read by one other alone, or by a sum, mean, product or
+    extreme, are joined with it. A group has one output: with several
     readers of a value, everything up to the point where all paths meet is taken, or nothing.
     Constants other than scalars become parameters, and groups that differ only in these
     are one function, called several times. Views such as reshape stay outside.

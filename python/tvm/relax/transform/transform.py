@@ -22,6 +22,7 @@ from .convert_strassen import ConvertStrassen
 from .convert_winograd import ConvertWinograd
 from .dataflow import RemovePurityChecking, ToNonDataflow
 from .dead_code import DeadCodeElimination
+from .decompose_variance import DecomposeVariance
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
 from .fold_pad import FoldPad
@@ -67,6 +68,7 @@ __all__ = [
     "ConvertToDataflow",
     "ConvertWinograd",
     "DeadCodeElimination",
+    "DecomposeVariance",
     "EliminateCommonSubexpr",
     "FoldBatchnorm",
     "FoldConstant",
@@ -138,6 +140,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
     passes = [
         LegalizeUnfusableOps(),
         SliceSplits(),
+        DecomposeVariance(),
         FoldBatchnorm(),
         FoldPad(),
         TrimWindows(),

@@ -29,8 +29,10 @@ from .dot_products import dot_instruction
 from .grouped_matmul import schedule_grouped_matmul
 from .injective import (
     find_transposed,
+    joins_odd_rows,
     schedule_few_last,
     schedule_injective,
+    schedule_odd_rows,
     schedule_rows,
     schedule_transposed,
 )
@@ -244,11 +246,13 @@ def _row_function(
 def _reduction(
     reduced: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_elementwise_of(reduced, outputs) or not reduced.shape:
+    if not _is_static(outputs) or not is_elementwise_of(reduced, outputs):
         return None
     extents = [int(loop.dom.extent) for loop in reduced.op.reduce_axis]
     if math.prod(extents) >= _LEAST_ROW and reduces_rows(reduced):
         return schedule_reduce_rows(reduced, outputs[0], target)
+    if not reduced.shape:
+        return None
     lanes = fitting_lanes(target, reduced.dtype, const_shape(reduced.shape)[-1])
     return schedule_reduce_columns(reduced, outputs[0], lanes) if lanes >= 4 else None
 
@@ -273,4 +277,8 @@ def _injective(
     moved = find_transposed(output)
     if moved is not None:
         return schedule_transposed(output, moved)
-    return schedule_rows(output, target) if len(shape) > 1 and shape[-1] >= 4 else None
+    if len(shape) < 2 or shape[-1] < 4:
+        return None
+    if shape[0] > 1 and joins_odd_rows(output, vector_lanes(target, output.dtype)):
+        return schedule_odd_rows(output)
+    return schedule_rows(output, target)

@@ -17,8 +17,10 @@ from .vectors import inline_producers, vector_lanes
 __all__ = [
     "Transposed",
     "find_transposed",
+    "joins_odd_rows",
     "schedule_few_last",
     "schedule_injective",
+    "schedule_odd_rows",
     "schedule_rows",
     "schedule_transposed",
 ]
@@ -29,6 +31,8 @@ _ELEMENTS = 16
 _SQUARE = 16
 # At multiples of this, 16 lines are in fewer sets of a cache of 64 than these have places for.
 _FAR_BYTES = 1024
+# Rows of more pieces are decided element by element.
+_MOST_PIECES = 8
 # Of fewer rows, each is shared by several cores.
 _LEAST_ROWS = 64
 
@@ -101,6 +105,33 @@ def schedule_rows(output: te.Tensor, target: Target | None = None) -> te.Schedul
     s[output].vectorize(lane)
     if rows:
         s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
+    return s
+
+
+def joins_odd_rows(output: te.Tensor, lanes: int) -> bool:
+    """Whether rows are pieces one behind the other, of which one ends inside of a vector."""
+    value, last = output.op.body[output.value_index], output.op.axis[-1].var
+    ends = []
+    while isinstance(value, tir.Call) and value.op.same_as(tir.op.Op.get("tir.if_then_else")):
+        where, _, value = value.args
+        if not isinstance(where, tir.LT) or not where.a.same_as(last) or not is_constant(where.b):
+            return False
+        ends.append(int(where.b))
+    return 0 < len(ends) < _MOST_PIECES and any(end % lanes for end in ends)
+
+
+def schedule_odd_rows(output: te.Tensor) -> te.Schedule:
+    """A loop for each piece of a row, as `joins_odd_rows` finds them.
+
+    Parameters
+    ----------
+    output : of rank 2 or more; each element depends on single elements of the inputs.
+    """
+    s = te.create_schedule(output.op)
+    inline_producers(s, output)
+    *rows, last = output.op.axis
+    s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
+    s[output].pragma(last, "loop_partition_hint", True)
     return s
 
 

@@ -14,6 +14,9 @@ __all__ = ["reduces_rows", "schedule_reduce_columns", "schedule_reduce_rows"]
 
 # Reductions shorter than this stay in the nearest cache whatever their order.
 _LONG_COLUMN = 32
+# A number that all elements go into is made of those of chunks.
+_MOST_CHUNKS = 64
+_LEAST_CHUNK = 2048
 # Enough for the threads to share.
 _LEAST_TILES = 4
 
@@ -95,12 +98,15 @@ def schedule_reduce_rows(
     Parameters
     ----------
     reduced : reduces over the last dimensions of what it reads, all of them whole or the last.
-    output : `reduced`, or an elementwise function of it.
+    output : `reduced`, or an elementwise function of it; also a single number.
     lanes : partial results at first; by default those that take least.
     """
     target = target or Target.current() or Target("llvm")
     s = te.create_schedule(output.op)
     inline_producers(s, output)
+    if not output.op.axis:
+        _reduce_all(s, reduced, target, lanes)
+        return s
     partials = split_row(s, reduced, target, lanes)
     row = s[output].fuse(*output.op.axis)
     s[output].parallel(row)
@@ -109,3 +115,22 @@ def schedule_reduce_rows(
     for partial in partials:
         s[partial].compute_at(s[output], row)
     return s
+
+
+def _reduce_all(s: te.Schedule, reduced: te.Tensor, target: Target, lanes: int | None) -> None:
+    """To a single number: of chunks in parallel, if there are enough elements, and of these."""
+    loops = list(reduced.op.reduce_axis)
+    size = math.prod(int(loop.dom.extent) for loop in loops)
+    counts = range(min(_MOST_CHUNKS, size // _LEAST_CHUNK), 1, -1)
+    chunks = next((count for count in counts if size % count == 0), 1)
+    if chunks == 1:
+        split_row(s, reduced, target, lanes)
+        return
+    loop = s[reduced].fuse(*loops) if len(loops) > 1 else loops[0]
+    chunk, _ = s[reduced].split(loop, nparts=chunks)
+    sums = s.rfactor(reduced, chunk)
+    partials = split_row(s, sums, target, lanes)
+    (row,) = s[sums].op.axis
+    s[sums].parallel(row)
+    for partial in partials:
+        s[partial].compute_at(s[sums], row)
