@@ -52,5 +52,5 @@ def test_reductions_take_in_what_they_alone_read():
     compiled = felix.compile(Model(), (x, y), cache=False)
     for got, expected in zip(compiled(x, y), Model()(x, y), strict=True):
         torch.testing.assert_close(torch.from_numpy(got.numpy()), expected, rtol=1e-4, atol=1e-5)
-    # Distances; the mean of all, the columns' and the whole deviation from it; an extreme.
-    assert "in 5 calls" in str(compiled)
+    # Distances, a mean and sums of squares around it, an extreme, and mean and root of the last.
+    assert "6 kernels in 6 calls" in str(compiled)
