@@ -226,6 +226,9 @@ IMAGES = {
        for rank, image in ((1, LINE), (2, IMAGE), (3, VOLUME)) for overload in ("default", "vec")},
 }  # fmt: skip
 PRODUCTS = {
+    "_trilinear.default": [
+        (randn(4, 5), randn(3, 5, 6), randn(4, 6), [1, 3], [0], [1, 2], [2, 3]),
+    ],
     "_grouped_mm.default": [
         (randn(9, 16), randn(3, 16, 24), torch.tensor([2, 2, 9], dtype=torch.int32)),
     ],

@@ -94,6 +94,22 @@ def _int_mm(a: Arguments) -> RelayExpr:
     return op.matmul(left, right)
 
 
+@converter("_trilinear.default")
+def _trilinear(a: Arguments) -> RelayExpr:
+    """The product of three tensors, each with the dimensions that it lacks, summed over some."""
+    factors = []
+    for name in ("1", "2", "3"):
+        shape = list(a.shape(f"i{name}"))
+        for place in sorted(int(k) for k in a[f"expand{name}"]):
+            shape.insert(place, 1)
+        factors.append(a.emit(op.reshape(a[f"i{name}"], tuple(shape))))
+    # First the two that the sum is over, so that what comes between stays small.
+    first, weight, last = factors
+    whole = a.emit(op.multiply(a.emit(op.multiply(first, last)), weight))
+    axes = [int(k) for k in a["sumdim"]]
+    return op.sum(whole, axes) if axes else whole
+
+
 def _grouped_mm(a: Arguments) -> RelayExpr:
     """Rows times the matrix of their expert; `offs` has the row behind each expert's last."""
     left, right = ("input", "weight") if a.get("input") is not None else ("self", "mat2")
