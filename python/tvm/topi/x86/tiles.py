@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from tvm import te
+from tvm import te, tir
 from tvm.target import Target
 
 from ..utils import const_shape
@@ -26,6 +26,8 @@ __all__ = [
 _HIDE_LATENCY = 8
 # Multiply-adds a loaded vector below which loading takes longer than they do, with a margin.
 _FEW_PRODUCTS = 1.5
+# Rows of a tile for which a vector from the second cache takes longer than its multiply-adds.
+_FEW_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,16 @@ def fitting_tile(
     return max(fitting, key=lambda tile: (_products_a_load(tile), tile.columns))
 
 
-def fitting_rows(target: Target, rows: int, vectors: int) -> RegisterTile:
+def fitting_rows(
+    target: Target, rows: int, vectors: int, vector_column_bytes: int = 0
+) -> RegisterTile:
     """The tile of rows and vectors for which a step of a product takes least, over all rows.
 
     Rows may leave a remainder, which is a tile of its own; vectors do not.
+
+    Parameters
+    ----------
+    vector_column_bytes : size of one vector at all steps of the reduction.
     """
 
     def cycles(tile: RegisterTile) -> float:
@@ -86,7 +94,9 @@ def fitting_rows(target: Target, rows: int, vectors: int) -> RegisterTile:
             max(height * tile.vectors, _HIDE_LATENCY) + (height + tile.vectors) / 4
             for height in heights
         )
-        return sum(each) / tile.vectors
+        # Few rows do not hide that each reads all vectors from the second cache again.
+        far = tile.rows < _FEW_ROWS and tile.vectors * vector_column_bytes > target.cache_bytes[0]
+        return (sum(each) + far * len(heights) * tile.vectors) / tile.vectors
 
     tiles = [
         RegisterTile(height, 1, wide)
@@ -103,7 +113,9 @@ def product_tile(product: te.Tensor, target: Target) -> FittedTile | None:
     if lanes < 4:
         return None
     rows = shape[-2] if len(shape) > 1 else 1
-    return FittedTile(fitting_rows(target, rows, shape[-1] // lanes), lanes)
+    (k,) = product.op.reduce_axis
+    column = int(k.dom.extent) * lanes * tir.const(0, product.dtype).dtype.bits // 8
+    return FittedTile(fitting_rows(target, rows, shape[-1] // lanes, column), lanes)
 
 
 def convolution_tile(conv: te.Tensor, target: Target) -> FittedTile | None:
