@@ -37,6 +37,8 @@ _JOBS_MODULE = "tvm.auto_scheduler.measure_jobs"
 # A job comes back by its own limit; what is later than this as well was lost with its node.
 _GRACE_SECONDS = 60.0
 _RETRIES = 3
+# Jobs that one task has at most: they are done again if its node is lost.
+_MOST_JOBS = 8
 _REACH_SECONDS = 10.0
 
 # The worker process of this process, which is one of the cluster's.
@@ -50,6 +52,21 @@ def _do(job: Job, timeout: float, memory_bytes: int) -> Outcome:
         _pools[key] = WorkerPool(1, timeout, memory_bytes, [_JOBS_MODULE])
     [outcome] = _pools[key].run([job])
     return outcome
+
+
+def _do_all(jobs: Sequence[Job], timeout: float, memory_bytes: int) -> list[Outcome]:
+    """Run some jobs, one after the other."""
+    return [_do(job, timeout, memory_bytes) for job in jobs]
+
+
+def _shares(count: int, processors: int) -> list[int]:
+    """Jobs of each task: many at first, so that few tasks are handed out, and single ones at last,
+    so that processors end together."""
+    shares = []
+    while count:
+        shares.append(min(max(count // (2 * processors), 1), _MOST_JOBS))
+        count -= shares[-1]
+    return shares
 
 
 class _Device:
@@ -139,7 +156,7 @@ def _reach(address: str) -> None:
 
 
 class BuildPool:
-    """Jobs as tasks of the cluster, a processor each.
+    """Jobs as tasks of the cluster, a processor each; a task has several jobs.
 
     Parameters
     ----------
@@ -149,24 +166,34 @@ class BuildPool:
     def __init__(self, timeout: float, memory_bytes: int) -> None:
         self._limits = (timeout, memory_bytes)
         # A task that is lost with its node is done again by Ray itself.
-        self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
+        self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do_all)
 
     def run(
         self, jobs: Sequence[Job], on_outcome: Callable[[int, Outcome], None] | None = None
     ) -> list[Outcome]:
-        """Run jobs on all processors; one outcome a job, of which `on_outcome` hears at once."""
-        pending = {self._task.remote(job, *self._limits): i for i, job in enumerate(jobs)}
+        """Run jobs on all processors; one outcome a job, of which `on_outcome` hears with those of
+        the same task."""
+        processors = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        pending: dict[Any, range] = {}
+        begin = 0
+        for share in _shares(len(jobs), processors):
+            positions = range(begin, begin + share)
+            begin += share
+            reference = self._task.remote([jobs[i] for i in positions], *self._limits)
+            pending[reference] = positions
         outcomes: dict[int, Outcome] = {}
         while pending:
             done, _ = ray.wait(list(pending), num_returns=1)
             for reference in done:
-                position = pending.pop(reference)
+                positions = pending.pop(reference)
                 try:
-                    outcomes[position] = ray.get(reference)
+                    results = ray.get(reference)
                 except RayError as error:
-                    outcomes[position] = _lost(error)
+                    results = [_lost(error)] * len(positions)
+                outcomes.update(zip(positions, results, strict=True))
                 if on_outcome is not None:
-                    on_outcome(position, outcomes[position])
+                    for position in positions:
+                        on_outcome(position, outcomes[position])
         return [outcomes[i] for i in range(len(jobs))]
 
 

@@ -37,6 +37,8 @@ Result = TypeVar("Result")
 _LOG = logging.getLogger("tvm.rpc")
 # Until a server is reached and lets one in.
 CONNECT_SECONDS = 60.0
+# A request that waits longer says what it waits for.
+_NOTICE_SECONDS = 5.0
 _POLL_SECONDS = 0.05
 
 
@@ -422,7 +424,8 @@ class TrackerSession:
         priority : requests of a higher one are served first.
         session_timeout, session_constructor_args : as of `connect`.
         max_retry : servers to try that are gone when they are reached.
-        request_timeout : seconds to wait for a server; for ever if left out.
+        request_timeout : seconds to wait for a server; for ever if left out. After five it is
+            logged what is waited for.
 
         Raises
         ------
@@ -433,11 +436,18 @@ class TrackerSession:
         deadline = None if request_timeout is None else time.monotonic() + request_timeout
         for _ in range(max(max_retry, 1)):
             left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
+            notice = threading.Timer(_NOTICE_SECONDS, self._say_that_it_waits, [key])
+            notice.daemon = True
+            notice.start()
             try:
                 message = {"op": "request", "key": key, "priority": int(priority)}
                 found = self._ask(message, left)
             except TimeoutError:
-                raise error.RPCSessionTimeoutError(self._nobody(key, request_timeout)) from None
+                raise error.RPCSessionTimeoutError(
+                    self._nobody(key, f"became free within {request_timeout:g} s")
+                ) from None
+            finally:
+                notice.cancel()
             try:
                 return connect(
                     found["host"],
@@ -455,8 +465,18 @@ class TrackerSession:
             f"the last one: {last}"
         )
 
-    def _nobody(self, key: str, seconds: float | None) -> str:
-        text = f"rpc: no server of key {key!r} became free within {seconds:g} s"
+    def _say_that_it_waits(self, key: str) -> None:
+        # The connection is taken by the question.
+        try:
+            asking = TrackerSession(self._address, secret_file=self._secret_file, tls=self._tls)
+        except error.RPCError:
+            return
+        text = asking._nobody(key, f"is free for {_NOTICE_SECONDS:g} s")
+        asking.close()
+        _LOG.warning("%s; going on to wait (request_timeout limits it)", text)
+
+    def _nobody(self, key: str, what: str) -> str:
+        text = f"rpc: no server of key {key!r} {what}"
         try:
             servers = self.summary()["server_info"]
         except error.RPCError:

@@ -91,6 +91,16 @@ def test_no_server_of_the_key_is_said(tracker):
         client.request("phone", request_timeout=0.2)
 
 
+def test_a_request_that_waits_says_for_what(tracker, monkeypatch, caplog):
+    monkeypatch.setattr(rpc.client, "_NOTICE_SECONDS", 0.1)
+    client = rpc.connect_tracker("127.0.0.1", tracker.port)
+    with pytest.raises(rpc.RPCSessionTimeoutError):
+        client.request("phone", request_timeout=3)
+    (record,) = caplog.records
+    assert "no server of key 'phone' is free for 0.1 s; none is registered" in record.message
+    assert record.message.endswith("going on to wait (request_timeout limits it)")
+
+
 def test_servers_come_back_to_a_tracker_that_was_started_again(tracker):
     server = _server(tracker)
     client = rpc.connect_tracker(tracker.host, tracker.port)
