@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tvm import relax
+from tvm import felix, relax
 from tvm.relax import op, transform
 
 RNG = np.random.default_rng(0)
@@ -141,3 +142,24 @@ def test_whole_vectors_and_small_products_stay(make_module, op_names, filters, s
     side = 8 if size == 1 else 40
     mod = make_module(lambda bb, data: convolution(data, filters, size), (1, side, side, 16))
     assert op_names(padded(mod)) == ["nn.conv2d"]
+
+
+@pytest.mark.parametrize("kind", ["few filters", "odd depthwise", "transposed", "grouped"])
+def test_weights_that_are_computed(kind):
+    class Model(torch.nn.Module):
+        def forward(self, x, w):
+            w = w * 2
+            if kind == "transposed":
+                return torch.nn.functional.conv_transpose2d(x, w, stride=2, padding=1)
+            if kind == "grouped":
+                return torch.nn.functional.conv_transpose2d(x, w, groups=2, dilation=2)
+            groups = x.shape[1] if kind == "odd depthwise" else 1
+            return torch.nn.functional.conv2d(x, w, padding=1, groups=groups)
+
+    channels = 52 if kind == "odd depthwise" else 12
+    shapes = {"few filters": (5, 12, 3, 3), "odd depthwise": (52, 1, 3, 3)}
+    x = torch.randn(1, channels, 20, 20)
+    w = torch.randn(shapes.get(kind, (12, 6, 4, 4)))
+    compiled = felix.compile(Model(), (x, w), cache=False)
+    got = torch.from_numpy(compiled(x, w).numpy())
+    torch.testing.assert_close(got, Model()(x, w), rtol=1e-4, atol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from tvm.ir import IRModule, RelayExpr
 from tvm.topi.utils import as_pads, as_sizes, const_shape
 
 from .. import op
-from ..expr import Call, Constant, Var
+from ..expr import Call, Constant, Var, const
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import settled_shape, static_shape
 from .graph_pass import graph_pass
@@ -83,8 +83,6 @@ class _Converter(FunctionRewriter):
         data, weight = call.args
         if None in [settled_shape(expr) for expr in (data, weight, call)]:
             return None
-        if not isinstance(weight, Constant):
-            return None
         shapes = [static_shape(expr.struct_info) for expr in (data, weight, call)]
         settings = op.attrs_of(call)
         if not _is_plain(settings, len(shapes[0]) - 2):
@@ -101,7 +99,7 @@ class _Converter(FunctionRewriter):
         used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
         if used < _LEAST_USED:
             return None
-        phases = weight.rearranged(lambda array: _phases(array, dims, groups))
+        phases = self._rearranged(weight, lambda array: _phases(array, dims, groups))
         padding = [d.padding for d in dims]
         product = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[len(dims)](
             data,
@@ -116,15 +114,32 @@ class _Converter(FunctionRewriter):
         return self._interleaved(self.emit(product), dims, groups, shapes[2])
 
     def _of_one_point(
-        self, data: RelayExpr, weight: Constant, dims: Sequence[_Dimension]
+        self, data: RelayExpr, weight: RelayExpr, dims: Sequence[_Dimension]
     ) -> RelayExpr:
         """The result for data of one point: each element is one product of its channels."""
         batch, channels = static_shape(data.struct_info)[:2]
-        matrix = weight.rearranged(lambda array: _at_each_point(array, dims))
+        matrix = self._rearranged(weight, lambda array: _at_each_point(array, dims))
         rows = self.emit(op.reshape(data, (batch, channels)))
         product = self.emit(op.nn.dense(rows, matrix))
         filters = static_shape(weight.struct_info)[1]
         return op.reshape(product, (batch, filters, *(d.out for d in dims)))
+
+    def _rearranged(
+        self, weight: RelayExpr, function: Callable[[np.ndarray], np.ndarray]
+    ) -> RelayExpr:
+        """What a function that moves elements and adds zeros makes of the weights.
+
+        Of weights that are computed it says where each element of the result is taken from.
+        """
+        if isinstance(weight, Constant):
+            return weight.rearranged(function)
+        shape = static_shape(weight.struct_info)
+        size = math.prod(shape)
+        places = function(np.arange(1, size + 1, dtype="int64").reshape(shape))
+        zero = const(np.zeros(1), str(weight.struct_info.dtype))
+        flat = self.emit(op.concat([zero, self.emit(op.reshape(weight, (size,)))], 0))
+        taken = self.emit(op.take(flat, const(places.reshape(-1), "int64"), 0))
+        return self.emit(op.reshape(taken, places.shape))
 
     def _interleaved(
         self, phases: Var, dims: Sequence[_Dimension], groups: int, shape: Sequence[int]

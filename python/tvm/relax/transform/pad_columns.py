@@ -54,16 +54,29 @@ class _Padder(FunctionRewriter):
             return None
         if (settings.get("out_layout") or "NHWC") != "NHWC" or shape is None or kernel is None:
             return None
-        if not isinstance(weight, Constant) or not _pays(shape, math.prod(kernel[:3])):
+        if not _pays(shape, math.prod(kernel[:3])):
             return None
-        return self._cut(op.nn.conv2d(data, _widened(weight, kernel), **settings), shape)
+        wide = self._longer(weight, 3, _wide(kernel[3]))
+        return self._cut(op.nn.conv2d(data, wide, **settings), shape)
+
+    def _longer(self, value: RelayExpr, axis: int, extent: int) -> RelayExpr:
+        """A tensor with zeros at the end of a dimension."""
+        shape = settled_shape(value)
+        assert shape is not None
+        missing = extent - shape[axis]
+        if isinstance(value, Constant):
+            amounts = [(0, missing if k == axis else 0) for k in range(len(shape))]
+            return value.rearranged(lambda array: np.pad(array, amounts))
+        return self.emit(
+            op.nn.pad(value, [n for k in range(len(shape)) for n in (0, missing * (k == axis))])
+        )
 
     def _depthwise(self, call: Call) -> RelayExpr | None:
         """A filter for each channel: channels of the data are columns of the result."""
         settings = op.attrs_of(call)
         data, weight = call.args
         shape, kernel, source = (settled_shape(value) for value in (call, weight, data))
-        if shape is None or kernel is None or source is None or not isinstance(weight, Constant):
+        if shape is None or kernel is None or source is None:
             return None
         plain = (settings.get("out_layout") or "NHWC") == "NHWC" and kernel[3] == 1
         channels = kernel[2]
@@ -71,16 +84,12 @@ class _Padder(FunctionRewriter):
             return None
         if not _pays(shape, math.prod(kernel[:2])):
             return None
-        missing = _wide(channels) - channels
         wide = self._known(data, source)
         if wide is None:
-            wide = self.emit(op.nn.pad(data, [0, 0, 0, 0, 0, 0, 0, missing]))
-
-        def widen(array: np.ndarray) -> np.ndarray:
-            return np.pad(array, ((0, 0), (0, 0), (0, missing), (0, 0)))
-
-        settings["groups"] = channels + missing
-        return self._cut(op.nn.conv2d(wide, weight.rearranged(widen), **settings), shape)
+            wide = self._longer(data, 3, _wide(channels))
+        settings["groups"] = _wide(channels)
+        longer = self._longer(weight, 2, _wide(channels))
+        return self._cut(op.nn.conv2d(wide, longer, **settings), shape)
 
     def _dense(self, call: Call) -> RelayExpr | None:
         """A product whose weights have a row for each column of the result."""
@@ -90,13 +99,8 @@ class _Padder(FunctionRewriter):
             return None
         if shape[-1] < _LEAST_DENSE or not _pays(shape, factors[1]):
             return None
-        missing = _wide(factors[0]) - factors[0]
-
-        def widen(array: np.ndarray) -> np.ndarray:
-            return np.pad(array, ((0, missing), (0, 0)))
-
-        wide = op.make_call("nn.dense", data, weight.rearranged(widen), **op.attrs_of(call))
-        return self._cut(wide, shape)
+        longer = self._longer(weight, 0, _wide(factors[0]))
+        return self._cut(op.make_call("nn.dense", data, longer, **op.attrs_of(call)), shape)
 
     def _matmul(self, call: Call) -> RelayExpr | None:
         left, right = call.args
@@ -105,11 +109,7 @@ class _Padder(FunctionRewriter):
             return None
         if not _pays(shape, factors[-2]):
             return None
-        if isinstance(right, Constant):
-            wide: RelayExpr = _widened(right, factors)
-        else:
-            missing = _wide(factors[-1]) - factors[-1]
-            wide = self.emit(op.nn.pad(right, [*[0] * (2 * len(factors) - 1), missing]))
+        wide = self._longer(right, len(factors) - 1, _wide(factors[-1]))
         return self._cut(op.make_call("matmul", left, wide, **op.attrs_of(call)), shape)
 
     def _elementwise(self, call: Call) -> RelayExpr | None:
@@ -140,8 +140,7 @@ class _Padder(FunctionRewriter):
             return known
         if not isinstance(value, Constant):
             return None
-        # What is repeated cannot be a divisor of zero where no other is.
-        return _widened(value, given, repeat=True)
+        return _widened(value, given)
 
     def _known(self, value: RelayExpr, shape: Sequence[int]) -> RelayExpr | None:
         """What a value of that shape is the first columns of."""
@@ -170,13 +169,12 @@ def _pays(shape: Sequence[int], depth: int) -> bool:
     return fills_none and math.prod(shape) * depth >= _LEAST_PRODUCTS
 
 
-def _widened(value: Constant, shape: Sequence[int], repeat: bool = False) -> Constant:
-    """The constant with more columns, of zeros or of an element of it."""
+def _widened(value: Constant, shape: Sequence[int]) -> Constant:
+    """The constant with more columns, of an element of it: they divide by zero where it does."""
 
     def widen(array: np.ndarray) -> np.ndarray:
         size = (*shape[:-1], _wide(shape[-1]) - shape[-1])
-        more = np.full(size, array.flat[0] if repeat else 0, array.dtype)
-        return np.concatenate([array, more], -1)
+        return np.concatenate([array, np.full(size, array.flat[0], array.dtype)], -1)
 
     return value.rearranged(widen)
 
@@ -185,9 +183,8 @@ def _widened(value: Constant, shape: Sequence[int], repeat: bool = False) -> Con
 def PadColumns(mod: IRModule) -> IRModule:
     """The module with matrix products and convolutions that fill whole vectors.
 
-    Convolutions of NHWC data with constant weights, depthwise ones too, dense layers, and matrix
-    products, whose
-    columns are no multiple of 8 get columns of zeros up to a multiple of 16, which are cut off
-    behind what follows element by element. Small products stay as they are.
+    Convolutions of NHWC data, depthwise ones too, dense layers with constant weights, and matrix
+    products, whose columns are no multiple of 8 get columns of zeros up to a multiple of 16, which
+    are cut off behind what follows element by element. Small products stay as they are.
     """
     return map_functions(mod, lambda func: _Padder(func).run())
