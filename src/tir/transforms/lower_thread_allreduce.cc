@@ -473,7 +473,6 @@ class AllreduceLowerer final : public StmtExprMutator {
     SetMask(second_mask, &exchange);
     ShuffleDown(combiner, second, second_mask, second_received, lanes, warp_size_, &exchange);
 
-    std::vector<BufferLoad> totals;
     Array<Stmt> publish, fetch;
     for (size_t i = 0; i < starts.size(); ++i) {
       bool move = uses_.CanMove(results[i]->buffer, group.number);

@@ -104,3 +104,14 @@ def test_a_network_is_tuned_on_the_nodes_and_lost_ones_lose_nothing(cluster, tmp
     assert len(lines) == 8 and len({json.dumps(json.loads(line)["i"]) for line in lines}) == 8
     assert all(json.loads(line)["r"][1] == 0 for line in lines)
     torch.testing.assert_close(network(x), layer(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("count", "processors"), [(0, 4), (1, 4), (48, 4), (64, 1), (5, 100)])
+def test_shares_of_tasks_end_with_single_jobs(count, processors):
+    from tvm.felix.fleet import _shares
+
+    shares = _shares(count, processors)
+    assert sum(shares) == count
+    assert shares == sorted(shares, reverse=True)
+    assert not shares or (max(shares) <= 8 and shares[-1] == 1)
+    assert len(shares) <= count
