@@ -94,7 +94,14 @@ PyType_Spec field_spec = {"tvm._ffi._core.Field", sizeof(PyField), 0, Py_TPFLAGS
 
 void ObjectDealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  if (Object* object = HandleOf(self)) object->DecRef();
+  if (Object* object = HandleOf(self)) {
+    // The end of an object may call Python, as that of memory of a device defined there does, and
+    // it may come while an exception is on its way.
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    object->DecRef();
+    PyErr_Restore(kind, value, traceback);
+  }
   type->tp_free(self);
   Py_DECREF(type);
 }

@@ -154,6 +154,20 @@ def test_a_generator_that_gives_no_module_is_named(result):
     tvm._ffi.remove_global_func(name)
 
 
+def test_an_error_of_a_function_is_not_lost_where_memory_is_freed(memory):
+    device = tvm.device("dpu", 0)
+
+    def fails(array):
+        raise KeyError("of the function")
+
+    # The array that is made for the call ends while its exception is on the way.
+    function = tvm.runtime.convert(fails)
+    used = dict(memory.used)
+    with pytest.raises(KeyError, match="of the function"):
+        function(tvm.nd.array(np.ones(3, "float32"), device))
+    assert memory.used == used
+
+
 @pytest.mark.parametrize("frees", [True, False])
 def test_arrays_that_outlive_the_interpreter_end_quietly(frees):
     script = f"""
