@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
 
@@ -67,8 +68,7 @@ class SetEvaluator {
 
   IntSet Eval(const PrimExpr& e) {
     if (const auto* op = e.as<RampNode>()) {
-      PrimExpr last = op->base + op->stride * (op->lanes - 1);
-      return arith::Union({Eval(op->base), Eval(last)});
+      return arith::Union({Eval(op->base), Eval(LastOfRamp(op))});
     }
     if (const auto* op = e.as<BroadcastNode>()) return Eval(op->value);
     if (!e.dtype().is_scalar()) {

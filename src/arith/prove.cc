@@ -21,6 +21,8 @@ namespace {
 // Steps of one proof. Proofs that succeed take tens; this only stops the hopeless ones.
 constexpr int kProofBudget = 150;
 constexpr int kMaxDepth = 20;
+// SVE's vectors have up to 16 times 128 bits, those of RISC-V up to 1024 times 64.
+constexpr int64_t kMostVScale = 1024;
 // Terms that the shift to the lower corner may produce.
 constexpr int kMaxShiftTerms = 512;
 
@@ -135,6 +137,7 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
       return UniteIntervals(BoundOfExpr(op->args[1]), BoundOfExpr(op->args[2]));
     }
     if (op->op.same_as(builtin::likely())) return BoundOfExpr(op->args[0]);
+    if (op->op.same_as(builtin::vscale())) return IntersectIntervals(type, {1, kMostVScale});
     if (op->op.same_as(builtin::shift_right())) {
       Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
       if (b.lo >= 0 && b.hi < 62) {

@@ -5,6 +5,7 @@
  */
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/expr_functor.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
 
@@ -607,8 +608,9 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
         if (div) return ramp(floordiv(ra->base, bb->value), floordiv(ra->stride, bb->value));
         return Broadcast(Simplify(floormod(ra->base, bb->value)), lanes);
       }
-      int64_t reach = CheckedMul(*stride, lanes - 1);
-      if (ProvePositive(PolyRing::Sub(PolyRing::AddConst(d, -reach), low))) {
+      const DataType index = ra->stride.dtype();
+      Poly reach = Normalize(ra->stride * (LaneCount(lanes, index) - make_const(index, 1)));
+      if (ProvePositive(PolyRing::Sub(PolyRing::Sub(d, reach), low))) {
         if (div) return Broadcast(Simplify(floordiv(ra->base, bb->value)), lanes);
         return ramp(floormod(ra->base, bb->value), ra->stride);
       }
@@ -618,15 +620,16 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
     PrimExpr stride = ra ? ra->stride : rb->stride;
     if (IsIndex(stride)) {
       // The difference is linear in the lane, so its two ends decide.
-      auto value = [&](const PrimExpr& v, int lane) {
-        if (const auto* r = v.as<RampNode>()) return r->base + r->stride * lane;
-        return v.as<BroadcastNode>()->value;
+      auto value = [](const PrimExpr& v, bool last) {
+        const auto* r = v.as<RampNode>();
+        if (r == nullptr) return v.as<BroadcastNode>()->value;
+        return last ? LastOfRamp(r) : r->base;
       };
-      auto at = [&](int lane) {
-        PrimExpr x = value(a, lane), y = value(b, lane);
+      auto at = [&](bool last) {
+        PrimExpr x = value(a, last), y = value(b, last);
         return Simplify(simple.as<LTNode>() ? x < y : x <= y);
       };
-      PrimExpr first = at(0), last = at(lanes - 1);
+      PrimExpr first = at(false), last = at(true);
       if (SameExpr(first, last)) return Broadcast(first, lanes);
     }
   } else if ((simple.as<MinNode>() || simple.as<MaxNode>()) && (ra || rb)) {

@@ -35,11 +35,17 @@ Pass Filter(bool kernels) {
       0, kernels ? "driver.KeepKernels" : "driver.KeepHostFunctions");
 }
 
+bool HasScalableVectors(const Target& target) {
+  const auto* ask = runtime::Registry::Get("target.has_scalable_vectors");
+  return ask != nullptr && (*ask)(target).cast<bool>();
+}
+
 }  // namespace
 
 Array<Pass> MixedPasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
+  if (!HasScalableVectors(target)) passes.push_back(pass::FixScalableVectors());
   passes.push_back(pass::PromoteAccumulators());
   passes.push_back(pass::BindTarget(target));
   passes.push_back(pass::VerifyMemory());

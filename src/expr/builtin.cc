@@ -22,6 +22,8 @@ TVM_TIR_DEFINE_BUILTIN(likely, kExprAnnotation).set_num_inputs(1);
 TVM_TIR_DEFINE_BUILTIN(if_then_else, kPure).set_num_inputs(3);
 TVM_TIR_DEFINE_BUILTIN(reinterpret, kPure).set_num_inputs(1);
 TVM_TIR_DEFINE_BUILTIN(fma, kPure).set_num_inputs(3);
+TVM_TIR_DEFINE_BUILTIN(vscale, kPure).set_num_inputs(0);
+TVM_TIR_DEFINE_BUILTIN(get_active_lane_mask, kPure).set_num_inputs(2);
 TVM_TIR_DEFINE_BUILTIN(isnan, kPure).set_num_inputs(1);
 TVM_TIR_DEFINE_BUILTIN(bitwise_and, kPure).set_num_inputs(2);
 TVM_TIR_DEFINE_BUILTIN(bitwise_or, kPure).set_num_inputs(2);

@@ -125,14 +125,15 @@ void RampNode::Init() {
   CheckSameType("tir.Ramp", base, stride);
   TVM_CHECK(base.dtype().is_scalar(), TypeError)
       << "tir.Ramp: base must be a scalar, got " << base << " of " << base.dtype();
-  TVM_CHECK(lanes > 1, ValueError) << "tir.Ramp: lanes must be > 1, got " << lanes;
+  TVM_CHECK(lanes > 1 || lanes < 0, ValueError) << "tir.Ramp: lanes must be > 1, got " << lanes;
   dtype = base.dtype().with_lanes(lanes);
 }
 
 void BroadcastNode::Init() {
   TVM_CHECK(value.dtype().is_scalar(), TypeError)
       << "tir.Broadcast: the value must be a scalar, got " << value;
-  TVM_CHECK(lanes > 1, ValueError) << "tir.Broadcast: lanes must be > 1, got " << lanes;
+  TVM_CHECK(lanes > 1 || lanes < 0, ValueError)
+      << "tir.Broadcast: lanes must be > 1, got " << lanes;
   dtype = value.dtype().with_lanes(lanes);
 }
 

@@ -17,7 +17,7 @@ TVM_REGISTER_NODE(IterVarNode);
 
 // Negative lanes and widths that no machine has reach arithmetic on types otherwise.
 void CheckPlausible(const char* where, DataType dtype) {
-  TVM_CHECK(dtype.lanes() >= 1 && dtype.bits() <= 64, TypeError)
+  TVM_CHECK(dtype.lanes() != 0 && dtype.bits() <= 64, TypeError)
       << where << ": cannot work with values of type " << dtype;
 }
 

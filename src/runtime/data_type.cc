@@ -191,10 +191,8 @@ std::string DataType::ToString() const {
     ICHECK(code() <= kBFloat) << "unknown type code " << code();
     text = kNames[code()] + std::to_string(bits());
   }
-  // A vector as long as the machine makes it: the negative of the lanes that the machine
-  // multiplies.
-  if (const int scalable = -static_cast<int16_t>(data_.lanes); scalable > 0) {
-    text += "xvscalex" + std::to_string(scalable);
+  if (is_scalable_vector()) {
+    text += "xvscalex" + std::to_string(-lanes());
   } else if (lanes() != 1) {
     text += "x" + std::to_string(lanes());
   }

@@ -21,6 +21,16 @@ const Op& if_then_else();
 const Op& reinterpret();
 /*! \brief fma(x, y, z): x * y + z. */
 const Op& fma();
+/*!
+ * \brief vscale(): by what the processor multiplies the lanes of scalable vectors, at least 1; one
+ * number for the whole run.
+ */
+const Op& vscale();
+/*!
+ * \brief get_active_lane_mask(base, limit): for each lane of the vector of booleans that the call
+ * is, whether base plus its number is below the limit.
+ */
+const Op& get_active_lane_mask();
 /*! \brief isnan(x). */
 const Op& isnan();
 const Op& bitwise_and();

@@ -149,7 +149,10 @@ class ProducerLoad : public FromFields<PrimExpr, ProducerLoadNode> {
   TVM_DEFINE_NODE_REF(ProducerLoad, ProducerLoadNode);
 };
 
-/*! \brief The vector [base, base + stride, ..., base + (lanes - 1) * stride]. */
+/*!
+ * \brief The vector [base, base + stride, ..., base + (lanes - 1) * stride]. The lanes of a
+ * scalable vector stand as in its type: minus the factor of vscale.
+ */
 class RampNode : public PrimExprNode {
  public:
   PrimExpr base;

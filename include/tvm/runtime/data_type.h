@@ -35,9 +35,14 @@ class DataType {
   int bits() const { return data_.bits; }
   /*! \brief Bytes one lane occupies in memory; a boolean takes a whole byte. */
   int bytes() const { return (bits() + 7) / 8; }
-  int lanes() const { return data_.lanes; }
+  /*!
+   * \brief Elements of a vector. Of a scalable vector, which holds `vscale` times as many as a
+   * number that only the machine knows says, minus the factor, as DLPack's users write it.
+   */
+  int lanes() const { return static_cast<int16_t>(data_.lanes); }
   bool is_scalar() const { return lanes() == 1; }
-  bool is_vector() const { return lanes() > 1; }
+  bool is_vector() const { return lanes() > 1 || is_scalable_vector(); }
+  bool is_scalable_vector() const { return lanes() < 0; }
   bool is_bool() const { return code() == kUInt && bits() == 1; }
   bool is_float() const { return code() == kFloat; }
   bool is_float16() const { return is_float() && bits() == 16; }

@@ -174,6 +174,12 @@ Pass InstrumentBoundCheckers();
 /*! \brief Unrolled and parallel loops without thread bindings become serial. */
 Pass ConvertForLoopsToSerial();
 
+/*!
+ * \brief Scalable vectors get the lanes that they have where vscale is 1; for machines whose
+ * vectors have one length.
+ */
+Pass FixScalableVectors();
+
 /*! \brief Drops AssertStmts. */
 Pass SkipAssert();
 

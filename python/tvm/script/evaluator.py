@@ -12,6 +12,7 @@ from typing import Any
 import tvm
 from tvm import ir, tir
 from tvm.tir import _ffi_api
+from tvm.tir.buffer import strided_index
 
 from .exact import BINARY, BITWISE, EXACT, exactly
 from .ir_builder import ir as builder_ir
@@ -385,10 +386,8 @@ class Evaluator(Reader):
         """``start:stop:step`` as the vector of these indices."""
         domain = self._range(ast.Slice(node.lower, node.upper, None), end)
         step = 1 if node.step is None else self.integer(node.step)
-        if not isinstance(domain.extent, tir.IntImm) or step == 0:
-            raise self.error(node, f"the number of indices, {domain.extent}, is not known")
-        lanes = -(-int(domain.extent) // step)
-        return domain.min if lanes == 1 else tir.Ramp(domain.min, step, lanes)
+        with self.blaming(node):
+            return strided_index(domain.min, domain.extent, step)
 
     def _attribute(self, node: ast.Attribute) -> Any:
         base = self.value(node.value)

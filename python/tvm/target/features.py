@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import tvm._ffi
+
 from .machine import host_triple, initialize_llvm, llvm
 
-__all__ = ["TargetFeatures", "cpu_features", "known_features"]
+__all__ = ["TargetFeatures", "cpu_features", "has_scalable_vectors", "known_features"]
 
 
 @functools.cache
@@ -102,6 +104,20 @@ def _has(name: str) -> Callable[[Any], bool]:
         return name in cpu_features(triple, cpu, features, (name,))
 
     return ask
+
+
+@tvm._ffi.register_func("target.has_scalable_vectors")
+def has_scalable_vectors(target: Any) -> bool:
+    """Whether the target's vectors are multiples of a length that only the machine knows.
+
+    Those of ARM's SVE and of RISC-V's V are.
+    """
+    if target.kind.name != "llvm":
+        return False
+    triple = target.get_attr("mtriple", "") or host_triple()
+    names = {"aarch64": "sve", "arm64": "sve", "riscv32": "v", "riscv64": "v"}
+    name = names.get(triple.partition("-")[0])
+    return name is not None and _has(name)(target)
 
 
 # TVM's names of what ARM's processors of the A profile have.

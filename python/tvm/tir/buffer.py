@@ -195,16 +195,30 @@ class BufferRegion(ExprOp, Object):
         ------
         ValueError : an extent is not known.
         """
-        places = []
-        for axis in self.region:
-            if not isinstance(axis.extent, IntImm):
-                raise ValueError(f"{self}: a vector has a known length, not {axis.extent}")
-            lanes = int(axis.extent)
-            places.append(Ramp(axis.min, 1, lanes) if lanes > 1 else axis.min)
+        places = [strided_index(axis.min, axis.extent, 1) for axis in self.region]
         return BufferLoad(self.buffer, places)
 
     # A region is known by identity; == builds an expression.
     __hash__ = Object.__hash__
+
+
+def strided_index(first: PrimExpr, extent: PrimExpr, step: int) -> PrimExpr:
+    """Every `step`-th of `extent` indices from the first on: a vector, or the index if it is one.
+
+    Raises
+    ------
+    ValueError : the step is not positive, or the number of indices is neither known nor that of a
+        scalable vector.
+    """
+    if step == 1 and _ffi_api.IsScalableLaneCount(extent):
+        return Ramp(first, 1, extent)
+    if not isinstance(extent, IntImm) or step < 1:
+        raise ValueError(
+            f"a vector needs a known length and a positive step, got {first}:{first + extent}:"
+            f"{step}"
+        )
+    lanes = -(-int(extent) // step)
+    return Ramp(first, step, lanes) if lanes > 1 else first
 
 
 def _vector_index(item: Any, covered: Range) -> Any:
@@ -212,14 +226,7 @@ def _vector_index(item: Any, covered: Range) -> Any:
     if not isinstance(item, slice):
         return item
     step = 1 if item.step is None else item.step
-    extent = covered.extent
-    if not isinstance(extent, IntImm) or not isinstance(step, int) or step < 1:
-        raise ValueError(
-            f"a vector needs a known length and a positive step, got {covered.min}:"
-            f"{covered.min + extent}:{step}"
-        )
-    lanes = -(-int(extent) // step)
-    return Ramp(covered.min, step, lanes) if lanes > 1 else covered.min
+    return strided_index(covered.min, covered.extent, step if isinstance(step, int) else 0)
 
 
 @tvm._ffi.register_object("tir.DataProducer")

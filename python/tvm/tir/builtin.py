@@ -13,6 +13,9 @@ from .op import call_intrin
 __all__ = [
     "assume",
     "end_profile_intrinsic",
+    "get_active_lane_mask",
+    "get_vscale_expr",
+    "is_vscale",
     "start_profile_intrinsic",
     "tvm_access_ptr",
     "tvm_fill_fragment",
@@ -35,7 +38,37 @@ __all__ = [
     "vectorcombine",
     "vectorhigh",
     "vectorlow",
+    "vscale",
 ]
+
+
+def vscale(dtype: str = "int32") -> Call:
+    """By what the processor multiplies the lanes of scalable vectors, at least 1.
+
+    ``4 * vscale()`` lanes of float32 fill a vector of ARM's SVE, of whatever length it is. Machines
+    without scalable vectors take it for 1.
+    """
+    return call_intrin(dtype, "tir.vscale")
+
+
+def is_vscale(expr: Any) -> bool:
+    """Whether an expression is a call of ``vscale()``."""
+    return isinstance(expr, Call) and getattr(expr.op, "name", "") == "tir.vscale"
+
+
+def get_vscale_expr(dtype: Any, min_size: int = 128) -> Any:
+    """How many elements of a type fill a scalable vector of at least `min_size` bits.
+
+    >>> from tvm import tir
+    >>> tir.get_vscale_expr("float32")
+    T.vscale() * 4
+    """
+    return vscale() * (min_size // DataType(str(dtype)).bits)
+
+
+def get_active_lane_mask(dtype: str, base: Any, limit: Any) -> Call:
+    """For each lane of the vector type `dtype`, whether `base` plus its number is below `limit`."""
+    return call_intrin(dtype, "tir.get_active_lane_mask", base, limit)
 
 
 def assume(cond: Any) -> Call:

@@ -604,19 +604,32 @@ class ProducerLoad(PrimExprWithOp):
 
 @tvm._ffi.register_object("tir.Ramp")
 class Ramp(PrimExprWithOp):
-    """The vector [base, base + stride, ..., base + (lanes - 1) * stride]."""
+    """The vector [base, base + stride, ..., base + (lanes - 1) * stride].
 
-    def __init__(self, base: Any, stride: Any, lanes: int, span: Any = None) -> None:
+    `lanes` is a number, or a multiple of ``vscale()`` for a scalable vector.
+    """
+
+    def __init__(self, base: Any, stride: Any, lanes: Any, span: Any = None) -> None:
         base, stride = _operands(base, stride)
-        self.__init_handle_by_constructor__(_ffi_api.Ramp, base, stride, lanes)
+        self.__init_handle_by_constructor__(_ffi_api.Ramp, base, stride, convert(lanes))
+
+    @property
+    def lanes(self) -> PrimExpr:
+        """Number of lanes: a constant, or ``vscale() * n``."""
+        return _ffi_api.LaneCount(self)
 
 
 @tvm._ffi.register_object("tir.Broadcast")
 class Broadcast(PrimExprWithOp):
-    """A scalar in every lane."""
+    """A scalar in every lane; `lanes` is a number, or a multiple of ``vscale()``."""
 
-    def __init__(self, value: Any, lanes: int, span: Any = None) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.Broadcast, convert(value), lanes)
+    def __init__(self, value: Any, lanes: Any, span: Any = None) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.Broadcast, convert(value), convert(lanes))
+
+    @property
+    def lanes(self) -> PrimExpr:
+        """Number of lanes: a constant, or ``vscale() * n``."""
+        return _ffi_api.LaneCount(self)
 
 
 @tvm._ffi.register_object("tir.Let")

@@ -99,12 +99,11 @@ def _binary(a: Operand, b: Operand, fn: Callable[[Any, Any], Any], name: str) ->
             )
         shape_a, shape_b = get_const_tuple(a.shape), get_const_tuple(b.shape)
         shape = broadcast_shape(shape_a, shape_b)
-        is_same = len(shape_a) == len(shape_b) and all(map(same_extent, shape_a, shape_b))
         return te.compute(
             shape,
             lambda *i: fn(read_broadcast(a, i, shape), read_broadcast(b, i, shape)),
             name=f"T_{name}",
-            tag=tag.ELEMWISE if is_same else tag.BROADCAST,
+            tag=tag.BROADCAST,
         )
     if isinstance(a, te.Tensor):
         right = _as_operand(b, a.dtype)

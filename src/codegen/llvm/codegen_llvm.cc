@@ -96,6 +96,9 @@ std::string CodeGenLLVM::Finish() {
     const std::string value = target_->GetStr(option, "");
     if (!value.empty()) machine += std::string(" \"") + attribute + "\"=\"" + value + "\"";
   }
+  // Not more than SVE has, so that LLVM knows that products of it do not overflow.
+  const bool sve = triple.rfind("aarch64", 0) == 0 && machine.find("+sve") != std::string::npos;
+  if (sve) machine += " vscale_range(1,16)";
   return module_.Finish(header) + "attributes #0 = { nounwind" + machine +
          " }\nattributes #1 = { nounwind noinline optnone" + machine + " }\n";
 }

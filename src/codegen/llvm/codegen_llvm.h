@@ -216,6 +216,11 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
                const LinearIndex& index);
   /*! \brief One index per lane of a vector of offsets. */
   std::vector<LinearIndex> LaneIndices(const PrimExpr& offset);
+  /*! \brief Pointers to the elements at a scalable vector of offsets, and what stands there. */
+  Value LaneAddresses(const tir::Buffer& buffer, DataType element, const PrimExpr& offset);
+  Value GatherAt(const tir::Buffer& buffer, DataType element, const PrimExpr& offset);
+  void ScatterAt(const tir::Buffer& buffer, DataType element, const Value& value,
+                 const PrimExpr& offset);
   int AlignmentOf(const tir::VarNode* data, int element_bytes, const LinearIndex& index) const;
   std::string AliasMetadata(const tir::VarNode* data);
   void CollectBuffers(const tir::PrimFunc& func);

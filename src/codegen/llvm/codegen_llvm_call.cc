@@ -405,6 +405,17 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     return {"i32", "0", 0};
   }
   if (name == "if_then_else") return CallIfThenElse(op);
+  if (name == "vscale") {
+    const std::string type = LLVMType(op->dtype);
+    return t.PureCall("llvm.vscale." + type, type, {});
+  }
+  if (name == "get_active_lane_mask") {
+    Value base = VisitExpr(op->args[0]), limit = VisitExpr(op->args[1]);
+    const std::string type = LLVMType(op->dtype);
+    return t.PureCall(
+        "llvm.get.active.lane.mask." + FunctionText::Poison(type).Suffix() + "." + base.type, type,
+        {base, limit});
+  }
   if (name == "tvm_struct_get") return CallStructGet(op);
   if (name == "tvm_struct_set") return CallStructSet(op);
   if (name == "tvm_stack_alloca") return StackAlloca(op);

@@ -262,6 +262,11 @@ Value CodeGenLLVM::VisitExpr_(const RampNode* op) {
   Value base = text().Splat(VisitExpr(op->base), op->lanes);
   Value stride = text().Splat(VisitExpr(op->stride), op->lanes);
   std::string element = base.element();
+  if (op->lanes < 0) {
+    const std::string suffix = "nxv" + std::to_string(-op->lanes) + element;
+    Value numbers = text().PureCall("llvm.stepvector." + suffix, base.type, {});
+    return text().Binary("add nsw", base, text().Binary("mul nsw", stride, numbers));
+  }
   std::string counts;
   for (int i = 0; i < op->lanes; ++i) {
     counts += (i == 0 ? "" : ", ") + element + " " + std::to_string(i);

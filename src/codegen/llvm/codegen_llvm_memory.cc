@@ -351,6 +351,47 @@ std::vector<LinearIndex> CodeGenLLVM::LaneIndices(const PrimExpr& offset) {
   return result;
 }
 
+Value CodeGenLLVM::LaneAddresses(const Buffer& buffer, DataType element, const PrimExpr& offset) {
+  Value places = VisitExpr(offset), base = ValueOf(buffer->data.get());
+  const std::string type = LLVMType(StoredType(element));
+  return text().Pure(VectorType(places.lanes(), "ptr"),
+                     "getelementptr " + type + ", " + base.str() + ", " + places.str(),
+                     std::max(base.level, places.level));
+}
+
+Value CodeGenLLVM::GatherAt(const Buffer& buffer, DataType element, const PrimExpr& offset) {
+  Value addresses = LaneAddresses(buffer, element, offset);
+  const DataType stored = StoredType(element.with_lanes(addresses.lanes()));
+  const std::string type = LLVMType(stored);
+  const std::string name = "llvm.masked.gather." + FunctionText::Poison(type).Suffix() + ".nxv" +
+                           std::to_string(-addresses.lanes()) + "p0";
+  const Value all = text().Int(addresses.TypeWith("i1"), 1);
+  module_.Declare(name,
+                  type + " @" + name + "(" + addresses.type + ", " + all.type + ", " + type + ")");
+  Value value = text().Here(type, "call " + type + " @" + name + "(" + addresses.type + " align " +
+                                      std::to_string(stored.element_of().bytes()) + " " +
+                                      addresses.ref + ", " + all.str() + ", " + type + " poison)" +
+                                      AliasMetadata(buffer->data.get()));
+  return element.is_bool() ? text().Convert("trunc", value, value.TypeWith("i1")) : value;
+}
+
+void CodeGenLLVM::ScatterAt(const Buffer& buffer, DataType element, const Value& value,
+                            const PrimExpr& offset) {
+  Value addresses = LaneAddresses(buffer, element, offset);
+  const DataType stored = StoredType(element.with_lanes(addresses.lanes()));
+  const Value written =
+      element.is_bool() ? text().Convert("zext", value, value.TypeWith("i8")) : value;
+  const std::string name = "llvm.masked.scatter." + written.Suffix() + ".nxv" +
+                           std::to_string(-addresses.lanes()) + "p0";
+  const Value all = text().Int(addresses.TypeWith("i1"), 1);
+  module_.Declare(
+      name, "void @" + name + "(" + written.type + ", " + addresses.type + ", " + all.type + ")");
+  text().Line("call void @" + name + "(" + written.str() + ", " + addresses.type + " align " +
+              std::to_string(stored.element_of().bytes()) + " " + addresses.ref + ", " + all.str() +
+              ")" + AliasMetadata(buffer->data.get()));
+  ForgetLoads(buffer->data.get());
+}
+
 Value CodeGenLLVM::VisitExpr_(const BufferLoadNode* op) {
   DataType element = op->dtype.element_of();
   PrimExpr offset = op->buffer.ElemOffset(op->indices);
@@ -362,6 +403,7 @@ Value CodeGenLLVM::VisitExpr_(const BufferLoadNode* op) {
   if (const auto* broadcast = offset.as<BroadcastNode>()) {
     return text().Splat(LoadAt(op->buffer, element, 1, Index(broadcast->value)), lanes);
   }
+  if (lanes < 0) return GatherAt(op->buffer, element, offset);
   Value result = FunctionText::Poison(LLVMType(op->dtype));
   int lane = 0;
   for (const LinearIndex& index : LaneIndices(offset)) {
@@ -377,6 +419,10 @@ void CodeGenLLVM::VisitStmt_(const BufferStoreNode* op) {
   const auto* ramp = offset.as<RampNode>();
   if (offset.dtype().is_scalar() || (ramp && is_one(ramp->stride))) {
     StoreAt(op->buffer, element, value, ScalarIndex(op->buffer, ramp ? ramp->base : offset));
+    return;
+  }
+  if (offset.dtype().is_scalable_vector()) {
+    ScatterAt(op->buffer, element, value, offset);
     return;
   }
   int lane = 0;

@@ -14,6 +14,10 @@
 namespace tvm {
 namespace codegen {
 
+namespace {
+const std::string kScalable = "<vscale x ";
+}  // namespace
+
 std::string LLVMType(DataType dtype) {
   if (dtype.is_void()) return "void";
   std::string element;
@@ -39,8 +43,13 @@ std::string LLVMType(DataType dtype) {
   } else {
     element = "i" + std::to_string(dtype.bits());
   }
-  if (dtype.lanes() == 1) return element;
-  return "<" + std::to_string(dtype.lanes()) + " x " + element + ">";
+  return VectorType(dtype.lanes(), element);
+}
+
+std::string VectorType(int lanes, const std::string& element) {
+  if (lanes == 1) return element;
+  const std::string count = std::to_string(std::abs(lanes)) + " x " + element + ">";
+  return (lanes < 0 ? kScalable : "<") + count;
 }
 
 namespace {
@@ -69,17 +78,33 @@ unsigned HalfBits(float value) {
 
 }  // namespace
 
-int Value::lanes() const { return is_vector() ? std::atoi(type.c_str() + 1) : 1; }
+bool Value::is_scalable() const { return type.compare(0, kScalable.size(), kScalable) == 0; }
+
+int Value::lanes() const {
+  if (!is_vector()) return 1;
+  return is_scalable() ? -std::atoi(type.c_str() + kScalable.size()) : std::atoi(type.c_str() + 1);
+}
 
 std::string Value::element() const {
   if (!is_vector()) return type;
-  size_t begin = type.find(" x ") + 3;
+  size_t begin = type.rfind(" x ") + 3;
   return type.substr(begin, type.size() - begin - 1);
 }
 
 std::string Value::TypeWith(const std::string& element) const {
   if (!is_vector()) return element;
-  return type.substr(0, type.find(" x ") + 3) + element + ">";
+  return type.substr(0, type.rfind(" x ") + 3) + element + ">";
+}
+
+std::string Value::Suffix() const {
+  const std::string one = element();
+  const std::string suffix = one[0] == 'i'     ? one
+                             : one == "float"  ? "f32"
+                             : one == "double" ? "f64"
+                             : one == "half"   ? "f16"
+                                               : "bf16";
+  if (!is_vector()) return suffix;
+  return (is_scalable() ? "nxv" : "v") + std::to_string(std::abs(lanes())) + suffix;
 }
 
 void ModuleText::Declare(const std::string& name, const std::string& signature) {
@@ -215,21 +240,18 @@ Value FunctionText::PureCall(const std::string& name, const std::string& type,
 
 Value FunctionText::Intrinsic(const std::string& base, const std::vector<Value>& args) {
   const Value& first = args.front();
-  std::string element = first.element();
-  std::string suffix = element[0] == 'i'     ? element
-                       : element == "float"  ? "f32"
-                       : element == "double" ? "f64"
-                       : element == "half"   ? "f16"
-                                             : "bf16";
-  if (first.is_vector()) suffix = "v" + std::to_string(first.lanes()) + suffix;
-  return PureCall(base + "." + suffix, first.type, args);
+  return PureCall(base + "." + first.Suffix(), first.type, args);
 }
 
 Value FunctionText::Splat(const Value& scalar, int lanes) {
-  std::string type = "<" + std::to_string(lanes) + " x " + scalar.type + ">";
+  std::string type = VectorType(lanes, scalar.type);
   if (scalar.ref[0] != '%') return {type, "splat (" + scalar.str() + ")", 0};
   Value first = Insert(Poison(type), scalar, 0);
-  return Shuffle(first, Poison(type), std::vector<int>(lanes, 0));
+  if (lanes > 0) return Shuffle(first, Poison(type), std::vector<int>(lanes, 0));
+  return Pure(type,
+              "shufflevector " + first.str() + ", " + Poison(type).str() + ", " +
+                  VectorType(lanes, "i32") + " zeroinitializer",
+              first.level);
 }
 
 Value FunctionText::Extract(const Value& vector, int lane) {

@@ -25,6 +25,10 @@ namespace codegen {
 /*! \brief LLVM's name of a type as a value: bool is i1, handle is ptr, bfloat16 its bits as i16. */
 std::string LLVMType(DataType dtype);
 
+/*! \brief LLVM's name of a vector, whose lanes count as those of a DataType; one lane is no vector.
+ */
+std::string VectorType(int lanes, const std::string& element);
+
 /*! \brief An operand: its type, its text, and the loop level at which it is defined. */
 struct Value {
   std::string type;
@@ -33,11 +37,15 @@ struct Value {
   int level = 0;
 
   bool is_vector() const { return type[0] == '<'; }
+  bool is_scalable() const;
+  /*! \brief As those of a DataType: minus the factor of vscale where they are scalable. */
   int lanes() const;
   /*! \brief Type of one lane. */
   std::string element() const;
   /*! \brief The type with another element, as many lanes. */
   std::string TypeWith(const std::string& element) const;
+  /*! \brief How names of intrinsics end that are overloaded on the type: "nxv4f32". */
+  std::string Suffix() const;
   std::string str() const { return type + " " + ref; }
 };
 

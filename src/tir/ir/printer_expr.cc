@@ -3,6 +3,7 @@
  * \brief Text of expressions.
  */
 #include <tvm/expr/builtin.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
@@ -186,12 +187,16 @@ void TIRPrinter::VisitExpr_(const RampNode* op) {
   PrintAt(op->base, 0);
   os_ << ", ";
   PrintAt(op->stride, 0);
-  os_ << ", " << op->lanes << ')';
+  os_ << ", ";
+  PrintAt(LaneCount(op->lanes), 0);
+  os_ << ')';
 }
 void TIRPrinter::VisitExpr_(const BroadcastNode* op) {
   os_ << "T.Broadcast(";
   PrintAt(op->value, 0);
-  os_ << ", " << op->lanes << ')';
+  os_ << ", ";
+  PrintAt(LaneCount(op->lanes), 0);
+  os_ << ')';
 }
 void TIRPrinter::VisitExpr_(const LetNode* op) {
   os_ << "T.Let(" << NameOf(op->var.get()) << ", ";

@@ -312,6 +312,7 @@ class InPlaceChecker final : public StmtExprVisitor {
     for (const PrimExpr& index : store_->indices) {
       std::vector<Digit> digits;
       PrimExpr rest = index;
+      if (index.dtype().is_scalable_vector()) return false;
       if (const auto* ramp = index.as<RampNode>()) {
         digits.push_back({ramp->stride, ramp->lanes});
         rest = ramp->base;

@@ -6,6 +6,7 @@
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/tir/stmt_functor.h>
@@ -126,7 +127,7 @@ class RegionCollector final : public StmtExprVisitor {
       const auto* ramp = index.as<RampNode>();
       bool run = ramp != nullptr && is_one(ramp->stride);
       region.push_back(
-          run ? Range::FromMinExtent(ramp->base, make_const(ramp->base.dtype(), ramp->lanes))
+          run ? Range::FromMinExtent(ramp->base, LaneCount(ramp->lanes, ramp->base.dtype()))
               : Range::FromMinExtent(index, make_const(index.dtype(), 1)));
     }
     Add(list, buffer, region);

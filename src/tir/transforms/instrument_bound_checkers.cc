@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
@@ -117,7 +118,7 @@ class BoundChecker final : public StmtMutator {
     PrimExpr first = access.index, last = access.index;
     if (const auto* ramp = access.index.as<RampNode>()) {
       first = ramp->base;
-      last = ramp->base + ramp->stride * make_const(ramp->stride.dtype(), ramp->lanes - 1);
+      last = LastOfRamp(ramp);
       if (is_negative_const(ramp->stride)) std::swap(first, last);
     } else if (access.index.dtype().is_vector()) {
       // Lanes anywhere: each is an access of its own.

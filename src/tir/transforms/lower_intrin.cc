@@ -3,6 +3,7 @@
  * \brief Math functions in terms of those that every generator has.
  */
 #include <tvm/expr/analysis.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/ir/op.h>
 #include <tvm/runtime/registry.h>
@@ -140,6 +141,12 @@ class IntrinLowerer final : public StmtExprMutator {
           << attr << " of " << intrinsic->name << " made " << lowered << " of " << lowered.dtype()
           << " from a call of " << expr.dtype();
       return VisitExpr(lowered);
+    }
+    if (op->op.same_as(builtin::get_active_lane_mask()) && !op->dtype.is_scalable_vector()) {
+      const int lanes = op->dtype.lanes();
+      const PrimExpr &base = op->args[0], &limit = op->args[1];
+      if (lanes == 1) return base < limit;
+      return Ramp(base, make_const(base.dtype(), 1), lanes) < Broadcast(limit, lanes);
     }
     if (has_sigmoid_ && intrinsic->name == "tir.sigmoid") return expr;
     auto rule = Rules().find(intrinsic->name);

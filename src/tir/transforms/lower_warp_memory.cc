@@ -137,8 +137,8 @@ class WarpAccessRewriter final : public StmtExprMutator {
 
   void CheckLanes(const Buffer& buffer, const PrimExpr& index) const {
     const auto* ramp = index.as<RampNode>();
-    bool fits = index.dtype().is_scalar() ||
-                (ramp != nullptr && is_one(ramp->stride) && stride_ % ramp->lanes == 0);
+    bool fits = index.dtype().is_scalar() || (ramp != nullptr && is_one(ramp->stride) &&
+                                              ramp->lanes > 0 && stride_ % ramp->lanes == 0);
     TVM_CHECK(fits, ValueError) << "LowerWarpMemory: the vector access of " << buffer->name
                                 << " at " << index << " crosses elements of several threads; "
                                 << "vectorize at most " << stride_ << " neighbours";

@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
@@ -114,8 +115,7 @@ class TypeNarrower final : public IndexMutator {
   bool Fits(const PrimExpr& expr) {
     if (expr.dtype().is_vector()) {
       if (const auto* ramp = expr.as<RampNode>()) {
-        PrimExpr last =
-            ramp->base + ramp->stride * make_const(ramp->stride.dtype(), ramp->lanes - 1);
+        PrimExpr last = LastOfRamp(ramp);
         return Fits(ramp->base) && Fits(ramp->stride) && Fits(last);
       }
       const auto* broadcast = expr.as<BroadcastNode>();

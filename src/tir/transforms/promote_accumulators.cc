@@ -29,7 +29,7 @@ struct Lanes {
   static std::optional<Lanes> FromIndex(const PrimExpr& index) {
     if (index.dtype().is_scalar()) return Lanes{index, 1, 1};
     const auto* ramp = index.as<RampNode>();
-    if (ramp == nullptr) return std::nullopt;
+    if (ramp == nullptr || ramp->dtype.is_scalable_vector()) return std::nullopt;
     const int64_t* stride = as_const_int(ramp->stride);
     if (stride == nullptr || *stride <= 0) return std::nullopt;
     return Lanes{ramp->base, *stride, ramp->lanes};

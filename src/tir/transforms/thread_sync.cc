@@ -378,6 +378,7 @@ class BarrierPlanner final {
 
   /*! \brief Whether threads, in whatever trip of their loops, have different values of `index`. */
   bool OneElementPerThread(PrimExpr index) {
+    if (index.dtype().is_scalable_vector()) return false;
     std::vector<std::pair<int64_t, int64_t>> digits;  // stride, extent
     if (const auto* ramp = index.as<RampNode>()) {
       const int64_t* stride = as_const_int(ramp->stride);

@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
@@ -50,7 +51,7 @@ class Vectorizer final : public StmtExprMutator {
   Stmt Scalarize(const Stmt& stmt) {
     Var lane = var_.copy_with_suffix("_lane");
     Stmt body = Substitute(stmt, Map<Var, PrimExpr>{{var_, base_ + lane}});
-    return For(lane, make_zero(lane->dtype), make_const(lane->dtype, lanes_), ForKind::kSerial,
+    return For(lane, make_zero(lane->dtype), LaneCount(lanes_, lane->dtype), ForKind::kSerial,
                body);
   }
   PrimExpr GiveUp(const PrimExpr& expr) {
@@ -95,7 +96,7 @@ class Vectorizer final : public StmtExprMutator {
   }
   template <typename F>
   PrimExpr Elementwise(const PrimExpr& a, const PrimExpr& b, F combine) {
-    int lanes = std::max(a.dtype().lanes(), b.dtype().lanes());
+    int lanes = CommonLanes(a.dtype().lanes(), b.dtype().lanes());
     return combine(WithLanes(a, lanes), WithLanes(b, lanes));
   }
 
@@ -125,7 +126,7 @@ class Vectorizer final : public StmtExprMutator {
   const RampNode* WithinOneQuotient(const PrimExpr& a, const PrimExpr& b) {
     const auto* ramp = a.as<RampNode>();
     if (ramp == nullptr || !b.dtype().is_scalar() || !is_positive_const(b)) return nullptr;
-    PrimExpr last = ramp->base + ramp->stride * make_const(ramp->stride.dtype(), ramp->lanes - 1);
+    PrimExpr last = LastOfRamp(ramp);
     return analyzer_.CanProveEqual(floordiv(ramp->base, b), floordiv(last, b)) ? ramp : nullptr;
   }
   PrimExpr VisitExpr_(const FloorDivNode* op) final {
@@ -179,7 +180,8 @@ class Vectorizer final : public StmtExprMutator {
         f.same_as(op->false_value)) {
       return GetRef<PrimExpr>(op);
     }
-    int lanes = std::max({condition.dtype().lanes(), t.dtype().lanes(), f.dtype().lanes()});
+    int lanes =
+        CommonLanes(condition.dtype().lanes(), CommonLanes(t.dtype().lanes(), f.dtype().lanes()));
     return Select(condition, WithLanes(t, lanes), WithLanes(f, lanes));
   }
   PrimExpr VisitExpr_(const LetNode* op) final {
@@ -205,7 +207,7 @@ class Vectorizer final : public StmtExprMutator {
     if (op->op.same_as(builtin::if_then_else())) {
       // The branch not taken may not be evaluated, so lanes that disagree need a loop.
       if (args[0].dtype().is_vector()) return GiveUp(expr);
-      int lanes = std::max(args[1].dtype().lanes(), args[2].dtype().lanes());
+      int lanes = CommonLanes(args[1].dtype().lanes(), args[2].dtype().lanes());
       return Call(op->dtype.with_lanes(lanes), op->op,
                   {args[0], WithLanes(args[1], lanes), WithLanes(args[2], lanes)});
     }
@@ -215,8 +217,10 @@ class Vectorizer final : public StmtExprMutator {
         !op->op.same_as(builtin::call_pure_extern()) &&
         !op->op.same_as(builtin::call_llvm_pure_intrin()) && op->dtype.is_scalar();
     if (!elementwise) return GiveUp(expr);
+    // Elementary functions are written for vectors of known length.
+    if (lanes_ < 0 && Downcast<Op>(op->op).GetAttr<bool>(kTElementary, false)) return GiveUp(expr);
     int lanes = 1;
-    for (const PrimExpr& arg : args) lanes = std::max(lanes, arg.dtype().lanes());
+    for (const PrimExpr& arg : args) lanes = CommonLanes(lanes, arg.dtype().lanes());
     Array<PrimExpr> wide;
     for (const PrimExpr& arg : args) {
       // The name of an intrinsic is no operand.
@@ -266,7 +270,7 @@ class Vectorizer final : public StmtExprMutator {
    */
   Stmt Guarded(const IfThenElseNode* op) {
     if (!HoldsBetween(op->condition)) return GiveUpStmt(GetRef<Stmt>(op));
-    PrimExpr last_lane = base_ + make_const(base_.dtype(), lanes_ - 1);
+    PrimExpr last_lane = LastOfRamp(ramp_.as<RampNode>());
     PrimExpr first = Substitute(op->condition, Map<Var, PrimExpr>{{var_, base_}});
     PrimExpr last = Substitute(op->condition, Map<Var, PrimExpr>{{var_, last_lane}});
     auto implies = [this](const PrimExpr& fact, const PrimExpr& claim) {
@@ -291,7 +295,8 @@ class Vectorizer final : public StmtExprMutator {
    * quarter, ... as the digits of their number say. Undefined where others may take it.
    */
   Stmt LeadingLanes(const IfThenElseNode* op) {
-    if (op->else_case.defined() || (lanes_ & (lanes_ - 1)) != 0) return Stmt();
+    // How many widths there are between a scalable vector and one lane is not known.
+    if (op->else_case.defined() || lanes_ < 0 || (lanes_ & (lanes_ - 1)) != 0) return Stmt();
     PrimExpr count = LeadingCount(op->condition);
     if (!count.defined()) return Stmt();
     count = max(count, make_zero(count.dtype()));
@@ -443,6 +448,10 @@ class LoopVectorizer final : public StmtMutator {
     // serial.
     Stmt body = VisitStmt(op->body);
     BodyTraits traits(body);
+    if (std::optional<int> scalable = LanesOfCount(analyzer_.Simplify(op->extent));
+        scalable && *scalable < 0 && !traits.has_vectors) {
+      return Vectorizer(op->loop_var, op->min, *scalable)(body);
+    }
     if (traits.has_vectors) {
       return For(op->loop_var, op->min, op->extent, ForKind::kSerial, body);
     }
@@ -510,6 +519,7 @@ class LoopVectorizer final : public StmtMutator {
 
   int vector_bits_;
   int interleaved_;
+  arith::Analyzer analyzer_;
 };
 
 class VectorizeSkipper final : public StmtMutator {

@@ -63,6 +63,7 @@ __all__ = [
     "VerifyGPUCode",
     "VerifyMemory",
     "WidenIndex",
+    "FixScalableVectors",
 ]
 
 
@@ -308,6 +309,14 @@ def InstrumentBoundCheckers() -> Pass:
     ``tir.instrument_bound_checkers`` makes lowering do both.
     """
     return _ffi_api.InstrumentBoundCheckers()
+
+
+def FixScalableVectors() -> Pass:
+    """Scalable vectors get the lanes that they have where ``vscale`` is 1.
+
+    For machines whose vectors have one length: a scalable program is right for any ``vscale``.
+    """
+    return _ffi_api.FixScalableVectors()
 
 
 def LowerIntrin() -> Pass:

@@ -10,7 +10,7 @@ from tvm.target import Target
 
 from .. import tag
 from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
-from ..utils import const_shape, is_constant
+from ..utils import const_shape, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
@@ -257,6 +257,17 @@ def _reduction(
     return schedule_reduce_columns(reduced, outputs[0], lanes) if lanes >= 4 else None
 
 
+def _is_elementwise(op: te.Operation) -> bool:
+    """Whether each element reads its own place in all operands, which have the result's shape."""
+    if str(op.tag) == tag.ELEMWISE:
+        return True
+    shape = op.output(0).shape
+    return str(op.tag) == tag.BROADCAST and all(
+        len(x.shape) == len(shape) and all(map(same_extent, x.shape, shape))
+        for x in op.input_tensors
+    )
+
+
 @register_schedule("injective", "cpu")
 def _injective(
     output: te.Tensor, outputs: Sequence[te.Tensor], target: Target
@@ -267,7 +278,7 @@ def _injective(
     if len(outputs) != 1 or not isinstance(output.op, te.ComputeOp) or not shape:
         return None
     # Flattened, only plain elementwise reads stay vectors.
-    if all(str(o.tag) == tag.ELEMWISE for o in operations_of(outputs)):
+    if all(map(_is_elementwise, operations_of(outputs))):
         size = math.prod(shape)
         vectors = next(
             (v for v in (4, 2, 1) if size % (v * vector_lanes(target, output.dtype)) == 0), 0

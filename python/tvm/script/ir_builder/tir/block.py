@@ -73,7 +73,7 @@ def _range_of(index: tir.PrimExpr) -> ir.Range:
     if isinstance(index, tir.Ramp):
         if not (isinstance(index.stride, tir.IntImm) and int(index.stride) == 1):
             raise error.ValueError(f"a region has no steps, but {index} has")
-        return ir.Range.from_min_extent(index.base, tir.const(index.lanes, str(index.base.dtype)))
+        return ir.Range.from_min_extent(index.base, index.lanes.astype(str(index.base.dtype)))
     return ir.Range.from_min_extent(index, tir.const(1, str(index.dtype)))
 
 

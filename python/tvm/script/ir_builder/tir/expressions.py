@@ -34,7 +34,13 @@ __all__ = [
 ]
 
 # Calls whose first argument, if it is the name of a type, is that of their result.
-_TYPE_FIRST = ("create_barriers", "reinterpret", "tvm_struct_get", "type_annotation")
+_TYPE_FIRST = (
+    "create_barriers",
+    "get_active_lane_mask",
+    "reinterpret",
+    "tvm_struct_get",
+    "type_annotation",
+)
 _TYPE_FIRST_PREFIXES = ("call_", "mma_", "ptx_", "tvm_call_packed", "tvm_stack_alloca")
 
 
@@ -88,12 +94,12 @@ def Select(condition: Any, true_value: Any, false_value: Any) -> tir.PrimExpr:
 def Ramp(base: Any, stride: Any, lanes: Any) -> tir.PrimExpr:
     """``base, base + stride, ...`` as a vector."""
     first = expression(base)
-    return tir.Ramp(first, expression(stride, first), int(lanes))
+    return tir.Ramp(first, expression(stride, first), lanes)
 
 
 def Broadcast(value: Any, lanes: Any) -> tir.PrimExpr:
     """A value in all lanes of a vector."""
-    return tir.Broadcast(expression(value), int(lanes))
+    return tir.Broadcast(expression(value), lanes)
 
 
 def Shuffle(vectors: Sequence[Any], indices: Sequence[Any]) -> tir.PrimExpr:

@@ -11,6 +11,7 @@ import numpy as np
 from tvm import error, ir, tir
 from tvm.runtime import ndarray as nd
 from tvm.tir import _ffi_api
+from tvm.tir.buffer import strided_index
 
 from ..base import IRBuilder
 from .block import region_of
@@ -377,10 +378,7 @@ def _index(item: Any) -> tir.PrimExpr:
         raise error.ValueError("a vector of indices needs both its ends, `start:stop`")
     domain = interval(item.start, item.stop)
     step = 1 if item.step is None else int(item.step)
-    if not isinstance(domain.extent, tir.IntImm) or step == 0:
-        raise error.ValueError(f"the number of indices, {domain.extent}, is not known")
-    lanes = -(-int(domain.extent) // step)
-    return domain.min if lanes == 1 else tir.Ramp(domain.min, step, lanes)
+    return strided_index(domain.min, domain.extent, step)
 
 
 def prefetch(buffer: Any, bounds: Any = None, *more: Any) -> tir.Call | None:
