@@ -4,6 +4,7 @@
  */
 #include "message_passing.h"
 
+#include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -32,8 +33,10 @@ std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr&
   if (no_tighten) return {trips, size};
   PrimExpr shorter = analyzer->Simplify(min(extent, size));
   // A loop of constant length can be vectorised, unrolled and reduced over threads, which is worth
-  // more than the few idle trips of an extent that turns out to be shorter.
-  bool keep = tir::is_const_int(size) && shorter.as<tir::MinNode>() != nullptr;
+  // more than the few idle trips of an extent that turns out to be shorter. So can one of the
+  // length of a scalable vector, however long the loop is.
+  const bool scalable = tir::LanesOfCount(size).value_or(1) < 0;
+  bool keep = (tir::is_const_int(size) && shorter.as<tir::MinNode>() != nullptr) || scalable;
   return {trips, keep ? size : shorter};
 }
 

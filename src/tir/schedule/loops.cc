@@ -2,6 +2,8 @@
  * \file loops.cc
  * \brief Primitives on loops: split, fuse, reorder, and how they run.
  */
+#include <tvm/expr/lanes.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -298,7 +300,9 @@ void Reorder(Tree* tree, const Ids& loops) {
 }
 
 void MarkLoop(Tree* tree, Id id, ForKind kind) {
-  if (kind != ForKind::kParallel) ConstantExtent(*tree, id);
+  const bool scalable =
+      kind == ForKind::kVectorized && LanesOfCount(tree->loop(id).extent).value_or(1) < 0;
+  if (kind != ForKind::kParallel && !scalable) ConstantExtent(*tree, id);
   LoopItem* loop = tree->EditLoop(id);
   loop->for_kind = kind;
   loop->thread_binding = NullOpt;

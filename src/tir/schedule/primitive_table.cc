@@ -5,6 +5,8 @@
  */
 #include "primitive_table.h"
 
+#include <tvm/expr/lanes.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -27,6 +29,13 @@ void Compute(Call* call, void (*move)(Tree*, Id, Id, bool, int64_t)) {
   move(call->Change(), call->node(0), call->node(1), call->get<bool>(2), call->get<int64_t>(3));
 }
 
+/*! \brief The lanes of scalable vectors, if a factor is their number. */
+std::optional<int> ScalableLanes(const Any& factor) {
+  const auto* expr = factor.as<PrimExprNode>();
+  std::optional<int> lanes = expr ? LanesOfCount(GetRef<PrimExpr>(expr)) : std::nullopt;
+  return lanes && *lanes < 0 ? lanes : std::nullopt;
+}
+
 /*! \brief Sizes in the type of the loop's variable, and how they were written. */
 Array<PrimExpr> SizesOf(Call* call, std::string* text) {
   DataType dtype = call->tree()->loop(call->node(0)).var.dtype();
@@ -36,6 +45,9 @@ Array<PrimExpr> SizesOf(Call* call, std::string* text) {
     if (factor.is_null()) {
       sizes.push_back(PrimExpr());
       *text += "None";
+    } else if (std::optional<int> lanes = ScalableLanes(factor)) {
+      sizes.push_back(LaneCount(*lanes, dtype));
+      *text += std::to_string(-*lanes) + " * vscale()";
     } else {
       int64_t size = call->Number(factor);
       sizes.push_back(make_const(dtype, size));

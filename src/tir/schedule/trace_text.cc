@@ -1,11 +1,13 @@
 /*!
  * \file trace_text.cc
  * \brief The language in which traces write arguments: literals, lists, and sizes computed by
- *        + - * // % tir.min tir.max from what instructions returned.
+ *        + - * // % tir.min tir.max from what instructions returned and tir.vscale().
  */
 #include "trace_text.h"
 
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/expr.h>
+#include <tvm/expr/lanes.h>
 #include <tvm/runtime/stack_guard.h>
 #include <tvm/tir/index_map.h>
 
@@ -153,6 +155,10 @@ std::string MapText(const IndexMapNode* map, const Names& names) {
 
 }  // namespace
 
+namespace {
+constexpr const char* kVScale = "tir.vscale";
+}  // namespace
+
 std::string ToText(const Any& value, const Names& names) {
   if (const Object* rv = AsRV(value)) {
     auto name = names.find(rv);
@@ -188,6 +194,9 @@ std::string ToText(const Any& value, const Names& names) {
     return "{" + text + "}";
   }
   if (const auto* map = value.as<IndexMapNode>()) return MapText(map, names);
+  if (const auto* call = value.as<CallNode>(); call && call->op.same_as(builtin::vscale())) {
+    return std::string(kVScale) + "()";
+  }
   if (const auto* converted = value.as<CastNode>()) return ToText(converted->value, names);
   PrimExpr a, b;
   if (const Operation* row = OperationOf(value, &a, &b)) {
@@ -197,8 +206,8 @@ std::string ToText(const Any& value, const Names& names) {
   }
   TVM_CHECK(value.as<PrimExprNode>() == nullptr, ValueError)
       << value
-      << " cannot be recorded in a trace; sizes are computed with +, -, *, //, %, tir.min and "
-         "tir.max";
+      << " cannot be recorded in a trace; sizes are computed with +, -, *, //, %, tir.min, "
+         "tir.max and tir.vscale";
   TVM_FATAL(TypeError) << "a " << value.TypeName()
                        << " cannot be recorded in a trace; give numbers, texts and lists";
 }
@@ -370,6 +379,11 @@ class TextReader {
       if (var->name_hint == name) return var;
     }
     if (name == "True" || name == "False") return name == "True";
+    if (name == kVScale) {
+      Expect("(");
+      Expect(")");
+      return LaneCount(-1);
+    }
     if (const Operation* row = OperationNamed(name); row != nullptr && row->is_function) {
       Expect("(");
       Any a = Sum();

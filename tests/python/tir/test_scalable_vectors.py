@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import tir
+from tvm import te, tir
 from tvm.script import tir as T
 from tvm.target.features import has_scalable_vectors
 
@@ -171,3 +171,28 @@ def test_elementary_functions_run_lane_by_lane():
     tvm.build(main, target=host)(tvm.nd.array(x), out)
     if not has_scalable_vectors(host):
         np.testing.assert_allclose(out.numpy(), np.sin(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [64, 61, 3])
+def test_schedules_split_by_the_length_of_a_vector(size):
+    A = te.placeholder((size,), name="A")
+    B = te.compute((size,), lambda i: A[i] * 2.0 + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    _, inner = s[B].split(B.op.axis[0], factor=4 * tir.vscale())
+    s[B].vectorize(inner)
+    blocks = tir.Schedule(te.create_prim_func([A, B]))
+    (loop,) = blocks.get_loops(blocks.get_block("B"))
+    _, inner = blocks.split(loop, [None, 4 * tir.vscale()])
+    blocks.vectorize(inner)
+    again = tir.Schedule(te.create_prim_func([A, B]))
+    tir.schedule.Trace.apply_json_to_schedule(blocks.trace.as_json(), again)
+    tvm.ir.assert_structural_equal(blocks.mod, again.mod)
+    host = tvm.target.Target("llvm")
+    x = np.random.default_rng(size).random(size, dtype="float32")
+    for scheduled in (s, blocks.mod):
+        args = {"args": [A, B]} if scheduled is s else {}
+        out = tvm.nd.array(np.zeros(size, "float32"))
+        tvm.build(scheduled, target=host, **args)(tvm.nd.array(x), out)
+        np.testing.assert_allclose(out.numpy(), x * 2 + 1, rtol=1e-6)
+        if size > 4:
+            assert "<vscale x 4 x float>" in tvm.build(scheduled, target=SVE, **args).get_source()
