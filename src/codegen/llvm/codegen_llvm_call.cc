@@ -2,6 +2,7 @@
  * \file codegen_llvm_call.cc
  * \brief Calls of the LLVM generator: intrinsics, elementary functions, C functions, PackedFuncs.
  */
+#include <tvm/expr/analysis.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/c_runtime_api.h>
@@ -82,6 +83,11 @@ bool IsSafeToEvaluate(const PrimExpr& expr) {
 Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
   FunctionText& t = text();
   DataType dtype = op->dtype;
+  TVM_CHECK(!dtype.is_scalable_vector() || !Downcast<Op>(op->op).GetAttr<bool>(kTElementary, false),
+            ValueError)
+      << "llvm code generator: " << name << " of a scalable vector in function " << function_name_
+      << "; vectorize a loop over it, which calls such functions lane by lane, or take vectors of "
+         "known length";
   const DataType argument = op->args[0].dtype();
   // Half types have no library of their own and little to gain from one.
   if (argument.bits() == 16 && (argument.is_float() || argument.is_bfloat16())) {

@@ -158,6 +158,17 @@ def test_active_lanes():
         np.testing.assert_array_equal(out.numpy(), [1, 2, 3, 0, -1, -1, -1, -1])
 
 
+def test_elementary_functions_of_scalable_vectors_are_refused():
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        T.func_attr({"global_symbol": "main"})
+        B[0 : 4 * T.vscale()] = T.erf(A[0 : 4 * T.vscale()])
+
+    with pytest.raises(ValueError, match="erf of a scalable vector.*vectorize a loop"):
+        tvm.build(main, target=SVE)
+    tvm.build(main, target=NEON)
+
+
 def test_elementary_functions_run_lane_by_lane():
     @T.prim_func
     def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
