@@ -68,16 +68,15 @@ def loop_kinds(sch: Schedule, block: BlockRV) -> list[str]:
     if not loops or not len(sch.get(block).iter_vars):
         # What a loop means to a block without axes nobody can say.
         return ["O"] * len(loops)
-    axes = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
-    moving = [undefined_vars(value) for value in sch.get_iter_values(block)]
-    kinds = []
-    for loop in loops:
-        var = sch.get(loop).loop_var
-        used = {
-            axis for axis, vars_ in zip(axes, moving) if any(var.same_as(other) for other in vars_)
-        }
-        kinds.append("S" if used == {_SPATIAL} else "R" if used == {_REDUCE} else "O")
-    return kinds
+    # The hash of a variable is its identity; comparing them would make expressions.
+    moved: dict[int, set[int]] = {}
+    for axis, value in zip(sch.get(block).iter_vars, sch.get_iter_values(block)):
+        for var in undefined_vars(value):
+            moved.setdefault(hash(var), set()).add(int(axis.iter_type))
+    kinds = {frozenset({_SPATIAL}): "S", frozenset({_REDUCE}): "R"}
+    return [
+        kinds.get(frozenset(moved.get(hash(sch.get(loop).loop_var), ())), "O") for loop in loops
+    ]
 
 
 def loop_kind(sch: Schedule, loop: LoopRV) -> str:
