@@ -10,6 +10,7 @@
 #include <tvm/runtime/logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -101,6 +102,20 @@ void CheckProof(Wire* wire, const Value& message, const std::string& expected) {
   TVM_CHECK(text != nullptr && EqualInConstantTime(*text, expected), RPCError)
       << "rpc: " << wire->peer()
       << " does not know the secret of this program; give both the same TVM_RPC_SECRET_FILE";
+}
+
+/*! \brief Programs of different kinds understand each other's greetings, and nothing after them. */
+void CheckRole(const std::string& peer, const Value& greeting,
+               const std::vector<std::string>& wanted) {
+  const std::string role = TextOf(greeting, "role");
+  if (std::find(wanted.begin(), wanted.end(), role) != wanted.end()) return;
+  TVM_CHECK(role == "server" || role == "proxy" || role == "tracker", RPCError)
+      << "rpc: " << peer << " is no program of tvm.rpc";
+  std::string names;
+  for (const std::string& name : wanted) names += (names.empty() ? "a " : " or a ") + name;
+  TVM_FATAL(RPCError) << "rpc: " << peer << " is a " << role << ", where " << names
+                      << " is wanted; look at the port"
+                      << (role == "tracker" ? ", or ask it for a server with connect_tracker" : "");
 }
 
 }  // namespace
@@ -228,7 +243,8 @@ void Reception::Refuse(const std::string& reason) {
   wire_->Send(Value(ObjectValue{{"refused", Value(reason)}}));
 }
 
-Value Introduce(Wire* wire, const Value& request, const std::string& secret) {
+Value Introduce(Wire* wire, const Value& request, const std::string& secret,
+                const std::vector<std::string>& wanted) {
   const std::string peer = wire->peer();
   const Value greeting = wire->Receive(LimitsOfStrangers());
   const Value* protocol = greeting.Find(kGreeting);
@@ -237,6 +253,7 @@ Value Introduce(Wire* wire, const Value& request, const std::string& secret) {
   TVM_CHECK(*number == kProtocol, RPCError)
       << "rpc: " << peer << " speaks version " << *number << " of the protocol, this program "
       << kProtocol << "; install the same tvm at both ends";
+  CheckRole(peer, greeting, wanted);
   const bool wants_secret = greeting.At("secret", "greeting").Expect<bool>("secret");
   TVM_CHECK(!wants_secret || !secret.empty(), RPCError)
       << "rpc: " << peer << " wants a secret; name the file that has it in TVM_RPC_SECRET_FILE";

@@ -39,7 +39,7 @@ constexpr const char* kUsage =
     "  --allow NAME          registered function that clients may call too; may be repeated\n"
     "  --open                clients may call every function\n"
     "  --max-sessions N      sessions at a time (1)\n"
-    "  --session-timeout S   seconds a session may last; 0 for any\n"
+    "  --session-timeout S   seconds a session may last at most; 0 for any\n"
     "  --work-dir FOLDER     for the sessions' files; a temporary one by default\n"
     "  --session FOLDER      serve one session over the socket that is standard input\n";
 constexpr size_t kLeastSecretBytes = 16;
