@@ -36,8 +36,6 @@ def parser(description: str, port: int) -> argparse.ArgumentParser:
     made.add_argument("--port", type=int, default=port, help="first port to try; 0 for any")
     made.add_argument("--port-end", type=int, default=9199, help="port below which to stop trying")
     connecting(made)
-    made.add_argument("--tls-certificate", default="", help="PEM file, to be reached by TLS")
-    made.add_argument("--tls-key", default="", help="PEM file of the certificate's key")
     made.add_argument("--silent", action="store_true", help="print nothing once it runs")
     made.add_argument("--ready-fd", type=int, default=-1, help=argparse.SUPPRESS)
     made.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
@@ -51,16 +49,19 @@ def connecting(to: argparse.ArgumentParser) -> None:
         help="file of the shared secret; else TVM_RPC_SECRET_FILE or TVM_RPC_SECRET",
     )
     to.add_argument("--tls-authority", default="", help="PEM file of who signs certificates")
+    to.add_argument(
+        "--tls-certificate", default="", help="PEM file with which this program says who it is"
+    )
+    to.add_argument("--tls-key", default="", help="PEM file of the certificate's key")
 
 
 def tls_of(options: argparse.Namespace) -> TLS | None:
     """The certificates that were given, if any."""
-    certificate = getattr(options, "tls_certificate", "")
-    if getattr(options, "tls_key", "") and not certificate:
+    if options.tls_key and not options.tls_certificate:
         raise ValueError("--tls-key is the key of a certificate; give that too: --tls-certificate")
-    if not certificate and not options.tls_authority:
+    if not options.tls_certificate and not options.tls_authority:
         return None
-    return TLS(certificate, getattr(options, "tls_key", ""), options.tls_authority)
+    return TLS(options.tls_certificate, options.tls_key, options.tls_authority)
 
 
 def at_least(options: argparse.Namespace, name: str, least: float) -> None:

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
+import tvm
 from tvm import rpc
 from tvm.rpc import _ffi_api
 from tvm.rpc.base import load_secret, random_key, split_random_key
@@ -221,6 +223,22 @@ def test_sessions_run_over_tls(tmp_path):
     session = client.request("board", request_timeout=30)
     session.upload(bytes(range(256)) * 4096, "data")
     assert session.download("data") == bytes(range(256)) * 4096
+    # A thread of Python encrypts, so nothing that waits for the other end may hold its lock.
+    values = np.arange(1 << 18)
+    there = tvm.nd.array(values, session.cpu(0))
+    assert (there.copyto(session.cpu(0)).numpy() == values).all()
     session.close()
+    command = [sys.executable, "-m", "tvm.exec.query_rpc_tracker", "--port", str(tracker.port)]
+    authority, own = ("--tls-authority", certificate), ("--tls-certificate", certificate)
+    for options, said in (
+        ((*authority, *own, "--tls-key", key), "board"),
+        (authority, "wants TLS: then give this program certificates, one of its own"),
+    ):
+        done = subprocess.run(
+            [*command, *map(str, options)], capture_output=True, text=True, env=child_environment()
+        )
+        assert said in done.stdout + done.stderr
+    with pytest.raises(rpc.RPCSessionTimeoutError, match="did not say in time what it is"):
+        rpc.connect(server.host, server.port, connect_timeout=0.5)
     server.terminate()
     tracker.terminate()
