@@ -499,7 +499,11 @@ class TrackerSession:
         if same:
             return f"{text}; {same} of that key are there and busy: wait longer, or raise priority"
         known = ", ".join(sorted({s["key"].partition(":")[2] for s in servers})) or "none"
-        return f"{text}; none is registered under it (keys there: {known})"
+        host, port = self._address
+        return (
+            f"{text}; none is registered under it (keys there: {known}); start one with "
+            f"python -m tvm.exec.rpc_server --tracker {host}:{port} --key {key}"
+        )
 
     def request_and_run(
         self,

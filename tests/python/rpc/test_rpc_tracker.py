@@ -89,7 +89,8 @@ def test_higher_priority_goes_first_and_a_client_that_leaves_is_forgotten(tracke
 
 def test_no_server_of_the_key_is_said(tracker):
     client = rpc.connect_tracker(tracker.host, tracker.port)
-    with pytest.raises(rpc.RPCSessionTimeoutError, match="none is registered under it"):
+    how = f"rpc_server --tracker 127.0.0.1:{tracker.port} --key phone"
+    with pytest.raises(rpc.RPCSessionTimeoutError, match=f"none is registered under it.*{how}"):
         client.request("phone", request_timeout=0.2)
 
 
