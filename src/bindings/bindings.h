@@ -98,6 +98,24 @@ struct StopsUnwinding {
   [[noreturn]] static void WaitForExit();
 };
 
+/*! \brief Take the interpreter's lock for a thread that gave it up. */
+void TakeLockBack(PyThreadState* state);
+
+/*!
+ * \brief Lets other Python threads run while nothing of Python is touched.
+ *
+ * Whatever may wait for another process has to: a session over TLS waits for a thread of Python.
+ */
+class GilReleased {
+ public:
+  GilReleased() = default;
+  GilReleased(const GilReleased&) = delete;
+  ~GilReleased() { TakeLockBack(state_); }
+
+ private:
+  PyThreadState* state_ = PyEval_SaveThread();
+};
+
 /*! \brief Run `f`; on a C++ exception set the Python error and return `failed`. */
 template <typename R, typename F>
 R Guard(R failed, F&& f) {

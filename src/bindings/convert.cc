@@ -20,11 +20,6 @@ __attribute__((noinline)) PyGILState_STATE TakeLock() {
   return PyGILState_Ensure();
 }
 
-__attribute__((noinline)) void TakeLockBack(PyThreadState* state) {
-  StopsUnwinding here;
-  PyEval_RestoreThread(state);
-}
-
 /*! \brief Holds the interpreter's lock, on any thread. */
 class GilHeld {
  public:
@@ -424,6 +419,11 @@ void SetPythonError(const Error& error) {
   PyErr_SetObject(cls, exception.get());
 }
 
+__attribute__((noinline)) void TakeLockBack(PyThreadState* state) {
+  StopsUnwinding here;
+  PyEval_RestoreThread(state);
+}
+
 Any CallReleased(const runtime::PackedFuncObj* func, PyObject* const* args, size_t count) {
   constexpr size_t kOnStack = 8;
   Any on_stack[kOnStack];
@@ -435,12 +435,8 @@ Any CallReleased(const runtime::PackedFuncObj* func, PyObject* const* args, size
   }
   for (size_t i = 0; i < count; ++i) values[i] = FromPython(args[i]);
   Any result;
-  struct Release {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Release() { TakeLockBack(state); }
-  };
   {
-    Release other_threads_run;
+    GilReleased other_threads_run;
     func->CallPacked(Args(values, static_cast<int32_t>(count)), &result);
   }
   return result;

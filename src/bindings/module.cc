@@ -167,15 +167,21 @@ PYBIND11_MODULE(_core, m) {
   // Addresses and sizes come from numpy arrays that the caller keeps alive.
   m.def("ndarray_copy_from", [](py::handle array, size_t address, size_t bytes) {
     Guarded([&] {
-      GetRef<runtime::NDArray>(Expect<runtime::NDArrayObj>(array, "copyfrom"))
-          .CopyFromBytes(reinterpret_cast<const void*>(address), bytes);
+      const auto to = GetRef<runtime::NDArray>(Expect<runtime::NDArrayObj>(array, "copyfrom"));
+      {
+        GilReleased other_threads_run;
+        to.CopyFromBytes(reinterpret_cast<const void*>(address), bytes);
+      }
       return NewNone();
     });
   });
   m.def("ndarray_copy_to", [](py::handle array, size_t address, size_t bytes) {
     Guarded([&] {
-      GetRef<runtime::NDArray>(Expect<runtime::NDArrayObj>(array, "numpy"))
-          .CopyToBytes(reinterpret_cast<void*>(address), bytes);
+      const auto from = GetRef<runtime::NDArray>(Expect<runtime::NDArrayObj>(array, "numpy"));
+      {
+        GilReleased other_threads_run;
+        from.CopyToBytes(reinterpret_cast<void*>(address), bytes);
+      }
       return NewNone();
     });
   });

@@ -5,19 +5,22 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import te
+from tvm import rpc, te
 from tvm.runtime import Object
 
 __all__ = [
     "calc_similarity_tag",
     "calc_workload_dis_factor",
+    "check_remote",
     "decode_workload_key",
     "deserialize_args",
     "get_const_tuple",
     "get_func_name",
+    "request_remote",
     "serialize_args",
 ]
 
@@ -141,3 +144,67 @@ def calc_similarity_tag(dag: Object) -> str:
     if not tag:
         return ""
     return f"{tag}{int(math.log(float(dag.flop_ct) + 1, _ALIKE))}"
+
+
+def _tracker_at(host: str | None, port: int | None) -> rpc.TrackerSession:
+    host = host or os.environ.get("TVM_TRACKER_HOST")
+    named = str(port or os.environ.get("TVM_TRACKER_PORT") or "")
+    if not host or not named.isdecimal():
+        raise ValueError(
+            f"request_remote: {host or 'no host'}, port {named or '(none)'} is no tracker; give "
+            "host and port, or set TVM_TRACKER_HOST and TVM_TRACKER_PORT"
+        )
+    return rpc.connect_tracker(host, int(named))
+
+
+def request_remote(
+    device_key: str,
+    host: str | None = None,
+    port: int | None = None,
+    priority: int = 1,
+    timeout: float = 60,
+) -> rpc.RPCSession:
+    """A session with a device of a tracker, waiting until one is free.
+
+    Parameters
+    ----------
+    host, port : of the tracker; from the environment's ``TVM_TRACKER_HOST`` and
+        ``TVM_TRACKER_PORT`` if left out.
+    priority : requests of a higher one are served first.
+    timeout : seconds that the session may last; 0 for any.
+
+    Raises
+    ------
+    RPCError : the tracker is not there. ValueError : no tracker is named.
+    """
+    tracker = _tracker_at(host, port)
+    return tracker.request(device_key, priority=priority, session_timeout=timeout)
+
+
+def check_remote(
+    device_key: str,
+    host: str | None = None,
+    port: int | None = None,
+    priority: int = 100,
+    timeout: float = 10,
+    *,
+    kind: str = "cpu",
+) -> bool:
+    """Whether a device of a tracker becomes free in time.
+
+    Parameters
+    ----------
+    host, port : as of `request_remote`.
+    timeout : seconds to wait for one.
+    kind : of the device that must be there, by its name or that of a target.
+
+    Raises
+    ------
+    ValueError : no tracker is named.
+    """
+    try:
+        tracker = _tracker_at(host, port)
+        with tracker.request(device_key, priority, request_timeout=timeout) as remote:
+            return bool(remote.device(kind).exist)
+    except rpc.RPCError:
+        return False

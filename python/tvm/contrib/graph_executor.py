@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi import get_global_func
-from tvm.runtime import BenchmarkResult, Device, Module, NDArray
+from tvm.runtime import BenchmarkResult, Device, Module, NDArray, ShapeTuple
 from tvm.runtime.executor import GraphFunctions
 
 __all__ = ["GraphModule", "create", "first_device", "make_executor"]
@@ -82,7 +82,11 @@ class GraphModule(GraphFunctions):
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Shapes and element types of the graph's inputs by name."""
         info = self.module["get_input_info"]()
-        return dict(info["shape"].items()), dict(info["dtype"].items())
+        dtypes = dict(info["dtype"].items())
+        if self._is_remote:
+            # Shapes are objects, which stay in their process; those of arrays are known here.
+            return {name: ShapeTuple(self.get_input(name).shape) for name in dtypes}, dtypes
+        return dict(info["shape"].items()), dtypes
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set parameters, and inputs, from bytes that ``save_param_dict`` made."""

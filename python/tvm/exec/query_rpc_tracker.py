@@ -23,8 +23,17 @@ def _query(options: argparse.Namespace) -> None:
 def main() -> int:
     """Print the summary of a tracker."""
     made = argparse.ArgumentParser(description="Shows the servers of a tracker of tvm.rpc.")
-    made.add_argument("--host", default=os.environ.get("TVM_TRACKER_HOST", "127.0.0.1"))
-    made.add_argument("--port", type=int, default=int(os.environ.get("TVM_TRACKER_PORT", "9190")))
+    made.add_argument(
+        "--host",
+        default=os.environ.get("TVM_TRACKER_HOST", "127.0.0.1"),
+        help="else TVM_TRACKER_HOST, else 127.0.0.1",
+    )
+    made.add_argument(
+        "--port",
+        type=int,
+        default=os.environ.get("TVM_TRACKER_PORT", "9190"),
+        help="else TVM_TRACKER_PORT, else 9190",
+    )
     connecting(made)
     return run("query_rpc_tracker", made.parse_args(), _query)
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tvm.rpc.base import parse_address
-from tvm.rpc.command_line import parser, run, serve_asyncio, tls_of
+from tvm.rpc.command_line import at_least, parser, run, serve_asyncio, tls_of
 from tvm.rpc.proxy_service import ProxyService
 
 __all__ = ["main"]
@@ -16,6 +16,7 @@ _WHO = "rpc_proxy"
 
 def _serve(options: argparse.Namespace) -> None:
     tracker = parse_address(options.tracker, "--tracker") if options.tracker else None
+    at_least(options, "timeout_client", 0)
     tls = tls_of(options)
     secure = tls.in_a_thread() if tls is not None and tls.authority else None
 

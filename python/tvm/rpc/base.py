@@ -55,14 +55,20 @@ def load_secret(secret_file: str | Path | None = None) -> str:
     name = secret_file or os.environ.get("TVM_RPC_SECRET_FILE")
     if name:
         path = Path(name)
+        if path.is_dir():
+            raise error.RPCError(f"rpc: {path} is a folder; name the file in it with the secret")
         try:
             if stat.S_IMODE(path.stat().st_mode) & 0o077:
                 raise error.RPCError(
                     f"rpc: others may read the secret in {path}; run chmod 600 {path}"
                 )
             text = path.read_text().strip()
-        except (OSError, UnicodeDecodeError) as reason:
+        except OSError as reason:
             raise error.RPCError(f"rpc: the secret's file cannot be read: {reason}") from None
+        except UnicodeDecodeError:
+            raise error.RPCError(
+                f"rpc: the secret in {path} is no text; put that of `openssl rand -hex 32` there"
+            ) from None
     else:
         text = os.environ.get("TVM_RPC_SECRET", "").strip()
         if not text:

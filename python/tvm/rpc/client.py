@@ -341,14 +341,12 @@ class TrackerSession:
         self._address = addr
         self._secret_file, self._tls = secret_file, tls
         self._lock = threading.Lock()
-        self._connection = self._connect()
+        self._connection = self._connect(CONNECT_SECONDS)
 
-    def _connect(self) -> socket.socket:
+    def _connect(self, seconds: float) -> socket.socket:
         secure = None if self._tls is None else self._tls.in_a_thread()
         secret = load_secret(self._secret_file)
-        connection, _ = open_connection(
-            *self._address, {"role": "client"}, CONNECT_SECONDS, secret, secure
-        )
+        connection, _ = open_connection(*self._address, {"role": "client"}, seconds, secret, secure)
         return connection
 
     def close(self) -> None:
@@ -366,7 +364,9 @@ class TrackerSession:
                 try:
                     if attempt:
                         self._connection.close()
-                        self._connection = self._connect()
+                        self._connection = self._connect(
+                            CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
+                        )
                     self._connection.settimeout(timeout)
                     send_message(self._connection, message)
                     answer = receive_message(self._connection)
@@ -387,10 +387,24 @@ class TrackerSession:
             raise error.RPCError(f"rpc: the tracker refused: {answer['error']}")
         return answer
 
-    def summary(self) -> dict[str, Any]:
-        """``queue_info``: for each key how many servers are ``free`` and how many requests are
-        ``pending``; ``server_info``: ``key`` and ``addr`` of every server."""
-        summary: dict[str, Any] = self._ask({"op": "summary"}, CONNECT_SECONDS)["summary"]
+    def summary(self, timeout: float = CONNECT_SECONDS) -> dict[str, Any]:
+        """What the tracker knows, within `timeout` seconds.
+
+        ``queue_info``: for each key how many servers are ``free`` and how many requests are
+        ``pending``; ``server_info``: ``key`` and ``addr`` of every server.
+
+        Raises
+        ------
+        RPCSessionTimeoutError : the tracker stands still. RPCError : it is gone.
+        """
+        try:
+            summary: dict[str, Any] = self._ask({"op": "summary"}, timeout)["summary"]
+        except TimeoutError:
+            host, port = self._address
+            raise error.RPCSessionTimeoutError(
+                f"rpc: the tracker at {host}:{port} does not answer within {timeout:g} s; is its "
+                "process stopped? start it again, servers come back by themselves"
+            ) from None
         return summary
 
     def text_summary(self) -> str:
@@ -478,14 +492,18 @@ class TrackerSession:
     def _nobody(self, key: str, what: str) -> str:
         text = f"rpc: no server of key {key!r} {what}"
         try:
-            servers = self.summary()["server_info"]
+            servers = self.summary(_NOTICE_SECONDS)["server_info"]
         except error.RPCError:
-            return text
+            return f"{text}; the tracker does not say why: it is gone or stands still"
         same = sum(server["key"] == f"server:{key}" for server in servers)
         if same:
             return f"{text}; {same} of that key are there and busy: wait longer, or raise priority"
         known = ", ".join(sorted({s["key"].partition(":")[2] for s in servers})) or "none"
-        return f"{text}; none is registered under it (keys there: {known})"
+        host, port = self._address
+        return (
+            f"{text}; none is registered under it (keys there: {known}); start one with "
+            f"python -m tvm.exec.rpc_server --tracker {host}:{port} --key {key}"
+        )
 
     def request_and_run(
         self,

@@ -36,8 +36,7 @@ def parser(description: str, port: int) -> argparse.ArgumentParser:
     made.add_argument("--port", type=int, default=port, help="first port to try; 0 for any")
     made.add_argument("--port-end", type=int, default=9199, help="port below which to stop trying")
     connecting(made)
-    made.add_argument("--tls-certificate", default="", help="PEM file, to be reached by TLS")
-    made.add_argument("--tls-key", default="", help="PEM file of the certificate's key")
+    made.add_argument("--silent", action="store_true", help="print nothing once it runs")
     made.add_argument("--ready-fd", type=int, default=-1, help=argparse.SUPPRESS)
     made.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     return made
@@ -50,14 +49,26 @@ def connecting(to: argparse.ArgumentParser) -> None:
         help="file of the shared secret; else TVM_RPC_SECRET_FILE or TVM_RPC_SECRET",
     )
     to.add_argument("--tls-authority", default="", help="PEM file of who signs certificates")
+    to.add_argument(
+        "--tls-certificate", default="", help="PEM file with which this program says who it is"
+    )
+    to.add_argument("--tls-key", default="", help="PEM file of the certificate's key")
 
 
 def tls_of(options: argparse.Namespace) -> TLS | None:
     """The certificates that were given, if any."""
-    certificate = getattr(options, "tls_certificate", "")
-    if not certificate and not options.tls_authority:
+    if options.tls_key and not options.tls_certificate:
+        raise ValueError("--tls-key is the key of a certificate; give that too: --tls-certificate")
+    if not options.tls_certificate and not options.tls_authority:
         return None
-    return TLS(certificate, getattr(options, "tls_key", ""), options.tls_authority)
+    return TLS(options.tls_certificate, options.tls_key, options.tls_authority)
+
+
+def at_least(options: argparse.Namespace, name: str, least: float) -> None:
+    """ValueError if a number that was given is smaller."""
+    value = getattr(options, name)
+    if not value >= least:
+        raise ValueError(f"--{name.replace('_', '-')} is at least {least}, got {value:g}")
 
 
 def listen(options: argparse.Namespace, who: str, secret: str) -> tuple[int, int]:
@@ -69,14 +80,26 @@ def listen(options: argparse.Namespace, who: str, secret: str) -> tuple[int, int
 
 
 def announce(options: argparse.Namespace, who: str, message: dict[str, Any]) -> None:
-    """Say that the program runs: to the process that started it, or to its user."""
+    """Say that the program runs: to the process that started it, or to its user.
+
+    Parameters
+    ----------
+    message : ``port``, with the ``place`` where clients come to it if that is not the address on
+        which it listens; or ``error``.
+    """
     if options.ready_fd >= 0:
         with contextlib.suppress(OSError):
             os.write(options.ready_fd, json.dumps(message).encode() + b"\n")
         os.close(options.ready_fd)
         options.ready_fd = -1
-    elif "error" not in message:
-        print(f"{who}: listening on {options.host}:{message['port']}", flush=True)
+    elif "error" not in message and not options.silent:
+        place = message.get("place") or f"listening on {options.host}:{message['port']}"
+        print(f"{who}: {place}", flush=True)
+    if options.silent and "error" not in message:
+        # Warnings come from C++, and sessions inherit the stream.
+        with open(os.devnull, "wb") as nothing:
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(nothing.fileno(), stream.fileno())
 
 
 def run(
@@ -109,6 +132,11 @@ def serve_asyncio(options: argparse.Namespace, who: str, make: Callable[[int, st
     descriptor, port = listen(options, who, secret)
 
     async def serve() -> None:
+        async def visit_quietly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            # The end of the program cancels its visits, which streams would report as errors.
+            with contextlib.suppress(asyncio.CancelledError):
+                await visit(reader, writer)
+
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -117,7 +145,7 @@ def serve_asyncio(options: argparse.Namespace, who: str, make: Callable[[int, st
         connection = socket.socket(fileno=descriptor)
         connection.setblocking(False)
         server = await asyncio.start_server(
-            visit,
+            visit_quietly,
             sock=connection,
             ssl=context,
             ssl_handshake_timeout=None if context is None else _HANDSHAKE_SECONDS,

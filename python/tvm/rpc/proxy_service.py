@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +22,8 @@ _PIECE = 1 << 18
 _MOST_VISITORS = 1024
 _PING_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
+# Of the tracker.
+_ANSWER_SECONDS = 5.0
 
 
 @dataclass(eq=False)
@@ -60,6 +64,8 @@ class ProxyService:
         self._waiting: list[_Waiting] = []
         self._arrival = asyncio.Condition()
         self._visitors = 0
+        # Whether its user knows that the tracker does not answer.
+        self._told = False
 
     async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""
@@ -159,18 +165,47 @@ class ProxyService:
         while True:
             try:
                 connection, _ = await loop.run_in_executor(
-                    None, open_connection, *self._tracker, request, 5.0, self._secret, self._secure
+                    None,
+                    open_connection,
+                    *self._tracker,
+                    request,
+                    _ANSWER_SECONDS,
+                    self._secret,
+                    self._secure,
                 )
+                self._told = False
                 with connection:
-                    operation = "put"
-                    while True:
-                        message = {"op": operation, "match": waiting.match}
-                        await loop.run_in_executor(None, send_message, connection, message)
-                        await loop.run_in_executor(None, receive_message, connection)
-                        operation = "ping"
-                        await asyncio.sleep(_PING_SECONDS)
-            except (error.RPCError, OSError, EOFError):
+                    connection.settimeout(_ANSWER_SECONDS)
+                    try:
+                        await self._stay(connection, waiting)
+                    finally:
+                        # Wakes the thread that waits for an answer: the proxy ends after it.
+                        with contextlib.suppress(OSError):
+                            connection.shutdown(socket.SHUT_RDWR)
+            except (error.RPCError, OSError, EOFError) as reason:
+                if not self._told:
+                    host, port = self._tracker
+                    why = str(reason) or "it closed the connection"
+                    print(
+                        f"rpc_proxy: the tracker at {host}:{port} does not answer ({why}); trying "
+                        "again until it does",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                self._told = True
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    @staticmethod
+    async def _stay(connection: socket.socket, waiting: _Waiting) -> None:
+        """Put a server up at the tracker and keep it there."""
+        loop = asyncio.get_running_loop()
+        operation = "put"
+        while True:
+            message = {"op": operation, "match": waiting.match}
+            await loop.run_in_executor(None, send_message, connection, message)
+            await loop.run_in_executor(None, receive_message, connection)
+            operation = "ping"
+            await asyncio.sleep(_PING_SECONDS)
 
 
 async def _hand_on(source: Visitor, sink: Visitor) -> None:

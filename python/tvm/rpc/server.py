@@ -26,9 +26,12 @@ class Server:
     load_library : libraries to load first, paths with ":" between.
     custom_addr : address that the tracker tells clients.
     silent : the server's log is not shown.
+    no_fork, reuse_addr : taken for the sake of programs written for TVM, and without effect: the
+        server touches no device before its sessions, which are processes, and the port can be used
+        again at once.
     server_init_callback : function of a module that the server can import, called first; such as
         one that registers functions.
-    timeout : seconds that a session may last if its client says nothing.
+    timeout : seconds that a session may last at most.
     allow : names of registered functions that clients may call besides those that measuring needs;
         a "*" at the end stands for any.
     open : let clients call every registered function.
@@ -69,11 +72,6 @@ class Server:
         secret_file: str | Path | None = None,
         tls: TLS | None = None,
     ) -> None:
-        if no_fork or not reuse_addr:
-            raise ValueError(
-                "Server: sessions are processes and the port can be used again at once; leave "
-                "no_fork and reuse_addr out"
-            )
         self.host, self.libs, self.custom_addr = host, [], custom_addr
         options = [*common_options(secret_file, tls), "--key", key]
         if is_proxy:

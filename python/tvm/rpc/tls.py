@@ -69,13 +69,16 @@ class TLS:
 
     def _load(self, context: ssl.SSLContext) -> None:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        names = ", ".join(filter(None, (self.certificate, self.key, self.authority)))
         try:
             if self.certificate:
                 context.load_cert_chain(self.certificate, self.key or None)
             if self.authority:
                 context.load_verify_locations(self.authority)
         except (OSError, ssl.SSLError) as reason:
-            raise error.RPCError(f"rpc: the certificate cannot be used: {reason}") from None
+            raise error.RPCError(
+                f"rpc: of {names}, one is missing or no certificate or key: {reason}"
+            ) from None
 
     def _wrap(self, descriptor: int, accepted: bool) -> ssl.SSLSocket:
         plain = socket.socket(fileno=descriptor)

@@ -77,21 +77,24 @@ TVM_REGISTER_GLOBAL("rpc.Connect")
                              {"key", Value(key)},
                              {"timeout", Value(session_seconds)}};
       if (!constructor.empty()) request.emplace_back("constructor", ToJson(constructor));
-      Introduce(wire.get(), Value(std::move(request)), secret);
+      Introduce(wire.get(), Value(std::move(request)), secret, {"server", "proxy"});
       wire->SetTimeLimit(0);
       ObjectPtr<Session> session = Session::Make(std::move(wire), nullptr);
       if (session_seconds > 0) session->SetTimeLimit(session_seconds + kServerIsLate);
       return Refer(session);
     });
 
-/*! \brief (host, port, request, seconds, secret, TLS function or None) -> [socket, reply]. */
+/*!
+ * \brief Connect to a tracker: (host, port, request, seconds, secret, TLS function or None) ->
+ * [socket, reply].
+ */
 TVM_REGISTER_GLOBAL("rpc.OpenConnection")
     .set_body_typed([](std::string host, int port, std::string request, double seconds,
                        std::string secret, PackedFunc secure) {
       auto wire = Secured(Dial(host, port, seconds), secure);
       wire->SetTimeLimit(seconds);
       std::string reply;
-      Introduce(wire.get(), Value::Parse(request), secret).Write(&reply);
+      Introduce(wire.get(), Value::Parse(request), secret, {"tracker"}).Write(&reply);
       return Array<Any>{Any(static_cast<int64_t>(wire->Release())), Any(String(reply))};
     });
 

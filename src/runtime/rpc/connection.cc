@@ -10,8 +10,10 @@
 #include <tvm/runtime/logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "secret.h"
 
@@ -101,6 +103,42 @@ void CheckProof(Wire* wire, const Value& message, const std::string& expected) {
   TVM_CHECK(text != nullptr && EqualInConstantTime(*text, expected), RPCError)
       << "rpc: " << wire->peer()
       << " does not know the secret of this program; give both the same TVM_RPC_SECRET_FILE";
+}
+
+/*! \brief The first words of an accepting program, which says them unless it waits for TLS. */
+Value ReceiveGreeting(Wire* wire) {
+  const std::string peer = wire->peer();
+  uint64_t blob_bytes = 0;
+  std::optional<std::string> text;
+  try {
+    text = wire->ReceiveText(LimitsOfStrangers(), &blob_bytes);
+  } catch (const Error& error) {
+    if (error.kind() != "RPCSessionTimeoutError") throw;
+    TVM_FATAL(RPCSessionTimeoutError)
+        << "rpc: " << peer
+        << " did not say in time what it is; it stands still, or wants TLS: then give this program "
+           "certificates";
+  }
+  TVM_CHECK(text, RPCError)
+      << "rpc: " << peer
+      << " closed the connection before it said what it is; it ended, or wants TLS: then give this "
+         "program certificates, one of its own among them if that one asks for it";
+  TVM_CHECK(blob_bytes == 0, RPCError) << "rpc: " << peer << " is no program of tvm.rpc";
+  return Value::Parse(*text, LimitsOfStrangers().nesting);
+}
+
+/*! \brief Programs of different kinds understand each other's greetings, and nothing after them. */
+void CheckRole(const std::string& peer, const Value& greeting,
+               const std::vector<std::string>& wanted) {
+  const std::string role = TextOf(greeting, "role");
+  if (std::find(wanted.begin(), wanted.end(), role) != wanted.end()) return;
+  TVM_CHECK(role == "server" || role == "proxy" || role == "tracker", RPCError)
+      << "rpc: " << peer << " is no program of tvm.rpc";
+  std::string names;
+  for (const std::string& name : wanted) names += (names.empty() ? "a " : " or a ") + name;
+  TVM_FATAL(RPCError) << "rpc: " << peer << " is a " << role << ", where " << names
+                      << " is wanted; look at the port"
+                      << (role == "tracker" ? ", or ask it for a server with connect_tracker" : "");
 }
 
 }  // namespace
@@ -228,15 +266,17 @@ void Reception::Refuse(const std::string& reason) {
   wire_->Send(Value(ObjectValue{{"refused", Value(reason)}}));
 }
 
-Value Introduce(Wire* wire, const Value& request, const std::string& secret) {
+Value Introduce(Wire* wire, const Value& request, const std::string& secret,
+                const std::vector<std::string>& wanted) {
   const std::string peer = wire->peer();
-  const Value greeting = wire->Receive(LimitsOfStrangers());
+  const Value greeting = ReceiveGreeting(wire);
   const Value* protocol = greeting.Find(kGreeting);
   const auto* number = protocol == nullptr ? nullptr : protocol->as<int64_t>();
   TVM_CHECK(number != nullptr, RPCError) << "rpc: " << peer << " is no program of tvm.rpc";
   TVM_CHECK(*number == kProtocol, RPCError)
       << "rpc: " << peer << " speaks version " << *number << " of the protocol, this program "
       << kProtocol << "; install the same tvm at both ends";
+  CheckRole(peer, greeting, wanted);
   const bool wants_secret = greeting.At("secret", "greeting").Expect<bool>("secret");
   TVM_CHECK(!wants_secret || !secret.empty(), RPCError)
       << "rpc: " << peer << " wants a secret; name the file that has it in TVM_RPC_SECRET_FILE";

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "wire.h"
 
@@ -59,8 +60,14 @@ class Reception {
   json::Value request_;
 };
 
-/*! \brief Ask an accepting program for something; its reply. RPCError if it refuses. */
-json::Value Introduce(Wire* wire, const json::Value& request, const std::string& secret);
+/*!
+ * \brief Ask an accepting program for something; its reply.
+ * \param wanted Roles of programs that can answer: "server", "proxy", "tracker".
+ *
+ * RPCError if it is another program, or refuses.
+ */
+json::Value Introduce(Wire* wire, const json::Value& request, const std::string& secret,
+                      const std::vector<std::string>& wanted);
 
 }  // namespace rpc
 }  // namespace runtime

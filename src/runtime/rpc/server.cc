@@ -165,9 +165,17 @@ class Supervisor {
     }
     setpgid(process, process);
     Child child{process, control[0], start.client, state, Clock::now()};
-    child.timeout = timeout > 0 ? timeout : options_.session_timeout;
+    child.timeout = TimeLimit(timeout);
     children_.push_back(child);
     Permit();
+  }
+
+  /*! \brief Seconds that a session may last, 0 for any: what its client asks for, within what the
+   * operator allows. */
+  double TimeLimit(double asked) const {
+    const double most = options_.session_timeout;
+    if (asked <= 0) return most;
+    return most > 0 ? std::min(asked, most) : asked;
   }
 
   void CloseInChild(int control) {
@@ -190,7 +198,7 @@ class Supervisor {
       const auto text = control.ReceiveText(LimitsOfStrangers(), &blob);
       if (!text) return Reap(child);
       const double timeout = Value::Parse(*text).At("timeout", "request").Expect<double>("timeout");
-      if (timeout > 0) child->timeout = timeout;
+      child->timeout = TimeLimit(timeout);
       child->state = Child::State::kWaiting;
       if (tracker_.wanted()) {
         child->used_match_key = true;
@@ -292,13 +300,15 @@ class Supervisor {
     try {
       proxy_ = Dial(options_.proxy_host, options_.proxy_port, 5);
       if (options_.secure.defined()) {
+        const std::string peer = proxy_->peer();
         proxy_ = std::make_unique<Wire>(options_.secure(proxy_->Release(), false).cast<int>());
+        proxy_->SetPeer(peer);
       }
       proxy_->SetTimeLimit(10);
       Introduce(
           proxy_.get(),
           Value(ObjectValue{{"role", Value(std::string("server"))}, {"key", Value(options_.key)}}),
-          options_.secret);
+          options_.secret, {"proxy"});
       proxy_->SetTimeLimit(0);
       told_proxy_ = false;
     } catch (const Error& error) {

@@ -64,7 +64,7 @@ std::unique_ptr<Wire> Onward(const Value& request, const std::string& secret) {
   wire->SetTimeLimit(kReceptionSeconds);
   ObjectValue next = {{"role", Value(std::string("client"))}, {"key", parts[3]}};
   if (const Value* timeout = request.Find("timeout")) next.emplace_back("timeout", *timeout);
-  Introduce(wire.get(), Value(std::move(next)), secret);
+  Introduce(wire.get(), Value(std::move(next)), secret, {"server", "proxy"});
   return wire;
 }
 

@@ -39,7 +39,7 @@ void TrackerLink::Connect() {
                               {"key", Value(options_.key)},
                               {"port", Value(static_cast<int64_t>(options_.port))},
                               {"address", Value(options_.custom_address)}}),
-            options_.secret);
+            options_.secret, {"tracker"});
   known_key_.clear();
 }
 

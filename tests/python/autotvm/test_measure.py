@@ -11,7 +11,7 @@ import pytest
 
 import tvm
 from testing_templates import matmul_task
-from tvm import autotvm, rpc, te
+from tvm import auto_scheduler, autotvm, rpc, te
 from tvm.autotvm import MeasureErrorNo, MeasureInput
 from tvm.autotvm.task.topi_integration import get_workload
 
@@ -146,7 +146,7 @@ def test_a_computation_and_its_schedule_are_a_template() -> None:
         schedule_scale([te.compute((2,), lambda i: 1.0)])
 
 
-def test_points_are_timed_on_devices_of_a_tracker() -> None:
+def test_points_are_timed_on_devices_of_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
     task = matmul_task(32, 32, 32)
     tracker = rpc.Tracker(port=0, silent=True)
     address = (tracker.host, tracker.port)
@@ -169,6 +169,14 @@ def test_points_are_timed_on_devices_of_a_tracker() -> None:
     assert [value for value, _ in seen] == [2, 2]
     assert autotvm.measure.check_remote("llvm", "board", *address)
     assert not autotvm.measure.check_remote("llvm", "phone", *address, timeout=0.1)
+    assert auto_scheduler.utils.check_remote("board", *address, priority=2, timeout=10)
+    monkeypatch.setenv("TVM_TRACKER_HOST", address[0])
+    monkeypatch.setenv("TVM_TRACKER_PORT", str(address[1]))
+    with auto_scheduler.utils.request_remote("board") as remote:
+        assert remote.get_function("rpc.test.addone")(1) == 2
+    monkeypatch.delenv("TVM_TRACKER_PORT")
+    with pytest.raises(ValueError, match=r"port \(none\) is no tracker; give host and port"):
+        autotvm.measure.request_remote("board")
     with pytest.raises(ValueError, match="give cooldown_interval only"):
         autotvm.RPCRunner("board", *address, cooldown_interval=1, coldown_interval=1)
     server.terminate()

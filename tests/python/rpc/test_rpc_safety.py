@@ -11,8 +11,10 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
+import tvm
 from tvm import rpc
 from tvm.rpc import _ffi_api
 from tvm.rpc.base import load_secret, random_key, split_random_key
@@ -49,11 +51,11 @@ def test_both_ends_prove_that_they_know_the_secret(secret_file, tmp_path):
     wrong = tmp_path / "wrong"
     wrong.write_text("another secret of 16 bytes")
     wrong.chmod(0o600)
-    for port in (tracker.port, server.port):
+    for connect, program in ((rpc.connect, server), (rpc.connect_tracker, tracker)):
         with pytest.raises(rpc.RPCError, match="the secret is wrong"):
-            rpc.connect("127.0.0.1", port, "board", secret_file=wrong)
+            connect("127.0.0.1", program.port, secret_file=wrong)
         with pytest.raises(rpc.RPCError, match="wants a secret"):
-            rpc.connect("127.0.0.1", port, "board")
+            connect("127.0.0.1", program.port)
     server.terminate()
     tracker.terminate()
     bare = rpc.Server(port=0, silent=True)
@@ -72,8 +74,21 @@ def test_secrets_that_are_no_secrets_are_refused(tmp_path, monkeypatch):
         load_secret(path)
     with pytest.raises(rpc.RPCError, match="cannot be read"):
         load_secret(tmp_path / "nothing")
+    path.write_bytes(bytes(range(128, 160)))
+    with pytest.raises(rpc.RPCError, match="is no text"):
+        load_secret(path)
     monkeypatch.setenv("TVM_RPC_SECRET", "0123456789abcdef")
     assert load_secret() == "0123456789abcdef"
+
+
+def test_program_of_another_kind_is_said():
+    tracker, server = rpc.Tracker(port=0, silent=True), rpc.Server(port=0, silent=True)
+    with pytest.raises(rpc.RPCError, match="is a tracker, where a server or a proxy is wanted"):
+        rpc.connect(tracker.host, tracker.port)
+    with pytest.raises(rpc.RPCError, match="is a server, where a tracker is wanted"):
+        rpc.connect_tracker(server.host, server.port)
+    server.terminate()
+    tracker.terminate()
 
 
 def test_hmac_is_that_of_the_standard_library():
@@ -164,7 +179,16 @@ def test_keys_of_assignments_are_not_guessed():
 def test_command_lines_say_what_is_wrong_in_one_line():
     for program, arguments, message in (
         ("rpc_server", ["--tracker", "nowhere"], "--tracker: expected HOST:PORT"),
-        ("rpc_server", ["--init", "os:nothing"], "nothing"),
+        ("rpc_server", ["--init", "os:nothing"], "--init: module 'os' has no attribute 'nothing'"),
+        ("rpc_server", ["--load-library", "no.so"], "--load-library: load_module: ./no.so"),
+        ("rpc_server", ["--work-dir", "no/folder"], "--work-dir: there is no folder no/folder"),
+        ("rpc_server", ["--session-timeout", "-1"], "--session-timeout is at least 0, got -1"),
+        ("rpc_server", ["--max-message-bytes", "0"], "--max-message-bytes is at least 1, got 0"),
+        ("rpc_server", ["--tls-certificate", "no.pem"], "of no.pem, one is missing"),
+        ("rpc_server", ["--tls-key", "no.pem"], "give that too: --tls-certificate"),
+        ("rpc_server", ["--secret-file", "."], "is a folder; name the file in it"),
+        ("rpc_server", ["--through-proxy", "--proxy", "a:1"], "--through-proxy takes the proxy"),
+        ("rpc_proxy", ["--timeout-client", "-1"], "--timeout-client is at least 0, got -1"),
         ("rpc_tracker", ["--host", "0.0.0.0"], "takes a shared secret"),
         ("query_rpc_tracker", ["--port", "1"], "cannot connect"),
     ):
@@ -199,6 +223,22 @@ def test_sessions_run_over_tls(tmp_path):
     session = client.request("board", request_timeout=30)
     session.upload(bytes(range(256)) * 4096, "data")
     assert session.download("data") == bytes(range(256)) * 4096
+    # A thread of Python encrypts, so nothing that waits for the other end may hold its lock.
+    values = np.arange(1 << 18)
+    there = tvm.nd.array(values, session.cpu(0))
+    assert (there.copyto(session.cpu(0)).numpy() == values).all()
     session.close()
+    command = [sys.executable, "-m", "tvm.exec.query_rpc_tracker", "--port", str(tracker.port)]
+    authority, own = ("--tls-authority", certificate), ("--tls-certificate", certificate)
+    for options, said in (
+        ((*authority, *own, "--tls-key", key), "board"),
+        (authority, "wants TLS: then give this program certificates, one of its own"),
+    ):
+        done = subprocess.run(
+            [*command, *map(str, options)], capture_output=True, text=True, env=child_environment()
+        )
+        assert said in done.stdout + done.stderr
+    with pytest.raises(rpc.RPCSessionTimeoutError, match="did not say in time what it is"):
+        rpc.connect(server.host, server.port, connect_timeout=0.5)
     server.terminate()
     tracker.terminate()

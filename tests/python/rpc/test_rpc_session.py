@@ -215,6 +215,22 @@ def test_session_ends_when_its_time_is_over(server):
         function(1)
 
 
+def test_operator_bounds_the_time_of_sessions():
+    server = rpc.Server(port=0, silent=True, timeout=0.5)
+    session = rpc.connect(server.host, server.port, session_timeout=1000)
+    function = session.get_function("rpc.test.addone")
+    time.sleep(1.0)
+    with pytest.raises(rpc.RPCSessionTimeoutError, match="its time of"):
+        function(1)
+    server.terminate()
+
+
+def test_server_takes_what_programs_for_tvm_say():
+    server = rpc.Server(port=0, silent=True, no_fork=True, reuse_addr=False)
+    assert rpc.connect(server.host, server.port).get_function("rpc.test.addone")(1) == 2
+    server.terminate()
+
+
 def test_busy_server_says_so(server, remote):
     with pytest.raises(rpc.RPCSessionTimeoutError, match="busy with another session"):
         rpc.connect(server.host, server.port, "board", connect_timeout=0.6)

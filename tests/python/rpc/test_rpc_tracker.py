@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -87,7 +89,8 @@ def test_higher_priority_goes_first_and_a_client_that_leaves_is_forgotten(tracke
 
 def test_no_server_of_the_key_is_said(tracker):
     client = rpc.connect_tracker(tracker.host, tracker.port)
-    with pytest.raises(rpc.RPCSessionTimeoutError, match="none is registered under it"):
+    how = f"rpc_server --tracker 127.0.0.1:{tracker.port} --key phone"
+    with pytest.raises(rpc.RPCSessionTimeoutError, match=f"none is registered under it.*{how}"):
         client.request("phone", request_timeout=0.2)
 
 
@@ -158,6 +161,95 @@ def test_session_through_a_proxy_ends_in_time():
         function(1)
     server.terminate()
     proxy.terminate()
+
+
+@pytest.mark.parametrize("program", ["rpc_tracker", "rpc_proxy"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_end_of_a_program_with_visitors_prints_nothing(program, number):
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"tvm.exec.{program}", "--port", "0", "--port-end", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    port = int(process.stdout.readline().rpartition(":")[2])
+    if program == "rpc_tracker":
+        client = rpc.connect_tracker("127.0.0.1", port)
+        server = rpc.Server(port=0, key="a", tracker_addr=("127.0.0.1", port), silent=True)
+        _wait_for(lambda: _queue(client, "a")["free"] == 1)
+    else:
+        server = rpc.Server("127.0.0.1", port, is_proxy=True, key="a", silent=True)
+        client = rpc.connect("127.0.0.1", port, "a")
+    process.send_signal(number)
+    assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 0
+    client.close()
+    server.terminate()
+
+
+def test_programs_are_silent_if_told():
+    tracker = rpc.Tracker(port=0, silent=True)
+    command = ["rpc_server", "--silent", "--no-fork", "--port", "0", "--key", "a", "--tracker"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"tvm.exec.{command[0]}", *command[1:], f"127.0.0.1:{tracker.port}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    client = rpc.connect_tracker("127.0.0.1", tracker.port)
+    _wait_for(lambda: _queue(client, "a")["free"] == 1)
+    # Without the option it says that its tracker is gone.
+    tracker.terminate()
+    time.sleep(1.5)
+    process.terminate()
+    assert process.communicate(timeout=20) == ("", "")
+
+
+def test_proxy_is_named_by_host_and_port_too():
+    proxy = rpc.Proxy(port=0, silent=True)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tvm.exec.rpc_server", "--through-proxy", "--key", "a"),
+            *("--host", proxy.host, "--port", str(proxy.port)),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    assert process.stdout.readline() == (
+        f"rpc_server: waiting for clients at the proxy 127.0.0.1:{proxy.port}\n"
+    )
+    session = rpc.connect(proxy.host, proxy.port, "a")
+    assert session.get_function("rpc.test.addone")(1) == 2
+    session.close()
+    process.terminate()
+    process.communicate(timeout=20)
+    proxy.terminate()
+
+
+def test_tracker_that_stands_still_holds_nobody_up():
+    tracker = rpc.Tracker(port=0, silent=True)
+    proxy = rpc.Proxy(port=0, tracker_addr=(tracker.host, tracker.port), silent=True)
+    server = rpc.Server(proxy.host, proxy.port, is_proxy=True, key="a", silent=True)
+    client = rpc.connect_tracker(tracker.host, tracker.port)
+    _wait_for(lambda: _queue(client, "a")["free"] == 1)
+    os.kill(tracker.proc.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(rpc.RPCSessionTimeoutError, match="does not answer within 0.2 s"):
+            client.summary(0.2)
+        with pytest.raises(rpc.RPCSessionTimeoutError, match="gone or stands still"):
+            client.request("b", request_timeout=0.2)
+        # Asks the tracker every two seconds; an answer would be waited for now.
+        time.sleep(2.5)
+        os.kill(proxy.proc.pid, signal.SIGTERM)
+        # Well before its question to the tracker would be given up.
+        assert proxy.proc.wait(4) == 0
+    finally:
+        os.kill(tracker.proc.pid, signal.SIGCONT)
+    server.terminate()
+    tracker.terminate()
 
 
 def test_query_prints_the_summary(tracker):

@@ -12,6 +12,8 @@ import tvm
 from tvm import auto_scheduler, rpc
 from tvm.auto_scheduler.measure_jobs import Inputs
 from tvm.auto_scheduler.measure_local import RunnerOptions, function_of
+from tvm.auto_scheduler.utils import check_remote as _check_remote
+from tvm.auto_scheduler.utils import request_remote
 
 from ..measure_node import MeasureErrorNo, MeasureInput, MeasureResult
 from .device_runner import DeviceRunner, failure, interval
@@ -138,31 +140,6 @@ class RPCRunner(DeviceRunner):
         return MeasureResult(costs, number, seconds, time.time())
 
 
-def request_remote(
-    device_key: str,
-    host: str | None = None,
-    port: int | None = None,
-    priority: int = 1,
-    timeout: float = 60,
-) -> rpc.RPCSession:
-    """A session with a device of a tracker.
-
-    Parameters
-    ----------
-    host, port : of the tracker; from the environment's ``TVM_TRACKER_HOST`` and
-        ``TVM_TRACKER_PORT`` if left out.
-    timeout : seconds that the session may last; 0 for any.
-
-    Raises
-    ------
-    RPCError : the tracker is not there. KeyError : no tracker is named.
-    """
-    host = host or os.environ["TVM_TRACKER_HOST"]
-    port = port or int(os.environ["TVM_TRACKER_PORT"])
-    tracker = rpc.connect_tracker(host, port)
-    return tracker.request(device_key, priority=priority, session_timeout=timeout)
-
-
 def check_remote(
     target: Any,
     device_key: str,
@@ -171,15 +148,9 @@ def check_remote(
     priority: int = 100,
     timeout: float = 10,
 ) -> bool:
-    """Whether a device of a tracker becomes free in time, and is there for a target."""
-    host = host or os.environ["TVM_TRACKER_HOST"]
-    port = port or int(os.environ["TVM_TRACKER_PORT"])
-    try:
-        tracker = rpc.connect_tracker(host, port)
-        with tracker.request(device_key, priority, request_timeout=timeout) as remote:
-            return bool(remote.device(str(target)).exist)
-    except rpc.RPCError:
-        return False
+    """Whether a device of a tracker becomes free in time, and is there for a target; see
+    `auto_scheduler.utils.check_remote`."""
+    return _check_remote(device_key, host, port, priority, timeout, kind=str(target))
 
 
 def default_module_loader(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device import RPC_SESS_MASK
 from ..module import Module
 from ..ndarray import NDArray, array
 
@@ -22,9 +23,11 @@ class GraphFunctions:
         self.module = module
         self._get_output = module["get_output"]
         self._run = module["run"]
+        # Of a session: arrays of this process mean nothing to its functions.
+        self._is_remote = module.type_key == "rpc"
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Copy values to inputs.
+        """Copy values to inputs, those of a session too.
 
         Parameters
         ----------
@@ -36,14 +39,28 @@ class GraphFunctions:
         ValueError : there is no input of that name, or the array has another shape or type.
         """
         if key is not None:
-            self.module["set_input"](key, self._array(value))
+            self.module["set_input"](key, self._array(key, value))
         for name, given in params.items():
             if self.get_input_index(name) >= 0:
-                self.module["set_input"](name, self._array(given))
+                self.module["set_input"](name, self._array(name, given))
 
-    @staticmethod
-    def _array(value: Any) -> NDArray:
-        return value if isinstance(value, NDArray) else array(np.asarray(value))
+    def _array(self, key: int | str, value: Any) -> NDArray:
+        given = value if isinstance(value, NDArray) else array(np.asarray(value))
+        if self._is_remote and given.device.device_type < RPC_SESS_MASK:
+            there = self.module["get_input"](key)
+            if there is None:
+                raise ValueError(f'graph executor: there is no input "{key}"')
+            return given.copyto(there.device)
+        return given
+
+    def _get(self, function: Any, key: int | str, out: NDArray | None) -> NDArray:
+        if out is None:
+            return function(key)
+        if self._is_remote and out.device.device_type < RPC_SESS_MASK:
+            function(key).copyto(out)
+        else:
+            function(key, out)
+        return out
 
     def run(self, **input_dict: Any) -> None:
         """Compute the outputs; inputs given by name are set before."""
@@ -61,10 +78,7 @@ class GraphFunctions:
 
     def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray:
         """Value of an input; `out` is filled if given."""
-        if out is not None:
-            self.module["get_input"](index, out)
-            return out
-        return self.module["get_input"](index)
+        return self._get(self.module["get_input"], index, out)
 
     def get_input_index(self, name: str) -> int:
         """Number of an input, -1 if there is none of that name."""
@@ -86,10 +100,7 @@ class GraphFunctions:
         ------
         ValueError : it has not run yet. IndexError : there is no such output.
         """
-        if out is not None:
-            self._get_output(index, out)
-            return out
-        return self._get_output(index)
+        return self._get(self._get_output, index, out)
 
     def __getitem__(self, name: str) -> Any:
         """A function of the executor."""

@@ -39,7 +39,7 @@ constexpr const char* kUsage =
     "  --allow NAME          registered function that clients may call too; may be repeated\n"
     "  --open                clients may call every function\n"
     "  --max-sessions N      sessions at a time (1)\n"
-    "  --session-timeout S   seconds a session may last; 0 for any\n"
+    "  --session-timeout S   seconds a session may last at most; 0 for any\n"
     "  --work-dir FOLDER     for the sessions' files; a temporary one by default\n"
     "  --session FOLDER      serve one session over the socket that is standard input\n";
 constexpr size_t kLeastSecretBytes = 16;
@@ -72,6 +72,8 @@ std::string Secret(std::string file) {
     struct stat status{};
     TVM_CHECK(stat(file.c_str(), &status) == 0, RPCError)
         << "tvm_rpc_server: the secret's file " << file << " cannot be read";
+    TVM_CHECK(S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode), RPCError)
+        << "tvm_rpc_server: " << file << " is no file; name the one with the secret";
     TVM_CHECK((status.st_mode & 077) == 0, RPCError)
         << "tvm_rpc_server: others may read the secret in " << file << "; run chmod 600 " << file;
     std::ostringstream text;
@@ -143,6 +145,10 @@ void Run(int argc, char** argv) {
       << "tvm_rpc_server: --max-sessions is at least 1";
   TVM_CHECK(options.tracker_host.empty() || !options.key.empty(), ValueError)
       << "tvm_rpc_server: a server of a tracker needs a --key";
+  TVM_CHECK(options.work_folder.empty() || std::filesystem::is_directory(options.work_folder),
+            ValueError)
+      << "tvm_rpc_server: --work-dir: there is no folder " << options.work_folder
+      << "; make it first";
   options.secret = Secret(secret_file);
   if (options.proxy_host.empty()) {
     const Listener listener =

@@ -251,7 +251,8 @@ void Connect(uint64_t seed, const std::string& folder, size_t* count) {
       });
     case 1:
       return OverWire(Damaged(kReplies, &draw, count), [&](std::unique_ptr<Wire> wire) {
-        Introduce(wire.get(), Value(ObjectValue{{"role", Value(std::string("client"))}}), secret);
+        Introduce(wire.get(), Value(ObjectValue{{"role", Value(std::string("client"))}}), secret,
+                  {"server", "proxy"});
       });
     case 2:
     case 3:
