@@ -76,6 +76,7 @@ from .search_task import (
     create_task,
     get_task_input_buffer,
     register_task_input_buffer,
+    register_task_input_check_func,
 )
 from .simulated import SimulatedRunner, modeled_seconds, simulated
 from .task_scheduler import TaskScheduler, make_search_policies
@@ -155,6 +156,7 @@ __all__ = [
     "pack_array",
     "recover_measure_input",
     "register_task_input_buffer",
+    "register_task_input_check_func",
     "register_workload",
     "register_workload_tensors",
     "rewrite_compute_body",

@@ -20,6 +20,7 @@ from .task_input import (
     TASK_INPUT_BUFFER_TABLE,
     get_task_input_buffer,
     register_task_input_buffer,
+    register_task_input_check_func,
 )
 from .workload_registry import (
     WORKLOAD_FUNC_REGISTRY,
@@ -39,6 +40,7 @@ __all__ = [
     "get_task_input_buffer",
     "load_task",
     "register_task_input_buffer",
+    "register_task_input_check_func",
     "task_from_header",
     "task_header",
 ]

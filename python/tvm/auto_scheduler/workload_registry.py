@@ -11,7 +11,13 @@ from typing import Any
 import tvm._ffi
 from tvm import te
 
-from .utils import decode_workload_key, deserialize_args, get_func_name, serialize_args
+from .utils import (
+    decode_workload_key,
+    deserialize_args,
+    get_func_name,
+    register_by_name,
+    serialize_args,
+)
 
 __all__ = [
     "WORKLOAD_FUNC_REGISTRY",
@@ -55,25 +61,7 @@ def register_workload(
     ...     r = te.reduce_axis((0, k))
     ...     return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r))]
     """
-    if callable(func_name):
-        f = func_name
-        func_name = get_func_name(f)
-    if not isinstance(func_name, str):
-        raise ValueError(
-            f"register_workload: the name must be a string, got {type(func_name).__name__}"
-        )
-    name = func_name
-
-    def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        if name in WORKLOAD_FUNC_REGISTRY and not override:
-            raise RuntimeError(
-                f"register_workload: {name!r} is registered already; choose another name or pass "
-                "override=True"
-            )
-        WORKLOAD_FUNC_REGISTRY[name] = func
-        return func
-
-    return register(f) if f is not None else register
+    return register_by_name(WORKLOAD_FUNC_REGISTRY, "register_workload", func_name, f, override)
 
 
 def register_workload_tensors(
