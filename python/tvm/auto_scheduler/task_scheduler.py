@@ -102,8 +102,14 @@ def make_search_policies(
     Raises
     ------
     ValueError : the policy or its model is unknown; the message lists the known ones.
+    TypeError : `search_policy` is neither a name nor a list.
     """
     if not isinstance(search_policy, str):
+        if not isinstance(search_policy, (list, tuple)):
+            raise TypeError(
+                "make_search_policies: search_policy is a name, or a list with the policy of each "
+                f"task; got {type(search_policy).__name__}"
+            )
         policies = list(search_policy)
         if len(policies) != len(tasks):
             raise ValueError(
@@ -145,12 +151,21 @@ def make_search_policies(
 @tvm._ffi.register_func("auto_scheduler.TuneTask")
 def _tune_task(
     task: SearchTask,
-    tuning_options: TuningOptions,
-    search_policy: SearchPolicy | None,
+    tuning_options: TuningOptions | None,
+    search_policy: SearchPolicy | str,
     adaptive_training: bool,
 ) -> None:
-    policy = search_policy or SketchPolicy(task, XGBModel(adaptive_training=adaptive_training))
-    auto_schedule(policy, tuning_options)
+    tuning_options = tuning_options or TuningOptions()
+    if isinstance(search_policy, str):
+        [search_policy] = make_search_policies(
+            search_policy,
+            None,
+            [task],
+            tuning_options.num_measures_per_round,
+            tuning_options.verbose,
+            adaptive_training=adaptive_training,
+        )
+    auto_schedule(search_policy, tuning_options)
 
 
 class TaskScheduler:
@@ -439,7 +454,13 @@ class TaskScheduler:
         return float(sum(cost * weight for cost, weight in zip(costs, self.task_weights)))
 
     def _score(self, costs: Sequence[float] | np.ndarray) -> float:
-        return float(self.objective_func(costs))
+        score = self.objective_func(costs)
+        try:
+            return float(score)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"TaskScheduler: objective_func must return a number, got {score!r}"
+            ) from error
 
 
 def _limit(trials: int | None) -> float:

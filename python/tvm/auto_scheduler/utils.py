@@ -42,10 +42,12 @@ def register_by_name(
     func_name: str | Callable[..., Any],
     f: Callable[..., Any] | None,
     override: bool,
+    on_register: Callable[[Callable[..., Any]], object] | None = None,
 ) -> Any:
     """Put a function into a table of functions: the body of decorators named `where`.
 
     `func_name` is a name, or the function itself; without a function a decorator comes back.
+    `on_register` is told of the function.
 
     Raises
     ------
@@ -66,6 +68,8 @@ def register_by_name(
                 "override=True"
             )
         table[name] = func
+        if on_register is not None:
+            on_register(func)
         return func
 
     return register(f) if f is not None else register
