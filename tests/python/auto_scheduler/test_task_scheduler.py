@@ -348,3 +348,26 @@ def test_a_single_task_is_tuned_by_a_policy_of_a_name(policy, tmp_path):
     assert len(list(auto_scheduler.load_records(log))) == 2
     with pytest.raises(ValueError, match=r"unknown search policy 'foo'; known are default, sketch"):
         task.tune(options, "foo")
+
+
+def test_policies_of_ones_own_have_a_name():
+    seen = []
+
+    @auto_scheduler.register_search_policy("test_tiles")
+    def make(tasks, params, verbose, load_model_file, load_log_file):
+        seen.append((params, verbose, load_model_file, load_log_file))
+        return [Tiles(task) for task in tasks]
+
+    tasks = make_tasks(2, 4)
+    option, counts = options(lambda n, count: 1.0 / count, 4)
+    TaskScheduler(tasks, strategy="round-robin", callbacks=[]).tune(
+        option, "test_tiles", {"depth": 3}
+    )
+    assert counts == {2: 2, 4: 2}
+    assert [params for params, *_ in seen] == [{"depth": 3}]
+    with pytest.raises(RuntimeError, match="'test_tiles' is registered already"):
+        auto_scheduler.register_search_policy("test_tiles", make)
+    with pytest.raises(RuntimeError, match="'sketch.mine' is a name of Ansor's policies"):
+        auto_scheduler.register_search_policy("sketch.mine", make)
+    with pytest.raises(ValueError, match="known are default, .*test_tiles"):
+        make_search_policies("tiles", None, tasks, 1, 0)
