@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from train_cost_model import main
 
 from tvm.felix.console import end_process
 
 if __name__ == "__main__":
-    end_process(main(["train_ansor", *sys.argv[1:]]))
+    end_process(main(command="train_ansor"))

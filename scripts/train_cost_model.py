@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from tvm.felix.console import end_process, run_command
 
 
-def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Command line of this program."""
+def parse_arguments(arguments: list[str] | None, command: str | None) -> argparse.Namespace:
+    """Command line of this program, or of a script that is for one command of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="of every random choice")
+    seed = argparse.ArgumentParser(add_help=False)
+    seed.add_argument("--seed", type=int, default=argparse.SUPPRESS, help="of every random choice")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    measure = commands.add_parser("measure", help="measure schedules of networks' tasks")
+    measure = commands.add_parser(
+        "measure", parents=[seed], help="measure schedules of networks' tasks"
+    )
     measure.add_argument("networks", nargs="*", help="names, or module:function")
     measure.add_argument(
         "--random", type=int, default=0, help="add this many random operators of no network"
@@ -32,7 +37,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "-o", "--out", type=Path, required=True, help="folder of tasks and records"
     )
 
-    dataset = commands.add_parser("felix_dataset", help="data set from folders with records")
+    dataset = commands.add_parser(
+        "felix_dataset", parents=[seed], help="data set from folders with records"
+    )
     dataset.add_argument(
         "-l",
         "--logs",
@@ -43,7 +50,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     dataset.add_argument("-o", "--out", type=Path, required=True, help="data set file (.npz)")
 
-    train = commands.add_parser("train_mlp", help="train the multi-layer perceptron")
+    train = commands.add_parser(
+        "train_mlp", parents=[seed], help="train the multi-layer perceptron"
+    )
     train.add_argument("-d", "--dataset", type=Path, required=True)
     train.add_argument("-o", "--out", type=Path, required=True, help="checkpoint to write")
     train.add_argument("--train-ratio", type=float, default=0.9, help="share of the tasks")
@@ -61,7 +70,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     train.add_argument("--log-folder", type=Path, help="of the TensorBoard log")
 
-    ansor = commands.add_parser("train_ansor", help="train a model over per-store features")
+    ansor = commands.add_parser(
+        "train_ansor", parents=[seed], help="train a model over per-store features"
+    )
     ansor.add_argument("-l", "--logs", type=Path, nargs="+", required=True, help="record files")
     ansor.add_argument(
         "-t", "--tasks", type=Path, nargs="*", default=[], help="tasks.json of the records"
@@ -74,7 +85,10 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--min-programs", type=int, default=48, help="tasks with fewer programs are left out"
     )
     ansor.add_argument("--epochs", type=int, default=50, help="passes of a perceptron")
-    return parser.parse_args(arguments)
+    if command is None:
+        return parser.parse_args(arguments)
+    commands.choices[command].prog = parser.prog
+    return parser.parse_args([command, *(sys.argv[1:] if arguments is None else arguments)])
 
 
 def _measure(options: argparse.Namespace) -> None:
@@ -111,6 +125,11 @@ def _felix_dataset(options: argparse.Namespace) -> None:
     for folder in options.logs:
         data.extend(
             dataset_from_records(load_tasks(folder / "tasks.json"), folder / "records.json")
+        )
+    if not len(data):
+        raise ValueError(
+            f"felix_dataset: no program in {', '.join(map(str, options.logs))} is a point of "
+            "felix's sketches; programs of Ansor's space train models by train_ansor"
         )
     data.save(options.out)
     print(f"{len(data)} programs of {len({m.task for m in data.conf_meta})} tasks: {options.out}")
@@ -183,9 +202,9 @@ def _train_ansor(options: argparse.Namespace) -> None:
         print(f"{name:>14}: {value:8.4f}   (random {random[name]:.4f})")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run; returns the exit status."""
-    options = parse_arguments(arguments)
+def main(arguments: list[str] | None = None, command: str | None = None) -> int:
+    """Run; returns the exit status. With `command` the arguments are those of that command."""
+    options = parse_arguments(arguments, command)
     commands = {
         "measure": _measure,
         "felix_dataset": _felix_dataset,

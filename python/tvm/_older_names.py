@@ -87,6 +87,8 @@ MOVED: Mapping[str, str] = {
     "tvm.codegen": "tvm.target.codegen",
     "tvm.context": "tvm.device",
     "tvm.convert": "tvm.runtime.convert",
+    "tvm.felix.ansor_tune": "tvm.auto_scheduler.TaskScheduler, or scripts/ansor_tune_network.py",
+    "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model, whose latency_model is felix's",
     "tvm.felix.extrac_tasks": "tvm.felix.extract_tasks",
     "tvm.form_body": "tvm.driver.form_irmodule",
     "tvm.get_tvm_func": "tvm.get_global_func",

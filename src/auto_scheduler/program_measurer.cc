@@ -43,6 +43,7 @@ void ProgramMeasurerNode::Init() {
 
 void ProgramMeasurerNode::Reset() {
   ct = error_ct = errors_in_a_row_ = 0;
+  last_error = {};
   best_seconds = {};
   best = {};
 }
@@ -51,6 +52,7 @@ void ProgramMeasurerNode::Observe(const Candidate& candidate, const MeasureResul
   ++ct;
   if (result->error_no != static_cast<int>(MeasureErrorNO::kNoError)) {
     ++error_ct;
+    last_error = result->error_msg;
     return;
   }
   String key = candidate->WorkloadKey();

@@ -55,10 +55,13 @@ std::vector<State> DeriveSketches(const SearchTask& task, const SketchRules& rul
   return sketches;
 }
 
+/*! \brief The consumers' stages, each mapped to itself: rules that users wrote ask for `items()`.
+ */
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsGetConsumers")
     .set_body_typed([](SearchTask task, State state, int stage_id) {
-      std::vector<int> ids = GetConsumers(task, state, stage_id);
-      return Array<int64_t>(ids.begin(), ids.end());
+      Map<int64_t, int64_t> ids;
+      for (int id : GetConsumers(task, state, stage_id)) ids.Set(id, id);
+      return ids;
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicyUtilsIsElementwiseMatch")
     .set_body_typed([](SearchTask task, State state, int stage_id, int target_stage_id) {

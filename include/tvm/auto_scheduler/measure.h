@@ -282,6 +282,8 @@ class ProgramMeasurerNode : public Object {
   int max_continuous_error{kMaxContinuousError};
   /*! \brief Measurements, and failed ones among them. */
   int ct{0}, error_ct{0};
+  /*! \brief What the last candidate that failed said. */
+  Optional<String> last_error;
   /*! \brief Workload key to the latency of its best program, and to that program. */
   Map<String, double> best_seconds;
   Map<String, Candidate> best;
@@ -304,7 +306,8 @@ class ProgramMeasurerNode : public Object {
   void Init();
   TVM_DECLARE_NODE(ProgramMeasurerNode, Object, "auto_scheduler.ProgramMeasurer", Value(builder),
                    Value(runner), Value(callbacks), Default(verbose), Default(max_continuous_error),
-                   Ignore(ct), Ignore(error_ct), Ignore(best_seconds), Ignore(best));
+                   Ignore(ct), Ignore(error_ct), Ignore(last_error), Ignore(best_seconds),
+                   Ignore(best));
 
  private:
   Array<MeasureResult> MeasureBatch(const ObjectRef& policy, const Array<Candidate>& candidates);

@@ -77,8 +77,9 @@ class TuningOptions : public FromFields<ObjectRef, TuningOptionsNode> {
   TVM_DEFINE_NODE_REF(TuningOptions, TuningOptionsNode);
 };
 
-/*! \brief Search with a measurer made of the options; see SearchPolicyNode::Search. */
-TVM_DLL Optional<Candidate> AutoSchedule(SearchPolicy policy, const TuningOptions& options);
+/*! \brief The best of SearchPolicyNode::Search with a measurer made of the options; RuntimeError if
+ *         no program could be measured. */
+TVM_DLL Candidate AutoSchedule(SearchPolicy policy, const TuningOptions& options);
 
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -125,8 +125,6 @@ class CodeGenC : protected tir::ExprFunctor<std::string(const PrimExpr&)>,
   std::string Element(const tir::Var& data, DataType element, const std::string& index);
   /*! \brief Text of a buffer's flat offset in scalars, given the offset in elements. */
   std::string ScalarOffset(const tir::Buffer& buffer, const PrimExpr& offset);
-  /*! \brief Bind a variable to text for the rest of the block. */
-  void BindText(const tir::VarNode* var, std::string text) { names_[var] = std::move(text); }
   std::string NameOf(const tir::VarNode* var) const;
   static std::string ScopeOf(const tir::Var& data);
   [[noreturn]] void Unsupported(const std::string& what, const std::string& remedy) const;

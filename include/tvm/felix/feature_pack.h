@@ -58,7 +58,7 @@ class FeaturePackNode : public Object {
   Map<String, Any> fixed_factors;
   /*! \brief Numbers of the buffers in the slots of each row; see ExtractFeatures. */
   Array<Any> buffer_order;
-  TVM_DECLARE_NODE(FeaturePackNode, Object, "felix.FeaturePack", Value(feature_names),
+  TVM_DECLARE_NODE(FeaturePackNode, Object, "felix.FeaturePackPy", Value(feature_names),
                    Value(constraint_names), Value(store_names), Value(n_stores), Value(tape),
                    Value(linear_cons), Value(var_factors), Value(fixed_factors),
                    Value(buffer_order));

@@ -76,9 +76,10 @@ from .search_task import (
     create_task,
     get_task_input_buffer,
     register_task_input_buffer,
+    register_task_input_check_func,
 )
 from .simulated import SimulatedRunner, modeled_seconds, simulated
-from .task_scheduler import TaskScheduler, make_search_policies
+from .task_scheduler import TaskScheduler, make_search_policies, register_search_policy
 from .tuning import TuningOptions, auto_schedule
 from .workload_registry import (
     make_workload_key,
@@ -154,7 +155,9 @@ __all__ = [
     "modeled_seconds",
     "pack_array",
     "recover_measure_input",
+    "register_search_policy",
     "register_task_input_buffer",
+    "register_task_input_check_func",
     "register_workload",
     "register_workload_tensors",
     "rewrite_compute_body",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from tvm.error import RPCError
 from tvm.runtime import _ffi_api as _runtime_api
 from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
+from tvm.target.machine import machine_features
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
 from .measure_node import MeasureErrorNo, MeasureInput, load_input
@@ -377,8 +377,7 @@ def _mismatch(actual: dict[int, np.ndarray], expected: dict[int, np.ndarray]) ->
 
 def _flush_bytes() -> int:
     """Twice the last-level cache: writing that much evicts everything."""
-    size = os.sysconf("SC_LEVEL3_CACHE_SIZE") if "SC_LEVEL3_CACHE_SIZE" in os.sysconf_names else 0
-    return 2 * max(size, 8 << 20)
+    return 2 * int(machine_features()["l3_cache_bytes"])
 
 
 def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:

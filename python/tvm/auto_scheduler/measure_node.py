@@ -21,7 +21,7 @@ from .compute_dag import ComputeDAG, LayoutRewriteOption
 from .loop_state import State, StateObject, state_object_of
 from .search_task import SearchTask, task_from_header, task_header
 from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
-from .task_input import get_task_input_buffer
+from .task_input import get_task_input_buffer, names_of_inputs
 from .utils import get_const_tuple
 from .workload_registry import (
     deserialize_workload_registry_entry,
@@ -148,14 +148,15 @@ class MeasureInput(Candidate):
         ValueError : a name is no input of the computation, or has no array of its shape and dtype.
         """
         tensors = list(self.task.compute_dag.tensors)
+        positions = names_of_inputs(tensors) if len(self.task.task_input_names) else {}
         found = {}
         for name in map(str, self.task.task_input_names):
-            position = next((i for i, t in enumerate(tensors) if str(t.op.name) == name), None)
+            position = positions.get(name)
             data = get_task_input_buffer(str(self.task.workload_key), name).numpy()
             if position is None:
                 raise ValueError(
                     f"task input {name!r} is no input of {self.task.workload_key}; its tensors are "
-                    f"{[str(t.op.name) for t in tensors]}"
+                    f"{list(positions)}"
                 )
             shape, dtype = get_const_tuple(tensors[position].shape), str(tensors[position].dtype)
             if data.shape != shape or str(data.dtype) != dtype:

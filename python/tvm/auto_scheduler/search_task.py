@@ -20,6 +20,7 @@ from .task_input import (
     TASK_INPUT_BUFFER_TABLE,
     get_task_input_buffer,
     register_task_input_buffer,
+    register_task_input_check_func,
 )
 from .workload_registry import (
     WORKLOAD_FUNC_REGISTRY,
@@ -39,6 +40,7 @@ __all__ = [
     "get_task_input_buffer",
     "load_task",
     "register_task_input_buffer",
+    "register_task_input_check_func",
     "task_from_header",
     "task_header",
 ]
@@ -200,7 +202,7 @@ class SearchTask(Object):
     def tune(
         self,
         tuning_options: Object,
-        search_policy: Object | None = None,
+        search_policy: Object | str | None = None,
         adaptive_training: bool = False,
     ) -> None:
         """Search for a fast program and measure as the options say; `apply_best` reads the result.
@@ -208,12 +210,13 @@ class SearchTask(Object):
         Parameters
         ----------
         tuning_options : TuningOptions.
-        search_policy : by default Ansor's search with a model of boosted trees.
+        search_policy : a policy, or the name of one as `TaskScheduler.tune` takes them; by default
+            Ansor's search with a model of boosted trees.
         adaptive_training : train that model less often as measurements grow.
         """
         # Policies stand on tasks, hence by its registered name.
         tune = tvm._ffi.get_global_func("auto_scheduler.TuneTask")
-        tune(self, tuning_options, search_policy, adaptive_training)
+        tune(self, tuning_options, search_policy or "default", adaptive_training)
 
     def apply_best(
         self,

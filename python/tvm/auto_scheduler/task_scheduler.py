@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import tvm._ffi
+from tvm.runtime.workers.serve import resolve
 
 from .cost_model import CostModel, RandomModel, XGBModel
 from .measure import ProgramMeasurer
@@ -21,7 +22,7 @@ from .measure_record import RecordReader
 from .search_policy import PreloadMeasuredStates, SearchPolicy, SketchPolicy
 from .search_task import SearchTask
 from .tuning import TuningOptions, auto_schedule
-from .utils import calc_similarity_tag
+from .utils import calc_similarity_tag, register_by_name
 
 __all__ = [
     "STRATEGIES",
@@ -30,6 +31,7 @@ __all__ = [
     "TaskScheduler",
     "TaskSchedulerCallback",
     "make_search_policies",
+    "register_search_policy",
 ]
 
 logger = logging.getLogger("auto_scheduler")
@@ -44,6 +46,35 @@ _MAX_FAILED_ROUNDS = 3
 _STALL_ROUNDS = 8
 
 _MODELS = ("xgb", "mlp", "random")
+
+# Makers of policies by name, as text where their module is loaded when it is asked for.
+_POLICIES: dict[str, Callable[..., list[SearchPolicy]] | str] = {
+    "felix": "tvm.felix.policy:make_policies"
+}
+
+
+def register_search_policy(
+    name: str,
+    make: Callable[..., list[SearchPolicy]] | None = None,
+    override: bool = False,
+) -> Any:
+    """Register what makes the policies of a name, for `search_policy` of `tune`.
+
+    Usable as ``@register_search_policy("name")`` or with both; gives the function back.
+
+    Parameters
+    ----------
+    make : called with tasks, parameters, verbosity, the file of a saved model and the file of
+        records to learn from (each of these None if not given); returns a policy for each task.
+
+    Raises
+    ------
+    ValueError : the name is no text.
+    RuntimeError : the name is taken, and `override` is False.
+    """
+    if name == "default" or str(name).startswith("sketch"):
+        raise RuntimeError(f"register_search_policy: {name!r} is a name of Ansor's policies")
+    return register_by_name(_POLICIES, "register_search_policy", name, make, override)
 
 
 def _make_model(
@@ -88,8 +119,8 @@ def make_search_policies(
 
     Parameters
     ----------
-    search_policy : "default" or "sketch.xgb", "sketch.mlp", "sketch.random", "felix"; or the
-        policies themselves.
+    search_policy : "default" or "sketch.xgb", "sketch.mlp", "sketch.random", "felix", a name given
+        to `register_search_policy`; or the policies themselves.
     search_policy_params : parameters of the policies, see SketchPolicy.
     num_measures_per_round : an untrained model gives random scores for the first round of each
         task.
@@ -102,8 +133,14 @@ def make_search_policies(
     Raises
     ------
     ValueError : the policy or its model is unknown; the message lists the known ones.
+    TypeError : `search_policy` is neither a name nor a list.
     """
     if not isinstance(search_policy, str):
+        if not isinstance(search_policy, (list, tuple)):
+            raise TypeError(
+                "make_search_policies: search_policy is a name, or a list with the policy of each "
+                f"task; got {type(search_policy).__name__}"
+            )
         policies = list(search_policy)
         if len(policies) != len(tasks):
             raise ValueError(
@@ -113,14 +150,15 @@ def make_search_policies(
     kind, _, model_name = search_policy.partition(".")
     if search_policy == "default":
         kind, model_name = "sketch", "xgb"
-    if search_policy == "felix":
-        # Policies of one network learn together, which their room above this one arranges.
-        make = importlib.import_module("tvm.felix.policy").make_policies
+    if search_policy in _POLICIES:
+        make = _POLICIES[search_policy]
+        if isinstance(make, str):
+            make = resolve(make)
         saved = load_model_file is not None and Path(load_model_file).is_file()
         checkpoint = load_model_file if saved else None
         return make(tasks, search_policy_params, verbose, checkpoint, load_log_file)
     if kind != "sketch" or not model_name:
-        known = ["default", *(f"sketch.{name}" for name in _MODELS), "felix"]
+        known = ["default", *(f"sketch.{name}" for name in _MODELS), *_POLICIES]
         raise ValueError(f"unknown search policy {search_policy!r}; known are {', '.join(known)}")
     callbacks = [PreloadMeasuredStates(load_log_file)] if load_log_file is not None else []
     model = _make_model(
@@ -145,12 +183,21 @@ def make_search_policies(
 @tvm._ffi.register_func("auto_scheduler.TuneTask")
 def _tune_task(
     task: SearchTask,
-    tuning_options: TuningOptions,
-    search_policy: SearchPolicy | None,
+    tuning_options: TuningOptions | None,
+    search_policy: SearchPolicy | str,
     adaptive_training: bool,
 ) -> None:
-    policy = search_policy or SketchPolicy(task, XGBModel(adaptive_training=adaptive_training))
-    auto_schedule(policy, tuning_options)
+    tuning_options = tuning_options or TuningOptions()
+    if isinstance(search_policy, str):
+        [search_policy] = make_search_policies(
+            search_policy,
+            None,
+            [task],
+            tuning_options.num_measures_per_round,
+            tuning_options.verbose,
+            adaptive_training=adaptive_training,
+        )
+    auto_schedule(search_policy, tuning_options)
 
 
 class TaskScheduler:
@@ -439,7 +486,13 @@ class TaskScheduler:
         return float(sum(cost * weight for cost, weight in zip(costs, self.task_weights)))
 
     def _score(self, costs: Sequence[float] | np.ndarray) -> float:
-        return float(self.objective_func(costs))
+        score = self.objective_func(costs)
+        try:
+            return float(score)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"TaskScheduler: objective_func must return a number, got {score!r}"
+            ) from error
 
 
 def _limit(trials: int | None) -> float:

@@ -71,7 +71,7 @@ def auto_schedule(
 
     Raises
     ------
-    RuntimeError : no program of the task could be measured.
+    RuntimeError : no program of the task could be measured; the message says why the last failed.
     TypeError : the policy proposes programs that are no loop states.
     """
     options = TuningOptions() if tuning_options is None else tuning_options

@@ -20,6 +20,7 @@ __all__ = [
     "deserialize_args",
     "get_const_tuple",
     "get_func_name",
+    "register_by_name",
     "request_remote",
     "serialize_args",
 ]
@@ -36,6 +37,45 @@ def get_func_name(func: Callable[..., Any]) -> str:
     if isinstance(func, functools.partial):
         func = func.func
     return str(getattr(func, "__qualname__", None) or type(func).__qualname__)
+
+
+def register_by_name(
+    table: dict[str, Any],
+    where: str,
+    func_name: str | Callable[..., Any],
+    f: Callable[..., Any] | None,
+    override: bool,
+    on_register: Callable[[Callable[..., Any]], object] | None = None,
+) -> Any:
+    """Put a function into a table of functions: the body of decorators named `where`.
+
+    `func_name` is a name, or the function itself; without a function a decorator comes back.
+    `on_register` is told of the function.
+
+    Raises
+    ------
+    ValueError : the name is not a string.
+    RuntimeError : the name is taken, and `override` is False.
+    """
+    if callable(func_name):
+        f = func_name
+        func_name = get_func_name(f)
+    if not isinstance(func_name, str):
+        raise ValueError(f"{where}: the name must be a string, got {type(func_name).__name__}")
+    name = func_name
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        if name in table and not override:
+            raise RuntimeError(
+                f"{where}: {name!r} is registered already; choose another name or pass "
+                "override=True"
+            )
+        table[name] = func
+        if on_register is not None:
+            on_register(func)
+        return func
+
+    return register(f) if f is not None else register
 
 
 def get_const_tuple(shape: Sequence[Any]) -> tuple[int, ...]:

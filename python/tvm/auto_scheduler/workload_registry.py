@@ -6,12 +6,18 @@ import json
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tvm._ffi
 from tvm import te
 
-from .utils import decode_workload_key, deserialize_args, get_func_name, serialize_args
+from .utils import (
+    decode_workload_key,
+    deserialize_args,
+    get_func_name,
+    register_by_name,
+    serialize_args,
+)
 
 __all__ = [
     "WORKLOAD_FUNC_REGISTRY",
@@ -28,6 +34,8 @@ __all__ = [
 
 # Function name -> function, and full workload key -> list of tensors.
 WORKLOAD_FUNC_REGISTRY: dict[str, Any] = {}
+# Functions that were registered at any time: files of registries may name these only.
+_REGISTERED: list[Callable[..., Any]] = []
 
 
 def register_workload(
@@ -55,25 +63,9 @@ def register_workload(
     ...     r = te.reduce_axis((0, k))
     ...     return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r))]
     """
-    if callable(func_name):
-        f = func_name
-        func_name = get_func_name(f)
-    if not isinstance(func_name, str):
-        raise ValueError(
-            f"register_workload: the name must be a string, got {type(func_name).__name__}"
-        )
-    name = func_name
-
-    def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        if name in WORKLOAD_FUNC_REGISTRY and not override:
-            raise RuntimeError(
-                f"register_workload: {name!r} is registered already; choose another name or pass "
-                "override=True"
-            )
-        WORKLOAD_FUNC_REGISTRY[name] = func
-        return func
-
-    return register(f) if f is not None else register
+    return register_by_name(
+        WORKLOAD_FUNC_REGISTRY, "register_workload", func_name, f, override, _REGISTERED.append
+    )
 
 
 def register_workload_tensors(
@@ -169,14 +161,59 @@ def deserialize_workload_registry_entry(data: tuple[str, Any]) -> None:
 
 
 def save_workload_func_registry(filename: str | Path) -> None:
-    """Pickle the registry into a file. Functions are stored by reference to their module."""
+    """Pickle the registry into a file. Functions are stored by reference to their module.
+
+    Raises
+    ------
+    ValueError : a function cannot be found by its module and name, such as one inside of another.
+    """
     entries = [serialize_workload_registry_entry(key) for key in WORKLOAD_FUNC_REGISTRY]
-    Path(filename).write_bytes(pickle.dumps(entries))
+    try:
+        data = pickle.dumps(entries)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"save_workload_func_registry: {error}") from error
+    Path(filename).write_bytes(data)
+
+
+class _RegistryReader(pickle.Unpickler):
+    """Reads a pickle that can name functions that were registered here, and call none."""
+
+    def find_class(self, module: str, name: str) -> _Function:
+        """What stands for a function while the file is read."""
+        return _Function(module, name)
+
+
+class _Function(NamedTuple):
+    module: str
+    name: str
 
 
 def load_workload_func_registry(filename: str | Path) -> None:
-    """Replace the registry by a file's; it is unpickled, so load only files you trust."""
-    entries = pickle.loads(Path(filename).read_bytes())
+    """Replace the registry by a file's. Nothing that the file names is imported or called.
+
+    Raises
+    ------
+    ValueError : the file is no registry, or names a function that was not registered in this
+        process; then the registry stays as it is.
+    """
+    where = f"load_workload_func_registry: {filename}"
+    try:
+        with open(filename, "rb") as file:
+            entries = {str(name): value for name, value in _RegistryReader(file).load()}
+    except (pickle.UnpicklingError, TypeError, ValueError, EOFError, AttributeError) as error:
+        raise ValueError(f"{where} is no file of save_workload_func_registry: {error}") from error
+    known = {(f.__module__, f.__qualname__): f for f in _REGISTERED if hasattr(f, "__qualname__")}
+    table: dict[str, Any] = {}
+    for name, value in entries.items():
+        if isinstance(value, str):
+            table[name] = list(tvm.ir.load_json(value))
+        elif isinstance(value, _Function) and value in known:
+            table[name] = known[value]
+        else:
+            what = ".".join(value) if isinstance(value, _Function) else repr(value)
+            raise ValueError(
+                f"{where}: the entry {name!r} is {what}, no function that was registered in this "
+                "process; import the module that registers it"
+            )
     WORKLOAD_FUNC_REGISTRY.clear()
-    for entry in entries:
-        deserialize_workload_registry_entry(entry)
+    WORKLOAD_FUNC_REGISTRY.update(table)

@@ -153,13 +153,17 @@ def _elf_tables(data: bytes) -> tuple[list[tuple[str, tuple[int, int]]], list[st
         raise ValueError(f"kernel_resources: the cubin is damaged: {error}") from error
 
 
+@functools.cache
 def _nvrtc() -> Any:
     try:
         from cuda.bindings import nvrtc
-    except ImportError as failure:
+
+        # The library is loaded by the first call.
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as failure:
         raise error.RuntimeError(
             'target "cuda": compiling kernels needs the package cuda-bindings with NVRTC; install '
-            "it with `pip install tvm[cuda]`"
+            f"it with `pip install tvm[cuda]` ({failure})"
         ) from failure
     return nvrtc
 

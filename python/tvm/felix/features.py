@@ -31,7 +31,7 @@ class LinearExpr(Object):
         )
 
 
-@tvm._ffi.register_object("felix.FeaturePack")
+@tvm._ffi.register_object("felix.FeaturePackPy")
 class FeaturePackPy(Object):
     """Features and constraints of one sketch (Felix, ASPLOS 2024, section 4).
 

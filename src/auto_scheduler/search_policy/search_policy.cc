@@ -85,11 +85,19 @@ void TuningOptionsNode::Init() {
       << "TuningOptions: num_measures_per_round must be >= 1, got " << num_measures_per_round;
 }
 
-Optional<Candidate> AutoSchedule(SearchPolicy policy, const TuningOptions& options) {
+Candidate AutoSchedule(SearchPolicy policy, const TuningOptions& options) {
   ProgramMeasurer measurer(options->builder, options->runner, options->measure_callbacks,
                            options->verbose);
-  return policy->Search(options->num_measure_trials, options->early_stopping,
-                        options->num_measures_per_round, measurer);
+  Optional<Candidate> best = policy->Search(options->num_measure_trials, options->early_stopping,
+                                            options->num_measures_per_round, measurer);
+  TVM_CHECK(best.defined(), RuntimeError)
+      << "AutoSchedule: no program of " << policy->search_task->workload_key
+      << " could be measured; "
+      << (measurer->error_ct == 0
+              ? "the policy proposed none"
+              : "the last of " + std::to_string(measurer->error_ct) +
+                    " failures: " + std::string(measurer->last_error.value_or("no message")));
+  return best.value();
 }
 
 /*!
@@ -139,13 +147,10 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchPolicySearch")
 /*! \brief Schedule and arguments of the best state found. */
 TVM_REGISTER_GLOBAL("auto_scheduler.AutoSchedule")
     .set_body_typed([](SearchPolicy policy, TuningOptions options) {
-      Optional<Candidate> best = AutoSchedule(policy, options);
-      TVM_CHECK(best.defined(), RuntimeError)
-          << "AutoSchedule: no program of " << policy->search_task->workload_key
-          << " could be measured";
-      const auto* input = best.value().as<MeasureInputNode>();
-      TVM_CHECK(input != nullptr, TypeError) << "AutoSchedule: the policy proposes "
-                                             << best.value()->GetTypeKey() << ", not loop states";
+      Candidate best = AutoSchedule(policy, options);
+      const auto* input = best.as<MeasureInputNode>();
+      TVM_CHECK(input != nullptr, TypeError)
+          << "AutoSchedule: the policy proposes " << best->GetTypeKey() << ", not loop states";
       auto [schedule, args] = input->task->compute_dag.ApplySteps(
           input->state->transform_steps, input->task->layout_rewrite_option);
       return Array<ObjectRef>{schedule, args};

@@ -55,7 +55,6 @@ class ModuleText {
   /*! \brief Declare an external function once; `signature` is `type @name(types)`. */
   void Declare(const std::string& name, const std::string& signature);
   void Define(const std::string& name) { defined_.insert(name); }
-  bool IsDefined(const std::string& name) const { return defined_.count(name) != 0; }
   /*! \brief Name of a private constant that holds `text` and a terminating zero. */
   std::string StringConstant(const std::string& text);
   /*! \brief Type and contents of a constant with a terminating zero. */

@@ -128,6 +128,17 @@ def test_damaged_line_is_named_with_its_file(tmp_path):
         load_best_record(path)
 
 
+@pytest.mark.parametrize("line", ["{}", "[]", "null", "3"])
+def test_what_looks_for_the_best_record_says_the_same_of_a_line(tmp_path, line):
+    path = tmp_path / "records.json"
+    path.write_text(f"{json.dumps(RECORD)}\n{line}\n")
+    for read in (load_best_record, auto_scheduler.ApplyHistoryBest):
+        with pytest.raises(
+            ValueError, match='records.json:2: .*an object with the keys "i" and "r'
+        ):
+            read(str(path))
+
+
 def test_deeply_nested_line_is_skipped_like_a_torn_one(tmp_path):
     path = tmp_path / "records.json"
     path.write_text("[" * 100_000 + "\n" + json.dumps(RECORD) + "\n")

@@ -124,8 +124,21 @@ def test_auto_schedule_gives_the_best_program(task):
     assert [int(it.dom.extent) for it in schedule[args[-1]].op.axis] == [32, 32]
     # 32 = 2 * 16: the loop that was split has parts on the schedule's stage.
     assert len(schedule[args[-1]].leaf_iter_vars) == 4
-    with pytest.raises(RuntimeError, match="no program of .*test_matmul.* could be measured"):
+    with pytest.raises(RuntimeError, match="no program of .*test_matmul.* proposed none"):
         auto_schedule(Descending(task, []), options)
+
+
+def test_a_search_in_which_all_failed_says_why(task):
+    class Failing(Timed):
+        def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+            results = [MeasureResult([1e10], 3, "no compiler", 0.1, 1.0) for _ in candidates]
+            for position, result in enumerate(results):
+                on_result(position, result)
+            return results
+
+    options = TuningOptions(3, builder=Compiled(), runner=Failing(), verbose=0)
+    with pytest.raises(RuntimeError, match="could be measured; the last of 3 failures: no compil"):
+        auto_schedule(Descending(task, [4, 16, 2]), options)
 
 
 def test_policy_written_in_python_is_collected_with_its_last_reference(task):

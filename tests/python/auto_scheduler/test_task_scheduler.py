@@ -278,6 +278,12 @@ def test_what_is_not_known_is_refused_with_what_is():
             make_search_policies(name, None, tasks, 1, 0)
     with pytest.raises(ValueError, match="unknown cost model 'svm'; known are xgb, mlp, random"):
         make_search_policies("sketch.svm", None, tasks, 1, 0)
+    with pytest.raises(TypeError, match="a list with the policy of each task; got Tiles"):
+        make_search_policies(Tiles(tasks[0]), None, tasks, 1, 0)
+    with pytest.raises(TypeError, match="objective_func must return a number, got 'fast'"):
+        TaskScheduler(tasks, objective_func=lambda costs: "fast", callbacks=[]).tune(
+            options(lambda n, count: 1.0, 2)[0], [Tiles(task) for task in tasks]
+        )
     with pytest.raises(ValueError, match="1 policies for 2 tasks"):
         make_search_policies([Tiles(tasks[0])], None, tasks, 1, 0)
     with pytest.raises(ValueError, match="2 tasks need at least 2"):
@@ -331,3 +337,37 @@ def test_a_tuned_task_computes_what_it_should(tmp_path):
     )
     option.builder.pool.close()
     option.runner.pool.close()
+
+
+@pytest.mark.parametrize("policy", ["sketch.random", "felix"])
+def test_a_single_task_is_tuned_by_a_policy_of_a_name(policy, tmp_path):
+    task = auto_scheduler.SearchTask(func="test_matmul", args=(16, 16, 16), target="llvm")
+    log = str(tmp_path / "records.json")
+    options = TuningOptions(2, verbose=0, measure_callbacks=[auto_scheduler.RecordToFile(log)])
+    task.tune(options, policy)
+    assert len(list(auto_scheduler.load_records(log))) == 2
+    with pytest.raises(ValueError, match=r"unknown search policy 'foo'; known are default, sketch"):
+        task.tune(options, "foo")
+
+
+def test_policies_of_ones_own_have_a_name():
+    seen = []
+
+    @auto_scheduler.register_search_policy("test_tiles")
+    def make(tasks, params, verbose, load_model_file, load_log_file):
+        seen.append((params, verbose, load_model_file, load_log_file))
+        return [Tiles(task) for task in tasks]
+
+    tasks = make_tasks(2, 4)
+    option, counts = options(lambda n, count: 1.0 / count, 4)
+    TaskScheduler(tasks, strategy="round-robin", callbacks=[]).tune(
+        option, "test_tiles", {"depth": 3}
+    )
+    assert counts == {2: 2, 4: 2}
+    assert [params for params, *_ in seen] == [{"depth": 3}]
+    with pytest.raises(RuntimeError, match="'test_tiles' is registered already"):
+        auto_scheduler.register_search_policy("test_tiles", make)
+    with pytest.raises(RuntimeError, match="'sketch.mine' is a name of Ansor's policies"):
+        auto_scheduler.register_search_policy("sketch.mine", make)
+    with pytest.raises(ValueError, match="known are default, .*test_tiles"):
+        make_search_policies("tiles", None, tasks, 1, 0)

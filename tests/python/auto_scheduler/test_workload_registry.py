@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 
 import pytest
 
-from tvm import auto_scheduler, te
+from tvm import auto_scheduler, ir, te
 from tvm.auto_scheduler import workload_registry
 
 
@@ -87,3 +88,54 @@ def test_entry_of_tensors_survives_pickling_into_an_empty_registry():
     del workload_registry.WORKLOAD_FUNC_REGISTRY[key]
     workload_registry.deserialize_workload_registry_entry(pickle.loads(data))
     assert auto_scheduler.ComputeDAG(key).workload_key() == key
+
+
+class _Executes:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+@auto_scheduler.register_workload("test_kept_in_a_file")
+def kept_in_a_file(n):
+    a = te.placeholder((n,), name="A")
+    return [a, te.compute((n,), lambda i: a[i] + 1, name="B")]
+
+
+def test_a_registry_of_a_file_replaces_the_one_that_is_there(tmp_path, monkeypatch):
+    table = {"test_kept_in_a_file": kept_in_a_file, '["key"]': kept_in_a_file(4)}
+    monkeypatch.setattr(workload_registry, "WORKLOAD_FUNC_REGISTRY", table)
+    file = tmp_path / "registry.pkl"
+    workload_registry.save_workload_func_registry(file)
+    table.clear()
+    table["another"] = kept_in_a_file
+    workload_registry.load_workload_func_registry(file)
+    assert list(table) == ["test_kept_in_a_file", '["key"]']
+    assert table["test_kept_in_a_file"] is kept_in_a_file
+    assert ir.structural_equal(
+        te.create_prim_func(table['["key"]']), te.create_prim_func(kept_in_a_file(4))
+    )
+    table["local"] = lambda n: kept_in_a_file(n)
+    with pytest.raises(ValueError, match="save_workload_func_registry: Can't .*lambda"):
+        workload_registry.save_workload_func_registry(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is no file of save_workload_func_registry"),
+        (b"garbage", "is no file of save_workload_func_registry"),
+        (pickle.dumps(3), "is no file of save_workload_func_registry"),
+        (pickle.dumps(_Executes()), "is no file of save_workload_func_registry"),
+        (pickle.dumps([("f", os.mkdir)]), "'f' is posix.mkdir, no function that was registered"),
+        (pickle.dumps([("f", 3)]), "'f' is 3, no function that was registered"),
+    ],
+)
+def test_a_file_that_is_no_registry_is_refused(tmp_path, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    before = dict(workload_registry.WORKLOAD_FUNC_REGISTRY)
+    file = tmp_path / "registry.pkl"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        workload_registry.load_workload_func_registry(file)
+    assert before == workload_registry.WORKLOAD_FUNC_REGISTRY
+    assert not (tmp_path / "executed").exists()

@@ -107,8 +107,7 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
 
 
 def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
-    if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
-        raise ValueError('record: expected an object with the keys "i" and "r"')
+    check_keys(data)
     unknown = data.keys() - {"i", "r", "v", "e", "k"}
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
@@ -123,6 +122,12 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
         raise ValueError(f'record: "k" must be an object, got {type(kernels).__name__}')
     result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp, kernels)
     return input_from_json(data["i"]), result
+
+
+def check_keys(data: Any) -> None:
+    """Raises a ValueError unless JSON data have what every record has."""
+    if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
+        raise ValueError('record: expected an object with the keys "i" and "r"')
 
 
 def check_costs(costs: Any, error_no: Any) -> None:
@@ -410,6 +415,7 @@ def record_summary(line: str) -> RecordSummary:
     ValueError, TypeError, KeyError : the line is no record.
     """
     data = json.loads(line)
+    check_keys(data)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
     check_costs(costs, error_no)

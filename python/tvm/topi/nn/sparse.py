@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 
 from ..utils import as_int, get_const_tuple, simplify
 
@@ -29,8 +29,12 @@ class _Rows:
 
     def dot(self, row: Any, vector: Any) -> Any:
         """Sum of the products of a row with ``vector(column)``, in the type of the data."""
-        height, width = self.block
-        group, within = row // height, row % height
+        height, _ = self.block
+        return self.dot_of(row // height, row % height, vector)
+
+    def dot_of(self, group: Any, within: Any, vector: Any) -> Any:
+        """`dot` of the row `within` a group of them: blocks that lie beside each other."""
+        _, width = self.block
         first = self.indptr[group]
         at = te.reduce_axis((0, self.indptr[group + 1] - first), "block")
         if len(self.data.shape) == 1:
@@ -63,11 +67,26 @@ def sparse_dense_sp_rhs(
     """
     rows = _Rows("sparse_dense", weight_data, weight_indices, weight_indptr)
     m, _ = get_const_tuple(data.shape)
+    if len(weight_data.shape) == 1:
+        return te.compute(
+            (m, rows.count),
+            lambda i, j: rows.dot(j, lambda column: data[i, column]),
+            name="T_sparse_dense",
+            tag="sparse_dense_sp_rhs_csrmm",
+        )
+    # A stage of whole blocks, since their loops have constant lengths that a schedule can use.
+    height = rows.block[0]
+    blocks = te.compute(
+        (m, get_const_tuple(weight_indptr.shape)[0] - 1, height),
+        lambda i, block, within: rows.dot_of(block, within, lambda column: data[i, column]),
+        name="T_sparse_dense_block",
+        tag="sparse_dense_sp_rhs_bsrmm_block",
+    )
     return te.compute(
         (m, rows.count),
-        lambda i, j: rows.dot(j, lambda column: data[i, column]),
+        lambda i, j: blocks[i, tir.indexdiv(j, height), tir.indexmod(j, height)],
         name="T_sparse_dense",
-        tag="sparse_dense_sp_rhs",
+        tag="sparse_dense_sp_rhs_bsrmm",
     )
 
 

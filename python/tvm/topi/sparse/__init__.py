@@ -1,0 +1,3 @@
+"""Sparse matrices for programs that use `topi.nn.sparse_dense`."""
+
+from . import utils as utils

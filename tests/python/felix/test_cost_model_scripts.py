@@ -1,0 +1,47 @@
+"""The scripts that make data sets and train cost models."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tvm import auto_scheduler, felix, te
+from tvm.auto_scheduler import MeasureInput, MeasureResult
+
+
+@pytest.fixture
+def train(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[3] / "scripts"))
+    return importlib.import_module("train_cost_model")
+
+
+def test_a_data_set_of_nothing_is_refused(tmp_path, train, capsys):
+    """Programs of Ansor's space have steps that felix's sketches have not."""
+    a, b = (te.placeholder((16, 16), name=name) for name in "AB")
+    r = te.reduce_axis((0, 16), name="r")
+    c = te.compute((16, 16), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    task = felix.make_task([a, b, c], target="llvm", desc="product")
+    felix.save_tasks([task], tmp_path / "tasks.json")
+    search_task = task.instances[0].ansor_task
+    state = search_task.compute_dag.get_init_state()
+    out_tensor = list(search_task.compute_dag.tensors)[-1]
+    state.split(out_tensor, state[out_tensor].iters[0], [3])
+    candidate = MeasureInput(search_task, state)
+    result = MeasureResult([1e-3], 0, None, 0.1, 1.0)
+    auto_scheduler.save_records(str(tmp_path / "records.json"), [candidate], [result])
+    out = tmp_path / "data.npz"
+    assert train.main(["felix_dataset", "-l", str(tmp_path), "-o", str(out)]) == 1
+    assert "is a point of felix's sketches" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_scripts_for_one_command_take_its_arguments_and_the_seed(train, capsys):
+    options = train.parse_arguments(["-l", "a", "-o", "b", "--seed", "3"], "train_ansor")
+    assert (options.command, options.seed) == ("train_ansor", 3)
+    assert train.parse_arguments(["--seed", "4", "train_mlp", "-d", "a", "-o", "b"], None).seed == 4
+    assert train.parse_arguments(["-d", "a", "-o", "b"], "train_mlp").seed == 0
+    with pytest.raises(SystemExit):
+        train.parse_arguments([], "train_ansor")
+    assert "train_ansor" not in capsys.readouterr().err
