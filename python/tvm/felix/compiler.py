@@ -197,5 +197,10 @@ class CompiledNetwork:
 
 
 def as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:
-    """A tensor's memory as an array, copied only where its strides are not those of its shape."""
+    """A tensor's memory as an array, copied only where its strides are not those of its shape.
+
+    Complex numbers are pairs of real ones in a last dimension.
+    """
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
     return tvm.nd.from_dlpack(tensor.detach().contiguous())
