@@ -115,3 +115,9 @@ def test_hooks_for_the_export_are_taken_off_again():
     export_for_inference(module, X)
     assert not module._forward_hooks
     assert not module._forward_pre_hooks
+
+
+def test_objects_come_back_from_programs_whose_operators_are_decomposed():
+    """The export copies what it knows of results then, the objects of its tracing included."""
+    cache = felix.compile(lambda x: Cache(torch.logaddexp(x, x + 1)), X)(X)
+    torch.testing.assert_close(cache.layers[0], torch.logaddexp(X, X + 1))

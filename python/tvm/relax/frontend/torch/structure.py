@@ -54,6 +54,11 @@ class _Template:
     def __hash__(self) -> int:
         return hash(type(self.value))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Template:
+        # The export copies structures when it decomposes operators; the object's tensors, which
+        # count for nothing, may be those of the tracing, which cannot be copied.
+        return self
+
     def __repr__(self) -> str:
         return type(self.value).__name__
 
