@@ -27,7 +27,7 @@ __all__ = ["CompiledNetwork", "as_ndarray", "compile", "compile_network"]
 
 
 def compile(
-    model: torch.nn.Module | Callable[..., Any] | Network,
+    model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram | Network,
     example_inputs: Sequence[Any] | torch.Tensor = (),
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
@@ -39,8 +39,8 @@ def compile(
 
     Parameters
     ----------
-    model : a module, left as it was; a function of tensors; or a network that is imported already,
-        which brings its example inputs.
+    model : a module, left as it was; a function of tensors; or a program of ``torch.export``, or a
+        network that is imported already, which bring their example inputs.
     example_inputs, example_kwargs : inputs of the shapes and types to compile for; a single tensor
         need not stand in a tuple.
     target : what to compile for; it must be able to run in this process.
