@@ -260,6 +260,24 @@ PRODUCTS = {
     ],
 }  # fmt: skip
 
+Z = torch.complex(X, randn(3, 5))
+SPECTRA = {
+    "complex.default": [(X, X * 2)],
+    "polar.default": [(POSITIVE, X)],
+    "view_as_complex.default": [(randn(3, 2),)],
+    **{
+        f"{name}.default": [(Z,)]
+        for name in ("view_as_real", "real", "imag", "_conj", "_conj_physical", "angle")
+    },
+    **{
+        f"{name}.default": [(Z,), (X + 0,)]
+        for name in ("conj", "conj_physical", "resolve_conj", "resolve_neg", "sgn")
+    },
+    "_fft_r2c.default": [(X, [1], 0, True), (X, [0, 1], 1, False), (IMAGE, [1, 3], 2, True)],
+    "_fft_c2c.default": [(Z, [1], 0, True), (Z, [0, 1], 2, False)],
+    "_fft_c2r.default": [(Z, [1], 2, 8), (Z, [1, 0], 1, 5)],
+}
+
 COMPOSITE_GROUPS = {
     "pointwise": POINTWISE,
     "created": CREATED,
@@ -267,6 +285,7 @@ COMPOSITE_GROUPS = {
     "rearranged": REARRANGED,
     "images": IMAGES,
     "products": PRODUCTS,
+    "spectra": SPECTRA,
 }
 # Operators of which only the first result is imported.
 FIRST_RESULTS = {

@@ -27,7 +27,7 @@ __all__ = ["CompiledNetwork", "as_ndarray", "compile", "compile_network"]
 
 
 def compile(
-    model: torch.nn.Module | Callable[..., Any] | Network,
+    model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram | Network,
     example_inputs: Sequence[Any] | torch.Tensor = (),
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
@@ -39,8 +39,8 @@ def compile(
 
     Parameters
     ----------
-    model : a module, left as it was; a function of tensors; or a network that is imported already,
-        which brings its example inputs.
+    model : a module, left as it was; a function of tensors; or a program of ``torch.export``, or a
+        network that is imported already, which bring their example inputs.
     example_inputs, example_kwargs : inputs of the shapes and types to compile for; a single tensor
         need not stand in a tuple.
     target : what to compile for; it must be able to run in this process.
@@ -197,5 +197,10 @@ class CompiledNetwork:
 
 
 def as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:
-    """A tensor's memory as an array, copied only where its strides are not those of its shape."""
+    """A tensor's memory as an array, copied only where its strides are not those of its shape.
+
+    Complex numbers are pairs of real ones in a last dimension.
+    """
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
     return tvm.nd.from_dlpack(tensor.detach().contiguous())

@@ -26,9 +26,9 @@ __all__ = ["DynamicNetwork", "compile_dynamic"]
 
 
 def compile_dynamic(
-    model: torch.nn.Module | Callable[..., Any],
-    example_inputs: Sequence[Any] | torch.Tensor,
-    dynamic_shapes: Any,
+    model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram,
+    example_inputs: Sequence[Any] | torch.Tensor = (),
+    dynamic_shapes: Any = None,
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
     example_kwargs: Mapping[str, Any] | None = None,
@@ -42,7 +42,8 @@ def compile_dynamic(
     example_inputs, example_kwargs : inputs of some sizes in the range, other than 0 and 1, which
         PyTorch takes for sizes of their own.
     dynamic_shapes : as ``torch.export.export`` takes it: for each input the dimensions that vary,
-        ``({0: torch.export.Dim("batch", max=64)},)``.
+        ``({0: torch.export.Dim("batch", max=64)},)``. An exported program has these, and its
+        example inputs, from its export.
     model, target, records, winograd, cache : see ``felix.compile``. Each size has schedules of its
         own, tuned ones where that size was tuned.
 

@@ -12,6 +12,7 @@ from tvm.auto_scheduler.measure_record import record_lines, record_summary
 from tvm.runtime.files import read_json, write_atomically
 
 from .schedules import REMEMBERED
+from .sym_task import load_tasks
 
 __all__ = ["write_report"]
 
@@ -238,6 +239,10 @@ def _composition(facts: Mapping[str, Any]) -> str:
 
 def _best_schedules(folder: Path, keys: Sequence[str]) -> dict[str, str]:
     """For each workload the schedule of its fastest record as Python code."""
+    tasks = folder / "tasks.json"
+    if tasks.exists():
+        # Another process than that of the run does not know the workloads that records name.
+        load_tasks(tasks)
     best: dict[str, tuple[float, str]] = {}
     for name in ("records.json", REMEMBERED):
         path = folder / name

@@ -91,8 +91,8 @@ class Network:
 
     Parameters
     ----------
-    model : a module, imported as it behaves in evaluation mode and left as it was; or a function of
-        tensors.
+    model : a module, imported as it behaves in evaluation mode and left as it was; a function of
+        tensors; or a program of ``torch.export`` with fixed shapes, which has its example inputs.
     example_inputs, example_kwargs : inputs of the shapes and types to compile for; a single tensor
         need not stand in a tuple.
     options : of the graph.
@@ -110,8 +110,8 @@ class Network:
 
     def __init__(
         self,
-        model: torch.nn.Module | Callable[..., Any],
-        example_inputs: Sequence[Any] | torch.Tensor,
+        model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram,
+        example_inputs: Sequence[Any] | torch.Tensor = (),
         example_kwargs: Mapping[str, Any] | None = None,
         options: GraphOptions | None = None,
     ) -> None:

@@ -12,6 +12,7 @@ import torch
 import tvm
 from tvm import auto_scheduler, relax, topi
 from tvm.auto_scheduler.relax_integration import group_task
+from tvm.relax.frontend.torch import in_eval_mode
 from tvm.target import Target
 
 from . import report
@@ -157,5 +158,5 @@ def _emulated_differences(
     emulator = tvm.target.emulated(target)
     emulated = CompiledNetwork(relax.build(network.mod, emulator, schedule_of), network, emulator)
     with torch.inference_mode():
-        expected = model.eval()(*inputs)
+        expected = in_eval_mode(model)(*inputs)
     return output_difference(emulated(*inputs), expected)

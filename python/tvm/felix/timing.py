@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from tvm.relax.frontend.torch import in_eval_mode
+
 __all__ = ["interleaved_seconds", "machine_ceilings", "output_difference", "torch_variants"]
 
 
@@ -58,7 +60,7 @@ def torch_variants(
     """
     import copy
 
-    model = copy.deepcopy(model).eval()
+    model = in_eval_mode(copy.deepcopy(model))
 
     def runner(network: torch.nn.Module, arguments: Sequence[torch.Tensor]) -> Callable[[], Any]:
         def run() -> Any:

@@ -19,7 +19,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 import tvm
 from tvm import relax
-from tvm.relax.frontend.torch import UnsupportedOperators, can_import
+from tvm.relax.frontend.torch import CallSignature, UnsupportedOperators, can_import
 from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
@@ -114,17 +114,19 @@ class GraphCompiler:
             if stored is not None:
                 return stored
         program = _export(module, inputs)
-        executable = self._build(Network.of_program(program, "graph"))
+        network = Network.of_program(program, "graph")
+        executable = self._build(network)
+        pairs = CallSignature(program).complex_results
         if key is not None and self._cache is not None:
-            self._cache.store(key, lambda folder: _write(executable, folder))
-        return _runner(executable)
+            self._cache.store(key, lambda folder: _write(executable, pairs, folder))
+        return _runner(executable, pairs)
 
     def _load(self, cache: NetworkCache, key: str) -> Run | None:
         folder = cache.find(key)
         if folder is None:
             return None
         try:
-            return _runner(_read(folder))
+            return _runner(*_read(folder))
         except (ValueError, OSError, RuntimeError) as error:
             logger.warning("%s is damaged and compiled again: %s", folder, error)
             cache.remove(key)
@@ -273,30 +275,34 @@ def _export(
     return program
 
 
-def _runner(executable: relax.Executable) -> Run:
+def _runner(executable: relax.Executable, pairs: Sequence[int]) -> Run:
+    """Calls an executable; the results named hold complex numbers, as pairs."""
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
         result = main(*map(as_ndarray, tensors))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
-        return [torch.from_dlpack(array) for array in arrays]
+        results = [torch.from_dlpack(array) for array in arrays]
+        for k in pairs:
+            results[k] = torch.view_as_complex(results[k])
+        return results
 
     return run
 
 
-def _write(executable: relax.Executable, folder: Path) -> None:
+def _write(executable: relax.Executable, pairs: Sequence[int], folder: Path) -> None:
     executable.export_library(folder / _LIBRARY)
     # Written last, so that a folder without it is known to be cut short.
-    size = (folder / _LIBRARY).stat().st_size
-    write_atomically(folder / _INFO, json.dumps({"library_bytes": size}) + "\n")
+    info = {"library_bytes": (folder / _LIBRARY).stat().st_size, "complex_results": list(pairs)}
+    write_atomically(folder / _INFO, json.dumps(info) + "\n")
 
 
-def _read(folder: Path) -> relax.Executable:
+def _read(folder: Path) -> tuple[relax.Executable, list[int]]:
     info = read_json(folder / _INFO)
     size = (folder / _LIBRARY).stat().st_size
     if not isinstance(info, dict) or info.get("library_bytes") != size:
         raise ValueError(f"{folder / _LIBRARY} has {size} bytes, not what {_INFO} says")
-    return relax.load_executable(folder / _LIBRARY)
+    return relax.load_executable(folder / _LIBRARY), info.get("complex_results", [])
 
 
 def _graph_text(module: torch.fx.GraphModule) -> str | None:

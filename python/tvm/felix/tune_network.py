@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 import tvm
+from tvm.relax.frontend.torch import in_eval_mode
 from tvm.runtime.files import write_atomically
 
 from . import report
@@ -209,7 +210,7 @@ def _compare(
     medians = {name: float(np.median(seconds)) for name, seconds in samples.items()}
     eager = {name: medians.pop(name) for name in list(medians) if name not in ("untuned", "tuned")}
     with torch.inference_mode():
-        expected = model.eval()(*inputs)
+        expected = in_eval_mode(model)(*inputs)
     absolute, relative = output_difference(tuned(*inputs), expected)
     return {
         "latency_seconds": {**medians, "pytorch": min(eager.values())},

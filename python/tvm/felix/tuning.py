@@ -69,7 +69,7 @@ class KernelSearch:
 
 
 def tune(
-    model: torch.nn.Module | Callable[..., Any] | Network,
+    model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram | Network,
     example_inputs: Sequence[Any] | torch.Tensor = (),
     trials: int = 300,
     *,
@@ -92,7 +92,8 @@ def tune(
     Parameters
     ----------
     model : a module, taken as it behaves in evaluation mode and left as it was; a function of
-        tensors; or a network that is imported already, which brings its example inputs.
+        tensors; or a program of ``torch.export``, or a network that is imported already, which
+        bring their example inputs.
     example_inputs, example_kwargs : inputs of the shapes and types to tune for.
     trials : programs to measure over all kernels.
     target : what to tune for; it must be able to run here.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -128,21 +130,58 @@ def test_summaries_of_other_versions_give_no_report(tmp_path):
         write_report(tmp_path)
 
 
+# What a run without tasks leaves in its summary.
+FACTS = {
+    "network": "mlp",
+    "target": "llvm",
+    "threads": 1,
+    "batch_size": 1,
+    "measurements": 0,
+    "search_seconds": 0.0,
+    "interrupted": False,
+    "coverage": 0.0,
+    "tasks": [],
+    "history": [],
+    "versions": {},
+}
+
+
 def test_names_in_a_report_are_no_html(tmp_path):
-    facts = {
-        "network": "<script>",
-        "target": "llvm",
-        "threads": 1,
-        "batch_size": 1,
-        "measurements": 0,
-        "search_seconds": 0.0,
-        "interrupted": False,
-        "coverage": 0.0,
-        "tasks": [],
-        "history": [],
-        "versions": {"tvm": "<b>"},
-    }
+    facts = {**FACTS, "network": "<script>", "versions": {"tvm": "<b>"}}
     (tmp_path / "summary.json").write_text(json.dumps(facts))
     page = write_report(tmp_path).read_text()
     assert "<script>" not in page and "<b>" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_a_report_is_written_again_by_another_process(tmp_path):
+    """Which knows the workloads that records name from the folder alone."""
+    (task,) = felix.extract_tasks(
+        nn.Linear(8, 4), torch.ones(2, 8), save_to=str(tmp_path / "tasks.json")
+    )
+    search = task.instances[0].ansor_task
+    program = tvm.auto_scheduler.MeasureInput(search, search.compute_dag.get_init_state())
+    result = tvm.auto_scheduler.MeasureResult([0.002], 0, "", 1.0, 0.0)
+    tvm.auto_scheduler.save_records(str(tmp_path / "records.json"), [program], [result])
+    row = {
+        "workload_key": search.workload_key,
+        "operators": "nn.dense add",
+        "output_shape": [2, 4],
+        "weight": 1,
+        "flop": 128.0,
+        "bytes": 224,
+        "sketches": 1,
+        "untuned_seconds": 0.003,
+        "best_seconds": 0.002,
+        "keeps_library": False,
+        "remembered": False,
+        "measurements": 1,
+        "errors": {},
+    }
+    (tmp_path / "summary.json").write_text(json.dumps({**FACTS, "tasks": [row]}))
+    code = "import sys; from tvm.felix.command import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "report", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "nn.dense add" in page and "<details>" in page

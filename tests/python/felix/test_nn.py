@@ -56,12 +56,17 @@ def test_user_network_is_found_in_the_working_directory(tmp_path, monkeypatch):
         "import torch\n"
         "def make():\n"
         "    return torch.nn.Linear(4, 2), (torch.ones(1, 4),)\n"
+        "def exported():\n"
+        "    model, inputs = make()\n"
+        "    return torch.export.export(model, inputs), inputs\n"
         "def wrong():\n"
         "    return 3\n"
     )
     monkeypatch.chdir(tmp_path)
     model, inputs = networks.load_network("own_net:make")
     assert model(*inputs).shape == (1, 2)
+    program, inputs = networks.load_network("own_net:exported")
+    assert program(*inputs).shape == (1, 2)
     with pytest.raises(ValueError, match="no function 'absent'"):
         networks.load_network("own_net:absent")
     with pytest.raises(ValueError, match=r"must return \(model, example_inputs\), got int"):

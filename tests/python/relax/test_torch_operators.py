@@ -9,37 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils import _pytree as pytree
 
-import tvm
 from testing_composite_operators import COMPOSITE_GROUPS, FIRST_RESULTS
 from testing_torch_operators import FIRST_RESULT
 from testing_torch_operators import GROUPS as CORE_GROUPS
-from tvm import relax
-from tvm.relax.frontend.torch import (
-    CallSignature,
-    export_for_inference,
-    from_exported_program,
-    operators_table,
-)
+from testing_torch_programs import check, imported
+from tvm.relax.frontend.torch import operators_table
 
 GROUPS = {**CORE_GROUPS, **COMPOSITE_GROUPS}
 DOCUMENT = Path(__file__).parents[3] / "docs" / "torch_operators.md"
-
-
-def imported(function, *args, **kwargs):
-    """What the imported function returns for the inputs, in its structure."""
-    program = export_for_inference(function, args, kwargs)
-    signature = CallSignature(program)
-    executable = relax.build(from_exported_program(program), "llvm")
-    inputs = [tvm.nd.from_dlpack(t.contiguous()) for t in signature.tensors(args, kwargs)]
-    result = relax.VirtualMachine(executable, tvm.cpu())["main"](*inputs)
-    arrays = [result] if isinstance(result, tvm.nd.NDArray) else list(result)
-    return signature.results([torch.from_dlpack(array) for array in arrays])
-
-
-def check(function, *args, rtol=1e-4, atol=1e-5, **kwargs):
-    with torch.no_grad():
-        expected = function(*args, **kwargs)
-    torch.testing.assert_close(imported(function, *args, **kwargs), expected, rtol=rtol, atol=atol)
 
 
 class Calls(torch.nn.Module):

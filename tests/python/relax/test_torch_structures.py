@@ -115,3 +115,34 @@ def test_hooks_for_the_export_are_taken_off_again():
     export_for_inference(module, X)
     assert not module._forward_hooks
     assert not module._forward_pre_hooks
+
+
+def test_objects_come_back_from_programs_whose_operators_are_decomposed():
+    """The export copies what it knows of results then, the objects of its tracing included."""
+    cache = felix.compile(lambda x: Cache(torch.logaddexp(x, x + 1)), X)(X)
+    torch.testing.assert_close(cache.layers[0], torch.logaddexp(X, X + 1))
+
+
+def test_a_program_that_is_exported_already_is_compiled_with_its_inputs():
+    program = torch.export.export(torch.nn.Linear(4, 2), (X,))
+    with torch.no_grad():
+        expected = program.module()(X)
+    compiled = felix.compile(program)
+    torch.testing.assert_close(compiled(X), expected)
+    with pytest.raises(ValueError, match="an exported program has its example inputs"):
+        felix.compile(program, X)
+    rows = torch.export.Dim("rows", max=64)
+    program = torch.export.export(torch.nn.Linear(4, 2), (X,), dynamic_shapes=({0: rows},))
+    with torch.no_grad():
+        expected = program.module()(X[:2])
+    torch.testing.assert_close(felix.compile_dynamic(program)(X[:2]), expected)
+    with pytest.raises(ValueError, match="has the dynamic shape"):
+        felix.compile(program)
+
+
+@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
+def test_weights_that_the_export_cannot_read_are_explained():
+    module = torch.nn.Sequential(torch.nn.Linear(4, 2)).eval()
+    packed = torch.ao.quantization.quantize_dynamic(module, {torch.nn.Linear})
+    with pytest.raises(ValueError, match="objects that torch.export cannot read.*quantise with"):
+        export_for_inference(packed, (X,))

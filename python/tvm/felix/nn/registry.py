@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from tvm.auto_scheduler.cost_model.tensor_file import load_tensors
+from tvm.relax.frontend.torch import in_eval_mode
 
 from .convnext import convnext_tiny
 from .efficientnet import efficientnet_b0
@@ -72,7 +73,8 @@ def load_network(
     Parameters
     ----------
     name : a key of ``NETWORKS``, or ``module:function`` naming a function without arguments that
-        returns ``(model, example_inputs)``. The module is looked up like any import, with the
+        returns ``(model, example_inputs)``, where the model may be a program of ``torch.export``.
+        The module is looked up like any import, with the
         working directory as a last resort.
     weights : file of a saved state dict, loaded strictly. Without it a registered network gets
         random weights; the draw follows torch's global seed.
@@ -101,7 +103,7 @@ def load_network(
         )
     if weights is not None:
         _load_weights(model, name, weights)
-    return model.eval(), inputs
+    return in_eval_mode(model), inputs
 
 
 def _load_weights(model: nn.Module, name: str, weights: str | os.PathLike[str]) -> None:
@@ -136,6 +138,8 @@ def _load_user_network(name: str, batch: int) -> tuple[nn.Module, tuple[torch.Te
             "name a function that returns (model, example_inputs)"
         )
     made = function()
+    if isinstance(made, tuple) and made and isinstance(made[0], torch.export.ExportedProgram):
+        made = (made[0].module(), *made[1:])
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], nn.Module)):
         raise ValueError(
             f"load_network: '{name}' must return (model, example_inputs), got {type(made).__name__}"

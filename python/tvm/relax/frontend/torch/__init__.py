@@ -1,7 +1,7 @@
 """Import of PyTorch modules through ``torch.export``, and of graphs of ``torch.fx``."""
 
 from .arguments import operators_table, supported_operators
-from .export import export_for_inference
+from .export import export_for_inference, in_eval_mode
 from .exported_program import (
     Problem,
     ProgramImporter,
@@ -25,6 +25,7 @@ __all__ = [
     "from_exported_program",
     "from_fx",
     "from_module",
+    "in_eval_mode",
     "operators_table",
     "supported_operators",
 ]

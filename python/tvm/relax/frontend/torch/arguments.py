@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,16 +13,19 @@ from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, ShapeExpr, const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import TensorStructInfo, static_shape
 
 from .sizes import Sizes, concrete
 
 __all__ = [
+    "COMPLEX_CONVERTERS",
     "CONVERTERS",
     "REFUSED",
     "Arguments",
+    "Complex",
     "Converter",
     "UnsupportedUse",
+    "complex_converter",
     "converter",
     "dtype_name",
     "operator_name",
@@ -32,6 +37,8 @@ __all__ = [
 # A converter makes the value of a node; several outputs come as a list.
 Converter = Callable[["Arguments"], Any]
 CONVERTERS: dict[str, Converter] = {}
+# Those of operators that take or give complex numbers.
+COMPLEX_CONVERTERS: dict[str, Converter] = {}
 # Why operators that have a meaning in PyTorch have none here, by name.
 REFUSED: dict[str, str] = {}
 
@@ -40,12 +47,39 @@ class UnsupportedUse(Exception):
     """An operator is known, but not with these settings."""
 
 
+@dataclass(frozen=True)
+class Complex:
+    """A tensor of complex numbers: two of real numbers, each of its shape."""
+
+    real: RelayExpr
+    imag: RelayExpr
+
+    @property
+    def struct_info(self) -> TensorStructInfo:
+        """Shape of the tensor, and element type of its parts."""
+        return self.real.struct_info
+
+
 def converter(*names: str, namespace: str = "aten") -> Callable[[Converter], Converter]:
     """Decorator: the function converts the operators of these names, without their namespace."""
 
     def register(function: Converter) -> Converter:
         for name in names:
             CONVERTERS[f"{namespace}.{name}"] = function
+        return function
+
+    return register
+
+
+def complex_converter(*names: str) -> Callable[[Converter], Converter]:
+    """As :func:`converter`, where an argument or a result holds complex numbers.
+
+    Arguments that do are :class:`Complex`, numbers may be of Python's type ``complex``.
+    """
+
+    def register(function: Converter) -> Converter:
+        for name in names:
+            COMPLEX_CONVERTERS[f"aten.{name}"] = function
         return function
 
     return register
@@ -72,18 +106,18 @@ def operator_name(target: Any) -> str:
 
 def supported_operators() -> list[str]:
     """Names of the operators that can be imported."""
-    return sorted(CONVERTERS)
+    return sorted({*CONVERTERS, *COMPLEX_CONVERTERS})
 
 
 def operators_table() -> dict[str, str | None]:
     """ATen operators by name: None for one that is imported, else why it is refused."""
-    imported = {name: None for name in CONVERTERS if name.startswith("aten.")}
+    imported = {name: None for name in supported_operators() if name.startswith("aten.")}
     return {**REFUSED, **imported}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """``float32`` for ``torch.float32``."""
-    return str(dtype).removeprefix("torch.")
+    """``float32`` for ``torch.float32``, and for the parts of ``torch.complex64``."""
+    return str(dtype.to_real() if dtype.is_complex else dtype).removeprefix("torch.")
 
 
 class Arguments:
@@ -124,6 +158,17 @@ class Arguments:
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All arguments, by name."""
+        return dict(self._values)
+
+    def replaced(self, values: Mapping[str, Any]) -> Arguments:
+        """The same with other values for some arguments."""
+        other = copy.copy(self)
+        other._values = {**self._values, **values}
+        return other
 
     def get(self, name: str, default: Any = None) -> Any:
         """The argument, or the default where the schema has no such name."""
@@ -180,6 +225,11 @@ class Arguments:
     def result_dtype(self) -> str:
         """Element type of the node's result, of the first if it has several."""
         return dtype_name(self._result.dtype)
+
+    @property
+    def result_is_complex(self) -> bool:
+        """Whether the node's result, the first if it has several, holds complex numbers."""
+        return self._result.is_complex()
 
     @property
     def result_shape(self) -> tuple[int, ...]:

@@ -18,7 +18,17 @@ from torch.utils import _pytree as pytree
 
 from .structure import assembled, taken_apart
 
-__all__ = ["export_for_inference"]
+__all__ = ["export_for_inference", "in_eval_mode"]
+
+
+def in_eval_mode(model: torch.nn.Module) -> torch.nn.Module:
+    """The module, now in eval mode.
+
+    A module that is a program exported before has its mode in its operators and stays as it is.
+    """
+    with suppress(NotImplementedError):
+        model.eval()
+    return model
 
 
 class _FunctionModule(torch.nn.Module):
@@ -45,7 +55,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def export_for_inference(
-    model: torch.nn.Module | Any,
+    model: torch.nn.Module | torch.export.ExportedProgram | Any,
     example_args: Any,
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
@@ -54,7 +64,8 @@ def export_for_inference(
 
     Parameters
     ----------
-    model : a module, or a function of tensors.
+    model : a module, or a function of tensors. A program that is exported already comes back as it
+        is, with the inputs that it was exported for; nothing else may be given beside it.
     example_args : positional inputs; a single tensor stands for one.
     dynamic_shapes : as ``torch.export.export`` takes it.
 
@@ -62,8 +73,16 @@ def export_for_inference(
     ------
     TypeError : not a module or function, or the inputs do not fit its parameters.
     ValueError : the program depends on the data: a branch that asks for a tensor's values, for
-        instance. The message names the line.
+        instance. The message names the line. Or its weights cannot be read, or
+        something is given beside an exported program.
     """
+    if isinstance(model, torch.export.ExportedProgram):
+        if len(example_args) or example_kwargs or dynamic_shapes is not None:
+            raise ValueError(
+                "relax.frontend.torch: an exported program has its example inputs and dynamic "
+                "shapes; give the program alone, or its module() to export it for others"
+            )
+        return model
     if not isinstance(model, torch.nn.Module):
         if not callable(model):
             raise TypeError(
@@ -128,9 +147,7 @@ def _name_of(model: torch.nn.Module) -> str:
 @contextmanager
 def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
     training = [module for module in model.modules() if module.training]
-    # A module that is a program exported before has its mode in its operators, and says so.
-    with suppress(NotImplementedError):
-        model.eval()
+    in_eval_mode(model)
     try:
         yield
     finally:
@@ -183,6 +200,12 @@ def _explained(error: BaseException) -> Exception | None:
             return ValueError(
                 f"relax.frontend.torch: the program depends on the values of a tensor at {where}; "
                 "write it with operators on tensors, such as torch.where"
+            )
+        if "__obj_flatten__" in str(chain):
+            return ValueError(
+                "relax.frontend.torch: the module keeps weights in objects that torch.export "
+                "cannot read, as torch.ao.quantization.quantize_dynamic packs them; quantise with "
+                "torchao.quantization.quantize_, or from an export (PT2E)"
             )
         if name == "ConstraintViolationError" or "dynamic_shapes" in str(chain):
             return ValueError(f"relax.frontend.torch: dynamic_shapes: {_first_lines(chain)}")

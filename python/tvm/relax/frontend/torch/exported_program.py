@@ -17,11 +17,21 @@ import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, Var
-from tvm.relax.struct_info import StructInfo, TensorStructInfo
+from tvm.relax.struct_info import StructInfo, TensorStructInfo, static_shape
 
 from . import operators as operators
-from .arguments import CONVERTERS, REFUSED, Arguments, UnsupportedUse, dtype_name, operator_name
+from .arguments import (
+    COMPLEX_CONVERTERS,
+    CONVERTERS,
+    REFUSED,
+    Arguments,
+    Complex,
+    UnsupportedUse,
+    dtype_name,
+    operator_name,
+)
 from .export import export_for_inference
+from .operators.complex_numbers import as_pairs, from_pairs
 from .sizes import Sizes, concrete
 
 __all__ = [
@@ -73,7 +83,9 @@ def from_exported_program(
     Returns
     -------
     A module whose ``main`` takes the user's tensors in order (nested inputs flattened) and returns
-    a tensor, or a tuple when the torch module returns anything but a single tensor.
+    a tensor, or a tuple when the torch module returns anything but a single tensor. A tensor of
+    complex numbers has its real and imaginary parts in a last dimension of 2, as
+    ``torch.view_as_real`` gives them; those among the parameters stay constants.
 
     Raises
     ------
@@ -128,11 +140,7 @@ class ProgramImporter:
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
     """How operators without a converter, and the wanted ones, are defined by others."""
     table = dict(torch.export.default_decompositions().items())
-    kept = {
-        target: definition
-        for target, definition in table.items()
-        if operator_name(target) not in CONVERTERS
-    }
+    kept = {target: definition for target, definition in table.items() if not can_import(target)}
     return {**kept, **{target: decomposition_table[target] for target in wanted}}
 
 
@@ -142,7 +150,7 @@ def _is_translatable(graph: torch.fx.Graph) -> bool:
     An in-place operator is harmless if it is the only one to see the tensor that it overwrites.
     """
     return all(
-        (operator_name(node.target) in CONVERTERS or _is_number(node))
+        (can_import(node.target) or _is_number(node))
         and (not _is_in_place(node) or _is_private(node.args[0]))
         for node in graph.nodes
         if node.op == "call_function"
@@ -153,6 +161,11 @@ def _is_complex(node: torch.fx.Node) -> bool:
     """Whether a result of the node is a tensor of complex numbers."""
     results = pytree.tree_leaves(node.meta.get("val"))
     return any(isinstance(value, torch.Tensor) and value.is_complex() for value in results)
+
+
+def _holds_complex(value: Any) -> bool:
+    """Whether a value of the importer is, or has among its items, one of complex numbers."""
+    return any(isinstance(v, Complex) for v in (value if isinstance(value, list) else [value]))
 
 
 def _is_number(node: torch.fx.Node) -> bool:
@@ -228,7 +241,8 @@ class UnsupportedOperators(ValueError):
 
 def can_import(target: Any) -> bool:
     """Whether an operator of an exported graph has a translation, for some settings at least."""
-    return operator_name(target) in CONVERTERS
+    name = operator_name(target)
+    return name in CONVERTERS or name in COMPLEX_CONVERTERS
 
 
 class _Importer:
@@ -258,11 +272,13 @@ class _Importer:
         with self._builder.function("main", params, attrs):
             with self._builder.dataflow():
                 for node in nodes:
+                    if node.op == "placeholder" and _is_complex(node):
+                        self._take_apart(node)
                     if node.op == "call_function":
                         self._values[node] = self._convert(node)
                 outputs = [
                     item if isinstance(item, Constant) else self._builder.emit_output(item)
-                    for item in self._outputs()
+                    for item in map(self._joined, self._outputs())
                     if item is not _UNKNOWN
                 ]
             single = self._returns_one_tensor()
@@ -297,29 +313,44 @@ class _Importer:
                 # Orders operators with side effects, which nothing here translates.
                 self._values[node] = _UNKNOWN
                 continue
-            if self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR:
+            is_input = self._keep_params and spec.kind is not InputKind.CONSTANT_TENSOR
+            if is_input and not _is_complex(node):
                 self._values[node] = Var(node.name, self._struct_info(node))
                 weights.append(self._values[node])
                 self._weights.append(str(spec.target))
             else:
-                self._values[node] = self._constant(str(spec.target))
+                self._values[node] = self._weight(str(spec.target))
         return params + weights
 
-    def _constant(self, target: str) -> Constant:
-        if target not in self._constants:
+    def _take_apart(self, node: torch.fx.Node) -> None:
+        """Complex numbers that come as pairs, as two tensors."""
+        value = self._values[node]
+        if not isinstance(value, Complex):
+            self._values[node] = from_pairs(self._builder.emit, value)
+
+    def _joined(self, value: Any) -> Any:
+        """A result as it is given back: complex numbers in pairs."""
+        return as_pairs(self._builder.emit, value) if isinstance(value, Complex) else value
+
+    def _weight(self, target: str) -> Constant | Complex:
+        if not self._tensor(target).is_complex():
+            return self._constant(target)
+        return Complex(self._constant(target, "real"), self._constant(target, "imag"))
+
+    def _constant(self, target: str, part: str = "") -> Constant:
+        key = f"{target}.{part}" if part else target
+        if key not in self._constants:
+            tensor = self._tensor(target).detach().cpu()
+            if part:
+                tensor = getattr(tensor.resolve_conj(), part)
             # A copy: what the model learns later is not the program's.
-            shared = tvm.nd.from_dlpack(self._tensor(target).detach().cpu().contiguous())
-            self._constants[target] = Constant(tvm.nd.array(shared))
-        return self._constants[target]
+            shared = tvm.nd.from_dlpack(tensor.contiguous())
+            self._constants[key] = Constant(tvm.nd.array(shared))
+        return self._constants[key]
 
     def _tensor(self, target: str) -> torch.Tensor:
         for source in (self._program.state_dict, self._program.constants):
             if target in source:
-                if source[target].is_complex():
-                    raise ValueError(
-                        f"relax.frontend.torch: '{target}' holds complex numbers, which cannot be "
-                        "imported; keep its real and imaginary parts"
-                    )
                 return source[target]
         raise ValueError(
             f"relax.frontend.torch: the exported program has no tensor '{target}'; export again"
@@ -331,16 +362,14 @@ class _Importer:
         # An operator with side effects comes as an argument, behind the token that orders it.
         target = node.args[1] if node.target is torch.ops.higher_order.with_effects else node.target
         name = operator_name(target)
-        converter = CONVERTERS.get(name)
-        if converter and any(self._values.get(n) is _UNKNOWN for n in node.all_input_nodes):
-            return _UNKNOWN
-        if _is_complex(node):
-            why = "(computes with complex numbers)"
-            self._problems.append(Problem(node, target, _module_path(node), why))
+        inputs = [self._values.get(n) for n in node.all_input_nodes]
+        is_complex = _is_complex(node) or any(map(_holds_complex, inputs))
+        converter = (COMPLEX_CONVERTERS if is_complex else CONVERTERS).get(name)
+        if converter and any(value is _UNKNOWN for value in inputs):
             return _UNKNOWN
         try:
             if converter is None:
-                reason = REFUSED.get(name)
+                reason = "computes with complex numbers" if is_complex else REFUSED.get(name)
                 raise UnsupportedUse(f"({reason})" if reason else "")
             arguments = Arguments(self._builder, node, self._values.__getitem__, self._sizes)
             value = converter(arguments)
@@ -367,6 +396,8 @@ class _Importer:
             return _UNKNOWN
 
     def _bind(self, value: Any) -> Any:
+        if isinstance(value, Complex):
+            return Complex(self._bind(value.real), self._bind(value.imag))
         # Sizes, and results that nobody reads, are no graph values.
         is_bound = isinstance(value, (Var, Constant)) or not isinstance(value, RelayExpr)
         return value if is_bound else self._builder.emit(value)
@@ -392,7 +423,10 @@ class _Importer:
         return values
 
     def _struct_info(self, node: torch.fx.Node) -> StructInfo:
-        return self._tensor_info(node.meta["val"], node.name)
+        info = self._tensor_info(node.meta["val"], node.name)
+        if not _is_complex(node):
+            return info
+        return TensorStructInfo([*static_shape(info), 2], info.dtype)
 
     def _tensor_info(self, tensor: torch.Tensor, name: str) -> TensorStructInfo:
         try:
@@ -410,10 +444,14 @@ class _Importer:
         values = [value] if isinstance(value, torch.Tensor) else value
         if not isinstance(values, (tuple, list)) or not all(map(_is_describable, values)):
             return _UNKNOWN
-        made = [
-            Var(f"{node.name}_{i}", self._tensor_info(v, node.name)) for i, v in enumerate(values)
-        ]
+        made = [self._unknown(v, f"{node.name}_{i}") for i, v in enumerate(values)]
         return made[0] if isinstance(value, torch.Tensor) else made
+
+    def _unknown(self, value: torch.Tensor, name: str) -> Var | Complex:
+        info = self._tensor_info(value, name)
+        if value.is_complex():
+            return Complex(Var(f"{name}_real", info), Var(f"{name}_imag", info))
+        return Var(name, info)
 
     def _returns_one_tensor(self) -> bool:
         spec = self._program.call_spec.out_spec
@@ -432,6 +470,6 @@ def _module_path(node: torch.fx.Node) -> str:
 
 def _is_describable(value: Any) -> bool:
     """Whether a graph variable can stand for a value."""
-    if not isinstance(value, torch.Tensor) or value.is_complex():
+    if not isinstance(value, torch.Tensor):
         return False
     return all(isinstance(n, int) for n in value.shape)

@@ -54,6 +54,11 @@ class _Template:
     def __hash__(self) -> int:
         return hash(type(self.value))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Template:
+        # The export copies structures when it decomposes operators; the object's tensors, which
+        # count for nothing, may be those of the tracing, which cannot be copied.
+        return self
+
     def __repr__(self) -> str:
         return type(self.value).__name__
 
@@ -134,8 +139,27 @@ def assembled(value: Any) -> Any:
     )
 
 
+def _complex_names(program: torch.export.ExportedProgram) -> set[str]:
+    """Names of the values of a program that hold complex numbers."""
+    values = ((node.name, node.meta.get("val")) for node in program.graph.nodes)
+    return {name for name, v in values if isinstance(v, torch.Tensor) and v.is_complex()}
+
+
+def _pick(k: int, is_complex: bool) -> Callable[[Sequence[Any]], Any]:
+    """Takes one result out of all; complex numbers come in pairs."""
+    if is_complex:
+        return lambda tensors: torch.view_as_complex(tensors[k])
+    return lambda tensors: tensors[k]
+
+
 class CallSignature:
-    """How the tensors of an exported program stand in the inputs and results of its module."""
+    """How the tensors of an exported program stand in the inputs and results of its module.
+
+    Attributes
+    ----------
+    complex_results : places, among the program's results, of those that hold complex numbers, which
+        the imported program gives as pairs of real ones.
+    """
 
     def __init__(self, program: torch.export.ExportedProgram) -> None:
         self._in_spec = program.call_spec.in_spec
@@ -148,11 +172,15 @@ class CallSignature:
         self._user_inputs = list(signature.user_inputs)
         self._outputs: list[Callable[[Sequence[Any]], Any]] = []
         results = 0
+        complex_ones = _complex_names(program)
+        self.complex_results: list[int] = []
         for spec in signature.output_specs:
             if isinstance(spec.arg, torch.export.graph_signature.ConstantArgument):
                 self._outputs.append(lambda _, value=spec.arg.value: value)  # type: ignore[misc]
             else:
-                self._outputs.append(lambda tensors, k=results: tensors[k])  # type: ignore[misc]
+                is_complex = spec.arg.name in complex_ones
+                self._outputs.append(_pick(results, is_complex))
+                self.complex_results += [results] if is_complex else []
                 results += 1
         # Walking a structure costs more than a small network; most are positional tensors.
         positional = pytree.tree_flatten(((0,) * self._count, {}))[1]

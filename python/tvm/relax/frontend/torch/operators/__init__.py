@@ -1,7 +1,9 @@
 """How ATen operators become graph operators; importing a module here registers its own."""
 
+from . import complex_numbers as complex_numbers
 from . import creation as creation
 from . import elementwise as elementwise
+from . import fourier as fourier
 from . import image as image
 from . import linear as linear
 from . import normalization as normalization

@@ -98,11 +98,6 @@ refuse(
     "normal_functional.default", "uniform.default", "exponential.default",
 )  # fmt: skip
 refuse(
-    "computes with complex numbers",
-    "_fft_c2r.default", "_fft_r2c.default", "_fft_c2c.default", "view_as_complex.default",
-    "view_as_real.default", "complex.default", "polar.default",
-)  # fmt: skip
-refuse(
     "is a step of training",
     "_adaptive_avg_pool2d_backward.default", "avg_pool2d_backward.default",
     "convolution_backward.default", "embedding_dense_backward.default",

@@ -22,8 +22,9 @@ def _mapped(names: str, **renamed: str) -> dict[str, str]:
 _UNARY = {
     **_mapped(
         "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor log "
-        "log10 log1p log2 neg round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc",
+        "log10 log1p log2 neg round rsqrt sgn sigmoid sign sin sinh sqrt tan tanh trunc",
         neg="negative",
+        sgn="sign",
     ),
     "relu": "nn.relu",
     "hardswish": "nn.hardswish",
@@ -49,7 +50,10 @@ def _same(a: Arguments) -> RelayExpr:
     return a["self"]
 
 
-for _aten in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy", "detach_"):
+# Real numbers are their own conjugates.
+for _aten in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy", "detach_", "real",
+              "_conj", "conj", "_conj_physical", "conj_physical", "resolve_conj",
+              "resolve_neg"):  # fmt: skip
     CONVERTERS[f"aten.{_aten}.default"] = _same
 
 

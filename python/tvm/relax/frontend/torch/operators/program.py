@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..arguments import CONVERTERS, Arguments, converter
+from ..arguments import COMPLEX_CONVERTERS, CONVERTERS, Arguments, complex_converter, converter
 
 __all__: list[str] = []
 
 
+@complex_converter("_assert_tensor_metadata.default")
 @converter("_assert_tensor_metadata.default", "_assert_async.msg",
            "sym_constrain_range_for_size.default", "sym_constrain_range.default")  # fmt: skip
 def _no_effect(a: Arguments) -> list[Any]:
@@ -40,4 +41,4 @@ def _getitem(a: Arguments) -> Any:
     return a["0"][a["1"]]
 
 
-CONVERTERS["getitem"] = _getitem
+CONVERTERS["getitem"] = COMPLEX_CONVERTERS["getitem"] = _getitem
