@@ -62,6 +62,7 @@ Array<Pass> HostPasses(const Target& host) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(Filter(false));
+  passes.push_back(pass::FP8StorageLegalize());
   passes.push_back(pass::LowerTVMBuiltin());
   passes.push_back(pass::LowerIntrin());
   if (PassContext::Current()->GetConfig<bool>(kDisableAssert, false)) {
@@ -74,6 +75,7 @@ Array<Pass> DevicePasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(Filter(true));
+  passes.push_back(pass::FP8StorageLegalize());
   passes.push_back(pass::LowerWarpMemory());
   passes.push_back(pass::Simplify());
   passes.push_back(pass::LowerIntrin());
