@@ -20,6 +20,7 @@ using transform::PassContext;
 
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.use_async_copy", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.ptx_ldg32", bool);
 
 namespace {
 
@@ -50,6 +51,10 @@ Array<Pass> MixedPasses(const Target& target) {
   passes.push_back(pass::LowerThreadAllreduce());
   if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
     passes.push_back(pass::InjectPTXAsyncCopy());
+  }
+  if (PassContext::Current()->GetConfig<bool>("tir.ptx_ldg32", false)) {
+    // Written in Python, as few programs ask for it.
+    passes.push_back(runtime::Registry::Require("tir.transform.InjectPTXLDG32")());
   }
   passes.push_back(pass::AnnotateDeviceRegions());
   passes.push_back(pass::SplitHostDevice());

@@ -7,6 +7,13 @@ from tvm._older_names import hints_for
 from . import pipelines, transform
 from .common_subexpr import CommonSubexprElimTIR
 from .default_gpu_schedule import DefaultGPUSchedule
+from .device_scopes import (
+    CombineContextCall,
+    DecorateDeviceScope,
+    LowerDeviceStorageAccessInfo,
+    VerifySSA,
+    VerifyVTCMLimit,
+)
 from .extract_constants import ExtractPrimFuncConstants
 from .force_narrow_index import ForceNarrowIndexToInt32
 from .function_pass import prim_func_pass
@@ -18,6 +25,7 @@ from .hoist_expression import (
 )
 from .inject_copy_intrin import InjectCopyIntrin
 from .inline_private_functions import InlinePrivateFunctions
+from .layout_rewrite import ApplyLayoutTransforms, RemoveWeightLayoutRewriteBlock
 from .lift_thread_binding import LiftThreadBinding
 from .make_unpacked_api import MakeUnpackedAPI
 from .pipelines import *
@@ -26,12 +34,16 @@ from .profile_intrinsics import InstrumentProfileIntrinsics
 from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_store_undef import RemoveStoreUndef
 from .renormalize_split_pattern import RenormalizeSplitPattern
+from .shared_memory_stage import InjectPTXLDG32, ManifestSharedMemoryLocalStage
 from .transform import *
 
 __all__ = [
     *transform.__all__,
     *pipelines.__all__,
+    "ApplyLayoutTransforms",
+    "CombineContextCall",
     "CommonSubexprElimTIR",
+    "DecorateDeviceScope",
     "DefaultGPUSchedule",
     "ExtractPrimFuncConstants",
     "ForceNarrowIndexToInt32",
@@ -40,14 +52,21 @@ __all__ = [
     "HoistedConditionals",
     "HoistedLetBindings",
     "InjectCopyIntrin",
+    "InjectPTXLDG32",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "LiftThreadBinding",
+    "LowerDeviceStorageAccessInfo",
     "MakeUnpackedAPI",
+    "ManifestSharedMemoryLocalStage",
     "PointerValueTypeRewrite",
     "ReduceBranchingThroughOvercompute",
     "RemoveStoreUndef",
+    "RemoveWeightLayoutRewriteBlock",
     "RenormalizeSplitPattern",
+    "VerifySSA",
+    "VerifyVTCMLimit",
+    "prim_func_pass",
     "prim_func_pass",
 ]
 
