@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from testing_traces import TARGET, matmul_module, sum_module
 from tvm import meta_schedule as ms
 from tvm import tir
+from tvm.script import tir as T
 from tvm.meta_schedule.testing.local_rpc import LocalRPC
 from tvm.target import Target
 
@@ -258,7 +260,7 @@ def test_arguments_and_the_profiler() -> None:
     assert ms.Profiler.current() is None
 
 
-def test_operands_laid_out_beforehand_are_timed_in_their_layout(tmp_path):
+def test_operands_laid_out_beforehand_are_timed_in_their_layout():
     @T.prim_func
     def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
         P = T.alloc_buffer((4, 16, 4))
@@ -273,9 +275,9 @@ def test_operands_laid_out_beforehand_are_timed_in_their_layout(tmp_path):
                 C[vi, vj] = P[vi // 4, vj, vi % 4] * 2.0
 
     mod = tvm.IRModule({"main": main})
-    args = ms.arg_info.ArgInfo.from_entry_func(mod)
+    args = ms.ArgInfo.from_entry_func(mod)
     assert [info.shape for info in args] == [[4, 16, 4], [16, 16]]
-    kept = ms.arg_info.ArgInfo.from_entry_func(mod, remove_preproc=False)
+    kept = ms.ArgInfo.from_entry_func(mod, remove_preproc=False)
     assert [info.shape for info in kept] == [[16, 16], [16, 16]]
     target = tvm.target.Target("llvm")
     built = ms.builder.LocalBuilder().build([ms.builder.BuilderInput(mod, target)])[0]
