@@ -24,6 +24,12 @@ TVM_REGISTER_PASS_CONFIG_OPTION("tir.ptx_ldg32", bool);
 
 namespace {
 
+/*! \brief Appends the pass that lowers types of users, if any has been given operators. */
+void LowerCustomDatatypes(Array<Pass>* passes) {
+  const runtime::PackedFunc* make = runtime::Registry::Get("tvm.datatype.lowering");
+  if (make != nullptr) passes->push_back((*make)());
+}
+
 /*! \brief Keeps the kernels and what they call, or the other functions. */
 Pass Filter(bool kernels) {
   return tir::transform::CreatePrimFuncPass(
@@ -68,6 +74,7 @@ Array<Pass> HostPasses(const Target& host) {
   Array<Pass> passes;
   passes.push_back(Filter(false));
   passes.push_back(pass::FP8StorageLegalize());
+  LowerCustomDatatypes(&passes);
   passes.push_back(pass::LowerTVMBuiltin());
   passes.push_back(pass::LowerIntrin());
   if (PassContext::Current()->GetConfig<bool>(kDisableAssert, false)) {
@@ -81,6 +88,7 @@ Array<Pass> DevicePasses(const Target& target) {
   Array<Pass> passes;
   passes.push_back(Filter(true));
   passes.push_back(pass::FP8StorageLegalize());
+  LowerCustomDatatypes(&passes);
   passes.push_back(pass::LowerWarpMemory());
   passes.push_back(pass::Simplify());
   passes.push_back(pass::LowerIntrin());

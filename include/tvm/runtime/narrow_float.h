@@ -37,9 +37,15 @@ inline bool IsFloat8(DataType dtype) {
   return dtype.bits() == 8 && NarrowFloatFormatOf(dtype) != nullptr;
 }
 
-/*! \brief Whether numbers of the type are real, of any width that programs compute with. */
+/*! \brief Whether users defined the type; DLPack's codes end below. */
+inline bool IsCustom(DataType dtype) {
+  constexpr int kFirstCustomCode = 129;
+  return dtype.code() >= kFirstCustomCode;
+}
+
+/*! \brief Whether numbers of the type are real: those that programs compute with, and users'. */
 inline bool IsFloating(DataType dtype) {
-  return dtype.is_float() || NarrowFloatFormatOf(dtype) != nullptr;
+  return dtype.is_float() || NarrowFloatFormatOf(dtype) != nullptr || IsCustom(dtype);
 }
 
 }  // namespace runtime

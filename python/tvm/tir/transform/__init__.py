@@ -6,6 +6,7 @@ from tvm._older_names import hints_for
 
 from . import pipelines, transform
 from .common_subexpr import CommonSubexprElimTIR
+from .custom_datatypes import LowerCustomDatatypes
 from .default_gpu_schedule import DefaultGPUSchedule
 from .device_scopes import (
     CombineContextCall,
@@ -56,6 +57,7 @@ __all__ = [
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "LiftThreadBinding",
+    "LowerCustomDatatypes",
     "LowerDeviceStorageAccessInfo",
     "MakeUnpackedAPI",
     "ManifestSharedMemoryLocalStage",
