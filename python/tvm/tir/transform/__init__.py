@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm._older_names import hints_for
 
 from . import pipelines, transform
+from .auto_copy import LowerAutoCopy
 from .common_subexpr import CommonSubexprElimTIR
 from .custom_datatypes import LowerCustomDatatypes
 from .default_gpu_schedule import DefaultGPUSchedule
@@ -57,6 +58,7 @@ __all__ = [
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "LiftThreadBinding",
+    "LowerAutoCopy",
     "LowerCustomDatatypes",
     "LowerDeviceStorageAccessInfo",
     "MakeUnpackedAPI",

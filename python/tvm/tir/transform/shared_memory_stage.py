@@ -18,9 +18,15 @@ from ..op import call_intrin
 from ..stmt_functor import substitute
 from .function_pass import prim_func_pass
 
-__all__ = ["InjectPTXLDG32", "ManifestSharedMemoryLocalStage"]
+__all__ = [
+    "LOCAL_STAGE",
+    "InjectPTXLDG32",
+    "ManifestSharedMemoryLocalStage",
+    "stage_through_registers",
+]
 
-_LOCAL_STAGE = "tir.manifest_shared_memory_local_stage"
+LOCAL_STAGE = "tir.manifest_shared_memory_local_stage"
+"""The annotation of blocks that copy through registers."""
 
 
 def _region(buffer: Buffer, indices: list[PrimExpr]) -> BufferRegion:
@@ -54,7 +60,7 @@ class _Stager(StmtExprMutator):
                 return self._visit_below(op)
             loops.append(inner)
             inner = inner.body
-        if not isinstance(inner, BlockRealize) or _LOCAL_STAGE not in inner.block.annotations:
+        if not isinstance(inner, BlockRealize) or LOCAL_STAGE not in inner.block.annotations:
             return self._visit_below(op)
         return self._staged(loops, inner)
 
@@ -64,7 +70,7 @@ class _Stager(StmtExprMutator):
         if not isinstance(store, stmt.BufferStore) or block.init is not None:
             raise error.ValueError(
                 f"ManifestSharedMemoryLocalStage: block {block.name_hint} does more than to store "
-                f"one value; the annotation {_LOCAL_STAGE} is for blocks that copy"
+                f"one value; the annotation {LOCAL_STAGE} is for blocks that copy"
             )
         if len(block.iter_vars) != 0:
             raise error.ValueError(
@@ -83,9 +89,7 @@ class _Stager(StmtExprMutator):
             "",
             stmt.BufferStore(local, store.value, places),
         )
-        annotations = {
-            key: value for key, value in block.annotations.items() if key != _LOCAL_STAGE
-        }
+        annotations = {key: value for key, value in block.annotations.items() if key != LOCAL_STAGE}
         put = _with(
             block,
             reads=[_region(local, places)],
@@ -144,6 +148,11 @@ def _with(block: Block, **changed: Any) -> Block:
     return Block(**(fields | changed))
 
 
+def stage_through_registers(body: stmt.Stmt) -> stmt.Stmt:
+    """A statement with the copies in it that ask for it made in two steps."""
+    return _Stager().visit(body)
+
+
 @tvm._ffi.register_func("tir.transform.ManifestSharedMemoryLocalStage")
 def ManifestSharedMemoryLocalStage() -> Pass:
     """Copy to shared memory in two steps: all loads to registers, then all stores.
@@ -160,7 +169,7 @@ def ManifestSharedMemoryLocalStage() -> Pass:
     """
 
     def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:
-        body = _Stager().visit(func.body)
+        body = stage_through_registers(func.body)
         return func if body.same_as(func.body) else func.with_body(body)
 
     return prim_func_pass(run, opt_level=0, name="tir.ManifestSharedMemoryLocalStage")

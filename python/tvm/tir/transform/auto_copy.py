@@ -1,0 +1,310 @@
+"""Blocks that copy a tile, shared out among the threads of a kernel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tvm
+from tvm import error
+from tvm.arith import Analyzer
+from tvm.ir import PrimExpr, Range
+from tvm.ir.transform import Pass
+
+from .. import expr, stmt
+from ..block import Block, BlockRealize
+from ..buffer import Buffer, decl_buffer
+from ..buffer_mutator import BufferMutator
+from ..function import PrimFunc
+from ..functor import StmtExprMutator, StmtExprVisitor
+from ..stmt_functor import substitute
+from .function_pass import prim_func_pass
+from .shared_memory_stage import LOCAL_STAGE, stage_through_registers
+
+__all__ = ["LowerAutoCopy"]
+
+_AUTO_COPY = "auto_copy"
+_TAGS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+# Rows of shared memory begin at another bank each when they are not a multiple of all banks long.
+_BANKS_BYTES = 128
+_PAD_BYTES = 16
+
+
+class _Threads(StmtExprVisitor):
+    """The threads of a launch by tag."""
+
+    def __init__(self) -> None:
+        self.extents: dict[str, int] = {}
+
+    def visit_for_(self, op: stmt.For) -> None:
+        if op.kind == stmt.ForKind.THREAD_BINDING:
+            tag = str(op.thread_binding.thread_tag)
+            if tag in _TAGS and isinstance(op.extent, tvm.tir.IntImm):
+                self.extents[tag] = max(self.extents.get(tag, 1), int(op.extent))
+        self._visit_below(op)
+
+
+def _place(op: stmt.For) -> PrimExpr:
+    """Which of the threads of a loop this one is."""
+    return op.loop_var - op.min
+
+
+class _Distributor(StmtExprMutator):
+    """Rewrites annotated copies; the threads that run them are those of the launch around."""
+
+    def __init__(self) -> None:
+        self._launch: dict[str, int] | None = None
+        self._around: dict[str, stmt.For] = {}
+        self._analyzer = Analyzer()
+        self.padded: set[Buffer] = set()
+
+    def visit_for_(self, op: stmt.For) -> Any:
+        self._analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
+        if op.kind != stmt.ForKind.THREAD_BINDING:
+            return self._visit_below(op)
+        outermost = self._launch is None
+        if outermost:
+            threads = _Threads()
+            threads.visit(op)
+            self._launch = threads.extents
+        tag = str(op.thread_binding.thread_tag)
+        outer = self._around.get(tag)
+        self._around[tag] = op
+        result = self._visit_below(op)
+        if outer is None:
+            del self._around[tag]
+        else:
+            self._around[tag] = outer
+        if outermost:
+            self._launch = None
+        return result
+
+    def visit_block_(self, op: Block) -> Any:
+        if not op.annotations.get(_AUTO_COPY):
+            return self._visit_below(op)
+        kept = {
+            key: value
+            for key, value in op.annotations.items()
+            if key not in (_AUTO_COPY, "vector_bytes", "local_stage")
+        }
+        if op.annotations.get("local_stage"):
+            return self._block(op, self._copy(op, {LOCAL_STAGE: 1}), kept)
+        return self._block(op, self._copy(op, None), kept)
+
+    @staticmethod
+    def _block(op: Block, body: stmt.Stmt, annotations: dict[str, Any]) -> Block:
+        return Block(
+            op.iter_vars,
+            op.reads,
+            op.writes,
+            op.name_hint,
+            body,
+            op.init,
+            op.alloc_buffers,
+            op.match_buffers,
+            annotations,
+        )
+
+    def _copy(self, op: Block, stage: dict[str, Any] | None) -> stmt.Stmt:
+        loops: list[stmt.For] = []
+        body = op.body
+        while isinstance(body, stmt.For) and body.kind == stmt.ForKind.SERIAL:
+            loops.append(body)
+            body = body.body
+        store = body.then_case if isinstance(body, stmt.IfThenElse) else body
+        load = store.value if isinstance(store, stmt.BufferStore) else None
+        if isinstance(load, expr.Cast):
+            load = load.value
+        sizes = [loop.extent for loop in loops]
+        if (
+            not isinstance(load, expr.BufferLoad)
+            or (isinstance(body, stmt.IfThenElse) and body.else_case is not None)
+            or not all(isinstance(size, tvm.tir.IntImm) for size in sizes)
+        ):
+            raise error.ValueError(
+                f"LowerAutoCopy: block {op.name_hint} is no loop nest of constant extents around "
+                "one store of an element; the annotation auto_copy is for blocks that copy"
+            )
+        scopes = {load.buffer.scope() or "global", store.buffer.scope() or "global"}
+        if any(scope.startswith(("wmma", "m16n8k8")) for scope in scopes):
+            raise error.ValueError(
+                f"LowerAutoCopy: block {op.name_hint} copies fragments of a warp "
+                f"({store.buffer.name}); tensorize it with an intrinsic of tvm.tir.tensor_intrin"
+            )
+        if store.buffer.scope().startswith("shared") and len(store.buffer.shape) > 1:
+            self.padded.add(store.buffer)
+        lanes = self._lanes(op, loops, store, load)
+        # Registers are a thread's own, and a program without threads has one.
+        alone = "local" in scopes or not self._launch
+        return self._shared_out(
+            loops, body, lanes, {} if alone else dict(self._launch or {}), stage
+        )
+
+    def _lanes(self, op: Block, loops: list[stmt.For], store: Any, load: Any) -> int:
+        """Elements that a thread copies at once: neighbours, of as many bytes as asked for."""
+        wanted = int(op.annotations.get("vector_bytes", 0))
+        element = max(tvm.DataType(str(b.dtype)).itemsize for b in (store.buffer, load.buffer))
+        if not loops or wanted <= element:
+            return 1
+        var = loops[-1].loop_var
+        for access in (store, load):
+            before = access.indices
+            after = [substitute(index, {var: var + 1}) for index in before]
+            moved = [self._analyzer.simplify(b - a) for a, b in zip(before, after)]
+            steps = [int(m) if isinstance(m, tvm.tir.IntImm) else 2 for m in moved]
+            if steps != [0] * (len(steps) - 1) + [1]:
+                return 1
+        return math.gcd(wanted // element, int(loops[-1].extent))
+
+    def _shared_out(
+        self,
+        loops: list[stmt.For],
+        body: stmt.Stmt,
+        lanes: int,
+        threads: dict[str, int],
+        stage: dict[str, Any] | None,
+    ) -> stmt.Stmt:
+        """The nest as vectors that the threads take in turn, neighbours by neighbours."""
+        total = math.prod(int(loop.extent) for loop in loops)
+        count = math.prod(threads.values())
+        made: list[tuple[expr.Var, str]] = []
+        me: PrimExpr = tvm.tir.const(0, "int32")
+        for tag in reversed(_TAGS):
+            if tag not in threads:
+                continue
+            if tag in self._around:
+                place = _place(self._around[tag])
+            else:
+                place = expr.Var(tag.replace(".", "_"), "int32")
+                made.append((place, tag))
+                self._analyzer.bind(place, Range(0, threads[tag]))
+            me = me * threads[tag] + place
+        turns = -(-total // (count * lanes))
+        turn, lane = expr.Var("turn", "int32"), expr.Var("lane", "int32")
+        self._analyzer.bind(turn, Range(0, turns))
+        self._analyzer.bind(lane, Range(0, lanes))
+        vector = turn * count + me
+        at = vector * lanes + lane
+        values = {}
+        rest = at
+        for loop in reversed(loops):
+            extent = int(loop.extent)
+            value = tvm.tir.floormod(rest, extent) if loop is not loops[0] else rest
+            value = self._analyzer.simplify(value)
+            values[loop.loop_var] = (value + loop.min).astype(str(loop.loop_var.dtype))
+            rest = self._analyzer.simplify(tvm.tir.floordiv(rest, extent))
+        body = _Simplifier(self._analyzer).visit(substitute(body, values))
+        if turns * count * lanes != total:
+            body = stmt.IfThenElse(at < total, body)
+        if stage is not None:
+            store = body
+            while isinstance(store, stmt.IfThenElse):
+                store = store.then_case
+            block = Block([], [], [], "auto_copy", store, annotations=stage)
+            condition = tvm.tir.const(True, "bool")
+            inner = body
+            while isinstance(inner, stmt.IfThenElse):
+                condition = tvm.tir.all(condition, inner.condition)
+                inner = inner.then_case
+            body = BlockRealize([], condition, block)
+        if lanes > 1:
+            body = stmt.For(lane, 0, lanes, stmt.ForKind.VECTORIZED, body)
+        else:
+            body = substitute(body, {lane: tvm.tir.const(0, "int32")})
+        body = stmt.For(turn, 0, turns, stmt.ForKind.SERIAL, body)
+        for var, tag in reversed(made):
+            axis = expr.IterVar(None, expr.Var(tag, "int32"), expr.IterVar.ThreadIndex, tag)
+            kind = stmt.ForKind.THREAD_BINDING
+            body = stmt.For(var, 0, threads[tag], kind, body, axis)
+        return body
+
+
+class _Simplifier(StmtExprMutator):
+    """Simplifies the indices of accesses."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+
+    def _indices(self, op: Any) -> list[PrimExpr]:
+        return [self._analyzer.simplify(self.visit(index)) for index in op.indices]
+
+    def visit_buffer_load_(self, op: expr.BufferLoad) -> Any:
+        return expr.BufferLoad(op.buffer, self._indices(op))
+
+    def visit_buffer_store_(self, op: stmt.BufferStore) -> Any:
+        return stmt.BufferStore(op.buffer, self.visit(op.value), self._indices(op))
+
+
+class _Opaque(StmtExprVisitor):
+    """Memory whose pointer is passed on, which relies on its layout."""
+
+    def __init__(self) -> None:
+        self.data: set[expr.Var] = set()
+
+    def visit_var_(self, op: expr.Var) -> None:
+        self.data.add(op)
+
+    def visit_block_(self, op: Block) -> None:
+        self.data.update(match.source.buffer.data for match in op.match_buffers)
+        self._visit_below(op)
+
+
+class _Padder(BufferMutator):
+    """Rows of shared memory longer by what moves each one to other banks than the last."""
+
+    def __init__(self, padded: set[Buffer]) -> None:
+        super().__init__()
+        self._padded = padded
+
+    def map_buffer(self, buffer: Buffer) -> Buffer:
+        if buffer not in self._padded:
+            return super().map_buffer(buffer)
+        element = tvm.DataType(str(buffer.dtype)).itemsize
+        *rows, row = buffer.shape
+        return decl_buffer(
+            [*rows, row + _PAD_BYTES // element],
+            str(buffer.dtype),
+            buffer.name,
+            buffer.data,
+            scope=buffer.scope(),
+        )
+
+
+def _conflicts(buffer: Buffer) -> bool:
+    """Whether all rows begin at one bank."""
+    row = buffer.shape[-1]
+    if buffer.strides or not isinstance(row, tvm.tir.IntImm):
+        return False
+    element = tvm.DataType(str(buffer.dtype)).itemsize
+    return _PAD_BYTES % element == 0 and int(row) * element % _BANKS_BYTES == 0
+
+
+@tvm._ffi.register_func("tir.transform.LowerAutoCopy")
+def LowerAutoCopy() -> Pass:
+    """Share copies of tiles out among the threads of a kernel.
+
+    For blocks with the annotation ``auto_copy``, as ``Schedule.read_at`` and ``write_at`` make
+    them: a loop nest around one store of an element. Between memories that all threads see,
+    neighbouring threads copy neighbouring elements, in turns; what is a thread's own is copied by
+    each of them. The annotation ``vector_bytes`` says how many bytes a thread takes at once, and
+    ``local_stage`` that all loads go to registers before the first store. Rows of shared memory
+    that is filled so are padded where they would all begin at one bank. Lowering runs this pass
+    where a block asks for it.
+
+    Raises
+    ------
+    ValueError : (when run) such a block is no copy, or copies fragments of a warp.
+    """
+
+    def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:
+        distributor = _Distributor()
+        body = distributor.visit(func.body)
+        if body.same_as(func.body):
+            return func
+        body = stage_through_registers(body)
+        opaque = _Opaque()
+        opaque.visit(body)
+        padded = {b for b in distributor.padded if b.data not in opaque.data and _conflicts(b)}
+        return _Padder(padded).function(func.with_body(body))
+
+    return prim_func_pass(run, opt_level=0, name="tir.LowerAutoCopy")
