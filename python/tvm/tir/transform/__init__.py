@@ -30,6 +30,7 @@ from .inline_private_functions import InlinePrivateFunctions
 from .layout_rewrite import ApplyLayoutTransforms, RemoveWeightLayoutRewriteBlock
 from .lift_thread_binding import LiftThreadBinding
 from .make_unpacked_api import MakeUnpackedAPI
+from .permuted_layout import InjectPermutedLayout
 from .pipelines import *
 from .pointer_value_type import PointerValueTypeRewrite
 from .profile_intrinsics import InstrumentProfileIntrinsics
@@ -55,6 +56,7 @@ __all__ = [
     "HoistedLetBindings",
     "InjectCopyIntrin",
     "InjectPTXLDG32",
+    "InjectPermutedLayout",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "LiftThreadBinding",
