@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm._older_names import hints_for
 
 from . import pipelines, transform
+from .assumed_padding import UseAssumeToReduceBranches
 from .auto_copy import LowerAutoCopy
 from .common_subexpr import CommonSubexprElimTIR
 from .custom_datatypes import LowerCustomDatatypes
@@ -25,6 +26,7 @@ from .hoist_expression import (
     HoistExpression,
     HoistIfThenElse,
 )
+from .infer_fragment import InferFragment
 from .inject_copy_intrin import InjectCopyIntrin
 from .inline_private_functions import InlinePrivateFunctions
 from .layout_rewrite import ApplyLayoutTransforms, RemoveWeightLayoutRewriteBlock
@@ -54,6 +56,7 @@ __all__ = [
     "HoistIfThenElse",
     "HoistedConditionals",
     "HoistedLetBindings",
+    "InferFragment",
     "InjectCopyIntrin",
     "InjectPTXLDG32",
     "InjectPermutedLayout",
@@ -70,6 +73,7 @@ __all__ = [
     "RemoveStoreUndef",
     "RemoveWeightLayoutRewriteBlock",
     "RenormalizeSplitPattern",
+    "UseAssumeToReduceBranches",
     "VerifySSA",
     "VerifyVTCMLimit",
     "prim_func_pass",
