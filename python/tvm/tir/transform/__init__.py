@@ -39,6 +39,7 @@ from .profile_intrinsics import InstrumentProfileIntrinsics
 from .reduce_branching import ReduceBranchingThroughOvercompute
 from .remove_store_undef import RemoveStoreUndef
 from .renormalize_split_pattern import RenormalizeSplitPattern
+from .rolling_buffer import InjectRollingBuffer
 from .shared_memory_stage import InjectPTXLDG32, ManifestSharedMemoryLocalStage
 from .transform import *
 
@@ -60,6 +61,7 @@ __all__ = [
     "InjectCopyIntrin",
     "InjectPTXLDG32",
     "InjectPermutedLayout",
+    "InjectRollingBuffer",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
     "LiftThreadBinding",
