@@ -14,8 +14,8 @@ import tvm
 from testing_traces import TARGET, matmul_module, sum_module
 from tvm import meta_schedule as ms
 from tvm import tir
-from tvm.script import tir as T
 from tvm.meta_schedule.testing.local_rpc import LocalRPC
+from tvm.script import tir as T
 from tvm.target import Target
 
 

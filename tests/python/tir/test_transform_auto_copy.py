@@ -75,9 +75,9 @@ def test_registers_are_between_on_request():
 
 def test_rows_that_begin_at_one_bank_are_padded():
     text = str(tvm.lower(product(tile=(16, 32), threads=(16, 4)).mod))
-    # 16 rows of 32 floats are 128 bytes each: 16 more bytes move the next row to other banks.
+    # Rows of 32 floats are 128 bytes, those of 16 are 64: 16 more move the next to other banks.
     assert 'T.allocate([576], "float32", "shared")' in text
-    assert 'T.allocate([256], "float32", "shared.dyn")' in text
+    assert 'T.allocate([320], "float32", "shared.dyn")' in text
 
 
 def test_results_go_back_from_shared_memory():
@@ -116,14 +116,72 @@ def test_a_block_that_is_no_copy_is_refused():
         tir.transform.LowerAutoCopy()(copying(main))
 
 
-def test_fragments_of_a_warp_are_left_to_intrinsics():
-    @T.prim_func
-    def main(A: T.Buffer((16, 16), "float16")):
-        F = T.alloc_buffer((16, 16), "float16", scope="wmma.matrix_a")
-        with T.block("load"):
-            T.block_attr({"auto_copy": 1})
-            for i, j in T.grid(16, 16):
-                F[i, j] = A[i, j]
+def fragments(rows=32, convert=False, transposed=False):
+    """A product of 32 x 32 by tensor cores, operands by way of shared memory."""
 
-    with pytest.raises(tvm.error.ValueError, match="block load copies fragments of a warp"):
-        tir.transform.LowerAutoCopy()(copying(main))
+    @T.prim_func
+    def main(
+        A: T.Buffer((32, 32), "float16"),
+        B: T.Buffer((32, 32), "float16"),
+        C: T.Buffer((32, 32), "float32"),
+    ):
+        for _ in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("all"):
+                SA = T.alloc_buffer((32, 64), "float16", scope="shared")
+                SB = T.alloc_buffer((32, 64), "float16", scope="shared")
+                FA = T.alloc_buffer((32, 32), "float16", scope="wmma.matrix_a")
+                FB = T.alloc_buffer((32, 32), "float16", scope="wmma.matrix_b")
+                FC = T.alloc_buffer((32, 32), "float32", scope="wmma.accumulator")
+                with T.block("SA"):
+                    T.block_attr({"auto_copy": 1, "vector_bytes": 16})
+                    for i, j in T.grid(32, 32):
+                        SA[i, j] = A[i, j]
+                with T.block("SB"):
+                    T.block_attr({"auto_copy": 1, "vector_bytes": 16})
+                    for i, j in T.grid(32, 32):
+                        SB[i, j] = B[i, j]
+                with T.block("FA"):
+                    T.block_attr({"auto_copy": 1})
+                    for i, j in T.grid(rows, 32):
+                        FA[i, j] = SA[i, j]
+                with T.block("FB"):
+                    T.block_attr({"auto_copy": 1})
+                    for i, j in T.grid(32, 32):
+                        FB[i, j] = T.meta_var(SB[j, i] if transposed else SB[i, j])
+                for t in range(4):
+                    T.evaluate(
+                        T.tvm_fill_fragment(FC.data, 16, 16, 16, t, T.float32(0), dtype="handle")
+                    )
+                for i, j, k in T.grid(2, 2, 2):
+                    T.evaluate(
+                        T.tvm_mma_sync(
+                            FC.data, i * 2 + j, FA.data, i * 2 + k, FB.data, k * 2 + j,
+                            FC.data, i * 2 + j, dtype="handle",
+                        )
+                    )  # fmt: skip
+                with T.block("FC"):
+                    T.block_attr({"auto_copy": 1})
+                    for i, j in T.grid(32, 32):
+                        C[i, j] = FC[i, j]
+
+    return main
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_fragments_are_loaded_and_stored_by_warps(transposed):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (32, 32)).astype("float16") for _ in range(2))
+    out = tvm.nd.empty((32, 32))
+    func = fragments(transposed=transposed)
+    tvm.build(func, target=RACES)(tvm.nd.array(a), tvm.nd.array(b), out)
+    expected = a.astype("float32") @ (b.T if transposed else b).astype("float32")
+    np.testing.assert_array_equal(out.numpy(), expected)
+    text = str(tvm.lower(func))
+    assert ("col_major" in text) == transposed
+    # Rows of 32 halves are 64 bytes; 8 more halves move them to other banks.
+    assert ", 40, " in text
+
+
+def test_parts_of_fragments_are_refused():
+    with pytest.raises(tvm.error.ValueError, match="block FA .* 24 rows or columns, which are no"):
+        tvm.lower(fragments(rows=24))

@@ -32,6 +32,7 @@ from .inline_private_functions import InlinePrivateFunctions
 from .layout_rewrite import ApplyLayoutTransforms, RemoveWeightLayoutRewriteBlock
 from .lift_thread_binding import LiftThreadBinding
 from .make_unpacked_api import MakeUnpackedAPI
+from .mma_layout import TransformMmaBufferLayout
 from .permuted_layout import InjectPermutedLayout
 from .pipelines import *
 from .pointer_value_type import PointerValueTypeRewrite
@@ -75,6 +76,7 @@ __all__ = [
     "RemoveStoreUndef",
     "RemoveWeightLayoutRewriteBlock",
     "RenormalizeSplitPattern",
+    "TransformMmaBufferLayout",
     "UseAssumeToReduceBranches",
     "VerifySSA",
     "VerifyVTCMLimit",

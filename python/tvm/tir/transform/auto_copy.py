@@ -17,6 +17,7 @@ from ..buffer import Buffer, decl_buffer
 from ..buffer_mutator import BufferMutator
 from ..function import PrimFunc
 from ..functor import StmtExprMutator, StmtExprVisitor
+from ..op import call_intrin
 from ..stmt_functor import substitute
 from .function_pass import prim_func_pass
 from .shared_memory_stage import LOCAL_STAGE, stage_through_registers
@@ -24,9 +25,12 @@ from .shared_memory_stage import LOCAL_STAGE, stage_through_registers
 __all__ = ["LowerAutoCopy"]
 
 _AUTO_COPY = "auto_copy"
+_REQUESTS = (_AUTO_COPY, "vector_bytes", "local_stage")
+# Rows and columns of a fragment.
+_TILE = 16
 _TAGS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-# Rows of shared memory begin at another bank each when they are not a multiple of all banks long.
-_BANKS_BYTES = 128
+# Eight rows begin at eight places of 16 bytes, which are all banks, where a row is an odd number of
+# such places long.
 _PAD_BYTES = 16
 
 
@@ -49,6 +53,137 @@ def _place(op: stmt.For) -> PrimExpr:
     return op.loop_var - op.min
 
 
+def _block(op: Block, body: stmt.Stmt, annotations: dict[str, Any]) -> Block:
+    """The block with another body and other annotations."""
+    return Block(
+        op.iter_vars,
+        op.reads,
+        op.writes,
+        op.name_hint,
+        body,
+        op.init,
+        op.alloc_buffers,
+        op.match_buffers,
+        annotations,
+    )
+
+
+def _nest_of(op: Block) -> tuple[list[stmt.For], stmt.Stmt, stmt.BufferStore, expr.BufferLoad]:
+    """Loops of a copy, what is in them, its store and its load."""
+    loops: list[stmt.For] = []
+    body = op.body
+    while isinstance(body, stmt.For) and body.kind == stmt.ForKind.SERIAL:
+        loops.append(body)
+        body = body.body
+    store = body.then_case if isinstance(body, stmt.IfThenElse) else body
+    load = store.value if isinstance(store, stmt.BufferStore) else None
+    if isinstance(load, expr.Cast):
+        load = load.value
+    if (
+        not isinstance(store, stmt.BufferStore)
+        or not isinstance(load, expr.BufferLoad)
+        or (isinstance(body, stmt.IfThenElse) and body.else_case is not None)
+        or not all(isinstance(loop.extent, tvm.tir.IntImm) for loop in loops)
+    ):
+        raise error.ValueError(
+            f"LowerAutoCopy: block {op.name_hint} is no loop nest of constant extents around "
+            "one store of an element; the annotation auto_copy is for blocks that copy"
+        )
+    return loops, body, store, load
+
+
+def _is_fragment(buffer: Buffer) -> bool:
+    return buffer.scope().startswith("wmma.")
+
+
+def _is_of_fragments(op: Block) -> bool:
+    _, _, store, load = _nest_of(op)
+    return _is_fragment(store.buffer) or _is_fragment(load.buffer)
+
+
+class _Fragments(StmtExprMutator):
+    """Copies between fragments of tensor cores and memory, by the instructions of a warp."""
+
+    def __init__(self) -> None:
+        self._analyzer = Analyzer()
+
+    def visit_block_(self, op: Block) -> Any:
+        if not op.annotations.get(_AUTO_COPY):
+            return self._visit_below(op)
+        loops, body, store, load = _nest_of(op)
+        loads = _is_fragment(store.buffer)
+        fragment, memory = (store, load) if loads else (load, store)
+        if (
+            not body.same_as(store)
+            or not load.same_as(store.value)
+            or _is_fragment(memory.buffer)
+            or len(fragment.buffer.shape) < 2
+            or len(memory.buffer.shape) < 2
+        ):
+            raise self._unfit(op, "a guard, a conversion, two fragments or a single axis")
+        row, column = self._mover(loops, fragment, -2), self._mover(loops, fragment, -1)
+        if row is None or column is None or row.same_as(column):
+            raise self._unfit(op, "fragments whose rows and columns are not loops of the block")
+        if self._mover(loops, memory, -1) is column and self._mover(loops, memory, -2) is row:
+            layout = "row_major"
+        elif self._mover(loops, memory, -1) is row and self._mover(loops, memory, -2) is column:
+            layout = "col_major"
+        else:
+            raise self._unfit(op, "rows in memory that are neither rows nor columns of fragments")
+        at = {loop.loop_var: loop.loop_var * _TILE for loop in (row, column)}
+        call = self._instruction(fragment, memory, at, loads, layout)
+        made: stmt.Stmt = stmt.Evaluate(call)
+        for loop in reversed(loops):
+            extent = loop.extent
+            if loop is row or loop is column:
+                if int(extent) % _TILE or not self._analyzer.can_prove_equal(loop.min, 0):
+                    raise self._unfit(
+                        op, f"{extent} rows or columns, which are no whole tiles of 16"
+                    )
+                extent = int(extent) // _TILE
+            made = stmt.For(loop.loop_var, loop.min, extent, loop.kind, made)
+        kept = {key: value for key, value in op.annotations.items() if key not in _REQUESTS}
+        return _block(op, made, kept)
+
+    @staticmethod
+    def _unfit(op: Block, what: str) -> Exception:
+        return error.ValueError(
+            f"LowerAutoCopy: block {op.name_hint} copies fragments of a warp with {what}; copy "
+            "whole tiles of 16 x 16 elements between a fragment and memory of one type"
+        )
+
+    def _mover(self, loops: list[stmt.For], access: Any, axis: int) -> stmt.For | None:
+        """The loop with which an axis moves, alone of all axes, by one."""
+        for loop in loops:
+            steps = []
+            for index in access.indices:
+                after = substitute(index, {loop.loop_var: loop.loop_var + 1})
+                steps.append(self._analyzer.simplify(after - index))
+            expected = [0] * len(steps)
+            expected[axis] = 1
+            if all(isinstance(s, tvm.tir.IntImm) and int(s) == e for s, e in zip(steps, expected)):
+                return loop
+        return None
+
+    def _instruction(
+        self, fragment: Any, memory: Any, at: dict[Any, Any], loads: bool, layout: str
+    ) -> PrimExpr:
+        simplify = self._analyzer.simplify
+        places = [simplify(substitute(index, at)) for index in fragment.indices]
+        number: Any = tvm.tir.const(0, "int32")
+        for axis, (place, extent) in enumerate(zip(places, fragment.buffer.shape)):
+            tiled = axis >= len(places) - 2
+            size = tvm.tir.floordiv(extent, _TILE) if tiled else extent
+            number = number * size + (tvm.tir.floordiv(place, _TILE) if tiled else place)
+        first = expr.BufferLoad(memory.buffer, [substitute(i, at) for i in memory.indices])
+        address = call_intrin("handle", "tir.address_of", first)
+        name = "tir.tvm_load_matrix_sync" if loads else "tir.tvm_store_matrix_sync"
+        shape = (_TILE, _TILE, _TILE)
+        row = memory.buffer.shape[-1]
+        data = fragment.buffer.data
+        return call_intrin("handle", name, data, *shape, simplify(number), address, row, layout)
+
+
 class _Distributor(StmtExprMutator):
     """Rewrites annotated copies; the threads that run them are those of the launch around."""
 
@@ -57,6 +192,7 @@ class _Distributor(StmtExprMutator):
         self._around: dict[str, stmt.For] = {}
         self._analyzer = Analyzer()
         self.padded: set[Buffer] = set()
+        self.fragments = False
 
     def visit_for_(self, op: stmt.For) -> Any:
         self._analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
@@ -82,55 +218,18 @@ class _Distributor(StmtExprMutator):
     def visit_block_(self, op: Block) -> Any:
         if not op.annotations.get(_AUTO_COPY):
             return self._visit_below(op)
-        kept = {
-            key: value
-            for key, value in op.annotations.items()
-            if key not in (_AUTO_COPY, "vector_bytes", "local_stage")
-        }
+        if _is_of_fragments(op):
+            # Rewritten when the rows of shared memory have their final length.
+            self.fragments = True
+            return self._visit_below(op)
+        kept = {key: value for key, value in op.annotations.items() if key not in _REQUESTS}
         if op.annotations.get("local_stage"):
-            return self._block(op, self._copy(op, {LOCAL_STAGE: 1}), kept)
-        return self._block(op, self._copy(op, None), kept)
-
-    @staticmethod
-    def _block(op: Block, body: stmt.Stmt, annotations: dict[str, Any]) -> Block:
-        return Block(
-            op.iter_vars,
-            op.reads,
-            op.writes,
-            op.name_hint,
-            body,
-            op.init,
-            op.alloc_buffers,
-            op.match_buffers,
-            annotations,
-        )
+            return _block(op, self._copy(op, {LOCAL_STAGE: 1}), kept)
+        return _block(op, self._copy(op, None), kept)
 
     def _copy(self, op: Block, stage: dict[str, Any] | None) -> stmt.Stmt:
-        loops: list[stmt.For] = []
-        body = op.body
-        while isinstance(body, stmt.For) and body.kind == stmt.ForKind.SERIAL:
-            loops.append(body)
-            body = body.body
-        store = body.then_case if isinstance(body, stmt.IfThenElse) else body
-        load = store.value if isinstance(store, stmt.BufferStore) else None
-        if isinstance(load, expr.Cast):
-            load = load.value
-        sizes = [loop.extent for loop in loops]
-        if (
-            not isinstance(load, expr.BufferLoad)
-            or (isinstance(body, stmt.IfThenElse) and body.else_case is not None)
-            or not all(isinstance(size, tvm.tir.IntImm) for size in sizes)
-        ):
-            raise error.ValueError(
-                f"LowerAutoCopy: block {op.name_hint} is no loop nest of constant extents around "
-                "one store of an element; the annotation auto_copy is for blocks that copy"
-            )
+        loops, body, store, load = _nest_of(op)
         scopes = {load.buffer.scope() or "global", store.buffer.scope() or "global"}
-        if any(scope.startswith(("wmma", "m16n8k8")) for scope in scopes):
-            raise error.ValueError(
-                f"LowerAutoCopy: block {op.name_hint} copies fragments of a warp "
-                f"({store.buffer.name}); tensorize it with an intrinsic of tvm.tir.tensor_intrin"
-            )
         if store.buffer.scope().startswith("shared") and len(store.buffer.shape) > 1:
             self.padded.add(store.buffer)
         lanes = self._lanes(op, loops, store, load)
@@ -168,7 +267,7 @@ class _Distributor(StmtExprMutator):
         total = math.prod(int(loop.extent) for loop in loops)
         count = math.prod(threads.values())
         made: list[tuple[expr.Var, str]] = []
-        me: PrimExpr = tvm.tir.const(0, "int32")
+        me: Any = tvm.tir.const(0, "int32")
         for tag in reversed(_TAGS):
             if tag not in threads:
                 continue
@@ -271,12 +370,12 @@ class _Padder(BufferMutator):
 
 
 def _conflicts(buffer: Buffer) -> bool:
-    """Whether all rows begin at one bank."""
+    """Whether eight rows begin at fewer than eight places of the banks."""
     row = buffer.shape[-1]
     if buffer.strides or not isinstance(row, tvm.tir.IntImm):
         return False
     element = tvm.DataType(str(buffer.dtype)).itemsize
-    return _PAD_BYTES % element == 0 and int(row) * element % _BANKS_BYTES == 0
+    return _PAD_BYTES % element == 0 and int(row) * element % (2 * _PAD_BYTES) == 0
 
 
 @tvm._ffi.register_func("tir.transform.LowerAutoCopy")
@@ -288,23 +387,25 @@ def LowerAutoCopy() -> Pass:
     neighbouring threads copy neighbouring elements, in turns; what is a thread's own is copied by
     each of them. The annotation ``vector_bytes`` says how many bytes a thread takes at once, and
     ``local_stage`` that all loads go to registers before the first store. Rows of shared memory
-    that is filled so are padded where they would all begin at one bank. Lowering runs this pass
-    where a block asks for it.
+    that is filled so are padded where several of them would begin at one bank. Copies between
+    memory and fragments of tensor cores (scopes ``wmma.*``) become loads and stores of a warp,
+    16 x 16 elements each. Lowering runs this pass where a block asks for it.
 
     Raises
     ------
-    ValueError : (when run) such a block is no copy, or copies fragments of a warp.
+    ValueError : (when run) such a block is no copy, or copies less than whole fragments.
     """
 
     def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:
         distributor = _Distributor()
         body = distributor.visit(func.body)
-        if body.same_as(func.body):
+        if body.same_as(func.body) and not distributor.fragments:
             return func
         body = stage_through_registers(body)
         opaque = _Opaque()
         opaque.visit(body)
         padded = {b for b in distributor.padded if b.data not in opaque.data and _conflicts(b)}
-        return _Padder(padded).function(func.with_body(body))
+        func = _Padder(padded).function(func.with_body(body))
+        return func.with_body(_Fragments().visit(func.body)) if distributor.fragments else func
 
     return prim_func_pass(run, opt_level=0, name="tir.LowerAutoCopy")
