@@ -99,21 +99,33 @@ def test_results_go_back_from_shared_memory():
     np.testing.assert_array_equal(out.numpy(), x.T + 1)
 
 
-def copying(body):
-    return tvm.IRModule({"main": body})
+@pytest.mark.parametrize("scope", ["shared", "global", "local"])
+def test_threads_with_tiles_of_their_own_copy_them_themselves(scope):
+    A = te.placeholder((8, 32), name="A")
+    C = te.compute((8, 32), lambda i, j: A[i, 31 - j] * 2.0 + 1.0, name="C")
+    sch = tir.Schedule(te.create_prim_func([A, C]))
+    block = sch.get_block("C")
+    i, j = sch.get_loops(block)
+    sch.bind(i, "threadIdx.x")
+    sch.read_at(i, block, 0, scope)
+    a = np.random.default_rng(0).random((8, 32), "float32")
+    out = tvm.nd.empty((8, 32))
+    tvm.build(sch.mod, target=RACES)(tvm.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), 2 * a[:, ::-1] + 1)
 
 
-def test_a_block_that_is_no_copy_is_refused():
+def test_copies_that_were_scheduled_further_stay_as_they_are():
     @T.prim_func
     def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
         with T.block("both"):
             T.block_attr({"auto_copy": 1})
-            for i in range(4):
+            for i in T.vectorized(4):
                 A[i] = 1.0
                 B[i] = A[i]
 
-    with pytest.raises(tvm.error.ValueError, match="block both is no loop nest"):
-        tir.transform.LowerAutoCopy()(copying(main))
+    before = tvm.IRModule({"main": main})
+    after = tir.transform.LowerAutoCopy()(before)
+    tvm.ir.assert_structural_equal(after, before)
 
 
 def fragments(rows=32, convert=False, transposed=False):

@@ -68,8 +68,11 @@ def _block(op: Block, body: stmt.Stmt, annotations: dict[str, Any]) -> Block:
     )
 
 
-def _nest_of(op: Block) -> tuple[list[stmt.For], stmt.Stmt, stmt.BufferStore, expr.BufferLoad]:
-    """Loops of a copy, what is in them, its store and its load."""
+_Nest = tuple[list[stmt.For], stmt.Stmt, stmt.BufferStore, expr.BufferLoad]
+
+
+def _nest_of(op: Block) -> _Nest | None:
+    """Loops of a copy, what is in them, its store and its load; None for other blocks."""
     loops: list[stmt.For] = []
     body = op.body
     while isinstance(body, stmt.For) and body.kind == stmt.ForKind.SERIAL:
@@ -85,10 +88,7 @@ def _nest_of(op: Block) -> tuple[list[stmt.For], stmt.Stmt, stmt.BufferStore, ex
         or (isinstance(body, stmt.IfThenElse) and body.else_case is not None)
         or not all(isinstance(loop.extent, tvm.tir.IntImm) for loop in loops)
     ):
-        raise error.ValueError(
-            f"LowerAutoCopy: block {op.name_hint} is no loop nest of constant extents around "
-            "one store of an element; the annotation auto_copy is for blocks that copy"
-        )
+        return None
     return loops, body, store, load
 
 
@@ -96,8 +96,8 @@ def _is_fragment(buffer: Buffer) -> bool:
     return buffer.scope().startswith("wmma.")
 
 
-def _is_of_fragments(op: Block) -> bool:
-    _, _, store, load = _nest_of(op)
+def _is_of_fragments(nest: _Nest) -> bool:
+    _, _, store, load = nest
     return _is_fragment(store.buffer) or _is_fragment(load.buffer)
 
 
@@ -108,9 +108,10 @@ class _Fragments(StmtExprMutator):
         self._analyzer = Analyzer()
 
     def visit_block_(self, op: Block) -> Any:
-        if not op.annotations.get(_AUTO_COPY):
+        nest = _nest_of(op) if op.annotations.get(_AUTO_COPY) else None
+        if nest is None:
             return self._visit_below(op)
-        loops, body, store, load = _nest_of(op)
+        loops, body, store, load = nest
         loads = _is_fragment(store.buffer)
         fragment, memory = (store, load) if loads else (load, store)
         if (
@@ -184,10 +185,29 @@ class _Fragments(StmtExprMutator):
         return call_intrin("handle", name, data, *shape, simplify(number), address, row, layout)
 
 
-class _Distributor(StmtExprMutator):
-    """Rewrites annotated copies; the threads that run them are those of the launch around."""
+class _Variables(StmtExprVisitor):
+    """The variables of a statement, and the memory that it reads."""
 
     def __init__(self) -> None:
+        self.found: set[expr.Var] = set()
+        self.read: set[expr.Var] = set()
+
+    def visit_var_(self, op: expr.Var) -> None:
+        self.found.add(op)
+
+    def visit_buffer_load_(self, op: expr.BufferLoad) -> None:
+        self.read.add(op.buffer.data)
+        self._visit_below(op)
+
+
+class _Distributor(StmtExprMutator):
+    """Rewrites annotated copies; the threads that run them are those of the launch around.
+
+    `read` is the memory that the function reads.
+    """
+
+    def __init__(self, read: set[expr.Var]) -> None:
+        self._read = read
         self._launch: dict[str, int] | None = None
         self._around: dict[str, stmt.For] = {}
         self._analyzer = Analyzer()
@@ -216,28 +236,46 @@ class _Distributor(StmtExprMutator):
         return result
 
     def visit_block_(self, op: Block) -> Any:
-        if not op.annotations.get(_AUTO_COPY):
+        nest = _nest_of(op) if op.annotations.get(_AUTO_COPY) else None
+        if nest is None:
+            # Whoever scheduled a copy further has said how it is made.
             return self._visit_below(op)
-        if _is_of_fragments(op):
+        if _is_of_fragments(nest):
             # Rewritten when the rows of shared memory have their final length.
             self.fragments = True
             return self._visit_below(op)
         kept = {key: value for key, value in op.annotations.items() if key not in _REQUESTS}
-        if op.annotations.get("local_stage"):
-            return _block(op, self._copy(op, {LOCAL_STAGE: 1}), kept)
-        return _block(op, self._copy(op, None), kept)
+        return _block(op, self._copy(op, nest), kept)
 
-    def _copy(self, op: Block, stage: dict[str, Any] | None) -> stmt.Stmt:
-        loops, body, store, load = _nest_of(op)
-        scopes = {load.buffer.scope() or "global", store.buffer.scope() or "global"}
+    def _copy(self, op: Block, nest: _Nest) -> stmt.Stmt:
+        loops, body, store, load = nest
+        stage = {LOCAL_STAGE: 1} if op.annotations.get("local_stage") else None
         if store.buffer.scope().startswith("shared") and len(store.buffer.shape) > 1:
             self.padded.add(store.buffer)
         lanes = self._lanes(op, loops, store, load)
-        # Registers are a thread's own, and a program without threads has one.
-        alone = "local" in scopes or not self._launch
-        return self._shared_out(
-            loops, body, lanes, {} if alone else dict(self._launch or {}), stage
+        threads = self._partners(body, store, load)
+        if not threads and lanes == 1 and stage is None:
+            return op.body
+        return self._shared_out(loops, body, lanes, threads, stage)
+
+    def _partners(self, body: stmt.Stmt, store: Any, load: Any) -> dict[str, int]:
+        """The threads that make one copy together, by tag.
+
+        Those that need the same tile, where barriers are between a copy and its readers: in shared
+        memory, or out of it to memory that the function does not read.
+        """
+        into, out = store.buffer.scope(), load.buffer.scope()
+        meets = into.startswith("shared") or (
+            out.startswith("shared")
+            and into in ("", "global")
+            and store.buffer.data not in self._read
         )
+        if not meets or self._launch is None:
+            return {}
+        used = _Variables()
+        used.visit(body)
+        own = {tag for tag, loop in self._around.items() if loop.loop_var in used.found}
+        return {tag: extent for tag, extent in self._launch.items() if tag not in own}
 
     def _lanes(self, op: Block, loops: list[stmt.For], store: Any, load: Any) -> int:
         """Elements that a thread copies at once: neighbours, of as many bytes as asked for."""
@@ -383,21 +421,24 @@ def LowerAutoCopy() -> Pass:
     """Share copies of tiles out among the threads of a kernel.
 
     For blocks with the annotation ``auto_copy``, as ``Schedule.read_at`` and ``write_at`` make
-    them: a loop nest around one store of an element. Between memories that all threads see,
-    neighbouring threads copy neighbouring elements, in turns; what is a thread's own is copied by
-    each of them. The annotation ``vector_bytes`` says how many bytes a thread takes at once, and
-    ``local_stage`` that all loads go to registers before the first store. Rows of shared memory
-    that is filled so are padded where several of them would begin at one bank. Copies between
-    memory and fragments of tensor cores (scopes ``wmma.*``) become loads and stores of a warp,
-    16 x 16 elements each. Lowering runs this pass where a block asks for it.
+    them: a serial loop nest of constant extents around one store of an element; others stay as they
+    are. Threads that need the same tile of shared memory copy it together, neighbouring ones
+    neighbouring elements, in turns, and so do those that bring it back to arrays. Other copies
+    each thread makes for itself. The annotation ``vector_bytes`` says how many bytes a thread takes
+    at once, and ``local_stage`` that all loads go to registers before the first store. Rows of
+    shared memory that is filled so are padded where several of them would begin at one bank. Copies
+    between memory and fragments of tensor cores (scopes ``wmma.*``) become loads and stores of a
+    warp, 16 x 16 elements each. Lowering runs this pass where a block asks for it.
 
     Raises
     ------
-    ValueError : (when run) such a block is no copy, or copies less than whole fragments.
+    ValueError : (when run) such a block copies less than whole fragments.
     """
 
     def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:
-        distributor = _Distributor()
+        accesses = _Variables()
+        accesses.visit(func.body)
+        distributor = _Distributor(accesses.read | accesses.found)
         body = distributor.visit(func.body)
         if body.same_as(func.body) and not distributor.fragments:
             return func
