@@ -8,7 +8,7 @@ import pytest
 
 import tvm
 from testing_programs import apply, loop
-from tvm import tir
+from tvm import te, tir
 from tvm.tir import transform
 
 FORMATS = [
@@ -109,8 +109,6 @@ def test_pointers_become_those_to_bytes():
 
 
 def test_kernels_compute_with_8_bits():
-    tir.decl_buffer((64,), "e4m3_float8", name="A")
-    tir.decl_buffer((64,), "e4m3_float8", name="B")
     sch = tir.Schedule(
         tvm.te.create_prim_func(
             [
@@ -129,6 +127,27 @@ def test_kernels_compute_with_8_bits():
     x = values.astype("float32")
     expected = (x * x + x).astype(values.dtype).astype("float32")
     np.testing.assert_array_equal(out.numpy().astype("float32"), expected)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_vectors_multiply_on_every_processor(target):
+    A, B = (te.placeholder((16, 16), "e4m3_float8", name=name) for name in "AB")
+    k = te.reduce_axis((0, 16), "k")
+
+    def product(i, j):
+        return te.sum(A[i, k].astype("float32") * B[k, j].astype("float32"), axis=k)
+
+    C = te.compute((16, 16), product, name="C")
+    s = te.create_schedule(C.op)
+    i, j = C.op.axis
+    outer, inner = s[C].split(j, 8)
+    s[C].reorder(i, outer, k, inner)
+    s[C].vectorize(inner)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, (16, 16)).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    out = tvm.nd.empty((16, 16))
+    tvm.build(s, [A, B, C], target=target)(tvm.nd.array(a), tvm.nd.array(b), out)
+    np.testing.assert_array_equal(out.numpy(), a.astype("float32") @ b.astype("float32"))
 
 
 def test_another_type_to_compute_in_is_refused():
