@@ -66,8 +66,8 @@ Pass BF16ComputeLegalize();
 /*!
  * \brief bfloat16 values are held as the uint16 that represents them.
  *
- * For targets without the type. Needs: BF16Legalize or BF16ComputeLegalize. Pointers become those to
- * uint16; arrays of the signature stay bfloat16.
+ * For targets without the type. Needs: BF16Legalize or BF16ComputeLegalize. Pointers become those
+ * to uint16; arrays of the signature stay bfloat16.
  */
 Pass BF16StorageLegalize();
 
