@@ -20,8 +20,15 @@ using transform::PassContext;
 
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_assert", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.use_async_copy", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.ptx_ldg32", bool);
 
 namespace {
+
+/*! \brief Appends the pass that lowers types of users, if any has been given operators. */
+void LowerCustomDatatypes(Array<Pass>* passes) {
+  const runtime::PackedFunc* make = runtime::Registry::Get("tvm.datatype.lowering");
+  if (make != nullptr) passes->push_back((*make)());
+}
 
 /*! \brief Keeps the kernels and what they call, or the other functions. */
 Pass Filter(bool kernels) {
@@ -57,6 +64,10 @@ Array<Pass> MixedPasses(const Target& target) {
   if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
     passes.push_back(pass::InjectPTXAsyncCopy());
   }
+  if (PassContext::Current()->GetConfig<bool>("tir.ptx_ldg32", false)) {
+    // Written in Python, as few programs ask for it.
+    passes.push_back(runtime::Registry::Require("tir.transform.InjectPTXLDG32")());
+  }
   passes.push_back(pass::AnnotateDeviceRegions());
   passes.push_back(pass::SplitHostDevice());
   passes.push_back(pass::MakePackedAPI());
@@ -68,6 +79,8 @@ Array<Pass> HostPasses(const Target& host) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(Filter(false));
+  passes.push_back(pass::FP8StorageLegalize());
+  LowerCustomDatatypes(&passes);
   passes.push_back(pass::LowerTVMBuiltin());
   passes.push_back(pass::LowerIntrin());
   if (PassContext::Current()->GetConfig<bool>(kDisableAssert, false)) {
@@ -80,6 +93,8 @@ Array<Pass> DevicePasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   passes.push_back(Filter(true));
+  passes.push_back(pass::FP8StorageLegalize());
+  LowerCustomDatatypes(&passes);
   passes.push_back(pass::LowerWarpMemory());
   passes.push_back(pass::Simplify());
   passes.push_back(pass::LowerIntrin());

@@ -6,6 +6,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/target/machine.h>
 #include <tvm/te/schedule_pass.h>
+#include <tvm/tir/debug_spans.h>
 #include <tvm/tir/transform.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ using transform::PassContext;
 
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.add_lower_pass", Array<Array<Any>>);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_vectorize", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.enable_debug", bool);
 
 namespace {
 
@@ -106,6 +108,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::UnswitchLoops());
   AddUserPasses(ctx, 3, &passes);
   if (check_bounds) passes.push_back(pass::InstrumentBoundCheckers());
+  if (ctx->GetConfig<bool>("tir.enable_debug", false)) passes.push_back(pass::InstallDebugSpans());
   return passes;
 }
 

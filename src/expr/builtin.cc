@@ -81,6 +81,7 @@ TVM_TIR_REGISTER_INSTRUCTION(ptx_cp_async_bulk).set_num_inputs(6);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_commit_group).set_num_inputs(0);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_wait_group).set_num_inputs(1);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_ldg32).set_num_inputs(4);
+TVM_TIR_REGISTER_INSTRUCTION(tvm_thread_context).set_num_inputs(1);
 TVM_TIR_REGISTER_INSTRUCTION(create_barriers).set_num_inputs(1);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_init_barrier_thread_count).set_num_inputs(2);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_arrive_barrier).set_num_inputs(1);

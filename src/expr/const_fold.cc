@@ -5,6 +5,7 @@
 #include "const_fold.h"
 
 #include <tvm/expr/op.h>
+#include <tvm/runtime/narrow_float.h>
 
 #include <algorithm>
 #include <cmath>
@@ -235,11 +236,11 @@ PrimExpr FoldCast(DataType t, const PrimExpr& value) {
   if (!t.is_scalar() || t.is_handle()) return PrimExpr();
   if (const auto* imm = value.as<IntImmNode>()) {
     if (t.is_bool()) return make_const(t, imm->value != 0);
-    if (t.is_float() || t.is_bfloat16()) return make_const(t, static_cast<double>(imm->value));
+    if (IsFloating(t)) return make_const(t, static_cast<double>(imm->value));
     return Fits(t, imm->value) ? make_const(t, imm->value) : PrimExpr();
   }
   if (const auto* imm = value.as<FloatImmNode>()) {
-    if (t.is_float() || t.is_bfloat16()) return make_const(t, imm->value);
+    if (IsFloating(t)) return make_const(t, imm->value);
     if (t.is_bool()) return make_const(t, imm->value != 0);
     // Beyond 2^62 the truncated value may not be an int64.
     if (!(std::abs(imm->value) < 4.6e18)) return PrimExpr();

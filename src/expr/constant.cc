@@ -4,6 +4,7 @@
  */
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/runtime/narrow_float.h>
 #include <tvm/runtime/registry.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace tir {
 PrimExpr MakeConstInt(DataType dtype, int64_t value) {
   if (dtype.is_vector()) return Broadcast(MakeConstInt(dtype.element_of(), value), dtype.lanes());
   if (dtype.is_int() || dtype.is_uint()) return IntImm(dtype, value);
-  if (dtype.is_float() || dtype.is_bfloat16()) return FloatImm(dtype, static_cast<double>(value));
+  if (IsFloating(dtype)) return FloatImm(dtype, static_cast<double>(value));
   TVM_CHECK(dtype.is_handle() && value == 0, TypeError)
       << "no constant " << value << " of type " << dtype;
   return Call(dtype, builtin::null_handle(), {});
@@ -25,7 +26,7 @@ PrimExpr MakeConstFloat(DataType dtype, double value) {
   if (dtype.is_vector()) {
     return Broadcast(MakeConstFloat(dtype.element_of(), value), dtype.lanes());
   }
-  if (dtype.is_float() || dtype.is_bfloat16()) {
+  if (IsFloating(dtype)) {
     if (dtype.bits() == 32) value = static_cast<float>(value);
     return FloatImm(dtype, value);
   }
@@ -95,8 +96,6 @@ TVM_REGISTER_GLOBAL("tir._const_float").set_body_typed([](double value, DataType
 
 namespace {
 constexpr double kMaxFloat16 = 65504.0;
-// Largest finite bfloat16: the top seven bits of a float32 mantissa are ones.
-constexpr double kMaxBFloat16 = 3.3895313892515355e38;
 }  // namespace
 
 PrimExpr max_value(const DataType& dtype) {
@@ -108,7 +107,9 @@ PrimExpr max_value(const DataType& dtype) {
     }
     if (dtype.bits() == 16) return make_const(dtype, kMaxFloat16);
   }
-  if (dtype.is_bfloat16()) return make_const(dtype, kMaxBFloat16);
+  if (const NarrowFloatFormat* format = NarrowFloatFormatOf(dtype)) {
+    return make_const(dtype, format->Largest());
+  }
   if (dtype.is_int()) {
     return make_const(dtype, dtype.bits() == 64 ? std::numeric_limits<int64_t>::max()
                                                 : (int64_t{1} << (dtype.bits() - 1)) - 1);
@@ -127,7 +128,7 @@ PrimExpr max_value(const DataType& dtype) {
 
 PrimExpr min_value(const DataType& dtype) {
   using tir::make_const;
-  if (dtype.is_float() || dtype.is_bfloat16()) return neg(max_value(dtype));
+  if (IsFloating(dtype)) return neg(max_value(dtype));
   if (dtype.is_int()) {
     return make_const(dtype, dtype.bits() == 64 ? std::numeric_limits<int64_t>::min()
                                                 : -(int64_t{1} << (dtype.bits() - 1)));

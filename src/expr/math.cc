@@ -5,6 +5,7 @@
 #include <tvm/expr/analysis.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/runtime/narrow_float.h>
 #include <tvm/runtime/registry.h>
 
 #include <cmath>
@@ -15,7 +16,6 @@ using namespace tir;
 
 namespace {
 
-bool IsFloating(DataType t) { return t.is_float() || t.is_bfloat16(); }
 bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
 
 void CheckFloat(const char* name, const PrimExpr& x) {

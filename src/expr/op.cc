@@ -4,6 +4,7 @@
  */
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/runtime/narrow_float.h>
 #include <tvm/runtime/registry.h>
 
 #include "const_fold.h"
@@ -24,7 +25,6 @@ DataType GetRuntimeDataType(const Type& type) {
 }
 
 namespace {
-bool IsFloating(DataType t) { return t.is_float() || t.is_bfloat16(); }
 bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
 
 [[noreturn]] void RaiseNoCommonType(const PrimExpr& lhs, const PrimExpr& rhs, const char* why) {

@@ -1,5 +1,6 @@
 #include <tvm/ir/expr.h>
 #include <tvm/node/repr_printer.h>
+#include <tvm/runtime/narrow_float.h>
 
 #include <cmath>
 #include <cstring>
@@ -47,16 +48,19 @@ struct ConversionTable {
 // The nearest value the type can hold, so that equal literals have equal bits.
 double RoundToType(double value, DataType dtype) {
   if (dtype.bits() == 32) return static_cast<float>(value);
-  if (!(dtype.is_float16() || dtype.is_bfloat16()) || !std::isfinite(value) || value == 0) {
-    return value;
-  }
-  int precision = dtype.is_float16() ? 11 : 8;
-  int min_exponent = dtype.is_float16() ? -14 : -126;
-  double largest = dtype.is_float16() ? 65504.0 : 3.38953138925153547590470800371487866880e+38;
+  static constexpr NarrowFloatFormat kHalf{16, 10, 15, NarrowFloatFormat::kIEEE};
+  const NarrowFloatFormat* format = dtype.is_float16() ? &kHalf : NarrowFloatFormatOf(dtype);
+  if (format == nullptr || std::isnan(value) || value == 0) return value;
+  const double beyond =
+      format->specials == NarrowFloatFormat::kIEEE ? HUGE_VAL : std::nan("");  // without infinity
+  if (std::isinf(value)) return std::copysign(beyond, value);
+  int precision = format->mantissa_bits + 1;
+  int min_exponent = 1 - format->bias;
+  double largest = format->Largest();
   int exponent = std::max(std::ilogb(value), min_exponent);
   double unit = std::ldexp(1.0, exponent - precision + 1);
   double rounded = std::nearbyint(value / unit) * unit;
-  return std::abs(rounded) > largest ? std::copysign(HUGE_VAL, value) : rounded;
+  return std::abs(rounded) > largest ? std::copysign(beyond, value) : rounded;
 }
 
 }  // namespace
@@ -118,7 +122,7 @@ void IntImmNode::Init() {
 }
 
 void FloatImmNode::Init() {
-  TVM_CHECK(dtype.is_scalar() && (dtype.is_float() || dtype.is_bfloat16()), ValueError)
+  TVM_CHECK(dtype.is_scalar() && IsFloating(dtype), ValueError)
       << "FloatImm: expected a scalar floating-point type, got " << dtype;
   value = RoundToType(value, dtype);
 }

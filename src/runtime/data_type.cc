@@ -1,8 +1,10 @@
 #include <tvm/runtime/data_type.h>
+#include <tvm/runtime/narrow_float.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -29,7 +31,8 @@ constexpr Prefix kPrefixes[] = {
     {"handle", DataType::kHandle, 64}, {"bool", DataType::kUInt, 1},
 };
 
-// Codes of DLPack 1.1 that this build has no operations for; tensors of them are moved and viewed.
+// Codes of DLPack 1.1. Programs compute with those of 8 bits that have a format below; tensors of
+// the others are moved and viewed.
 enum NarrowFloatCode : int {
   kFloat8_e3m4 = 7,
   kFloat8_e4m3 = 8,
@@ -272,6 +275,44 @@ TVM_REGISTER_GLOBAL("runtime._datatype_get_type_name").set_body_typed([](int cod
 TVM_REGISTER_GLOBAL("runtime._datatype_get_type_registered").set_body_typed([](int code) {
   return CustomTypes().NameOf(code) != nullptr;
 });
+
+double NarrowFloatFormat::Largest() const {
+  // The exponent and mantissa of the largest code that is a number.
+  int code = (1 << (bits - 1)) - 1;
+  if (specials == kIEEE) code = code - (1 << mantissa_bits);
+  if (specials == kOnlyNaN) --code;
+  const int mantissa = code & ((1 << mantissa_bits) - 1);
+  return std::ldexp((1 << mantissa_bits) + mantissa,
+                    (code >> mantissa_bits) - bias - mantissa_bits);
+}
+
+const NarrowFloatFormat* NarrowFloatFormatOf(DataType dtype) {
+  using Format = NarrowFloatFormat;
+  static constexpr Format kBFloat16{16, 7, 127, Format::kIEEE}, kE3M4{8, 4, 3, Format::kIEEE},
+      kE4M3{8, 3, 7, Format::kIEEE}, kE4M3B11{8, 3, 11, Format::kUnsignedZero},
+      kE4M3FN{8, 3, 7, Format::kOnlyNaN}, kE4M3FNUZ{8, 3, 8, Format::kUnsignedZero},
+      kE5M2{8, 2, 15, Format::kIEEE}, kE5M2FNUZ{8, 2, 16, Format::kUnsignedZero};
+  if (dtype.is_bfloat16()) return &kBFloat16;
+  if (dtype.bits() != 8) return nullptr;
+  switch (dtype.code()) {
+    case kFloat8_e3m4:
+      return &kE3M4;
+    case kFloat8_e4m3:
+      return &kE4M3;
+    case kFloat8_e4m3b11fnuz:
+      return &kE4M3B11;
+    case kFloat8_e4m3fn:
+      return &kE4M3FN;
+    case kFloat8_e4m3fnuz:
+      return &kE4M3FNUZ;
+    case kFloat8_e5m2:
+      return &kE5M2;
+    case kFloat8_e5m2fnuz:
+      return &kE5M2FNUZ;
+    default:
+      return nullptr;
+  }
+}
 
 }  // namespace runtime
 }  // namespace tvm

@@ -50,18 +50,32 @@ Pass InjectPrefetch();
 Pass StorageFlatten(int cache_line_bytes = 64, bool create_bound_attributes = false);
 
 /*!
- * \brief bfloat16 operators are computed in float32 and rounded once at the end of an expression.
+ * \brief Operators of bfloat16 and of 8-bit floating point are computed in float32 and rounded once
+ * at the end of an expression.
  *
- * Guarantees: bfloat16 values are only loaded, stored, chosen, passed on and converted.
+ * Guarantees: values of these types are only loaded, stored, chosen, passed on and converted.
  */
 Pass BF16Legalize();
 
 /*!
+ * \brief The same for bfloat16, with conversions as shifts and reinterpretations, and with float32
+ * in variables and in memory that the function allocates and nothing but accesses knows of.
+ */
+Pass BF16ComputeLegalize();
+
+/*!
  * \brief bfloat16 values are held as the uint16 that represents them.
  *
- * For targets without the type. Needs: flat accesses, BF16Legalize. Parameters stay bfloat16.
+ * For targets without the type. Needs: BF16Legalize or BF16ComputeLegalize. Pointers become those
+ * to uint16; arrays of the signature stay bfloat16.
  */
 Pass BF16StorageLegalize();
+
+/*! \brief What BF16ComputeLegalize does, for 8-bit floating point, in float16 or float32. */
+Pass FP8ComputeLegalize(const String& promote_dtype = "float32");
+
+/*! \brief What BF16StorageLegalize does, for 8-bit floating point, which becomes uint8. */
+Pass FP8StorageLegalize();
 
 /*!
  * \brief Loop variables, indices, extents and comparisons of at most `target_bits` bits where every

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import tir
 from tvm.ir import IRModule
 from tvm.runtime import DataType
+from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
 __all__ = ["ArgInfo", "TensorInfo"]
 
@@ -53,8 +54,11 @@ class ArgInfo:
 
         Parameters
         ----------
-        remove_preproc : taken from programs written for TVM; modules hold no preprocessing here.
+        remove_preproc : take operands that the module lays out anew
+            (``meta_schedule.layout_rewrite_preproc``) in their new layouts.
         """
+        if remove_preproc:
+            mod = RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite=True)(mod)
         return ArgInfo.from_prim_func(mod["main"])
 
 

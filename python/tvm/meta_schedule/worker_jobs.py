@@ -8,6 +8,7 @@ import numpy as np
 
 import tvm
 from tvm.target import Target
+from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
 __all__ = ["allocate", "build", "evaluate", "run"]
 
@@ -16,6 +17,7 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     """Compile `module` (JSON) for `target` into the library `path`."""
     mod = tvm.ir.load_json(arguments["module"])
     try:
+        mod = RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite=True)(mod)
         tvm.build(mod, target=Target(arguments["target"])).export_library(arguments["path"])
     except Exception as error:  # what is built is a candidate of a search
         return {"error": f"{type(error).__name__}: {error}"}, b""

@@ -30,6 +30,20 @@ def _parts(text: str) -> tuple[str, int, int, bool]:
     return match[1], bits, int(match[4] or 1), match[3] is not None
 
 
+# The names of TVM for what ml_dtypes calls otherwise.
+_FLOAT8_NAMES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2"}
+
+
+def _float8(name: str) -> np.dtype:
+    try:
+        import ml_dtypes  # an optional package, of use for these types only
+    except ImportError:
+        raise ValueError(
+            f"DataType: NumPy has no counterpart of {name}; the package ml_dtypes defines one"
+        ) from None
+    return np.dtype(getattr(ml_dtypes, _FLOAT8_NAMES.get(name, name)))
+
+
 class DataType(str):
     """An element type such as ``"float32"``, ``"int8x16"`` or ``"bool"``: a str with parts.
 
@@ -66,8 +80,17 @@ class DataType(str):
         return DataType(scalar if lanes == 1 else f"{scalar}x{lanes}")
 
     def to_numpy(self) -> np.dtype:
-        """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern."""
-        narrow = self.bits <= 8 and "float" in self.kind
+        """The NumPy type; bfloat16, which NumPy lacks, as its 16-bit pattern.
+
+        8-bit floating point is the type of the package ``ml_dtypes``.
+
+        Raises
+        ------
+        ValueError : there is none, or that package is not installed.
+        """
+        if self.lanes == 1 and self.bits == 8 and "float" in self.kind:
+            return _float8(self)
+        narrow = self.bits < 8 and "float" in self.kind
         if self.lanes != 1 or narrow or self.kind.startswith(("handle", "void", "custom")):
             raise ValueError(f"DataType: NumPy has no counterpart of {self}")
         return np.dtype("uint16") if self.kind == "bfloat" else np.dtype(str(self))

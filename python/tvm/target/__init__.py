@@ -5,7 +5,7 @@ from __future__ import annotations
 import tvm.contrib.nvrtc
 from tvm._older_names import hints_for
 
-from . import c_build, llvm_build
+from . import c_build, datatype, llvm_build
 from .c_dialect import CDialect
 from .codegen import build_module
 from .generic_func import (
@@ -43,6 +43,7 @@ __all__ = [
     "c_build",
     "create",
     "cuda",
+    "datatype",
     "emulated",
     "generic_func",
     "get_native_generic_func",

@@ -185,7 +185,6 @@ _ELSEWHERE = {
     "schedule": "keep the Schedule; a stage does not know the schedules it is in",
     "leaf_var_map": "use leaf_iter_vars and relations",
     "compute_pred": "conditions on computation follow from the bounds, see tvm.lower",
-    "rolling_buffer": "attach the producer with compute_at; it computes what a trip needs",
     "is_specialized": "give the compute a where= condition or te.if_then_else",
 }
 
@@ -290,6 +289,13 @@ class Stage(Object):
     def double_buffer(self) -> None:
         """Keep two copies, one filled while the other is read."""
         _ffi_api.StageDoubleBuffer(self)
+
+    def rolling_buffer(self) -> None:
+        """Compute only what is new in each trip of a loop, where :func:`InjectRollingBuffer` runs.
+
+        For a stage that is computed at a loop whose trips need overlapping parts of it.
+        """
+        self.pragma(self.leaf_iter_vars[0], "rolling_buffer")
 
     def set_scope(self, scope: str) -> None:
         """Memory the results live in: "global", "local", "shared", ..."""

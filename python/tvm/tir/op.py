@@ -664,6 +664,10 @@ def max_value(dtype: str, span: Any = None) -> PrimExpr:
 @with_span
 def min_value(dtype: str, span: Any = None) -> PrimExpr:
     """Smallest finite value of a type."""
+    parts = DataType(str(dtype))
+    if parts.kind.startswith("custom"):
+        name = parts.kind[len("custom[") : -1]
+        return tvm.get_global_func(f"tvm.datatype.min.{name}")(parts.bits)
     return _ffi_api.min_value(dtype)
 
 

@@ -9,6 +9,7 @@
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/debug_spans.h>
 #include <tvm/tir/launch.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -46,6 +47,7 @@ void CodeGenLLVM::Declare(const std::string& name, const PrimFunc& func) {
 void CodeGenLLVM::AddFunction(const std::string& name, const PrimFunc& func) {
   function_name_ = signatures_.at(name);
   bool exported = func->GetAttr<String>(tir::attr::kGlobalSymbol).has_value();
+  module_.SetDebugSource(func->GetAttr<String>(tir::transform::kDebugSource, String("")));
   Frame frame(&module_);
   frame_ = &frame;
   frame.returns_status = IsPacked(func);
@@ -178,6 +180,13 @@ Value CodeGenLLVM::ValueOf(const VarNode* var) {
   if (!binding.linear) return binding.value;
   if (binding.linear->is_constant()) return Constant(var->dtype, binding.linear->offset);
   return CastTo(Materialize(*binding.linear), DataType::Int(64), var->dtype);
+}
+
+void CodeGenLLVM::VisitStmt(const Stmt& stmt) {
+  if (!stmt->span.defined()) return StmtFunctor::VisitStmt(stmt);
+  const int outer = text().SetLine(stmt->span->line);
+  StmtFunctor::VisitStmt(stmt);
+  text().SetLine(outer);
 }
 
 void CodeGenLLVM::VisitStmt_(const LetStmtNode* op) {

@@ -94,6 +94,7 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   FunctionText& text() { return frame_->text; }
 
   // Statements (codegen_llvm.cc, codegen_llvm_parallel.cc, codegen_llvm_memory.cc).
+  void VisitStmt(const tir::Stmt& stmt) override;
   void VisitStmt_(const tir::LetStmtNode* op) override;
   void VisitStmt_(const tir::AttrStmtNode* op) override;
   void VisitStmt_(const tir::AssertStmtNode* op) override;

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
 namespace tvm {
 namespace codegen {
@@ -149,6 +151,47 @@ std::string ModuleText::DistinctMetadata(const std::string& rest) {
   return name;
 }
 
+std::string ModuleText::DebugNode(const std::string& node) {
+  auto it = metadata_.find(node);
+  if (it != metadata_.end()) return it->second;
+  std::string name = ReserveMetadata();
+  metadata_text_ += name + " = " + node + "\n";
+  metadata_[node] = name;
+  return name;
+}
+
+std::string ModuleText::FileNode(const std::string& file) {
+  // A quote or a backslash in a path is written by its code.
+  auto quoted = [](const std::string& text) {
+    std::string literal = StringLiteral(text);
+    const size_t begin = literal.find('"');
+    return literal.substr(begin, literal.size() - begin - 4) + "\"";
+  };
+  std::string node = DebugNode("!DIFile(filename: " + quoted(file) + ", directory: " +
+                               quoted(std::filesystem::current_path().string()) + ")");
+  if (debug_unit_.empty()) {
+    debug_unit_ = ReserveMetadata();
+    // Full, so that functions have their names; the language only has to be one with arrays.
+    metadata_text_ += debug_unit_ +
+                      " = distinct !DICompileUnit(language: DW_LANG_C99, file: " + node +
+                      ", producer: \"tvm\", isOptimized: true, runtimeVersion: 0, " +
+                      "emissionKind: FullDebug)\n!llvm.dbg.cu = !{" + debug_unit_ + "}\n";
+    std::string dwarf = Metadata("i32 7, !\"Dwarf Version\", i32 4");
+    std::string version = Metadata("i32 2, !\"Debug Info Version\", i32 3");
+    metadata_text_ += "!llvm.module.flags = !{" + dwarf + ", " + version + "}\n";
+  }
+  return node;
+}
+
+void ModuleText::DefineSubprogram(const std::string& reference, const std::string& file,
+                                  const std::string& symbol) {
+  std::string source = FileNode(file);
+  std::string type = DebugNode("!DISubroutineType(types: " + Metadata("null") + ")");
+  metadata_text_ += reference + " = distinct !DISubprogram(name: \"" + symbol +
+                    "\", scope: " + source + ", file: " + source + ", line: 1, type: " + type +
+                    ", scopeLine: 1, spFlags: DISPFlagDefinition, unit: " + debug_unit_ + ")\n";
+}
+
 std::string ModuleText::Finish(const std::string& header) const {
   std::string text = header + globals_ + "\n" + functions_;
   for (const auto& entry : declarations_) {
@@ -164,7 +207,22 @@ constexpr int kMaxPointers = 8;
 
 }  // namespace
 
-FunctionText::FunctionText(ModuleText* module) : module_(module) { scopes_.emplace_back(); }
+FunctionText::FunctionText(ModuleText* module)
+    : module_(module), debug_source_(module->debug_source()) {
+  scopes_.emplace_back();
+  if (debug_source_.empty()) return;
+  subprogram_ = module_->ReserveMetadata();
+  // A call without a line, of a function that has lines, is refused by LLVM.
+  SetLine(1);
+}
+
+int FunctionText::SetLine(int line) {
+  const int before = std::exchange(line_, line);
+  if (subprogram_.empty() || line == before) return before;
+  location_ = ", !dbg " + module_->DebugNode("!DILocation(line: " + std::to_string(line) +
+                                             ", column: 1, scope: " + subprogram_ + ")");
+  return before;
+}
 
 std::string FunctionText::NewName(const std::string& hint) {
   return "%" + hint + std::to_string(next_name_++);
@@ -177,7 +235,7 @@ Value FunctionText::Pure(const std::string& type, const std::string& instruction
   auto it = numbered_.find(key);
   if (it != numbered_.end()) return it->second;
   Value value{type, NewName(), operand_level};
-  std::string line = "  " + value.ref + " = " + instruction + "\n";
+  std::string line = "  " + value.ref + " = " + instruction + location_ + "\n";
   if (operand_level < level()) {
     Loop& loop = loops_[operand_level];
     loop.before += line;
@@ -192,7 +250,7 @@ Value FunctionText::Pure(const std::string& type, const std::string& instruction
 
 Value FunctionText::Here(const std::string& type, const std::string& instruction) {
   Value value{type, NewName(), level()};
-  Text() += "  " + value.ref + " = " + instruction + "\n";
+  Text() += "  " + value.ref + " = " + instruction + location_ + "\n";
   return value;
 }
 
@@ -380,7 +438,14 @@ void FunctionText::ExitLoop(const std::string& entry) {
 
 std::string FunctionText::Finish(const std::string& head) const {
   ICHECK(loops_.empty()) << "a loop is still open";
-  return head + " {\nentry:\n" + allocas_ + text_ + "}\n";
+  std::string debug;
+  if (!subprogram_.empty()) {
+    const size_t begin = head.find('@') + 1;
+    module_->DefineSubprogram(subprogram_, debug_source_,
+                              head.substr(begin, head.find('(') - begin));
+    debug = " !dbg " + subprogram_;
+  }
+  return head + debug + " {\nentry:\n" + allocas_ + text_ + "}\n";
 }
 
 }  // namespace codegen

@@ -67,6 +67,20 @@ class ModuleText {
   /*! \brief Reference to a metadata node different from all others. */
   std::string DistinctMetadata(const std::string& rest);
   int UniqueId() { return next_id_++; }
+  /*!
+   * \brief Functions begun from now on have the lines of this file as their source; none if empty.
+   *
+   * Their instructions are told the lines by FunctionText::SetLine, for debuggers and profilers.
+   */
+  void SetDebugSource(const std::string& file) { debug_source_ = file; }
+  const std::string& debug_source() const { return debug_source_; }
+  /*! \brief Reference to a node of debug information, such as `!DILocation(...)`; equal ones once.
+   */
+  std::string DebugNode(const std::string& node);
+  /*! \brief A reference to a node that is defined later. */
+  std::string ReserveMetadata() { return "!" + std::to_string(next_metadata_++); }
+  void DefineSubprogram(const std::string& reference, const std::string& file,
+                        const std::string& symbol);
   std::string Finish(const std::string& header) const;
 
  private:
@@ -74,7 +88,9 @@ class ModuleText {
   std::set<std::string> defined_;
   std::map<std::string, std::string> strings_;
   std::unordered_map<std::string, std::string> metadata_;
-  std::string globals_, functions_, metadata_text_;
+  /*! \brief File of the debug information, and the compile unit of all of it. */
+  std::string FileNode(const std::string& file);
+  std::string globals_, functions_, metadata_text_, debug_source_, debug_unit_;
   int next_id_ = 0;
   int next_metadata_ = 0;
 };
@@ -94,7 +110,10 @@ class FunctionText {
   /*! \brief A new value of an instruction that has to stand here. */
   Value Here(const std::string& type, const std::string& instruction);
   /*! \brief An instruction without a value. */
-  void Line(const std::string& instruction) { Text() += "  " + instruction + "\n"; }
+  void Line(const std::string& instruction) { Text() += "  " + instruction + location_ + "\n"; }
+  /*! \brief The line of the debug source that the next instructions are of; gives the one before.
+   */
+  int SetLine(int line);
   /*! \brief Memory in the frame, reserved once per call. */
   Value Alloca(const std::string& type, int alignment, const std::string& name);
 
@@ -164,6 +183,11 @@ class FunctionText {
   std::string& Text() { return loops_.empty() ? text_ : loops_.back().body; }
 
   ModuleText* module_;
+  /*! \brief File and node of the function in debug information, or empty. */
+  std::string debug_source_, subprogram_;
+  /*! \brief What instructions end with to say their line. */
+  std::string location_;
+  int line_ = 0;
   std::string allocas_;
   std::string text_;
   std::string block_ = "entry";

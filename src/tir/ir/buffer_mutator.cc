@@ -14,7 +14,9 @@ Stmt BufferMutator::VisitStmt_(const BufferStoreNode* op) {
   if (indices.same_as(op->indices) && value.same_as(op->value) && buffer.same_as(op->buffer)) {
     return GetRef<Stmt>(op);
   }
-  return BufferStore(buffer, value, indices);
+  BufferStore store(buffer, value, indices);
+  store->span = op->span;
+  return store;
 }
 
 Stmt BufferMutator::VisitStmt_(const BufferRealizeNode* op) {

@@ -22,7 +22,7 @@ class BufferMutator : public LoadMutator<StmtExprMutator> {
   using LoadMutator::VisitExpr_;
   using LoadMutator::VisitStmt_;
 
-  Stmt VisitStmt_(const BufferStoreNode* op) final;
+  Stmt VisitStmt_(const BufferStoreNode* op) override;
   Stmt VisitStmt_(const BufferRealizeNode* op) final;
   Stmt VisitStmt_(const PrefetchNode* op) final;
   Stmt VisitStmt_(const DeclBufferNode* op) override;

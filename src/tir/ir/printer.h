@@ -38,6 +38,9 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   /*! \brief Lines without a final newline; the first is not indented. */
   void Print(const Stmt& stmt);
   void Print(const PrimFuncNode* func);
+  /*! \brief Where the text of each statement begins in the stream, in order, while it is printed.
+   */
+  std::vector<std::pair<const StmtNode*, std::streamoff>> places;
   void Print(const BufferNode* buffer);
   void Print(const IterVarNode* iv);
   void Print(const CommReducerNode* combiner);
@@ -109,6 +112,7 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   TVM_TIR_FOR_EACH_STMT(TVM_TIR_DECLARE_VISIT)
   void VisitStmt(const Stmt& stmt) final {
     ScriptMark mark(os_, stmt.get());
+    places.emplace_back(stmt.get(), os_.tellp());
     StmtFunctor::VisitStmt(stmt);
   }
 #undef TVM_TIR_DECLARE_VISIT

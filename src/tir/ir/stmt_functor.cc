@@ -106,17 +106,27 @@ Array<Range> StmtMutator::VisitRanges(const Array<Range>& ranges) {
   });
 }
 
+namespace {
+
+/*! \brief `made`, which is there instead of `op`, with the place of `op` in its source. */
+Stmt Placed(const StmtNode* op, Stmt made) {
+  made->span = op->span;
+  return made;
+}
+
+}  // namespace
+
 Stmt StmtMutator::VisitStmt_(const LetStmtNode* op) {
   PrimExpr value = VisitExpr(op->value);
   Stmt body = VisitStmt(op->body);
   if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return LetStmt(op->var, value, body);
+  return Placed(op, LetStmt(op->var, value, body));
 }
 Stmt StmtMutator::VisitStmt_(const AttrStmtNode* op) {
   PrimExpr value = VisitExpr(op->value);
   Stmt body = VisitStmt(op->body);
   if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return AttrStmt(op->node, op->attr_key, value, body);
+  return Placed(op, AttrStmt(op->node, op->attr_key, value, body));
 }
 Stmt StmtMutator::VisitStmt_(const ForNode* op) {
   PrimExpr min = VisitExpr(op->min);
@@ -125,13 +135,14 @@ Stmt StmtMutator::VisitStmt_(const ForNode* op) {
   if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations);
+  return Placed(
+      op, For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations));
 }
 Stmt StmtMutator::VisitStmt_(const WhileNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
   Stmt body = VisitStmt(op->body);
   if (condition.same_as(op->condition) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return While(condition, body);
+  return Placed(op, While(condition, body));
 }
 Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
   Array<PrimExpr> extents = VisitExprs(op->extents);
@@ -140,7 +151,7 @@ Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
   if (extents.same_as(op->extents) && condition.same_as(op->condition) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations);
+  return Placed(op, Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations));
 }
 Stmt StmtMutator::VisitStmt_(const AllocateConstNode* op) {
   Array<PrimExpr> extents = VisitExprs(op->extents);
@@ -153,13 +164,13 @@ Stmt StmtMutator::VisitStmt_(const AllocateConstNode* op) {
 }
 Stmt StmtMutator::VisitStmt_(const DeclBufferNode* op) {
   Stmt body = VisitStmt(op->body);
-  return body.same_as(op->body) ? GetRef<Stmt>(op) : DeclBuffer(op->buffer, body);
+  return body.same_as(op->body) ? GetRef<Stmt>(op) : Placed(op, DeclBuffer(op->buffer, body));
 }
 Stmt StmtMutator::VisitStmt_(const BufferStoreNode* op) {
   Array<PrimExpr> indices = VisitExprs(op->indices);
   PrimExpr value = VisitExpr(op->value);
   if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
-  return BufferStore(op->buffer, value, indices);
+  return Placed(op, BufferStore(op->buffer, value, indices));
 }
 Stmt StmtMutator::VisitStmt_(const BufferRealizeNode* op) {
   Array<Range> bounds = VisitRanges(op->bounds);
@@ -168,7 +179,7 @@ Stmt StmtMutator::VisitStmt_(const BufferRealizeNode* op) {
   if (bounds.same_as(op->bounds) && condition.same_as(op->condition) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return BufferRealize(op->buffer, bounds, condition, body);
+  return Placed(op, BufferRealize(op->buffer, bounds, condition, body));
 }
 Stmt StmtMutator::VisitStmt_(const IfThenElseNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
@@ -178,7 +189,7 @@ Stmt StmtMutator::VisitStmt_(const IfThenElseNode* op) {
       else_case.same_as(op->else_case)) {
     return GetRef<Stmt>(op);
   }
-  return IfThenElse(condition, then_case, else_case);
+  return Placed(op, IfThenElse(condition, then_case, else_case));
 }
 Stmt StmtMutator::VisitStmt_(const AssertStmtNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
@@ -187,7 +198,7 @@ Stmt StmtMutator::VisitStmt_(const AssertStmtNode* op) {
   if (condition.same_as(op->condition) && message.same_as(op->message) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return AssertStmt(condition, message, body);
+  return Placed(op, AssertStmt(condition, message, body));
 }
 Stmt StmtMutator::VisitStmt_(const SeqStmtNode* op) {
   Array<Stmt> seq = op->seq.Map([this](const Stmt& stmt) { return VisitStmt(stmt); });
@@ -197,12 +208,12 @@ Stmt StmtMutator::VisitStmt_(const SeqStmtNode* op) {
 Stmt StmtMutator::VisitStmt_(const EvaluateNode* op) {
   PrimExpr value = VisitExpr(op->value);
   if (value.same_as(op->value)) return GetRef<Stmt>(op);
-  return Evaluate(value);
+  return Placed(op, Evaluate(value));
 }
 Stmt StmtMutator::VisitStmt_(const PrefetchNode* op) {
   Array<Range> bounds = VisitRanges(op->bounds);
   if (bounds.same_as(op->bounds)) return GetRef<Stmt>(op);
-  return Prefetch(op->buffer, bounds);
+  return Placed(op, Prefetch(op->buffer, bounds));
 }
 
 Array<BufferRegion> StmtMutator::VisitRegions(const Array<BufferRegion>& regions) {
@@ -239,7 +250,7 @@ Stmt StmtMutator::VisitStmt_(const BlockRealizeNode* op) {
       block.same_as(op->block)) {
     return GetRef<Stmt>(op);
   }
-  return BlockRealize(values, predicate, Downcast<Block>(block));
+  return Placed(op, BlockRealize(values, predicate, Downcast<Block>(block)));
 }
 
 namespace {

@@ -228,11 +228,14 @@ class BufferCompactor final : public StmtMutator {
 
   /*! \brief What the threads do that have the buffer in common, as far as it matters for bounds. */
   Stmt OfAllThatShare(Stmt body, const Buffer& buffer) const {
-    StorageRank rank = StorageRankOf(buffer.scope());
+    const std::string scope = buffer.scope();
+    StorageRank rank = StorageRankOf(scope);
+    // Tiles of mma instructions are a warp's too, until its threads are told what they have of
+    // them.
+    const bool of_warp = rank == StorageRank::kWarp || scope.rfind("m16n8k8.", 0) == 0;
     for (auto it = threads_.rbegin(); it != threads_.rend(); ++it) {
-      bool shares = rank == StorageRank::kWarp
-                        ? it->tag == "threadIdx.x"
-                        : rank == StorageRank::kShared && it->tag.rfind("blockIdx", 0) != 0;
+      bool shares = of_warp ? it->tag == "threadIdx.x"
+                            : rank == StorageRank::kShared && it->tag.rfind("blockIdx", 0) != 0;
       if (shares) body = For(it->var, it->min, it->extent, ForKind::kSerial, body);
     }
     return body;

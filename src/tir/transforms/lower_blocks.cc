@@ -9,6 +9,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -241,17 +242,30 @@ class OpaqueLowerer final : public StmtMutator {
   StorageAlignmentMap aligned_;
 };
 
+/*! \brief What functions have of blocks, and what these ask for. */
 class BlockFinder final : public StmtVisitor {
  public:
   bool found = false;
+  /*! \brief Whether a block has the annotation, or a buffer is in a scope that begins like this. */
+  bool Has(const std::string& request) const { return requests_.count(request) != 0; }
 
  private:
-  void VisitStmt_(const BlockRealizeNode*) final { found = true; }
+  void VisitStmt_(const BlockNode* op) final {
+    found = true;
+    for (const auto& [key, value] : op->annotations) requests_.insert(key);
+    for (const Buffer& buffer : op->alloc_buffers) {
+      const std::string scope = buffer.scope();
+      requests_.insert(scope.substr(0, scope.find('.')));
+    }
+    StmtVisitor::VisitStmt_(op);
+  }
   // Loops over threads become launches together with blocks.
   void VisitStmt_(const ForNode* op) final {
     found = found || op->kind == ForKind::kThreadBinding;
-    if (!found) StmtVisitor::VisitStmt_(op);
+    StmtVisitor::VisitStmt_(op);
   }
+
+  std::unordered_set<std::string> requests_;
 };
 
 }  // namespace
@@ -280,22 +294,27 @@ Pass LowerOpaqueBlock() {
 }
 
 Array<Pass> LowerBlockPasses(const IRModule& mod) {
+  BlockFinder blocks;
   for (const auto& [var, func] : mod->functions) {
-    const auto* prim_func = func.as<PrimFuncNode>();
-    if (prim_func == nullptr) continue;
-    BlockFinder finder;
-    finder(prim_func->body);
-    if (!finder.found) continue;
-    return {LowerCrossThreadReduction(),
-            LowerInitBlock(),
-            PlanAndUpdateBufferAllocationLocation(),
-            ConvertBlocksToOpaque(),
-            CompactBufferAllocation(),
-            LowerMatchBuffer(),
-            InjectSoftwarePipeline(),
-            LowerOpaqueBlock()};
+    if (const auto* prim_func = func.as<PrimFuncNode>()) blocks(prim_func->body);
   }
-  return {};
+  if (!blocks.found) return {};
+  Array<Pass> passes{LowerCrossThreadReduction(), LowerInitBlock(),
+                     PlanAndUpdateBufferAllocationLocation(), ConvertBlocksToOpaque()};
+  // Passes that few programs ask for are written in Python, and looked for where one does.
+  auto on_request = [&](const char* request, const char* pass) {
+    if (!blocks.Has(request)) return;
+    passes.push_back(runtime::Registry::Require(std::string("tir.transform.") + pass)());
+  };
+  on_request("tir.manifest_shared_memory_local_stage", "ManifestSharedMemoryLocalStage");
+  passes.push_back(CompactBufferAllocation());
+  on_request("auto_copy", "LowerAutoCopy");
+  passes.push_back(LowerMatchBuffer());
+  on_request("permuted_layout", "InjectPermutedLayout");
+  passes.push_back(InjectSoftwarePipeline());
+  on_request("m16n8k8", "TransformMmaBufferLayout");
+  passes.push_back(LowerOpaqueBlock());
+  return passes;
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.LowerInitBlock").set_body_typed(LowerInitBlock);

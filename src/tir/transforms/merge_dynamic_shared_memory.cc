@@ -1,8 +1,10 @@
 /*!
  * \file src/tir/transforms/merge_dynamic_shared_memory.cc
- * \brief One allocation of dynamic shared memory per kernel, whose size the launch states.
+ * \brief One allocation of shared memory of a kind per kernel; a launch states the dynamic one's
+ * size.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "pass_common.h"
+#include "pointer_offsets.h"
 
 namespace tvm {
 namespace tir {
@@ -18,16 +21,20 @@ namespace {
 /*! \brief Every part starts where vector loads of the widest kind and loads of fragments may. */
 constexpr int kPartAlignment = 32;
 
-bool IsDynamic(const Var& data) { return StorageScopeOf(data) == "shared.dyn"; }
+constexpr const char* kMergeStatic = "tir.merge_static_smem";
+
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.merge_static_smem", bool);
 
 class Merger final : public StmtExprMutator {
  public:
-  explicit Merger(const std::vector<const AllocateNode*>& parts) {
+  Merger(const std::vector<const AllocateNode*>& parts, const String& scope, const char* name)
+      : merged_(name, PointerType(PrimType(DataType::UInt(8)), scope)) {
     arith::Analyzer analyzer;
     PrimExpr total(0);
     for (const AllocateNode* part : parts) {
       int bytes = part->dtype.bytes() * part->dtype.lanes();
       offsets_[part->buffer_var.get()] = total;
+      elements_[part->buffer_var.get()] = part->dtype.element_of();
       PrimExpr size(bytes);
       for (const PrimExpr& extent : part->extents) size = size * extent;
       size = floordiv(size + (kPartAlignment - 1), kPartAlignment) * kPartAlignment;
@@ -61,9 +68,29 @@ class Merger final : public StmtExprMutator {
     }
     return indices.same_as(op->indices) ? GetRef<PrimExpr>(op) : BufferLoad(op->buffer, indices);
   }
+  PrimExpr VisitExpr_(const CallNode* op) final {
+    // Instructions take a pointer and an offset from it.
+    const PointerOffsets* pairs = PointerOffsetsOf(op);
+    Array<PrimExpr> args;
+    for (size_t i = 0; i < op->args.size(); ++i) {
+      const auto* data = op->args[i].as<VarNode>();
+      const bool is_part = pairs != nullptr && data != nullptr && offsets_.count(data) != 0 &&
+                           OffsetOfPointer(pairs, i) < op->args.size();
+      args.push_back(is_part ? AddressOf(GetRef<Var>(data)) : VisitExpr(op->args[i]));
+    }
+    if (op->op.same_as(builtin::tvm_access_ptr())) {
+      const auto* data = op->args[1].as<VarNode>();
+      if (data != nullptr && offsets_.count(data) != 0) {
+        DataType element = op->args[0].dtype().element_of();
+        args.Set(1, merged_);
+        args.Set(2, args[2] + StartOf(data, element, args[2].dtype()));
+      }
+    }
+    return args.same_as(op->args) ? GetRef<PrimExpr>(op) : Call(op->dtype, op->op, args);
+  }
   PrimExpr VisitExpr_(const VarNode* op) final {
     TVM_CHECK(offsets_.count(op) == 0, ValueError)
-        << "MergeDynamicSharedMemoryAllocations: " << op->name_hint
+        << "MergeSharedMemoryAllocations: " << op->name_hint
         << " is passed on as a whole; pass the address of its first element instead";
     return GetRef<PrimExpr>(op);
   }
@@ -78,15 +105,31 @@ class Merger final : public StmtExprMutator {
     }
     return it->second;
   }
+  /*! \brief Where a part begins, in elements of `element`, which may be vectors. */
+  PrimExpr StartOf(const VarNode* data, DataType element, DataType index) const {
+    arith::Analyzer analyzer;
+    const int bytes = element.bytes() * element.lanes();
+    return cast(index, analyzer.Simplify(floordiv(offsets_.at(data), bytes)));
+  }
+  /*! \brief The address of the first element of a part. */
+  PrimExpr AddressOf(const Var& data) {
+    auto [it, fresh] = first_.try_emplace(data.get());
+    DataType element = elements_.at(data.get());
+    if (fresh) {
+      it->second = decl_buffer({floordiv(total_, element.bytes())}, element, data->name_hint);
+      it->second.CopyOnWrite()->data = merged_;
+    }
+    PrimExpr start = StartOf(data.get(), element, DataType::Int(32));
+    return Call(DataType::Handle(), builtin::address_of(), {BufferLoad(it->second, {start})});
+  }
   PrimExpr Shifted(const Buffer& buffer, const Array<PrimExpr>& indices) const {
     int bytes = buffer->dtype.bytes() * buffer->dtype.lanes();
     TVM_CHECK(kPartAlignment % bytes == 0, ValueError)
-        << "MergeDynamicSharedMemoryAllocations: elements of " << buffer->name << " have " << bytes
+        << "MergeSharedMemoryAllocations: elements of " << buffer->name << " have " << bytes
         << " bytes, which do not divide " << kPartAlignment;
     PrimExpr index = indices[0];
     arith::Analyzer analyzer;
-    PrimExpr start = cast(index.dtype().element_of(),
-                          analyzer.Simplify(floordiv(offsets_.at(buffer->data.get()), bytes)));
+    PrimExpr start = StartOf(buffer->data.get(), buffer->dtype, index.dtype().element_of());
     if (is_zero(start)) return index;
     if (const auto* ramp = index.as<RampNode>()) {
       return Ramp(analyzer.Simplify(ramp->base + start), ramp->stride, ramp->lanes);
@@ -95,28 +138,38 @@ class Merger final : public StmtExprMutator {
     return analyzer.Simplify(index + start);
   }
 
-  Var merged_{"buf_dyn_shmem", PointerType(PrimType(DataType::UInt(8)), "shared.dyn")};
+  Var merged_;
   PrimExpr total_;
   /*! \brief Where each part starts, in bytes. */
   std::unordered_map<const VarNode*, PrimExpr> offsets_;
+  std::unordered_map<const VarNode*, DataType> elements_;
+  std::unordered_map<const VarNode*, Buffer> first_;
   std::unordered_map<const BufferNode*, Buffer> views_;
 };
 
 class LaunchVisitor final : public StmtMutator {
+ public:
+  LaunchVisitor(const char* scope, const char* name) : scope_(scope), name_(name) {}
+
+ private:
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     if (op->attr_key != attr::thread_extent) return StmtMutator::VisitStmt_(op);
     std::vector<const AllocateNode*> parts;
     PreOrderVisit(op->body, [&](const ObjectRef& node) {
       const auto* allocate = node.as<AllocateNode>();
-      if (allocate != nullptr && IsDynamic(allocate->buffer_var)) parts.push_back(allocate);
+      if (allocate != nullptr && StorageScopeOf(allocate->buffer_var) == scope_)
+        parts.push_back(allocate);
       return true;
     });
     if (parts.size() < 2) return GetRef<Stmt>(op);
-    Merger merger(parts);
+    Merger merger(parts, scope_, name_);
     AttrStmt launch = GetRef<AttrStmt>(op);
     launch.CopyOnWrite()->body = merger.Run(op->body);
     return launch;
   }
+
+  String scope_;
+  const char* name_;
 };
 
 }  // namespace
@@ -124,9 +177,12 @@ class LaunchVisitor final : public StmtMutator {
 namespace transform {
 
 Pass MergeDynamicSharedMemoryAllocations() {
-  return BodyPass(
-      "tir.MergeDynamicSharedMemoryAllocations",
-      [](const PrimFunc& func, const PassContext&) { return LaunchVisitor()(func->body); });
+  return BodyPass("tir.MergeSharedMemoryAllocations",
+                  [](const PrimFunc& func, const PassContext& context) {
+                    Stmt body = LaunchVisitor("shared.dyn", "buf_dyn_shmem")(func->body);
+                    if (!context->GetConfig<bool>(kMergeStatic, false)) return body;
+                    return LaunchVisitor("shared", "buf_shmem")(body);
+                  });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.MergeDynamicSharedMemoryAllocations")

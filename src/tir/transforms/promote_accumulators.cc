@@ -20,6 +20,14 @@ namespace tvm {
 namespace tir {
 namespace {
 
+/*! \brief A store in place of `source`, of whose line debuggers take it to be. */
+Stmt StoreAt(const StmtNode* source, const Buffer& buffer, const PrimExpr& value,
+             const PrimExpr& index) {
+  BufferStore store(buffer, value, {index});
+  store->span = source->span;
+  return store;
+}
+
 /*! \brief The elements base, base + stride, ... that one flat access touches. */
 struct Lanes {
   PrimExpr base;
@@ -357,7 +365,7 @@ class AccumulatorPromoter final : public StmtExprMutator {
         if (target[i] == nullptr) {
           result.push_back(before[i]);
         } else if (last[target[i]] == i) {
-          result.push_back(BufferStore(target[i]->storage, store->value, {Place(*target[i])}));
+          result.push_back(StoreAt(store, target[i]->storage, store->value, Place(*target[i])));
           started[tile_of[i]].insert(target[i]);
         }
       }
@@ -366,7 +374,7 @@ class AccumulatorPromoter final : public StmtExprMutator {
       for (const Tile::Register& reg : tiles[t].registers) {
         if (taken_over_ && started[t].count(&reg) != 0) continue;
         result.push_back(
-            BufferStore(reg.storage, BufferLoad(tiles[t].buffer, {reg.index}), {Place(reg)}));
+            StoreAt(op, reg.storage, BufferLoad(tiles[t].buffer, {reg.index}), Place(reg)));
       }
     }
     for (const Tile& tile : tiles) {
@@ -380,7 +388,7 @@ class AccumulatorPromoter final : public StmtExprMutator {
     for (const Tile& tile : tiles) {
       for (const Tile::Register& reg : tile.registers) {
         result.push_back(
-            BufferStore(tile.buffer, BufferLoad(reg.storage, {Place(reg)}), {reg.index}));
+            StoreAt(op, tile.buffer, BufferLoad(reg.storage, {Place(reg)}), reg.index));
       }
     }
     Stmt body = SeqStmt::Flatten(result);
@@ -433,7 +441,7 @@ class AccumulatorPromoter final : public StmtExprMutator {
       Stmt VisitStmt_(const BufferStoreNode* op) final {
         if (op->indices.size() == 1) {
           if (const Tile::Register* reg = Lookup(op->buffer, op->indices[0])) {
-            return BufferStore(reg->storage, VisitExpr(op->value), {Place(*reg)});
+            return StoreAt(op, reg->storage, VisitExpr(op->value), Place(*reg));
           }
         }
         // Its place may be read from a register, too.

@@ -32,7 +32,7 @@ def test_passes_of_the_three_parts_in_order():
         "VerifyMemory",
         "UnifyThreadBinding",
         "ThreadSync",
-        "MergeDynamicSharedMemoryAllocations",
+        "MergeSharedMemoryAllocations",
         "ThreadSync",
         "LowerThreadAllreduce",
         "AnnotateDeviceRegions",
@@ -40,8 +40,19 @@ def test_passes_of_the_three_parts_in_order():
         "MakePackedAPI",
         "LowerDeviceKernelLaunch",
     ]
-    assert names(passes["host"]) == ["KeepHostFunctions", "LowerTVMBuiltin", "LowerIntrin"]
-    assert names(passes["device"]) == ["KeepKernels", "LowerWarpMemory", "Simplify", "LowerIntrin"]
+    assert names(passes["host"]) == [
+        "KeepHostFunctions",
+        "FP8StorageLegalize",
+        "LowerTVMBuiltin",
+        "LowerIntrin",
+    ]
+    assert names(passes["device"]) == [
+        "KeepKernels",
+        "FP8StorageLegalize",
+        "LowerWarpMemory",
+        "Simplify",
+        "LowerIntrin",
+    ]
 
 
 def test_a_kernel_ends_on_the_device_and_its_launch_on_the_host():

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from testing_traces import TARGET, matmul_module, sum_module
 from tvm import meta_schedule as ms
 from tvm import tir
 from tvm.meta_schedule.testing.local_rpc import LocalRPC
+from tvm.script import tir as T
 from tvm.target import Target
 
 
@@ -256,3 +258,30 @@ def test_arguments_and_the_profiler() -> None:
     times = profiler.get()
     assert 0.01 <= times["a"] <= times["Total"] and "Total" in profiler.table()
     assert ms.Profiler.current() is None
+
+
+def test_operands_laid_out_beforehand_are_timed_in_their_layout():
+    @T.prim_func
+    def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        P = T.alloc_buffer((4, 16, 4))
+        for i, j in T.grid(16, 16):
+            with T.block("layout_rewrite"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                P[vi // 4, vj, vi % 4] = A[vi, vj]
+        for i, j in T.grid(16, 16):
+            with T.block("double"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = P[vi // 4, vj, vi % 4] * 2.0
+
+    mod = tvm.IRModule({"main": main})
+    args = ms.ArgInfo.from_entry_func(mod)
+    assert [info.shape for info in args] == [[4, 16, 4], [16, 16]]
+    kept = ms.ArgInfo.from_entry_func(mod, remove_preproc=False)
+    assert [info.shape for info in kept] == [[16, 16], [16, 16]]
+    target = tvm.target.Target("llvm")
+    built = ms.builder.LocalBuilder().build([ms.builder.BuilderInput(mod, target)])[0]
+    assert built.error_msg is None
+    runner_input = ms.runner.RunnerInput(built.artifact_path, "llvm", args)
+    (future,) = ms.runner.LocalRunner().run([runner_input])
+    assert future.result().error_msg is None

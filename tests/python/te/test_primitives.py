@@ -360,7 +360,6 @@ def tx():
         ("compute_pred", "tvm.lower"),
         ("schedule", "keep the Schedule"),
         ("is_specialized", "te.if_then_else"),
-        ("rolling_buffer", "compute_at"),
     ],
 )
 def test_foreign_names_say_the_way_out(name, way_out):

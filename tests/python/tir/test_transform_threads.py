@@ -194,6 +194,46 @@ def test_dynamic_shared_memory_becomes_one_allocation():
     assert "q[threadIdx_x + 8]" in text or "q[8 + threadIdx_x]" in text
 
 
+def test_static_shared_memory_becomes_one_allocation_on_request():
+    k = Kernel()
+    tx = k.axes[1].var
+    first = k.ib.allocate("float16", 32, name="p", scope="shared")
+    second = k.ib.allocate("float32", 32, name="q", scope="shared")
+    first[tx] = k.a[31 - tx].astype("float16")
+    second[tx] = k.a[tx]
+    k.b[tx] = second[31 - tx] + first[31 - tx].astype("float32")
+    func = k.function(None)
+    assert apply(transform.MergeSharedMemoryAllocations(), func).body.same_as(func.body)
+    a = np.arange(64, dtype="float32")
+    expected = a[:32][::-1] + a[:32]
+    with tvm.transform.PassContext(config={"tir.merge_static_smem": True}):
+        merged = str(apply(transform.MergeSharedMemoryAllocations(), func))
+        kernel = tvm.build(func, target=tvm.target.emulated("cuda", check_races=True))
+    assert 'T.allocate([192], "uint8", "shared")' in merged
+    out = tvm.nd.empty((64,))
+    kernel(tvm.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy()[:32], expected)
+
+
+def test_instructions_take_pointers_into_merged_memory():
+    k = Kernel()
+    tx = k.axes[1].var
+    parts = [k.ib.allocate("float16", 64, name=name, scope="shared.dyn") for name in "pq"]
+    for part in parts:
+        part[tx] = k.a[tx].astype("float16")
+    data = [part._buffer.data for part in parts]
+    pointer = tir.call_intrin(
+        "handle", "tir.tvm_access_ptr", tir.const(0, "float16"), data[1], 4, 8, 1
+    )
+    k.ib.emit(tir.call_extern("int32", "f", pointer))
+    registers = k.ib.allocate("float16", 8, name="r", scope="local")
+    load = ("float16", False, 4, ".b16", registers._buffer.data, 0, data[1], 16)
+    k.ib.emit(tir.call_intrin(load[0], "tir.ptx_ldmatrix", *load[1:]))
+    text = str(apply(transform.MergeSharedMemoryAllocations(), k.function()))
+    assert "buf_dyn_shmem, 68, 8, 1" in text
+    assert "[64]), 16" in text
+
+
 def test_a_launch_states_its_dynamic_shared_memory():
     k = Kernel()
     tx = k.axes[1].var

@@ -13,6 +13,7 @@ from tvm.ir import IRModule
 from tvm.runtime import Module
 from tvm.runtime.workers import Job, WorkerPool
 from tvm.target import Target
+from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
 from ..utils import cpu_count, get_global_func_with_default_on_worker
 from .builder import Builder, BuilderInput, BuilderResult
@@ -25,6 +26,8 @@ _JOBS = "tvm.meta_schedule.worker_jobs"
 def default_build(mod: IRModule, target: Target, params: Mapping[str, Any] | None = None) -> Module:
     """What `LocalBuilder` compiles with unless told otherwise: `tvm.build`.
 
+    Operands whose layout a program may choose are taken in that layout, as they are timed.
+
     Raises
     ------
     ValueError : there are `params`, which only a function of one's own can bind.
@@ -33,7 +36,7 @@ def default_build(mod: IRModule, target: Target, params: Mapping[str, Any] | Non
         raise ValueError(
             f"default_build: it binds no arrays, got {sorted(params)}; give f_build= that does"
         )
-    return tvm.build(mod, target=target)
+    return tvm.build(RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite=True)(mod), target=target)
 
 
 def default_export(mod: Module) -> str:

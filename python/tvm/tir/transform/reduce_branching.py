@@ -18,7 +18,7 @@ from ..stmt_functor import pre_order_visit, substitute
 from . import transform
 from .function_pass import prim_func_pass
 
-__all__ = ["ReduceBranchingThroughOvercompute"]
+__all__ = ["ReduceBranchingThroughOvercompute", "alternatives", "is_safe", "loads_of"]
 
 _OPTION = "tir.ReduceBranchingThroughOvercompute"
 
@@ -50,9 +50,10 @@ class _Known:
     unless: list[PrimExpr]
 
 
-def _alternatives(condition: PrimExpr) -> list[PrimExpr]:
+def alternatives(condition: PrimExpr) -> list[PrimExpr]:
+    """What a condition is the disjunction of."""
     if isinstance(condition, expr.Or):
-        return [*_alternatives(condition.a), *_alternatives(condition.b)]
+        return [*alternatives(condition.a), *alternatives(condition.b)]
     return [condition]
 
 
@@ -72,14 +73,14 @@ class _Loads(StmtExprVisitor):
     visit_div_ = visit_mod_ = visit_floor_div_ = visit_floor_mod_ = _divide
 
 
-def _loads(node: Any) -> list[expr.BufferLoad]:
+def loads_of(node: Any) -> list[expr.BufferLoad]:
     """Elements that a statement or an expression reads."""
     loads = _Loads()
     loads.visit(node)
     return loads.found
 
 
-def _is_safe(body: stmt.Stmt, analyzer: Analyzer) -> bool:
+def is_safe(body: stmt.Stmt, analyzer: Analyzer) -> bool:
     """Whether a statement stays in its buffers, also where it was not reached before."""
     loads = _Loads()
     loads.visit(body)
@@ -134,13 +135,13 @@ class _Assumptions(StmtExprVisitor):
         self._visit_below(op)
 
     def _add(self, condition: PrimExpr) -> None:
-        parts = _alternatives(condition)
+        parts = alternatives(condition)
         facts = [part for part in parts if isinstance(part, expr.EQ)]
         for fact in facts:
             for load, value in ((fact.a, fact.b), (fact.b, fact.a)):
                 unless = [part for part in parts if not part.same_as(fact)]
                 # Only of what is the same wherever it is evaluated.
-                if isinstance(load, expr.BufferLoad) and not any(map(_loads, [value, *unless])):
+                if isinstance(load, expr.BufferLoad) and not any(map(loads_of, [value, *unless])):
                     indices = list(load.indices)
                     self._found.append(
                         _Known(list(self._loops), load.buffer, indices, value, unless)
@@ -212,7 +213,7 @@ def _without_branch(func: PrimFunc, number: int, known: list[_Known]) -> stmt.St
         (condition, otherwise, branch.then_case),
     ):
         with analyzer.constraint_scope(test):
-            if not _is_safe(always, analyzer):
+            if not is_safe(always, analyzer):
                 continue
         before, after = (
             _simplified(func.with_body(replaced(stmt.IfThenElse(test, within(test, body), None))))

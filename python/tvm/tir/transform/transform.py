@@ -26,11 +26,14 @@ __all__ = [
     "ConvertBlocksToOpaque",
     "ConvertForLoopsToSerial",
     "ConvertSSA",
+    "FP8ComputeLegalize",
+    "FP8StorageLegalize",
     "Filter",
     "FlattenBuffer",
     "InjectVirtualThread",
     "InjectDoubleBuffer",
     "InjectPrefetch",
+    "InstallDebugSpans",
     "InstrumentBoundCheckers",
     "LoopPartition",
     "LowerCrossThreadReduction",
@@ -42,6 +45,7 @@ __all__ = [
     "LowerWarpMemory",
     "MakePackedAPI",
     "MergeDynamicSharedMemoryAllocations",
+    "MergeSharedMemoryAllocations",
     "LowerMatchBuffer",
     "LowerOpaqueBlock",
     "NarrowDataType",
@@ -164,17 +168,42 @@ def ConvertSSA() -> Pass:
 
 
 def BF16Legalize() -> Pass:
-    """Compute bfloat16 operators in float32, rounded once at the end of an expression."""
+    """Compute bfloat16 and 8-bit floating point in float32, rounded once an expression."""
     return _ffi_api.BF16Legalize()
 
 
-# The name that newer releases of TVM give it.
-BF16ComputeLegalize = BF16Legalize
+def BF16ComputeLegalize() -> Pass:
+    """Compute bfloat16 in float32, also in variables and in memory that the function allocates.
+
+    Conversions are shifts and reinterpretations of bits. Memory stays bfloat16 whose pointer is
+    passed on, or that is viewed as another type.
+    """
+    return _ffi_api.BF16ComputeLegalize()
 
 
 def BF16StorageLegalize() -> Pass:
-    """Hold bfloat16 values as uint16, for targets without it; after BF16Legalize."""
+    """Hold bfloat16 values as uint16, for targets without the type; after BF16ComputeLegalize.
+
+    Pointers become those to uint16. Arrays of the signature stay bfloat16, as callers pass them.
+    """
     return _ffi_api.BF16StorageLegalize()
+
+
+def FP8ComputeLegalize(promote_dtype_str: str = "float32") -> Pass:
+    """Compute 8-bit floating point in a wider type, as `BF16ComputeLegalize` does bfloat16.
+
+    Numbers too large for the narrow type become infinity, or NaN where it has none.
+
+    Parameters
+    ----------
+    promote_dtype_str : "float16" or "float32", in which to compute.
+    """
+    return _ffi_api.FP8ComputeLegalize(promote_dtype_str)
+
+
+def FP8StorageLegalize() -> Pass:
+    """Hold 8-bit floating point as uint8, as `BF16StorageLegalize` holds bfloat16."""
+    return _ffi_api.FP8StorageLegalize()
 
 
 def NarrowDataType(target_bits: int) -> Pass:
@@ -302,6 +331,20 @@ def SkipAssert() -> Pass:
     return _ffi_api.SkipAssert()
 
 
+def InstallDebugSpans() -> Pass:
+    """Let debuggers and profilers show the text of each function as the source of its code.
+
+    The text goes to the file ``<global_symbol>.tir`` in the current folder, and every statement's
+    ``span`` says the line that it has there. LLVM code then carries these lines as its debug
+    information. Lowering runs this pass last under the option ``tir.enable_debug``.
+
+    Raises
+    ------
+    ValueError : (when run) a function has no global symbol, or the file cannot be written.
+    """
+    return _ffi_api.InstallDebugSpans()
+
+
 def InstrumentBoundCheckers() -> Pass:
     """Assert that accesses are inside of their buffers; the error names buffer and element.
 
@@ -416,9 +459,17 @@ def ThreadSync(storage_scope: str) -> Pass:
     return _ffi_api.ThreadSync(storage_scope)
 
 
-def MergeDynamicSharedMemoryAllocations() -> Pass:
-    """Make all dynamic shared memory of a kernel parts of one allocation."""
+def MergeSharedMemoryAllocations() -> Pass:
+    """Make all dynamic shared memory of a kernel parts of one allocation.
+
+    With the option ``tir.merge_static_smem`` the same is done to that of a size known at compile
+    time (scope "shared").
+    """
     return _ffi_api.MergeDynamicSharedMemoryAllocations()
+
+
+# The name that earlier releases of TVM gave it.
+MergeDynamicSharedMemoryAllocations = MergeSharedMemoryAllocations
 
 
 def LowerThreadAllreduce() -> Pass:
