@@ -16,9 +16,9 @@ W = np.arange(256, dtype="float32").reshape(16, 16) % 5
 
 @T.prim_func
 def product(
-    A: T.Buffer((16, 16), "float32"),
-    B: T.Buffer((16, 16), "float32"),
-    C: T.Buffer((16, 16), "float32"),
+    data: T.Buffer((16, 16), "float32"),
+    weight: T.Buffer((16, 16), "float32"),
+    out: T.Buffer((16, 16), "float32"),
 ):
     T.func_attr({"layout_free_buffers": [1]})
     P = T.alloc_buffer((4, 16, 4))
@@ -26,13 +26,13 @@ def product(
         with T.block("layout_rewrite"):
             vi, vj = T.axis.remap("SS", [i, j])
             T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
-            P[vi // 4, vj, vi % 4] = B[vi, vj]
+            P[vi // 4, vj, vi % 4] = weight[vi, vj]
     for i, j, k in T.grid(16, 16, 16):
         with T.block("matmul"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
-                C[vi, vj] = 0.0
-            C[vi, vj] += A[vi, vk] * P[vk // 4, vj, vk % 4]
+                out[vi, vj] = 0.0
+            out[vi, vj] += data[vi, vk] * P[vk // 4, vj, vk % 4]
 
 
 def run(func, *arrays):
