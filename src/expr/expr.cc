@@ -121,19 +121,27 @@ void ProducerLoadNode::Init() {
   dtype = producer->GetDataType();
 }
 
+namespace {
+void CheckLanes(const char* name, int lanes) {
+  constexpr int kMost = 32767;
+  TVM_CHECK((lanes > 1 && lanes <= kMost) || (lanes < 0 && lanes >= -kMost), ValueError)
+      << name << ": lanes must be from 2 to " << kMost
+      << ", or minus the factor of a scalable vector, got " << lanes;
+}
+}  // namespace
+
 void RampNode::Init() {
   CheckSameType("tir.Ramp", base, stride);
   TVM_CHECK(base.dtype().is_scalar(), TypeError)
       << "tir.Ramp: base must be a scalar, got " << base << " of " << base.dtype();
-  TVM_CHECK(lanes > 1 || lanes < 0, ValueError) << "tir.Ramp: lanes must be > 1, got " << lanes;
+  CheckLanes("tir.Ramp", lanes);
   dtype = base.dtype().with_lanes(lanes);
 }
 
 void BroadcastNode::Init() {
   TVM_CHECK(value.dtype().is_scalar(), TypeError)
       << "tir.Broadcast: the value must be a scalar, got " << value;
-  TVM_CHECK(lanes > 1 || lanes < 0, ValueError)
-      << "tir.Broadcast: lanes must be > 1, got " << lanes;
+  CheckLanes("tir.Broadcast", lanes);
   dtype = value.dtype().with_lanes(lanes);
 }
 

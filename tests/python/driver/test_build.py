@@ -27,6 +27,7 @@ def names(passes):
 def test_passes_of_the_three_parts_in_order():
     passes = tvm.driver.build_passes(tvm.target.Target("cuda", host="llvm"))
     assert names(passes["mixed"]) == [
+        "FixScalableVectors",
         "PromoteAccumulators",
         "BindTarget",
         "VerifyMemory",

@@ -144,7 +144,9 @@ def test_closures_are_not_saved_without_their_function():
     [
         (lambda x: x + 1, {"b": None}, r"node 3 \(tir\.Add\): tir\.Add\.b is missing"),
         (lambda x: x + 1, {"dtype": {"dtype": "float32"}}, "the other fields make it int32"),
-        (lambda x: tir.Ramp(x, 1, 4), {"lanes": -4}, "lanes must be > 1"),
+        (lambda x: tir.Ramp(x, 1, 4), {"lanes": 1}, "lanes must be from 2 to 32767"),
+        (lambda x: tir.Ramp(x, 1, 4), {"lanes": 70000}, "lanes must be from 2 to 32767"),
+        (lambda x: tir.Ramp(x, 1, 4), {"lanes": -4}, "the other fields make it int32xvscalex4"),
         (lambda x: x < 1, {"a": {"node": 99}}, "does not come before it"),
         (lambda x: tir.Evaluate(x + 1), {"value": None}, r"tir\.Evaluate\.value is missing"),
     ],
