@@ -257,3 +257,11 @@ def test_replace_tensors_refuses_another_shape():
     x, y = te.placeholder((4,), name="x"), te.placeholder((5,), name="y")
     with pytest.raises(ValueError, match="replace_tensors"):
         te.replace_tensors([te.compute((4,), lambda i: x[i] + 1.0)], [(x, y)])
+
+
+def test_quotients_are_rounded_up():
+    A = te.placeholder((7,), name="A", dtype="int32")
+    B = te.compute((7,), lambda i: te.ceildiv(A[i], 3), name="B")
+    values, out = np.arange(-3, 4, dtype="int32"), tvm.nd.array(np.zeros(7, "int32"))
+    tvm.build(te.create_schedule(B.op), [A, B])(tvm.nd.array(values), out)
+    np.testing.assert_array_equal(out.numpy(), -(-values // 3))
