@@ -268,7 +268,7 @@ class _Hoister(StmtExprMutator):
         finder.visit(op.body)
         if finder.binding is not None:
             binding = finder.binding
-            rest = _with_body(op, _Unbind(binding).visit(op.body))
+            rest = loop_with_body(op, _Unbind(binding).visit(op.body))
             return stmt.LetStmt(binding.var, binding.value, self.visit(rest))
         if finder.condition is None:
             return self._visit_below(op)
@@ -276,7 +276,7 @@ class _Hoister(StmtExprMutator):
         for holds in (True, False):
             body = _Assume(finder.condition, holds).visit(op.body)
             cases.append(
-                stmt.Evaluate(0) if _is_nothing(body) else self.visit(_with_body(op, body))
+                stmt.Evaluate(0) if _is_nothing(body) else self.visit(loop_with_body(op, body))
             )
         then_case, else_case = cases
         if _is_nothing(else_case):
@@ -284,7 +284,8 @@ class _Hoister(StmtExprMutator):
         return stmt.IfThenElse(finder.condition, then_case, else_case)
 
 
-def _with_body(loop: stmt.For, body: stmt.Stmt) -> stmt.For:
+def loop_with_body(loop: stmt.For, body: stmt.Stmt) -> stmt.For:
+    """The loop around another body."""
     return stmt.For(
         loop.loop_var,
         loop.min,

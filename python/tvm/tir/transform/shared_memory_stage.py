@@ -17,6 +17,7 @@ from ..functor import StmtExprMutator
 from ..op import call_intrin
 from ..stmt_functor import substitute
 from .function_pass import prim_func_pass
+from .hoist_expression import loop_with_body
 
 __all__ = [
     "LOCAL_STAGE",
@@ -120,15 +121,7 @@ def _with_var(loop: stmt.For, fresh: dict[expr.Var, expr.Var]) -> stmt.For:
 def _loops(loops: list[stmt.For], body: stmt.Stmt) -> stmt.Stmt:
     """`body` inside of loops like the given ones."""
     for loop in reversed(loops):
-        body = stmt.For(
-            loop.loop_var,
-            loop.min,
-            loop.extent,
-            loop.kind,
-            body,
-            loop.thread_binding,
-            loop.annotations,
-        )
+        body = loop_with_body(loop, body)
     return body
 
 
