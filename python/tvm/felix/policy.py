@@ -19,7 +19,8 @@ from tvm.auto_scheduler import (
     SearchTask,
 )
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
-from tvm.auto_scheduler.cost_model.latency_model import LatencyModel, one_torch_thread
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.auto_scheduler.cost_model.torch_mode import one_torch_thread, with_gradients
 from tvm.auto_scheduler.measure_session import observe_records
 
 from .checkpoint import packaged_checkpoint
@@ -106,6 +107,7 @@ class FelixPolicy(SearchPolicy):
     ValueError : the task has no sketch, or none that can be searched.
     """
 
+    @with_gradients()
     def __init__(
         self,
         task: SearchTask | SymTask,
@@ -143,6 +145,7 @@ class FelixPolicy(SearchPolicy):
         if own:
             self.learner.size([self])
 
+    @with_gradients()
     def propose(self, n: int) -> list[Candidate]:
         """Train on what is new, then search; up to `n` schedules, best predicted first."""
         n_steps = self.n_grad_steps
@@ -161,6 +164,7 @@ class FelixPolicy(SearchPolicy):
             candidates.append(candidate)
         return candidates
 
+    @with_gradients()
     def observe(self, candidates: Sequence[Candidate], results: Sequence[MeasureResult]) -> None:
         """Learn of a round, or of an earlier run; what is known already changes nothing."""
         known = len(self.search_state.measured)
@@ -214,6 +218,7 @@ def _least_cost(result: MeasureResult) -> float:
     return min(float(cost) for cost in result.costs)
 
 
+@with_gradients()
 def make_policies(
     tasks: Sequence[SearchTask],
     params: Mapping[str, Any] | None = None,

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -183,9 +184,10 @@ def test_a_perceptron_orders_programs_that_it_has_not_seen(measured):
     rng = np.random.default_rng(0)
     order = rng.permutation(len(inputs))
     train, rest = order[:54], order[54:]
-    model = MLPModel(num_warmup_sample=-1)
-    for _ in range(3):
-        model.update([inputs[i] for i in train], [results[i] for i in train])
+    with torch.inference_mode():  # as a caller may have it, who is about to run a network
+        model = MLPModel(num_warmup_sample=-1)
+        for _ in range(3):
+            model.update([inputs[i] for i in train], [results[i] for i in train])
     predicted = np.array(model.predict(task, [inputs[i].state for i in rest]))
     metrics = evaluate(predicted, throughputs_of([results[i] for i in rest]))
     assert metrics["spearman"] > 0.5

@@ -94,6 +94,17 @@ def test_a_network_is_imported_once_for_all_that_is_done_with_it(run):
         assert compiled.network.program is network.program
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_the_search_descends_whatever_the_mode_of_the_caller(mode, tmp_path):
+    with mode():
+        model, x = nn.Linear(96, 80).eval(), torch.randn(24, 96)
+        network = felix.tune(
+            model, x, trials=24, folder=tmp_path, cache=False, progress=False, winograd=False
+        )
+        torch.testing.assert_close(network(x), model(x), rtol=1e-4, atol=1e-5)
+    assert len((tmp_path / "records.json").read_text().splitlines()) == 24
+
+
 def test_functions_and_single_tensors_are_taken():
     x = torch.randn(3, 4)
     double = felix.compile(lambda x: x + x, x)

@@ -6,7 +6,6 @@ import io
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,9 @@ from tvm.runtime.files import write_atomically
 from .dataset import DatasetBuilder, FeatureKind, SegmentBatch
 from .metric import pair_accuracy, peak_score, spearman, spearman_top
 from .tensor_file import load_tensors
+from .torch_mode import with_gradients
 
-__all__ = ["LOSSES", "LatencyModel", "MLPCostModel", "one_torch_thread"]
+__all__ = ["LOSSES", "LatencyModel", "MLPCostModel"]
 
 LOSSES = ("log_mse", "mse", "rank", "relative")
 
@@ -30,17 +30,6 @@ _LEAST_GAIN = 1e-4
 # Weight of the absolute error in the "relative" loss: enough to keep predictions of different
 # tasks on one scale, too little to compete with the order inside a task, which the search uses.
 _ABSOLUTE_WEIGHT = 0.1
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Run torch on one thread: the matrices are so small that waking another costs more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class MLPCostModel(nn.Module):
@@ -121,6 +110,7 @@ class LatencyModel(nn.Module):
     seed : of the initial weights and the shuffling.
     """
 
+    @with_gradients()
     def __init__(
         self,
         n_features: int | None = None,
@@ -176,6 +166,7 @@ class LatencyModel(nn.Module):
             f"{kind.version}): {way_out}"
         )
 
+    @with_gradients()
     def ensure_built(self, n_features: int, sample: torch.Tensor | None = None) -> None:
         """Make the network for rows of `n_features`, or check that the present one takes them.
 
@@ -258,6 +249,7 @@ class LatencyModel(nn.Module):
             optimizer, factor=0.5, patience=5
         )
 
+    @with_gradients()
     def descend(
         self,
         rounds: Iterable[Iterable[SegmentBatch]],
@@ -308,6 +300,7 @@ class LatencyModel(nn.Module):
         self.trained = True
         return best
 
+    @with_gradients()
     def train_self(
         self,
         data: DatasetBuilder,
@@ -389,6 +382,7 @@ class LatencyModel(nn.Module):
         torch.save(state, packed)
         write_atomically(path, packed.getvalue())
 
+    @with_gradients()
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read what `save` wrote; nothing is unpickled beyond tensors and plain values.
 

@@ -16,7 +16,8 @@ from ..measure_node import MeasureInput, MeasureResult
 from ..search_task import SearchTask
 from .cost_model import PythonBasedModel
 from .dataset import DatasetBuilder, FeatureKind, SegmentBatch
-from .latency_model import LatencyModel, one_torch_thread
+from .latency_model import LatencyModel
+from .torch_mode import one_torch_thread
 
 __all__ = ["MLPModel"]
 

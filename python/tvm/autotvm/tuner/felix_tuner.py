@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from tvm.auto_scheduler.cost_model.torch_mode import with_gradients
+
 from ..measure import MeasureInput, MeasureResult
 from ..task.space import ConfigSpace, SplitSpace
 from ..task.task import Task
@@ -85,6 +87,7 @@ class EnsembleModel(CostModel):
     seed : of their weights.
     """
 
+    @with_gradients()
     def __init__(self, space: ConfigSpace, seed: int = 0) -> None:
         self.columns = _Columns(space)
         generator = torch.Generator().manual_seed(seed)
@@ -103,6 +106,7 @@ class EnsembleModel(CostModel):
             rows = nn.functional.silu(rows @ layer + shift)
         return (rows @ weight + bias)[..., 0]
 
+    @with_gradients()
     def fit(self, xs: Any, ys: Any, plan_size: int) -> None:
         throughputs = np.asarray(ys, dtype=float)
         top = max(float(throughputs.max()), 1e-30)
@@ -165,6 +169,7 @@ class GradientOptimizer(ModelOptimizer):
     def __init__(self, n_steps: int = 40, n_starts: int = 32, learning_rate: float = 0.05) -> None:
         self.n_steps, self.n_starts, self.learning_rate = n_steps, n_starts, learning_rate
 
+    @with_gradients()
     def find_maximums(self, model: CostModel, num: int, exclusive: set[int]) -> list[int]:
         if not isinstance(model, EnsembleModel):
             raise TypeError(f"GradientOptimizer: {type(model).__name__} has no gradient")

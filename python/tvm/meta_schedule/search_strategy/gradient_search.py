@@ -17,7 +17,7 @@ import torch
 
 import tvm
 from tvm import tir
-from tvm.auto_scheduler.cost_model.latency_model import one_torch_thread
+from tvm.auto_scheduler.cost_model.torch_mode import one_torch_thread, with_gradients
 from tvm.tir.schedule import Instruction, Trace
 
 from ..candidate import MeasureCandidate, RunnerResult
@@ -116,6 +116,7 @@ class GradientSearch(SearchStrategy):
         self.n_starts, self.n_steps, self.learning_rate = n_starts, n_steps, learning_rate
         self.eps_greedy, self.max_fail_count = eps_greedy, max_fail_count
 
+    @with_gradients()
     def pre_tuning(
         self,
         max_trials: int,
@@ -139,6 +140,7 @@ class GradientSearch(SearchStrategy):
                     continue
         self._belief = _Belief(TraceProgram.n_features)
 
+    @with_gradients()
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
     ) -> None:
@@ -172,7 +174,7 @@ class GradientSearch(SearchStrategy):
     def _propose(self, count: int) -> list[MeasureCandidate] | None:
         found: list[MeasureCandidate] = []
         wanted = count - round(count * self.eps_greedy) if self.programs else 0
-        with one_torch_thread():
+        with one_torch_thread(), with_gradients():
             ranked = self._ranked() if wanted else []
         for choice in ranked:
             if len(found) == wanted:
