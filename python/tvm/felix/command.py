@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .console import end_process, run_command
+from .network_file import InputSpec, is_network_file, load_network_file, short_name
 
 __all__ = ["Help", "command_line", "main"]
 
@@ -68,8 +69,9 @@ _POSITIVE = {
 }
 
 _NETWORK = (
-    "a name of felix.nn (mlp, resnet18, mobilenet_v2, ...), an ONNX file, or module:function "
-    "returning (model, example_inputs)"
+    "a name of felix.nn (mlp, resnet18, mobilenet_v2, ...), a file (.onnx, .pt2 of "
+    "torch.export.save, .pt of torch.jit.save), or module:function that returns "
+    "(model, example_inputs)"
 )
 
 
@@ -78,6 +80,15 @@ def _add_network(parser: argparse.ArgumentParser, nargs: str | None = None) -> N
     parser.add_argument("batch_size", nargs="?", type=int, default=1, help="examples a run")
     parser.add_argument("--target", default="llvm", help="what to compile for")
     parser.add_argument("--weights", help="state dict to load instead of random weights")
+    parser.add_argument(
+        "--input",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="[NAME=]SHAPE[:TYPE]",
+        help="an input of a network from a file that leaves it open, such as 1x3x224x224 or "
+        "ids=1x128:int64 (may be given again)",
+    )
 
 
 def _configure_tune(parser: argparse.ArgumentParser) -> None:
@@ -159,8 +170,8 @@ def _tune(options: argparse.Namespace) -> None:
     if options.resume is not None:
         folder, settings = options.resume, read_settings(options.resume)
     else:
-        name = options.network.replace(":", ".").replace("/", ".")
-        folder = options.out or Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        name = f"{short_name(options.network)}-{time.strftime('%Y%m%d-%H%M%S')}"
+        folder = options.out or Path("runs") / name
         if (folder / "records.json").exists():
             raise ValueError(
                 f"{folder} already holds a run; continue it with --resume {folder}, "
@@ -185,6 +196,7 @@ def _tune(options: argparse.Namespace) -> None:
             simulate=options.simulate,
             fleet=options.fleet,
             together=options.together,
+            inputs=options.inputs,
         )
     # Before the network is made, which takes a while.
     check_settings(settings)
@@ -193,8 +205,8 @@ def _tune(options: argparse.Namespace) -> None:
     from .tune_network import tune_network
 
     settings.budget().model()
-    model, inputs = _load(settings.network, settings.weights, settings.batch_size)
-    together = {name: _load(name, None, settings.batch_size) for name in settings.together}
+    model, inputs = _load(settings.network, settings.weights, settings.batch_size, settings.inputs)
+    together = {name: _load(name, None, settings.batch_size, ()) for name in settings.together}
     folder.mkdir(parents=True, exist_ok=True)
     init_logging(folder / "tune.log", console=30)
     tune_network(
@@ -215,8 +227,7 @@ def _configure_compile(parser: argparse.ArgumentParser) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    name = options.network.replace(":", ".").replace("/", ".").removesuffix(".onnx")
-    output = options.output or Path(f"{name}.so")
+    output = options.output or Path(f"{short_name(options.network)}.so")
     for path in filter(None, (output, options.weights_file)):
         if not path.parent.is_dir():
             raise ValueError(f"{path}: there is no folder {path.parent}")
@@ -322,18 +333,19 @@ def _profile(options: argparse.Namespace) -> None:
 def _compiled(options: argparse.Namespace) -> Any:
     from . import compiler
 
-    model, inputs = _load(options.network, options.weights, options.batch_size)
+    model, inputs = _load(options.network, options.weights, options.batch_size, options.inputs)
     return compiler.compile(model, inputs, options.target, options.records)
 
 
-def _load(network: str, weights: str | None, batch_size: int) -> tuple[Any, tuple[Any, ...]]:
-    if network.endswith(".onnx"):
-        from tvm.relax.frontend.onnx import OnnxModule, example_inputs
-
+def _load(
+    network: str, weights: str | None, batch_size: int, inputs: Sequence[str]
+) -> tuple[Any, tuple[Any, ...]]:
+    if is_network_file(network):
         if weights is not None or batch_size != 1:
-            raise ValueError(f"{network}: an ONNX file says its weights and its batch itself")
-        module = OnnxModule(network)
-        return module.eval(), example_inputs(module, None)
+            raise ValueError(f"{network}: a file says its weights and its batch itself")
+        return load_network_file(network, [InputSpec.read(text) for text in inputs])
+    if inputs:
+        raise ValueError(f"input: {network} has its inputs; leave --input out")
     from . import nn
 
     return nn.load_network(network, weights=weights, batch=batch_size)

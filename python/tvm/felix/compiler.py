@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +95,8 @@ class CompiledNetwork:
 
     Any number of threads may call it at once: they share the weights, and each call has buffers of
     its own. At most as many calls run at a time as the machine has cores, which bounds the memory.
+    It never changes, so a copy is the network itself. Pickled, it holds machine code of this
+    processor; unpickling what others wrote runs what they want.
 
     Attributes
     ----------
@@ -130,6 +135,22 @@ class CompiledNetwork:
 
     def __repr__(self) -> str:
         return f"CompiledNetwork of {self.network.name} for {self.target}\n{self.coverage}"
+
+    def __copy__(self) -> CompiledNetwork:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledNetwork:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        network = self.network
+        program = io.BytesIO()
+        torch.export.save(network.program, program)
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / _LIBRARY
+            self.executable.export_library(library)
+            parts = (library.read_bytes(), program.getvalue(), network.name, network.options)
+        return _unpickled, (*parts, str(self.target), self.coverage)
 
     @cached_property
     def machine(self) -> relax.VirtualMachine:
@@ -194,6 +215,30 @@ class CompiledNetwork:
                 seconds = call["Duration (us)"].microseconds * 1e-6
                 samples.setdefault(call["Name"], []).append(seconds)
         return {key: float(np.median(samples[name])) for key, name in self._kernel_names.items()}
+
+
+# Name of a pickled network's code while it is in a file.
+_LIBRARY = "network.so"
+
+
+def _unpickled(
+    library: bytes,
+    program: bytes,
+    name: str,
+    options: GraphOptions,
+    target: str,
+    coverage: Coverage,
+) -> CompiledNetwork:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / _LIBRARY
+        file.write_bytes(library)
+        executable = relax.load_executable(file)
+    exported = torch.export.load(io.BytesIO(program))
+    network = CompiledNetwork(
+        executable, Network.of_program(exported, name, options), Target(target)
+    )
+    network.coverage = coverage
+    return network
 
 
 def as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:

@@ -14,6 +14,7 @@ from tvm.runtime.files import read_json
 from tvm.target import Target
 
 from .checkpoint import packaged_checkpoint
+from .network_file import InputSpec
 
 if TYPE_CHECKING:
     from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
@@ -118,6 +119,8 @@ class TuneSettings:
     """Address of a Ray cluster to build and measure on; None for this machine."""
     together: list[str] = field(default_factory=list)
     """Other networks that are tuned in the same search."""
+    inputs: list[str] = field(default_factory=list)
+    """Inputs that a network from a file leaves open, see `network_file.InputSpec`."""
 
     def budget(self) -> SearchBudget:
         """How long and how widely is searched; see SearchBudget for errors."""
@@ -181,6 +184,8 @@ def check_settings(settings: TuneSettings) -> None:
         raise ValueError(f"with: {twice[0]} is named twice")
     if settings.together and settings.simulate:
         raise ValueError("with: a simulated run is of one network; leave one of the two out")
+    for text in settings.inputs:
+        InputSpec.read(text)
     if settings.threads is not None and settings.threads < 1:
         raise ValueError(f"threads must be >= 1, got {settings.threads}")
     settings.budget().checkpoint()

@@ -1,5 +1,10 @@
 """Compiled networks: results, structure, refusals, and the use of measured schedules."""
 
+import copy
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +49,42 @@ def test_results_have_the_structure_that_the_module_returns():
         network(x, 3.0, bias=bias)
     with pytest.raises(TypeError, match="takes 2 inputs and bias like the example, got 2 inputs"):
         network(x, 2.0)
+
+
+def test_a_mapping_of_example_inputs_gives_them_by_name():
+    class Named(nn.Module):
+        def forward(self, x, *, scale):
+            return x * scale
+
+    inputs = {"x": torch.randn(3, 4), "scale": torch.tensor(2.0)}
+    network = felix.compile(Named(), inputs)
+    torch.testing.assert_close(network(**inputs), inputs["x"] * 2)
+    with pytest.raises(TypeError, match="by name are given twice"):
+        felix.compile(Named(), inputs, example_kwargs=inputs)
+
+
+def test_copies_are_the_network_and_pickles_run_elsewhere(mlp, compiled, tmp_path):
+    assert copy.copy(compiled) is copy.deepcopy(compiled) is compiled
+    x = torch.randn(4, 12)
+    (tmp_path / "network").write_bytes(pickle.dumps(compiled))
+    code = (
+        "import pathlib, pickle, sys, torch\n"
+        "network = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
+        "torch.save([network(torch.load(sys.argv[2])), repr(network)], sys.argv[3])\n"
+    )
+    torch.save(x, tmp_path / "x")
+    paths = [str(tmp_path / name) for name in ("network", "x", "result")]
+    subprocess.run([sys.executable, "-c", code, *paths], check=True)
+    result, text = torch.load(tmp_path / "result")
+    torch.testing.assert_close(result, mlp(x).detach(), rtol=1e-4, atol=1e-5)
+    assert text == repr(compiled)
+
+
+def test_weights_without_values_are_named(mlp):
+    with torch.device("meta"):
+        empty = nn.Linear(12, 4)
+    with pytest.raises(ValueError, match="'weight' has no values, since it is on the meta device"):
+        felix.compile(empty, torch.randn(1, 12))
 
 
 def test_wrong_shape_and_type_are_refused_with_both(compiled):

@@ -26,18 +26,6 @@ __all__ = ["from_pytorch"]
 InputInfo = tuple[str, Any]
 
 
-class _Scripted(torch.nn.Module):
-    """A traced or scripted module as one that can be exported."""
-
-    def __init__(self, scripted: torch.jit.ScriptModule) -> None:
-        super().__init__()
-        self.scripted = scripted
-
-    def forward(self, *args: Any) -> Any:
-        # A call of the module itself would look for its hooks, which export cannot follow.
-        return self.scripted._c._get_method("forward")(*args)
-
-
 def _example(info: InputInfo, default_dtype: str) -> torch.Tensor:
     if not isinstance(info, Sequence) or len(info) != 2 or not isinstance(info[0], str):
         raise error.TypeError(
@@ -58,14 +46,6 @@ def _example(info: InputInfo, default_dtype: str) -> torch.Tensor:
     if not isinstance(wanted, torch.dtype):
         raise error.ValueError(f"relay.frontend.from_pytorch: there is no element type '{dtype}'")
     return torch.zeros(tuple(shape), dtype=wanted)
-
-
-def _exported(model: Any, inputs: Sequence[torch.Tensor]) -> torch.export.ExportedProgram:
-    if isinstance(model, torch.export.ExportedProgram):
-        return model
-    if isinstance(model, torch.jit.ScriptModule):
-        model = _Scripted(model)
-    return export_for_inference(model, tuple(inputs))
 
 
 def from_pytorch(
@@ -101,7 +81,8 @@ def from_pytorch(
             "programs, which takes no custom_convert_map; write the operator as a module of others"
         )
     examples = [_example(info, default_dtype) for info in input_infos]
-    program = _exported(script_module, examples)
+    is_exported = isinstance(script_module, torch.export.ExportedProgram)
+    program = export_for_inference(script_module, () if is_exported else tuple(examples))
     func = ProgramImporter(program, keep_params_as_input=True).at({})["main"]
     names, params = [str(name) for name, _ in input_infos], {}
     is_scripted = isinstance(script_module, torch.jit.ScriptModule)

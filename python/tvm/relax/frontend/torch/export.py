@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import itertools
 import linecache
 import logging
 import sys
@@ -18,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from .structure import assembled, taken_apart
 
-__all__ = ["export_for_inference", "in_eval_mode"]
+__all__ = ["export_for_inference", "in_eval_mode", "quiet"]
 
 
 def in_eval_mode(model: torch.nn.Module) -> torch.nn.Module:
@@ -46,6 +47,39 @@ class _FunctionModule(torch.nn.Module):
         return self._function(*args, **kwargs)
 
 
+class _ScriptedModule(torch.nn.Module):
+    """A traced or scripted module as one that can be exported: its operators run one by one."""
+
+    def __init__(self, scripted: torch.jit.ScriptModule) -> None:
+        super().__init__()
+        self.scripted = scripted
+        for part in scripted.modules():
+            for name, tensor in list(part.named_parameters(recurse=False)):
+                # Those of a module from a file are plain tensors, which the export refuses.
+                if not isinstance(tensor, torch.nn.Parameter):
+                    parameter = torch.nn.Parameter(tensor.detach(), tensor.requires_grad)
+                    part._c.setattr(name, parameter)
+        method = scripted._c._get_method("forward")
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            # A call of the module itself would look for its hooks, which export cannot follow.
+            return method(*args, **kwargs)
+
+        # The export names inputs by the parameters.
+        parameters = [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=argument.default_value
+                if argument.has_default_value()
+                else inspect.Parameter.empty,
+            )
+            for argument in method.schema.arguments[1:]
+        ]
+        forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        self.forward = forward
+
+
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     """The parameters of a function; None for one that is not written in Python."""
     try:
@@ -64,17 +98,19 @@ def export_for_inference(
 
     Parameters
     ----------
-    model : a module, or a function of tensors. A program that is exported already comes back as it
-        is, with the inputs that it was exported for; nothing else may be given beside it.
-    example_args : positional inputs; a single tensor stands for one.
+    model : a module, also a traced or scripted one, or a function of tensors. A program that is
+        exported already comes back as it is, with the inputs that it was exported for; nothing else
+        may be given beside it.
+    example_args : positional inputs; a single tensor stands for one, and a mapping is
+        `example_kwargs`.
     dynamic_shapes : as ``torch.export.export`` takes it.
 
     Raises
     ------
     TypeError : not a module or function, or the inputs do not fit its parameters.
     ValueError : the program depends on the data: a branch that asks for a tensor's values, for
-        instance. The message names the line. Or its weights cannot be read, or
-        something is given beside an exported program.
+        instance. The message names the line. Or its weights cannot be read or are on the "meta"
+        device, or something is given beside an exported program.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if len(example_args) or example_kwargs or dynamic_shapes is not None:
@@ -90,12 +126,22 @@ def export_for_inference(
                 f"{type(model).__name__}"
             )
         model = _FunctionModule(model)
+    elif isinstance(model, torch.jit.ScriptModule):
+        model = _ScriptedModule(model)
+    if isinstance(example_args, Mapping):
+        if example_kwargs:
+            raise TypeError(
+                "relax.frontend.torch: example inputs by name are given twice; give positional "
+                "ones and those by name, or one mapping"
+            )
+        example_args, example_kwargs = (), example_args
     args = (example_args,) if isinstance(example_args, torch.Tensor) else tuple(example_args)
     kwargs = dict(example_kwargs or {})
     _check_inputs(model, args, kwargs)
+    _check_weights(model)
     args, kwargs = _distinct(taken_apart((args, kwargs)))
     written = io.StringIO()
-    with _eval_mode(model), _objects_as_parts(model), torch.no_grad(), _quiet():
+    with _eval_mode(model), _objects_as_parts(model), torch.no_grad(), quiet():
         try:
             with redirect_stderr(written):
                 program = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic_shapes)
@@ -138,9 +184,20 @@ def _check_inputs(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[st
         ) from None
 
 
+def _check_weights(model: torch.nn.Module) -> None:
+    for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
+        if tensor.is_meta:
+            raise ValueError(
+                f"relax.frontend.torch: '{name}' has no values, since it is on the meta device; "
+                "load the weights first (model.to_empty(device='cpu') makes room for them)"
+            )
+
+
 def _name_of(model: torch.nn.Module) -> str:
     if isinstance(model, _FunctionModule):
         return model.name
+    if isinstance(model, _ScriptedModule):
+        return f"{model.scripted.original_name}.forward"
     return f"{type(model).__name__}.forward"
 
 
@@ -177,8 +234,8 @@ def _objects_as_parts(model: torch.nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the export's own reports of the errors that are raised, and explained, here."""
+def quiet() -> Iterator[None]:
+    """Without torch's own reports of the errors that are raised, and explained, here."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
