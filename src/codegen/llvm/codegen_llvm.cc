@@ -36,7 +36,10 @@ std::string ReturnType(const PrimFunc& func) {
 
 }  // namespace
 
-CodeGenLLVM::CodeGenLLVM(Target target) : target_(std::move(target)) {}
+CodeGenLLVM::CodeGenLLVM(Target target) : target_(std::move(target)) {
+  const std::string features = "," + target_->GetStr("mattr_full", "") + ",";
+  module_.SetEstimatesReciprocals(features.find(",+avx512f,") != std::string::npos);
+}
 
 void CodeGenLLVM::Declare(const std::string& name, const PrimFunc& func) {
   std::string symbol = func->GetAttr<String>(tir::attr::kGlobalSymbol, String(name));

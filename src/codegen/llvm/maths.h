@@ -27,6 +27,16 @@ class Maths {
   Value Add(const Value& a, const Value& b) const { return text_->Binary("fadd", a, b); }
   Value Sub(const Value& a, const Value& b) const { return text_->Binary("fsub", a, b); }
   Value Div(const Value& a, const Value& b) const { return text_->Binary("fdiv", a, b); }
+  /*!
+   * \brief A quotient of finite numbers, within a unit in the last place; the divisor's reciprocal
+   *  must be a normal number.
+   */
+  Value Quotient(const Value& a, const Value& b) const {
+    const bool whole_registers = a.element() == "float" && a.lanes() > 0 && a.lanes() % 16 == 0;
+    if (!whole_registers || !text_->module()->estimates_reciprocals()) return Div(a, b);
+    // LLVM makes q = a r, then q + r (a - b q), of an estimate r.
+    return text_->Binary("fdiv arcp contract ninf", a, b);
+  }
   Value Fma(const Value& a, const Value& b, const Value& c) const {
     return text_->Intrinsic("llvm.fmuladd", {a, b, c});
   }

@@ -50,6 +50,22 @@ Value ExpOfNegative(const Maths& m, const Value& x) {
   return m.Mul(m.Mul(reduced.fraction, power), m.F(5.421010862427522e-20));
 }
 
+/*! \brief exp(z) = scale (1 + growth) with the scale a power of two, which is 1 near zero. */
+struct Power {
+  Value scale, growth;
+};
+
+/*! \brief For |z| up to 30: the integer is so small that one constant for ln 2 serves. */
+Power PowerOf(const Maths& m, const Value& z) {
+  Value shifted = m.Fma(z, m.F(kLog2E), m.F(kRoundToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundToInteger));
+  Value r = m.Fma(n, m.F(-0.6931471824645996), z);
+  Value p = m.Polynomial(r, {0.5, 0.16666525602340698, 0.041666798293590546, 0.008368381299078465,
+                             0.0013904537772759795});
+  Value scale = m.FromBits(m.Int("add", m.Int("shl", m.Bits(shifted), m.I(23)), m.I(0x3F800000)));
+  return {scale, m.Fma(m.Mul(r, r), p, r)};
+}
+
 }  // namespace
 
 Value ExpFloat(FunctionText* text, const Value& x) {
@@ -135,18 +151,12 @@ Value AtanFloat(FunctionText* text, const Value& x) {
 
 Value TanhFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
-  Value magnitude = m.Abs(x);
-  // Near zero 1 - 2 / (exp(2x) + 1) cancels, so an odd polynomial x + x^3 P(x^2) serves |x| <
-  // 0.625.
-  Value square = m.Mul(x, x);
-  Value p = m.Horner(square, {-0.3333328068256378, 0.13331441581249237, -0.05373971164226532,
-                              0.020639078691601753, -0.005704978480935097});
-  Value near = m.Fma(m.Mul(square, x), p, x);
-  // From 9.1 on the result rounds to 1.
-  Value doubled = m.AtMost(m.Add(magnitude, magnitude), 20.0);
-  Value far = m.Sub(m.F(1.0), m.Div(m.F(2.0), m.Add(ExpFloat(text, doubled), m.F(1.0))));
-  // The polynomial makes +0 of -0.
-  return m.CopySign(m.Pick(m.Is("olt", magnitude, m.F(0.625)), near, far), x);
+  // tanh |x| = E / (E + 2) with E = exp(2 |x|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), which does not
+  // cancel near zero, where n is 0. From 9.1 on the result rounds to 1.
+  Value doubled = m.AtMost(m.Abs(m.Add(x, x)), 20.0);
+  Power power = PowerOf(m, doubled);
+  Value e = m.Fma(power.scale, power.growth, m.Sub(power.scale, m.F(1.0)));
+  return m.CopySign(m.Quotient(e, m.Add(e, m.F(2.0))), x);
 }
 
 Value SigmoidFloat(FunctionText* text, const Value& x) {
@@ -154,7 +164,7 @@ Value SigmoidFloat(FunctionText* text, const Value& x) {
   // exp of minus the magnitude cannot overflow, and keeps tiny results exact.
   Value e = ExpOfNegative(m, m.AtLeast(m.Sub(m.F(-0.0), m.Abs(x)), -104.0));
   Value numerator = m.Pick(m.Is("olt", x, m.F(0.0)), e, m.F(1.0));
-  return m.Div(numerator, m.Add(m.F(1.0), e));
+  return m.Quotient(numerator, m.Add(m.F(1.0), e));
 }
 
 Value ErfFloat(FunctionText* text, const Value& x) {
@@ -166,15 +176,8 @@ Value ErfFloat(FunctionText* text, const Value& x) {
                                0.019311336800456047, -0.0001890323037514463, -0.0012646132381632924,
                                0.0003857064584735781, -4.136093411943875e-05});
   Value z = m.Fma(bounded, m.F(-1.125), m.Mul(bounded, q));
-  // No bounds are needed: the integer n is between -27 and 0, so one constant for ln 2 serves.
-  Value shifted = m.Fma(z, m.F(kLog2E), m.F(kRoundToInteger));
-  Value n = m.Sub(shifted, m.F(kRoundToInteger));
-  Value r = m.Fma(n, m.F(-0.6931471824645996), z);
-  Value p = m.Polynomial(r, {0.5, 0.16666525602340698, 0.041666798293590546, 0.008368381299078465,
-                             0.0013904537772759795});
-  Value growth = m.Fma(m.Mul(r, r), p, r);
-  Value s = m.FromBits(m.Int("add", m.Int("shl", m.Bits(shifted), m.I(23)), m.I(0x3F800000)));
-  Value result = m.Fma(m.Sub(m.F(-0.0), s), growth, m.Sub(m.F(1.0), s));
+  Power power = PowerOf(m, z);
+  Value result = m.Fma(m.Sub(m.F(-0.0), power.scale), power.growth, m.Sub(m.F(1.0), power.scale));
   return m.CopySign(result, x);
 }
 
