@@ -72,6 +72,16 @@ _VECTOR_UNIT_BY_ARCH = {
     "riscv64": (128, 32),
 }
 
+# Processors that start two multiply-adds a cycle of vectors of 512 bits; others with such vectors
+# start one. Of narrower vectors two are the rule, with these exceptions.
+_TWO_WIDE_UNITS = frozenset(
+    {
+        "skylake-avx512", "cascadelake", "cooperlake", "icelake-server", "sapphirerapids",
+        "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids", "znver5",
+    }
+)  # fmt: skip
+_NARROW_UNITS = {"znver1": 1, "neoverse-v1": 4, "neoverse-v2": 4}
+
 _VENDORS = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
 
 _WIDEST_ADD = """
@@ -295,6 +305,13 @@ def _caches(cpu: str, is_host: bool) -> dict[str, int]:
     }
 
 
+def _vector_units(cpu: str, vector_width: int) -> int:
+    """Multiply-adds of whole vector registers that a core starts a cycle."""
+    if vector_width >= 512:
+        return 2 if cpu in _TWO_WIDE_UNITS else 1
+    return _NARROW_UNITS.get(cpu, 2)
+
+
 def _usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -340,7 +357,8 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
     Returns
     -------
     Dictionary with ``mtriple``, ``mcpu``, ``mattr_full`` (the text given to LLVM), ``vector_width``
-    (bits), ``num_vector_registers``, ``l1_cache_bytes``, ``l2_cache_bytes``, ``l3_cache_bytes``,
+    (bits), ``num_vector_registers``, ``vector_units`` (multiply-adds of whole registers that a core
+    starts a cycle), ``l1_cache_bytes``, ``l2_cache_bytes``, ``l3_cache_bytes``,
     ``cache_line_bytes`` and ``num_cores``; also ``mattr`` where this machine lacks vectors that its
     processor's name promises. Caches are those that the system reports where this machine's
     processor is meant, else those of a table of names. A name says nothing of cores: these are this
@@ -374,6 +392,7 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
         "mattr_full": features,
         "vector_width": width,
         "num_vector_registers": count,
+        "vector_units": _vector_units(cpu, width),
         **_caches(cpu, is_host),
         "num_cores": _usable_cores(),
         **({"mattr": missing} if missing else {}),

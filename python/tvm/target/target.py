@@ -240,6 +240,11 @@ class Target(Object):
         return _ffi_api.NumVectorRegisters(self)
 
     @property
+    def vector_units(self) -> int:
+        """Multiply-adds of whole vector registers that a core starts a cycle; 2 if unknown."""
+        return int(self.get_attr("vector_units", 2))
+
+    @property
     def cache_bytes(self) -> tuple[int, int, int]:
         """Bytes of the data caches L1, L2 and L3 that one core can use."""
         first, second, third = (int(size) for size in _ffi_api.CacheBytes(self))

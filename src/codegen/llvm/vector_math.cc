@@ -70,17 +70,20 @@ Power PowerOf(const Maths& m, const Value& z) {
 
 Value ExpFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
-  // Beyond these bounds the result is infinite or zero in float32 anyway; the bounds keep the
-  // exponent arithmetic in range.
-  ReducedExponent reduced = ReduceExponent(m, m.AtLeast(m.AtMost(x, 89.0), -104.0));
-  // 2^n as a product of two powers, since n runs from -150 to 128.
+  // The bounds keep the exponent arithmetic in range. Above the result is infinite in float32
+  // anyway. Below it is subnormal and taken for zero: to form such a number takes some processors
+  // a hundred cycles, and the softmax of masked scores is full of them.
+  constexpr double kLeast = -87.33654;
+  ReducedExponent reduced = ReduceExponent(m, m.AtLeast(m.AtMost(x, 89.0), kLeast));
+  // 2^n as a product of two powers, since n runs from -126 to 128.
   Value exponent = m.Int("sub", m.Bits(reduced.shifted), m.I(0x4B400000));
   Value half = m.Int("ashr", exponent, m.I(1));
   Value rest = m.Int("sub", exponent, half);
   auto power = [&m](const Value& e) {
     return m.FromBits(m.Int("shl", m.Int("add", e, m.I(127)), m.I(23)));
   };
-  return m.Mul(m.Mul(reduced.fraction, power(half)), power(rest));
+  Value result = m.Mul(m.Mul(reduced.fraction, power(half)), power(rest));
+  return m.Pick(m.Is("olt", x, m.F(kLeast)), m.F(0.0), result);
 }
 
 Value LogFloat(FunctionText* text, const Value& x) {

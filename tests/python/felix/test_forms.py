@@ -90,7 +90,7 @@ def test_parts_are_named_by_their_sizes_and_cost_no_second_preparation(model, x)
     inputs = x, torch.randn(196, 512), torch.randn(2, 4, 32, 16)
     both = Model().eval()
     expected = both(*inputs)
-    network = Network(both, inputs, options=GraphOptions.for_target(TARGET, None))
+    network = Network(both, inputs, options=GraphOptions(True, True, True))
     attention, *products = network.forms
     assert attention == "attention 2x4x32x32x16"
     assert sorted(products) == ["strassen 196x512x512", PART]
@@ -109,3 +109,11 @@ def test_a_damaged_file_of_forms_is_named(tune, model, x, tmp_path):
     (tmp_path / "forms.json").write_text('{"target": "llvm", "plain": 3}')
     with pytest.raises(ValueError, match=r"forms\.json"):
         felix.compile(model, x, records=tmp_path, cache=False)
+
+
+def test_strassen_is_for_processors_that_multiply_slower_than_they_add():
+    def strassen(cpu):
+        target = tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+        return GraphOptions.for_target(target, None).strassen
+
+    assert strassen("znver4") and strassen("haswell") and not strassen("emeraldrapids")

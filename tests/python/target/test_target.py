@@ -281,3 +281,11 @@ def test_the_version_of_llvm_is_known():
 def test_features_that_calls_need_cannot_be_taken_away(feature):
     with pytest.raises(ValueError, match=f"leave {feature} out of mattr"):
         Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr={feature}")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "units"),
+    [("sapphirerapids", 2), ("znver4", 1), ("znver3", 2), ("haswell", 2), ("skylake-avx512", 2)],
+)
+def test_units_follow_from_the_processor_and_its_vectors(cpu, units):
+    assert tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}").vector_units == units

@@ -151,3 +151,24 @@ def test_matrix_product_matches_numpy_for_any_tile(rows, depth, columns, height,
 def test_a_tile_that_would_spill_is_refused():
     with pytest.raises(ValueError, match="vector registers"):
         x86.RegisterTile(64, 1, 2).check(TARGET)
+
+
+@pytest.mark.parametrize(("rows", "ahead"), [(8, True), (2048, False)])
+def test_packed_weights_are_read_ahead_where_few_tiles_share_them(rows, ahead):
+    data, weight = te.placeholder((rows, 64)), te.placeholder((4 * LANES, 64))
+    product = topi.nn.dense(data, weight)
+    scheduled = topi.schedule_args_for([data, weight, product], [1], TARGET)
+    module = tvm.lower(scheduled.schedule, scheduled.args)
+    assert ("prefetch" in str(module)) == ahead
+    assert scheduled.packings[1].packed.op.name == "packed_weight"
+
+
+def test_wide_units_get_tiles_that_read_less_of_the_second_cache():
+    from tvm.topi.x86.tiles import fitting_rows
+
+    def tile(cpu):
+        target = tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+        return fitting_rows(target, 128, 48, 3072 * 64)
+
+    # Both have 32 registers of 512 bits; one multiplies twice as fast.
+    assert tile("sapphirerapids").vectors < tile("znver4").vectors

@@ -12,7 +12,13 @@ from ..nn.conv import Size, conv_output_size
 from ..nn.pad import pad
 from ..utils import as_padding, as_pair, const_shape
 from .dot_products import DotInstruction
-from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
+from .vectors import (
+    copy_panel,
+    inline_packing,
+    inline_producers,
+    prefetch_weight,
+    vector_lanes,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,7 +206,7 @@ def schedule_conv2d_nhwc_packed(
     if dot is None:
         s[local].vectorize(lane)
     if tile.prefetch:
-        s[local].prefetch(weight, ci, tile.prefetch)
+        prefetch_weight(s, local, weight, ci, tile.prefetch)
     return s
 
 

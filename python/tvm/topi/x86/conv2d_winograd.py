@@ -17,7 +17,7 @@ from ..nn.winograd_stages import (
 )
 from ..utils import as_int, const_shape
 from .conv2d import RegisterTile
-from .vectors import inline_producers, vector_lanes
+from .vectors import inline_producers, prefetch_weight, vector_lanes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -235,5 +235,5 @@ def _product_loops(
     s[local].unroll(vector)
     s[local].vectorize(lane)
     if tile.prefetch:
-        s[local].prefetch(product.op.input_tensors[1], ci, tile.prefetch)
+        prefetch_weight(s, local, product.op.input_tensors[1], ci, tile.prefetch)
     return outer

@@ -10,7 +10,7 @@ from tvm.target import Target
 
 from .. import tag
 from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
-from ..utils import const_shape, is_constant, same_extent
+from ..utils import ceil_div, const_shape, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
@@ -87,15 +87,20 @@ def _conv2d_nhwc(
     fitted = convolution_tile(conv, target)
     if fitted is None:
         return None
-    copies = not _is_packed(weight) and _panels_pay(conv, height * width, fitted.block)
+    packed = _is_packed(weight)
+    dot = dot_instruction(conv, fitted.lanes, target) if packed else None
+    tile = fitted.tile
+    if packed and dot is None:
+        tiles = ceil_div(height, tile.rows) * ceil_div(width, tile.columns)
+        tile = fitted.reading_ahead(tiles, weight.dtype)
     return schedule_conv2d_nhwc_packed(
         conv,
-        fitted.tile,
+        tile,
         _other_than(conv, outputs),
         target,
         lanes=fitted.lanes,
-        copy_panels=copies,
-        dot=dot_instruction(conv, fitted.lanes, target) if _is_packed(weight) else None,
+        copy_panels=not packed and _panels_pay(conv, height * width, fitted.block),
+        dot=dot,
     )
 
 
@@ -174,16 +179,19 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
     fitted = product_tile(product, target)
     if fitted is None or name.endswith(("_TN", "_TT")):
         return None
-    copies = not packed and _panels_pay(product, rows, fitted.block)
+    dot = dot_instruction(product, fitted.lanes, target) if packed else None
+    tile = fitted.tile
+    if packed and dot is None:
+        tile = fitted.reading_ahead(ceil_div(rows, tile.rows), product.dtype)
     return schedule_matmul_packed(
         product,
-        fitted.tile,
+        tile,
         output=output,
         target=target,
         lanes=fitted.lanes,
-        copy_panels=copies,
+        copy_panels=not packed and _panels_pay(product, rows, fitted.block),
         panels_outside=packed and not by_points,
-        dot=dot_instruction(product, fitted.lanes, target) if packed else None,
+        dot=dot,
     )
 
 

@@ -10,7 +10,13 @@ from tvm.target import Target
 from ..utils import const_shape
 from .conv2d import RegisterTile
 from .dot_products import DotInstruction
-from .vectors import copy_panel, inline_packing, inline_producers, vector_lanes
+from .vectors import (
+    copy_panel,
+    inline_packing,
+    inline_producers,
+    prefetch_weight,
+    vector_lanes,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +128,7 @@ def schedule_matmul_packed(
     if dot is None:
         s[local].vectorize(lane)
     if tile.prefetch:
-        s[local].prefetch(weight, k, tile.prefetch)
+        prefetch_weight(s, local, weight, k, tile.prefetch)
     return s
 
 

@@ -197,9 +197,10 @@ def split_row(
     # Halved again and again: a chain through all lanes would wait for each of its steps.
     while lanes >= _LEAST_LANES:
         _, lane = s[reduced].split(loop, factor=lanes)
-        partial = s.rfactor(reduced, lane)
+        # Last, so that the partial results of a row lie side by side.
+        partial = s.rfactor(reduced, lane, -1)
         partials.append(partial)
-        lane, *rest = s[partial].op.axis
+        *rest, lane = s[partial].op.axis
         (outer,) = s[partial].op.reduce_axis
         s[partial].reorder(*rest, outer, lane)
         s[partial].vectorize(lane)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import te, tir
 from tvm.target import Target
@@ -28,6 +28,12 @@ _HIDE_LATENCY = 8
 _FEW_PRODUCTS = 1.5
 # Rows of a tile for which a vector from the second cache takes longer than its multiply-adds.
 _FEW_ROWS = 4
+# Bytes of weights by which to read ahead: what a loop multiplies in the time that a line takes to
+# come from the third cache, or from memory.
+_AHEAD_BYTES = 4096
+# Tiles that read the same panel of weights, one after the other, from which on the first hardly
+# counts.
+_MANY_TILES = 32
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,17 @@ class FittedTile:
     def block(self) -> int:
         """Columns, or output channels, of the tile."""
         return self.tile.vectors * self.lanes
+
+    def reading_ahead(self, tiles: int, dtype: str) -> RegisterTile:
+        """The tile with prefetches of packed weights, unless many tiles have the same panel.
+
+        In a network weights come from far, since those of all other layers were read in between,
+        and the loops over a panel are too short for the processor to see where it goes on.
+        """
+        if tiles > _MANY_TILES:
+            return self.tile
+        step = self.block * tir.const(0, dtype).dtype.bits // 8
+        return replace(self.tile, prefetch=max(1, _AHEAD_BYTES // step))
 
 
 def fitting_lanes(target: Target, dtype: str, extent: int) -> int:
@@ -94,9 +111,12 @@ def fitting_rows(
             max(height * tile.vectors, _HIDE_LATENCY) + (height + tile.vectors) / 4
             for height in heights
         )
-        # Few rows do not hide that each reads all vectors from the second cache again.
-        far = tile.rows < _FEW_ROWS and tile.vectors * vector_column_bytes > target.cache_bytes[0]
-        return (sum(each) + far * len(heights) * tile.vectors) / tile.vectors
+        # Few rows do not hide that each reads all vectors from the second cache again, and two
+        # units of 512 bits take more than that cache gives in the time of any tile.
+        far = tile.vectors * vector_column_bytes > target.cache_bytes[0]
+        wide = target.vector_units * target.vector_width > 512
+        reads = far * max(tile.rows < _FEW_ROWS, wide) * len(heights) * tile.vectors
+        return (sum(each) + reads) / tile.vectors
 
     tiles = [
         RegisterTile(height, 1, wide)

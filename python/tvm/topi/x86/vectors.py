@@ -66,3 +66,11 @@ def inline_packing(s: te.Schedule, weight: te.Tensor) -> None:
     """Read weights from where `topi.Packing` stores them, if they are packed."""
     if isinstance(weight.op, te.ComputeOp):
         s[weight].compute_inline()
+
+
+def prefetch_weight(
+    s: te.Schedule, product: te.Tensor, weight: te.Tensor, loop: tir.IterVar, distance: int
+) -> None:
+    """Read weights ahead by trips of a loop of `product`, from where they are stored."""
+    stored = weight.op.input_tensors[0] if isinstance(weight.op, te.ComputeOp) else weight
+    s[product].prefetch(stored, loop, distance)
