@@ -277,39 +277,64 @@ void FuseStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 
 namespace {
 
-constexpr const char* kAutoUnroll = "auto_unroll_max_step$";
+/*! \brief What a pragma asks for: its name and the numbers behind it, each after a "$". */
+struct PragmaText {
+  std::string name;
+  std::vector<int> numbers;
 
-/*! \brief The number behind "auto_unroll_max_step$", or -1 for "debug_skip_region". */
-int PragmaUnrollStep(const String& pragma_type) {
-  const std::string text = pragma_type;
-  if (text == "debug_skip_region") return -1;
-  const std::string prefix = kAutoUnroll;
-  bool known = text.rfind(prefix, 0) == 0 && text.size() > prefix.size() &&
-               text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-  TVM_CHECK(known, ValueError) << "pragma: \"" << text
-                               << "\" is unknown; use auto_unroll_max_step$N or "
-                                  "debug_skip_region";
-  return std::stoi(text.substr(prefix.size()));
-}
+  explicit PragmaText(const std::string& text) {
+    const size_t end = text.find('$');
+    name = text.substr(0, end);
+    constexpr size_t kMostDigits = 9;
+    bool known = true;
+    for (size_t at = end; at != std::string::npos;) {
+      const size_t next = text.find('$', at + 1);
+      const std::string digits = text.substr(at + 1, next - at - 1);
+      known = known && !digits.empty() && digits.size() <= kMostDigits &&
+              digits.find_first_not_of("0123456789") == std::string::npos;
+      if (!known) break;
+      numbers.push_back(std::stoi(digits));
+      at = next;
+    }
+    known = known &&
+            ((IsAutoUnroll() && numbers.size() == 1) || (IsReadAhead() && numbers.size() == 2) ||
+             (name == "debug_skip_region" && numbers.empty()));
+    TVM_CHECK(known, ValueError) << "pragma: \"" << text
+                                 << "\" is unknown; use auto_unroll_max_step$N, "
+                                    "read_ahead$OPERAND$TRIPS or debug_skip_region";
+  }
+
+  bool IsAutoUnroll() const { return name == "auto_unroll_max_step"; }
+  /*! \brief Prefetch what the loop reads of an operand so many trips later. */
+  bool IsReadAhead() const { return name == "read_ahead"; }
+};
 
 }  // namespace
 
 void PragmaStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   CheckedIter(*state, stage_id, iter_id);
-  int max_step = PragmaUnrollStep(pragma_type);
-  if (max_step < 0) return;
-  EditStage(state, stage_id, [&](StageNode* stage) { stage->auto_unroll_max_step = max_step; });
+  const PragmaText pragma(pragma_type);
+  if (!pragma.IsAutoUnroll()) return;
+  EditStage(state, stage_id,
+            [&](StageNode* stage) { stage->auto_unroll_max_step = pragma.numbers[0]; });
 }
 
 void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   te::IterVar axis = replay->axis(stage_id, iter_id);
-  int max_step = PragmaUnrollStep(pragma_type);
-  if (max_step < 0) {
-    stage.pragma(axis, "debug_skip_region", tir::const_true());
-  } else {
-    stage.pragma(axis, "auto_unroll_max_step", Integer(max_step));
+  const PragmaText pragma(pragma_type);
+  if (pragma.IsAutoUnroll()) {
+    stage.pragma(axis, "auto_unroll_max_step", Integer(pragma.numbers[0]));
     stage.pragma(axis, "unroll_explicit", tir::const_true());
+  } else if (pragma.IsReadAhead()) {
+    const Array<te::Tensor> operands = stage->op->InputTensors();
+    const int operand = pragma.numbers[0];
+    TVM_CHECK(operand < static_cast<int>(operands.size()), ScheduleError)
+        << "pragma: \"" << pragma_type << "\" names operand " << operand << " of "
+        << stage->op->name << ", which has " << operands.size();
+    stage.prefetch(operands[operand], axis, Integer(pragma.numbers[1]));
+  } else {
+    stage.pragma(axis, pragma.name, tir::const_true());
   }
 }
 

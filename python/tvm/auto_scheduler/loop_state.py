@@ -190,7 +190,18 @@ class State:
         return self._apply(_ffi_api.StateFuse, stage, list(iters))
 
     def pragma(self, stage: Any, iterator: Iterator, pragma_type: str) -> None:
-        """Add "auto_unroll_max_step$N" or "debug_skip_region" to a loop."""
+        """Add a pragma to a loop.
+
+        Parameters
+        ----------
+        pragma_type : "auto_unroll_max_step$N"; "read_ahead$OPERAND$TRIPS", which prefetches what the
+            loop reads of the stage's operand of this number so many trips later; or
+            "debug_skip_region".
+
+        Raises
+        ------
+        ValueError : it is none of these.
+        """
         self.state_object = _ffi_api.StatePragma(
             self.state_object, self._stage_id(stage), iterator, pragma_type
         )

@@ -236,3 +236,26 @@ def test_steps_survive_their_record_form(case):
 def test_broken_step_records_are_refused(record, message):
     with pytest.raises(ValueError, match=message):
         auto_scheduler.measure_record.steps_from_json([record])
+
+
+def test_operands_are_read_ahead_where_a_pragma_says_so():
+    dag = _dag("test_matmul", 64, 32, 16)
+    state = dag.get_init_state()
+    reduction = state[2].iters[2]
+    state.pragma(2, reduction, "read_ahead$1$8")
+    schedule, args = dag.apply_steps_from_state(state)
+    text = str(tvm.lower(schedule, args))
+    assert text.count("prefetch") == 1
+    replayed = dag.infer_bound_from_state(state)
+    assert replayed.transform_steps[-1].pragma_type == "read_ahead$1$8"
+
+
+def test_pragmas_that_mean_nothing_are_refused():
+    dag = _dag("test_matmul", 64, 32, 16)
+    state = dag.get_init_state()
+    for text in ("read_ahead", "read_ahead$1", "read_ahead$1$x", "auto_unroll_max_step$", "vector"):
+        with pytest.raises(ValueError, match="is unknown; use auto_unroll_max_step"):
+            state.pragma(2, state[2].iters[2], text)
+    state.pragma(2, state[2].iters[2], "read_ahead$7$8")
+    with pytest.raises(tvm.error.ScheduleError, match="names operand 7 of .*, which has 2"):
+        dag.apply_steps_from_state(state)
