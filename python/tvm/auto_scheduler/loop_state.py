@@ -194,9 +194,8 @@ class State:
 
         Parameters
         ----------
-        pragma_type : "auto_unroll_max_step$N"; "read_ahead$OPERAND$TRIPS", which prefetches what the
-            loop reads of the stage's operand of this number so many trips later; or
-            "debug_skip_region".
+        pragma_type : "auto_unroll_max_step$N"; "debug_skip_region"; or "read_ahead$OPERAND$TRIPS",
+            which prefetches what the loop reads of that operand of the stage so many trips later.
 
         Raises
         ------
