@@ -112,14 +112,15 @@ VarSet FindGiven(const Tree& tree, Id id, const VarSet& own) {
     }
   }
   Map<Var, Range> ranges;
-  bool constant = true;
+  bool runs = true;
   for (Id loop : loops) {
     const LoopItem& l = tree.loop(loop);
     if (!busy.Contains(l.var)) continue;
     ranges.Set(l.var, l.range());
-    constant &= AsInt(l.min).has_value() && AsInt(l.extent).value_or(0) != 0;
+    bool fixed = !VarsOf(l.min).Intersects(busy) && !VarsOf(l.extent).Intersects(busy);
+    runs &= fixed && AsInt(l.extent).value_or(1) > 0;
   }
-  if (!left.empty() && constant) {
+  if (!left.empty() && runs) {
     auto map = arith::DetectIterMap(left, ranges, arith::IterMapLevel::kBijective);
     if (map->errors.empty()) busy = VarSet();
   }
