@@ -98,9 +98,9 @@ class BlockSteps(State):
 
         Parameters
         ----------
-        block : computes each element once, or reduces; reads what is written under `loop` at indices
-            that are its own variables or that can be undone, as those of another layout. A reduction
-            adds in each iteration what that gives, if the first one gives the first terms.
+        block : computes each element once, or reduces; reads what is written under `loop` at
+            indices that are its own variables or that can be undone, as those of another layout. A
+            reduction adds in each iteration what that gives, if the first one gives the first terms.
         loop : around the producer and around its whole reduction, if it is one.
         preserve_unit_loops, index : as in :meth:`compute_at`.
 
