@@ -100,7 +100,7 @@ class BlockSteps(State):
         ----------
         block : computes each element once, or reduces; reads what is written under `loop` at
             indices that are its own variables or that can be undone, as those of another layout. A
-            reduction adds in each iteration what that gives, if the first one gives the first terms.
+            reduction adds in each iteration what that gives, if the first one gives first terms.
         loop : around the producer and around its whole reduction, if it is one.
         preserve_unit_loops, index : as in :meth:`compute_at`.
 
