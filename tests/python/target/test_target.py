@@ -281,3 +281,12 @@ def test_the_version_of_llvm_is_known():
 def test_features_that_calls_need_cannot_be_taken_away(feature):
     with pytest.raises(ValueError, match=f"leave {feature} out of mattr"):
         Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr={feature}")
+
+
+def test_the_target_of_a_device_names_its_machine():
+    target = tvm.target.Target.from_device("cpu")
+    assert target.kind.name == "llvm"
+    assert target.mcpu
+    assert target.is_same_machine(tvm.target.Target("llvm").with_machine())
+    assert target.max_block_size_x == 1
+    assert tvm.target.Target("cuda").max_block_size_y == 1024
