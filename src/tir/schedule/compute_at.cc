@@ -130,11 +130,7 @@ void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
   LoopAnalyzer analyzer(*tree, id);
   Array<PrimExpr> limits;
   for (const PrimExpr& condition : conditions) {
-    if (analyzer.CanProve(condition)) continue;
-    PrimExpr simple = analyzer.Simplify(condition);
-    // The value that is limited comes first.
-    const auto* least = simple.as<LENode>();
-    limits.push_back(least && AsInt(least->a) ? PrimExpr(GE(least->b, least->a)) : simple);
+    if (!analyzer.CanProve(condition)) limits.push_back(analyzer.Simplify(condition));
   }
   tree->EditBlock(id)->predicate = limits;
   VarSet given = FindGiven(*tree, id, tree->VarsOfLoops(loops));

@@ -217,3 +217,25 @@ def test_allocated_bytes_are_counted_by_scope():
     sizes = {"shared": 96, "global": 32}
     assert analysis.calculate_allocated_bytes(func) == {"main": sizes}
     assert analysis.calculate_allocated_bytes(tvm.IRModule({"f": func})) == {"f": sizes}
+
+
+def test_regions_of_views_are_those_of_what_they_show():
+    @T.prim_func
+    def func(A: T.Buffer((8, 8, 4), "float32"), B: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block("rows"):
+                vi = T.axis.spatial(8, i)
+                row = T.match_buffer(A[vi, 0:8, 0:4], (8, 4), offset_factor=1)
+                part = T.match_buffer(B[vi, 4:12], (8,), offset_factor=1)
+                for j in range(4):
+                    part[j * 2] = row[j + 2, 1] + row[0, 3]
+
+    block = func.body.block.body.body.block
+    vi = block.iter_vars[0].var
+    (read,), (written,), _ = tir.analysis.get_block_access_region(block)
+    assert read.buffer.same_as(func.buffer_map[func.params[0]])
+    ranges = [(r.min, int(r.extent)) for r in read.region]
+    assert ranges[0][0].same_as(vi)
+    assert [(int(low), extent) for low, extent in ranges[1:]] == [(0, 6), (1, 3)]
+    assert written.buffer.same_as(func.buffer_map[func.params[1]])
+    assert (int(written.region[1].min), int(written.region[1].extent)) == (4, 7)
