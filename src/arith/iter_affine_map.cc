@@ -687,8 +687,10 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
     Detector detector(iters, !simplify_trivial_iterators, !bijective);
     detector.Assume(predicate);
     const std::vector<Sum> sums = detector.ParseAll(indices);
-    detector.CheckShortened(sums);
-    if (level != IterMapLevel::kNoCheck) detector.CheckDigits(sums, bijective);
+    if (level != IterMapLevel::kNoCheck) {
+      detector.CheckShortened(sums);
+      detector.CheckDigits(sums, bijective);
+    }
     outside = detector.PaddingPredicate(sums);
     for (const Sum& sum : sums) found.push_back(detector.ToNode(sum));
   } catch (const NotAffine& error) {
