@@ -8,8 +8,11 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <vector>
+
+#include "tir/transforms/block_regions.h"
 
 namespace tvm {
 namespace tir {
@@ -121,6 +124,29 @@ Array<BufferRegion> OfSources(const Array<BufferRegion>& regions,
   return found;
 }
 
+/*! \brief Add regions of buffers that are not listed yet; a reduction does not read its results. */
+void AddUnlisted(Array<BufferRegion>* regions, const Array<BufferRegion>& more,
+                 const Array<BufferRegion>& written, bool reduces) {
+  auto lists = [](const Array<BufferRegion>& list, const Buffer& buffer) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
+  };
+  for (const BufferRegion& region : more) {
+    if (reduces && lists(written, region->buffer)) continue;
+    if (!lists(*regions, region->buffer)) regions->push_back(region);
+  }
+}
+
+Array<BufferRegion> Without(const Array<BufferRegion>& regions, const Array<Buffer>& buffers) {
+  Array<BufferRegion> kept;
+  for (const BufferRegion& region : regions) {
+    bool own = std::any_of(buffers.begin(), buffers.end(),
+                           [&](const Buffer& buffer) { return buffer.same_as(region->buffer); });
+    if (!own) kept.push_back(region);
+  }
+  return kept;
+}
+
 }  // namespace
 
 AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
@@ -144,6 +170,12 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
 TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion")
     .set_body_typed([](Block block, Map<Var, Buffer> buffers) {
       AccessRegions regions = DetectAccessRegions(block->body, block->init);
+      // What blocks inside do through pointers, they declare.
+      const AccessRegions declared = DeclaredRegions(block->body, {});
+      AddUnlisted(&regions.reads, declared.reads, regions.writes, block->init.defined());
+      AddUnlisted(&regions.writes, declared.writes, {}, false);
+      regions.reads = Without(regions.reads, block->alloc_buffers);
+      regions.writes = Without(regions.writes, block->alloc_buffers);
       return Array<Array<BufferRegion>>{OfSources(regions.reads, block->match_buffers),
                                         OfSources(regions.writes, block->match_buffers),
                                         OpaqueRegions(block->body, buffers)};
