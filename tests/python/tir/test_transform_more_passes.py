@@ -329,3 +329,25 @@ def test_conditions_on_sums_of_loops_make_buffers_smaller(func, shape):
         tvm.build(program, target="llvm")(*given)
         results.append(given[-1].numpy())
     np.testing.assert_array_equal(*results)
+
+
+def test_the_basic_variant_leaves_tests_of_threads_inside():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if tx < 3:
+                A[tx] = A[tx] + T.float32(1)
+
+    config = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
+    mod = tvm.IRModule({"main": func})
+
+    def begins_with(variant):
+        with tvm.transform.PassContext(config=config):
+            body = transform.HoistIfThenElse(variant)(mod)["main"].body
+        return type(body.body)
+
+    assert begins_with(None) is tir.IfThenElse
+    assert begins_with("basic") is tir.For
+    with pytest.raises(ValueError, match='the variant is "basic" or None'):
+        transform.HoistIfThenElse("all")
