@@ -337,7 +337,7 @@ def test_the_basic_variant_leaves_tests_of_threads_inside():
         tx = T.launch_thread("threadIdx.x", 8)
         for i in range(4):
             if tx < 3:
-                A[tx] = A[tx] + T.float32(1)
+                A[tx] = A[tx] + T.cast(i, "float32")
 
     config = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
     mod = tvm.IRModule({"main": func})
