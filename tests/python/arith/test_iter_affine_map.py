@@ -394,3 +394,19 @@ def test_digits_have_sizes():
     with pytest.raises(ValueError, match="IterSplitExpr: extent must be positive, got 0"):
         arith.IterSplitExpr(arith.IterMark(i, 4), 1, 0, 1)
     assert str(arith.IterMark(i, tir.Var("n", "int32")).extent) == "n"
+
+
+def test_maps_of_open_sizes_are_undone():
+    n = tir.SizeVar("n", "int32")
+    tiles = tir.IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    back, outside = tiles.non_surjective_inverse([n])
+    rows, _ = tiles.map_shape([n])
+    tile, lane = back.initial_indices
+    for size in range(1, 14):
+        count = int(evaluate(rows, {n: np.array([size])})[0])
+        assert count == (size + 3) // 4
+        grid = np.mgrid[0:count, 0:4].reshape(2, -1)
+        at = {tile: grid[0], lane: grid[1], n: np.full(grid.shape[1], size)}
+        origin = evaluate(back.final_indices[0], at)
+        np.testing.assert_array_equal(origin, grid[0] * 4 + grid[1])
+        np.testing.assert_array_equal(evaluate(outside, at).astype(bool), origin >= size)
