@@ -86,7 +86,8 @@ Optional<Array<IntSet>> Exactly(const Array<Range>& region, const Map<Var, Range
   }
   for (const Range& range : region) starts.push_back(range->min);
   const IterMapResult found = DetectIterMap(starts, shorter, IterMapLevel::kSurjective);
-  if (!found->errors.empty()) return Optional<Array<IntSet>>();
+  // Values of an iterator that had to be lengthened are more than those reached.
+  if (!found->IsExact()) return Optional<Array<IntSet>>();
   Array<IntSet> sets;
   for (size_t i = 0; i < region.size(); ++i) {
     const Range& range = region[static_cast<int64_t>(i)];
@@ -96,14 +97,15 @@ Optional<Array<IntSet>> Exactly(const Array<Range>& region, const Map<Var, Range
     if (!sum->args.empty()) {
       const IterSplitExpr& split = sum->args[0];
       // Steps wider than what each touches leave gaps.
-      if (split->scale < 1 ||
-          !analyzer.CanProve(range->extent >= make_const(first.dtype(), split->scale))) {
+      const int64_t *scale = as_const_int(split->scale), *extent = as_const_int(split->extent);
+      if (scale == nullptr || *scale < 1 || extent == nullptr ||
+          !analyzer.CanProve(range->extent >= split->scale)) {
         return Optional<Array<IntSet>>();
       }
-      const PrimExpr reach = make_const(first.dtype(), (split->extent - 1) * split->scale);
+      const PrimExpr reach = make_const(first.dtype(), (*extent - 1) * *scale);
       const int64_t* base = as_const_int(first);
-      if (base != nullptr && split->scale == 1) {
-        Interval values{*base, *base + split->extent - 1};
+      if (base != nullptr && *scale == 1) {
+        Interval values{*base, *base + *extent - 1};
         Clip(core, range->min, &*conditions, &values);
         if (values.lo > values.hi) return Optional<Array<IntSet>>();
         first = make_const(first.dtype(), values.lo);

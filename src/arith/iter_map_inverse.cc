@@ -38,13 +38,13 @@ class Inverter {
   }
 
  private:
-  static PrimExpr Scaled(const PrimExpr& value, int64_t factor) {
-    return factor == 1 ? value : value * make_const(value.dtype(), factor);
+  static PrimExpr Scaled(const PrimExpr& value, const PrimExpr& factor) {
+    return is_one(factor) ? value : value * factor;
   }
 
   /*! \brief Note that the digits of a split are `value`. */
   void Give(const IterSplitExpr& split, PrimExpr value) {
-    if (split->scale != 1) value = floordiv(value, make_const(value.dtype(), split->scale));
+    if (!is_one(split->scale)) value = floordiv(value, split->scale);
     value = Scaled(value, split->lower_factor);
     PrimExpr& total = values_[split->source.get()];
     total = total.defined() ? total + value : value;
@@ -87,15 +87,15 @@ class Inverter {
     PrimExpr value = it->second;
     values_.erase(it);
     if (const auto* fused = mark->source.as<IterSumExprNode>()) {
+      // A lengthened iterator begins before the one it stands for.
+      if (!is_zero(fused->base)) value = value - fused->base;
       for (const IterSplitExpr& split : fused->args) {
         PrimExpr digit = value;
-        if (split->scale != 1) {
-          digit = floordiv(digit, make_const(digit.dtype(), split->scale));
-        }
-        // The highest digit needs no remainder.
-        if (split->scale * split->extent != mark->extent) {
-          digit = floormod(digit, make_const(digit.dtype(), split->extent));
-        }
+        if (!is_one(split->scale)) digit = floordiv(digit, split->scale);
+        // The highest digit needs no remainder, nor does an iterator that was lengthened.
+        bool highest = fused->args.size() == 1 ||
+                       analyzer_.CanProveEqual(split->scale * split->extent, mark->extent);
+        if (!highest) digit = floormod(digit, split->extent);
         digit = Scaled(digit, split->lower_factor);
         PrimExpr& total = values_[split->source.get()];
         total = total.defined() ? total + digit : digit;
@@ -110,6 +110,7 @@ class Inverter {
     found_.Set(Downcast<Var>(source), value);
   }
 
+  Analyzer analyzer_;
   std::unordered_map<const IterMarkNode*, PrimExpr> values_;
   Map<Var, PrimExpr> found_;
 };
@@ -200,24 +201,28 @@ PaddedIters PadIters(const Array<PrimExpr>& indices, const Map<Var, Range>& iter
   std::unordered_map<const VarNode*, PrimExpr> moved;
   for (const auto& [var, range] : iters) {
     auto need = collector.needs.find(var.get());
-    const int64_t *min = as_const_int(range->min), *extent = as_const_int(range->extent);
-    if (need == collector.needs.end() || need->second.mixed || !min || !extent) {
-      padded.ranges.Set(var, range);
-      continue;
-    }
-    int64_t multiple = need->second.multiple, offset = *need->second.offset;
-    auto down = [&](int64_t value) { return value - ((value % multiple) + multiple) % multiple; };
-    int64_t first = *min + offset, last = first + *extent;
-    int64_t begin = down(first), end = down(last + multiple - 1);
-    if (begin == first && end == last) {
+    if (need == collector.needs.end() || need->second.mixed) {
       padded.ranges.Set(var, range);
       continue;
     }
     DataType dtype = var.dtype();
+    const PrimExpr multiple = make_const(dtype, need->second.multiple);
+    const PrimExpr offset = make_const(dtype, *need->second.offset);
+    auto down = [&](const PrimExpr& value) {
+      return analyzer->Simplify(floordiv(value, multiple) * multiple);
+    };
+    const PrimExpr first = analyzer->Simplify(range->min + offset);
+    const PrimExpr last = analyzer->Simplify(first + range->extent);
+    const PrimExpr begin = down(first);
+    const PrimExpr end = down(last + multiple - make_const(dtype, 1));
+    if (analyzer->CanProveEqual(begin, first) && analyzer->CanProveEqual(end, last)) {
+      padded.ranges.Set(var, range);
+      continue;
+    }
     Var wide(var->name_hint, dtype);
-    PrimExpr low = make_const(dtype, begin - offset);
+    PrimExpr low = analyzer->Simplify(begin - offset);
     padded.ranges.Set(wide,
-                      Range::FromMinExtent(make_const(dtype, 0), make_const(dtype, end - begin)));
+                      Range::FromMinExtent(make_const(dtype, 0), analyzer->Simplify(end - begin)));
     padded.pads.push_back({var, wide, low});
     moved[var.get()] = wide + low;
   }

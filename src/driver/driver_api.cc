@@ -20,6 +20,8 @@ using transform::PassContext;
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.add_lower_pass", Array<Array<Any>>);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_vectorize", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.enable_debug", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_storage_rewrite", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.debug_keep_trivial_loop", bool);
 
 namespace {
 
@@ -98,7 +100,9 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::VectorizeLoop(vectorize, VectorBits(), InterleavedVectors()));
   passes.push_back(pass::InjectVirtualThread());
   passes.push_back(pass::InjectDoubleBuffer());
-  passes.push_back(pass::StorageRewrite());
+  if (!ctx->GetConfig<bool>("tir.disable_storage_rewrite", false)) {
+    passes.push_back(pass::StorageRewrite());
+  }
   passes.push_back(pass::UnrollLoop());
   AddUserPasses(ctx, 2, &passes);
   // Phase 3
@@ -126,7 +130,9 @@ IRModule LowerPrimFunc(tir::PrimFunc func, const String& name, bool simple_mode)
 IRModule ScheduleToModule(const te::Schedule& sch, const Array<ObjectRef>& args, const String& name,
                           const Map<te::Tensor, tir::Buffer>& binds) {
   te::Schedule normalized = sch.normalize();
-  tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
+  const bool keep_trivial_loop =
+      PassContext::Current()->GetConfig<bool>("tir.debug_keep_trivial_loop", false);
+  tir::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized), keep_trivial_loop);
   tir::Stmt rewritten = te::SchedulePostProcRewriteForTensorCore(body, normalized, binds);
   if (!rewritten.same_as(body)) CheckWarpSize();
   body = te::ApplyLayouts(rewritten, normalized, binds);

@@ -10,6 +10,7 @@
 #define TVM_ARITH_ITER_AFFINE_MAP_H_
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
 
 namespace tvm {
 namespace arith {
@@ -19,7 +20,7 @@ class IterMarkNode : public Object {
  public:
   /*! \brief A variable (minus its range's least value, which is kept outside) or IterSumExpr. */
   PrimExpr source;
-  int64_t extent = 1;
+  PrimExpr extent;
   TVM_DECLARE_NODE(IterMarkNode, Object, "arith.IterMark", Value(source), Value(extent));
 };
 class IterMark : public FromFields<ObjectRef, IterMarkNode> {
@@ -27,16 +28,16 @@ class IterMark : public FromFields<ObjectRef, IterMarkNode> {
   TVM_DEFINE_NODE_REF(IterMark, IterMarkNode);
 };
 
-/*! \brief `(source // lower_factor) % extent * scale`. */
+/*! \brief `(source // lower_factor) % extent * scale`; the numbers do not depend on iterators. */
 class IterSplitExprNode : public PrimExprNode {
  public:
   IterMark source;
-  int64_t lower_factor = 1;
-  int64_t extent = 1;
-  int64_t scale = 1;
+  PrimExpr lower_factor;
+  PrimExpr extent;
+  PrimExpr scale;
+  void Init();
   TVM_DECLARE_NODE(IterSplitExprNode, PrimExprNode, "arith.IterSplitExpr", Value(source),
                    Value(lower_factor), Value(extent), Value(scale));
-  TVM_NODE_ARGS(Value(source), Value(lower_factor), Value(extent), Value(scale), Value(dtype));
 };
 class IterSplitExpr : public FromFields<PrimExpr, IterSplitExprNode> {
  public:
@@ -74,7 +75,15 @@ class IterMapResultNode : public Object {
   Array<IterSumExpr> indices;
   /*! \brief Why not. */
   Array<String> errors;
-  TVM_DECLARE_NODE(IterMapResultNode, Object, "arith.IterMapResult", Value(indices), Value(errors));
+  /*!
+   * \brief Where a lengthened iterator is outside of what runs: false for every iteration, but
+   * true for points of the image without an origin once the inverse stands for the iterators.
+   */
+  PrimExpr padding_predicate = tir::const_false();
+  /*! \brief Whether the indices are of the form and no iterator had to be lengthened. */
+  bool IsExact() const { return errors.empty() && tir::is_zero(padding_predicate); }
+  TVM_DECLARE_NODE(IterMapResultNode, Object, "arith.IterMapResult", Value(indices), Value(errors),
+                   Default(padding_predicate));
 };
 class IterMapResult : public FromFields<ObjectRef, IterMapResultNode> {
  public:
@@ -82,13 +91,28 @@ class IterMapResult : public FromFields<ObjectRef, IterMapResultNode> {
 };
 
 /*!
- * \brief Write `indices` by digits of `iters`, whose ranges must be constant.
+ * \brief Write `indices` by digits of `iters`.
  *
- * Divisors must divide the extents they cut: partial tiles are an error, not padding.
+ * Extents and factors may be expressions without iterators. A divisor that leaves a partial tile
+ * lengthens the iterator to whole tiles, on both sides where there is an offset
+ * (`padding_predicate`); at level kBijective it is an error.
+ *
+ * \param predicate Which iterations run: a conjunction of bounds of iterators, which shorten them,
+ * and of sums of iterators, which indices then have to take as a whole.
+ * \param simplify_trivial_iterators Whether an iterator of one value is that value and no digit.
  */
 TVM_DLL IterMapResult DetectIterMap(const Array<PrimExpr>& indices,
                                     const Map<tir::Var, Range>& iters,
-                                    IterMapLevel level = IterMapLevel::kSurjective);
+                                    IterMapLevel level = IterMapLevel::kSurjective,
+                                    const PrimExpr& predicate = tir::const_true(),
+                                    bool simplify_trivial_iterators = true);
+
+/*!
+ * \brief An index as a sum of digits, the one of the largest scale first, without fusing them.
+ *
+ * A part that is not affine counts as an iterator of its own, from zero on, if it has bounds.
+ */
+TVM_DLL IterSumExpr NormalizeToIterSum(const PrimExpr& index, const Map<tir::Var, Range>& iters);
 
 /*! \brief The plain expression that a sum of splits stands for. */
 TVM_DLL PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr);

@@ -33,6 +33,7 @@ from .iter_affine_map import (
     inverse_affine_iter_map,
     iter_map_simplify,
     normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
 )
 from .pattern import (
     deduce_bound,
@@ -82,6 +83,7 @@ __all__ = [
     "narrow_predicate_expression",
     "neg_inf",
     "normalize_iter_map_to_expr",
+    "normalize_to_iter_sum",
     "pos_inf",
     "solve_linear_equations",
     "solve_linear_inequalities",

@@ -12,7 +12,6 @@ from tvm.runtime import Object, convert
 
 from . import _ffi_api
 from .analyzer import Analyzer
-from .pattern import detect_clip_bound
 
 __all__ = [
     "IterMapExpr",
@@ -25,6 +24,7 @@ __all__ = [
     "inverse_affine_iter_map",
     "iter_map_simplify",
     "normalize_iter_map_to_expr",
+    "normalize_to_iter_sum",
 ]
 
 
@@ -50,17 +50,15 @@ class IterMapLevel(IntEnum):
         return found
 
 
-def _constant(value: Any, what: str) -> int:
-    if not isinstance(value, int | tvm.tir.IntImm):
-        raise TypeError(f"{what} must be a constant, got {value}")
-    return int(value)
-
-
-def _positive(value: Any, what: str) -> int:
-    number = _constant(value, what)
-    if number < 1:
-        raise ValueError(f"{what} must be positive, got {number}")
-    return number
+def _size(value: Any, like: PrimExpr, what: str, least: int | None = 1) -> PrimExpr:
+    """A size with the type of `like`; numbers are at least `least`."""
+    if isinstance(value, int | tvm.tir.IntImm):
+        if least is not None and int(value) < least:
+            raise ValueError(f"{what} must be positive, got {int(value)}")
+        return tvm.tir.const(int(value), like.dtype)
+    if not isinstance(value, PrimExpr):
+        raise TypeError(f"{what} must be an integer or an expression, got {type(value).__name__}")
+    return value
 
 
 class IterMapExpr(PrimExpr):
@@ -74,17 +72,17 @@ class IterMark(Object):
     Parameters
     ----------
     source : variable of a loop that begins at 0, or an IterSumExpr.
-    extent : constant.
+    extent : number, or an expression without iterators.
     """
 
     def __init__(self, source: PrimExpr, extent: int | PrimExpr) -> None:
-        extent = _positive(extent, "IterMark: extent")
+        extent = _size(extent, source, "IterMark: extent")
         self.__init_handle_by_constructor__(_ffi_api.IterMark, source, extent)
 
 
 @tvm._ffi.register_object("arith.IterSplitExpr")
 class IterSplitExpr(IterMapExpr):
-    """``(source // lower_factor) % extent * scale``, with constant numbers."""
+    """``(source // lower_factor) % extent * scale``, with numbers that no iterator changes."""
 
     def __init__(
         self,
@@ -96,10 +94,9 @@ class IterSplitExpr(IterMapExpr):
         self.__init_handle_by_constructor__(
             _ffi_api.IterSplitExpr,
             source,
-            _positive(lower_factor, "IterSplitExpr: lower_factor"),
-            _positive(extent, "IterSplitExpr: extent"),
-            _constant(scale, "IterSplitExpr: scale"),
-            source.source.dtype,
+            _size(lower_factor, source.source, "IterSplitExpr: lower_factor"),
+            _size(extent, source.source, "IterSplitExpr: extent"),
+            _size(scale, source.source, "IterSplitExpr: scale", least=None),
         )
 
 
@@ -115,12 +112,12 @@ class IterSumExpr(IterMapExpr):
 
 @tvm._ffi.register_object("arith.IterMapResult")
 class IterMapResult(Object):
-    """`indices`, one IterSumExpr each, or the `errors` that say why there are none."""
+    """`indices`, one IterSumExpr each, or the `errors` that say why there are none.
 
-    @property
-    def padding_predicate(self) -> PrimExpr:
-        """Where indices are padding: nowhere, since partial tiles are an error."""
-        return tvm.tir.const(False, "bool")
+    `padding_predicate` is an expression of the iterators that says where one of them, lengthened to
+    whole tiles, is outside of its own range. It holds for none of the iterations that run, but for
+    points of the image without an origin when the inverse stands for the iterators.
+    """
 
 
 def detect_iter_map(
@@ -135,84 +132,54 @@ def detect_iter_map(
     Parameters
     ----------
     indices : integer expressions of the loops.
-    input_iters : ranges of the loop variables, with constant extents.
-    predicate : which iterations run: constant bounds of single loops, which shorten them, and
-        constant limits of sums such as ``i * 8 + j < 60``, which shorten the iterator that the sum
-        is and that indices then have to take as a whole.
+    input_iters : ranges of the loop variables. Extents may be expressions, of which is assumed that
+        the loops run.
+    predicate : which iterations run: a conjunction of bounds of single loops, which shorten them,
+        and of sums such as ``i * 8 + j < 60``, which shorten the iterator that the sum is and that
+        indices then have to take as a whole.
     check_level : what must hold of the digits, as a level or by its name.
     simplify_trivial_iterators : whether a loop of one trip is its first value instead of a digit.
 
     Returns
     -------
-    A result with one sum of at most one split for each index, or with errors. Divisors must divide
-    the extents they cut; a partial tile is an error.
+    A result with one sum of at most one split for each index, or with errors. A divisor that leaves
+    a partial tile lengthens the iterator to whole tiles, as `padding_predicate` says; for a
+    bijective map it is an error.
 
     Raises
     ------
-    ValueError : the extent of a loop is no positive constant, or a range depends on another loop.
+    ValueError : the extent of a loop is not positive, or a range depends on another loop.
 
     >>> i, j = tvm.tir.Var("i", "int32"), tvm.tir.Var("j", "int32")
     >>> ranges = {i: tvm.ir.Range(0, 8), j: tvm.ir.Range(0, 16)}
     >>> tvm.arith.detect_iter_map([i * 4 + j // 4, j % 4], ranges).errors
     []
+    >>> print(tvm.arith.detect_iter_map([i // 3, i % 3], ranges).padding_predicate)
+    i//3 == 2 and 2 <= i%3
     """
     level = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else check_level
-    trivial = not simplify_trivial_iterators
-    if predicate is True:
-        return _ffi_api.DetectIterMap(indices, input_iters, int(level), trivial, [], [])
-    predicate = Analyzer().simplify(convert(predicate))
-    sums, limits, rest = _limited_sums(predicate, list(input_iters.keys()))
-    ranges = _shortened(input_iters, rest)
-    if isinstance(ranges, str):
-        return _ffi_api.IterMapResult([], [ranges])
-    return _ffi_api.DetectIterMap(indices, ranges, int(level), trivial, sums, limits)
+    predicate = convert(predicate)
+    return _ffi_api.DetectIterMap(
+        indices, input_iters, predicate, int(level), simplify_trivial_iterators
+    )
 
 
-def _limited_sums(predicate: Any, loops: list[Any]) -> tuple[list[Any], list[int], Any]:
-    """Sums of loops that a conjunction limits, their limits, and the other conditions."""
-    if isinstance(predicate, tvm.tir.And):
-        left, right = (_limited_sums(part, loops) for part in (predicate.a, predicate.b))
-        rest = [part for part in (left[2], right[2]) if part is not True]
-        joined = tvm.tir.all(*rest) if rest else True
-        return left[0] + right[0], left[1] + right[1], joined
-    if isinstance(predicate, tvm.tir.LT | tvm.tir.LE):
-        total, limit = predicate.a, predicate.b
-    elif isinstance(predicate, tvm.tir.GT | tvm.tir.GE):
-        total, limit = predicate.b, predicate.a
-    else:
-        return [], [], predicate
-    if not isinstance(limit, tvm.tir.IntImm) or len(detect_clip_bound(predicate, loops)):
-        return [], [], predicate
-    strict = isinstance(predicate, tvm.tir.LT | tvm.tir.GT)
-    return [total], [int(limit) + (not strict)], True
+def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[Any, Range]) -> IterSumExpr:
+    """An index as a sum of digits of loops that are not fused, the largest scale first.
 
+    A part that is not affine counts as a digit of its own.
 
-def _shortened(iters: Mapping[Any, Range], predicate: Any) -> dict[Any, Range] | str:
-    """Ranges of the iterations that run, or why they are none."""
-    ranges = dict(iters.items())
-    if predicate is True:
-        return ranges
-    if isinstance(predicate, tvm.tir.IntImm):
-        return ranges if int(predicate) else f"no iteration runs: {predicate}"
-    bounds = detect_clip_bound(predicate, list(ranges))
-    numbers = [bound for bound in bounds if bound is not None]
-    if not numbers or not all(isinstance(bound, tvm.tir.IntImm) for bound in numbers):
-        return f"the predicate is more than constant bounds of iterators and sums: {predicate}"
-    for var, low, high in zip(ranges, bounds[::2], bounds[1::2], strict=True):
-        own = ranges[var]
-        if low is None and high is None:
-            continue
-        if not isinstance(own.min, tvm.tir.IntImm) or not isinstance(own.extent, tvm.tir.IntImm):
-            return f"the range of {var} must be constant where the predicate bounds it"
-        first, last = int(own.min), int(own.min) + int(own.extent) - 1
-        first = first if low is None else max(first, int(low))
-        last = last if high is None else min(last, int(high))
-        if last < first:
-            return f"no iteration runs: {predicate}"
-        ranges[var] = Range.from_min_extent(
-            tvm.tir.const(first, var.dtype), tvm.tir.const(last - first + 1, var.dtype)
-        )
-    return ranges
+    Raises
+    ------
+    ValueError : such a part has no bounds.
+
+    >>> i, j = tvm.tir.Var("i", "int32"), tvm.tir.Var("j", "int32")
+    >>> ranges = {i: tvm.ir.Range(0, 8), j: tvm.ir.Range(0, 16)}
+    >>> found = tvm.arith.normalize_to_iter_sum(j + i * 20 + 3 + i * 4, ranges)
+    >>> [int(split.scale) for split in found.args], int(found.base)
+    ([24, 1], 3)
+    """
+    return _ffi_api.NormalizeToIterSum(index, input_iters)
 
 
 def iter_map_simplify(

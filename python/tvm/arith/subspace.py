@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import tvm
@@ -12,7 +13,7 @@ from tvm.runtime import convert
 
 from . import _ffi_api
 from .analyzer import Analyzer
-from .iter_affine_map import IterMapLevel, IterSplitExpr, IterSumExpr, detect_iter_map
+from .iter_affine_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map
 
 __all__ = ["subspace_divide"]
 
@@ -34,7 +35,7 @@ def subspace_divide(
     Parameters
     ----------
     bindings : indices, expressions of the loops.
-    input_iters : ranges of the loop variables, with constant extents.
+    input_iters : ranges of the loop variables.
     sub_iters : the loops that `inner` may use; `outer` uses the others.
     predicate : which iterations run; each of its conditions is on loops of one of the two kinds.
     check_level, simplify_trivial_iterators : as in `detect_iter_map`.
@@ -55,8 +56,9 @@ def subspace_divide(
     found = detect_iter_map(bindings, input_iters, True, level, simplify_trivial_iterators)
     if conditions is None or len(found.errors):
         return []
+    divider = _Divider(list(sub_iters))
     try:
-        pairs = [_divide_sum(total, list(sub_iters)) for total in found.indices]
+        pairs = [divider.sum(total) for total in found.indices]
     except _Mixed:
         return []
     return [*pairs, conditions]
@@ -92,79 +94,86 @@ def _conditions(predicate: Any, inner: list[Any]) -> list[PrimExpr] | None:
     return [tvm.tir.all(*parts[kind]) if parts[kind] else true for kind in (False, True)]
 
 
-def _divide_sum(total: IterSumExpr, inner: list[Any]) -> list[PrimExpr]:
-    zero = tvm.tir.const(0, total.dtype)
-    if len(total.args) == 0:
-        return [_sum([], zero), total]
-    outer_part, inner_part, _ = _divide(total.args[0], inner)
-    if outer_part is not None and inner_part is not None and int(total.args[0].scale) != 1:
-        raise _Mixed
-    # What does not move with any loop goes with the inner ones, if there are any.
-    bases = (total.base, zero) if inner_part is None else (zero, total.base)
-    parts = (outer_part, inner_part)
-    return [_sum([] if part is None else [part], base) for part, base in zip(parts, bases)]
+class _Divider:
+    """Divides sums between outer and inner loops; sizes may be expressions."""
 
+    def __init__(self, inner: list[Any]) -> None:
+        self.inner = inner
+        self.analyzer = Analyzer()
 
-def _sum(args: list[IterSplitExpr], base: PrimExpr) -> PrimExpr:
-    return _ffi_api.IterSumExpr(args, base)
+    def divides(self, d: PrimExpr, n: PrimExpr) -> bool:
+        return self.analyzer.can_prove_equal(tvm.tir.floormod(n, d), 0)
 
-
-def _split(mark: Any, lower: int, extent: int, scale: int, dtype: str) -> IterSplitExpr:
-    return _ffi_api.IterSplitExpr(mark, lower, extent, scale, dtype)
-
-
-def _divide(
-    split: IterSplitExpr, inner: list[Any]
-) -> tuple[IterSplitExpr | None, IterSplitExpr | None, int]:
-    """Outer digits and inner digits of a split, and how many values the inner ones have."""
-    kinds = _kinds(_ffi_api.NormalizeIterMapToExpr(split), inner)
-    lower, extent = int(split.lower_factor), int(split.extent)
-    if len(kinds) < 2:
-        return (None, split, extent) if True in kinds else (split, None, 1)
-    outer_mark, inner_mark, below = _divide_mark(split.source, inner)
-    dtype = str(split.dtype)
-    scale = int(split.scale)
-    # The iterator is outer * below + inner, and the split may begin and end on either side.
-    if lower >= below:
-        if lower % below:
+    def quotient(self, n: PrimExpr, d: PrimExpr) -> PrimExpr:
+        if not self.divides(d, n):
             raise _Mixed
-        return _split(outer_mark, lower // below, extent, scale, dtype), None, 1
-    if below % lower:
-        raise _Mixed
-    if lower * extent <= below:
-        if below % (lower * extent):
+        return self.analyzer.simplify(tvm.tir.floordiv(n, d))
+
+    def product(self, *factors: PrimExpr) -> PrimExpr:
+        return self.analyzer.simplify(reduce(mul, factors))
+
+    def sum(self, total: IterSumExpr) -> list[PrimExpr]:
+        zero = tvm.tir.const(0, total.dtype)
+        if len(total.args) == 0:
+            return [IterSumExpr([], zero), total]
+        outer_part, inner_part, _ = self.split(total.args[0])
+        both = outer_part is not None and inner_part is not None
+        if both and not self.analyzer.can_prove_equal(total.args[0].scale, 1):
             raise _Mixed
-        return None, _split(inner_mark, lower, extent, scale, dtype), extent
-    inside = below // lower
-    if extent % inside:
-        raise _Mixed
-    above = _split(outer_mark, 1, extent // inside, 1, dtype)
-    return above, _split(inner_mark, lower, inside, scale, dtype), inside
+        # What does not move with any loop goes with the inner ones, if there are any.
+        bases = (total.base, zero) if inner_part is None else (zero, total.base)
+        parts = (outer_part, inner_part)
+        return [
+            IterSumExpr([] if part is None else [part], base) for part, base in zip(parts, bases)
+        ]
+
+    def split(
+        self, split: IterSplitExpr
+    ) -> tuple[IterSplitExpr | None, IterSplitExpr | None, PrimExpr]:
+        """Outer digits and inner digits of a split, and how many values the inner ones have."""
+        one = tvm.tir.const(1, split.dtype)
+        kinds = _kinds(_ffi_api.NormalizeIterMapToExpr(split), self.inner)
+        lower, extent, scale = split.lower_factor, split.extent, split.scale
+        if len(kinds) < 2:
+            return (None, split, extent) if True in kinds else (split, None, one)
+        outer_mark, inner_mark, below = self.mark(split.source)
+        # The iterator is outer * below + inner, and the split may begin and end on either side.
+        if self.divides(below, lower):
+            return IterSplitExpr(outer_mark, self.quotient(lower, below), extent, scale), None, one
+        inside = self.quotient(below, lower)
+        if self.divides(extent, inside):
+            return None, IterSplitExpr(inner_mark, lower, extent, scale), extent
+        above = IterSplitExpr(outer_mark, one, self.quotient(extent, inside), one)
+        return above, IterSplitExpr(inner_mark, lower, inside, scale), inside
+
+    def mark(self, mark: IterMark) -> tuple[IterMark, IterMark, PrimExpr]:
+        """Iterators of the high digits, of outer loops, and of the low digits, of inner loops."""
+        one = tvm.tir.const(1, mark.source.dtype)
+        # The source of a fused iterator has its highest digit first.
+        parts = list(reversed(mark.source.args))
+        whole = self.product(one, *(part.extent for part in parts))
+        moved = not self.analyzer.can_prove_equal(mark.source.base, 0)
+        if moved or not self.analyzer.can_prove_equal(whole, mark.extent):
+            raise _Mixed  # A predicate leaves out an end, or it is longer than what runs.
+        high: list[IterSplitExpr] = []
+        low: list[IterSplitExpr] = []
+        below = one
+        for part in parts:
+            above, inside, count = self.split(part)
+            if inside is not None and high:
+                raise _Mixed
+            if inside is not None:
+                low.append(_scaled(inside, part.scale))
+                below = self.product(below, count)
+            if above is not None:
+                high.append(_scaled(above, self.quotient(self.product(part.scale, count), below)))
+        outer = IterMark(_fused(high, mark), self.quotient(mark.extent, below))
+        return outer, IterMark(_fused(low, mark), below), below
 
 
-def _divide_mark(mark: Any, inner: list[Any]) -> tuple[Any, Any, int]:
-    """Iterators of the high digits, of outer loops, and of the low digits, of inner loops."""
-    parts = sorted(mark.source.args, key=lambda split: int(split.scale))
-    if prod(int(part.extent) for part in parts) != int(mark.extent):
-        raise _Mixed  # A predicate leaves out the end.
-    high: list[IterSplitExpr] = []
-    low: list[IterSplitExpr] = []
-    below = 1
-    for part in parts:
-        above, inside, count = _divide(part, inner)
-        if inside is not None and high:
-            raise _Mixed
-        if inside is not None:
-            low.append(_scaled(inside, int(part.scale)))
-            below *= count
-        if above is not None:
-            high.append(_scaled(above, int(part.scale) * count // below))
-    zero = tvm.tir.const(0, mark.source.dtype)
-    total = int(mark.extent) // below
-    outer = _ffi_api.IterMark(_sum(high, zero), total)
-    return outer, _ffi_api.IterMark(_sum(low, zero), below), below
+def _fused(parts: list[IterSplitExpr], mark: IterMark) -> IterSumExpr:
+    return IterSumExpr(parts[::-1], tvm.tir.const(0, mark.source.dtype))
 
 
-def _scaled(split: IterSplitExpr, scale: int) -> IterSplitExpr:
-    lower, extent = int(split.lower_factor), int(split.extent)
-    return _split(split.source, lower, extent, scale, str(split.dtype))
+def _scaled(split: IterSplitExpr, scale: PrimExpr) -> IterSplitExpr:
+    return IterSplitExpr(split.source, split.lower_factor, split.extent, scale)

@@ -9,7 +9,9 @@ __all__ = [
     "get_cuda_version",
     "get_target_compute_version",
     "have_bf16",
+    "have_cudagraph",
     "have_fp16",
+    "have_fp8",
     "have_int8",
     "have_tensorcore",
     "parse_compute_version",
@@ -72,3 +74,13 @@ def have_tensorcore(compute_version: str) -> bool:
 def have_bf16(compute_version: str) -> bool:
     """Whether there is arithmetic in bfloat16."""
     return parse_compute_version(compute_version) >= (8, 0)
+
+
+def have_fp8(compute_version: str) -> bool:
+    """Whether there are conversions of 8-bit floating point."""
+    return parse_compute_version(compute_version) >= (8, 9)
+
+
+def have_cudagraph() -> bool:
+    """Whether kernels can be recorded as graphs, which CUDA does since version 10."""
+    return get_cuda_version() >= (10, 0, 0)

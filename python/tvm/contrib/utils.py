@@ -1,13 +1,14 @@
-"""Temporary folders."""
+"""Temporary folders, locks on files, and programs of the system."""
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import tempfile
 import weakref
 from pathlib import Path
 
-__all__ = ["TempDirectory", "tempdir"]
+__all__ = ["FileLock", "TempDirectory", "filelock", "tempdir", "which"]
 
 
 class TempDirectory:
@@ -51,6 +52,39 @@ class TempDirectory:
 
     def __exit__(self, *unused: object) -> None:
         self.remove()
+
+
+class FileLock:
+    """Exclusive use of a file between processes, until `release`.
+
+    Parameters
+    ----------
+    path : a file, which is made if there is none and stays.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.lock_file = Path(path).open("a")  # noqa: SIM115 - release() closes it
+        fcntl.flock(self.lock_file, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Let others in; nothing to do a second time."""
+        self.lock_file.close()
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.release()
+
+
+def filelock(path: str | Path) -> FileLock:
+    """A lock on a file, which this call waits for."""
+    return FileLock(path)
+
+
+def which(exec_name: str) -> str | None:
+    """Where the program of a name is, looking through the folders of PATH; None if nowhere."""
+    return shutil.which(exec_name)
 
 
 def tempdir(custom_path: str | Path | None = None) -> TempDirectory:

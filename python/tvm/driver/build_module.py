@@ -91,7 +91,7 @@ def lower_passes(simple_mode: bool = False) -> list[Any]:
 
 
 def lower(
-    sch: te.Schedule | tir.PrimFunc | IRModule,
+    inp: te.Schedule | tir.PrimFunc | IRModule,
     args: Sequence[Any] | None = None,
     name: str = "main",
     binds: Mapping[te.Tensor, Any] | None = None,
@@ -101,7 +101,7 @@ def lower(
 
     Parameters
     ----------
-    sch : what to lower.
+    inp : what to lower.
     args : for a schedule: a Tensor, Buffer or Var per parameter, in order.
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of ``args``.
@@ -123,22 +123,22 @@ def lower(
     >>> mod["double"].body.extent.value
     8
     """
-    if isinstance(sch, te.Schedule):
+    if isinstance(inp, te.Schedule):
         if args is None:
             raise ValueError(
                 "lower: args are required for a schedule; pass its input and output tensors"
             )
-        return _ffi_api.LowerSchedule(sch, list(args), name, dict(binds or {}), simple_mode)
-    if args is not None and isinstance(sch, (tir.PrimFunc, IRModule)):
+        return _ffi_api.LowerSchedule(inp, list(args), name, dict(binds or {}), simple_mode)
+    if args is not None and isinstance(inp, (tir.PrimFunc, IRModule)):
         raise TypeError(
-            f"args are for a schedule, and a {type(sch).__name__} has its parameters already"
+            f"args are for a schedule, and a {type(inp).__name__} has its parameters already"
         )
-    if isinstance(sch, tir.PrimFunc):
-        return _ffi_api.LowerPrimFunc(sch, name, simple_mode)
-    if isinstance(sch, IRModule):
-        return _ffi_api.LowerModule(sch, simple_mode)
+    if isinstance(inp, tir.PrimFunc):
+        return _ffi_api.LowerPrimFunc(inp, name, simple_mode)
+    if isinstance(inp, IRModule):
+        return _ffi_api.LowerModule(inp, simple_mode)
     raise TypeError(
-        f"lower: expected a Schedule, a PrimFunc or an IRModule, got {type(sch).__name__}"
+        f"lower: expected a Schedule, a PrimFunc or an IRModule, got {type(inp).__name__}"
     )
 
 

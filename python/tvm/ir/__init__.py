@@ -25,6 +25,7 @@ from .function import BaseFunc, CallingConv
 from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op, register_op_attr
+from .supply import GlobalVarSupply, NameSupply
 from .type import (
     FuncType,
     GlobalTypeVar,
@@ -53,9 +54,11 @@ __all__ = [
     "GlobalInfo",
     "GlobalTypeVar",
     "GlobalVar",
+    "GlobalVarSupply",
     "IRModule",
     "IntImm",
     "Map",
+    "NameSupply",
     "Node",
     "Op",
     "PointerType",

@@ -74,8 +74,12 @@ class RelayExpr(BaseExpr):
         return self.struct_info_ if derive is None else derive(self)
 
 
+class ConstExpr(PrimExpr):
+    """Base of literals."""
+
+
 @tvm._ffi.register_object("IntImm")
-class IntImm(PrimExpr):
+class IntImm(ConstExpr):
     """Integer literal.
 
     Raises
@@ -103,7 +107,7 @@ class IntImm(PrimExpr):
 
 
 @tvm._ffi.register_object("FloatImm")
-class FloatImm(PrimExpr):
+class FloatImm(ConstExpr):
     """Floating-point literal, rounded to its type."""
 
     def __init__(self, dtype: str, value: float, span: Span | None = None) -> None:

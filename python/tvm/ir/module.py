@@ -32,15 +32,15 @@ class IRModule(Object, Scriptable):
     Parameters
     ----------
     functions : functions by GlobalVar or by name.
-    attrs : attributes of the module.
     type_definitions : types that functions use, by GlobalTypeVar or by name.
+    attrs : attributes of the module.
     """
 
     def __init__(
         self,
         functions: Mapping[Any, BaseFunc] | None = None,
-        attrs: Mapping[str, Any] | None = None,
         type_definitions: Mapping[Any, TypeData] | None = None,
+        attrs: Mapping[str, Any] | None = None,
     ) -> None:
         by_var = {
             GlobalVar(var) if isinstance(var, str) else var: func

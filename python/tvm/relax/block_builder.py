@@ -404,7 +404,7 @@ class BlockBuilder:
         functions: dict[GlobalVar, BaseFunc] = {}
         for gvar, func in self._functions.items():
             functions[gvar] = func
-        return IRModule(functions, self._attrs)
+        return IRModule(functions, attrs=self._attrs)
 
     get = finalize
 

@@ -275,6 +275,35 @@ class Target(Object):
         """External libraries the schedules may call."""
         return self.get_attr("libs", [])
 
+    @property
+    def max_block_size_x(self) -> int:
+        """Threads of one block along its first axis, 1 on a CPU."""
+        return self.get_attr("max_block_size_x", self.max_num_threads)
+
+    @property
+    def max_block_size_y(self) -> int:
+        """Threads of one block along its second axis, 1 on a CPU."""
+        return self.get_attr("max_block_size_y", self.max_num_threads)
+
+    @staticmethod
+    def from_device(device: Any) -> Target:
+        """The target of a device that is there, with what the device says of itself.
+
+        Parameters
+        ----------
+        device : a Device, or its name: "cuda", "cpu", "cuda:1".
+
+        Raises
+        ------
+        ValueError : no kind of target is of that name.
+        """
+        if isinstance(device, str):
+            device = tvm.device(device)
+        if device.device_type == tvm.cpu().device_type:
+            return Target("llvm").with_machine()
+        name = device.MASK2STR[device.device_type]
+        return Target({"kind": name, "from_device": device.device_id})
+
     @staticmethod
     def canon_target(target: Any) -> Target | None:
         """A target in any form as a Target; None stays."""

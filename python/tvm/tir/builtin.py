@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.runtime import DataType
+from tvm.runtime import DataType, convert
 
 from .buffer import Buffer
-from .expr import Call, StringImm
+from .expr import Call, Cast, StringImm
 from .op import call_intrin
 
 __all__ = [
+    "TVMBackendAllocWorkspace",
+    "TVMBackendFreeWorkspace",
     "assume",
     "end_profile_intrinsic",
     "get_active_lane_mask",
     "get_vscale_expr",
+    "ignore_loop_partition",
     "is_vscale",
     "start_profile_intrinsic",
     "tvm_access_ptr",
@@ -23,11 +26,13 @@ __all__ = [
     "tvm_mma_sync",
     "tvm_stack_alloca",
     "tvm_stack_make_array",
+    "tvm_stack_make_shape",
     "tvm_storage_sync",
     "tvm_store_matrix_sync",
     "tvm_struct_get",
     "tvm_struct_set",
     "tvm_thread_allreduce",
+    "tvm_thread_invariant",
     "tvm_tuple",
     "tvm_warp_activemask",
     "tvm_warp_shuffle",
@@ -155,13 +160,61 @@ def tvm_stack_alloca(dtype_str: str, num: int) -> Call:
     return call_intrin("handle", "tir.tvm_stack_alloca", StringImm(dtype_str), num)
 
 
+def tvm_stack_make_shape(*args: Any) -> Call:
+    """Extents, or strides, of `tvm_stack_make_array`."""
+    return call_intrin("handle", "tir.tvm_stack_make_shape", *args)
+
+
 def tvm_stack_make_array(
     data: Any, shape: Any, strides: Any, ndim: Any, arr_dtype: Any, elem_offset: Any
 ) -> Call:
-    """A DLTensor on the stack; `arr_dtype` is a value of the element type."""
+    """A DLTensor on the stack, as an argument of `call_packed`.
+
+    Parameters
+    ----------
+    data : pointer to the elements.
+    shape : `tvm_stack_make_shape` of `ndim` extents.
+    strides : the same of strides, in elements, or 0 for an array without gaps.
+    ndim : number of axes, constant.
+    arr_dtype : a value of the element type, such as ``tir.const(0, "float32")``.
+    elem_offset : element of `data` at which the array begins.
+    """
     return call_intrin(
         "handle", "tir.tvm_stack_make_array", data, shape, strides, ndim, arr_dtype, elem_offset
     )
+
+
+def tvm_thread_invariant(cond: Any) -> Call:
+    """A condition that is the same for all threads of a block."""
+    return call_intrin(cond.dtype, "tir.tvm_thread_invariant", cond)
+
+
+def ignore_loop_partition(predicate: Any) -> Call:
+    """A condition at which loops are not split (`LoopPartition`)."""
+    return call_intrin("bool", "tir.ignore_loop_partition", predicate)
+
+
+def TVMBackendAllocWorkspace(
+    device_type: int, device_id: int, nbytes: Any, dtype_code_hint: int, dtype_bits_hint: int
+) -> Call:
+    """Memory of a device for the time of a call; null where there is none.
+
+    The hints say what the memory is for, and may change its alignment on some devices.
+    """
+    return call_intrin(
+        "handle",
+        "tir.TVMBackendAllocWorkspace",
+        device_type,
+        device_id,
+        Cast("uint64", convert(nbytes)),
+        dtype_code_hint,
+        dtype_bits_hint,
+    )
+
+
+def TVMBackendFreeWorkspace(device_type: int, device_id: int, ptr: Any) -> Call:
+    """Give back what `TVMBackendAllocWorkspace` gave; not 0 if that failed."""
+    return call_intrin("int32", "tir.TVMBackendFreeWorkspace", device_type, device_id, ptr)
 
 
 def tvm_thread_allreduce(*freduce_args: Any) -> Call:

@@ -10,6 +10,7 @@ import numpy as np
 
 import tvm._ffi
 from tvm.ir import FloatImm, IntImm, PrimExpr, Range
+from tvm.ir.expr import ConstExpr
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -398,7 +399,7 @@ class IterVar(ExprOp, Object):
 
 
 @tvm._ffi.register_object("tir.StringImm")
-class StringImm(PrimExprWithOp):
+class StringImm(ConstExpr):
     """Text as an argument of a call."""
 
     def __init__(self, value: str, span: Any = None) -> None:
@@ -433,6 +434,14 @@ class BinaryOpExpr(PrimExprWithOp):
     def __init__(self, a: Any, b: Any, span: Any = None) -> None:
         a, b = _operands(a, b)
         self.__init_handle_by_constructor__(getattr(_ffi_api, self._make), a, b)
+
+
+class CmpExpr(BinaryOpExpr):
+    """Base of comparisons."""
+
+
+class LogicalExpr(PrimExprWithOp):
+    """Base of the operators on conditions."""
 
 
 def _operands(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
@@ -506,7 +515,7 @@ class Max(BinaryOpExpr):
 
 
 @tvm._ffi.register_object("tir.EQ")
-class EQ(BinaryOpExpr):
+class EQ(CmpExpr):
     """a == b. Its truth value says whether `a` and `b` are the same object."""
 
     _make = "EQ"
@@ -516,7 +525,7 @@ class EQ(BinaryOpExpr):
 
 
 @tvm._ffi.register_object("tir.NE")
-class NE(BinaryOpExpr):
+class NE(CmpExpr):
     """a != b. Its truth value says whether `a` and `b` are different objects."""
 
     _make = "NE"
@@ -526,49 +535,49 @@ class NE(BinaryOpExpr):
 
 
 @tvm._ffi.register_object("tir.LT")
-class LT(BinaryOpExpr):
+class LT(CmpExpr):
     """a < b."""
 
     _make = "LT"
 
 
 @tvm._ffi.register_object("tir.LE")
-class LE(BinaryOpExpr):
+class LE(CmpExpr):
     """a <= b."""
 
     _make = "LE"
 
 
 @tvm._ffi.register_object("tir.GT")
-class GT(BinaryOpExpr):
+class GT(CmpExpr):
     """a > b."""
 
     _make = "GT"
 
 
 @tvm._ffi.register_object("tir.GE")
-class GE(BinaryOpExpr):
+class GE(CmpExpr):
     """a >= b."""
 
     _make = "GE"
 
 
 @tvm._ffi.register_object("tir.And")
-class And(BinaryOpExpr):
+class And(BinaryOpExpr, LogicalExpr):
     """Both conditions hold; both are evaluated."""
 
     _make = "And"
 
 
 @tvm._ffi.register_object("tir.Or")
-class Or(BinaryOpExpr):
+class Or(BinaryOpExpr, LogicalExpr):
     """At least one condition holds; both are evaluated."""
 
     _make = "Or"
 
 
 @tvm._ffi.register_object("tir.Not")
-class Not(PrimExprWithOp):
+class Not(LogicalExpr):
     """The condition does not hold."""
 
     def __init__(self, a: Any, span: Any = None) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "StmtExprVisitor",
     "mutator",
     "visitor",
+    "with_fields",
 ]
 
 _BINARY = (
@@ -191,9 +192,7 @@ class StmtExprMutator:
             return node
         if isinstance(node, stmt.SeqStmt):
             return stmt.stmt_seq(*changed["seq"])
-        names = _ffi_node_api.ListFieldNames(node)
-        fields = {str(name): getattr(node, str(name)) for name in names}
-        return make_node(node.type_key, **(fields | changed))
+        return with_fields(node, **changed)
 
     def _visit_value(self, value: Any) -> Any:
         """`value` itself, the same Python object, where nothing changed."""
@@ -207,6 +206,13 @@ class StmtExprMutator:
         items = list(value)
         rewritten = [self._visit_value(item) for item in items]
         return value if all(new is old for new, old in zip(rewritten, items)) else rewritten
+
+
+def with_fields(node: Any, **changed: Any) -> Any:
+    """A node like another one, with other values of the fields named."""
+    names = _ffi_node_api.ListFieldNames(node)
+    fields = {str(name): getattr(node, str(name)) for name in names}
+    return make_node(node.type_key, **(fields | changed))
 
 
 def _fields_below(node: Object) -> Iterator[tuple[str, Any]]:

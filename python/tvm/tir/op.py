@@ -50,6 +50,7 @@ __all__ = [
     "call_llvm_intrin",
     "call_llvm_pure_intrin",
     "call_packed",
+    "call_packed_lowered",
     "call_pure_extern",
     "call_tir",
     "ceil",
@@ -195,16 +196,30 @@ def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
     return Call("int32", "tir.tvm_call_packed", [StringImm(func_name), *arguments])
 
 
+@with_span
+def call_packed_lowered(*args: Any, span: Any = None) -> Call:
+    """Call of a packed function whose arguments are in an array already.
+
+    Parameters
+    ----------
+    args : name of the function, the array (`tvm_stack_alloca`), and the first argument and the one
+        beyond the last in it, which receives the result.
+    """
+    name, *rest = args
+    text = StringImm(name) if isinstance(name, str) else name
+    return Call("int32", "tir.tvm_call_packed_lowered", [text, *rest])
+
+
 def _as_array(buffer: Buffer) -> Call:
-    shape = list(buffer.shape)
-    strides = list(buffer.strides)
-    if not strides:
-        size: Any = const(1)
-        for extent in reversed(shape):
-            strides.insert(0, size)
-            size = size * extent
-    kind = Call(buffer.dtype, "tir.type_annotation", [])
-    arguments = [buffer.data, kind, len(shape), buffer.elem_offset, *shape, *strides]
+    """A buffer as an array for the time of a call."""
+    shape = Call("handle", "tir.tvm_stack_make_shape", list(buffer.shape))
+    strides = (
+        Call("handle", "tir.tvm_stack_make_shape", list(buffer.strides))
+        if len(buffer.strides)
+        else const(0)
+    )
+    kind = const(0, buffer.dtype)
+    arguments = [buffer.data, shape, strides, len(buffer.shape), kind, buffer.elem_offset]
     return Call("handle", "tir.tvm_stack_make_array", arguments)
 
 

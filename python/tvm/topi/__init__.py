@@ -13,6 +13,7 @@ from .reduction import *
 from .scan import *
 from .scatter import *
 from .schedule_registry import *
+from .signal import *
 from .sort import *
 from .transform import *
 from .utils import get_const_int as get_const_int

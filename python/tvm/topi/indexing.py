@@ -25,6 +25,7 @@ from .utils import (
 
 __all__ = [
     "adv_index",
+    "dynamic_strided_slice",
     "gather",
     "gather_nd",
     "invert_permutation",
@@ -115,6 +116,44 @@ def strided_slice(
     return te.compute(
         [count for _, _, count in ranges], read, name="T_strided_slice", tag=tag.INJECTIVE
     )
+
+
+def dynamic_strided_slice(
+    a: te.Tensor,
+    begin: te.Tensor,
+    end: te.Tensor,
+    strides: te.Tensor,
+    output_shape: Sequence[Any],
+) -> te.Tensor:
+    """a[begin:end:strides] with limits that are known when the program runs.
+
+    Parameters
+    ----------
+    begin, end, strides : (count,), integers for the first `count` axes, of which `begin` and
+        `strides` are not negative.
+    output_shape : of the result, which says how much `end` leaves; its sizes may be variables.
+
+    Raises
+    ------
+    ValueError : the result has another number of axes than `a`.
+    """
+    if len(output_shape) != len(a.shape):
+        raise ValueError(
+            f"dynamic_strided_slice: the result has {len(a.shape)} axes, as the data has, got the "
+            f"shape {list(output_shape)}"
+        )
+    count = as_int(begin.shape[0])
+
+    def read(*indices: Any) -> Any:
+        places = list(indices)
+        for axis in range(count):
+            # Past the end, where nothing is left to give, the last element stands for the first.
+            last = a.shape[axis] - 1
+            first = tir.min(begin[axis], last.astype(begin.dtype))
+            places[axis] = indices[axis] * strides[axis] + first
+        return a(*places)
+
+    return te.compute(output_shape, read, name="T_strided_slice_dynamic", tag=tag.INJECTIVE)
 
 
 def strided_set(

@@ -26,6 +26,7 @@ from .utils import (
 __all__ = [
     "concatenate",
     "expand_dims",
+    "expand_like",
     "flatten",
     "flip",
     "infer_reshape",
@@ -45,6 +46,30 @@ __all__ = [
 def _move(x: te.Tensor, shape: Sequence[Extent], place: Any, name: str) -> te.Tensor:
     """Tensor whose element at an index is that of x at ``place(*index)``."""
     return te.compute(shape, lambda *i: x(*place(*i)), name=f"T_{name}", tag=tag.INJECTIVE)
+
+
+def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: int | Sequence[int]) -> te.Tensor:
+    """a repeated along new axes, as many times as another tensor is long there.
+
+    Parameters
+    ----------
+    shape_like : has the shape of the result.
+    axis : of `shape_like`, those that `a` does not have; the others agree.
+
+    Raises
+    ------
+    ValueError : they do not.
+    """
+    shape = get_const_tuple(shape_like.shape)
+    new = set(normalize_axes(axis, len(shape)))
+    kept = [k for k in range(len(shape)) if k not in new]
+    own = get_const_tuple(a.shape)
+    if len(own) != len(kept) or not all(same_extent(x, shape[k]) for x, k in zip(own, kept)):
+        raise ValueError(
+            f"expand_like: without axes {sorted(new)} the shape {list(shape)} is not that of the "
+            f"data, {list(own)}"
+        )
+    return _move(a, shape, lambda *i: [i[k] for k in kept], "expand_like")
 
 
 def infer_reshape(shape: Sequence[Extent], newshape: Sequence[Extent]) -> tuple[Extent, ...]:

@@ -139,15 +139,15 @@ WarpRegion WarpContext::Detect(const Array<PrimExpr>& indices, Map<Var, Range> i
   };
   arith::IterMapResult map = arith::DetectIterMap(
       of_lanes, iters, once ? arith::IterMapLevel::kBijective : arith::IterMapLevel::kSurjective);
-  TVM_CHECK(map->indices.size() == indices.size(), ScheduleError)
-      << describe() << (map->errors.empty() ? "" : ": " + std::string(map->errors[0]));
+  TVM_CHECK(map->errors.empty(), ScheduleError) << describe() << ": " << map->errors[0];
+  TVM_CHECK(map->IsExact(), ScheduleError) << describe() << ", which ends within a tile";
   WarpRegion region;
   for (const arith::IterSumExpr& index : map->indices) {
     int64_t extent = 1;
     if (!index->args.empty()) {
-      TVM_CHECK(index->args.size() == 1 && index->args[0]->scale == 1, ScheduleError)
+      TVM_CHECK(index->args.size() == 1 && tir::is_one(index->args[0]->scale), ScheduleError)
           << describe() << ", which leaves gaps";
-      extent = index->args[0]->extent;
+      extent = *tir::as_const_int(index->args[0]->extent);
     }
     region.min.push_back(analyzer.Simplify(index->base));
     region.extent.push_back(extent);

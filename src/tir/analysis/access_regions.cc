@@ -2,13 +2,17 @@
  * \file src/tir/analysis/access_regions.cc
  * \brief Regions of buffers that statements read and write.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <vector>
+
+#include "tir/transforms/block_regions.h"
 
 namespace tvm {
 namespace tir {
@@ -63,6 +67,86 @@ Array<BufferRegion> OpaqueRegions(const Stmt& body, const Map<Var, Buffer>& buff
   return regions;
 }
 
+/*! \brief What a region of a view is of the buffer that the view shows. */
+BufferRegion OfSource(const MatchBufferRegion& view, const Array<Range>& region) {
+  const BufferRegion& source = view->source;
+  const size_t rank = source->region.size();
+  if (rank < region.size()) return source;
+  const size_t lacking = rank - region.size();
+  arith::Analyzer analyzer;
+  Array<Range> found;
+  for (size_t i = 0; i < rank; ++i) {
+    const Range& whole = source->region[static_cast<int64_t>(i)];
+    if (i < lacking) {
+      found.push_back(whole);
+      continue;
+    }
+    const size_t axis = i - lacking;
+    const PrimExpr& extent = view->buffer->shape[static_cast<int64_t>(axis)];
+    // Axes that are folded or cut have no counterpart.
+    if (!analyzer.CanProveEqual(extent, whole->extent)) return source;
+    const Range& part = region[static_cast<int64_t>(axis)];
+    found.push_back(Range::FromMinExtent(analyzer.Simplify(whole->min + part->min), part->extent));
+  }
+  return BufferRegion(source->buffer, found);
+}
+
+/*! \brief Regions with those of views as parts of what the views show. */
+Array<BufferRegion> OfSources(const Array<BufferRegion>& regions,
+                              const Array<MatchBufferRegion>& views) {
+  if (views.empty()) return regions;
+  Array<BufferRegion> found;
+  arith::Analyzer analyzer;
+  for (BufferRegion region : regions) {
+    for (const MatchBufferRegion& view : views) {
+      if (region->buffer.same_as(view->buffer)) region = OfSource(view, region->region);
+    }
+    size_t same = 0;
+    while (same < found.size() &&
+           !found[static_cast<int64_t>(same)]->buffer.same_as(region->buffer)) {
+      ++same;
+    }
+    if (same == found.size()) {
+      found.push_back(region);
+      continue;
+    }
+    // One region around both.
+    const Array<Range>& other = found[static_cast<int64_t>(same)]->region;
+    Array<Range> hull;
+    for (size_t i = 0; i < other.size(); ++i) {
+      const Range &a = other[static_cast<int64_t>(i)], &b = region->region[static_cast<int64_t>(i)];
+      const PrimExpr low = min(a->min, b->min);
+      const PrimExpr end = max(a->min + a->extent, b->min + b->extent);
+      hull.push_back(Range::FromMinExtent(analyzer.Simplify(low), analyzer.Simplify(end - low)));
+    }
+    found.Set(static_cast<int64_t>(same), BufferRegion(region->buffer, hull));
+  }
+  return found;
+}
+
+/*! \brief Add regions of buffers that are not listed yet; a reduction does not read its results. */
+void AddUnlisted(Array<BufferRegion>* regions, const Array<BufferRegion>& more,
+                 const Array<BufferRegion>& written, bool reduces) {
+  auto lists = [](const Array<BufferRegion>& list, const Buffer& buffer) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
+  };
+  for (const BufferRegion& region : more) {
+    if (reduces && lists(written, region->buffer)) continue;
+    if (!lists(*regions, region->buffer)) regions->push_back(region);
+  }
+}
+
+Array<BufferRegion> Without(const Array<BufferRegion>& regions, const Array<Buffer>& buffers) {
+  Array<BufferRegion> kept;
+  for (const BufferRegion& region : regions) {
+    bool own = std::any_of(buffers.begin(), buffers.end(),
+                           [&](const Buffer& buffer) { return buffer.same_as(region->buffer); });
+    if (!own) kept.push_back(region);
+  }
+  return kept;
+}
+
 }  // namespace
 
 AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
@@ -86,7 +170,14 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
 TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion")
     .set_body_typed([](Block block, Map<Var, Buffer> buffers) {
       AccessRegions regions = DetectAccessRegions(block->body, block->init);
-      return Array<Array<BufferRegion>>{regions.reads, regions.writes,
+      // What blocks inside do through pointers, they declare.
+      const AccessRegions declared = DeclaredRegions(block->body, {});
+      AddUnlisted(&regions.reads, declared.reads, regions.writes, block->init.defined());
+      AddUnlisted(&regions.writes, declared.writes, {}, false);
+      regions.reads = Without(regions.reads, block->alloc_buffers);
+      regions.writes = Without(regions.writes, block->alloc_buffers);
+      return Array<Array<BufferRegion>>{OfSources(regions.reads, block->match_buffers),
+                                        OfSources(regions.writes, block->match_buffers),
                                         OpaqueRegions(block->body, buffers)};
     });
 

@@ -6,6 +6,7 @@
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
+#include <tvm/arith/iter_affine_map.h>
 #include <tvm/arith/pattern.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
@@ -13,7 +14,9 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <optional>
 #include <unordered_set>
+#include <utility>
 
 namespace tvm {
 namespace tir {
@@ -52,6 +55,13 @@ class DomainNarrower {
     } else if (const auto* eq = condition.as<EQNode>(); eq != nullptr && holds) {
       AtLeast(eq->a - eq->b, 0);
       AtLeast(eq->b - eq->a, 0);
+    } else if (eq != nullptr) {
+      NotZero(eq->a - eq->b);
+    } else if (const auto* ne = condition.as<NENode>()) {
+      Assume(EQ(ne->a, ne->b), !holds);
+    } else if (condition.dtype().is_int() && !condition.dtype().is_bool()) {
+      // A number is a condition as in C.
+      Assume(NE(condition, make_zero(condition.dtype())), holds);
     }
   }
 
@@ -71,6 +81,16 @@ class DomainNarrower {
       IntSet half = *factor == 1 ? IntSet::Interval(bound, arith::PosInf())
                                  : IntSet::Interval(arith::NegInf(), bound);
       domain = Intersect({domain, half}, analyzer_);
+    }
+  }
+
+  /*! \brief That `value` is not zero, which matters where that is the end of its domain. */
+  void NotZero(const PrimExpr& value) {
+    if (!value.dtype().is_int() || !value.dtype().is_scalar()) return;
+    const IntSet set = EvalSet(value, *domains_, analyzer_);
+    if (set.HasLowerBound() && analyzer_->CanProveGreaterEqual(set.min(), 0)) AtLeast(value, 1);
+    if (set.HasUpperBound() && analyzer_->CanProve(set.max() <= 0)) {
+      AtLeast(analyzer_->Simplify(make_zero(value.dtype()) - value), 1);
     }
   }
 
@@ -109,10 +129,17 @@ class TouchCollector : public StmtExprVisitor {
   using StmtExprVisitor::VisitStmt_;
 
   void VisitStmt_(const ForNode* op) override {
-    const VarNode* var = op->loop_var.get();
-    domains_[var] = Relax(Range::FromMinExtent(op->min, op->extent));
-    StmtExprVisitor::VisitStmt_(op);
-    domains_.erase(var);
+    Loop(op->loop_var, Range::FromMinExtent(op->min, op->extent),
+         [&] { StmtExprVisitor::VisitStmt_(op); });
+  }
+
+  template <typename F>
+  void Loop(const Var& var, const Range& range, F visit) {
+    domains_[var.get()] = Relax(range);
+    loops_.emplace_back(var, range);
+    visit();
+    loops_.pop_back();
+    domains_.erase(var.get());
   }
 
   void VisitStmt_(const LetStmtNode* op) override {
@@ -135,9 +162,13 @@ class TouchCollector : public StmtExprVisitor {
     const Array<IterVar>& iters = op->block->iter_vars;
     for (size_t i = 0; i < iters.size(); ++i) {
       domains_[iters[i]->var.get()] = EvalSet(op->iter_values[i], domains_, &analyzer_);
+      values_[iters[i]->var.get()] = Substitute(op->iter_values[i], values_);
     }
     Where(op->predicate, true, [&] { StmtExprVisitor::VisitStmt_(op); });
-    for (const IterVar& iter : iters) domains_.erase(iter->var.get());
+    for (const IterVar& iter : iters) {
+      domains_.erase(iter->var.get());
+      values_.erase(iter->var.get());
+    }
   }
 
   void VisitStmt_(const IfThenElseNode* op) override {
@@ -165,21 +196,36 @@ class TouchCollector : public StmtExprVisitor {
       return;
     }
     Domains outer = domains_;
+    const size_t facts = facts_.size();
     DomainNarrower(&domains_, &analyzer_).Assume(condition, holds);
+    if (holds) AddFacts(condition);
     // Where nothing is left, nothing is done.
     bool reached = true;
     for (const auto& [var, domain] : domains_) reached = reached && !domain.IsNothing();
     if (reached) visit();
     domains_ = std::move(outer);
+    facts_.resize(facts);
+  }
+
+  /*! \brief Remember bounds of sums, which say more of an index than bounds of their terms. */
+  void AddFacts(const PrimExpr& condition) {
+    const auto* call = condition.as<CallNode>();
+    if (call != nullptr && call->op.same_as(builtin::likely())) return AddFacts(call->args[0]);
+    if (const auto* both = condition.as<AndNode>()) {
+      AddFacts(both->a);
+      AddFacts(both->b);
+      return;
+    }
+    bool bound = condition.as<LTNode>() || condition.as<LENode>() || condition.as<GTNode>() ||
+                 condition.as<GENode>();
+    if (bound) facts_.push_back(Substitute(condition, values_));
   }
 
   void VisitStmt_(const AttrStmtNode* op) override {
     const auto* thread = op->node.as<IterVarNode>();
     if (thread && (op->attr_key == "thread_extent" || op->attr_key == "virtual_thread")) {
-      domains_[thread->var.get()] =
-          Relax(Range::FromMinExtent(make_zero(op->value.dtype()), op->value));
-      StmtExprVisitor::VisitStmt_(op);
-      domains_.erase(thread->var.get());
+      Loop(thread->var, Range::FromMinExtent(make_zero(op->value.dtype()), op->value),
+           [&] { StmtExprVisitor::VisitStmt_(op); });
     } else {
       StmtExprVisitor::VisitStmt_(op);
     }
@@ -199,9 +245,46 @@ class TouchCollector : public StmtExprVisitor {
 
   void Touch(const Array<PrimExpr>& indices) {
     for (size_t i = 0; i < touched_.size(); ++i) {
-      touched_[i].push_back(ReadsWritten(indices[i]) ? IntSet::Everything()
-                                                     : EvalSet(indices[i], domains_, &analyzer_));
+      if (ReadsWritten(indices[i])) {
+        touched_[i].push_back(IntSet::Everything());
+        continue;
+      }
+      IntSet set = EvalSet(indices[i], domains_, &analyzer_);
+      const PrimExpr index = facts_.empty() ? indices[i] : Substitute(indices[i], values_);
+      for (const PrimExpr& fact : facts_) {
+        if (std::optional<IntSet> narrower = Bounded(index, fact)) {
+          set = Intersect({set, *narrower}, &analyzer_);
+        }
+      }
+      touched_[i].push_back(set);
     }
+  }
+
+  /*! \brief Values of an index that is made of a sum that a fact bounds; nothing if it is not. */
+  std::optional<IntSet> Bounded(const PrimExpr& index, const PrimExpr& fact) {
+    Map<Var, Range> ranges;
+    bool shared = false;
+    for (const auto& [var, range] : loops_) {
+      auto uses = [&var = var](const VarNode* used) { return used == var.get(); };
+      bool in_index = UsesVar(index, uses), in_fact = UsesVar(fact, uses);
+      if (!in_index && !in_fact) continue;
+      shared |= in_index && in_fact;
+      const int64_t* extent = as_const_int(range->extent);
+      if (extent == nullptr || *extent < 1 || !as_const_int(range->min)) return std::nullopt;
+      ranges.Set(var, range);
+    }
+    if (!shared || !index.dtype().is_int() || !index.dtype().is_scalar()) return std::nullopt;
+    arith::IterMapResult found =
+        arith::DetectIterMap({index}, ranges, arith::IterMapLevel::kNoCheck, fact);
+    if (!found->IsExact()) return std::nullopt;
+    const arith::IterSumExpr& sum = found->indices[0];
+    if (sum->args.empty()) return IntSet::SinglePoint(sum->base);
+    const arith::IterSplitExpr& split = sum->args[0];
+    const int64_t* scale = as_const_int(split->scale);
+    // Sizes that depend on outer loops are none that memory can have.
+    if (!as_const_int(split->extent) || scale == nullptr || *scale < 0) return std::nullopt;
+    const PrimExpr reach = (split->extent - make_const(index.dtype(), 1)) * split->scale;
+    return IntSet::Interval(sum->base, analyzer_.Simplify(sum->base + reach));
   }
 
   /*! \brief Whether an index is read from where the body writes: it has no one value. */
@@ -218,6 +301,10 @@ class TouchCollector : public StmtExprVisitor {
   bool loads_, stores_, conditions_;
   std::vector<Array<IntSet>> touched_;
   Domains domains_;
+  std::vector<std::pair<Var, Range>> loops_;
+  /*! \brief What variables of blocks are, and bounds that hold here, in terms of loops. */
+  std::unordered_map<const VarNode*, PrimExpr> values_;
+  std::vector<PrimExpr> facts_;
   std::unordered_set<const VarNode*> written_;
   Analyzer analyzer_;
 };

@@ -118,8 +118,7 @@ IndexMap Undo(const IndexMap& map, const Array<PrimExpr>& indices, const Map<Var
     Range range = Range::FromMinExtent(make_zero(index.dtype()), make_const(index.dtype(), 1));
     const arith::IterSumExpr& sum = found->indices[static_cast<int64_t>(i)];
     if (!sum->args.empty()) {
-      range = Range::FromMinExtent(
-          sum->base, make_const(index.dtype(), sum->args[0]->extent * sum->args[0]->scale));
+      range = Range::FromMinExtent(sum->base, sum->args[0]->extent * sum->args[0]->scale);
     } else {
       range = Range::FromMinExtent(sum->base, make_const(index.dtype(), 1));
     }
@@ -261,11 +260,12 @@ Array<PrimExpr> IndexMapNode::MapShape(const Array<PrimExpr>& shape,
         arith::DetectIterMap(padded.indices, padded.ranges, arith::IterMapLevel::kNoCheck);
     if (found->errors.empty()) {
       return found->indices.Map([&](const arith::IterSumExpr& sum) -> PrimExpr {
-        int64_t extent = 1;
+        const PrimExpr one = make_const(dtype, 1);
+        PrimExpr extent = one;
         for (const arith::IterSplitExpr& split : sum->args) {
-          extent += (split->extent - 1) * std::max<int64_t>(split->scale, 0);
+          extent = extent + (split->extent - one) * max(split->scale, make_const(dtype, 0));
         }
-        return analyzer->Simplify(sum->base + make_const(dtype, extent));
+        return analyzer->Simplify(sum->base + extent);
       });
     }
   }

@@ -218,7 +218,7 @@ std::optional<Var> ShiftedVar(const PrimExpr& index, const VarSet& constant) {
 bool IsInjective(const Array<PrimExpr>& indices, const Array<IterVar>& iters) {
   Map<Var, Range> domains;
   for (const IterVar& iv : iters) {
-    if (!AsInt(iv->dom->extent)) return false;
+    if (AsInt(iv->dom->extent).value_or(1) < 1) return false;
     domains.Set(iv->var, iv->dom);
   }
   return arith::DetectIterMap(indices, domains, arith::IterMapLevel::kBijective)->errors.empty();

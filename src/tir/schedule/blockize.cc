@@ -176,6 +176,9 @@ Id Blockize(Tree* tree, Id top, bool preserve_unit_iters) {
     TVM_CHECK(found->errors.empty(), ScheduleError)
         << "the loops inside of the new block do not give the variables of block " << block.name
         << " all of their values: " << found->errors[0];
+    TVM_CHECK(found->IsExact(), ScheduleError)
+        << "the loops inside of the new block end within a tile of what the variables of block "
+        << block.name << " are: " << inner_values;
   }
   Array<PrimExpr> outer_predicate, inner_predicate;
   VarSet moving = tree->VarsOfLoops(inside);

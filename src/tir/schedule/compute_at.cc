@@ -2,6 +2,9 @@
  * \file compute_at.cc
  * \brief Primitives that move a block under a loop of its consumers or of its producers.
  */
+#include <tvm/arith/int_set.h>
+#include <tvm/arith/iter_map_inverse.h>
+
 #include <algorithm>
 
 #include "primitives.h"
@@ -127,11 +130,7 @@ void Rebuild(Tree* tree, Id id, Id loop, size_t slot, const Spans& spans,
   LoopAnalyzer analyzer(*tree, id);
   Array<PrimExpr> limits;
   for (const PrimExpr& condition : conditions) {
-    if (analyzer.CanProve(condition)) continue;
-    PrimExpr simple = analyzer.Simplify(condition);
-    // The value that is limited comes first.
-    const auto* least = simple.as<LENode>();
-    limits.push_back(least && AsInt(least->a) ? PrimExpr(GE(least->b, least->a)) : simple);
+    if (!analyzer.CanProve(condition)) limits.push_back(analyzer.Simplify(condition));
   }
   tree->EditBlock(id)->predicate = limits;
   VarSet given = FindGiven(*tree, id, tree->VarsOfLoops(loops));
@@ -342,6 +341,66 @@ std::optional<Tiled> TileIndex(const PrimExpr& index, const Array<IterVar>& iter
   return std::nullopt;
 }
 
+/*! \brief Reads at an index that is no variable; the elements that are written bound it. */
+struct Mapped {
+  size_t axis;
+  /*! \brief Whether the elements are fewer than those of the axis. */
+  bool limits;
+};
+
+/*!
+ * \brief Values of variables that indices mix, from the elements in a box: what undoes the indices
+ * is evaluated over it.
+ * \return Conditions for instances that read an element outside of the box; nothing if the indices
+ * cannot be undone.
+ */
+std::optional<Array<PrimExpr>> UndoIndices(const Array<IterVar>& iters,
+                                           const Array<PrimExpr>& place, const Box& box,
+                                           const std::vector<Mapped>& mapped,
+                                           arith::Analyzer* analyzer, Spans* spans) {
+  VarSet mixed, own;
+  for (const IterVar& iv : iters) own.Add(iv->var);
+  for (const Mapped& read : mapped) {
+    if (read.limits) mixed.Add(VarsOf(place[static_cast<int64_t>(read.axis)]));
+  }
+  // Digits of one variable may be in several indices.
+  Array<PrimExpr> indices, outputs;
+  Map<Var, arith::IntSet> values;
+  Array<PrimExpr> conditions;
+  for (const Mapped& read : mapped) {
+    const PrimExpr& index = place[static_cast<int64_t>(read.axis)];
+    if (!VarsOf(index).Intersects(mixed)) continue;
+    // Loops inside of the block move over more elements than one instance's.
+    if (!VarsOf(index).IsSubsetOf(own)) return std::nullopt;
+    mixed.Add(VarsOf(index));
+    const Span& span = box.spans[read.axis];
+    const Var& output = box.axes[static_cast<int64_t>(read.axis)];
+    indices.push_back(index);
+    outputs.push_back(output);
+    values.Set(output, arith::IntSet::FromRange(Range::FromMinExtent(span.low, span.extent)));
+    if (!read.limits) continue;
+    conditions.push_back(index >= span.low);
+    conditions.push_back(index <= span.high());
+  }
+  Map<Var, Range> domains;
+  for (const IterVar& iv : iters) {
+    if (!mixed.Contains(iv->var)) continue;
+    if (spans->count(iv->var.get()) || AsInt(iv->dom->extent).value_or(1) < 1) return std::nullopt;
+    domains.Set(iv->var, iv->dom);
+  }
+  arith::IterMapResult found =
+      arith::DetectIterMap(indices, domains, arith::IterMapLevel::kBijective);
+  if (!found->errors.empty()) return std::nullopt;
+  for (const auto& [var, origin] : arith::InverseAffineIterMap(found->indices, outputs)) {
+    const arith::IntSet set = arith::EvalSet(analyzer->Simplify(origin), values, analyzer);
+    if (!set.HasLowerBound() || !set.HasUpperBound()) continue;
+    const PrimExpr low = analyzer->Simplify(set.min());
+    const PrimExpr extent = analyzer->Simplify(set.max() - low + 1);
+    if (AsInt(extent)) spans->emplace(var.get(), Span{low, extent});
+  }
+  return conditions;
+}
+
 /*! \brief Values of the block's variables whose inputs one iteration of `loop` writes. */
 Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer,
                arith::Analyzer* analyzer, Array<PrimExpr>* conditions) {
@@ -379,14 +438,15 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
   VarMap names;
   VarSet limited;
   for (const PrimExpr& condition : box->conditions) limited.Add(VarsOf(condition));
-  Array<IterVar> spatial = tree.block(id).Spatial();
+  const Array<IterVar>& iters = tree.block(id).iter_vars;
+  std::vector<Mapped> mapped;
   for (size_t d = 0; d < place.size(); ++d) {
     const PrimExpr& at = place[d];
     const Span& span = box->spans[d];
-    auto own = std::find_if(spatial.begin(), spatial.end(),
+    auto own = std::find_if(iters.begin(), iters.end(),
                             [&](const IterVar& iv) { return iv->var.same_as(at); });
-    bool is_own = own != spatial.end() && !spans.count((*own)->var.get());
-    if (std::optional<Tiled> tiled = TileIndex(at, spatial);
+    bool is_own = own != iters.end() && !spans.count((*own)->var.get());
+    if (std::optional<Tiled> tiled = TileIndex(at, iters);
         tiled && !chooses && !given && !span.whole && !spans.count(tiled->var)) {
       // Elements of one tile are those of as many instances.
       PrimExpr size = make_const(span.low.dtype(), tiled->size);
@@ -409,12 +469,24 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
         << "instances of block " << name << " for values of " << at << " that block " << maker
         << " writes nothing of " << buffer->name << " for would run in no iteration of loop "
         << tree.NameOf(loop) << "; use compute_at to move block " << maker << " instead";
-    TVM_CHECK(!limits, ScheduleError)
-        << "block " << name << " reads " << buffer->name << " at " << at
-        << ", and an iteration of loop " << tree.NameOf(loop) << " writes only a part of that axis";
+    mapped.push_back({d, limits});
+    names[box->axes[d].get()] = at;
   }
   *conditions =
       box->conditions.Map([&](const PrimExpr& condition) { return Substitute(condition, names); });
+  auto first =
+      std::find_if(mapped.begin(), mapped.end(), [](const Mapped& read) { return read.limits; });
+  if (first == mapped.end()) return spans;
+  // What the caller gives is read also where nothing writes.
+  std::optional<Array<PrimExpr>> inside;
+  if (!chooses && !given) {
+    inside = UndoIndices(iters, place, *box, mapped, analyzer, &spans);
+  }
+  TVM_CHECK(inside.has_value(), ScheduleError)
+      << "block " << name << " reads " << buffer->name << " at "
+      << place[static_cast<int64_t>(first->axis)] << ", and an iteration of loop "
+      << tree.NameOf(loop) << " writes only a part of that axis";
+  for (const PrimExpr& condition : *inside) conditions->push_back(condition);
   return spans;
 }
 
@@ -425,10 +497,11 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
   Flows flows(*tree);
   Order order(*tree);
   const std::string name = tree->NameOf(id);
-  TVM_CHECK(KindOf(*tree, id) == BlockKind::kComplete, ScheduleError)
+  BlockKind kind = KindOf(*tree, id);
+  TVM_CHECK(kind == BlockKind::kComplete || kind == BlockKind::kReduction, ScheduleError)
       << "block " << name
-      << " is no complete block, which computes each element once from others; use compute_at to "
-         "move its producers instead";
+      << " is no complete block, which computes each element once from others, and no reduction "
+         "with an init; use compute_at to move its producers instead";
   RequireSoleWriter(*tree, id, flows);
   RequireAllInstances(*tree, id);
   CheckInputs(*tree, id, flows, order);
@@ -436,6 +509,8 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
   std::vector<std::pair<Buffer, Id>> sources;
   Ids own_loops = tree->LoopsAbove(id), around = Around(*tree, loop);
   for (const Buffer& buffer : access->read) {
+    // A sum so far is what the block reads of itself.
+    if (access->Writes(buffer)) continue;
     const Ids& writers = flows[buffer].writers;
     Ids blocks = writers;
     std::erase_if(blocks, [&](Id writer) { return !tree->IsBlock(writer); });
@@ -482,6 +557,13 @@ void ReverseComputeAt(Tree* tree, Id id, Id loop, bool preserve_unit_loops, int6
       tree->EditBlock(id)->predicate.push_back(Substitute(condition, values));
     }
     Tidy(tree, id);
+  }
+  if (kind == BlockKind::kReduction) {
+    std::string why = ReductionOrderError(*tree, id);
+    TVM_CHECK(why.empty(), ScheduleError) << "block " << name << ": " << why;
+    TVM_CHECK(StartsAtFirst(*tree, id), ScheduleError)
+        << "block " << name << ": the first iteration under loop " << tree->NameOf(loop)
+        << " would not be that of its init";
   }
   for (const auto& [other, source] : sources) {
     TVM_CHECK(other.same_as(buffer) || SeesFinished(*tree, source, id, other), ScheduleError)

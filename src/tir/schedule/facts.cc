@@ -20,9 +20,10 @@ LoopAnalyzer::LoopAnalyzer(const Tree& tree, Id id, bool fold_unit_loops) {
   Ids loops = tree.LoopsAbove(id);
   if (tree.IsLoop(id)) loops.push_back(id);
   for (Id loop : loops) {
-    if (fold_unit_loops || !tree.loop(loop).IsUnit()) {
-      Bind(tree.loop(loop).var, tree.loop(loop).range());
-    }
+    const LoopItem& l = tree.loop(loop);
+    // What is inside of a loop runs only if the loop does.
+    if (!AsInt(l.extent)) EnterConstraint(l.extent >= make_const(l.extent.dtype(), 1));
+    if (fold_unit_loops || !l.IsUnit()) Bind(l.var, l.range());
   }
   for (Id at = tree[id].parent; at != kNone; at = tree[at].parent) {
     if (!tree.IsBlock(at)) continue;
@@ -112,14 +113,15 @@ VarSet FindGiven(const Tree& tree, Id id, const VarSet& own) {
     }
   }
   Map<Var, Range> ranges;
-  bool constant = true;
+  bool runs = true;
   for (Id loop : loops) {
     const LoopItem& l = tree.loop(loop);
     if (!busy.Contains(l.var)) continue;
     ranges.Set(l.var, l.range());
-    constant &= AsInt(l.min).has_value() && AsInt(l.extent).value_or(0) != 0;
+    bool fixed = !VarsOf(l.min).Intersects(busy) && !VarsOf(l.extent).Intersects(busy);
+    runs &= fixed && AsInt(l.extent).value_or(1) > 0;
   }
-  if (!left.empty() && constant) {
+  if (!left.empty() && runs) {
     auto map = arith::DetectIterMap(left, ranges, arith::IterMapLevel::kBijective);
     if (map->errors.empty()) busy = VarSet();
   }
@@ -232,15 +234,23 @@ bool ReachesAllTogether(const Tree& tree, Id id, const Ids& loops) {
   VarSet idle = tree.VarsOfLoops(loops) - tree.VarsOfLoops(busy);
   if (!block.predicate.empty() || !(FindGiven(tree, id) - idle).empty()) return false;
   int64_t running = 1, wanted = 1;
+  // Sizes that are no numbers.
+  PrimExpr run = make_const(DataType::Int(64), 1), want = run;
+  auto count = [](const PrimExpr& extent, int64_t* number, PrimExpr* sizes) {
+    std::optional<int64_t> known = AsInt(extent);
+    if (!known) *sizes = *sizes * cast(DataType::Int(64), extent);
+    return !__builtin_mul_overflow(*number, known.value_or(1), number);
+  };
   for (Id loop : busy) {
-    std::optional<int64_t> extent = AsInt(tree.loop(loop).extent);
-    if (!extent || __builtin_mul_overflow(running, *extent, &running)) return false;
+    if (!count(tree.loop(loop).extent, &running, &run)) return false;
   }
   for (const IterVar& iv : block.iter_vars) {
-    std::optional<int64_t> extent = AsInt(iv->dom->extent);
-    if (!extent || __builtin_mul_overflow(wanted, *extent, &wanted)) return false;
+    if (!count(iv->dom->extent, &wanted, &want)) return false;
   }
-  return running == wanted;
+  if (AsInt(run) && AsInt(want)) return running == wanted;
+  LoopAnalyzer analyzer(tree, id);
+  return analyzer.CanProveEqual(run * make_const(run.dtype(), running),
+                                want * make_const(want.dtype(), wanted));
 }
 
 }  // namespace

@@ -25,7 +25,12 @@ Id TwinLoop(Tree* tree, Id id, const std::string& name) {
   LoopItem* made = tree->EditLoop(twin);
   made->min = loop.min;
   if (loop.for_kind == ForKind::kThreadBinding) made->for_kind = loop.for_kind;
-  made->thread_binding = loop.thread_binding;
+  // Each loop names its thread itself, so that two of them do not share a node.
+  if (loop.thread_binding) {
+    const IterVar& thread = loop.thread_binding.value();
+    made->thread_binding = IterVar(thread->dom, thread->var.copy_with_suffix(""), thread->iter_type,
+                                   thread->thread_tag);
+  }
   return twin;
 }
 

@@ -45,6 +45,13 @@ class ConcreteScheduleNode final : public ScheduleNode {
   ObjectRef GetSRef(const Any& rv_or_stmt) final;
   int64_t ForkSeed() final { return static_cast<int64_t>(random_.Below(INT32_MAX)) + 1; }
 
+  /*! \brief Let a variable stand for nothing from now on. */
+  void Remove(const Any& rv) {
+    TVM_CHECK(meanings_.erase(rv.object()) == 1, ScheduleError)
+        << "remove_rv: " << rv.TypeName()
+        << " is no variable of this schedule, or is removed already";
+  }
+
   /*! \brief What the axes of a block are bound to. */
   Array<PrimExpr> IterValues(const Any& block) const {
     const Meaning& meaning = NodeOf(block, true, false);
@@ -480,6 +487,10 @@ Array<Integer> LocationsOf(const Schedule& sch, const Any& block) {
 }  // namespace
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleComputeLocations").set_body_typed(LocationsOf);
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleWouldApply").set_body_typed(WouldApply);
+TVM_REGISTER_GLOBAL("tir.schedule.ScheduleRemoveRV").set_body_typed([](Schedule sch, Any rv) {
+  auto* node = static_cast<ConcreteScheduleNode*>(const_cast<ScheduleNode*>(sch.operator->()));
+  node->Remove(rv);
+});
 TVM_REGISTER_GLOBAL("tir.schedule.ScheduleIterValues").set_body_typed([](Schedule sch, Any block) {
   return static_cast<const ConcreteScheduleNode*>(sch.operator->())->IterValues(block);
 });

@@ -86,9 +86,15 @@ Array<Array<ObjectRef>> DependenciesIn(const StmtSRef& scope) {
 /*! \brief Whether the variables of a block are sums of digits of loops, each digit used once. */
 bool IsAffine(const Tree& tree, Id id) {
   Map<Var, Range> ranges;
-  for (Id loop : tree.LoopsAbove(id)) ranges.Set(tree.loop(loop).var, tree.loop(loop).range());
+  VarSet outer;
+  for (Id loop : tree.LoopsAbove(id)) {
+    const LoopItem& l = tree.loop(loop);
+    if (VarsOf(l.min).Intersects(outer) || VarsOf(l.extent).Intersects(outer)) return false;
+    outer.Add(l.var);
+    ranges.Set(l.var, l.range());
+  }
   const Array<PrimExpr>& values = tree.block(id).iter_values;
-  return values.empty() || arith::DetectIterMap(values, ranges)->errors.empty();
+  return values.empty() || arith::DetectIterMap(values, ranges)->IsExact();
 }
 
 /*!

@@ -75,6 +75,8 @@ class CandidateFinder final : public StmtExprVisitor {
       found.push_back({GetRef<PrimExpr>(op), loops_});
       return;
     }
+    static const Op& ignored = Op::Get("tir.ignore_loop_partition");
+    if (op->op.same_as(ignored)) return;
     if (op->op.same_as(builtin::if_then_else())) AddConjuncts(op->args[0]);
     StmtExprVisitor::VisitExpr_(op);
   }

@@ -36,6 +36,25 @@ TVM_TIR_REGISTER_HALVES("vectorhigh", 1);
 TVM_TIR_REGISTER_HALVES("vectorcombine", 2);
 #undef TVM_TIR_REGISTER_HALVES
 
+TVM_REGISTER_OP("tir.tvm_thread_invariant")
+    .describe("(condition): a condition that is the same for all threads of a block")
+    .set_num_inputs(1)
+    .set_attr<Integer>(kTCallEffectKind,
+                       Integer(static_cast<int>(CallEffectKind::kExprAnnotation)));
+TVM_REGISTER_OP("tir.ignore_loop_partition")
+    .describe("(condition): a condition at which loops are not split")
+    .set_num_inputs(1)
+    .set_attr<Integer>(kTCallEffectKind,
+                       Integer(static_cast<int>(CallEffectKind::kExprAnnotation)));
+TVM_REGISTER_OP("tir.TVMBackendAllocWorkspace")
+    .describe("(device type, device number, bytes, type code, type bits): memory of a device")
+    .set_num_inputs(5)
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)));
+TVM_REGISTER_OP("tir.TVMBackendFreeWorkspace")
+    .describe("(device type, device number, pointer): gives memory of a device back")
+    .set_num_inputs(3)
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)));
+
 namespace {
 
 /*! \brief Lanes [begin, end) of a vector. */
@@ -115,6 +134,20 @@ const std::unordered_map<std::string, Rule>& Rules() {
          return LanesOf(a[0], lanes / 2, lanes);
        }},
       {"tir.vectorcombine", [](const Array<PrimExpr>& a) { return Shuffle::Concat({a[0], a[1]}); }},
+      {"tir.tvm_thread_invariant", [](const Array<PrimExpr>& a) { return a[0]; }},
+      {"tir.ignore_loop_partition", [](const Array<PrimExpr>& a) { return a[0]; }},
+      {"tir.TVMBackendAllocWorkspace",
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         // The runtime aligns for every type, so it takes no hints.
+         return Call(
+             DataType::Handle(), builtin::call_extern(),
+             {StringImm("TVMBackendAllocWorkspace"), a[0], a[1], cast(DataType::UInt(64), a[2])});
+       }},
+      {"tir.TVMBackendFreeWorkspace",
+       [](const Array<PrimExpr>& a) -> PrimExpr {
+         return Call(DataType::Int(32), builtin::call_extern(),
+                     {StringImm("TVMBackendFreeWorkspace"), a[0], a[1], a[2]});
+       }},
   };
   return rules;
 }

@@ -17,16 +17,41 @@ namespace tvm {
 namespace tir {
 namespace {
 
+TVM_REGISTER_OP("tir.tvm_stack_make_shape")
+    .describe("(extents..): shape or strides of tvm_stack_make_array")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
 TVM_REGISTER_OP("tir.tvm_stack_make_array")
     .describe(
-        "(data, type_annotation, ndim, offset, shape.., strides..): an array, offset and strides "
-        "in "
-        "elements, as argument of tvm_call_packed; it lasts for the call")
+        "(data, shape, strides, ndim, value, offset): an array as argument of tvm_call_packed, for "
+        "the time of the call. Shape and strides are calls of tvm_stack_make_shape, strides 0 if "
+        "the array has no gaps; elements have the type of the value, and offset and strides count "
+        "elements")
+    .set_num_inputs(6)
     .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)));
 
 const Op& StackMakeArray() {
   static const Op& op = Op::Get("tir.tvm_stack_make_array");
   return op;
+}
+
+/*! \brief What a call of tvm_stack_make_shape lists. */
+Array<PrimExpr> Extents(const PrimExpr& shape, size_t ndim) {
+  static const Op& op = Op::Get("tir.tvm_stack_make_shape");
+  const auto* call = shape.as<CallNode>();
+  TVM_CHECK(call != nullptr && call->op.same_as(op) && call->args.size() == ndim, TypeError)
+      << "LowerTVMBuiltin: tvm_stack_make_array of " << ndim << " axes needs as many extents in "
+      << "tvm_stack_make_shape, got " << shape;
+  return call->args;
+}
+
+Array<PrimExpr> StridesWithoutGaps(const Array<PrimExpr>& shape) {
+  Array<PrimExpr> strides;
+  PrimExpr size = make_const(DataType::Int(64), 1);
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides.insert(strides.begin(), size);
+    size = size * cast(DataType::Int(64), shape[static_cast<int64_t>(i)]);
+  }
+  return strides;
 }
 
 class PackedCallLowerer final : public StmtExprMutator {
@@ -90,8 +115,15 @@ class PackedCallLowerer final : public StmtExprMutator {
    */
   PrimExpr MakeArray(const CallNode* op) {
     DataType wide = DataType::Int(64);
-    DataType element = op->args[1].dtype();
-    size_t ndim = static_cast<size_t>(*as_const_int(op->args[2]));
+    const int64_t* axes = as_const_int(op->args[3]);
+    TVM_CHECK(axes != nullptr && *axes >= 0, TypeError)
+        << "LowerTVMBuiltin: the number of axes of tvm_stack_make_array must be constant, got "
+        << op->args[3];
+    DataType element = op->args[4].dtype();
+    const size_t ndim = static_cast<size_t>(*axes);
+    const Array<PrimExpr> shape = Extents(op->args[1], ndim);
+    const Array<PrimExpr> strides =
+        is_zero(op->args[2]) ? StridesWithoutGaps(shape) : Extents(op->args[2], ndim);
     Var data("array", PointerType(PrimType(wide), "local"));
     PrimExpr size(static_cast<int>(6 + 2 * ndim));
     Buffer words(data, wide, {size}, {}, PrimExpr(), data->name_hint);
@@ -112,8 +144,9 @@ class PackedCallLowerer final : public StmtExprMutator {
     write(reinterpret(wide, address(6)));
     write(reinterpret(wide, address(6 + ndim)));
     int bytes = (element.bits() * element.lanes() + 7) / 8;
-    write(cast(wide, op->args[3]) * make_const(wide, bytes));
-    for (size_t i = 0; i < 2 * ndim; ++i) write(op->args[4 + i]);
+    write(cast(wide, op->args[5]) * make_const(wide, bytes));
+    for (const PrimExpr& extent : shape) write(extent);
+    for (const PrimExpr& stride : strides) write(stride);
     return address(0);
   }
 

@@ -189,6 +189,7 @@ class AllocationPlacer final : public StmtMutator {
     Stmt stmt = StmtMutator::VisitStmt_(op);
     auto it = at_.find(op);
     if (it == at_.end()) return stmt;
+    for (const Buffer& buffer : it->second) below_.push_back(buffer);
     For loop = Downcast<For>(stmt);
     AccessRegions regions = DetectAccessRegions(loop->body);
     Block holder({}, Outside(regions.reads, it->second), Outside(regions.writes, it->second), "",
@@ -197,15 +198,28 @@ class AllocationPlacer final : public StmtMutator {
     return loop;
   }
   Stmt VisitStmt_(const BlockNode* op) final {
+    const Array<Buffer> around = below_;
+    below_ = {};
     Block block = Downcast<Block>(StmtMutator::VisitStmt_(op));
     auto it = at_.find(op);
     Array<Buffer> held = it == at_.end() ? Array<Buffer>() : it->second;
-    if (held.empty() && block->alloc_buffers.empty()) return block;
-    block.CopyOnWrite()->alloc_buffers = held;
+    for (const Buffer& buffer : held) below_.push_back(buffer);
+    // What lives in a block is none of what others see of it.
+    Array<BufferRegion> reads = Outside(block->reads, below_);
+    Array<BufferRegion> writes = Outside(block->writes, below_);
+    bool same = reads.size() == block->reads.size() && writes.size() == block->writes.size();
+    for (const Buffer& buffer : around) below_.push_back(buffer);
+    if (same && held.empty() && block->alloc_buffers.empty()) return block;
+    BlockNode* node = block.CopyOnWrite();
+    node->alloc_buffers = held;
+    node->reads = reads;
+    node->writes = writes;
     return block;
   }
 
   std::unordered_map<const StmtNode*, Array<Buffer>> at_;
+  /*! \brief Buffers that were put into what was visited of the block around. */
+  Array<Buffer> below_;
 };
 
 }  // namespace

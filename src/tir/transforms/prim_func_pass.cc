@@ -38,6 +38,9 @@ TVM_REGISTER_GLOBAL("tir.transform.CreatePrimFuncPass")
 
 // Options that decide whether a pass is run at all, or what the pipeline marks functions with.
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.noalias", bool);
+// Of the pass CommonSubexprElimTIR, which is written in Python.
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_cse_tir", bool);
+TVM_REGISTER_PASS_CONFIG_OPTION("tir.enable_equiv_terms_in_cse_tir", bool);
 TVM_REGISTER_PASS_CONFIG_OPTION("tir.disable_select_rewriting", bool);
 
 }  // namespace transform

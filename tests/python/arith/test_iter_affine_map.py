@@ -62,9 +62,128 @@ def test_index_is_one_split_of_the_stated_size(index, extent, scale, base):
     ],
 )
 def test_index_that_is_no_split_says_why(index, reason):
-    result = detect(index)
+    result = detect(index, level=IterMapLevel.Bijective)
     assert len(result.indices) == 0
     assert reason in str(result.errors[0])
+
+
+TILED = [
+    (13, lambda x: [x // 4, x % 4]),
+    (13, lambda x: [(x + 3) // 4, (x + 3) % 4]),
+    (116, lambda x: [x // 32, x // 4 % 8, x % 4]),
+    (14, lambda x: [(x + 5) // 16, (x + 5) // 4 % 4, (x + 5) % 4]),
+    (14, lambda x: [(x + 5) % 4, (x + 5) // 16, (x + 5) // 4 % 4]),
+    (30, lambda x: [x // 4 // 3, x // 4 % 3, x % 4]),
+    (10, lambda x: [x // 3 + 1, x % 3 * 2]),
+    (10, lambda x: [(x - 7) // 3, (x - 7) % 3]),
+]
+
+
+@pytest.mark.parametrize(("extent", "indices"), TILED)
+def test_partial_tiles_lengthen_the_iterator(extent, indices):
+    x = tir.Var("x", "int32")
+    ranges = {x: tvm.ir.Range(0, extent)}
+    indices = indices(x)
+    result = arith.detect_iter_map(indices, ranges)
+    splits = [found.args[0] for found in result.indices]
+    points = all_points(ranges)
+    for index, found in zip(indices, result.indices):
+        plain = arith.normalize_iter_map_to_expr(found)
+        assert np.array_equal(evaluate(plain, points), evaluate(index, points))
+    assert not evaluate(result.padding_predicate, points).any()
+    # Every point of the box has an origin, or is padding.
+    outputs = [tir.Var(f"o{n}", "int32") for n in range(len(indices))]
+    back = arith.inverse_affine_iter_map(result.indices, outputs)[x]
+    axes = [
+        np.arange(int(split.extent)) * int(split.scale) + int(found.base)
+        for split, found in zip(splits, result.indices)
+    ]
+    box = dict(zip(outputs, (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))))
+    origin = evaluate(back, box)
+    outside = evaluate(result.padding_predicate, {x: origin})
+    np.testing.assert_array_equal(outside, (origin < 0) | (origin >= extent))
+    for output, index in zip(outputs, indices):
+        np.testing.assert_array_equal(evaluate(index, {x: origin}), box[output])
+    assert sorted(origin[~outside.astype(bool)]) == list(range(extent))
+
+
+def test_tiles_of_different_offsets_are_refused():
+    x = tir.Var("x", "int32")
+    result = arith.detect_iter_map([x // 4, (x + 1) % 4], {x: tvm.ir.Range(0, 16)})
+    assert "offset" in str(result.errors[0])
+
+
+def test_sizes_may_be_expressions():
+    n, m = tir.SizeVar("n", "int32"), tir.SizeVar("m", "int32")
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    whole = arith.detect_iter_map(
+        [x * m + y], {x: tvm.ir.Range(0, n), y: tvm.ir.Range(0, m)}, check_level="bijective"
+    )
+    (split,) = whole.indices[0].args
+    assert arith.Analyzer().can_prove_equal(split.extent, n * m)
+    assert int(split.scale) == 1
+    cut = arith.detect_iter_map([x // m, x % m], {x: tvm.ir.Range(0, n * m)}, True, "bijective")
+    assert [str(found.args[0].extent) for found in cut.indices] == ["n", "m"]
+    tiled = arith.detect_iter_map([x // 8, x % 8], {x: tvm.ir.Range(0, n)})
+    predicate = tiled.padding_predicate
+    for size in range(1, 20):
+        points = np.arange((size + 7) // 8 * 8)
+        outside = evaluate(predicate, {x: points, n: np.full_like(points, size)})
+        np.testing.assert_array_equal(outside, points >= size)
+    assert len(arith.detect_iter_map([x // n], {x: tvm.ir.Range(0, m)}, True, "bijective").errors)
+
+
+def test_predicates_may_have_expressions():
+    n = tir.SizeVar("n", "int32")
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    ranges = {x: tvm.ir.Range(0, (n + 31) // 32), y: tvm.ir.Range(0, 32)}
+    (found,) = arith.detect_iter_map([x * 32 + y], ranges, x * 32 + y < n, "bijective").indices
+    assert arith.Analyzer().can_prove_equal(found.args[0].extent, n)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "extent"),
+    [
+        (tir.all(I * 16 + J >= 10, I * 16 + J < 90), 80),
+        (tir.all(I * 16 + J >= 3, J < 10), None),
+        (tir.all(tir.likely(I * 16 + J < 100), I >= 0), 100),
+        (I * 16 < 90 - J, 90),
+    ],
+)
+def test_sums_are_bounded_from_both_sides(predicate, extent):
+    result = arith.detect_iter_map([I * 16 + J], RANGES, predicate)
+    if extent is None:
+        assert len(result.errors)
+        return
+    (found,) = result.indices
+    assert int(found.args[0].extent) == extent
+    points = all_points(RANGES)
+    runs = evaluate(predicate, points).astype(bool) if extent != 100 else None
+    inside = {var: values[runs] if runs is not None else values for var, values in points.items()}
+    plain = evaluate(arith.normalize_iter_map_to_expr(found), inside)
+    np.testing.assert_array_equal(plain, evaluate(I * 16 + J, inside))
+
+
+def test_a_shortened_sum_may_be_a_digit():
+    ranges = {**RANGES, K: tvm.ir.Range(0, 6)}
+    result = arith.detect_iter_map([K * 100 + I * 16 + J], ranges, I * 16 + J < 100, "bijective")
+    assert int(result.indices[0].args[0].extent) == 600
+
+
+@pytest.mark.parametrize(
+    ("index", "scales", "base"),
+    [
+        (J + I * 20 + 3 + I * 4, [24, 1], 3),
+        (J // 4 * 3 + J % 4 - I, [3, 1, -1], 0),
+        (tir.min(I, J) * 7 + K, [7, 1], 0),
+    ],
+)
+def test_sums_are_normalized(index, scales, base):
+    found = arith.normalize_to_iter_sum(index, RANGES)
+    assert ([int(split.scale) for split in found.args], int(found.base)) == (scales, base)
+    points = all_points(RANGES)
+    plain = arith.normalize_iter_map_to_expr(found)
+    np.testing.assert_array_equal(evaluate(plain, points), evaluate(index, points))
 
 
 def test_overlapping_digits_are_refused_unless_unchecked():
@@ -88,9 +207,9 @@ def test_offsets_of_loops_stay_outside_the_digits():
     assert np.array_equal(evaluate(plain, points), evaluate(I * 4 + J, points))
 
 
-def test_loops_need_constant_extents():
-    with pytest.raises(ValueError, match="extent of i must be a positive constant"):
-        arith.detect_iter_map([I], {I: tvm.ir.Range(0, tir.Var("n", "int32"))})
+def test_loops_have_to_run():
+    with pytest.raises(ValueError, match="extent of i must be positive, got 0"):
+        arith.detect_iter_map([I], {I: tvm.ir.Range(0, 0)})
 
 
 def test_detected_maps_keep_values_and_bijections_are_bijective():
@@ -175,10 +294,8 @@ def test_predicates_shorten_sums(predicate, index, extent):
 def test_shortened_sums_have_to_be_used_as_a_whole():
     for indices in ([I], [I, J], [I * 16 + J, K * 8 + I]):
         assert len(arith.detect_iter_map(indices, RANGES, I * 16 + J < 100).errors)
-    assert (
-        "partial tile"
-        in arith.detect_iter_map([(I * 16 + J) // 8], RANGES, I * 16 + J < 100).errors[0]
-    )
+    tiles = arith.detect_iter_map([(I * 16 + J) // 8], RANGES, I * 16 + J < 100)
+    assert int(tiles.indices[0].args[0].extent) == 13
 
 
 def test_loops_of_one_trip_may_be_digits():
@@ -270,9 +387,26 @@ def test_digits_can_be_written_by_hand():
     tvm.ir.assert_structural_equal(found, arith.IterSumExpr([tile], 0))
 
 
-def test_digits_have_constant_sizes():
+def test_digits_have_sizes():
     i = tir.Var("i", "int32")
-    with pytest.raises(TypeError, match="IterMark: extent must be a constant, got i"):
-        arith.IterMark(i, i)
+    with pytest.raises(TypeError, match="IterMark: extent must be an integer or an expression"):
+        arith.IterMark(i, "all")
     with pytest.raises(ValueError, match="IterSplitExpr: extent must be positive, got 0"):
         arith.IterSplitExpr(arith.IterMark(i, 4), 1, 0, 1)
+    assert str(arith.IterMark(i, tir.Var("n", "int32")).extent) == "n"
+
+
+def test_maps_of_open_sizes_are_undone():
+    n = tir.SizeVar("n", "int32")
+    tiles = tir.IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    back, outside = tiles.non_surjective_inverse([n])
+    rows, _ = tiles.map_shape([n])
+    tile, lane = back.initial_indices
+    for size in range(1, 14):
+        count = int(evaluate(rows, {n: np.array([size])})[0])
+        assert count == (size + 3) // 4
+        grid = np.mgrid[0:count, 0:4].reshape(2, -1)
+        at = {tile: grid[0], lane: grid[1], n: np.full(grid.shape[1], size)}
+        origin = evaluate(back.final_indices[0], at)
+        np.testing.assert_array_equal(origin, grid[0] * 4 + grid[1])
+        np.testing.assert_array_equal(evaluate(outside, at).astype(bool), origin >= size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,25 @@ def test_features_of_a_gpu_follow_from_its_version():
     assert nvcc.have_bf16("10.0")
     with pytest.raises(ValueError, match='such as "8.6", got "sm_80"'):
         nvcc.parse_compute_version("sm_80")
+
+
+def test_a_file_is_locked_by_one_at_a_time(tmp_path):
+    path = tmp_path / "lock"
+    order = []
+
+    def wait():
+        with utils.filelock(path):
+            order.append("second")
+
+    with utils.filelock(path):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_programs_are_found_by_name():
+    assert utils.which("sh").endswith("/sh")
+    assert utils.which("no such program") is None

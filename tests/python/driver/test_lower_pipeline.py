@@ -253,7 +253,7 @@ def test_an_option_of_a_pass_is_refused_by_name(config, message):
 def test_lower_takes_its_arguments_in_any_order():
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
-    mod = tvm.lower(simple_mode=True, name="add", args=[A, B], sch=te.create_schedule(B.op))
+    mod = tvm.lower(simple_mode=True, name="add", args=[A, B], inp=te.create_schedule(B.op))
     assert "add" in mod
     assert tvm.driver.build_module.lower is tvm.lower
     assert tvm.driver.build_module.build is tvm.build
@@ -262,3 +262,46 @@ def test_lower_takes_its_arguments_in_any_order():
 def test_a_schedule_is_needed_for_a_loop_nest():
     with pytest.raises(TypeError, match="form_irmodule: expected a Schedule, got NoneType"):
         tvm.driver.form_irmodule(None, [])
+
+
+def test_loops_of_one_trip_are_kept_on_request():
+    A = te.placeholder((1, 4), name="A")
+    B = te.compute((1, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    plain = tvm.driver.schedule_to_module(s, [A, B])["main"]
+    assert "range(1)" not in str(plain)
+    with tvm.transform.PassContext(config={"tir.debug_keep_trivial_loop": True}):
+        kept = tvm.driver.schedule_to_module(s, [A, B])["main"]
+    assert "range(1)" in str(kept)
+
+
+def test_memory_is_not_shared_on_request():
+    A = te.placeholder((64,), name="A")
+    stages = [te.compute((64,), lambda i: A[i] + 1.0, name="B")]
+    for name in "CDE":
+        before = stages[-1]
+        # Neighbours are read, so that nothing is written in place.
+        stages.append(te.compute((64,), lambda i, x=before: x[i] + x[63 - i], name=name))
+    s = te.create_schedule(stages[-1].op)
+
+    def allocations():
+        return str(tvm.lower(s, [A, stages[-1]])).count("T.allocate(")
+
+    assert allocations() == 2
+    with tvm.transform.PassContext(config={"tir.disable_storage_rewrite": True}):
+        assert allocations() == 3
+
+
+def test_common_expressions_are_named_by_options():
+    x, y, z = (tir.Var(name, "int32") for name in "xyz")
+    B = tir.decl_buffer((4,), "int32", "B")
+    body = tir.SeqStmt([tir.BufferStore(B, x + (y + z), [0]), tir.BufferStore(B, (x + y) + z, [1])])
+    mod = tvm.IRModule({"main": tir.PrimFunc([B, x, y, z], body)})
+
+    def named(**config):
+        with tvm.transform.PassContext(config=config):
+            return "cse_var" in str(tir.transform.CommonSubexprElimTIR()(mod))
+
+    assert not named()
+    assert named(**{"tir.enable_equiv_terms_in_cse_tir": True})
+    assert not named(**{"tir.enable_equiv_terms_in_cse_tir": True, "tir.disable_cse_tir": True})

@@ -289,3 +289,12 @@ def test_features_that_calls_need_cannot_be_taken_away(feature):
 )
 def test_units_follow_from_the_processor_and_its_vectors(cpu, units):
     assert tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}").vector_units == units
+
+
+def test_the_target_of_a_device_names_its_machine():
+    target = tvm.target.Target.from_device("cpu")
+    assert target.kind.name == "llvm"
+    assert target.mcpu
+    assert target.is_same_machine(tvm.target.Target("llvm").with_machine())
+    assert target.max_block_size_x == 1
+    assert tvm.target.Target("cuda").max_block_size_y == 1024

@@ -217,3 +217,69 @@ def test_allocated_bytes_are_counted_by_scope():
     sizes = {"shared": 96, "global": 32}
     assert analysis.calculate_allocated_bytes(func) == {"main": sizes}
     assert analysis.calculate_allocated_bytes(tvm.IRModule({"f": func})) == {"f": sizes}
+
+
+def test_regions_of_views_are_those_of_what_they_show():
+    @T.prim_func
+    def func(A: T.Buffer((8, 8, 4), "float32"), B: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block("rows"):
+                vi = T.axis.spatial(8, i)
+                row = T.match_buffer(A[vi, 0:8, 0:4], (8, 4), offset_factor=1)
+                part = T.match_buffer(B[vi, 4:12], (8,), offset_factor=1)
+                for j in range(4):
+                    part[j * 2] = row[j + 2, 1] + row[0, 3]
+
+    block = func.body.block.body.body.block
+    vi = block.iter_vars[0].var
+    (read,), (written,), _ = tir.analysis.get_block_access_region(block)
+    assert read.buffer.same_as(func.buffer_map[func.params[0]])
+    ranges = [(r.min, int(r.extent)) for r in read.region]
+    assert ranges[0][0].same_as(vi)
+    assert [(int(low), extent) for low, extent in ranges[1:]] == [(0, 6), (1, 3)]
+    assert written.buffer.same_as(func.buffer_map[func.params[1]])
+    assert (int(written.region[1].min), int(written.region[1].extent)) == (4, 7)
+
+
+def test_regions_of_calls_inside_are_what_their_blocks_declare():
+    @T.prim_func
+    def func(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block("row"):
+                vi = T.axis.spatial(8, i)
+                cache = T.alloc_buffer((16,), "float32")
+                with T.block("copy"):
+                    T.reads(A[vi, 0:16])
+                    T.writes(cache[0:16])
+                    T.evaluate(T.call_extern("int32", "copy", cache.data, A.data, vi))
+                for j in range(16):
+                    with T.block("use"):
+                        vj = T.axis.spatial(16, j)
+                        B[vi, vj] = cache[vj]
+
+    block = func.body.block.body.body.block
+    # Nobody outside sees the memory of the block.
+    assert [r.buffer.name for r in block.reads] == ["A"]
+    assert [int(r.extent) for r in block.reads[0].region] == [1, 16]
+    assert [r.buffer.name for r in block.writes] == ["B"]
+
+
+def test_memory_that_moves_into_a_block_leaves_what_it_declares():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,), "float32")
+        for i in range(8):
+            with T.block("outer"):
+                vi = T.axis.spatial(8, i)
+                with T.block("inner"):
+                    B[vi] = A[vi]
+                    C[vi] = B[vi]
+
+    mod = tvm.IRModule({"main": func})
+    after = tir.transform.PlanAndUpdateBufferAllocationLocation()(mod)["main"]
+    outer = after.body.block.body.body.block
+    inner = outer.body.block
+    assert [buffer.name for buffer in inner.alloc_buffers] == ["B"]
+    for block in (outer, inner):
+        assert [r.buffer.name for r in block.reads] == ["A"]
+        assert [r.buffer.name for r in block.writes] == ["C"]

@@ -274,3 +274,80 @@ def test_what_is_assumed_of_elements_that_are_written_is_not_believed():
                 B[i] = 0
 
     assert overcompute(func, True).body.same_as(func.body)
+
+
+@T.prim_func
+def packed_rows(A: T.Buffer((60,), "float32"), C: T.Buffer((60,), "float32")):
+    for i in range(4):
+        with T.block("outer"):
+            B = T.alloc_buffer((4, 16), "float32")
+            for j in range(15):
+                with T.block("fill"):
+                    B[(i * 15 + j) // 15, (i * 15 + j) % 15] = A[i * 15 + j]
+            for j, k in T.grid(4, 4):
+                with T.block("use"):
+                    T.where(j * 4 + k < 15)
+                    C[i * 15 + j * 4 + k] = B[(i * 15 + j * 4 + k) // 15, (i * 15 + j * 4 + k) % 15]
+
+
+@T.prim_func
+def bounded_sum(C: T.Buffer((8, 60), "float32")):
+    for i in range(8):
+        with T.block("outer"):
+            B = T.alloc_buffer((512, 128), "float32")
+            for j, k in T.grid(8, 8):
+                with T.block("fill"):
+                    T.where(j * 8 + k < 60)
+                    B[i * 64 + j * 8 + k, (j * 8 + k) // 4] = 1.0
+            for j in range(60):
+                with T.block("use"):
+                    C[i, j] = B[i * 64 + j, j // 4]
+
+
+@pytest.mark.parametrize(
+    ("func", "shape"), [(packed_rows, (1, 15)), (bounded_sum, (60, 15))], ids=["packed", "sum"]
+)
+def test_conditions_on_sums_of_loops_make_buffers_smaller(func, shape):
+    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    after = transform.CompactBufferAllocation()(mod)
+    found = []
+
+    def visit(node):
+        if isinstance(node, tir.Block):
+            found.extend(node.alloc_buffers)
+
+    tir.stmt_functor.post_order_visit(after["main"].body, visit)
+    (buffer,) = found
+    assert tuple(int(extent) for extent in buffer.shape) == shape
+    arrays = [
+        np.random.default_rng(0).random([int(n) for n in func.buffer_map[p].shape], "float32")
+        for p in func.params
+    ]
+    results = []
+    for program in (mod, after):
+        given = [tvm.nd.array(a) for a in arrays]
+        tvm.build(program, target="llvm")(*given)
+        results.append(given[-1].numpy())
+    np.testing.assert_array_equal(*results)
+
+
+def test_the_basic_variant_leaves_tests_of_threads_inside():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if tx < 3:
+                A[tx] = A[tx] + T.cast(i, "float32")
+
+    config = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
+    mod = tvm.IRModule({"main": func})
+
+    def begins_with(variant):
+        with tvm.transform.PassContext(config=config):
+            body = transform.HoistIfThenElse(variant)(mod)["main"].body
+        return type(body.body)
+
+    assert begins_with(None) is tir.IfThenElse
+    assert begins_with("basic") is tir.For
+    with pytest.raises(ValueError, match='the variant is "basic" or None'):
+        transform.HoistIfThenElse("all")

@@ -27,7 +27,7 @@ def _of_functions(mod: IRModule, make: type[PyExprMutator]) -> IRModule:
         gvar: make(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return IRModule(functions, attrs=mod.attrs)
 
 
 @graph_pass("relax.ToNonDataflow")

@@ -85,4 +85,4 @@ def InlinePrivateFunctions(mod: IRModule) -> IRModule:
         for gvar, func in mod.functions.items()
         if str(gvar.name_hint) not in private
     }
-    return DeadCodeElimination()(IRModule(functions, mod.attrs))
+    return DeadCodeElimination()(IRModule(functions, attrs=mod.attrs))

@@ -109,7 +109,7 @@ def RunCodegen(
     attrs = {**dict(mod.attrs or {}), EXTERN_MODULES: modules}
     if constants:
         attrs["const_name_to_constant"] = constants
-    return IRModule(_called(kept, entry_functions or ()), attrs)
+    return IRModule(_called(kept, entry_functions or ()), attrs=attrs)
 
 
 def _called(

@@ -36,7 +36,7 @@ class IRModuleFrame(IRBuilderFrame):
         if missing:
             raise error.ValueError(f"ir_module: `{missing[0]}` is declared but not defined")
         functions = {var: self.functions[var] for var in self.global_vars.values()}
-        IRBuilder.current().result = IRModule(functions, self.attrs)
+        IRBuilder.current().result = IRModule(functions, attrs=self.attrs)
 
 
 def ir_module() -> IRModuleFrame:

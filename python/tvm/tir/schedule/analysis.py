@@ -11,7 +11,7 @@ from tvm.ir import PrimExpr, Range
 
 from ..block import Block, BlockRealize
 from ..buffer import Buffer
-from ..expr import IterVar, Var
+from ..expr import IntImm, IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
 from ..op import floordiv, floormod
@@ -76,7 +76,7 @@ def suggest_index_map(
     """
     ranges = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
     found = arith.detect_iter_map(list(indices), ranges, check_level=arith.IterMapLevel.NoCheck)
-    if found.errors or not found.indices:
+    if found.errors or not found.indices or not _is_whole(found):
         return None
     order = {loop.loop_var: at for at, loop in enumerate(loops)}
     digits: list[tuple[int, int, int, int, int]] = []
@@ -97,6 +97,19 @@ def suggest_index_map(
             value = floormod(value, extent)
         final.append(value)
     return IndexMap(names, final, None)
+
+
+def _is_whole(found: arith.IterMapResult) -> bool:
+    """Whether no loop had to be lengthened, and all sizes are numbers."""
+    sizes: list[PrimExpr] = []
+    todo = [digit for form in found.indices for digit in form.args]
+    while todo:
+        digit = todo.pop()
+        sizes += [digit.lower_factor, digit.extent, digit.scale]
+        if isinstance(digit.source.source, arith.IterSumExpr):
+            todo += list(digit.source.source.args)
+    outside = found.padding_predicate
+    return isinstance(outside, IntImm) and not outside and all(isinstance(s, IntImm) for s in sizes)
 
 
 def _digits(form: arith.IterSumExpr, scale: int) -> list[tuple[Var, int, int, int]] | None:

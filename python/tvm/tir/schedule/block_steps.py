@@ -98,10 +98,16 @@ class BlockSteps(State):
 
         Parameters
         ----------
-        block : computes each element once; reads what is written under `loop` at indices that are
-            its own variables.
+        block : computes each element once, or reduces; reads what is written under `loop` at
+            indices that are its own variables or that can be undone, as those of another layout. A
+            reduction adds in each iteration what that gives, if the first one gives first terms.
         loop : around the producer and around its whole reduction, if it is one.
         preserve_unit_loops, index : as in :meth:`compute_at`.
+
+        Raises
+        ------
+        ScheduleError : an iteration does not give what instances of the block need, or a sum would
+            begin or add again.
         """
         self._apply("reverse_compute_at", [block, loop, preserve_unit_loops, index])
 

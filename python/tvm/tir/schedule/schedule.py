@@ -34,6 +34,8 @@ class Schedule(LoopSteps, BlockSteps):
         formed; "none" does not.
     error_render_level : "detail" shows the function in errors, "fast" only what is wrong, "none"
         only which primitive was refused.
+    enable_check : taken as in TVM, where False leaves the legality of steps to the user. Here
+        every step is looked at all the same.
 
     Every primitive raises ScheduleError, and changes nothing, where it cannot be shown to keep the
     results. What it can be shown from is what the blocks compute: a block whose variables are all
@@ -58,6 +60,7 @@ class Schedule(LoopSteps, BlockSteps):
         seed: int | None = None,
         debug_mask: str | int = "none",
         error_render_level: str = "detail",
+        enable_check: bool = True,
     ) -> None:
         super().__init__(mod, seed, debug_mask, error_render_level)
 
@@ -97,6 +100,15 @@ class Schedule(LoopSteps, BlockSteps):
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef | None:
         """A reference to a loop or block that stays while the program changes."""
         return self.state.get_sref(rand_var_or_stmt)
+
+    def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
+        """Let a variable stand for nothing from now on; what was done with it stays in the trace.
+
+        Raises
+        ------
+        ScheduleError : it is no variable of this schedule, or was removed before.
+        """
+        _ffi_api.ScheduleRemoveRV(self, rand_var)
 
     # Blocks and loops
 

@@ -30,6 +30,7 @@ from .infer_fragment import InferFragment
 from .inject_copy_intrin import InjectCopyIntrin
 from .inline_private_functions import InlinePrivateFunctions
 from .layout_rewrite import ApplyLayoutTransforms, RemoveWeightLayoutRewriteBlock
+from .lift_attr_scope import LiftAttrScope
 from .lift_thread_binding import LiftThreadBinding
 from .make_unpacked_api import MakeUnpackedAPI
 from .mma_layout import TransformMmaBufferLayout
@@ -65,6 +66,7 @@ __all__ = [
     "InjectRollingBuffer",
     "InlinePrivateFunctions",
     "InstrumentProfileIntrinsics",
+    "LiftAttrScope",
     "LiftThreadBinding",
     "LowerAutoCopy",
     "LowerCustomDatatypes",
@@ -80,7 +82,6 @@ __all__ = [
     "UseAssumeToReduceBranches",
     "VerifySSA",
     "VerifyVTCMLimit",
-    "prim_func_pass",
     "prim_func_pass",
 ]
 

@@ -212,14 +212,18 @@ def CommonSubexprElimTIR(enable_cse_tir: bool = True, identify_equiv_terms: bool
 
     Parameters
     ----------
-    enable_cse_tir : False for a pass that does nothing.
-    identify_equiv_terms : compare expressions by their simplified form, which the name gets.
+    enable_cse_tir : False for a pass that does nothing, as with the option ``tir.disable_cse_tir``.
+    identify_equiv_terms : compare expressions by their simplified form, which the name gets; also
+        asked for by the option ``tir.enable_equiv_terms_in_cse_tir``.
     """
 
     def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:
-        if not enable_cse_tir:
+        if not enable_cse_tir or ctx.config.get("tir.disable_cse_tir", False):
             return func
-        body = _Eliminator(_Names(identify_equiv_terms)).visit(func.body)
+        equivalent = identify_equiv_terms or ctx.config.get(
+            "tir.enable_equiv_terms_in_cse_tir", False
+        )
+        body = _Eliminator(_Names(bool(equivalent))).visit(func.body)
         return func if body.same_as(func.body) else func.with_body(body)
 
     return prim_func_pass(run, opt_level=0, name="tir.CommonSubexprElimTIR")

@@ -336,13 +336,24 @@ def HoistExpression() -> Pass:
     return prim_func_pass(run, opt_level=0, name="tir.HoistExpression")
 
 
-def HoistIfThenElse() -> Pass:
+def HoistIfThenElse(variant: str | None = None) -> Pass:
     """Make the tests of ``if`` statements outside of loops that hold nothing beside them.
 
     The loop is written once for each outcome. The option ``tir.HoistIfThenElse`` is a dict;
     ``support_block_scope_hoisting`` (``hosting`` in TVM) also moves tests in terms of the threads
     of a launch. :func:`UnswitchLoops`, which lowering runs, copies more.
+
+    Parameters
+    ----------
+    variant : "basic" for a pass that leaves tests in terms of threads where they are, whatever the
+        option says.
+
+    Raises
+    ------
+    ValueError : there is no such variant.
     """
+    if variant not in (None, "basic"):
+        raise ValueError(f'HoistIfThenElse: the variant is "basic" or None, got {variant!r}')
 
     def run(func: PrimFunc, mod: Any, ctx: PassContext) -> PrimFunc:
         config = ctx.config
@@ -355,7 +366,7 @@ def HoistIfThenElse() -> Pass:
                 "support_block_scope_hoisting"
             )
         conditionals = HoistedConditionals.IfElseStmt
-        if any(bool(value) for value in given.values()):
+        if variant is None and any(bool(value) for value in given.values()):
             conditionals |= HoistedConditionals.UsingBlockVar
         options = _Options(conditionals, HoistedLetBindings.Never, alone=True)
         body = _Hoister(options).visit(func.body)

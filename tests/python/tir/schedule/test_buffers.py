@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tvm
 from testing_blocks import blur, check, concat, matmul, row_sums
 from tvm import te, tir
+from tvm.script import tir as T
 
 
 def scheduled(program):
@@ -289,3 +290,26 @@ def test_threads_load_vectors_into_shared_memory():
     sch.decompose_reduction(c, k_0)
     check(sch, func, answer, target=tvm.target.emulated("cuda"))
     assert "float4" in tvm.build(sch.mod, target="cuda").imported_modules[0].get_source()
+
+
+def test_views_follow_their_buffer_into_other_memory():
+
+    @T.prim_func
+    def through_views(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        B = T.alloc_buffer((16, 16), "float32")
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                one = T.match_buffer(B[vi, vj], [], offset_factor=1)
+                one[()] = A[vi, vj] * 2.0
+        for i, j in T.grid(16, 16):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                other = T.match_buffer(B[vi, vj], [], offset_factor=1)
+                C[vi, vj] = other[()] + 1.0
+
+    sch = tir.Schedule(through_views, debug_mask="all")
+    sch.set_scope("B", 0, "local")
+    text = sch.mod.script()
+    assert text.count('scope="local"') == 3
+    check(sch, through_views, lambda a: 2 * a + 1)

@@ -287,3 +287,154 @@ def test_a_buffer_that_is_written_from_its_end_is_computed_where_it_is_needed():
         sch.compute_at("Y", sch.get_loops("Z")[depth])
         assert bound in sch.mod.script()
         check(sch, turned, lambda x: (x + 1)[::-1, ::-1].T)
+
+
+@T.prim_func
+def sums_of_columns(X: T.Buffer((12, 8), "float32"), Z: T.Buffer((8,), "float32")):
+    Y = T.alloc_buffer((12, 8), "float32")
+    for i, j in T.grid(12, 8):
+        with T.block("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = X[vi, vj] * T.float32(2)
+    for j, k in T.grid(8, 12):
+        with T.block("Z"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                Z[vj] = T.float32(0)
+            Z[vj] = Z[vj] + Y[vk, vj]
+
+
+def test_a_reduction_is_computed_where_its_inputs_are():
+    sch = tir.Schedule(sums_of_columns, debug_mask="all")
+    i, j = sch.get_loops("Y")
+    i_0, i_1 = sch.split(i, [None, 4])
+    sch.reorder(j, i_0, i_1)
+    sch.reverse_compute_at("Z", i_0)
+    # Four of the twelve rows at a time, and the first ones begin the sum.
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("Z")] == [8, 3, 4]
+    check(sch, sums_of_columns, lambda x: 2 * x.sum(axis=0))
+    sch.decompose_reduction("Z", sch.get_loops("Z")[1])
+    check(sch, sums_of_columns, lambda x: 2 * x.sum(axis=0))
+
+
+def test_a_reduction_does_not_move_under_a_loop_that_would_repeat_it():
+    sch = tir.Schedule(sums_of_columns, debug_mask="all")
+    i, j = sch.get_loops("Y")
+    # Rows outside, so that the sum of every column would begin again and again.
+    before = sch.mod.script()
+    j_0, _ = sch.split(j, [2, None])
+    sch.reorder(i, j_0)
+    sch.reverse_compute_at("Z", i)
+    check(sch, sums_of_columns, lambda x: 2 * x.sum(axis=0))
+    assert sch.mod.script() != before
+
+    @T.prim_func
+    def windows(X: T.Buffer((12,), "float32"), Z: T.Buffer((1,), "float32")):
+        Y = T.alloc_buffer((12,), "float32")
+        for i, k in T.grid(5, 4):
+            with T.block("Y"):
+                vi = T.axis.spatial(12, i * 2 + k)
+                Y[vi] = X[vi] * T.float32(2)
+        for j, k in T.grid(1, 12):
+            with T.block("Z"):
+                vj, vk = T.axis.remap("SR", [j, k])
+                with T.init():
+                    Z[vj] = T.float32(0)
+                Z[vj] = Z[vj] + Y[vk]
+
+    sch = tir.Schedule(windows, debug_mask="all")
+    with pytest.raises(tir.ScheduleError, match="would add the same elements again"):
+        sch.reverse_compute_at("Z", sch.get_loops("Y")[0])
+
+
+def test_a_sum_of_parts_is_computed_by_the_threads_that_have_them():
+
+    @T.prim_func
+    def parts(X: T.Buffer((16, 8), "float32"), Z: T.Buffer((8,), "float32")):
+        Y = T.alloc_buffer((16, 8), "float32", scope="local")
+        for j in T.thread_binding(8, thread="blockIdx.x"):
+            for t in T.thread_binding(4, thread="threadIdx.x"):
+                for i in range(4):
+                    with T.block("Y"):
+                        vi = T.axis.spatial(16, t * 4 + i)
+                        vj = T.axis.spatial(8, j)
+                        Y[vi, vj] = X[vi, vj] * T.float32(2)
+        for j, k in T.grid(8, 16):
+            with T.block("Z"):
+                vj, vk = T.axis.remap("SR", [j, k])
+                with T.init():
+                    Z[vj] = T.float32(0)
+                Z[vj] = Z[vj] + Y[vk, vj]
+
+    sch = tir.Schedule(parts, debug_mask="all")
+    sch.reverse_compute_at("Z", sch.get_loops("Y")[1])
+    x = np.random.default_rng(0).random((16, 8), "float32")
+    z = tvm.nd.array(np.zeros(8, "float32"))
+    tvm.build(sch.mod, target=tvm.target.emulated("cuda"))(tvm.nd.array(x), z)
+    np.testing.assert_allclose(z.numpy(), 2 * x.sum(axis=0), rtol=1e-5)
+
+
+def test_another_layout_is_made_where_its_elements_are():
+
+    @T.prim_func
+    def blocks_of_8(X: T.Buffer((3, 5, 16), "float32"), Z: T.Buffer((6, 5, 8), "float32")):
+        Y = T.alloc_buffer((3, 5, 16))
+        for i, j, k in T.grid(3, 5, 16):
+            with T.block("Y"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                Y[vi, vj, vk] = X[vi, vj, vk] + T.float32(1)
+        for i, j, k in T.grid(6, 5, 8):
+            with T.block("Z"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                Z[vi, vj, vk] = Y[(vi * 8 + vk) // 16, vj, (vi * 8 + vk) % 16]
+
+    def answer(x):
+        return (x + 1).reshape(3, 5, 2, 8).transpose(0, 2, 1, 3).reshape(6, 5, 8)
+
+    sch = tir.Schedule(blocks_of_8, debug_mask="all")
+    sch.reverse_compute_at("Z", sch.get_loops("Y")[0])
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("Z")] == [3, 2, 5, 8]
+    assert "T.where" not in sch.mod.script()
+    check(sch, blocks_of_8, answer)
+    # Tiles that do not fit the blocks run what they have.
+    for tile in (4, 6):
+        sch = tir.Schedule(blocks_of_8, debug_mask="all")
+        i, j, k = sch.get_loops("Y")
+        k_0, k_1 = sch.split(k, [None, tile])
+        sch.reorder(k_0, i, j, k_1)
+        sch.reverse_compute_at("Z", j)
+        check(sch, blocks_of_8, answer)
+
+
+def test_a_reduction_over_symbolic_sizes_follows_its_parts():
+
+    @T.prim_func
+    def product(b: T.handle, z: T.handle):
+        n = T.int32()
+        B = T.match_buffer(b, (4, n, 8))
+        Z = T.match_buffer(z, (4, n))
+        P = T.alloc_buffer((8, 4, n))
+        for f, k in T.grid(n * 4, 8):
+            with T.block("P"):
+                vk = T.axis.spatial(8, k)
+                v0 = T.axis.spatial(4, f // n)
+                v1 = T.axis.spatial(n, f % n)
+                P[vk, v0, v1] = B[v0, v1, vk] * T.float32(2)
+        for f, k in T.grid(n * 4, 8):
+            with T.block("Z"):
+                vk = T.axis.reduce(8, k)
+                v0 = T.axis.spatial(4, f // n)
+                v1 = T.axis.spatial(n, f % n)
+                with T.init():
+                    Z[v0, v1] = T.float32(0)
+                Z[v0, v1] = Z[v0, v1] + P[vk, v0, v1]
+
+    sch = tir.Schedule(product, debug_mask="all")
+    sch.reverse_compute_at("Z", sch.get_loops("P")[0])
+    assert len(sch.get_loops("Z")) == 2
+    compiled = tvm.build(sch.mod, target="llvm")
+    for n in (1, 5):
+        x = np.random.default_rng(n).random((4, n, 8), "float32")
+        z = tvm.nd.array(np.zeros((4, n), "float32"))
+        compiled(tvm.nd.array(x), z)
+        np.testing.assert_allclose(z.numpy(), 2 * x.sum(axis=2), rtol=1e-5)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from testing_blocks import blur, check, matmul, row_sums
 from tvm import te, tir
+from tvm.script import tir as T
 
 
 def test_a_decomposed_reduction_is_an_init_and_an_update():
@@ -91,3 +93,21 @@ def test_several_results_start_together():
     sch.reorder(k, i)
     sch.decompose_reduction(best, k)
     check(sch, te.create_prim_func([X, index, value]), lambda x, _: x.max(axis=1))
+
+
+def test_first_values_are_written_by_a_loop_of_threads_of_their_own():
+
+    @T.prim_func
+    def rows(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
+        for i in T.thread_binding(8, thread="threadIdx.x"):
+            for k in range(16):
+                with T.block("B"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+
+    sch = tir.Schedule(rows, debug_mask="all")
+    sch.decompose_reduction("B", sch.get_loops("B")[0])
+    text = sch.mod.script()
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), sch.mod)

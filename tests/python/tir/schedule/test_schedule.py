@@ -6,7 +6,7 @@ import pytest
 
 import tvm
 from testing_blocks import blur, chain, check, matmul
-from tvm import tir
+from tvm import te, tir
 from tvm.ir import IRModule, structural_equal
 from tvm.script import tir as T
 
@@ -247,3 +247,28 @@ def test_values_of_axes_follow_the_loops():
     variables = [sch.get(loop).loop_var for loop in (outer, inner, j, k)]
     assert tvm.ir.structural_equal(values[0], variables[0] * 4 + variables[1])
     assert [v.same_as(var) for v, var in zip(values[1:], variables[2:])] == [True, True]
+
+
+def test_variables_may_be_removed():
+    A = te.placeholder((8,), name="A")
+    sch = tir.Schedule(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1.0, name="B")]))
+    (i,) = sch.get_loops("B")
+    outer, inner = sch.split(i, [None, 4])
+    sch.remove_rv(outer)
+    with pytest.raises(TypeError):
+        sch.unroll(outer)
+    sch.unroll(inner)
+    with pytest.raises(tir.ScheduleError, match="removed already"):
+        sch.remove_rv(outer)
+    # What was done stays in the trace.
+    again = tir.Schedule(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1.0, name="B")]))
+    sch.trace.apply_to_schedule(again, remove_postproc=False)
+    tvm.ir.assert_structural_equal(again.mod, sch.mod)
+
+
+def test_steps_are_checked_whatever_is_asked_for():
+    A = te.placeholder((8,), name="A")
+    func = te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1.0, name="B")])
+    sch = tir.Schedule(func, enable_check=False)
+    with pytest.raises(tir.ScheduleError):
+        sch.compute_inline("B")
