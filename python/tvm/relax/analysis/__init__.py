@@ -12,6 +12,7 @@ from ..struct_info_relations import (
     tir_vars_in_struct_info,
 )
 from .layout_transforms import suggest_layout_transforms
-from .purity import contains_impure_call
+from .purity import contains_impure_call, find_impure_call
+from .reshape_pattern import has_reshape_pattern
 from .variables import *
 from .well_formed import *
