@@ -8,8 +8,8 @@ from tvm import error
 from tvm.ir import RelayExpr
 
 from ..analysis import free_vars, get_var2val
+from ..analysis.dead_code import without_dead_code
 from ..block_builder import BlockBuilder, is_leaf
-from ..dead_code import without_dead_code
 from ..expr import (
     Binding,
     BindingBlock,

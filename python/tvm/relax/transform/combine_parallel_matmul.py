@@ -9,7 +9,7 @@ from tvm import tir
 from tvm.ir import IRModule, RelayExpr
 
 from ..analysis import get_var2val, udchain
-from ..dead_code import without_dead_code
+from ..analysis.dead_code import without_dead_code
 from ..dpl.rewrite import with_values
 from ..expr import Binding, Call, DataflowBlock, Function, SeqExpr, TupleGetItem, Var
 from ..op import add, attrs_of, concat, get_op, matmul, split

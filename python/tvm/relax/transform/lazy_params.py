@@ -8,7 +8,7 @@ from tvm import tir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
 from ..analysis import free_vars
-from ..dead_code import without_dead_code
+from ..analysis.dead_code import without_dead_code
 from ..expr import (
     Binding,
     BindingBlock,

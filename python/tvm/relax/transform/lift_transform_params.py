@@ -6,7 +6,7 @@ from tvm import tir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
 from ..analysis import contains_impure_call, free_vars
-from ..dead_code import without_dead_code
+from ..analysis.dead_code import without_dead_code
 from ..expr import (
     Binding,
     Call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
 from ..analysis import all_global_vars
-from ..dead_code import without_dead_code
+from ..analysis.dead_code import without_dead_code
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..expr_functor import PyExprMutator, PyExprVisitor, mutator, visitor
 from ..struct_info import TupleStructInfo

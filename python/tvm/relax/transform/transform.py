@@ -68,12 +68,16 @@ from .remove_unused_parameters import RemoveUnusedParameters
 from .reorder_moves import ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul
 from .run_codegen import RunCodegen
 from .slice_splits import SliceSplits
+from .static_plan_memory import StaticPlanBlockMemory
 from .to_dataflow import ConvertToDataflow
+from .to_mixed_precision import ToMixedPrecision
 from .topological_sort import TopologicalSort
 from .trim_windows import TrimWindows
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
+    "StaticPlanBlockMemory",
+    "ToMixedPrecision",
     "BundleModelParams",
     "CombineParallelMatmul",
     "RewriteDataflowReshape",
