@@ -127,8 +127,13 @@ def rule_of(op: Op) -> Callable[[Any], Any]:
 
 
 def is_pure(op: Op) -> bool:
-    """Whether a call of the operator has no effect beside its result."""
-    return str(op.name) not in _IMPURE
+    """Whether a call of the operator has no effect beside its result.
+
+    Programs say it of their own operators by the attribute "FPurity".
+    """
+    if str(op.name) in _IMPURE:
+        return False
+    return str(op.name) in _RULES or str(op.name) in _TABLE or op.get_attr("FPurity") is not False
 
 
 def get_op(name: str) -> Op:
