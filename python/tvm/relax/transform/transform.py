@@ -17,6 +17,7 @@ from .bundle_params import BundleModelParams
 from .canonicalize import CanonicalizeBindings
 from .combine_parallel_matmul import CombineParallelMatmul
 from .common_subexpr import EliminateCommonSubexpr
+from .compute_prim_value import ComputePrimValue
 from .convert_conv_to_2d import ConvertConvTo2d
 from .convert_conv_transpose import ConvertConvTranspose
 from .convert_layout import ConvertLayout
@@ -62,6 +63,7 @@ from .meta_schedule import (
     MetaScheduleTuneTIR,
 )
 from .normalize import Normalize
+from .normalize_global_var import NormalizeGlobalVar
 from .pad_columns import PadColumns
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
@@ -76,6 +78,8 @@ from .trim_windows import TrimWindows
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
+    "ComputePrimValue",
+    "NormalizeGlobalVar",
     "StaticPlanBlockMemory",
     "ToMixedPrecision",
     "BundleModelParams",
