@@ -58,6 +58,7 @@ from .lower_calls import CallTIRRewrite
 from .matmul_order import AdjustMatmulOrder, ExpandMatmulOfSum
 from .merge_composite import MergeCompositeFunctions
 from .meta_schedule import (
+    FewShotTuning,
     MetaScheduleApplyDatabase,
     MetaScheduleTuneIRMod,
     MetaScheduleTuneTIR,
@@ -78,6 +79,7 @@ from .trim_windows import TrimWindows
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
+    "FewShotTuning",
     "ComputePrimValue",
     "NormalizeGlobalVar",
     "StaticPlanBlockMemory",
