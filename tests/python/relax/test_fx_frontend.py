@@ -58,3 +58,28 @@ def test_converters_of_ones_own_go_first_and_unknown_operations_are_named():
         graph, info, custom_convert_map={"erfinv": lambda a: a.emit(relax.op.erf(a.data))}
     )
     assert "R.erf(" in str(mod)
+
+
+def test_what_is_written_in_place_is_what_readers_see() -> None:
+    class Written(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.relu = torch.nn.ReLU(inplace=True)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            a = x + 1
+            a.fill_(1.5)
+            b = a * 2
+            c = x - 0.5
+            d = self.relu(c)
+            e = x * 3
+            torch.nn.functional.relu(e, inplace=True)
+            return b + c, d, e
+
+    model = Written()
+    x = torch.randn(3, 4)
+    mod = from_fx(torch.fx.symbolic_trace(model), [((3, 4), "float32")])
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    got = machine["main"](tvm.nd.array(x.numpy()))
+    for ours, theirs in zip(got, model(x.clone()), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)

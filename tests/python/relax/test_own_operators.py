@@ -126,3 +126,12 @@ def test_images_in_blocks_of_channels_are_resized() -> None:
     (want,) = run(Planar, x.transpose(0, 1, 4, 2, 3).reshape(1, 8, 4, 3))
     got = got.transpose(0, 1, 4, 2, 3).reshape(want.shape)
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_rules_ask_for_those_of_other_operators() -> None:
+    a, b = (relax.Var(n, relax.TensorStructInfo((4, 4), "float32")) for n in "ab")
+    rule = tvm.ir.Op.get("relax.matmul").get_attr("FInferStructInfo")
+    info = rule(relax.op.matmul(a, b), relax.BlockBuilder())
+    tvm.ir.assert_structural_equal(info, relax.TensorStructInfo((4, 4), "float32"))
+    assert tvm.ir.Op.get("relax.matmul").get_attr("FPurity") is True
+    assert tvm.ir.Op.get("relax.print").get_attr("FPurity") is False

@@ -114,6 +114,10 @@ def register_rule(name: str, rule: Callable[[Any], Any], pure: bool = True) -> N
     _RULES[full] = rule
     if not pure:
         _IMPURE.add(full)
+    # Rules of programs' own operators ask for those of others by these names.
+    op = Op.get(full)
+    op.set_attr("FInferStructInfo", lambda call, builder: rule(call))
+    op.set_attr("FPurity", pure)
 
 
 def has_rule(op: Any) -> bool:
