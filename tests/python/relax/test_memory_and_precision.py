@@ -248,3 +248,44 @@ def test_kernels_that_copy_in_order_are_told_from_others() -> None:
     assert not has(kernel(tvm.topi.transpose, (4, 4)))
     assert not has(kernel(tvm.topi.exp, (4, 6)))
     assert not has(kernel(tvm.topi.strided_slice, (8,), [0], [4]))
+
+
+def test_lowered_operators_are_the_machine_s_and_compute_the_same() -> None:
+    after = tvm.transform.Sequential(
+        [transform.StaticPlanBlockMemory(), transform.LowerAllocTensor()]
+    )(tvm.transform.Sequential(LOWER)(Chain))
+    killed = transform.KillAfterLastUse()(after)
+    lowered = transform.LowerRuntimeBuiltin()(killed)
+    names = set(operators(lowered["main"]))
+    assert {"vm.alloc_storage", "vm.alloc_tensor", "vm.kill_object"} <= names
+    assert not any(name.startswith("memory.") for name in names)
+    np.testing.assert_allclose(run(lowered, *inputs()), run(Chain, *inputs()), rtol=1e-5)
+
+
+def test_shapes_and_closures_become_calls_of_functions() -> None:
+    @I.ir_module
+    class Values:
+        @R.function
+        def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor((4,), "float32")):
+            @R.function
+            def shifted(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                return R.add(a, y)
+
+            z = shifted(y)
+            s = R.shape_of(x)
+            r = R.reshape(z, (2, 2))
+            return (s, r)
+
+    passes = [
+        transform.LambdaLift(), transform.ToNonDataflow(), transform.RemovePurityChecking(),
+        transform.LowerRuntimeBuiltin(),
+    ]  # fmt: skip
+    after = tvm.transform.Sequential(passes)(Values)
+    text = after["main"].script()
+    for name in ("make_closure", "invoke_closure", "shape_of", "reshape"):
+        assert f'"vm.builtin.{name}"' in text
+    machine = relax.VirtualMachine(relax.build(after, "llvm"), tvm.cpu())
+    y = np.arange(4, dtype="float32")
+    shape, value = machine["main"](tvm.nd.array(np.zeros((3, 4), "float32")), tvm.nd.array(y))
+    assert tuple(shape) == (3, 4)
+    np.testing.assert_array_equal(value.numpy(), (2 * y).reshape(2, 2))

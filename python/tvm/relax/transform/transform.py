@@ -55,6 +55,7 @@ from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
 from .lift_transform_params import LiftTransformParams
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_calls import CallTIRRewrite
+from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
 from .matmul_order import AdjustMatmulOrder, ExpandMatmulOfSum
 from .merge_composite import MergeCompositeFunctions
 from .meta_schedule import (
@@ -79,6 +80,8 @@ from .trim_windows import TrimWindows
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
+    "LowerRuntimeBuiltin",
+    "VMBuiltinLower",
     "FewShotTuning",
     "ComputePrimValue",
     "NormalizeGlobalVar",
