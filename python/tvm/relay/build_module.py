@@ -31,7 +31,7 @@ from .backend.interpreter import (
 from .backend.templates import apply_records
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
-from .expr import Constant, Function, const
+from .expr import Constant, Function, exact_const
 from .ty import is_dynamic
 
 __all__ = ["ExpressionExecutor", "bind_params_by_name", "build", "create_executor", "optimize"]
@@ -94,7 +94,7 @@ class ExpressionExecutor:
             return self._function(self.mod[expr])
         if binds:
             values = {
-                var: value if isinstance(value, RelayExpr) else const(value)
+                var: value if isinstance(value, RelayExpr) else exact_const(value)
                 for var, value in binds.items()
             }
             expr = bind(expr, values)

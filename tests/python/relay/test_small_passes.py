@@ -117,3 +117,12 @@ def test_parameters_become_bytes_and_back() -> None:
     values = {"w": np.arange(6, dtype="float32").reshape(2, 3)}
     back = relay.load_param_dict(relay.save_param_dict(values))
     np.testing.assert_array_equal(back["w"].numpy(), values["w"])
+
+
+def test_arrays_of_the_widest_types_become_narrower_constants() -> None:
+    for make in (relay.const, tvm.relax.const):
+        assert make(np.zeros(2)).data.dtype == "float32"
+        assert make(np.array([1, 2])).data.dtype == make([1, 2]).data.dtype == "int32"
+        assert make(np.zeros(2), "float64").data.dtype == "float64"
+        assert make(np.zeros(2, "int8")).data.dtype == "int8"
+        assert make(tvm.nd.array(np.zeros(2))).data.dtype == "float64"
