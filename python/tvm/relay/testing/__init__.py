@@ -16,6 +16,7 @@ from . import (
     dcgan,
     densenet,
     dqn,
+    inception_v3,
     lstm,
     mlp,
     mobilenet,
