@@ -135,3 +135,35 @@ def test_rules_ask_for_those_of_other_operators() -> None:
     tvm.ir.assert_structural_equal(info, relax.TensorStructInfo((4, 4), "float32"))
     assert tvm.ir.Op.get("relax.matmul").get_attr("FPurity") is True
     assert tvm.ir.Op.get("relax.print").get_attr("FPurity") is False
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_different_elements_are_found_when_it_runs(ordered: bool) -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, "n"), "float32")):
+            flat = R.unique(x, sorted=ordered, return_index=True, return_counts=True)
+            return (flat[0], flat[1], flat[2])
+
+    x = np.array([[3, 1, 3], [2, 1, 1]], "float32")
+    values, first, counts = run(Module, x)
+    want, places, _, many = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    order = np.arange(len(want)) if ordered else np.argsort(places)
+    np.testing.assert_array_equal(values, want[order])
+    np.testing.assert_array_equal(first, places[order])
+    np.testing.assert_array_equal(counts, many[order])
+
+
+def test_places_of_what_is_not_zero_are_found_when_it_runs() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), mask: R.Tensor((2, 3), "bool")):
+            filled = R.masked_fill(x, mask, 0.0)
+            return R.nonzero(filled)
+
+    x = np.array([[3, 0, 3], [2, 1, 1]], "float32")
+    mask = np.array([[True, False, False], [False, True, False]])
+    (places,) = run(Module, x, mask)
+    np.testing.assert_array_equal(places, np.array(np.nonzero(np.where(mask, 0, x))))
