@@ -66,6 +66,7 @@ class _Importer:
         self.keep_params = keep_params
         self.custom = custom
         self.params: dict[int, RelayExpr] = {}
+        self._kept: list[torch.Tensor] = []
         self._inputs: list[Var] = []
         self._param_values: list[tvm.nd.NDArray] = []
 
@@ -102,6 +103,8 @@ class _Importer:
         if id(value) not in self.params:
             array = value.detach().cpu().numpy()
             self.params[id(value)] = const(array, str(array.dtype))
+            # The number of a tensor that is gone may be that of another one.
+            self._kept.append(value)
         return self.params[id(value)]
 
     def _graph(self, unwrap: bool, spread: bool) -> RelayExpr:
