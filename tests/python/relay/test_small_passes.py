@@ -126,3 +126,9 @@ def test_arrays_of_the_widest_types_become_narrower_constants() -> None:
         assert make(np.zeros(2), "float64").data.dtype == "float64"
         assert make(np.zeros(2, "int8")).data.dtype == "int8"
         assert make(tvm.nd.array(np.zeros(2))).data.dtype == "float64"
+
+
+def test_random_arrays_are_from_zero_to_one() -> None:
+    values = relay.testing.rand("float64", 3, 2)
+    assert values.shape == (3, 2) and values.dtype == "float64"
+    assert ((values.numpy() >= 0) & (values.numpy() < 1)).all()
