@@ -10,6 +10,9 @@ namespace relay {
 // Whether kernels take the schedules of records that a dispatch context has; true by default.
 TVM_REGISTER_PASS_CONFIG_OPTION("relay.backend.use_auto_scheduler", bool);
 
+// Whether kernels take the schedules of the MetaSchedule database in scope; false by default.
+TVM_REGISTER_PASS_CONFIG_OPTION("relay.backend.use_meta_schedule", bool);
+
 // Whether what ToMixedPrecision makes has results of the program's types; false by default.
 TVM_REGISTER_PASS_CONFIG_OPTION("relay.ToMixedPrecision.keep_orig_output_dtype", bool);
 

@@ -107,9 +107,14 @@ class PassContext(Object):
         _ffi_api.SetDefaultConfig(option, value)
 
     @staticmethod
-    def list_configs() -> dict[str, str]:
-        """Registered options: type by name."""
-        return dict(_ffi_api.ListConfigs().items())
+    def list_configs() -> dict[str, dict[str, str]]:
+        """Registered options by name, each with the ``"type"`` of its value.
+
+        Numbers and truth values are both "IntImm".
+        """
+        kinds = {"bool": "IntImm", "int": "IntImm"}
+        options = _ffi_api.ListConfigs().items()
+        return {str(name): {"type": kinds.get(str(kind), str(kind))} for name, kind in options}
 
 
 @tvm._ffi.register_object("transform.Pass")

@@ -9,6 +9,7 @@ from . import (
     cost_model,
     database,
     feature_extractor,
+    few_shot,
     measure_callback,
     mutator,
     postproc,

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from tvm.target import Target
+from tvm.target.codegen import target_has_features
+from tvm.tir.tensor_intrin.arm_cpu import (
+    ARM_DOT_4x4_i8_NEON_INTRIN,
+    ARM_DOT_4x4_i8_SDOT_INTRIN,
+    ARM_DOT_4x4_u8_HDOT_INTRIN,
+    ARM_DOT_4x4_u8_UDOT_INTRIN,
+)
+from tvm.tir.tensor_intrin.x86 import VNNI_DOT_16x4_INTRIN
 
 from .mutator import (
     MutateComputeLocation,
@@ -19,6 +30,7 @@ from .postproc import (
     RewriteCooperativeFetch,
     RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
+    RewriteTensorize,
     RewriteUnboundBlock,
     VerifyGPUCode,
 )
@@ -31,6 +43,7 @@ from .schedule_rule import (
     CrossThreadReduction,
     InlineConstantScalars,
     MultiLevelTiling,
+    MultiLevelTilingWithIntrin,
     ParallelizeVectorizeUnroll,
     RandomComputeLocation,
     ReuseType,
@@ -45,7 +58,30 @@ def kind_of(target: Target | None) -> str:
     """The kind under which the parts for a target are entered."""
     if target is None:
         return "llvm"
-    return "cuda" if "gpu" in target.keys else str(target.kind.name)
+    if "gpu" in target.keys:
+        return "cuda"
+    if str(target.kind.name) == "llvm":
+        # What a target says of its processor; that of this machine is not taken for granted.
+        named = any(key in target.attrs for key in ("mcpu", "mattr"))
+        for kind, features in _WITH_DOT_PRODUCTS.items() if named else ():
+            if target_has_features(features, target):
+                return kind
+    return str(target.kind.name)
+
+
+# Processors with instructions for sums of products of bytes: the features that they need, the
+# most capable first.
+_WITH_DOT_PRODUCTS = {"vnni": ["avx512vnni"], "dotprod": ["neon", "dotprod"], "asimd": ["neon"]}
+
+_INTRINSICS = {
+    "vnni": [VNNI_DOT_16x4_INTRIN],
+    "asimd": [ARM_DOT_4x4_i8_NEON_INTRIN],
+    "dotprod": [
+        ARM_DOT_4x4_i8_SDOT_INTRIN,
+        ARM_DOT_4x4_u8_UDOT_INTRIN,
+        ARM_DOT_4x4_u8_HDOT_INTRIN,
+    ],
+}
 
 
 def _inline_on_cpu() -> AutoInline:
@@ -68,12 +104,13 @@ def _tiles_on_cpu() -> dict:
     }
 
 
-def _cpu_rules() -> list[ScheduleRule]:
+def _cpu_rules(intrinsics: Sequence[str] = ()) -> list[ScheduleRule]:
     return [
         ApplyCustomRule(),
         InlineConstantScalars(),
         _inline_on_cpu(),
         AddRFactor(max_jobs_per_core=16, max_innermost_factor=64),
+        *(MultiLevelTilingWithIntrin(name, **_tiles_on_cpu()) for name in intrinsics),
         MultiLevelTiling(**_tiles_on_cpu()),
         ParallelizeVectorizeUnroll(
             max_jobs_per_core=16,
@@ -87,6 +124,10 @@ def _cpu_rules() -> list[ScheduleRule]:
 
 def _cpu_postprocs() -> list[Postproc]:
     return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+
+
+def _postprocs_with_intrinsics() -> list[Postproc]:
+    return [*_cpu_postprocs(), RewriteTensorize(vectorize_init_loop=True)]
 
 
 def _cpu_mutators() -> dict[Mutator, float]:
@@ -147,6 +188,10 @@ def _gpu_mutators() -> dict[Mutator, float]:
 for _kind in ("llvm", "c"):
     register_default_rules(_kind, _cpu_rules)
     register_default_postprocs(_kind, _cpu_postprocs)
+    register_default_mutators(_kind, _cpu_mutators)
+for _kind, _names in _INTRINSICS.items():
+    register_default_rules(_kind, functools.partial(_cpu_rules, _names))
+    register_default_postprocs(_kind, _postprocs_with_intrinsics)
     register_default_mutators(_kind, _cpu_mutators)
 register_default_rules("cuda", _gpu_rules)
 register_default_postprocs("cuda", _gpu_postprocs)

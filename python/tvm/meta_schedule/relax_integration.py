@@ -28,6 +28,7 @@ __all__ = [
     "extract_tasks",
     "extracted_tasks_to_tune_contexts",
     "tune_relax",
+    "with_schedule",
 ]
 
 logger = logging.getLogger("tvm.meta_schedule")
@@ -223,14 +224,18 @@ def apply_database(
             if enable_warning:
                 logger.warning("MetaScheduleApplyDatabase: no record of %s", var.name_hint)
             continue
-        attrs = dict(function.attrs.items()) if function.attrs is not None else {}
-        scheduled = found["main"]
-        for key in list(dict(scheduled.attrs.items()) if scheduled.attrs is not None else {}):
-            scheduled = scheduled.without_attr(str(key))
-        for key, value in {**attrs, "tir.is_scheduled": True}.items():
-            scheduled = scheduled.with_attr(str(key), value)
-        functions[var] = scheduled
+        functions[var] = with_schedule(function, found["main"])
     return IRModule(functions, attrs=mod.attrs)
+
+
+def with_schedule(function: tir.PrimFunc, scheduled: tir.PrimFunc) -> tir.PrimFunc:
+    """A scheduled function with the attributes that it had before, marked as scheduled."""
+    attrs = dict(function.attrs.items()) if function.attrs is not None else {}
+    for key in list(dict(scheduled.attrs.items()) if scheduled.attrs is not None else {}):
+        scheduled = scheduled.without_attr(str(key))
+    for key, value in {**attrs, "tir.is_scheduled": True}.items():
+        scheduled = scheduled.with_attr(str(key), value)
+    return scheduled
 
 
 def compile_relax(

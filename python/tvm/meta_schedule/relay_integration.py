@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.ir import IRModule, RelayExpr
 from tvm.runtime import NDArray
 from tvm.target import Target
+from tvm.transform import PassContext
 
 from . import relax_integration
 from .database import Database
@@ -22,9 +23,11 @@ from .extracted_task import ExtractedTask
 from .relax_integration import extracted_tasks_to_tune_contexts
 
 __all__ = [
+    "compile_graph",
     "compile_relay",
     "extract_tasks",
     "extracted_tasks_to_tune_contexts",
+    "is_meta_schedule_enabled",
     "tune_relay",
 ]
 
@@ -35,7 +38,10 @@ def _programs(mod: IRModule | RelayExpr, params: Params | None) -> IRModule:
     """The network as calls of fused tensor programs."""
     arrays = {name: tvm.nd.array(value) if isinstance(value, np.ndarray) else value
               for name, value in (params or {}).items()}  # fmt: skip
-    graph = tvm.get_global_func("relay.ToRelaxModule")(mod, arrays)
+    return _fused(tvm.get_global_func("relay.ToRelaxModule")(mod, arrays))
+
+
+def _fused(graph: IRModule) -> IRModule:
     passes = (
         relax.transform.LegalizeOps(),
         relax.transform.AnnotateTIROpPattern(),
@@ -95,6 +101,17 @@ def tune_relay(
         op_names=op_names,
         **options,
     )
+
+
+def is_meta_schedule_enabled() -> bool:
+    """Whether builds here take schedules of the database in scope: the option
+    "relay.backend.use_meta_schedule" of the `PassContext`."""
+    return bool(PassContext.current().config.get("relay.backend.use_meta_schedule", False))
+
+
+def compile_graph(database: Database, graph: IRModule, target: str | Target) -> relax.Executable:
+    """A graph module that relay was translated to, with the fastest schedules on record."""
+    return relax_integration.compile_relax(database, _fused(graph), target)
 
 
 def compile_relay(

@@ -12,6 +12,7 @@ from tvm.tir.analysis import undefined_vars
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 __all__ = [
+    "AUTO_TENSORIZE",
     "TILED",
     "all_blocks",
     "annotation",
@@ -31,6 +32,9 @@ __all__ = [
     "root_annotations",
     "thread_tag",
 ]
+
+AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
+"""The annotation that names the intrinsic by which `RewriteTensorize` replaces a block."""
 
 TILED = "meta_schedule.tiling_structure"
 """The annotation of blocks that were tiled."""

@@ -7,8 +7,21 @@ from tvm.runtime.relax_vm import (
     load_executable,
 )
 
-from . import analysis, backend, dpl, expr, expr_functor, op, struct_info, transform, ty
+from . import (
+    analysis,
+    backend,
+    binding_rewrite,
+    dpl,
+    expr,
+    expr_functor,
+    op,
+    struct_info,
+    transform,
+    ty,
+    utils,
+)
 from .analysis import get_static_type
+from .binding_rewrite import DataflowBlockRewrite
 from .block_builder import BlockBuilder
 from .compile_fused import GroupSchedule, schedules_from
 from .exec_builder import ExecBuilder
@@ -38,7 +51,7 @@ from .expr import (
     const,
     get_shape_of,
 )
-from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor
+from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
 from .extract import extract_tasks
 from .fused_group import FusedGroup, fused_groups
 from .op import (
@@ -70,6 +83,7 @@ __all__ = [
     "Constant",
     "DataTypeImm",
     "DataflowBlock",
+    "DataflowBlockRewrite",
     "DataflowVar",
     "DynTensorType",
     "ExecBuilder",
@@ -110,6 +124,7 @@ __all__ = [
     "VirtualMachine",
     "analysis",
     "backend",
+    "binding_rewrite",
     "build",
     "call_dps_packed",
     "call_pure_packed",
@@ -126,6 +141,7 @@ __all__ = [
     "get_shape_of",
     "get_static_type",
     "load_executable",
+    "mutator",
     "op",
     "register_pipeline",
     "schedules_from",
@@ -133,4 +149,6 @@ __all__ = [
     "te_tensor",
     "transform",
     "ty",
+    "utils",
+    "visitor",
 ]

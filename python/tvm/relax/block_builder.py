@@ -556,6 +556,10 @@ class BlockBuilder:
         if isinstance(callee, Op):
             if has_rule(callee) or has_op(callee):
                 return infer_struct_info(call)
+            # Operators of programs: the attribute is a function of the call and this builder.
+            rule = callee.get_attr("FInferStructInfo")
+            if rule is not None:
+                return rule(call, self)
         elif isinstance(callee, GlobalVar):
             func = self._function_of(callee)
             if isinstance(func, Function):

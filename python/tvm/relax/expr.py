@@ -381,7 +381,8 @@ class Function(BaseFunc):
             if len(found) != 1:
                 known = [str(p.name_hint) for p in self.params]
                 raise error.ValueError(f"Function.bind_params: '{key}' is not one of {known}")
-            from_names[found[0]] = value if isinstance(value, RelayExpr) else const(value)
+            kind = str(value.dtype) if isinstance(value, np.ndarray) else None
+            from_names[found[0]] = value if isinstance(value, RelayExpr) else const(value, kind)
         return tvm.get_global_func("relax.FunctionBindParams")(self, from_names)
 
     def bind_symbolic_vars(self, binding_map: Mapping[str | tir.Var, Any]) -> Function:
@@ -416,7 +417,8 @@ def const(
     ----------
     value : a number, an array or an NDArray.
     dtype : element type, or a TensorStructInfo whose shape and type the value must have after
-        conversion. Numbers without one become float32, int32 or bool; arrays keep theirs.
+        conversion. Without one, numbers, lists of them, and NumPy's arrays of float64 and int64
+        become float32, int32 or bool; other arrays keep theirs, and so does an NDArray.
 
     Raises
     ------
@@ -428,8 +430,8 @@ def const(
         data = value
     else:
         array = Constant(value).values() if isinstance(value, NDArray) else np.asarray(value)
-        if name is None and isinstance(value, (int, float)) and not isinstance(value, bool):
-            name = "float32" if isinstance(value, float) else "int32"
+        if name is None and not isinstance(value, NDArray):
+            name = {"int64": "int32", "float64": "float32"}.get(str(array.dtype))
         if name == "bfloat16":
             data = tvm.nd.empty(array.shape, name).copyfrom(to_patterns(array))
         else:

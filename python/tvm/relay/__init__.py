@@ -15,6 +15,7 @@ from . import (
     frontend,
     loops,
     op,
+    param_dict,
     parser,
     prelude,
     qnn,
@@ -24,6 +25,7 @@ from . import (
     text_printer,
     transform,
     ty,
+    type_functor,
 )
 from .adt import *
 from .backend import layout_graph, layout_rules, vm
@@ -33,7 +35,9 @@ from .expr import *
 from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from .loops import while_loop
 from .op import *
+from .param_dict import load_param_dict, save_param_dict
 from .parser import fromtext, parse, parse_expr
 from .prelude import Prelude
 from .scope_builder import ScopeBuilder
 from .ty import *
+from .type_functor import TypeFunctor, TypeMutator, TypeVisitor

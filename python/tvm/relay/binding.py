@@ -9,7 +9,7 @@ from tvm import error
 from tvm.ir import RelayExpr
 
 from .analysis.variables import free_vars
-from .expr import Function, Var, const
+from .expr import Function, Var, exact_const
 from .expr_functor import ExprMutator
 
 __all__ = ["bind", "bind_params_by_name", "substituted"]
@@ -64,5 +64,5 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
             if any(str(known.name_hint) == name for known in values):
                 raise error.ValueError(f"relay: there are two parameters '{name}'")
             value = params[name]
-            values[param] = value if isinstance(value, RelayExpr) else const(value)
+            values[param] = value if isinstance(value, RelayExpr) else exact_const(value)
     return bind(func, values)

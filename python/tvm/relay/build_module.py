@@ -10,6 +10,9 @@ import numpy as np
 import tvm
 from tvm import error
 from tvm.ir import GlobalVar, IRModule, RelayExpr, TensorType
+from tvm.meta_schedule import Database
+from tvm.meta_schedule.relay_integration import compile_graph as compile_from
+from tvm.meta_schedule.relay_integration import is_meta_schedule_enabled
 from tvm.runtime import ADT, Device, NDArray
 from tvm.target import Target
 
@@ -28,7 +31,7 @@ from .backend.interpreter import (
 from .backend.templates import apply_records
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
-from .expr import Constant, Function, const
+from .expr import Constant, Function, exact_const
 from .ty import is_dynamic
 
 __all__ = ["ExpressionExecutor", "bind_params_by_name", "build", "create_executor", "optimize"]
@@ -91,7 +94,7 @@ class ExpressionExecutor:
             return self._function(self.mod[expr])
         if binds:
             values = {
-                var: value if isinstance(value, RelayExpr) else const(value)
+                var: value if isinstance(value, RelayExpr) else exact_const(value)
                 for var, value in binds.items()
             }
             expr = bind(expr, values)
@@ -214,7 +217,8 @@ def build(
     Raises
     ------
     ValueError : there is no target, memory pools are given, or the module is no such graph; those
-        run by `relay.vm.compile`.
+        run by `relay.vm.compile`. Or the option "relay.backend.use_meta_schedule" is set where no
+        database is in scope.
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise error.ValueError("relay.build: memory is planned by relax, without pools")
@@ -232,8 +236,17 @@ def build(
             "relay.vm.compile"
         )
     name = "main" if mod_name == "default" else mod_name
-    tuned = apply_records(mod, resolved)
-    executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
+    if is_meta_schedule_enabled():
+        database = Database.current()
+        if database is None:
+            raise error.ValueError(
+                'relay.build: the option "relay.backend.use_meta_schedule" takes schedules of a '
+                "database; build inside of `with database:`"
+            )
+        executable = compile_from(database, relax_graph(func, mod, name), resolved)
+    else:
+        tuned = apply_records(mod, resolved)
+        executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
     factory = AOTExecutorFactoryModule if asked.name == "aot" else GraphExecutorFactoryModule

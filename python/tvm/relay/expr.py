@@ -308,14 +308,20 @@ def var(
     return Var(name_hint, type_annotation)
 
 
+def exact_const(value: Any) -> Constant:
+    """As `const`, with the element type that an array has, whatever that is."""
+    return const(value, str(value.dtype) if isinstance(value, (np.ndarray, np.generic)) else None)
+
+
 def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Constant:
     """A constant tensor.
 
     Parameters
     ----------
     value : a number, a list of numbers, an array or an NDArray.
-    dtype : element type. Python's numbers, and lists of them, become int32, float32 or bool
-        without one; arrays keep theirs.
+    dtype : element type. Without one, Python's numbers, lists of them, and NumPy's arrays of
+        int64 and float64 become int32, float32 or bool; other arrays keep theirs, and so does an
+        NDArray.
 
     Raises
     ------
@@ -328,7 +334,7 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Con
     array = value.numpy() if isinstance(value, NDArray) else np.asarray(value)
     if array.dtype == object or array.dtype.kind in "US":
         raise error.ValueError(f"relay.const: not a number or an array: {value!r}")
-    if dtype is None and not isinstance(value, (np.ndarray, np.generic, NDArray)):
+    if dtype is None and not isinstance(value, NDArray):
         dtype = {"int64": "int32", "float64": "float32"}.get(str(array.dtype))
     if dtype == "bfloat16":
         return Constant(tvm.nd.empty(array.shape, dtype).copyfrom(to_patterns(array)))

@@ -25,7 +25,8 @@ def loop_nest(
     serial : positions of the loops whose iterations depend on each other. They run innermost and
         in order; the others run in any order, the outermost of them in parallel.
     """
-    loop_vars = [tir.Var(f"{name}{k}", "int32") for k in range(len(extents))]
+    kinds = [str(e.dtype) if isinstance(e, tir.PrimExpr) else "int32" for e in extents]
+    loop_vars = [tir.Var(f"{name}{k}", kind) for k, kind in enumerate(kinds)]
     stmt = body(*loop_vars)
     free = [k for k in range(len(extents)) if k not in serial]
     for k in reversed([*free, *serial]):

@@ -50,7 +50,7 @@ def _scatter(
         result = outs[0]
 
         def update(*i: Any) -> tir.Stmt:
-            at = [p.astype("int32") for p in place(ins, *i)]
+            at = [p.astype(index_dtype(e)) for p, e in zip(place(ins, *i), shape)]
             # A loop's variable is in range as it is.
             inside = [
                 condition
@@ -67,8 +67,13 @@ def _scatter(
     return te.extern([tuple(shape)], list(inputs), body, name=name, dtype=[dtype], tag=name)
 
 
+def index_dtype(extent: Extent) -> str:
+    """Element type of indices along a dimension: that of a symbolic extent, else int32."""
+    return str(extent.dtype) if isinstance(extent, tir.PrimExpr) else "int32"
+
+
 def _count_from_front(index: Any, extent: Extent) -> Any:
-    index = index.astype("int32")
+    index = index.astype(index_dtype(extent))
     return tir.Select(index < 0, index + extent, index)
 
 

@@ -176,3 +176,63 @@ def test_rewrite_layout_names_a_buffer_that_no_block_reads():
     sch = tir.Schedule(function.with_attr("layout_free_buffers", [2]))
     with pytest.raises(tvm.TVMError, match="reads the buffer C"):
         ms.postproc.RewriteLayout().apply(sch)
+
+
+def _bytes_product(rows: int, lanes: int, left: str, right: str, result: str) -> tvm.IRModule:
+    """A product whose weights lie in blocks of `lanes` columns and four rows."""
+    x = te.placeholder((rows, 64), left, name="X")
+    w = te.placeholder((64 // lanes, 64 // 4, lanes, 4), right, name="W")
+    k = te.reduce_axis((0, 64), name="k")
+    y = te.compute(
+        (rows, 64),
+        lambda i, j: te.sum(
+            x[i, k].astype(result)
+            * w[
+                tvm.tir.indexdiv(j, lanes), tvm.tir.indexdiv(k, 4),
+                tvm.tir.indexmod(j, lanes), tvm.tir.indexmod(k, 4),
+            ].astype(result),
+            axis=k,
+        ),
+        name="Y",
+    )  # fmt: skip
+    return tvm.IRModule({"main": te.create_prim_func([x, w, y])})
+
+
+def _default_schedules(mod: tvm.IRModule, target: str) -> list[tvm.tir.Schedule]:
+    context = ms.TuneContext(
+        mod=mod,
+        target=tvm.target.Target(target),
+        space_generator="post-order-apply",
+        task_name="product",
+        rand_state=1,
+    )
+    made = context.space_generator.generate_design_space(mod)
+    for sch in made:
+        sch.enter_postproc()
+        assert all(postproc.apply(sch) for postproc in context.space_generator.postprocs)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("features", "types", "instruction"),
+    [
+        ("+neon", ("int8", "int8", "int32"), "smull"),
+        ("+neon,+v8.2a,+dotprod", ("int8", "int8", "int32"), "sdot"),
+        ("+neon,+v8.2a,+dotprod", ("uint8", "uint8", "uint32"), "udot"),
+    ],
+)
+def test_processors_with_dot_products_use_them_by_default(features, types, instruction) -> None:
+    target = f"llvm -device=arm_cpu -mtriple=aarch64-linux-gnu -mattr={features} -num-cores=2"
+    made = _default_schedules(_bytes_product(64, 4, *types), target)
+    assert made and all("call_llvm_pure_intrin" in sch.mod.script() for sch in made)
+    code = tvm.build(made[0].mod, target=target).get_source("asm")
+    assert instruction in code
+
+
+def test_operands_that_lie_otherwise_are_tiled_without_an_instruction() -> None:
+    target = "llvm -mcpu=cascadelake -num-cores=2"
+    types = ("uint8", "int8", "int32")
+    fits = _default_schedules(_bytes_product(64, 16, *types), target)
+    assert any("call_llvm_pure_intrin" in sch.mod.script() for sch in fits)
+    other = _default_schedules(_bytes_product(64, 4, *types), target)
+    assert other and not any("call_llvm_pure_intrin" in sch.mod.script() for sch in other)

@@ -94,3 +94,18 @@ def test_passes_ask_for_what_they_need(tmp_path: Path):
     tune = relax.transform.MetaScheduleTuneIRMod({}, str(tmp_path), 1, op_names=["conv"])
     with TARGET, pytest.raises(ValueError, match="LegalizeOps"):
         tune(network())
+
+
+@pytest.mark.parametrize("benchmark", [False, True])
+def test_a_few_attempts_give_schedules_that_compute_the_same(benchmark: bool):
+    mod, params = network(), weights()
+    with TARGET:
+        after = relax.transform.FewShotTuning(valid_count=2, benchmark=benchmark)(mod)
+    programs = [f for f in after.functions.values() if isinstance(f, tvm.tir.PrimFunc)]
+    assert programs and all(f.attrs["tir.is_scheduled"] for f in programs)
+    x = np.random.default_rng(1).standard_normal((8, 16)).astype("float32")
+    bound = relax.transform.BindParams("main", params)(after)
+    wanted = x @ params["w"] @ params["w"] @ params["v"]
+    np.testing.assert_allclose(run(relax.build(bound, TARGET), x), wanted, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="no target"):
+        relax.transform.FewShotTuning()(mod)

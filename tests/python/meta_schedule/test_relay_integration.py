@@ -74,3 +74,37 @@ def test_what_was_found_runs_in_both_executors(network, tmp_path: Path):
     np.testing.assert_allclose(result, answer(data), rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match='"graph" or "vm"'):
         ms.relay_integration.compile_relay(database, mod, TARGET, params, backend="aot")
+
+
+def test_a_build_takes_schedules_of_the_database_in_scope(network):
+    mod, params, answer = network
+    database = ms.database.MemoryDatabase()
+    (task,) = ms.relay_integration.extract_tasks(mod, TARGET, params)
+    workload = database.commit_workload(task.dispatched[0])
+    schedule = tvm.tir.Schedule(task.dispatched[0])
+    block = schedule.get_block("root")
+    schedule.annotate(block, "chosen", 1)
+    database.commit_tuning_record(
+        ms.database.TuningRecord(schedule.trace, workload, [1e-3], TARGET, [])
+    )
+    asked = []
+    found = database.query_tuning_record
+
+    def query(*args):
+        asked.append(args)
+        return found(*args)
+
+    database.query_tuning_record = query
+    option = {"relay.backend.use_meta_schedule": True}
+    with tvm.transform.PassContext(opt_level=3, config=option):
+        assert ms.relay_integration.is_meta_schedule_enabled()
+        with pytest.raises(ValueError, match="build inside of `with database:`"):
+            relay.build(mod, TARGET, params=params)
+        with database:
+            library = relay.build(mod, TARGET, params=params)
+    assert asked
+    data = np.random.default_rng(1).standard_normal((8, 32)).astype("float32")
+    module = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    module.run(x=data)
+    np.testing.assert_allclose(module.get_output(0).numpy(), answer(data), rtol=1e-4, atol=1e-4)
+    assert not ms.relay_integration.is_meta_schedule_enabled()

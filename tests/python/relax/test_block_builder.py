@@ -84,14 +84,17 @@ def test_emit_te_shares_equal_kernels_and_numbers_others_of_the_name(run):
         (2.5, "float32", ()),
         (3, "int32", ()),
         (True, "bool", ()),
-        (np.zeros((2, 3)), "float64", (2, 3)),
+        (np.zeros((2, 3)), "float32", (2, 3)),
+        (tvm.nd.array(np.zeros((2, 3))), "float64", (2, 3)),
+        (np.zeros((2, 3), "int8"), "int8", (2, 3)),
     ],
 )
 def test_const_keeps_type_shape_and_value(value, dtype, shape):
     constant = relax.const(value)
     assert str(constant.struct_info.dtype) == dtype
     assert tuple(constant.data.shape) == shape
-    np.testing.assert_array_equal(constant.data.numpy(), value)
+    expected = value.numpy() if isinstance(value, tvm.nd.NDArray) else value
+    np.testing.assert_array_equal(constant.data.numpy(), expected)
 
 
 def test_const_refuses_a_value_of_another_shape():

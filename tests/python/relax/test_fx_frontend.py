@@ -8,7 +8,11 @@ from tvm import relax
 
 torch = pytest.importorskip("torch")
 from tvm.relax.frontend import detach_params  # noqa: E402
-from tvm.relax.frontend.torch import from_fx  # noqa: E402
+from tvm.relax.frontend.torch import (  # noqa: E402
+    dynamo_capture_subgraphs,
+    from_fx,
+    relax_dynamo,
+)
 
 
 class Network(torch.nn.Module):
@@ -58,3 +62,61 @@ def test_converters_of_ones_own_go_first_and_unknown_operations_are_named():
         graph, info, custom_convert_map={"erfinv": lambda a: a.emit(relax.op.erf(a.data))}
     )
     assert "R.erf(" in str(mod)
+
+
+def test_what_is_written_in_place_is_what_readers_see() -> None:
+    class Written(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.relu = torch.nn.ReLU(inplace=True)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            a = x + 1
+            a.fill_(1.5)
+            b = a * 2
+            c = x - 0.5
+            d = self.relu(c)
+            e = x * 3
+            torch.nn.functional.relu(e, inplace=True)
+            return b + c, d, e
+
+    model = Written()
+    x = torch.randn(3, 4)
+    mod = from_fx(torch.fx.symbolic_trace(model), [((3, 4), "float32")])
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    got = machine["main"](tvm.nd.array(x.numpy()))
+    for ours, theirs in zip(got, model(x.clone()), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+class Branching(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.last = torch.nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(torch.relu(self.first(x)))
+        if y.sum() > -1e9:  # known when it runs, so the graph ends here
+            y = y + x
+        return self.last(y)
+
+
+def test_torch_compile_runs_graphs_by_relax() -> None:
+    torch._dynamo.reset()
+    model = Branching().eval()
+    x = torch.randn(5, 4)
+    with torch.no_grad():
+        got = torch.compile(model, backend=relax_dynamo(), dynamic=False)(x)
+        np.testing.assert_allclose(got.numpy(), model(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_every_graph_of_a_model_is_a_function() -> None:
+    model = Branching().eval()
+    x = torch.randn(5, 4)
+    mod = dynamo_capture_subgraphs(model, x)
+    assert sorted(str(g.name_hint) for g in mod.functions) == ["subgraph_0", "subgraph_1"]
+    assert [len(mod[name].params) for name in ("subgraph_0", "subgraph_1")] == [1, 2]
+    kept, params = detach_params(dynamo_capture_subgraphs(model, x, keep_params_as_input=True))
+    assert len(kept["subgraph_1"].params) == 2 + len(params["subgraph_1"]) == 4

@@ -110,3 +110,37 @@ def test_dead_code_goes_from_plain_blocks_but_effects_stay() -> None:
 
     text = str(DeadCodeElimination()(Module)["main"])
     assert "R.exp" not in text and "R.print" in text
+
+
+def test_public_functions_get_the_name_of_their_symbol() -> None:
+    one = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with one.function("helper", [x], private=True):
+        one.emit_func_output(one.emit(relax.op.exp(x)))
+    helper = one.get().get_global_var("helper")
+    y = relax.Var("y", relax.TensorStructInfo((4,), "float32"))
+    with one.function("main", [y], attrs={"global_symbol": "helper"}):
+        one.emit_func_output(one.emit(relax.Call(helper, [y])))
+    after = relax.transform.NormalizeGlobalVar()(one.get())
+    assert sorted(str(gvar.name_hint) for gvar in after.functions) == ["helper", "helper_1"]
+    assert str(after["helper"].body.blocks[0].bindings[0].value.op.name_hint) == "helper_1"
+    assert tvm.ir.structural_equal(relax.transform.NormalizeGlobalVar()(Calls), Calls)
+    twice = tvm.IRModule({"a": Plain["main"], "b": Plain["main"]})
+    with pytest.raises(ValueError, match='a and b have the global symbol "main"'):
+        relax.transform.NormalizeGlobalVar()(twice)
+
+
+def test_expressions_of_extents_are_computed_by_functions() -> None:
+    @I.ir_module
+    class Sizes:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            n = T.int64()
+            return (R.prim_value(n * 2 + 1), R.prim_value(n), R.prim_value(7))
+
+    after = relax.transform.ComputePrimValue()(Sizes)
+    func = after["compute_symbolic_expr"]
+    assert len(func.params) == 1 and str(func.ret_type.dtype) == "int64"
+    machine = relax.VirtualMachine(relax.build(after, "llvm"), tvm.cpu())
+    got = machine["main"](tvm.nd.array(np.zeros(5, "float32")))
+    assert [int(value) for value in got] == [11, 5, 7]

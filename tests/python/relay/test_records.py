@@ -55,8 +55,8 @@ def test_values_are_shown_while_the_program_runs():
 def test_shapes_that_follow_from_constants_become_numbers():
     x = relay.var("x", shape=(2, 6))
     like = relay.shape_of(relay.var("y", shape=(3, 4)), "int64")
-    shape = like + relay.const(np.array([1, -1], "int64"))
-    reshaped = relay.reshape(x, shape - relay.const(np.array([1, -1], "int64")))
+    shape = like + relay.const(np.array([1, -1]), "int64")
+    reshaped = relay.reshape(x, shape - relay.const(np.array([1, -1]), "int64"))
     body = relay.tile(relay.op.broadcast_to(reshaped, like), like)
     func = relay.Function(relay.analysis.free_vars(body), body)
     new = relay.transform.DynamicToStatic()(tvm.IRModule.from_expr(func))

@@ -10,7 +10,9 @@ from tvm import relay
 from tvm.relay import testing
 
 
-@pytest.mark.parametrize("name", ["mlp", "resnet", "mobilenet", "dqn", "dcgan", "squeezenet"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "resnet", "mobilenet", "dqn", "dcgan", "squeezenet", "inception_v3"]
+)
 def test_networks_come_back_from_their_text(name):
     mod, _ = getattr(testing, name).get_workload(batch_size=1)
     assert tvm.ir.structural_equal(relay.parse(mod.astext()), mod)

@@ -98,7 +98,7 @@ class LocalBuilder(Builder):
         results = []
         for path, outcome in zip(paths, self._pool.run(jobs)):
             if outcome.status == "timeout":
-                error = f"timed out, killed after {self.timeout_sec} seconds"
+                error = f"Timeout, killed after {self.timeout_sec} seconds"
             else:
                 error = outcome.result["error"] if outcome.status == "done" else outcome.message
             if error:
@@ -115,4 +115,6 @@ class LocalBuilder(Builder):
             module = f_build(entry.mod, entry.target, entry.params)
             return BuilderResult(str(f_export(module)), None)
         except Exception as error:  # the caller's functions
-            return BuilderResult(None, f"LocalBuilder: {type(error).__name__}: {error}")
+            return BuilderResult(
+                None, f"LocalBuilder: An exception occurred\n{type(error).__name__}: {error}"
+            )

@@ -8,6 +8,7 @@ from tvm import tir
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 from ..sch_analysis import (
+    AUTO_TENSORIZE,
     all_blocks,
     annotation,
     constant_extent,
@@ -15,7 +16,6 @@ from ..sch_analysis import (
     loop_kinds,
     root_annotations,
 )
-from ..schedule_rule.intrinsic_tiling import AUTO_TENSORIZE
 from .postproc import Postproc
 
 __all__ = ["DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock"]

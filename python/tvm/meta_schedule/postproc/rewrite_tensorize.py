@@ -5,8 +5,7 @@ from __future__ import annotations
 from tvm import tir
 from tvm.tir.schedule import BlockRV, Schedule
 
-from ..sch_analysis import all_blocks, annotation
-from ..schedule_rule.intrinsic_tiling import AUTO_TENSORIZE
+from ..sch_analysis import AUTO_TENSORIZE, all_blocks, annotation
 from .postproc import Postproc
 
 __all__ = ["RewriteTensorize"]

@@ -103,7 +103,7 @@ class LocalRunner(Runner):
         [outcome] = self._pool.run([Job(f"{_JOBS}:run", arguments)])
         time.sleep(self.cooldown_sec)
         if outcome.status == "timeout":
-            error = f"timed out, killed after {self.timeout_sec} seconds"
+            error = f"Timeout, killed after {self.timeout_sec} seconds"
         else:
             error = outcome.result["error"] if outcome.status == "done" else outcome.message
         if error:
@@ -125,7 +125,8 @@ class LocalRunner(Runner):
             )
             return LocalRunnerFuture([float(value) for value in seconds])
         except Exception as error:  # the caller's functions
-            return LocalRunnerFuture(error_message=f"LocalRunner: {type(error).__name__}: {error}")
+            what = f"An exception occurred\n{type(error).__name__}: {error}"
+            return LocalRunnerFuture(error_message=f"LocalRunner: {what}")
         finally:
             cleanup = find(self.f_cleanup, None)
             if cleanup is not None:

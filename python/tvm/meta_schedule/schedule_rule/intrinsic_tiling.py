@@ -10,12 +10,11 @@ from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis import get_auto_tensorize_mapping_info
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
 
+from ..postproc import RewriteReductionBlock, RewriteTensorize
+from ..sch_analysis import AUTO_TENSORIZE
 from .multi_level_tiling import MultiLevelTiling, ReuseType, TilingState
 
-__all__ = ["AUTO_TENSORIZE", "MultiLevelTilingWithIntrin", "mark_for_intrinsic"]
-
-AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
-"""The annotation that names the intrinsic by which `RewriteTensorize` replaces a block."""
+__all__ = ["MultiLevelTilingWithIntrin", "mark_for_intrinsic"]
 
 
 def mark_for_intrinsic(sch: Schedule, block: BlockRV, intrin_name: str) -> BlockRV | None:
@@ -33,10 +32,21 @@ def mark_for_intrinsic(sch: Schedule, block: BlockRV, intrin_name: str) -> Block
     return outer
 
 
+def _fits(sch: Schedule) -> bool:
+    """Whether intrinsics can take the place of what is marked for them.
+
+    Which loops stand for which is found before operands are looked at, whose layout may be
+    another one; a search of schedules that all fail later would have no candidate.
+    """
+    trial = sch.copy()
+    return RewriteReductionBlock().apply(trial) and RewriteTensorize().apply(trial)
+
+
 class MultiLevelTilingWithIntrin(MultiLevelTiling):
     """Tiles sums in several levels, the innermost of them the size of a tensor intrinsic.
 
-    Blocks that compute something else than the intrinsic stay as they are.
+    Blocks that compute something else than the intrinsic stay as they are, and so do those whose
+    operands lie otherwise.
 
     Parameters
     ----------
@@ -73,7 +83,8 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         if get_auto_tensorize_mapping_info(sch, block, self._desc) is None:
             return [sch]
-        return super().apply(sch.copy(), block) or [sch]
+        tiled = super().apply(sch.copy(), block)
+        return [made for made in tiled if _fits(made)] or [sch]
 
     def steps(self) -> list[Callable[[Any], list[Any]]]:
         return [self._split_off, *super().steps()]

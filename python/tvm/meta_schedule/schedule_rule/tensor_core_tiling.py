@@ -12,8 +12,8 @@ from tvm.tir.schedule.intrinsic_mapping import (
     get_auto_tensorize_mapping_info,
 )
 
-from ..sch_analysis import TILED, constant_extent, needs_tiling
-from .intrinsic_tiling import AUTO_TENSORIZE, mark_for_intrinsic
+from ..sch_analysis import AUTO_TENSORIZE, TILED, constant_extent, needs_tiling
+from .intrinsic_tiling import mark_for_intrinsic
 from .multi_level_tiling import MultiLevelTiling, ReuseType, TilingState
 
 __all__ = ["MultiLevelTilingTensorCore"]

@@ -11,7 +11,10 @@ from ..struct_info_relations import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from .dead_code import remove_all_unused
+from .estimate_memory_usage import estimate_memory_usage
 from .layout_transforms import suggest_layout_transforms
-from .purity import contains_impure_call
+from .purity import contains_impure_call, find_impure_call
+from .reshape_pattern import has_reshape_pattern
 from .variables import *
 from .well_formed import *

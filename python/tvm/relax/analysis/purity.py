@@ -16,7 +16,7 @@ from ..expr import (
 from ..op import is_pure
 from ..struct_info import FuncStructInfo
 
-__all__ = ["contains_impure_call", "is_impure_call"]
+__all__ = ["contains_impure_call", "find_impure_call", "is_impure_call"]
 
 
 def is_impure_call(call: Call, mod: IRModule | None = None) -> bool:

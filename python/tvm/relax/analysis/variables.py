@@ -166,10 +166,11 @@ def udchain(dfb: DataflowBlock) -> dict[Var, list[Var]]:
 def computable_at_compile_time(func: Function) -> list[Var]:
     """The variables of a function that follow from its parameters behind the inputs.
 
-    The attribute "num_input" says how many parameters are inputs, which are given when it runs.
+    The attribute "num_input" says how many parameters are inputs, which are given when it runs;
+    without it all of them are.
     """
-    inputs = int(func.attrs.get("num_input", 0))
-    known = set(list(func.params)[inputs:])
+    inputs = func.attrs.get("num_input", None) if func.attrs is not None else None
+    known = set() if inputs is None else set(list(func.params)[int(inputs) :])
     result = []
     for block in func.body.blocks:
         for binding in block.bindings:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm import error
 from tvm.ir import RelayExpr
 
 from ..analysis import free_vars, get_var2val
+from ..analysis.dead_code import without_dead_code
 from ..block_builder import BlockBuilder, is_leaf
-from ..dead_code import without_dead_code
 from ..expr import (
     Binding,
     BindingBlock,
@@ -28,7 +28,7 @@ from ..expr_functor import PyExprMutator
 from .context import PatternContext
 from .pattern import DFPattern
 
-__all__ = ["rewrite_bindings", "rewrite_call"]
+__all__ = ["rewrite_bindings", "rewrite_call", "with_values"]
 
 Rewriter = Callable[[RelayExpr, Mapping[DFPattern, RelayExpr]], RelayExpr]
 
@@ -144,9 +144,27 @@ def _rewritten(
     if not replacements:
         return None
     done.update(replacements)
+    return with_values(block, replacements, [*func.params, *values])
+
+
+def with_values(
+    block: DataflowBlock, replacements: Mapping[Var, RelayExpr], known: Sequence[Var]
+) -> DataflowBlock:
+    """The block with other values bound to some of its variables.
+
+    Parameters
+    ----------
+    replacements : the values, which need not be in normal form; what they share by being one object
+        is computed once. Bindings move behind what they read.
+    known : variables whose names new ones keep clear of.
+
+    Raises
+    ------
+    ValueError : new values need each other in a circle.
+    """
     builder = BlockBuilder()
     with builder.testing_scope([]):
-        for var in [*func.params, *values]:
+        for var in known:
             builder.get_unique_name(str(var.name_hint))
         made: dict[Var, RelayExpr] = {}
         placed = _Placed(builder)

@@ -2,6 +2,7 @@
 
 from . import computations as computations
 from . import grad, image, nn
+from . import host_functions as host_functions
 from . import nn_computations as nn_computations
 from . import operators as operators
 from . import tensor_computations as tensor_computations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import error, te, topi
+from tvm import error, te, tir, topi
 
 from .precision import accumulated_in_float32, computed_in_float32
 from .registry import OpPattern, register
@@ -65,7 +65,14 @@ def _split(
     x: te.Tensor, indices_or_sections: int | Sequence[int], axis: int = 0
 ) -> list[te.Tensor]:
     cuts: Any = indices_or_sections
-    return topi.split(x, cuts if isinstance(cuts, int) else list(cuts), axis)
+    if not isinstance(cuts, int):
+        return topi.split(x, list(cuts), axis)
+    extent = x.shape[axis]
+    if isinstance(extent, tir.IntImm) and int(extent) % cuts == 0:
+        return topi.split(x, cuts, axis)
+    # The last piece is shorter where pieces cannot all be equal.
+    size = tir.floordiv(extent + (cuts - 1), cuts)
+    return topi.split(x, [size * k for k in range(1, cuts)], axis)
 
 
 def _pad(

@@ -315,8 +315,11 @@ def _layout_transform(call: Call) -> TensorStructInfo:
 
 
 def concat(tensors: Sequence[RelayExpr] | RelayExpr, axis: int | None = 0) -> Call:
-    """Tensors joined along one dimension; None flattens them first."""
+    """Tensors joined along one dimension, which need not be said of vectors."""
     fields = tensors if isinstance(tensors, RelayExpr) else Tuple(tensors)
+    if axis is None and isinstance(fields, Tuple) and len(fields.fields):
+        infos = [part.struct_info for part in fields.fields]
+        axis = 0 if all(getattr(info, "ndim", None) == 1 for info in infos) else None
     return make_call("concat", fields, axis=axis)
 
 

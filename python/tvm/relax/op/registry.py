@@ -114,6 +114,10 @@ def register_rule(name: str, rule: Callable[[Any], Any], pure: bool = True) -> N
     _RULES[full] = rule
     if not pure:
         _IMPURE.add(full)
+    # Rules of programs' own operators ask for those of others by these names.
+    op = Op.get(full)
+    op.set_attr("FInferStructInfo", lambda call, builder: rule(call))
+    op.set_attr("FPurity", pure)
 
 
 def has_rule(op: Any) -> bool:
@@ -127,8 +131,13 @@ def rule_of(op: Op) -> Callable[[Any], Any]:
 
 
 def is_pure(op: Op) -> bool:
-    """Whether a call of the operator has no effect beside its result."""
-    return str(op.name) not in _IMPURE
+    """Whether a call of the operator has no effect beside its result.
+
+    Programs say it of their own operators by the attribute "FPurity".
+    """
+    if str(op.name) in _IMPURE:
+        return False
+    return str(op.name) in _RULES or str(op.name) in _TABLE or op.get_attr("FPurity") is not False
 
 
 def get_op(name: str) -> Op:

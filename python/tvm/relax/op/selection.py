@@ -13,6 +13,7 @@ from ..struct_info import PrimStructInfo, TensorStructInfo, TupleStructInfo
 from . import rules
 from .base import make_call
 from .binary import broadcast_shape
+from .create import full_like
 from .registry import register_rule
 from .rules import (
     axes_of,
@@ -40,6 +41,8 @@ __all__ = [
     "topk",
     "tril",
     "triu",
+    "masked_fill",
+    "nonzero",
     "unique",
     "where",
 ]
@@ -365,6 +368,22 @@ def _unique(call: Call) -> Any:
     return TupleStructInfo([values, *places]) if places else values
 
 
+def nonzero(x: RelayExpr) -> Call:
+    """Where the elements are that are not zero: int64 of (dimensions, how many), in order."""
+    return make_call("nonzero", x)
+
+
+def _nonzero(call: Call) -> TensorStructInfo:
+    info = tensor(call, 0)
+    return opaque_tensor("int64", 2, info.vdevice)
+
+
+def masked_fill(x: RelayExpr, mask: RelayExpr, value: float | int) -> Call:
+    """x with one value where a mask of booleans is true."""
+    return where(mask, full_like(x, value), x)
+
+
+register_rule("nonzero", _nonzero)
 register_rule("where", _where)
 register_rule("ewise_fma", _ewise_fma)
 register_rule("take", _take)

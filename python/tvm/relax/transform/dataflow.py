@@ -14,7 +14,8 @@ __all__ = ["RemovePurityChecking", "ToNonDataflow"]
 
 class _Plain(PyExprMutator):
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        return self.visit_binding_block_(block)
+        # Also where all variables are outputs, so that no binding changes.
+        return BindingBlock(self.visit_binding_block_(block).bindings)
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
         new = Var(str(var.name_hint), var.struct_info)

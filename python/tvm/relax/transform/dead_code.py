@@ -8,7 +8,7 @@ from tvm import error
 from tvm.ir import IRModule
 
 from ..analysis import all_global_vars
-from ..dead_code import without_dead_code
+from ..analysis.dead_code import without_dead_code
 from ..expr import Function
 from .graph_pass import graph_pass
 

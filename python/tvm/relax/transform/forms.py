@@ -45,5 +45,6 @@ class Forms:
         """What a form needs of a constant, by its purpose; made where nobody needed it before."""
         key = source, purpose
         if key not in self._made:
-            self._made[key] = const(make())
+            array = make()
+            self._made[key] = const(array, str(array.dtype))
         return self._made[key]

@@ -6,28 +6,15 @@ from tvm import error, tir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
 from ..analysis import defined_symbolic_vars, detect_recursion
-from ..expr import Call, DataflowVar, Function, Var
+from ..expr import Call, Function
 from ..expr_functor import PyExprMutator
+from ..fresh_variables import FreshVariables
 from ..struct_info_relations import unify_struct_info
 from .bind import bind_function
 from .dead_code import DeadCodeElimination
 from .graph_pass import graph_pass
 
 __all__ = ["InlinePrivateFunctions"]
-
-
-class _Copied(PyExprMutator):
-    """An expression with variables of its own."""
-
-    def visit_var_def_(self, var: Var) -> Var:
-        new = super().visit_var_def_(var)
-        if new.same_as(var):
-            new = type(var)(str(var.name_hint), var.struct_info)
-            self.set_var_remap(var, new)
-        return new
-
-    def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
-        return self.visit_var_def_(var)
 
 
 class _Inliner(PyExprMutator):
@@ -51,7 +38,7 @@ class _Inliner(PyExprMutator):
         fresh = {v: tir.Var(str(v.name), str(v.dtype)) for v in unknown}
         given = dict(zip(func.params, call.args))
         bound = bind_function(func, given, {**extents, **fresh}, self._mod)
-        return self.visit_expr(_Copied(self._mod).visit_expr(bound).body)
+        return self.visit_expr(FreshVariables(self._mod).visit_expr(bound).body)
 
 
 @graph_pass("relax.InlinePrivateFunctions")

@@ -18,7 +18,12 @@ from tvm.target import Target
 
 from .graph_pass import graph_pass
 
-__all__ = ["MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"]
+__all__ = [
+    "FewShotTuning",
+    "MetaScheduleApplyDatabase",
+    "MetaScheduleTuneIRMod",
+    "MetaScheduleTuneTIR",
+]
 
 
 def _search(name: str) -> tuple[Any, Target]:
@@ -96,3 +101,25 @@ def MetaScheduleApplyDatabase(
     """
     apply, target = _search("MetaScheduleApplyDatabase")
     return apply(mod, target, work_dir, enable_warning)
+
+
+@graph_pass("relax.FewShotTuning")
+def FewShotTuning(mod: IRModule, valid_count: int = 1, benchmark: bool = False) -> IRModule:
+    """The module with schedules for its tensor programs that a few random attempts gave.
+
+    Parameters
+    ----------
+    valid_count : schedules of a program that have to be compiled before one is taken.
+    benchmark : take the fastest of these; else the last, without running any.
+
+    Returns
+    -------
+    Programs that got a schedule have the attribute ``tir.is_scheduled``; those of symbolic extents,
+    and those that had it before, stay.
+
+    Raises
+    ------
+    ValueError : there is no current target.
+    """
+    tune, target = _search("FewShotTuning")
+    return tune(mod, target, valid_count, benchmark)

@@ -9,13 +9,14 @@ from tvm.ir import GlobalVar, IRModule, PrimExpr, RelayExpr
 
 from ..analysis.variables import free_symbolic_vars, free_vars
 from ..expr import Call, Function, PrimValue, Var
-from ..expr_functor import PyExprMutator, PyExprVisitor, mutator, visitor
+from ..expr_functor import PyExprMutator, mutator
 from ..struct_info import PrimStructInfo
 from ..struct_info_relations import (
     definable_tir_vars_in_struct_info,
     tir_vars_in_struct_info,
     unify_struct_info,
 )
+from .function_uses import FunctionUses
 from .graph_pass import graph_pass
 
 __all__ = ["RemoveUnusedParameters"]
@@ -77,27 +78,6 @@ def _shorter(func: Function) -> _Signature | None:
     return _Signature(func, sorted(kept), missing)
 
 
-@visitor
-class _Uses(PyExprVisitor):
-    """Calls of functions by their names, and names that are more than called."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: dict[GlobalVar, list[Call]] = {}
-        self.values: set[GlobalVar] = set()
-
-    def visit_call_(self, op: Call) -> None:
-        if isinstance(op.op, GlobalVar):
-            self.calls.setdefault(op.op, []).append(op)
-            for arg in op.args:
-                self.visit_expr(arg)
-        else:
-            super().visit_call_(op)
-
-    def visit_global_var_(self, op: GlobalVar) -> None:
-        self.values.add(op)
-
-
 @mutator
 class _Caller(PyExprMutator):
     """Gives functions the arguments that they still take."""
@@ -128,7 +108,7 @@ def RemoveUnusedParameters(mod: IRModule) -> IRModule:
     parameters say it too. Functions that are exported, or are values, keep what they take.
     """
     while True:
-        uses = _Uses()
+        uses = FunctionUses()
         for func in mod.functions.values():
             if isinstance(func, Function):
                 uses.visit_expr(func)

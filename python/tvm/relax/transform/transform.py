@@ -13,20 +13,33 @@ from .attach_extern import AttachExternModules
 from .attach_symbol import AttachGlobalSymbol
 from .bind_params import BindParams
 from .bind_symbolic import BindSymbolicVars
+from .bundle_params import BundleModelParams
 from .canonicalize import CanonicalizeBindings
+from .combine_parallel_matmul import CombineParallelMatmul
 from .common_subexpr import EliminateCommonSubexpr
+from .compute_prim_value import ComputePrimValue
 from .convert_conv_to_2d import ConvertConvTo2d
 from .convert_conv_transpose import ConvertConvTranspose
 from .convert_layout import ConvertLayout
 from .convert_strassen import ConvertStrassen
 from .convert_winograd import ConvertWinograd
 from .dataflow import RemovePurityChecking, ToNonDataflow
+from .dataflow_reshape import RewriteDataflowReshape
 from .dead_code import DeadCodeElimination
+from .decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from .decompose_variance import DecomposeVariance
+from .expand_tuple_arguments import ExpandTupleArguments
+from .fast_math import FastMathTransform
 from .fold_batchnorm import FoldBatchnorm
 from .fold_constant import FoldConstant
 from .fold_pad import FoldPad
 from .forms import Forms
+from .function_pass import (
+    DataflowBlockPass,
+    FunctionPass,
+    dataflowblock_pass,
+    function_pass,
+)
 from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
@@ -34,24 +47,71 @@ from .fuse_tir import FuseTIR
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
 from .integer_products import IntegerProducts
+from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
+from .layout_free_buffers import AttachAttrLayoutFreeBuffers
+from .lazy_params import LazyGetInput, LazySetOutput, LazyTransformParams
 from .legalize_ops import LegalizeOps, LegalizeUnfusableOps
+from .lift_transform_params import LiftTransformParams
+from .lower_alloc_tensor import LowerAllocTensor
 from .lower_calls import CallTIRRewrite
+from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
+from .matmul_order import AdjustMatmulOrder, ExpandMatmulOfSum
 from .merge_composite import MergeCompositeFunctions
 from .meta_schedule import (
+    FewShotTuning,
     MetaScheduleApplyDatabase,
     MetaScheduleTuneIRMod,
     MetaScheduleTuneTIR,
 )
 from .normalize import Normalize
+from .normalize_global_var import NormalizeGlobalVar
 from .pad_columns import PadColumns
+from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
+from .reorder_moves import ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul
 from .run_codegen import RunCodegen
 from .slice_splits import SliceSplits
+from .static_plan_memory import StaticPlanBlockMemory
 from .to_dataflow import ConvertToDataflow
+from .to_mixed_precision import ToMixedPrecision
+from .topological_sort import TopologicalSort
 from .trim_windows import TrimWindows
+from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
+    "LowerRuntimeBuiltin",
+    "VMBuiltinLower",
+    "FewShotTuning",
+    "ComputePrimValue",
+    "NormalizeGlobalVar",
+    "StaticPlanBlockMemory",
+    "ToMixedPrecision",
+    "BundleModelParams",
+    "CombineParallelMatmul",
+    "RewriteDataflowReshape",
+    "DecomposeOpsForInference",
+    "DecomposeOpsForTraining",
+    "ExpandTupleArguments",
+    "FastMathTransform",
+    "DataflowBlockPass",
+    "FunctionPass",
+    "dataflowblock_pass",
+    "function_pass",
+    "KillAfterLastUse",
+    "AttachAttrLayoutFreeBuffers",
+    "LazyGetInput",
+    "LazySetOutput",
+    "LazyTransformParams",
+    "LiftTransformParams",
+    "LowerAllocTensor",
+    "AdjustMatmulOrder",
+    "ExpandMatmulOfSum",
+    "RemoveUnusedOutputs",
+    "ReorderPermuteDimsAfterConcat",
+    "ReorderTakeAfterMatmul",
+    "TopologicalSort",
+    "UpdateParamStructInfo",
     "AnnotateTIROpPattern",
     "AttachExternModules",
     "AlterOpImpl",

@@ -5,5 +5,6 @@ from .call_graph import CallGraph
 from .checks import check_constant, check_kind, well_formed
 from .features import Feature, count_layers, detect_feature, get_total_mac_number, list_op_freqs
 from .infer import infer_function, infer_module
+from .intermediate import all_dtypes, extract_intermdeiate_expr
 from .unmatched import unmatched_cases
 from .variables import *

@@ -26,7 +26,7 @@ from tvm.target import Target
 from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
 from ..build_module import ExpressionExecutor, target_of
-from ..expr import Call, Constant, Function, Var, const
+from ..expr import Call, Constant, Function, Var, exact_const
 from ..expr_functor import ExprMutator
 from ..text_printer import as_text
 
@@ -161,7 +161,7 @@ class _Program:
                 raise error.ValueError(
                     f"relay.vm: constant {name} is of type {known}, not {func.body.checked_type_}"
                 )
-            mod[name] = Function([], const(given[name]))
+            mod[name] = Function([], exact_const(given[name]))
         self.mod = infer_module(mod)
 
 

@@ -131,6 +131,12 @@ for _name, _doc in {
     "bitwise_xor": "Bits set in one of the two.",
 }.items():
     _binary(_name, f"{_doc} Operands broadcast like NumPy's.")
+_binary(
+    "trunc_divide",
+    "Quotient, rounded towards zero.",
+    lambda a, b: topi.trunc(topi.divide(a, b)) if "float" in a.dtype else topi.divide(a, b),
+)
+_binary("trunc_mod", "What trunc_divide leaves; it has the sign of lhs.", topi.mod)
 _binary("mod", "What division leaves; it has the sign of lhs.", topi.mod)
 for _name in ("logical_and", "logical_or", "logical_xor"):
     _binary(_name, f"{_name[8:].capitalize()} of two booleans.", dtype="bool")

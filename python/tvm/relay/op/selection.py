@@ -367,7 +367,7 @@ def _arange_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type
 
 def _arange_lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
     values = np.arange(*(number_of(arg) for arg in args)).astype(s["dtype"])
-    return relax.const(values)
+    return relax.const(values, str(values.dtype))
 
 
 define(

@@ -15,7 +15,7 @@ from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.quantization import integer_limits
 
 from .. import op
-from ..expr import Call, Constant, Tuple, TupleGetItem, const
+from ..expr import Call, Constant, Tuple, TupleGetItem, const, exact_const
 from ..op.nn.windows import pads_of, sizes_of
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
@@ -58,14 +58,14 @@ def _along(parameter: RelayExpr, type_: TensorType, axis: int, data: TensorType)
     one = int(type_.shape[0]) == 1
     shape = [] if one else [-1 if k == axis % rank else 1 for k in range(rank)]
     if isinstance(parameter, Constant):
-        return const(parameter.data.numpy().reshape(shape))
+        return exact_const(parameter.data.numpy().reshape(shape))
     return op.reshape(parameter, shape)
 
 
 def _number(parameter: RelayExpr, dtype: str) -> RelayExpr:
     """A scale or zero point in a type; constants stay constants, which later passes look for."""
     if isinstance(parameter, Constant):
-        return const(parameter.data.numpy().astype(dtype))
+        return const(parameter.data.numpy(), dtype)
     return op.cast(parameter, dtype)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.ir.transform import Pass
+from tvm.runtime import NDArray
 
 from .. import transform
 from ..expr import Function
@@ -16,6 +19,7 @@ from . import (
     dcgan,
     densenet,
     dqn,
+    inception_v3,
     lstm,
     mlp,
     mobilenet,
@@ -29,7 +33,18 @@ from . import (
 from .gradients import check_grad
 from .init import create_workload
 
-__all__ = ["check_grad", "create_workload", "run_infer_type", "run_opt_pass"]
+__all__ = [
+    "check_grad",
+    "create_workload",
+    "rand",
+    "run_infer_type",
+    "run_opt_pass",
+]
+
+
+def rand(dtype: str = "float32", *shape: int) -> NDArray:
+    """An array of random numbers from 0 to 1."""
+    return tvm.nd.array(np.random.default_rng().random(shape).astype(dtype))
 
 
 def run_opt_pass(

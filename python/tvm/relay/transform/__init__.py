@@ -4,6 +4,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 
 from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
+from .canonicalize_cast import CanonicalizeCast
 from .combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
@@ -21,6 +22,13 @@ from .layouts import AlterOpLayout, ConvertLayout
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision
 from .normal_forms import ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm
+from .of_expressions import (
+    FoldConstantExpr,
+    InferTypeLocal,
+    ToANormalFormExpr,
+    ToBasicBlockNormalFormExpr,
+)
+from .recast import recast
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference

@@ -82,7 +82,7 @@ def _stored(value: RelayExpr, want: TensorAffineType) -> RelayExpr:
     scale, zero = _array(want.scale, "a scale"), _array(want.zero_point, "a zero point")
     low, high = integer_limits(want.dtype)
     whole = np.round(real.astype("float64") / scale.reshape(())) + zero.reshape(())
-    return const(np.clip(whole, low, high).astype(want.dtype))
+    return const(np.clip(whole, low, high), want.dtype)
 
 
 def _moved(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
@@ -109,7 +109,7 @@ def _relu(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
     if isinstance(type_.zero_point, Constant):
         if int(type_.zero_point.data.numpy()) <= integer_limits(type_.dtype)[0]:
             return value, type_
-        return op.maximum(value, const(type_.zero_point.data.numpy().astype(type_.dtype))), type_
+        return op.maximum(value, const(type_.zero_point.data.numpy(), type_.dtype)), type_
     return op.maximum(value, op.cast(type_.zero_point, type_.dtype)), type_
 
 

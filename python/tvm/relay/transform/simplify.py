@@ -49,7 +49,7 @@ def _scaled(data: RelayExpr, gamma: RelayExpr, beta: RelayExpr, s: Mapping[str, 
 
 
 def _float(value: float, like: Any) -> Constant:
-    return const(np.asarray(value, str(like.dtype)))
+    return const(value, str(like.dtype))
 
 
 def _batch_norm(call: Call, args: Sequence[RelayExpr]) -> RelayExpr:
@@ -243,7 +243,7 @@ class _Fold(ExprMutator):
         shape = [int(e) for e in type_.shape]
         dtype = settings_of(call)["dtype"]
         whole = str(call.op.name) == "ndarray_size"
-        return const(np.array(int(np.prod(shape)) if whole else shape, dtype))
+        return const(np.array(int(np.prod(shape)) if whole else shape), dtype)
 
 
 def _is_constant(expr: RelayExpr) -> bool:

@@ -12,7 +12,7 @@ from tvm.ir import Op, RelayExpr, TensorType
 from tvm.ir.transform import Pass
 
 from .. import op
-from ..expr import Call, Constant, const
+from ..expr import Call, Constant, const, exact_const
 from ..expr_functor import ExprMutator
 from ..op import elementwise as ew
 from ..op.registry import settings_of
@@ -273,7 +273,7 @@ def _combined(s: _Simplifier, name: str, a: Constant, b: Constant) -> RelayExpr:
     """The sum or product of constants; of numbers at once."""
     if a.data.numpy().size == b.data.numpy().size == 1:
         values = a.data.numpy(), b.data.numpy()
-        return const((np.add if name == "add" else np.multiply)(*values))
+        return exact_const((np.add if name == "add" else np.multiply)(*values))
     return a + b if name == "add" else a * b
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -105,9 +106,14 @@ def _resize(
 ) -> te.Tensor:
     name = f"resize{rank}d"
     letters = "DHW"[3 - rank :]
+    # Blocks of N and C ("NCHW16c") are dimensions of their own, which stay as they are.
+    given, layout = layout, re.sub(r"\d+", "", layout)
     at = extents_of(data, layout, f"image.{name}")
-    if sorted(layout) != sorted("NC" + letters):
-        raise ValueError(f"topi.image.{name}: layout has N, C and {letters}, got {layout!r}")
+    if sorted(layout.replace("c", "").replace("n", "")) != sorted("NC" + letters):
+        raise ValueError(
+            f"topi.image.{name}: layout has N, C and {letters}, and blocks of N and C only, got "
+            f"{given!r}"
+        )
     crops = transformation == "tf_crop_and_resize"
     method = "linear" if method in ("bilinear", "trilinear") else method
     _check(name, "method", method, _METHODS)

@@ -178,6 +178,8 @@ def poolnd_python(
     for axis, count in zip(axes, counts, strict=True):
         shape[axis] = count
     out = np.zeros(shape, dtype)
+    is_real = np.issubdtype(np_data.dtype, np.floating)
+    lowest = (np.finfo if is_real else np.iinfo)(np_data.dtype).min
     for place in product(*(range(count) for count in counts)):
         own: list[Any] = [slice(None)] * np_data.ndim
         read: list[Any] = [slice(None)] * np_data.ndim
@@ -195,17 +197,23 @@ def poolnd_python(
             window = np.take(window, read[axis], axis=axis)
         if pool_type == "avg":
             value = window.sum(axis=tuple(axes), dtype="float64") / total
-        else:
+        elif window.size:
             value = window.max(axis=tuple(axes))
+        else:  # nothing but padding
+            value = lowest
         out[tuple(own)] = value
     return out
 
 
 def adaptive_pool(
-    np_data: np.ndarray, out_size: Sequence[int], pool_type: str = "avg", layout: str | None = None
+    np_data: np.ndarray,
+    out_size: int | Sequence[int],
+    pool_type: str = "avg",
+    layout: str | None = None,
 ) -> np.ndarray:
     """Means ("avg") or maxima ("max") over windows that cut the spatial axes in parts."""
     axes = _pool_axes(np_data.ndim, layout)
+    out_size = [out_size] * len(axes) if isinstance(out_size, int) else out_size
     shape = list(np_data.shape)
     for axis, size in zip(axes, out_size, strict=True):
         shape[axis] = size

@@ -1,6 +1,7 @@
 """Import of PyTorch modules through ``torch.export``, and of graphs of ``torch.fx``."""
 
 from .arguments import operators_table, supported_operators
+from .dynamo import dynamo_capture_subgraphs, relax_dynamo
 from .export import export_for_inference, in_eval_mode
 from .exported_program import (
     Problem,
@@ -21,11 +22,13 @@ __all__ = [
     "ProgramImporter",
     "UnsupportedOperators",
     "can_import",
+    "dynamo_capture_subgraphs",
     "export_for_inference",
     "from_exported_program",
     "from_fx",
     "from_module",
     "in_eval_mode",
     "operators_table",
+    "relax_dynamo",
     "supported_operators",
 ]

@@ -61,12 +61,19 @@ _plain: dict[Any, Callable[[Any, Any], Any]] = {
     op.floor_divide: lambda a, b: a // b,
     op.power: lambda a, b: a**b,
     op.less: lambda a, b: a < b,
+    op.less_equal: lambda a, b: a <= b,
+    op.greater: lambda a, b: a > b,
+    op.greater_equal: lambda a, b: a >= b,
     op.equal: lambda a, b: a == b,
+    op.not_equal: lambda a, b: a != b,
 }
 for _make, _names in (
-    (op.add, ("add", "iadd")), (op.subtract, ("sub",)), (op.multiply, ("mul",)),
-    (op.divide, ("truediv", "div")), (op.floor_divide, ("floordiv", "floor_divide")),
-    (op.power, ("pow",)), (op.less, ("lt",)), (op.equal, ("eq",)),
+    (op.add, ("add", "iadd")), (op.subtract, ("sub", "isub")), (op.multiply, ("mul", "imul")),
+    (op.divide, ("truediv", "div", "itruediv")),
+    (op.floor_divide, ("floordiv", "floor_divide", "ifloordiv")), (op.power, ("pow", "ipow")),
+    (op.less, ("lt", "less")), (op.less_equal, ("le", "less_equal")),
+    (op.greater, ("gt", "greater")), (op.greater_equal, ("ge", "greater_equal")),
+    (op.equal, ("eq",)), (op.not_equal, ("ne", "not_equal")),
 ):  # fmt: skip
     for _name in _names:
         CONVERTERS[_name] = _binary(_make)
@@ -133,6 +140,43 @@ def _layer_norm(a: FxNode) -> RelayExpr:
         a, a.data, a.get(1, "normalized_shape"), a.get(2, "weight"), a.get(3, "bias"),
         a.get(4, "eps", 1e-5),
     )  # fmt: skip
+
+
+def _neutral(channels: int) -> tuple[RelayExpr, RelayExpr]:
+    """A weight and a bias that change nothing."""
+    return const(torch.ones(channels).numpy()), const(torch.zeros(channels).numpy())
+
+
+@_named("batch_norm")
+def _batch_norm(a: FxNode) -> RelayExpr:
+    if a.get(5, "training", False):
+        raise a.refuse("statistics of the batch; call eval() on the module first")
+    ones, zeros = _neutral(a.shape(a.data)[1])
+    weight, bias = a.get(3, "weight"), a.get(4, "bias")
+    whole = op.nn.batch_norm(
+        a.data, ones if weight is None else weight, zeros if bias is None else bias,
+        a.get(1, "running_mean"), a.get(2, "running_var"), axis=1, epsilon=a.get(7, "eps", 1e-5),
+    )  # fmt: skip
+    return a.emit(TupleGetItem(a.emit(whole), 0))
+
+
+@_named("group_norm")
+def _group_norm(a: FxNode) -> RelayExpr:
+    extents = a.shape(a.data)
+    ones, zeros = _neutral(extents[1])
+    weight, bias = a.get(2, "weight"), a.get(3, "bias")
+    return a.emit(
+        op.nn.group_norm(
+            a.data, ones if weight is None else weight, zeros if bias is None else bias,
+            num_groups=a.get(1, "num_groups"), channel_axis=1,
+            axes=list(range(2, len(extents))), epsilon=a.get(4, "eps", 1e-5),
+        )
+    )  # fmt: skip
+
+
+@_named("embedding")
+def _embedding(a: FxNode) -> RelayExpr:
+    return modules.embedding(a, a.data, a.get(1, "weight"))
 
 
 @_named("softmax")

@@ -51,6 +51,10 @@ def from_fx(
     return importer.run(input_info, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
+# Python's assignments with an operator, which tensors carry out in place.
+_IN_PLACE = frozenset(("iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow"))
+
+
 class _Importer:
     def __init__(
         self, model: fx.GraphModule, keep_params: bool, custom: Mapping[Any, Converter]
@@ -62,6 +66,7 @@ class _Importer:
         self.keep_params = keep_params
         self.custom = custom
         self.params: dict[int, RelayExpr] = {}
+        self._kept: list[torch.Tensor] = []
         self._inputs: list[Var] = []
         self._param_values: list[tvm.nd.NDArray] = []
 
@@ -98,6 +103,8 @@ class _Importer:
         if id(value) not in self.params:
             array = value.detach().cpu().numpy()
             self.params[id(value)] = const(array, str(array.dtype))
+            # The number of a tensor that is gone may be that of another one.
+            self._kept.append(value)
         return self.params[id(value)]
 
     def _graph(self, unwrap: bool, spread: bool) -> RelayExpr:
@@ -116,7 +123,26 @@ class _Importer:
                 self.values[node] = self.tensor(_attribute(self.model, str(node.target)))
             else:
                 self.values[node] = self._convert(node)
+                changed = self._changed(node)
+                if changed is not None:
+                    # Whoever reads the operand from now on sees what was written into it.
+                    self.values[changed] = self.values[node]
         raise error.ValueError("from_fx: the graph has no output")
+
+    def _changed(self, node: fx.Node) -> fx.Node | None:
+        """The operand that a node writes its result into; None for most."""
+        if node.op == "call_module":
+            in_place = getattr(self.modules[str(node.target)], "inplace", False)
+        elif node.op == "call_method":
+            name = str(node.target)
+            in_place = name.endswith("_") and not name.endswith("__")
+        else:
+            name = str(getattr(node.target, "__name__", ""))
+            in_place = name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+        if not in_place and node.kwargs.get("inplace") is not True:
+            return None
+        operand = node.args[0] if node.args else node.kwargs.get("input")
+        return operand if isinstance(operand, fx.Node) else None
 
     def _retrieve(self, arg: Any) -> Any:
         if isinstance(arg, fx.Node):

@@ -157,14 +157,19 @@ def _group_norm(a: FxNode) -> RelayExpr:
 
 @_module(nn.Embedding)
 def _embedding(a: FxNode) -> RelayExpr:
-    weight = a.parameter(a.module.weight)
-    index = a.emit(op.astype(a.data, "int32"))
+    return embedding(a, a.data, a.parameter(a.module.weight))
+
+
+def embedding(a: FxNode, places: RelayExpr, weight: RelayExpr | None) -> RelayExpr:
+    """Rows of a matrix, one for each place."""
+    assert weight is not None
+    index = a.emit(op.astype(places, "int32"))
     shape = a.shape(index)
     if len(shape) == 1:
         return a.emit(op.take(weight, index, axis=0))
     flat = a.emit(op.reshape(index, [-1]))
     rows = a.emit(op.take(weight, flat, axis=0))
-    return a.emit(op.reshape(rows, [*shape, a.module.weight.shape[1]]))
+    return a.emit(op.reshape(rows, [*shape, a.shape(weight)[1]]))
 
 
 @_module(nn.CrossEntropyLoss)

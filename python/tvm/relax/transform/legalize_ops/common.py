@@ -63,8 +63,8 @@ def register_legalize(
 
 
 def registered(op_name: str) -> Legalization | None:
-    """What `register_legalize` was told of an operator, None if nothing."""
-    return _REGISTERED.get(op_name)
+    """What `register_legalize` was told of an operator, or its attribute "FLegalize"; else None."""
+    return _REGISTERED.get(op_name) or Op.get(op_name).get_attr("FLegalize")
 
 
 def is_computed(op: Op) -> bool:

@@ -32,8 +32,22 @@ class _Legalizer(PyExprMutator):
         if call.struct_info is None:
             call = self.builder_.normalize(call)
         name = str(call.op.name)
-        legal = self._own.get(name) or registered(name) or default_legalization(call)
+        chosen = self._own.get(name) or registered(name)
+        if chosen is not None:
+            return self._legal_again(chosen, call)
+        legal = default_legalization(call)
         return call if legal is None else self.builder_.normalize(legal(self.builder_, call))
+
+    def _legal_again(self, legal: Legalization, call: Call) -> RelayExpr:
+        """What a function of the program gives, whose operators may have to become kernels too."""
+        if self.builder_.current_block_is_dataflow():
+            self.builder_.begin_dataflow_block()
+        else:
+            self.builder_.begin_binding_block()
+        value = legal(self.builder_, call)
+        for binding in self.builder_.end_block().bindings:
+            self.visit_binding(binding)
+        return value if value.same_as(call) else self.visit_expr(value)
 
 
 @graph_pass("relax.LegalizeOps")

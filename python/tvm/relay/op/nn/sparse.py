@@ -8,14 +8,14 @@ import numpy as np
 
 from tvm import topi
 
-from ...expr import Call, RelayExpr, const
+from ...expr import Call, RelayExpr, exact_const
 from ..registry import OpPattern, define, make
 
 __all__ = ["sparse_dense"]
 
 
 def _operand(part: Any) -> Any:
-    return part if isinstance(part, RelayExpr) else const(np.asarray(part))
+    return part if isinstance(part, RelayExpr) else exact_const(np.asarray(part))
 
 
 def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Call:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tvm.ir import RelayExpr
 
-from .analysis import contains_impure_call, free_vars
-from .expr import Binding, DataflowBlock, Function, If, MatchCast, SeqExpr, Var
+from ..expr import Binding, DataflowBlock, Function, If, MatchCast, SeqExpr, Var
+from .purity import contains_impure_call
+from .variables import free_vars
 
-__all__ = ["without_dead_code"]
+__all__ = ["remove_all_unused", "without_dead_code"]
 
 
 def _needed(binding: Binding, in_dataflow: bool, read: set[Var]) -> bool:
@@ -67,3 +68,7 @@ def without_dead_code(func: Function) -> Function:
     if new.same_as(body):
         return func
     return Function(func.params, new, func.ret_struct_info, func.is_pure, func.attrs)
+
+
+remove_all_unused = without_dead_code
+"""TVM's name."""
