@@ -85,9 +85,9 @@ def complex_converter(*names: str) -> Callable[[Converter], Converter]:
     return register
 
 
-def refuse(reason: str, *names: str) -> None:
-    """Say why some operators, without their "aten.", cannot be imported."""
-    REFUSED.update({f"aten.{name}": reason for name in names})
+def refuse(reason: str, *names: str, namespace: str = "aten") -> None:
+    """Say why some operators, without their namespace, cannot be imported."""
+    REFUSED.update({f"{namespace}.{name}": reason for name in names})
 
 
 def operator_name(target: Any) -> str:
@@ -111,8 +111,8 @@ def supported_operators() -> list[str]:
 
 def operators_table() -> dict[str, str | None]:
     """ATen operators by name: None for one that is imported, else why it is refused."""
-    imported = {name: None for name in supported_operators() if name.startswith("aten.")}
-    return {**REFUSED, **imported}
+    table = {**REFUSED, **dict.fromkeys(supported_operators())}
+    return {name: reason for name, reason in table.items() if name.startswith("aten.")}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
