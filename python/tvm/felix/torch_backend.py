@@ -129,8 +129,9 @@ class _CapturedGraph:
         if key not in self._compiled:
             self._compiled[key] = self._specialise(args)
         run = self._compiled[key]
-        # Operators that PyTorch runs may be random, so that backward could not repeat them.
-        if run is None or (grad and not run.is_whole):
+        # Backward runs the graph again, which random numbers would not repeat: those that are
+        # compiled, and those of operators that PyTorch runs.
+        if run is None or (grad and not run.repeats):
             return self._module(*args)
         if not grad:
             with torch.no_grad():
@@ -174,7 +175,8 @@ class _CapturedGraph:
         compiled = compiler.compile(bound, [args[i] for i in free])
         if compiled is None:
             return None
-        return _Specialised(compiled.run, free, results, compiled.is_whole)
+        repeats = compiled.is_whole and not compiled.is_random
+        return _Specialised(compiled.run, free, results, repeats)
 
 
 @dataclass(frozen=True)
@@ -186,13 +188,13 @@ class _Specialised:
     run : from tensors to a list of tensors.
     free : positions of the arguments that it takes.
     results : for each result of the graph its position in the list, or in a tuple of one its value.
-    is_whole : whether all of the graph is compiled.
+    repeats : whether it is known to give the same for the same arguments.
     """
 
     run: Run
     free: Sequence[int]
     results: Sequence[int | tuple[Any]]
-    is_whole: bool
+    repeats: bool
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         tensors = self.run(*[args[i] for i in self.free])

@@ -19,7 +19,12 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 import tvm
 from tvm import relax
-from tvm.relax.frontend.torch import CallSignature, UnsupportedOperators, can_import
+from tvm.relax.frontend.torch import (
+    CallSignature,
+    UnsupportedOperators,
+    can_import,
+    drawn_seed,
+)
 from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
@@ -46,10 +51,26 @@ class CompiledGraph:
     Attributes
     ----------
     is_whole : whether all of the graph is compiled; else PyTorch runs parts of it.
+    is_random : whether it draws random numbers, so that no two runs give the same.
     """
 
     run: Run
     is_whole: bool
+    is_random: bool = False
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a caller of a compiled graph has to know of it.
+
+    Attributes
+    ----------
+    complex_results : places of the results that hold complex numbers, which come as pairs.
+    takes_seed : whether it draws random numbers, and takes a seed behind its tensors.
+    """
+
+    complex_results: Sequence[int]
+    takes_seed: bool
 
 
 class GraphCompiler:
@@ -92,12 +113,13 @@ class GraphCompiler:
             seen from it.
         """
         try:
-            return CompiledGraph(self._whole(module, inputs, identity), True)
+            run, form = self._whole(module, inputs, identity)
+            return CompiledGraph(run, True, form.takes_seed)
         except UnsupportedOperators as error:
             operators = sorted({f"{p.operator} {p.reason}".strip() for p in error.problems})
             self._warn(f"PyTorch runs what cannot be compiled: {', '.join(operators)}")
-            run = self._in_parts(error)
-            return None if run is None else CompiledGraph(run, False)
+            parts = self._in_parts(error)
+            return None if parts is None else CompiledGraph(parts, False)
         except (ValueError, TypeError, RuntimeError) as error:
             # Whatever the exporter or the importer cannot express, PyTorch still can.
             reason = str(error).partition("\n")[0]
@@ -107,7 +129,7 @@ class GraphCompiler:
 
     def _whole(
         self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
-    ) -> Run:
+    ) -> tuple[Run, _Form]:
         key = None if self._cache is None else self._key(module, inputs, identity)
         if key is not None and self._cache is not None:
             stored = self._load(self._cache, key)
@@ -116,17 +138,19 @@ class GraphCompiler:
         program = _export(module, inputs)
         network = Network.of_program(program, "graph")
         executable = self._build(network)
-        pairs = CallSignature(program).complex_results
+        signature = CallSignature(program)
+        form = _Form(signature.complex_results, signature.takes_seed)
         if key is not None and self._cache is not None:
-            self._cache.store(key, lambda folder: _write(executable, pairs, folder))
-        return _runner(executable, pairs)
+            self._cache.store(key, lambda folder: _write(executable, form, folder))
+        return _runner(executable, form), form
 
-    def _load(self, cache: NetworkCache, key: str) -> Run | None:
+    def _load(self, cache: NetworkCache, key: str) -> tuple[Run, _Form] | None:
         folder = cache.find(key)
         if folder is None:
             return None
         try:
-            return _runner(*_read(folder))
+            executable, form = _read(folder)
+            return _runner(executable, form), form
         except (ValueError, OSError, RuntimeError) as error:
             logger.warning("%s is damaged and compiled again: %s", folder, error)
             cache.remove(key)
@@ -176,13 +200,13 @@ class GraphCompiler:
             free = [arg for position, arg in enumerate(node.args) if position not in fixed]
             examples = [_example_of(arg.meta["val"]) for arg in free]
             try:
-                run = self._whole(bind_inputs(part, fixed), examples)
+                part_run, _ = self._whole(bind_inputs(part, fixed), examples)
             except (ValueError, TypeError, RuntimeError) as error:
                 reason = str(error).partition("\n")[0]
                 self._warn(f"PyTorch runs a part of a graph that cannot be compiled: {reason}")
                 continue
             delattr(parent, node.target)
-            parent.add_submodule(node.target, _CompiledPart(run, _returns_one(part)))
+            parent.add_submodule(node.target, _CompiledPart(part_run, _returns_one(part)))
             node.args = tuple(free)
             compiled += 1
         if compiled == 0:
@@ -275,34 +299,40 @@ def _export(
     return program
 
 
-def _runner(executable: relax.Executable, pairs: Sequence[int]) -> Run:
-    """Calls an executable; the results named hold complex numbers, as pairs."""
+def _runner(executable: relax.Executable, form: _Form) -> Run:
+    """Calls an executable."""
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        result = main(*map(as_ndarray, tensors))
+        seeds = (drawn_seed(),) if form.takes_seed else ()
+        result = main(*map(as_ndarray, (*tensors, *seeds)))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
         results = [torch.from_dlpack(array) for array in arrays]
-        for k in pairs:
+        for k in form.complex_results:
             results[k] = torch.view_as_complex(results[k])
         return results
 
     return run
 
 
-def _write(executable: relax.Executable, pairs: Sequence[int], folder: Path) -> None:
+def _write(executable: relax.Executable, form: _Form, folder: Path) -> None:
     executable.export_library(folder / _LIBRARY)
     # Written last, so that a folder without it is known to be cut short.
-    info = {"library_bytes": (folder / _LIBRARY).stat().st_size, "complex_results": list(pairs)}
+    info = {
+        "library_bytes": (folder / _LIBRARY).stat().st_size,
+        "complex_results": list(form.complex_results),
+        "takes_seed": form.takes_seed,
+    }
     write_atomically(folder / _INFO, json.dumps(info) + "\n")
 
 
-def _read(folder: Path) -> tuple[relax.Executable, list[int]]:
+def _read(folder: Path) -> tuple[relax.Executable, _Form]:
     info = read_json(folder / _INFO)
     size = (folder / _LIBRARY).stat().st_size
     if not isinstance(info, dict) or info.get("library_bytes") != size:
         raise ValueError(f"{folder / _LIBRARY} has {size} bytes, not what {_INFO} says")
-    return relax.load_executable(folder / _LIBRARY), info.get("complex_results", [])
+    form = _Form(info.get("complex_results", []), info.get("takes_seed", False))
+    return relax.load_executable(folder / _LIBRARY), form
 
 
 def _graph_text(module: torch.fx.GraphModule) -> str | None:

@@ -12,7 +12,7 @@ from .exported_program import (
 )
 from .fx_graph import from_fx
 from .sizes import DynamicSizes
-from .structure import CallSignature
+from .structure import CallSignature, drawn_seed
 
 __all__ = [
     "CallSignature",
@@ -21,6 +21,7 @@ __all__ = [
     "ProgramImporter",
     "UnsupportedOperators",
     "can_import",
+    "drawn_seed",
     "export_for_inference",
     "from_exported_program",
     "from_fx",

@@ -20,6 +20,7 @@ from .sizes import Sizes, concrete
 __all__ = [
     "COMPLEX_CONVERTERS",
     "CONVERTERS",
+    "RANDOM",
     "REFUSED",
     "Arguments",
     "Complex",
@@ -27,9 +28,11 @@ __all__ = [
     "UnsupportedUse",
     "complex_converter",
     "converter",
+    "draws_random_numbers",
     "dtype_name",
     "operator_name",
     "operators_table",
+    "random_converter",
     "refuse",
     "supported_operators",
 ]
@@ -39,6 +42,8 @@ Converter = Callable[["Arguments"], Any]
 CONVERTERS: dict[str, Converter] = {}
 # Those of operators that take or give complex numbers.
 COMPLEX_CONVERTERS: dict[str, Converter] = {}
+# Operators whose results are random; their converters may ask for the program's seed.
+RANDOM: set[str] = set()
 # Why operators that have a meaning in PyTorch have none here, by name.
 REFUSED: dict[str, str] = {}
 
@@ -83,6 +88,22 @@ def complex_converter(*names: str) -> Callable[[Converter], Converter]:
         return function
 
     return register
+
+
+def random_converter(*names: str) -> Callable[[Converter], Converter]:
+    """As :func:`converter`, for operators that draw random numbers."""
+    RANDOM.update(f"aten.{name}" for name in names)
+    return converter(*names)
+
+
+def draws_random_numbers(graph: torch.fx.Graph) -> bool:
+    """Whether an exported graph draws random numbers, so that its import takes a seed."""
+    return any(
+        node.op == "call_function"
+        and isinstance(node.target, torch._ops.OpOverload)
+        and operator_name(node.target) in RANDOM
+        for node in graph.nodes
+    )
 
 
 def refuse(reason: str, *names: str, namespace: str = "aten") -> None:
@@ -136,8 +157,10 @@ class Arguments:
         node: torch.fx.Node,
         lookup: Callable[[Any], Any],
         sizes: Sizes,
+        draw: Callable[[], tuple[RelayExpr, int]],
     ) -> None:
         self._sizes = sizes
+        self._draw = draw
         self.builder = builder
         self.node = node
         self._nodes: dict[str, Any] = {}
@@ -182,6 +205,10 @@ class Arguments:
     def example(self, name: str) -> Any:
         """A tensor argument as the export saw it: with strides, without values."""
         return self._nodes[name].meta["val"]
+
+    def next_stream(self) -> tuple[RelayExpr, int]:
+        """The program's seed, and a stream of random numbers that nobody else reads."""
+        return self._draw()
 
     def emit(self, expr: RelayExpr) -> RelayExpr:
         """Bind an intermediate value."""

@@ -27,6 +27,7 @@ from .arguments import (
     Arguments,
     Complex,
     UnsupportedUse,
+    draws_random_numbers,
     dtype_name,
     operator_name,
 )
@@ -85,7 +86,9 @@ def from_exported_program(
     A module whose ``main`` takes the user's tensors in order (nested inputs flattened) and returns
     a tensor, or a tuple when the torch module returns anything but a single tensor. A tensor of
     complex numbers has its real and imaginary parts in a last dimension of 2, as
-    ``torch.view_as_real`` gives them; those among the parameters stay constants.
+    ``torch.view_as_real`` gives them; those among the parameters stay constants. Where the program
+    draws random numbers, `main` takes one more tensor after the user's: `seed`, an int64 of shape
+    (1,), on which all of them depend.
 
     Raises
     ------
@@ -261,6 +264,8 @@ class _Importer:
         self._values: dict[torch.fx.Node, Any] = {}
         self._problems: list[Problem] = []
         self._weights: list[str] = []
+        self._seed: Var | None = None
+        self._streams = 0
 
     def run(self) -> IRModule:
         params = self._bind_inputs()
@@ -320,7 +325,15 @@ class _Importer:
                 self._weights.append(str(spec.target))
             else:
                 self._values[node] = self._weight(str(spec.target))
+        if draws_random_numbers(self._program.graph):
+            self._seed = Var("seed", TensorStructInfo([1], "int64"))
+            params.append(self._seed)
         return params + weights
+
+    def _next_stream(self) -> tuple[Var, int]:
+        assert self._seed is not None
+        self._streams += 1
+        return self._seed, self._streams - 1
 
     def _take_apart(self, node: torch.fx.Node) -> None:
         """Complex numbers that come as pairs, as two tensors."""
@@ -371,7 +384,9 @@ class _Importer:
             if converter is None:
                 reason = "computes with complex numbers" if is_complex else REFUSED.get(name)
                 raise UnsupportedUse(f"({reason})" if reason else "")
-            arguments = Arguments(self._builder, node, self._values.__getitem__, self._sizes)
+            arguments = Arguments(
+                self._builder, node, self._values.__getitem__, self._sizes, self._next_stream
+            )
             value = converter(arguments)
             if isinstance(value, list):
                 for k, item in enumerate(value):
