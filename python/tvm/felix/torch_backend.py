@@ -15,6 +15,7 @@ from tvm.target import Target
 
 from .cache import KernelCache, NetworkCache
 from .network import GraphOptions, Network
+from .patience import Patience
 from .schedules import RecordedSchedules
 from .settings import SearchBudget
 from .torch_graph import GraphCompiler, Run, bind_inputs
@@ -39,6 +40,8 @@ class BackendOptions:
         is measured is added to the folder.
     winograd : see `tvm.felix.compile`.
     cache : whether compiled graphs and the schedules of kernels are kept between processes.
+    sizes : how many sizes of a graph are compiled when they come; of further ones, those on which
+        PyTorch has spent as long as compiling takes.
     """
 
     target: str = "llvm"
@@ -46,6 +49,7 @@ class BackendOptions:
     records: str | os.PathLike[str] | None = None
     winograd: bool | None = None
     cache: bool = True
+    sizes: int = 4
 
     @staticmethod
     def read(mode: str | None, options: Mapping[str, Any] | None) -> BackendOptions:
@@ -69,9 +73,12 @@ class BackendOptions:
             )
         if mode in _TUNING_MODES:
             given.setdefault("trials", 300)
-        trials = given.get("trials", 0)
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 0:
-            raise ValueError(f'backend "felix": trials must be a number >= 0, got {trials!r}')
+        for key, least in (("trials", 0), ("sizes", 1)):
+            value = given.get(key, least)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f'backend "felix": {key} must be a number >= {least}, got {value!r}'
+                )
         return BackendOptions(**given)
 
 
@@ -85,7 +92,8 @@ def felix(
 ) -> Callable[..., Any]:
     """The backend: compiles a graph that TorchDynamo captured, when it is first called.
 
-    Sizes that may change from call to call are compiled for one by one. Weights are part of the
+    Sizes that may change from call to call are compiled for one by one, as `BackendOptions.sizes`
+    says. Weights are part of the
     compiled code, so a graph is compiled again after they were changed; the second time that
     happens they become inputs. Gradients are computed by PyTorch, from the graph as it was.
 
@@ -119,6 +127,7 @@ class _CapturedGraph:
         self._held: list[torch.Tensor] = []
         self._weights_are_inputs = False
         self._changes = 0
+        self._patience = Patience(options.sizes)
 
     def __call__(self, *args: Any) -> Any:
         grad = torch.is_grad_enabled() and any(
@@ -127,10 +136,14 @@ class _CapturedGraph:
         self._notice_changes(args)
         key = self._key(args)
         if key not in self._compiled:
-            self._compiled[key] = self._specialise(args)
+            if not self._patience.is_worth(key, len(self._compiled)):
+                with self._patience.running(key):
+                    return self._module(*args)
+            with self._patience.compiling(key):
+                self._compiled[key] = self._specialise(args)
         run = self._compiled[key]
-        # Backward runs the graph again, which random numbers would not repeat: those that are
-        # compiled, and those of operators that PyTorch runs.
+        # Backward runs the graph again, which random numbers would not repeat, those that are
+        # compiled or of operators that PyTorch runs, nor a graph that writes to its inputs.
         if run is None or (grad and not run.repeats):
             return self._module(*args)
         if not grad:
@@ -175,8 +188,7 @@ class _CapturedGraph:
         compiled = compiler.compile(bound, [args[i] for i in free])
         if compiled is None:
             return None
-        repeats = compiled.is_whole and not compiled.is_random
-        return _Specialised(compiled.run, free, results, repeats)
+        return _Specialised(compiled.run, free, results, compiled.repeats)
 
 
 @dataclass(frozen=True)
@@ -202,7 +214,7 @@ class _Specialised:
 
 
 class ModuleByShape:
-    """A module compiled for each shapes of its inputs, when it is first called with them.
+    """A module compiled for each shapes of its inputs that are worth it, see `Patience`.
 
     Parameters
     ----------
@@ -219,13 +231,18 @@ class ModuleByShape:
         self._identity = identity
         self._who = who
         self._compiled: dict[Any, Run | None] = {}
+        self._patience = Patience(options.sizes)
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """The results of the module."""
         key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
         if key not in self._compiled:
-            compiler = _graph_compiler(self._options, self._who)
-            compiled = compiler.compile(self._module, tensors, self._identity)
+            if not self._patience.is_worth(key, len(self._compiled)):
+                with torch.no_grad(), self._patience.running(key):
+                    return self._module(*tensors)
+            with self._patience.compiling(key):
+                compiler = _graph_compiler(self._options, self._who)
+                compiled = compiler.compile(self._module, tensors, self._identity)
             self._compiled[key] = None if compiled is None else compiled.run
         run = self._compiled[key]
         with torch.no_grad():

@@ -22,6 +22,7 @@ from tvm import relax
 from tvm.relax.frontend.torch import (
     CallSignature,
     UnsupportedOperators,
+    WritesToInputs,
     can_import,
     drawn_seed,
 )
@@ -51,12 +52,12 @@ class CompiledGraph:
     Attributes
     ----------
     is_whole : whether all of the graph is compiled; else PyTorch runs parts of it.
-    is_random : whether it draws random numbers, so that no two runs give the same.
+    repeats : whether it is known to give the same results for the same inputs again.
     """
 
     run: Run
     is_whole: bool
-    is_random: bool = False
+    repeats: bool
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,43 @@ class GraphCompiler:
         """
         try:
             run, form = self._whole(module, inputs, identity)
-            return CompiledGraph(run, True, form.takes_seed)
+            return CompiledGraph(run, True, not form.takes_seed)
+        except WritesToInputs as error:
+            if error.positions is None or not isinstance(module, torch.fx.GraphModule):
+                self._left_to_torch(error)
+                return None
+            return self._writing(module, inputs, error.positions)
         except UnsupportedOperators as error:
             operators = sorted({f"{p.operator} {p.reason}".strip() for p in error.problems})
             self._warn(f"PyTorch runs what cannot be compiled: {', '.join(operators)}")
             parts = self._in_parts(error)
-            return None if parts is None else CompiledGraph(parts, False)
+            return None if parts is None else CompiledGraph(parts, False, False)
         except (ValueError, TypeError, RuntimeError) as error:
             # Whatever the exporter or the importer cannot express, PyTorch still can.
-            reason = str(error).partition("\n")[0]
-            self._warn(f"PyTorch runs a graph that cannot be compiled: {reason}")
-            logger.debug("not compiled", exc_info=error)
+            self._left_to_torch(error)
             return None
+
+    def _left_to_torch(self, error: Exception) -> None:
+        reason = str(error).partition("\n")[0]
+        self._warn(f"PyTorch runs a graph that cannot be compiled: {reason}")
+        logger.debug("not compiled", exc_info=error)
+
+    def _writing(
+        self, module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], positions: list[int]
+    ) -> CompiledGraph | None:
+        """A graph that writes to inputs, by one that gives what is to be written."""
+        compiled = self.compile(_without_writes(module, positions), inputs)
+        if compiled is None:
+            return None
+
+        def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            results = list(compiled.run(*tensors))
+            kept = len(results) - len(positions)
+            for position, value in zip(positions, results[kept:]):
+                tensors[position].copy_(value)
+            return results[:kept]
+
+        return CompiledGraph(run, compiled.is_whole, False)
 
     def _whole(
         self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
@@ -285,6 +311,25 @@ def bind_inputs(module: torch.fx.GraphModule, values: Mapping[int, Any]) -> torc
     return torch.fx.GraphModule(attributes, graph)
 
 
+def _without_writes(module: torch.fx.GraphModule, positions: Sequence[int]) -> torch.fx.GraphModule:
+    """The graph with copies of some inputs in their places, which become results behind others."""
+    graph = torch.fx.Graph()
+    env: dict[torch.fx.Node, torch.fx.Node] = {}
+    graph.graph_copy(module.graph, env)
+    nodes = [env[node] for node in module.graph.nodes if node.op == "placeholder"]
+    copies = []
+    with graph.inserting_after(nodes[-1]):
+        for position in positions:
+            copied = graph.call_function(torch.clone, (nodes[position],))
+            nodes[position].replace_all_uses_with(copied)
+            copied.args = (nodes[position],)
+            copies.append(copied)
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    results = torch.fx.node.map_arg(output.args[0], env.__getitem__)
+    graph.output((*results, *copies))
+    return torch.fx.GraphModule(module, graph)
+
+
 def _export(
     module: torch.nn.Module, inputs: Sequence[torch.Tensor]
 ) -> torch.export.ExportedProgram:
@@ -293,7 +338,7 @@ def _export(
         program = torch.export.export(module, tuple(t.detach() for t in inputs), strict=False)
     for spec in program.graph_signature.output_specs:
         if spec.kind is not OutputKind.USER_OUTPUT:
-            raise ValueError(f"it writes to '{spec.target}'")
+            raise WritesToInputs(program.graph_signature)
         if not isinstance(spec.arg, TensorArgument):
             raise ValueError(f"its result {spec.arg} is no tensor")
     return program

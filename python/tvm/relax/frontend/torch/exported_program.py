@@ -39,6 +39,7 @@ __all__ = [
     "Problem",
     "ProgramImporter",
     "UnsupportedOperators",
+    "WritesToInputs",
     "can_import",
     "from_exported_program",
     "from_module",
@@ -242,6 +243,27 @@ class UnsupportedOperators(ValueError):
         )
 
 
+class WritesToInputs(ValueError):
+    """A program writes to its inputs or buffers, which none that is imported may do.
+
+    Attributes
+    ----------
+    positions : of the inputs, among all inputs of the user; None where it writes to other things.
+    """
+
+    def __init__(self, signature: torch.export.ExportGraphSignature) -> None:
+        kinds = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
+        writes = [spec for spec in signature.output_specs if spec.kind not in kinds]
+        self.positions: list[int] | None = None
+        if all(spec.kind is OutputKind.USER_INPUT_MUTATION for spec in writes):
+            places = list(signature.user_inputs)
+            self.positions = [places.index(str(spec.target)) for spec in writes]
+        super().__init__(
+            f"relax.frontend.torch: the program writes to '{writes[0].target}'; only programs that "
+            "leave their inputs and buffers alone can be imported (is the module in eval mode?)"
+        )
+
+
 def can_import(target: Any) -> bool:
     """Whether an operator of an exported graph has a translation, for some settings at least."""
     name = operator_name(target)
@@ -425,11 +447,7 @@ class _Importer:
             if spec.kind is OutputKind.TOKEN:
                 continue
             if spec.kind is not OutputKind.USER_OUTPUT:
-                raise ValueError(
-                    f"relax.frontend.torch: the program writes to '{spec.target}'; only programs "
-                    "that leave their inputs and buffers alone can be imported (is the module in "
-                    "eval mode?)"
-                )
+                raise WritesToInputs(signature)
             # None and numbers among the results are the caller's to put in.
             if isinstance(item, torch.fx.Node):
                 values.append(self._values[item])
