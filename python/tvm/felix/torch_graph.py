@@ -250,14 +250,26 @@ class _Importable(OperatorSupportBase):
     def is_node_supported(
         self, submodules: Mapping[str, torch.nn.Module], node: torch.fx.Node
     ) -> bool:
-        value = node.meta.get("val")
-        values = value if isinstance(value, (list, tuple)) else [value]
         return (
             node.op == "call_function"
             and node.name not in self._refused
-            and all(isinstance(v, torch.Tensor) and v.device.type == "cpu" for v in values)
+            and all(map(_is_fixed, [node, *node.all_input_nodes]))
             and (node.target is operator.getitem or can_import(node.target))
         )
+
+
+def _is_fixed(node: torch.fx.Node) -> bool:
+    """Whether a node gives tensors on the processor, whose sizes do not depend on the data."""
+    value = node.meta.get("val")
+    if node.op == "get_attr" and value is None:
+        return True
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return all(
+        isinstance(v, torch.Tensor)
+        and v.device.type == "cpu"
+        and all(isinstance(extent, int) for extent in v.shape)
+        for v in values
+    )
 
 
 class _CompiledPart(torch.nn.Module):
