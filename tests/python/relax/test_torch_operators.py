@@ -13,7 +13,7 @@ from testing_composite_operators import COMPOSITE_GROUPS, FIRST_RESULTS
 from testing_torch_operators import FIRST_RESULT
 from testing_torch_operators import GROUPS as CORE_GROUPS
 from testing_torch_programs import check, imported
-from tvm.relax.frontend.torch import operators_table
+from tvm.relax.frontend.torch import from_module, operators_table
 from tvm.relax.frontend.torch.arguments import RANDOM
 
 GROUPS = {**CORE_GROUPS, **COMPOSITE_GROUPS}
@@ -151,6 +151,14 @@ def test_a_query_that_sees_nothing_gives_zero():
     check(lambda q, k, v, m: attention(q, k, v, attn_mask=m), *inputs, mask)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_one_size_are_sums_of_rows(mode):
+    bags = torch.nn.EmbeddingBag(20, 8, mode=mode).eval()
+    tokens = torch.randint(0, 20, (6, 5))
+    check(bags, tokens)
+    assert "scatter" not in str(from_module(bags, tokens))
+
+
 def test_recurrent_layers_equal_torch():
     torch.manual_seed(0)
     x = torch.randn(2, 3, 3)
@@ -189,9 +197,7 @@ def test_every_imported_operator_is_tried():
     missing = [
         name
         for name, reason in operators_table().items()
-        if reason is None
-        and name not in tried | RANDOM
-        and not WITHOUT_RESULT.fullmatch(name)
+        if reason is None and name not in tried | RANDOM and not WITHOUT_RESULT.fullmatch(name)
     ]
     assert missing == []
 

@@ -206,6 +206,11 @@ class Arguments:
         """A tensor argument as the export saw it: with strides, without values."""
         return self._nodes[name].meta["val"]
 
+    def source(self, name: str) -> torch.fx.Node | None:
+        """The operator that makes an argument; None for inputs and constants."""
+        node = self._nodes[name]
+        return node if isinstance(node, torch.fx.Node) and node.op == "call_function" else None
+
     def next_stream(self) -> tuple[RelayExpr, int]:
         """The program's seed, and a stream of random numbers that nobody else reads."""
         return self._draw()
