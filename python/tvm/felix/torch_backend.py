@@ -134,13 +134,13 @@ class _CapturedGraph:
             isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args
         )
         self._notice_changes(args)
-        key = self._key(args)
+        key = grad, self._key(args)
         if key not in self._compiled:
             if not self._patience.is_worth(key, len(self._compiled)):
                 with self._patience.running(key):
                     return self._module(*args)
             with self._patience.compiling(key):
-                self._compiled[key] = self._specialise(args)
+                self._compiled[key] = self._specialise(args, grad)
         run = self._compiled[key]
         # Backward runs the graph again, which random numbers would not repeat, those that are
         # compiled or of operators that PyTorch runs, nor a graph that writes to its inputs.
@@ -162,15 +162,19 @@ class _CapturedGraph:
             return
         versions = [_version(args[i]) for i in self._weights]
         if self._versions is not None and versions != self._versions:
-            self._compiled.clear()
+            # What PyTorch has to run, it has to run with any weights.
+            self._compiled = {key: run for key, run in self._compiled.items() if run is None}
             self._changes += 1
             self._weights_are_inputs = self._changes > 1
         self._versions = versions
         # As long as they are held, no other tensors can take their places in memory.
         self._held = [args[i] for i in self._weights]
 
-    def _specialise(self, args: Sequence[Any]) -> _Specialised | None:
-        """The graph compiled for the sizes of these arguments; None where PyTorch has to run it."""
+    def _specialise(self, args: Sequence[Any], grad: bool) -> _Specialised | None:
+        """The graph compiled for the sizes of these arguments; None where PyTorch has to run it.
+
+        grad : whether gradients are wanted, for which the graph must be compiled as a whole.
+        """
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         if any(tensor.device.type != "cpu" for tensor in tensors):
             return None
@@ -185,7 +189,7 @@ class _CapturedGraph:
             fixed |= {i: args[i] for i in self._weights}
         bound, results = _without_constants(bind_inputs(self._module, fixed))
         compiler = _graph_compiler(self._options)
-        compiled = compiler.compile(bound, [args[i] for i in free])
+        compiled = compiler.compile(bound, [args[i] for i in free], in_parts=not grad)
         if compiled is None:
             return None
         return _Specialised(compiled.run, free, results, compiled.repeats)

@@ -101,7 +101,11 @@ class GraphCompiler:
         self._who = who
 
     def compile(
-        self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
+        self,
+        module: torch.nn.Module,
+        inputs: Sequence[torch.Tensor],
+        identity: str | None = None,
+        in_parts: bool = True,
     ) -> CompiledGraph | None:
         """The module, whose results are tensors, compiled for inputs of these shapes.
 
@@ -112,6 +116,7 @@ class GraphCompiler:
         ----------
         identity : names all that the module computes, its weights included; of a graph this is
             seen from it.
+        in_parts : whether a graph is compiled of which PyTorch has to run some of it.
         """
         try:
             run, form = self._whole(module, inputs, identity)
@@ -120,11 +125,11 @@ class GraphCompiler:
             if error.positions is None or not isinstance(module, torch.fx.GraphModule):
                 self._left_to_torch(error)
                 return None
-            return self._writing(module, inputs, error.positions)
+            return self._writing(module, inputs, error.positions) if in_parts else None
         except UnsupportedOperators as error:
             operators = sorted({f"{p.operator} {p.reason}".strip() for p in error.problems})
             self._warn(f"PyTorch runs what cannot be compiled: {', '.join(operators)}")
-            parts = self._in_parts(error)
+            parts = self._in_parts(error) if in_parts else None
             return None if parts is None else CompiledGraph(parts, False, False)
         except (ValueError, TypeError, RuntimeError) as error:
             # Whatever the exporter or the importer cannot express, PyTorch still can.
@@ -197,6 +202,8 @@ class GraphCompiler:
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
                 digest.update(_bytes_of(tensor))
         shapes = [f"{tensor.dtype} {tuple(tensor.shape)}" for tensor in inputs]
+        if torch.is_autocast_enabled("cpu"):
+            shapes.append(f"autocast {torch.get_autocast_dtype('cpu')}")
         facts = [compiler_version(), torch.__version__, machine_name(self._target), self._state]
         digest.update("\n".join([*facts, *shapes, identity]).encode())
         return digest.hexdigest()[:40]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -109,9 +111,9 @@ def test_a_text_that_grows_is_not_compiled_for_each_length(monkeypatch):
     seen = []
     compile_graph = torch_graph.GraphCompiler.compile
 
-    def counted(self, module, inputs, identity=None):
+    def counted(self, module, inputs, **more):
         seen.append(tuple(inputs[-1].shape))
-        return compile_graph(self, module, inputs, identity)
+        return compile_graph(self, module, inputs, **more)
 
     monkeypatch.setattr(torch_graph.GraphCompiler, "compile", counted)
     model = nn.Linear(4, 4)
@@ -170,6 +172,57 @@ def test_gradients_through_a_graph_that_writes_are_those_of_torch():
     fast = compiled(function, options={"cache": False})
     fast(x, torch.ones(3)).sum().backward()
     torch.testing.assert_close(x.grad, torch.full((3,), 2.0))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_autocast_has_its_types_in_compiled_code(inside, cache):
+    def short():
+        return torch.autocast("cpu", torch.bfloat16)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution = nn.Conv2d(3, 8, 3)
+            self.norm = nn.LayerNorm(8)
+
+        def forward(self, x):
+            with short() if inside else nullcontext():
+                return self.norm(self.convolution(x).mean((2, 3)))
+
+    model, x = Network().eval(), torch.randn(2, 3, 6, 6)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        plain = compiled(model)(x)
+        torch._dynamo.reset()
+        with nullcontext() if inside else short():
+            found, expected = compiled(model)(x), model(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+    # What was kept without autocast is not taken for the same.
+    assert torch.equal(plain, found.float()) == inside
+
+
+def test_a_network_that_trains_is_tried_once(monkeypatch):
+    tried = []
+    compile_graph = torch_graph.GraphCompiler.compile
+    monkeypatch.setattr(
+        torch_graph.GraphCompiler,
+        "compile",
+        lambda self, *args, **more: tried.append(1) or compile_graph(self, *args, **more),
+    )
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).train()
+    twin = copy.deepcopy(model)
+    fast = compiled(model, options={"cache": False})
+    optimizers = [torch.optim.SGD(m.parameters(), 0.1) for m in (model, twin)]
+    with pytest.warns(UserWarning, match="PyTorch runs a graph that cannot be compiled"):
+        for _ in range(4):
+            x = torch.randn(2, 3, 5, 5)
+            for run, optimizer in zip((fast, twin), optimizers):
+                optimizer.zero_grad()
+                run(x).square().sum().backward()
+                optimizer.step()
+    assert tried == [1]
+    torch.testing.assert_close(model.state_dict(), twin.state_dict())
 
 
 def test_operators_that_cannot_be_compiled_are_run_by_torch_with_one_warning():

@@ -54,6 +54,8 @@ def from_module(
 ) -> IRModule:
     """Import a torch module, or a function of tensors, as it behaves in eval mode.
 
+    Under ``torch.autocast("cpu")`` its operators have the types that they have there.
+
     Parameters
     ----------
     model : left as it was, its training flags included.
@@ -112,8 +114,9 @@ class ProgramImporter:
     def __init__(
         self, program: torch.export.ExportedProgram, keep_params_as_input: bool = False
     ) -> None:
-        # Decomposition takes longer than everything else here, and many programs need none.
-        if not _is_translatable(program.graph):
+        # Decomposition takes longer than everything else here, and many programs need none. Under
+        # autocast it is what writes the casts into the program.
+        if torch.is_autocast_enabled("cpu") or not _is_translatable(program.graph):
             program = program.run_decompositions(_decompositions(()))
         self._program = program
         self._keep_params = keep_params_as_input
