@@ -176,7 +176,9 @@ class _CapturedGraph:
         grad : whether gradients are wanted, for which the graph must be compiled as a whole.
         """
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
-        if any(tensor.device.type != "cpu" for tensor in tensors):
+        if any(tensor.device.type != "cpu" for tensor in tensors) or not _gives_tensors(
+            self._module
+        ):
             return None
         fixed = {
             i: args[i].item() if isinstance(args[i], torch.Tensor) else args[i]
@@ -341,6 +343,14 @@ def _is_number(node: torch.fx.Node) -> bool:
     if not isinstance(value, torch.Tensor):
         return True
     return value.dim() == 0 and len(node.users) > 0 and all(u.target == "item" for u in node.users)
+
+
+def _gives_tensors(module: torch.fx.GraphModule) -> bool:
+    """Whether there is anything to compute but sizes and numbers."""
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return any(
+        isinstance(node.meta.get("example_value"), torch.Tensor) for node in output.all_input_nodes
+    )
 
 
 def _version(tensor: torch.Tensor) -> tuple[int, int]:

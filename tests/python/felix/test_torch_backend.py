@@ -174,6 +174,20 @@ def test_gradients_through_a_graph_that_writes_are_those_of_torch():
     torch.testing.assert_close(x.grad, torch.full((3,), 2.0))
 
 
+def test_a_graph_of_numbers_alone_is_left_to_torch_without_a_word():
+    def function(x):
+        count = x.shape[0] * 2
+        torch._dynamo.graph_break()
+        return x.repeat(count, 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fast = compiled(function, dynamic=True, options={"cache": False})
+        for rows in (2, 3):
+            x = torch.randn(rows, 2)
+            torch.testing.assert_close(fast(x), function(x))
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_autocast_has_its_types_in_compiled_code(inside, cache):
     def short():
