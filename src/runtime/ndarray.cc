@@ -107,6 +107,10 @@ NDArrayObj::~NDArrayObj() {
 
 bool IsContiguous(const DLTensor& tensor) {
   if (tensor.strides == nullptr) return true;
+  // Strides between no elements mean nothing, and libraries fill them in differently.
+  if (std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim) {
+    return true;
+  }
   int64_t expected = 1;
   for (int i = tensor.ndim; i-- > 0;) {
     // The stride of an axis with one element is never used.

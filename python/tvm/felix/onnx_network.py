@@ -31,9 +31,9 @@ def from_onnx(
 ) -> OnnxNetwork:
     """An ONNX model as a callable.
 
-    It is compiled when it is first called, for the shapes of the inputs, and once more for each
-    other shapes. `felix.tune` and `felix.compile` take it like any network; `example_inputs` has
-    inputs for them.
+    It is compiled when it is first called, for the shapes of the inputs, and once more for other
+    shapes: the first four when they come, further ones where that pays. `felix.tune` and
+    `felix.compile` take it like any network; `example_inputs` has inputs for them.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from tvm.target import Target
 
 from .cache import KernelCache, NetworkCache
 from .network import GraphOptions, Network
+from .patience import Patience
 from .schedules import RecordedSchedules
 from .settings import SearchBudget
 from .torch_graph import GraphCompiler, Run, bind_inputs
@@ -39,6 +40,8 @@ class BackendOptions:
         is measured is added to the folder.
     winograd : see `tvm.felix.compile`.
     cache : whether compiled graphs and the schedules of kernels are kept between processes.
+    sizes : how many sizes of a graph are compiled when they come; of further ones, those on which
+        PyTorch has spent as long as compiling takes.
     """
 
     target: str = "llvm"
@@ -46,6 +49,7 @@ class BackendOptions:
     records: str | os.PathLike[str] | None = None
     winograd: bool | None = None
     cache: bool = True
+    sizes: int = 4
 
     @staticmethod
     def read(mode: str | None, options: Mapping[str, Any] | None) -> BackendOptions:
@@ -69,9 +73,12 @@ class BackendOptions:
             )
         if mode in _TUNING_MODES:
             given.setdefault("trials", 300)
-        trials = given.get("trials", 0)
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 0:
-            raise ValueError(f'backend "felix": trials must be a number >= 0, got {trials!r}')
+        for key, least in (("trials", 0), ("sizes", 1)):
+            value = given.get(key, least)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f'backend "felix": {key} must be a number >= {least}, got {value!r}'
+                )
         return BackendOptions(**given)
 
 
@@ -85,7 +92,8 @@ def felix(
 ) -> Callable[..., Any]:
     """The backend: compiles a graph that TorchDynamo captured, when it is first called.
 
-    Sizes that may change from call to call are compiled for one by one. Weights are part of the
+    Sizes that may change from call to call are compiled for one by one, as `BackendOptions.sizes`
+    says. Weights are part of the
     compiled code, so a graph is compiled again after they were changed; the second time that
     happens they become inputs. Gradients are computed by PyTorch, from the graph as it was.
 
@@ -119,18 +127,24 @@ class _CapturedGraph:
         self._held: list[torch.Tensor] = []
         self._weights_are_inputs = False
         self._changes = 0
+        self._patience = Patience(options.sizes)
 
     def __call__(self, *args: Any) -> Any:
         grad = torch.is_grad_enabled() and any(
             isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args
         )
         self._notice_changes(args)
-        key = self._key(args)
+        key = grad, self._key(args)
         if key not in self._compiled:
-            self._compiled[key] = self._specialise(args)
+            if not self._patience.is_worth(key, len(self._compiled)):
+                with self._patience.running(key):
+                    return self._module(*args)
+            with self._patience.compiling(key):
+                self._compiled[key] = self._specialise(args, grad)
         run = self._compiled[key]
-        # Operators that PyTorch runs may be random, so that backward could not repeat them.
-        if run is None or (grad and not run.is_whole):
+        # Backward runs the graph again, which random numbers would not repeat, those that are
+        # compiled or of operators that PyTorch runs, nor a graph that writes to its inputs.
+        if run is None or (grad and not run.repeats):
             return self._module(*args)
         if not grad:
             with torch.no_grad():
@@ -148,17 +162,23 @@ class _CapturedGraph:
             return
         versions = [_version(args[i]) for i in self._weights]
         if self._versions is not None and versions != self._versions:
-            self._compiled.clear()
+            # What PyTorch has to run, it has to run with any weights.
+            self._compiled = {key: run for key, run in self._compiled.items() if run is None}
             self._changes += 1
             self._weights_are_inputs = self._changes > 1
         self._versions = versions
         # As long as they are held, no other tensors can take their places in memory.
         self._held = [args[i] for i in self._weights]
 
-    def _specialise(self, args: Sequence[Any]) -> _Specialised | None:
-        """The graph compiled for the sizes of these arguments; None where PyTorch has to run it."""
+    def _specialise(self, args: Sequence[Any], grad: bool) -> _Specialised | None:
+        """The graph compiled for the sizes of these arguments; None where PyTorch has to run it.
+
+        grad : whether gradients are wanted, for which the graph must be compiled as a whole.
+        """
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
-        if any(tensor.device.type != "cpu" for tensor in tensors):
+        if any(tensor.device.type != "cpu" for tensor in tensors) or not _gives_tensors(
+            self._module
+        ):
             return None
         fixed = {
             i: args[i].item() if isinstance(args[i], torch.Tensor) else args[i]
@@ -171,10 +191,10 @@ class _CapturedGraph:
             fixed |= {i: args[i] for i in self._weights}
         bound, results = _without_constants(bind_inputs(self._module, fixed))
         compiler = _graph_compiler(self._options)
-        compiled = compiler.compile(bound, [args[i] for i in free])
+        compiled = compiler.compile(bound, [args[i] for i in free], in_parts=not grad)
         if compiled is None:
             return None
-        return _Specialised(compiled.run, free, results, compiled.is_whole)
+        return _Specialised(compiled.run, free, results, compiled.repeats)
 
 
 @dataclass(frozen=True)
@@ -186,13 +206,13 @@ class _Specialised:
     run : from tensors to a list of tensors.
     free : positions of the arguments that it takes.
     results : for each result of the graph its position in the list, or in a tuple of one its value.
-    is_whole : whether all of the graph is compiled.
+    repeats : whether it is known to give the same for the same arguments.
     """
 
     run: Run
     free: Sequence[int]
     results: Sequence[int | tuple[Any]]
-    is_whole: bool
+    repeats: bool
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         tensors = self.run(*[args[i] for i in self.free])
@@ -200,7 +220,7 @@ class _Specialised:
 
 
 class ModuleByShape:
-    """A module compiled for each shapes of its inputs, when it is first called with them.
+    """A module compiled for each shapes of its inputs that are worth it, see `Patience`.
 
     Parameters
     ----------
@@ -217,13 +237,18 @@ class ModuleByShape:
         self._identity = identity
         self._who = who
         self._compiled: dict[Any, Run | None] = {}
+        self._patience = Patience(options.sizes)
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """The results of the module."""
         key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
         if key not in self._compiled:
-            compiler = _graph_compiler(self._options, self._who)
-            compiled = compiler.compile(self._module, tensors, self._identity)
+            if not self._patience.is_worth(key, len(self._compiled)):
+                with torch.no_grad(), self._patience.running(key):
+                    return self._module(*tensors)
+            with self._patience.compiling(key):
+                compiler = _graph_compiler(self._options, self._who)
+                compiled = compiler.compile(self._module, tensors, self._identity)
             self._compiled[key] = None if compiled is None else compiled.run
         run = self._compiled[key]
         with torch.no_grad():
@@ -318,6 +343,14 @@ def _is_number(node: torch.fx.Node) -> bool:
     if not isinstance(value, torch.Tensor):
         return True
     return value.dim() == 0 and len(node.users) > 0 and all(u.target == "item" for u in node.users)
+
+
+def _gives_tensors(module: torch.fx.GraphModule) -> bool:
+    """Whether there is anything to compute but sizes and numbers."""
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return any(
+        isinstance(node.meta.get("example_value"), torch.Tensor) for node in output.all_input_nodes
+    )
 
 
 def _version(tensor: torch.Tensor) -> tuple[int, int]:

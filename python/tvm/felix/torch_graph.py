@@ -19,7 +19,13 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 import tvm
 from tvm import relax
-from tvm.relax.frontend.torch import CallSignature, UnsupportedOperators, can_import
+from tvm.relax.frontend.torch import (
+    CallSignature,
+    UnsupportedOperators,
+    WritesToInputs,
+    can_import,
+    drawn_seed,
+)
 from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
@@ -46,10 +52,26 @@ class CompiledGraph:
     Attributes
     ----------
     is_whole : whether all of the graph is compiled; else PyTorch runs parts of it.
+    repeats : whether it is known to give the same results for the same inputs again.
     """
 
     run: Run
     is_whole: bool
+    repeats: bool
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a caller of a compiled graph has to know of it.
+
+    Attributes
+    ----------
+    complex_results : places of the results that hold complex numbers, which come as pairs.
+    takes_seed : whether it draws random numbers, and takes a seed behind its tensors.
+    """
+
+    complex_results: Sequence[int]
+    takes_seed: bool
 
 
 class GraphCompiler:
@@ -79,7 +101,11 @@ class GraphCompiler:
         self._who = who
 
     def compile(
-        self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
+        self,
+        module: torch.nn.Module,
+        inputs: Sequence[torch.Tensor],
+        identity: str | None = None,
+        in_parts: bool = True,
     ) -> CompiledGraph | None:
         """The module, whose results are tensors, compiled for inputs of these shapes.
 
@@ -90,24 +116,51 @@ class GraphCompiler:
         ----------
         identity : names all that the module computes, its weights included; of a graph this is
             seen from it.
+        in_parts : whether a graph is compiled of which PyTorch has to run some of it.
         """
         try:
-            return CompiledGraph(self._whole(module, inputs, identity), True)
+            run, form = self._whole(module, inputs, identity)
+            return CompiledGraph(run, True, not form.takes_seed)
+        except WritesToInputs as error:
+            if error.positions is None or not isinstance(module, torch.fx.GraphModule):
+                self._left_to_torch(error)
+                return None
+            return self._writing(module, inputs, error.positions) if in_parts else None
         except UnsupportedOperators as error:
             operators = sorted({f"{p.operator} {p.reason}".strip() for p in error.problems})
             self._warn(f"PyTorch runs what cannot be compiled: {', '.join(operators)}")
-            run = self._in_parts(error)
-            return None if run is None else CompiledGraph(run, False)
+            parts = self._in_parts(error) if in_parts else None
+            return None if parts is None else CompiledGraph(parts, False, False)
         except (ValueError, TypeError, RuntimeError) as error:
             # Whatever the exporter or the importer cannot express, PyTorch still can.
-            reason = str(error).partition("\n")[0]
-            self._warn(f"PyTorch runs a graph that cannot be compiled: {reason}")
-            logger.debug("not compiled", exc_info=error)
+            self._left_to_torch(error)
             return None
+
+    def _left_to_torch(self, error: Exception) -> None:
+        reason = str(error).partition("\n")[0]
+        self._warn(f"PyTorch runs a graph that cannot be compiled: {reason}")
+        logger.debug("not compiled", exc_info=error)
+
+    def _writing(
+        self, module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], positions: list[int]
+    ) -> CompiledGraph | None:
+        """A graph that writes to inputs, by one that gives what is to be written."""
+        compiled = self.compile(_without_writes(module, positions), inputs)
+        if compiled is None:
+            return None
+
+        def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            results = list(compiled.run(*tensors))
+            kept = len(results) - len(positions)
+            for position, value in zip(positions, results[kept:]):
+                tensors[position].copy_(value)
+            return results[:kept]
+
+        return CompiledGraph(run, compiled.is_whole, False)
 
     def _whole(
         self, module: torch.nn.Module, inputs: Sequence[torch.Tensor], identity: str | None = None
-    ) -> Run:
+    ) -> tuple[Run, _Form]:
         key = None if self._cache is None else self._key(module, inputs, identity)
         if key is not None and self._cache is not None:
             stored = self._load(self._cache, key)
@@ -116,17 +169,19 @@ class GraphCompiler:
         program = _export(module, inputs)
         network = Network.of_program(program, "graph")
         executable = self._build(network)
-        pairs = CallSignature(program).complex_results
+        signature = CallSignature(program)
+        form = _Form(signature.complex_results, signature.takes_seed)
         if key is not None and self._cache is not None:
-            self._cache.store(key, lambda folder: _write(executable, pairs, folder))
-        return _runner(executable, pairs)
+            self._cache.store(key, lambda folder: _write(executable, form, folder))
+        return _runner(executable, form), form
 
-    def _load(self, cache: NetworkCache, key: str) -> Run | None:
+    def _load(self, cache: NetworkCache, key: str) -> tuple[Run, _Form] | None:
         folder = cache.find(key)
         if folder is None:
             return None
         try:
-            return _runner(*_read(folder))
+            executable, form = _read(folder)
+            return _runner(executable, form), form
         except (ValueError, OSError, RuntimeError) as error:
             logger.warning("%s is damaged and compiled again: %s", folder, error)
             cache.remove(key)
@@ -147,6 +202,8 @@ class GraphCompiler:
                 digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
                 digest.update(_bytes_of(tensor))
         shapes = [f"{tensor.dtype} {tuple(tensor.shape)}" for tensor in inputs]
+        if torch.is_autocast_enabled("cpu"):
+            shapes.append(f"autocast {torch.get_autocast_dtype('cpu')}")
         facts = [compiler_version(), torch.__version__, machine_name(self._target), self._state]
         digest.update("\n".join([*facts, *shapes, identity]).encode())
         return digest.hexdigest()[:40]
@@ -176,13 +233,13 @@ class GraphCompiler:
             free = [arg for position, arg in enumerate(node.args) if position not in fixed]
             examples = [_example_of(arg.meta["val"]) for arg in free]
             try:
-                run = self._whole(bind_inputs(part, fixed), examples)
+                part_run, _ = self._whole(bind_inputs(part, fixed), examples)
             except (ValueError, TypeError, RuntimeError) as error:
                 reason = str(error).partition("\n")[0]
                 self._warn(f"PyTorch runs a part of a graph that cannot be compiled: {reason}")
                 continue
             delattr(parent, node.target)
-            parent.add_submodule(node.target, _CompiledPart(run, _returns_one(part)))
+            parent.add_submodule(node.target, _CompiledPart(part_run, _returns_one(part)))
             node.args = tuple(free)
             compiled += 1
         if compiled == 0:
@@ -200,14 +257,26 @@ class _Importable(OperatorSupportBase):
     def is_node_supported(
         self, submodules: Mapping[str, torch.nn.Module], node: torch.fx.Node
     ) -> bool:
-        value = node.meta.get("val")
-        values = value if isinstance(value, (list, tuple)) else [value]
         return (
             node.op == "call_function"
             and node.name not in self._refused
-            and all(isinstance(v, torch.Tensor) and v.device.type == "cpu" for v in values)
+            and all(map(_is_fixed, [node, *node.all_input_nodes]))
             and (node.target is operator.getitem or can_import(node.target))
         )
+
+
+def _is_fixed(node: torch.fx.Node) -> bool:
+    """Whether a node gives tensors on the processor, whose sizes do not depend on the data."""
+    value = node.meta.get("val")
+    if node.op == "get_attr" and value is None:
+        return True
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return all(
+        isinstance(v, torch.Tensor)
+        and v.device.type == "cpu"
+        and all(isinstance(extent, int) for extent in v.shape)
+        for v in values
+    )
 
 
 class _CompiledPart(torch.nn.Module):
@@ -261,6 +330,25 @@ def bind_inputs(module: torch.fx.GraphModule, values: Mapping[int, Any]) -> torc
     return torch.fx.GraphModule(attributes, graph)
 
 
+def _without_writes(module: torch.fx.GraphModule, positions: Sequence[int]) -> torch.fx.GraphModule:
+    """The graph with copies of some inputs in their places, which become results behind others."""
+    graph = torch.fx.Graph()
+    env: dict[torch.fx.Node, torch.fx.Node] = {}
+    graph.graph_copy(module.graph, env)
+    nodes = [env[node] for node in module.graph.nodes if node.op == "placeholder"]
+    copies = []
+    with graph.inserting_after(nodes[-1]):
+        for position in positions:
+            copied = graph.call_function(torch.clone, (nodes[position],))
+            nodes[position].replace_all_uses_with(copied)
+            copied.args = (nodes[position],)
+            copies.append(copied)
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    results = torch.fx.node.map_arg(output.args[0], env.__getitem__)
+    graph.output((*results, *copies))
+    return torch.fx.GraphModule(module, graph)
+
+
 def _export(
     module: torch.nn.Module, inputs: Sequence[torch.Tensor]
 ) -> torch.export.ExportedProgram:
@@ -269,40 +357,46 @@ def _export(
         program = torch.export.export(module, tuple(t.detach() for t in inputs), strict=False)
     for spec in program.graph_signature.output_specs:
         if spec.kind is not OutputKind.USER_OUTPUT:
-            raise ValueError(f"it writes to '{spec.target}'")
+            raise WritesToInputs(program.graph_signature)
         if not isinstance(spec.arg, TensorArgument):
             raise ValueError(f"its result {spec.arg} is no tensor")
     return program
 
 
-def _runner(executable: relax.Executable, pairs: Sequence[int]) -> Run:
-    """Calls an executable; the results named hold complex numbers, as pairs."""
+def _runner(executable: relax.Executable, form: _Form) -> Run:
+    """Calls an executable."""
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        result = main(*map(as_ndarray, tensors))
+        seeds = (drawn_seed(),) if form.takes_seed else ()
+        result = main(*map(as_ndarray, (*tensors, *seeds)))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
         results = [torch.from_dlpack(array) for array in arrays]
-        for k in pairs:
+        for k in form.complex_results:
             results[k] = torch.view_as_complex(results[k])
         return results
 
     return run
 
 
-def _write(executable: relax.Executable, pairs: Sequence[int], folder: Path) -> None:
+def _write(executable: relax.Executable, form: _Form, folder: Path) -> None:
     executable.export_library(folder / _LIBRARY)
     # Written last, so that a folder without it is known to be cut short.
-    info = {"library_bytes": (folder / _LIBRARY).stat().st_size, "complex_results": list(pairs)}
+    info = {
+        "library_bytes": (folder / _LIBRARY).stat().st_size,
+        "complex_results": list(form.complex_results),
+        "takes_seed": form.takes_seed,
+    }
     write_atomically(folder / _INFO, json.dumps(info) + "\n")
 
 
-def _read(folder: Path) -> tuple[relax.Executable, list[int]]:
+def _read(folder: Path) -> tuple[relax.Executable, _Form]:
     info = read_json(folder / _INFO)
     size = (folder / _LIBRARY).stat().st_size
     if not isinstance(info, dict) or info.get("library_bytes") != size:
         raise ValueError(f"{folder / _LIBRARY} has {size} bytes, not what {_INFO} says")
-    return relax.load_executable(folder / _LIBRARY), info.get("complex_results", [])
+    form = _Form(info.get("complex_results", []), info.get("takes_seed", False))
+    return relax.load_executable(folder / _LIBRARY), form
 
 
 def _graph_text(module: torch.fx.GraphModule) -> str | None:

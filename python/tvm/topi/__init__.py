@@ -2,7 +2,7 @@
 
 from tvm._older_names import hints_for
 
-from . import cuda, generic, image, nn, sparse, tag, tensor_operators, utils, vision, x86
+from . import cuda, generic, image, nn, random, sparse, tag, tensor_operators, utils, vision, x86
 from .broadcast import *
 from .creation import *
 from .indexing import *

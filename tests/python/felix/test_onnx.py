@@ -76,6 +76,9 @@ def test_nearly_all_node_tests_of_the_onnx_package_pass(cases):
 
 
 COMPILED = [
+    "test_deform_conv_with_mask_bias",
+    "test_roialign_aligned_false",
+    "test_roialign_aligned_true",
     "test_add_bcast",
     "test_conv_with_autopad_same",
     "test_gelu_tanh_2",
@@ -99,13 +102,14 @@ def test_node_tests_pass_compiled_without_a_warning(cases):
             run_case(case, felix.from_onnx(case.model))
 
 
-def model_of(nodes, inputs, outputs, initializers=(), opset=17, **more):
-    """A model; inputs and outputs are (name, shape) of float32."""
+def model_of(nodes, inputs, outputs, initializers=(), opset=17, kinds=None, **more):
+    """A model; inputs and outputs are (name, shape), of float32 where `kinds` says nothing else."""
+    kind = {**(kinds or {})}.get
     graph = helper.make_graph(
         nodes,
         "small",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs],
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in outputs],
+        [helper.make_tensor_value_info(n, kind(n, TensorProto.FLOAT), s) for n, s in inputs],
+        [helper.make_tensor_value_info(n, kind(n, TensorProto.FLOAT), s) for n, s in outputs],
         [numpy_helper.from_array(array, name) for name, array in initializers],
     )
     imports = [helper.make_opsetid("", opset)]
@@ -224,6 +228,67 @@ def test_loops_of_known_length_are_compiled():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         np.testing.assert_array_equal(felix.from_onnx(loop_model(4))(x), 16 * x)
+
+
+def test_a_detector_runs_around_what_depends_on_the_data():
+    """Scores of a product, the boxes that do not overlap, and their corners."""
+    rng = np.random.default_rng(0)
+    constants = [
+        ("w", rng.standard_normal((4, 2)).astype("float32")),
+        ("most", np.array([3], "int64")),
+        ("overlap", np.array([0.4], "float32")),
+        ("column", np.array(2, "int64")),
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["boxes", "w"], ["wide"]),
+        helper.make_node("Sigmoid", ["wide"], ["chances"]),
+        helper.make_node("Transpose", ["chances"], ["scores"], perm=[0, 2, 1]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["kept"]),
+        helper.make_node("Gather", ["kept", "column"], ["index"], axis=1),
+        helper.make_node("Gather", ["boxes", "index"], ["found"], axis=1),
+        helper.make_node("Mul", ["found", "found"], ["squares"]),
+    ]
+    outputs = [("squares", None), ("kept", None)]
+    kinds = {"kept": TensorProto.INT64}
+    model = model_of(nodes, [("boxes", (1, 20, 4))], outputs, constants, kinds=kinds)
+    network = felix.from_onnx(model, cache=False)
+    with pytest.warns(UserWarning, match=r"non_max_suppression.default \(gives a result"):
+        for _ in range(2):
+            boxes = rng.random((1, 20, 4)).astype("float32")
+            for one, other in zip(network(boxes), reference(model, boxes), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_random_nodes_draw_anew_and_repeat_by_torchs_seed():
+    drawn = {"shape": [2000], "seed": 3.0}
+    nodes = [
+        helper.make_node("RandomNormal", [], ["normal"], mean=2.0, scale=0.5, **drawn),
+        helper.make_node("RandomUniformLike", ["x"], ["uniform"], low=-1.0, high=3.0),
+        helper.make_node("Bernoulli", ["x"], ["event"], dtype=TensorProto.INT32),
+        helper.make_node("Multinomial", ["logits"], ["class"], sample_size=2000),
+        helper.make_node("Mul", ["uniform", "x"], ["scaled"]),
+    ]
+    inputs = [("x", (2000,)), ("logits", (2, 3))]
+    results = [(name, None) for name in ("normal", "scaled", "event", "class")]
+    model = model_of(nodes, inputs, results)
+    network = felix.from_onnx(model, cache=False)
+    x = np.full(2000, 0.25, "float32")
+    logits = np.log(np.array([[0.2, 0.5, 0.3], [1, 1, 2]], "float32"))
+    torch.manual_seed(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = network(x, logits), network(x, logits)
+    torch.manual_seed(4)
+    again = network(x, logits)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again))
+    assert not any(np.array_equal(a, b) for a, b in zip(first, second))
+    normal, scaled, event, kind = first
+    assert abs(normal.mean() - 2) < 0.06 and abs(normal.std() - 0.5) < 0.04
+    assert abs(scaled.mean() - 0.25) < 0.05 and scaled.min() >= -0.25 and scaled.max() < 0.75
+    assert event.dtype == np.int32 and abs(event.mean() - 0.25) < 0.05
+    assert kind.dtype == np.int32 and kind.shape == (2, 2000)
+    shares = [np.bincount(row, minlength=3) / 2000 for row in kind]
+    np.testing.assert_allclose(shares, [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], atol=0.06)
 
 
 def refusal(model_or_path, *inputs):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
+import time
 import warnings
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -15,6 +18,7 @@ from torch import nn
 import tvm.felix  # noqa: F401 registers the backend
 from tvm.auto_scheduler import RecordStore
 from tvm.felix import torch_graph
+from tvm.felix.patience import Patience
 from tvm.felix.torch_backend import BackendOptions
 
 torch.manual_seed(0)
@@ -101,6 +105,138 @@ class Unusual(nn.Module):
     def forward(self, x):
         middle = torch.linalg.matrix_exp(torch.relu(self.first(x)) * 0.1)
         return self.second(torch.tanh(middle) + 1)
+
+
+def test_a_text_that_grows_is_not_compiled_for_each_length(monkeypatch):
+    seen = []
+    compile_graph = torch_graph.GraphCompiler.compile
+
+    def counted(self, module, inputs, **more):
+        seen.append(tuple(inputs[-1].shape))
+        return compile_graph(self, module, inputs, **more)
+
+    monkeypatch.setattr(torch_graph.GraphCompiler, "compile", counted)
+    model = nn.Linear(4, 4)
+    fast = compiled(model, dynamic=True, options={"cache": False, "sizes": 3})
+    with torch.no_grad():
+        for length in range(2, 12):
+            x = torch.randn(length, 4)
+            torch.testing.assert_close(fast(x), model(x))
+    assert seen == [(2, 4), (3, 4), (4, 4)]
+
+
+def test_a_size_that_stays_is_compiled_in_time():
+    patience = Patience(at_once=1)
+    assert patience.is_worth("first", compiled=0)
+    with patience.compiling("first"):
+        time.sleep(0.05)
+    for _ in range(3):
+        assert not patience.is_worth("second", compiled=1)
+        with patience.running("second"):
+            time.sleep(0.02)
+    assert patience.is_worth("second", compiled=1)
+    assert not patience.is_worth("third", compiled=1)
+
+
+class Cache(nn.Module):
+    """Attends to what it was given so far, in tensors of fixed size that the caller holds."""
+
+    def forward(self, x, keys, place):
+        keys.index_copy_(0, place, x)
+        place += 1
+        seen = torch.arange(keys.shape[0]) < place
+        return torch.where(seen[:, None], keys, 0.0).sum(0) * x, keys[:2].view(-1)
+
+
+def test_graphs_that_write_to_their_inputs_are_compiled(cache):
+    for _ in range(2):
+        # The second time, the compiled graph is loaded.
+        torch._dynamo.reset()
+        fast = compiled(Cache().eval())
+        sides = [(torch.zeros(4, 3), torch.zeros(1, dtype=torch.int64)) for _ in range(2)]
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("error", UserWarning)
+            for _ in range(3):
+                x = torch.randn(1, 3)
+                expected, found = Cache()(x, *sides[0]), fast(x, *sides[1])
+                torch.testing.assert_close(found, expected)
+                torch.testing.assert_close(sides[1], sides[0])
+
+
+def test_gradients_through_a_graph_that_writes_are_those_of_torch():
+    def function(x, seen):
+        seen.add_(1)
+        return x * seen
+
+    x = torch.randn(3, requires_grad=True)
+    fast = compiled(function, options={"cache": False})
+    fast(x, torch.ones(3)).sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((3,), 2.0))
+
+
+def test_a_graph_of_numbers_alone_is_left_to_torch_without_a_word():
+    def function(x):
+        count = x.shape[0] * 2
+        torch._dynamo.graph_break()
+        return x.repeat(count, 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fast = compiled(function, dynamic=True, options={"cache": False})
+        for rows in (2, 3):
+            x = torch.randn(rows, 2)
+            torch.testing.assert_close(fast(x), function(x))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_autocast_has_its_types_in_compiled_code(inside, cache):
+    def short():
+        return torch.autocast("cpu", torch.bfloat16)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution = nn.Conv2d(3, 8, 3)
+            self.norm = nn.LayerNorm(8)
+
+        def forward(self, x):
+            with short() if inside else nullcontext():
+                return self.norm(self.convolution(x).mean((2, 3)))
+
+    model, x = Network().eval(), torch.randn(2, 3, 6, 6)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        plain = compiled(model)(x)
+        torch._dynamo.reset()
+        with nullcontext() if inside else short():
+            found, expected = compiled(model)(x), model(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+    # What was kept without autocast is not taken for the same.
+    assert torch.equal(plain, found.float()) == inside
+
+
+def test_a_network_that_trains_is_tried_once(monkeypatch):
+    tried = []
+    compile_graph = torch_graph.GraphCompiler.compile
+    monkeypatch.setattr(
+        torch_graph.GraphCompiler,
+        "compile",
+        lambda self, *args, **more: tried.append(1) or compile_graph(self, *args, **more),
+    )
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).train()
+    twin = copy.deepcopy(model)
+    fast = compiled(model, options={"cache": False})
+    optimizers = [torch.optim.SGD(m.parameters(), 0.1) for m in (model, twin)]
+    with pytest.warns(UserWarning, match="PyTorch runs a graph that cannot be compiled"):
+        for _ in range(4):
+            x = torch.randn(2, 3, 5, 5)
+            for run, optimizer in zip((fast, twin), optimizers):
+                optimizer.zero_grad()
+                run(x).square().sum().backward()
+                optimizer.step()
+    assert tried == [1]
+    torch.testing.assert_close(model.state_dict(), twin.state_dict())
 
 
 def test_operators_that_cannot_be_compiled_are_run_by_torch_with_one_warning():
@@ -213,6 +349,7 @@ def test_trials_measure_programs_before_the_first_call_returns(cache, tmp_path):
         (None, {"trails": 3}, "unknown options trails; known are target, trials"),
         (None, {"trials": -1}, "trials must be a number >= 0, got -1"),
         (None, {"trials": True}, "trials must be a number >= 0, got True"),
+        (None, {"sizes": 0}, "sizes must be a number >= 1, got 0"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(mode, options, reason):

@@ -72,6 +72,8 @@ def test_torch_shares_memory_in_both_directions():
     source[0, 1] = 42
     np.testing.assert_array_equal(shared.numpy(), source.numpy())
     assert tvm.nd.from_dlpack(torch.tensor([True, False])).dtype == "bool"
+    # PyTorch says strides as if there were elements.
+    assert tvm.nd.from_dlpack(torch.zeros(2, 0, 3)).is_contiguous()
 
 
 def test_a_capsule_can_be_asked_for():

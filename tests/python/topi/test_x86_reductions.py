@@ -97,6 +97,35 @@ def test_rows_joined_of_odd_pieces(rows, widths):
     np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 40), min_size=2, max_size=4),
+    data=st.data(),
+)
+def test_rows_padded_by_odd_pieces(shape, data):
+    before, after = (
+        [data.draw(st.integers(0, 3)) for _ in shape[:-1]] + [data.draw(st.integers(0, 20))]
+        for _ in range(2)
+    )
+    x = RNG.standard_normal(shape).astype("float32")
+    source = te.placeholder(x.shape, "float32", "x")
+    output = topi.exp(topi.nn.pad(source, before, after, 0.5))
+    function = tvm.build(topi.schedule_for(output, "llvm"), [source, output], "llvm")
+    result = tvm.nd.empty(tuple(int(n) for n in output.shape))
+    function(tvm.nd.array(x), result)
+    expected = np.exp(np.pad(x, list(zip(before, after)), constant_values=0.5))
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 12, 64, 197), (2, 30, 197)])
+def test_one_image_has_rows_enough_for_a_loop_for_each_piece(shape):
+    source = te.placeholder(shape, name="x")
+    output = topi.nn.pad(source, [0] * len(shape), [0] * (len(shape) - 1) + [11])
+    with TARGET:
+        text = str(tvm.lower(topi.schedule_for(output, TARGET), [source, output]))
+    assert "in range(197)" in text and "if_then_else" not in text
+
+
 def test_long_columns_are_reduced_several_vectors_wide():
     source = te.placeholder((300, 1000), name="x")
     output = topi.sum(source, 0)

@@ -11,7 +11,7 @@ from ..image.interpolation import clamp, interpolate, linear_taps
 from ..utils import as_int, as_pads, as_sizes, extents_of, get_const_tuple, is_constant, simplify
 from .conv import Size, check_channels, conv_output_size
 
-__all__ = ["deformable_conv2d_nchw", "deformable_conv2d_nhwc"]
+__all__ = ["deformable_columns", "deformable_conv2d_nchw", "deformable_conv2d_nhwc"]
 
 
 def _deformable(
@@ -130,3 +130,68 @@ def deformable_conv2d_nhwc(
         data, offset, kernel, strides, padding, dilation, deformable_groups, groups, out_dtype,
         "NHWC", "HWIO",
     )  # fmt: skip
+
+
+def deformable_columns(
+    data: te.Tensor,
+    offset: te.Tensor,
+    mask: te.Tensor | None = None,
+    kernel_size: Size = 3,
+    strides: Size = 1,
+    padding: Size = 0,
+    dilation: Size = 1,
+    deformable_groups: int = 1,
+) -> te.Tensor:
+    """What bent windows read of NHWC data: a matrix whose product with weights is the convolution.
+
+    After Zhu et al., "Deformable ConvNets v2", CVPR 2019.
+
+    Parameters
+    ----------
+    offset : NCHW, as that of :func:`deformable_conv2d_nchw`.
+    mask : (batch, deformable_groups * window height * window width, out height, out width): what
+        each cell of the window is multiplied with; None for 1.
+    kernel_size : height and width of the window.
+    padding : zeros above and below, left and right.
+
+    Returns
+    -------
+    (batch, out height, out width, window height, window width, channels).
+
+    Raises
+    ------
+    ValueError : the offsets or the mask have other channels than the window needs.
+    """
+    size, steps, gaps, pads = (
+        [as_int(v) for v in as_sizes(value, 2)]
+        for value in (kernel_size, strides, dilation, padding)
+    )
+    batch, height, width, channels = (as_int(e) for e in get_const_tuple(data.shape))
+    cells = deformable_groups * size[0] * size[1]
+    for name, tensor, count in (("offset", offset, 2 * cells), ("mask", mask, cells)):
+        if tensor is not None and as_int(tensor.shape[1]) != count:
+            raise ValueError(
+                f"topi.nn.deformable_columns: {name} needs {count} channels for "
+                f"{deformable_groups} groups of {size[0]} x {size[1]} cells, got {tensor.shape[1]}"
+            )
+    rows, columns = (as_int(e) for e in offset.shape[2:])
+    per_bend = channels // deformable_groups
+    dtype = str(data.dtype)
+
+    def sample(n: Any, y: Any, x: Any, ky: Any, kx: Any, c: Any) -> Any:
+        cell = (tir.floordiv(c, per_bend) * size[0] + ky) * size[1] + kx
+        taps = []
+        for k, (index, tap) in enumerate(((y, ky), (x, kx))):
+            straight = index * steps[k] + tap * gaps[k] - pads[k]
+            taps.append(linear_taps(straight.astype(dtype) + offset(n, cell * 2 + k, y, x)))
+
+        def read(spatial: Sequence[Any]) -> Any:
+            limits = zip(spatial, (height, width))
+            inside = [t for i, limit in limits for t in (i >= 0, i < limit)]
+            row, column = clamp(spatial[0], height), clamp(spatial[1], width)
+            return tir.Select(tir.all(*inside), data(n, row, column, c), tir.const(0, dtype))
+
+        value = interpolate(taps, read, dtype)
+        return value if mask is None else value * mask(n, cell, y, x)
+
+    return te.compute((batch, rows, columns, *size, channels), sample, name="deformable_columns")

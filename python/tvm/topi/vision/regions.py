@@ -9,7 +9,13 @@ from tvm import te, tir
 
 from ..utils import as_int, as_sizes, get_const_tuple
 
-__all__ = ["roi_align_nchw", "roi_align_nhwc", "roi_pool_nchw"]
+__all__ = [
+    "ps_roi_align_nchw",
+    "ps_roi_pool_nchw",
+    "roi_align_nchw",
+    "roi_align_nhwc",
+    "roi_pool_nchw",
+]
 
 _LOWEST = -3.4028234663852886e38
 
@@ -37,17 +43,26 @@ def _of_each_bin(
     size: list[int],
     layout: str,
     fill: Callable[..., None],
+    position_sensitive: bool = False,
 ) -> te.Tensor:
     """The tensor whose element at each region, channel and bin the statements of `fill` give.
 
     Parameters
     ----------
     fill : builder, reader of an image's (channel, row, column), the region's four borders, the
-        bin's row and column, channels' index, and the place to write to.
+        bin's row and column, the place to write to, and the image's extents.
+    position_sensitive : whether each bin reads channels of its own: the image has those of all bins
+        for the result's first channel, row by row, then those for the second one.
     """
     count = _regions(name, data, rois)
     extent = dict(zip(layout, (as_int(e) for e in get_const_tuple(data.shape))))
-    result = {"N": count, "C": extent["C"], "H": size[0], "W": size[1]}
+    bins = size[0] * size[1] if position_sensitive else 1
+    if extent["C"] % bins:
+        raise ValueError(
+            f"topi.vision.{name}: {extent['C']} channels are not a multiple of {bins} bins"
+        )
+    channels = extent["C"] // bins
+    result = {"N": count, "C": channels, "H": size[0], "W": size[1]}
 
     def body(ins: Any, outs: Any) -> tir.Stmt:
         ib = tir.ir_builder.create()
@@ -56,13 +71,16 @@ def _of_each_bin(
             batch = boxes[region, 0].astype("int32")
             borders = [boxes[region, k] for k in range(1, 5)]
             with (
-                ib.for_range(0, extent["C"], name="channel") as channel,
+                ib.for_range(0, channels, name="channel") as channel,
                 ib.for_range(0, size[0], name="row") as row,
                 ib.for_range(0, size[1], name="column") as column,
             ):
+                source = channel
+                if position_sensitive:
+                    source = (channel * size[0] + row) * size[1] + column
 
-                def read(y: Any, x: Any) -> Any:
-                    at = {"N": batch, "C": channel, "H": y, "W": x}
+                def read(y: Any, x: Any, source: Any = source) -> Any:
+                    at = {"N": batch, "C": source, "H": y, "W": x}
                     return image[tuple(at[axis] for axis in layout)]
 
                 place = {"N": region, "C": channel, "H": row, "W": column}
@@ -75,6 +93,44 @@ def _of_each_bin(
     )
 
 
+def _samples(ib: Any, steps: list[Any], sample_ratio: int) -> list[Any]:
+    """Samples of a bin down and across: the number given, else the bin's size rounded up."""
+    if sample_ratio > 0:
+        return [tir.const(sample_ratio, "int32")] * 2
+    return [ib.let(f"samples_{d}", tir.ceil(step).astype("int32")) for d, step in zip("yx", steps)]
+
+
+def _bilinear(at: list[Any], extents: list[int], read: Callable[..., Any], dtype: str) -> Any:
+    """The image between four pixels; the border goes on for one pixel, behind it are zeros.
+
+    Parameters
+    ----------
+    at : row and column.
+    extents : rows and columns of the image.
+    read : the pixel at a row and column.
+    """
+    taps, inside = [], []
+    for position, extent in zip(at, extents):
+        inside += [
+            position >= tir.const(-1.0, dtype),
+            position <= tir.const(float(extent), dtype),
+        ]
+        clamped = tir.max(
+            tir.min(position, tir.const(float(extent - 1), dtype)), tir.const(0.0, dtype)
+        )
+        low = tir.floor(clamped)
+        taps.append((low.astype("int32"), clamped - low, extent))
+    value = tir.const(0.0, dtype)
+    for dy in (0, 1):
+        for dx in (0, 1):
+            weight, place = tir.const(1.0, dtype), []
+            for d, (low, part, extent) in zip((dy, dx), taps):
+                weight = weight * (part if d else tir.const(1.0, dtype) - part)
+                place.append(tir.min(low + d, extent - 1))
+            value = value + weight * read(*place)
+    return tir.Select(tir.all(*inside), value, tir.const(0.0, dtype))
+
+
 def _roi_align(
     data: te.Tensor,
     rois: te.Tensor,
@@ -83,6 +139,8 @@ def _roi_align(
     mode: Any,
     sample_ratio: int,
     layout: str,
+    aligned: bool,
+    position_sensitive: bool = False,
 ) -> te.Tensor:
     kind = mode.decode() if isinstance(mode, bytes) else str(mode)
     if kind not in ("avg", "max"):
@@ -96,45 +154,37 @@ def _roi_align(
     def fill(
         ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
     ) -> None:
-        left, top, right, bottom = (b.astype(dtype) * number(spatial_scale) for b in borders)
-        spans = [tir.max(bottom - top, number(1.0)), tir.max(right - left, number(1.0))]
+        shift = number(0.5 if aligned else 0.0)
+        left, top, right, bottom = (
+            b.astype(dtype) * number(spatial_scale) - shift for b in borders
+        )
+        spans = [bottom - top, right - left]
+        if not aligned:
+            spans = [tir.max(span, number(1.0)) for span in spans]
         steps = [span / number(float(n)) for span, n in zip(spans, size)]
-        if sample_ratio > 0:
-            counts: list[Any] = [tir.const(sample_ratio, "int32")] * 2
-        else:
-            counts = [tir.ceil(step).astype("int32") for step in steps]
-        counts = [ib.let(f"samples_{d}", c) for d, c in zip("yx", counts)]
+        counts = _samples(ib, steps, sample_ratio)
         starts = [
             first + at.astype(dtype) * step for first, at, step in zip((top, left), bin_at, steps)
         ]
+        # A region without extent has no samples where their number follows from its size.
+        taken = tir.max(counts[0] * counts[1], 1)
         out[where] = number(0.0 if kind == "avg" else _LOWEST)
         with (
             ib.for_range(0, counts[0], name="iy") as iy,
             ib.for_range(0, counts[1], name="ix") as ix,
         ):
-            taps, inside = [], []
-            for start, step, i, n, axis in zip(starts, steps, (iy, ix), counts, "HW"):
-                at = start + (i.astype(dtype) + number(0.5)) * step / n.astype(dtype)
-                high = extent[axis]
-                inside += [at >= number(-1.0), at <= number(float(high))]
-                clamped = tir.max(tir.min(at, number(float(high - 1))), number(0.0))
-                low = tir.floor(clamped)
-                taps.append((low.astype("int32"), clamped - low, high))
-            value = number(0.0)
-            for dy in (0, 1):
-                for dx in (0, 1):
-                    weight, place = number(1.0), []
-                    for d, (low, part, high) in zip((dy, dx), taps):
-                        weight = weight * (part if d else number(1.0) - part)
-                        place.append(tir.min(low + d, high - 1))
-                    value = value + weight * read(*place)
-            sample = tir.Select(tir.all(*inside), value, number(0.0))
+            at = [
+                start + (i.astype(dtype) + number(0.5)) * step / n.astype(dtype)
+                for start, step, i, n in zip(starts, steps, (iy, ix), counts)
+            ]
+            sample = _bilinear(at, [extent["H"], extent["W"]], read, dtype)
             if kind == "avg":
-                out[where] = out[where] + sample / (counts[0] * counts[1]).astype(dtype)
+                out[where] = out[where] + sample / taken.astype(dtype)
             else:
                 out[where] = tir.max(out[where], sample)
 
-    return _of_each_bin(f"roi_align_{layout.lower()}", data, rois, size, layout, fill)
+    name = f"{'ps_' if position_sensitive else ''}roi_align_{layout.lower()}"
+    return _of_each_bin(name, data, rois, size, layout, fill, position_sensitive)
 
 
 def roi_align_nchw(
@@ -144,6 +194,7 @@ def roi_align_nchw(
     spatial_scale: float,
     mode: Any = "avg",
     sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> te.Tensor:
     """Means or maxima of bilinear samples in a grid over each region of NCHW images.
 
@@ -156,12 +207,14 @@ def roi_align_nchw(
     spatial_scale : what the borders are multiplied with to be pixels of `data`.
     mode : "avg" or "max".
     sample_ratio : samples of a bin in each direction; the bin's size rounded up if not positive.
+    aligned : whether pixels lie at whole numbers and regions may have any size. Otherwise they lie
+        half a pixel before them, and a region has at least one pixel in each direction.
 
     Returns
     -------
     (count, channels, rows, columns).
     """
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW", aligned)
 
 
 def roi_align_nhwc(
@@ -171,9 +224,44 @@ def roi_align_nhwc(
     spatial_scale: float,
     mode: Any = "avg",
     sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> te.Tensor:
     """:func:`roi_align_nchw` of NHWC images, with grids laid out alike."""
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC", aligned)
+
+
+def _pixels(
+    ib: Any,
+    borders: list[Any],
+    bin_at: Any,
+    size: list[int],
+    extent: dict[str, int],
+    spatial_scale: float,
+    dtype: str,
+    inclusive: int,
+    unread: int,
+) -> list[tuple[Any, Any]]:
+    """First pixel of a bin and the one behind its last, down and across.
+
+    Parameters
+    ----------
+    inclusive : 1 where the last border's pixel belongs to the region.
+    unread : pixels at the end of the image that no bin reads.
+    """
+    scale = tir.const(spatial_scale, dtype)
+    left, top, right, bottom = (tir.round(b.astype(dtype) * scale).astype("int32") for b in borders)
+    ranges = []
+    for first, last, n, at, axis in zip((top, left), (bottom, right), size, bin_at, "HW"):
+        # In the data's type, as other implementations have it: products that are whole numbers
+        # may come out just beside them.
+        step = tir.max(last - first + inclusive, 1).astype(dtype) / tir.const(float(n), dtype)
+        start = tir.floor(at.astype(dtype) * step).astype("int32") + first
+        end = tir.ceil((at + 1).astype(dtype) * step).astype("int32") + first
+        most = extent[axis] - unread
+        low = ib.let(f"first_{axis}", tir.min(tir.max(start, 0), most))
+        high = ib.let(f"behind_{axis}", tir.min(tir.max(end, 0), most))
+        ranges.append((low, high))
+    return ranges
 
 
 def roi_pool_nchw(
@@ -190,25 +278,65 @@ def roi_pool_nchw(
     def fill(
         ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
     ) -> None:
-        scale = tir.const(spatial_scale, dtype)
-        left, top, right, bottom = (
-            tir.round(b.astype(dtype) * scale).astype("int32") for b in borders
-        )
-        ranges = []
-        for first, last, n, at, axis in zip(
-            (top, left), (bottom, right), size, bin_at, "HW", strict=True
-        ):
-            length = tir.max(last - first + 1, 1)
-            # Whole numbers: the first cell of a bin is rounded down, the one behind it up.
-            start = tir.floordiv(at * length, n) + first
-            end = tir.floordiv((at + 1) * length + n - 1, n) + first
-            low = ib.let(f"first_{axis}", tir.min(tir.max(start, 0), extent[axis]))
-            high = ib.let(f"behind_{axis}", tir.min(tir.max(end, 0), extent[axis]))
-            ranges.append((low, high))
-        (y0, y1), (x0, x1) = ranges
+        (y0, y1), (x0, x1) = _pixels(ib, borders, bin_at, size, extent, spatial_scale, dtype, 1, 0)
         empty = tir.any(y1 <= y0, x1 <= x0)
         out[where] = tir.Select(empty, tir.const(0.0, dtype), tir.const(_LOWEST, dtype))
         with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
             out[where] = tir.max(out[where], read(y0 + y, x0 + x))
 
     return _of_each_bin("roi_pool_nchw", data, rois, size, "NCHW", fill)
+
+
+def ps_roi_align_nchw(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: Any,
+    spatial_scale: float,
+    sample_ratio: int = -1,
+) -> te.Tensor:
+    """Means of bilinear samples in a grid over each region, each bin of channels of its own.
+
+    After Li et al., "Light-Head R-CNN", 2017. Arguments as those of :func:`roi_align_nchw`, whose
+    `aligned` holds.
+
+    Parameters
+    ----------
+    data : (batch, channels * rows * columns, height, width).
+
+    Returns
+    -------
+    (count, channels, rows, columns).
+    """
+    return _roi_align(data, rois, pooled_size, spatial_scale, "avg", sample_ratio, "NCHW", True,
+                      True)  # fmt: skip
+
+
+def ps_roi_pool_nchw(
+    data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: float
+) -> te.Tensor:
+    """Means in a grid over each region rounded to pixels, each bin of channels of its own.
+
+    After Dai et al., "R-FCN", NeurIPS 2016. Bins without a pixel are 0.
+
+    Parameters
+    ----------
+    data : (batch, channels * rows * columns, height, width).
+
+    Returns
+    -------
+    (count, channels, rows, columns).
+    """
+    size = [as_int(s) for s in as_sizes(pooled_size, 2)]
+    dtype = str(data.dtype)
+
+    def fill(
+        ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
+    ) -> None:
+        (y0, y1), (x0, x1) = _pixels(ib, borders, bin_at, size, extent, spatial_scale, dtype, 0, 1)
+        out[where] = tir.const(0.0, dtype)
+        with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
+            out[where] = out[where] + read(y0 + y, x0 + x)
+        area = tir.max(tir.max(y1 - y0, 0) * tir.max(x1 - x0, 0), 1)
+        out[where] = out[where] / area.astype(dtype)
+
+    return _of_each_bin("ps_roi_pool_nchw", data, rois, size, "NCHW", fill, True)

@@ -298,6 +298,6 @@ def _injective(
         return schedule_transposed(output, moved)
     if len(shape) < 2 or shape[-1] < 4:
         return None
-    if shape[0] > 1 and joins_odd_rows(output, vector_lanes(target, output.dtype)):
+    if math.prod(shape[:-1]) > 1 and joins_odd_rows(output, vector_lanes(target, output.dtype)):
         return schedule_odd_rows(output)
     return schedule_rows(output, target)

@@ -109,15 +109,42 @@ def schedule_rows(output: te.Tensor, target: Target | None = None) -> te.Schedul
 
 
 def joins_odd_rows(output: te.Tensor, lanes: int) -> bool:
-    """Whether rows are pieces one behind the other, of which one ends inside of a vector."""
+    """Whether rows are pieces one behind the other, of which one ends inside of a vector.
+
+    Joins decide by the place in the row alone, pads by that of the row among others too.
+    """
     value, last = output.op.body[output.value_index], output.op.axis[-1].var
-    ends = []
+    ends: list[int] = []
     while isinstance(value, tir.Call) and value.op.same_as(tir.op.Op.get("tir.if_then_else")):
         where, _, value = value.args
-        if not isinstance(where, tir.LT) or not where.a.same_as(last) or not is_constant(where.b):
+        found = _borders(where, last)
+        if found is None:
             return False
-        ends.append(int(where.b))
+        ends += found
     return 0 < len(ends) < _MOST_PIECES and any(end % lanes for end in ends)
+
+
+def _borders(condition: Any, last: tir.Var) -> list[int] | None:
+    """Where a condition on a place changes along the last dimension; None where that is unclear."""
+    if isinstance(condition, tir.And):
+        both = [_borders(part, last) for part in (condition.a, condition.b)]
+        return None if None in both else [end for ends in both for end in ends or ()]
+    uses_last = False
+
+    def visit(node: object) -> None:
+        nonlocal uses_last
+        uses_last |= isinstance(node, tir.Var) and node.same_as(last)
+
+    tir.stmt_functor.post_order_visit(condition, visit)
+    if not uses_last:
+        return []
+    if not isinstance(condition, (tir.LT, tir.GE, tir.LE)):
+        return None
+    low, high = condition.a, condition.b
+    for place, border in ((low, high), (high, low)):
+        if place.same_as(last) and is_constant(border):
+            return [int(border)]
+    return None
 
 
 def schedule_odd_rows(output: te.Tensor) -> te.Schedule:

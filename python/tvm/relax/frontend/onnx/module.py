@@ -20,6 +20,10 @@ from .types import dtype_of, tensor_of
 
 __all__ = ["GraphInput", "OnnxModule"]
 
+# Operators that run, whatever is known of their inputs: random ones, and quantised weights, which
+# stay what they are for the products that take them so.
+_NOT_FOLDED = ("DequantizeLinear", "Dropout", "Bernoulli", "Multinomial", "RandomNormal",
+               "RandomNormalLike", "RandomUniform", "RandomUniformLike")  # fmt: skip
 # Weights of more elements are part of the traced program; smaller arrays may be shapes and axes.
 _MAX_KNOWN_ELEMENTS = 1024
 
@@ -242,8 +246,7 @@ class _NodeContext:
         function = find_operator(self._node.op_type, self._node.domain)
         bodies = any(a.type == onnx.AttributeProto.GRAPH for a in self._node.attribute)
         known = all(_is_known(value) for value in self._inputs) and not bodies
-        # Quantised weights stay what they are, for the products that take them so.
-        kept = self._node.op_type in ("Dropout", "DequantizeLinear")
+        kept = self._node.op_type in _NOT_FOLDED
         if self._node.op_type in ("Shape", "Size") or known and not kept:
             with _disable_current_modes(), torch._C.DisableTorchFunction():
                 results = _listed(function(self, *map(_real, self._inputs)))

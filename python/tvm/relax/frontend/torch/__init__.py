@@ -7,13 +7,14 @@ from .exported_program import (
     Problem,
     ProgramImporter,
     UnsupportedOperators,
+    WritesToInputs,
     can_import,
     from_exported_program,
     from_module,
 )
 from .fx_graph import from_fx
 from .sizes import DynamicSizes
-from .structure import CallSignature
+from .structure import CallSignature, drawn_seed
 
 __all__ = [
     "CallSignature",
@@ -21,7 +22,9 @@ __all__ = [
     "Problem",
     "ProgramImporter",
     "UnsupportedOperators",
+    "WritesToInputs",
     "can_import",
+    "drawn_seed",
     "dynamo_capture_subgraphs",
     "export_for_inference",
     "from_exported_program",

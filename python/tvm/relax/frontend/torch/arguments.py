@@ -20,6 +20,7 @@ from .sizes import Sizes, concrete
 __all__ = [
     "COMPLEX_CONVERTERS",
     "CONVERTERS",
+    "RANDOM",
     "REFUSED",
     "Arguments",
     "Complex",
@@ -27,9 +28,11 @@ __all__ = [
     "UnsupportedUse",
     "complex_converter",
     "converter",
+    "draws_random_numbers",
     "dtype_name",
     "operator_name",
     "operators_table",
+    "random_converter",
     "refuse",
     "supported_operators",
 ]
@@ -39,6 +42,8 @@ Converter = Callable[["Arguments"], Any]
 CONVERTERS: dict[str, Converter] = {}
 # Those of operators that take or give complex numbers.
 COMPLEX_CONVERTERS: dict[str, Converter] = {}
+# Operators whose results are random; their converters may ask for the program's seed.
+RANDOM: set[str] = set()
 # Why operators that have a meaning in PyTorch have none here, by name.
 REFUSED: dict[str, str] = {}
 
@@ -85,9 +90,25 @@ def complex_converter(*names: str) -> Callable[[Converter], Converter]:
     return register
 
 
-def refuse(reason: str, *names: str) -> None:
-    """Say why some operators, without their "aten.", cannot be imported."""
-    REFUSED.update({f"aten.{name}": reason for name in names})
+def random_converter(*names: str) -> Callable[[Converter], Converter]:
+    """As :func:`converter`, for operators that draw random numbers."""
+    RANDOM.update(f"aten.{name}" for name in names)
+    return converter(*names)
+
+
+def draws_random_numbers(graph: torch.fx.Graph) -> bool:
+    """Whether an exported graph draws random numbers, so that its import takes a seed."""
+    return any(
+        node.op == "call_function"
+        and isinstance(node.target, torch._ops.OpOverload)
+        and operator_name(node.target) in RANDOM
+        for node in graph.nodes
+    )
+
+
+def refuse(reason: str, *names: str, namespace: str = "aten") -> None:
+    """Say why some operators, without their namespace, cannot be imported."""
+    REFUSED.update({f"{namespace}.{name}": reason for name in names})
 
 
 def operator_name(target: Any) -> str:
@@ -111,8 +132,8 @@ def supported_operators() -> list[str]:
 
 def operators_table() -> dict[str, str | None]:
     """ATen operators by name: None for one that is imported, else why it is refused."""
-    imported = {name: None for name in supported_operators() if name.startswith("aten.")}
-    return {**REFUSED, **imported}
+    table = {**REFUSED, **dict.fromkeys(supported_operators())}
+    return {name: reason for name, reason in table.items() if name.startswith("aten.")}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -136,8 +157,10 @@ class Arguments:
         node: torch.fx.Node,
         lookup: Callable[[Any], Any],
         sizes: Sizes,
+        draw: Callable[[], tuple[RelayExpr, int]],
     ) -> None:
         self._sizes = sizes
+        self._draw = draw
         self.builder = builder
         self.node = node
         self._nodes: dict[str, Any] = {}
@@ -182,6 +205,15 @@ class Arguments:
     def example(self, name: str) -> Any:
         """A tensor argument as the export saw it: with strides, without values."""
         return self._nodes[name].meta["val"]
+
+    def source(self, name: str) -> torch.fx.Node | None:
+        """The operator that makes an argument; None for inputs and constants."""
+        node = self._nodes[name]
+        return node if isinstance(node, torch.fx.Node) and node.op == "call_function" else None
+
+    def next_stream(self) -> tuple[RelayExpr, int]:
+        """The program's seed, and a stream of random numbers that nobody else reads."""
+        return self._draw()
 
     def emit(self, expr: RelayExpr) -> RelayExpr:
         """Bind an intermediate value."""

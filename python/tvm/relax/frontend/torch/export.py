@@ -256,7 +256,8 @@ def _explained(error: BaseException) -> Exception | None:
         if name in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
             return ValueError(
                 f"relax.frontend.torch: the program depends on the values of a tensor at {where}; "
-                "write it with operators on tensors, such as torch.where"
+                "write it with operators on tensors, such as torch.where, or have the parts around "
+                'it compiled by torch.compile(backend="felix")'
             )
         if "__obj_flatten__" in str(chain):
             return ValueError(

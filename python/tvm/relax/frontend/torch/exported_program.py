@@ -27,6 +27,7 @@ from .arguments import (
     Arguments,
     Complex,
     UnsupportedUse,
+    draws_random_numbers,
     dtype_name,
     operator_name,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Problem",
     "ProgramImporter",
     "UnsupportedOperators",
+    "WritesToInputs",
     "can_import",
     "from_exported_program",
     "from_module",
@@ -51,6 +53,8 @@ def from_module(
     keep_params_as_input: bool = False,
 ) -> IRModule:
     """Import a torch module, or a function of tensors, as it behaves in eval mode.
+
+    Under ``torch.autocast("cpu")`` its operators have the types that they have there.
 
     Parameters
     ----------
@@ -85,7 +89,9 @@ def from_exported_program(
     A module whose ``main`` takes the user's tensors in order (nested inputs flattened) and returns
     a tensor, or a tuple when the torch module returns anything but a single tensor. A tensor of
     complex numbers has its real and imaginary parts in a last dimension of 2, as
-    ``torch.view_as_real`` gives them; those among the parameters stay constants.
+    ``torch.view_as_real`` gives them; those among the parameters stay constants. Where the program
+    draws random numbers, `main` takes one more tensor after the user's: `seed`, an int64 of shape
+    (1,), on which all of them depend.
 
     Raises
     ------
@@ -108,8 +114,9 @@ class ProgramImporter:
     def __init__(
         self, program: torch.export.ExportedProgram, keep_params_as_input: bool = False
     ) -> None:
-        # Decomposition takes longer than everything else here, and many programs need none.
-        if not _is_translatable(program.graph):
+        # Decomposition takes longer than everything else here, and many programs need none. Under
+        # autocast it is what writes the casts into the program.
+        if torch.is_autocast_enabled("cpu") or not _is_translatable(program.graph):
             program = program.run_decompositions(_decompositions(()))
         self._program = program
         self._keep_params = keep_params_as_input
@@ -239,6 +246,27 @@ class UnsupportedOperators(ValueError):
         )
 
 
+class WritesToInputs(ValueError):
+    """A program writes to its inputs or buffers, which none that is imported may do.
+
+    Attributes
+    ----------
+    positions : of the inputs, among all inputs of the user; None where it writes to other things.
+    """
+
+    def __init__(self, signature: torch.export.ExportGraphSignature) -> None:
+        kinds = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
+        writes = [spec for spec in signature.output_specs if spec.kind not in kinds]
+        self.positions: list[int] | None = None
+        if all(spec.kind is OutputKind.USER_INPUT_MUTATION for spec in writes):
+            places = list(signature.user_inputs)
+            self.positions = [places.index(str(spec.target)) for spec in writes]
+        super().__init__(
+            f"relax.frontend.torch: the program writes to '{writes[0].target}'; only programs that "
+            "leave their inputs and buffers alone can be imported (is the module in eval mode?)"
+        )
+
+
 def can_import(target: Any) -> bool:
     """Whether an operator of an exported graph has a translation, for some settings at least."""
     name = operator_name(target)
@@ -261,6 +289,8 @@ class _Importer:
         self._values: dict[torch.fx.Node, Any] = {}
         self._problems: list[Problem] = []
         self._weights: list[str] = []
+        self._seed: Var | None = None
+        self._streams = 0
 
     def run(self) -> IRModule:
         params = self._bind_inputs()
@@ -320,7 +350,15 @@ class _Importer:
                 self._weights.append(str(spec.target))
             else:
                 self._values[node] = self._weight(str(spec.target))
+        if draws_random_numbers(self._program.graph):
+            self._seed = Var("seed", TensorStructInfo([1], "int64"))
+            params.append(self._seed)
         return params + weights
+
+    def _next_stream(self) -> tuple[Var, int]:
+        assert self._seed is not None
+        self._streams += 1
+        return self._seed, self._streams - 1
 
     def _take_apart(self, node: torch.fx.Node) -> None:
         """Complex numbers that come as pairs, as two tensors."""
@@ -371,7 +409,9 @@ class _Importer:
             if converter is None:
                 reason = "computes with complex numbers" if is_complex else REFUSED.get(name)
                 raise UnsupportedUse(f"({reason})" if reason else "")
-            arguments = Arguments(self._builder, node, self._values.__getitem__, self._sizes)
+            arguments = Arguments(
+                self._builder, node, self._values.__getitem__, self._sizes, self._next_stream
+            )
             value = converter(arguments)
             if isinstance(value, list):
                 for k, item in enumerate(value):
@@ -410,11 +450,7 @@ class _Importer:
             if spec.kind is OutputKind.TOKEN:
                 continue
             if spec.kind is not OutputKind.USER_OUTPUT:
-                raise ValueError(
-                    f"relax.frontend.torch: the program writes to '{spec.target}'; only programs "
-                    "that leave their inputs and buffers alone can be imported (is the module in "
-                    "eval mode?)"
-                )
+                raise WritesToInputs(signature)
             # None and numbers among the results are the caller's to put in.
             if isinstance(item, torch.fx.Node):
                 values.append(self._values[item])

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-__all__ = ["CallSignature", "ObjectParts", "assembled", "taken_apart"]
+from .arguments import draws_random_numbers
+
+__all__ = ["CallSignature", "ObjectParts", "assembled", "drawn_seed", "taken_apart"]
 
 
 class ObjectParts:
@@ -152,6 +154,11 @@ def _pick(k: int, is_complex: bool) -> Callable[[Sequence[Any]], Any]:
     return lambda tensors: tensors[k]
 
 
+def drawn_seed() -> torch.Tensor:
+    """A seed for one run of a program that draws random numbers, from PyTorch's generator."""
+    return torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64)
+
+
 class CallSignature:
     """How the tensors of an exported program stand in the inputs and results of its module.
 
@@ -159,6 +166,8 @@ class CallSignature:
     ----------
     complex_results : places, among the program's results, of those that hold complex numbers, which
         the imported program gives as pairs of real ones.
+    takes_seed : whether the imported program draws random numbers, and takes a seed behind its
+        tensors.
     """
 
     def __init__(self, program: torch.export.ExportedProgram) -> None:
@@ -167,6 +176,7 @@ class CallSignature:
         args, kwargs = program.example_inputs or ((), {})
         self._example = pytree.tree_leaves((args, kwargs))
         self._count = len(args)
+        self.takes_seed = draws_random_numbers(program.graph)
         self._names = list(kwargs)
         signature = program.graph_signature
         self._user_inputs = list(signature.user_inputs)
@@ -191,11 +201,16 @@ class CallSignature:
 
     @property
     def example_tensors(self) -> list[torch.Tensor]:
-        """The tensors that the program was exported with."""
-        return [leaf for leaf in self._example if isinstance(leaf, torch.Tensor)]
+        """The tensors that the program was exported with, and a seed where it takes one."""
+        return self._seeded([leaf for leaf in self._example if isinstance(leaf, torch.Tensor)])
+
+    def _seeded(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [*tensors, drawn_seed()] if self.takes_seed else tensors
 
     def tensors(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
         """The tensors of a call, in the program's order.
+
+        A seed is drawn from PyTorch's generator, so that ``torch.manual_seed`` decides it.
 
         Raises
         ------
@@ -204,7 +219,7 @@ class CallSignature:
         """
         self._check_count(args, kwargs)
         if self._takes_tensors and all(isinstance(arg, torch.Tensor) for arg in args):
-            return list(args)
+            return self._seeded(list(args))
         ordered = {name: kwargs[name] for name in self._names}
         leaves, spec = pytree.tree_flatten(taken_apart((tuple(args), ordered)))
         if spec != self._in_spec:
@@ -225,7 +240,7 @@ class CallSignature:
                     f"compiled network: {example!r} is part of the program, got {given!r}; "
                     "compile again for another value"
                 )
-        return tensors
+        return self._seeded(tensors)
 
     def _check_count(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         if len(args) == self._count and set(kwargs) == set(self._names):

@@ -9,6 +9,7 @@ from . import (
     normalization,
     quantization,
     quantized_contrib,
+    random,
     recurrent,
     reduction,
     resize,

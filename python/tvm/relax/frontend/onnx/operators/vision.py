@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+from tvm.ir import RelayExpr
+from tvm.relax import op
+from tvm.relax.frontend.torch.arguments import Arguments, converter, refuse
 
 from .registry import Node, operator
 
@@ -27,30 +34,55 @@ def _affine_grid(n: Node, theta: torch.Tensor, size: torch.Tensor) -> torch.Tens
 
 @operator("RoiAlign")
 def _roi_align(n: Node, x: torch.Tensor, rois: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+    aligned = n.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    return torch.ops.tvm_onnx.roi_align(
+        x, rois, batch, int(n.attr("output_height", 1)), int(n.attr("output_width", 1)),
+        int(n.attr("sampling_ratio", 0)), float(n.attr("spatial_scale", 1.0)), aligned,
+        str(n.attr("mode", "avg")),
+    )  # fmt: skip
+
+
+# One operator, because where no number of samples is given it depends on the regions' sizes.
+@torch.library.custom_op("tvm_onnx::roi_align", mutates_args=())
+def _sampled_regions(
+    x: torch.Tensor, rois: torch.Tensor, batch: torch.Tensor, height: int, width: int, ratio: int,
+    scale: float, aligned: bool, mode: str,
+) -> torch.Tensor:  # fmt: skip
     """Bilinear samples in each bin of each region, after He et al., "Mask R-CNN", ICCV 2017."""
-    height, width = x.shape[2:]
-    oh, ow = n.attr("output_height", 1), n.attr("output_width", 1)
-    ratio, scale = n.attr("sampling_ratio", 0), n.attr("spatial_scale", 1.0)
-    half = n.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     results = []
     for row in range(rois.shape[0]):
-        x1, y1, x2, y2 = (rois[row, i] * scale - (0.5 if half else 0.0) for i in range(4))
+        x1, y1, x2, y2 = (rois[row, i] * scale - (0.5 if aligned else 0.0) for i in range(4))
         w, h = x2 - x1, y2 - y1
-        if not half:
+        if not aligned:
             w, h = torch.clamp(w, min=1.0), torch.clamp(h, min=1.0)
-        # Where no number of samples is given, it depends on the size of the region.
-        across = ratio or max(int(np.ceil(float(w) / ow)), 1)
-        down = ratio or max(int(np.ceil(float(h) / oh)), 1)
-        ys = y1 + (torch.arange(oh * down, dtype=x.dtype) + 0.5) * (h / (oh * down))
-        xs = x1 + (torch.arange(ow * across, dtype=x.dtype) + 0.5) * (w / (ow * across))
+        across = ratio or max(int(np.ceil(float(w) / width)), 1)
+        down = ratio or max(int(np.ceil(float(h) / height)), 1)
+        ys = y1 + (torch.arange(height * down, dtype=x.dtype) + 0.5) * (h / (height * down))
+        xs = x1 + (torch.arange(width * across, dtype=x.dtype) + 0.5) * (w / (width * across))
         image = torch.index_select(x, 0, batch[row : row + 1].to(torch.int64))[0]
-        samples = _bilinear(image, ys, xs, height, width)
-        bins = samples.reshape(x.shape[1], oh, down, ow, across)
-        if n.attr("mode", "avg") == "avg":
-            results.append(bins.mean((2, 4)))
-        else:
-            results.append(bins.amax((2, 4)))
+        samples = _bilinear(image, ys, xs, *x.shape[2:])
+        bins = samples.reshape(x.shape[1], height, down, width, across)
+        results.append(bins.mean((2, 4)) if mode == "avg" else bins.amax((2, 4)))
+    if not results:
+        return x.new_zeros(0, x.shape[1], height, width)
     return torch.stack(results)
+
+
+@_sampled_regions.register_fake
+def _shape_of_regions(
+    x: torch.Tensor, rois: torch.Tensor, batch: torch.Tensor, height: int, width: int, *_: Any
+) -> torch.Tensor:
+    return x.new_empty(rois.shape[0], x.shape[1], height, width)
+
+
+@converter("roi_align.default", namespace="tvm_onnx")
+def _convert_roi_align(a: Arguments) -> RelayExpr:
+    places = a.emit(op.reshape(a.cast(a["batch"], a.result_dtype), (-1, 1)))
+    return op.make_call(
+        "vision.roi_align", a["x"], a.emit(op.concat([places, a["rois"]], 1)),
+        pooled_size=[int(a["height"]), int(a["width"])], spatial_scale=float(a["scale"]),
+        mode=str(a["mode"]), sample_ratio=int(a["ratio"]), aligned=bool(a["aligned"]),
+    )  # fmt: skip
 
 
 def _bilinear(
@@ -69,13 +101,33 @@ def _bilinear(
 
 @operator("NonMaxSuppression")
 def _non_max_suppression(
-    n: Node, boxes: torch.Tensor, scores: torch.Tensor, *_: torch.Tensor | None
+    n: Node,
+    boxes: torch.Tensor,
+    scores: torch.Tensor,
+    most: torch.Tensor | None = None,
+    overlap: torch.Tensor | None = None,
+    least: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    most = (n.ints(2) or [0])[0]
-    overlap, least = n.array(3), n.array(4)
-    limit = 0.0 if overlap is None else float(overlap.reshape(-1)[0])
+    centred = bool(n.attr("center_point_box", 0))
+    return torch.ops.tvm_onnx.non_max_suppression(boxes, scores, most, overlap, least, centred)
+
+
+# PyTorch runs this one: how many boxes it keeps depends on the data.
+@torch.library.custom_op("tvm_onnx::non_max_suppression", mutates_args=())
+def _kept_boxes(
+    boxes: torch.Tensor,
+    scores: torch.Tensor,
+    most: torch.Tensor | None,
+    overlap: torch.Tensor | None,
+    least: torch.Tensor | None,
+    centred: bool,
+) -> torch.Tensor:
+    """Rows of batch, class and box: the boxes by falling score that overlap none before them."""
+    count = 0 if most is None else int(most)
+    limit = 0.0 if overlap is None else float(overlap)
+    threshold = -math.inf if least is None else float(least)
     corners = boxes.numpy().astype(np.float64)
-    if n.attr("center_point_box", 0):
+    if centred:
         centre, size = corners[..., :2], corners[..., 2:]
         corners = np.concatenate([centre - size / 2, centre + size / 2], -1)
     low = np.minimum(corners[..., :2], corners[..., 2:])
@@ -87,9 +139,7 @@ def _non_max_suppression(
         for c in range(values.shape[1]):
             kept: list[int] = []
             for i in np.argsort(-values[b, c], kind="stable"):
-                if len(kept) >= most:
-                    break
-                if least is not None and values[b, c, i] <= float(least.reshape(-1)[0]):
+                if len(kept) >= count or values[b, c, i] <= threshold:
                     break
                 common = np.clip(
                     np.minimum(high[b, i], high[b, kept]) - np.maximum(low[b, i], low[b, kept]),
@@ -101,3 +151,15 @@ def _non_max_suppression(
                     kept.append(int(i))
             chosen += [(b, c, i) for i in kept]
     return torch.from_numpy(np.array(chosen, np.int64).reshape(-1, 3))
+
+
+@_kept_boxes.register_fake
+def _shape_of_kept(boxes: torch.Tensor, *_: Any) -> torch.Tensor:
+    return boxes.new_empty(torch.library.get_ctx().new_dynamic_size(), 3, dtype=torch.int64)
+
+
+refuse(
+    "gives a result whose size depends on the data",
+    "non_max_suppression.default",
+    namespace="tvm_onnx",
+)

@@ -9,7 +9,9 @@ from . import linear as linear
 from . import normalization as normalization
 from . import program as program
 from . import quantization as quantization
+from . import random as random
 from . import reduction as reduction
+from . import regions as regions
 from . import selection as selection
 from . import shape as shape
 from . import window as window

@@ -92,12 +92,6 @@ def _triangle_indices(a: Arguments) -> RelayExpr:
 
 
 refuse(
-    "draws random numbers, which another compiler cannot draw alike; pass them as an input",
-    "rand.default", "randn.default", "randperm.default", "rand_like.default", "randn_like.default",
-    "bernoulli.default", "bernoulli.p", "multinomial.default", "randint.default", "randint.low",
-    "normal_functional.default", "uniform.default", "exponential.default",
-)  # fmt: skip
-refuse(
     "is a step of training",
     "_adaptive_avg_pool2d_backward.default", "avg_pool2d_backward.default",
     "convolution_backward.default", "embedding_dense_backward.default",

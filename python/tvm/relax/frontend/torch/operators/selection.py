@@ -10,7 +10,7 @@ from tvm.relax import op
 from tvm.relax.expr import Tuple, TupleGetItem
 from tvm.relax.struct_info import static_shape
 
-from ..arguments import Arguments, converter, refuse
+from ..arguments import Arguments, converter, operator_name, refuse
 
 __all__: list[str] = []
 
@@ -257,6 +257,14 @@ def _searchsorted(a: Arguments) -> RelayExpr:
     )  # fmt: skip
 
 
+def _are_equal_bags(a: Arguments, bags: int, count: int) -> bool:
+    """Whether offsets are counted in equal steps, as for bags that are rows of a matrix."""
+    made = a.source("offsets")
+    if made is None or operator_name(made.target) != "aten.arange.start_step":
+        return False
+    return count % max(bags, 1) == 0 and tuple(made.args[:3]) == (0, count, count // max(bags, 1))
+
+
 @converter("_embedding_bag.default", "embedding_bag.padding_idx")
 def _embedding_bag(a: Arguments) -> list[RelayExpr | None]:
     a.refuse_unless(a["padding_idx"] in (None, -1), "with padding_idx")
@@ -267,6 +275,9 @@ def _embedding_bag(a: Arguments) -> list[RelayExpr | None]:
     if a["per_sample_weights"] is not None:
         factors = a.emit(op.reshape(a["per_sample_weights"], (count, 1)))
         rows = a.emit(op.multiply(rows, factors))
+    if _are_equal_bags(a, bags, count):
+        together = a.emit(op.reshape(rows, (bags, count // bags, width)))
+        return [op.make_call(mode, together, axis=[1]), None, None, None]
     # A bag reaches from its offset to the next one.
     kind = a.dtype("offsets")
     places = a.emit(op.arange(0, count, 1, kind))
