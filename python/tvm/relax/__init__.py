@@ -60,7 +60,7 @@ from .struct_info import (
 )
 from .te_calls import te_tensor
 from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
-from .vm_build import build
+from .vm_build import build, compile
 
 __all__ = [
     "Binding",
@@ -111,6 +111,7 @@ __all__ = [
     "analysis",
     "backend",
     "build",
+    "compile",
     "call_dps_packed",
     "call_pure_packed",
     "call_tir",

@@ -281,3 +281,17 @@ def test_the_version_of_llvm_is_known():
 def test_features_that_calls_need_cannot_be_taken_away(feature):
     with pytest.raises(ValueError, match=f"leave {feature} out of mattr"):
         Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr={feature}")
+
+
+def test_devices_of_this_machine_are_targets():
+    here = Target.from_device("cpu")
+    assert here.mcpu and here.num_cores >= 1
+    assert str(Target.from_device(tvm.cpu(0))) == str(here)
+    gpu = tvm.cuda(0)
+    if gpu.exist:
+        target = Target.from_device(gpu)
+        assert target.arch == "sm_" + gpu.compute_version.replace(".", "")
+        assert target.max_shared_memory_per_block == gpu.max_shared_memory_per_block
+    else:
+        with pytest.raises(ValueError, match=r"no usable cuda\(0\) here"):
+            Target.from_device("cuda")
