@@ -15,7 +15,7 @@ ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 # What stands on top of the rooms: the package itself, and names and programs for its users.
 ON_TOP = {"", "_older_names", "exec", "ir_pass", "support", "testing"}
 # Of contrib, what makes or draws programs.
-ON_TOP_OF_CONTRIB = ("cblas", "random", "relay_viz", "tedd")
+ON_TOP_OF_CONTRIB = ("cblas", "random", "relay_viz", "tedd", "torch")
 
 
 def rooms() -> list[str]:

@@ -35,7 +35,7 @@ def _search(name: str) -> tuple[Any, Target]:
 
 
 def _with_programs(mod: IRModule) -> IRModule:
-    """The module if it has tensor programs, else one that calls a program for each of its groups."""
+    """The module if it has tensor programs, else one that calls one for each of its groups."""
     if any(isinstance(func, tir.PrimFunc) for func in mod.functions.values()):
         return mod
     return Sequential([LegalizeOps(), FuseTIR()])(mod)
