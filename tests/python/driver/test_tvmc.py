@@ -17,6 +17,7 @@ import tvm
 from tvm import relay, rpc
 from tvm.driver import tvmc
 from tvm.driver.tvmc.command import main, parse_shapes
+from tvm.driver.tvmc.compiler import is_autoscheduler
 
 SHAPE = (2, 3, 8, 8)
 RNG = np.random.default_rng(0)
@@ -137,18 +138,30 @@ def test_a_package_runs_on_another_machine(package: tvmc.TVMCPackage) -> None:
         server.terminate()
 
 
-@pytest.mark.parametrize("programs", [False, True])
-def test_a_network_is_tuned(model: tvmc.TVMCModel, tmp_path: Path, programs: bool) -> None:
-    records = tmp_path / "records.json"
-    options = {"trials": 4, "repeat": 1, "number": 1, "enable_autoscheduler": programs}
+def test_a_network_is_tuned_with_templates(model: tvmc.TVMCModel, tmp_path: Path) -> None:
+    records, more = tmp_path / "records.json", tmp_path / "more.json"
+    options = {"trials": 2, "repeat": 1, "number": 1}
     assert tvmc.tune(model, "llvm", tuning_records=records, **options) == str(records)
     first = records.read_text()
     assert first
-    more = tmp_path / "more.json"
     tvmc.tune(model, "llvm", tuning_records=more, prior_records=records, **options)
     assert records.read_text() == first and more.read_text()
     path = tmp_path / "tuned.tar"
     check(tvmc.compile(model, "llvm", tuning_records=records, package_path=path))
+
+
+def test_a_network_is_tuned_with_programs(tmp_path: Path) -> None:
+    x, w = relay.var("x", shape=(4, 16)), relay.var("w", shape=(8, 16))
+    weight, data = (RNG.normal(size=s).astype("float32") for s in ((8, 16), (4, 16)))
+    func = relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+    model = tvmc.TVMCModel(tvm.IRModule.from_expr(func), {"w": weight})
+    options = {"trials": 1, "repeat": 1, "number": 1, "enable_autoscheduler": True}
+    records = tvmc.tune(model, "llvm", tuning_records=tmp_path / "records.json", **options)
+    assert is_autoscheduler(records)
+    path = tmp_path / "tuned.tar"
+    package = tvmc.compile(model, "llvm", tuning_records=records, package_path=path)
+    result = tvmc.run(package, "cpu", inputs={"x": data}).get_output("output_0")
+    np.testing.assert_allclose(result, np.maximum(data @ weight.T, 0), rtol=1e-4, atol=1e-4)
 
 
 def test_layouts_and_levels_are_chosen(model: tvmc.TVMCModel, tmp_path: Path) -> None:
