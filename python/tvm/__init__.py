@@ -42,6 +42,7 @@ __all__ = [
     "TVMError",
     "__version__",
     "build",
+    "compile",
     "cpu",
     "cuda",
     "device",
@@ -89,6 +90,7 @@ _LAZY_NAMES = {
     "BuildConfig": "driver",
     "build": "driver",
     "build_config": "driver",
+    "compile": "relax",
     "lower": "driver",
 }
 
@@ -112,6 +114,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_PACKAGES, *_LAZY_NAMES})
+
+
+@register_func("relax.LoadMetaSchedule")
+def _load_meta_schedule() -> None:
+    # Passes of relax find the search by its names; it is in a room above theirs.
+    importlib.import_module("tvm.meta_schedule")
 
 
 _older_names.watch_imports()

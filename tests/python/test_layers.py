@@ -14,8 +14,11 @@ PYTHON = ROOT / "python"
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 # What stands on top of the rooms: the package itself, and names and programs for its users.
 ON_TOP = {"", "_older_names", "exec", "ir_pass", "support", "testing"}
-# Of contrib, what makes or draws programs.
-ON_TOP_OF_CONTRIB = ("cblas", "random", "relay_viz", "tedd")
+# Of rooms, what stands on top: of contrib what makes, tunes or draws programs, of driver a command.
+PARTS_ON_TOP = {
+    "contrib": ("cblas", "random", "relay_viz", "tedd", "torch"),
+    "driver": ("tvmc",),
+}
 
 
 def rooms() -> list[str]:
@@ -106,7 +109,7 @@ GRAPH = import_graph()
 
 def package_of(module: str) -> str:
     parts = module.split(".") + ["", ""]
-    return "" if parts[1] == "contrib" and parts[2] in ON_TOP_OF_CONTRIB else parts[1]
+    return "" if parts[2] in PARTS_ON_TOP.get(parts[1], ()) else parts[1]
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:

@@ -73,7 +73,7 @@ from .struct_info import (
 )
 from .te_calls import te_tensor
 from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
-from .vm_build import build
+from .vm_build import build, compile
 
 __all__ = [
     "Binding",
@@ -126,6 +126,7 @@ __all__ = [
     "backend",
     "binding_rewrite",
     "build",
+    "compile",
     "call_dps_packed",
     "call_pure_packed",
     "call_tir",

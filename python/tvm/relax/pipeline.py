@@ -7,10 +7,15 @@ from typing import Any
 
 from tvm import error
 from tvm.ir import IRModule
-from tvm.transform import Pass, PassContext, module_pass
+from tvm.target import Target
+from tvm.transform import Pass, PassContext, Sequential, module_pass
 
 from .compile_programs import has_fixed_sizes, is_list_of_kernels
-from .transform import OptimizeForInference
+from .transform import (
+    MetaScheduleApplyDatabase,
+    MetaScheduleTuneTIR,
+    OptimizeForInference,
+)
 
 __all__ = ["get_pipeline", "register_pipeline"]
 
@@ -42,7 +47,11 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
     name : "zero" and "default_build" are what ``relax.build`` does before it compiles kernels:
         folding, layouts and fusion. Modules stay as they are where that is for later, or not for
         them: those of symbolic sizes, and those whose functions become programs.
-    kwargs : arguments of the function that makes it.
+        "static_shape_tuning" does the same, searches the tensor programs that remain with
+        MetaSchedule, and gives the module with the best schedules that were found.
+    kwargs : arguments of the function that makes it. Of "static_shape_tuning": `total_trials`, the
+        programs to measure; `target`; and `work_dir`, the folder of what was measured,
+        "tuning_logs" if left out, from which a later search goes on.
 
     Raises
     ------
@@ -64,3 +73,23 @@ def _zero() -> Pass:
         return OptimizeForInference()(mod) if compiled_at_once else mod
 
     return zero
+
+
+@register_pipeline("static_shape_tuning")
+def _static_shape_tuning(
+    total_trials: int, target: Target | str, work_dir: str = "tuning_logs"
+) -> Pass:
+    search = Sequential(
+        [
+            _zero(),
+            MetaScheduleTuneTIR(work_dir, total_trials),
+            MetaScheduleApplyDatabase(work_dir),
+        ]
+    )
+
+    @module_pass(opt_level=0, name="relax.pipeline.static_shape_tuning")
+    def static_shape_tuning(mod: IRModule, ctx: PassContext) -> IRModule:
+        with target if isinstance(target, Target) else Target(target):
+            return search(mod)
+
+    return static_shape_tuning

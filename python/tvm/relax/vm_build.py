@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tvm import error
+import tvm
+from tvm import error, tir
 from tvm.ir import IRModule
+from tvm.runtime import Module
 from tvm.runtime.relax_vm import Executable
 from tvm.target import Target
 from tvm.transform import Pass
@@ -20,12 +22,13 @@ from .compile_programs import (
     is_list_of_kernels,
 )
 from .dps_packed import lower_dps_packed
+from .expr import Function
 from .open_sizes import OpenExecutable, has_open_sizes
 from .pipeline import get_pipeline
 from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
 from .transform.attach_extern import EXTERN_MODULES
 
-__all__ = ["build"]
+__all__ = ["build", "compile"]
 
 
 def build(
@@ -100,3 +103,31 @@ def _compiled(mod: IRModule, target: Target, schedules: ScheduleSource) -> Execu
                 lambda: compile_programs(mod, target),
             )
     return compile_programs(mod, target)
+
+
+def compile(
+    mod: IRModule | tir.PrimFunc,
+    target: Target | str | None = None,
+    *,
+    relax_pipeline: str | Pass | None = "default_build",
+) -> Executable | Module:
+    """Compile a module: graph functions by :func:`build`, only tensor programs by ``tvm.build``.
+
+    Parameters
+    ----------
+    target : what to compile for; by default the current target, else "llvm".
+    relax_pipeline : see `pipeline` of :func:`build`.
+
+    Returns
+    -------
+    An executable of graph functions, else a module of kernels.
+
+    Raises
+    ------
+    ValueError : what is wrong with the module or the target, as these functions say.
+    """
+    chosen = target if target is not None else Target.current() or "llvm"
+    functions = mod.functions.values() if isinstance(mod, IRModule) else ()
+    if any(isinstance(func, Function) for func in functions):
+        return build(mod, chosen, pipeline=relax_pipeline)
+    return tvm.build(mod, target=chosen)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
-from tvm.runtime import Object
+from tvm.runtime import Device, Object
+from tvm.runtime import device as as_device
 from tvm.runtime.container import Array
 
 from . import _ffi_api
@@ -132,6 +133,38 @@ class Target(Object):
         ValueError : there is none and `allow_none` is false.
         """
         return _ffi_api.TargetCurrent(allow_none)
+
+    @staticmethod
+    def from_device(device: Device | str) -> Target:
+        """What programs for a device of this machine are compiled for, with its limits.
+
+        Parameters
+        ----------
+        device : a processor or a CUDA device; by name it is the first of its kind.
+
+        Raises
+        ------
+        ValueError : the device is not there, or is of another kind.
+        """
+        found = as_device(device) if isinstance(device, str) else device
+        if not found.exist:
+            raise ValueError(f"Target.from_device: there is no usable {found} here")
+        if found.device_type == Device.kDLCPU:
+            return Target("llvm").with_machine()
+        if found.device_type != Device.kDLCUDA:
+            raise ValueError(
+                f"Target.from_device: the limits of {found} cannot be asked for; name them in the "
+                "text of a target"
+            )
+        return Target(
+            {
+                "kind": "cuda",
+                "arch": f"sm_{found.compute_version.replace('.', '')}",
+                "max_threads_per_block": found.max_threads_per_block,
+                "max_shared_memory_per_block": found.max_shared_memory_per_block,
+                "thread_warp_size": found.warp_size,
+            }
+        )
 
     @staticmethod
     def list_kinds() -> list[str]:
@@ -284,25 +317,6 @@ class Target(Object):
     def max_block_size_y(self) -> int:
         """Threads of one block along its second axis, 1 on a CPU."""
         return self.get_attr("max_block_size_y", self.max_num_threads)
-
-    @staticmethod
-    def from_device(device: Any) -> Target:
-        """The target of a device that is there, with what the device says of itself.
-
-        Parameters
-        ----------
-        device : a Device, or its name: "cuda", "cpu", "cuda:1".
-
-        Raises
-        ------
-        ValueError : no kind of target is of that name.
-        """
-        if isinstance(device, str):
-            device = tvm.device(device)
-        if device.device_type == tvm.cpu().device_type:
-            return Target("llvm").with_machine()
-        name = device.MASK2STR[device.device_type]
-        return Target({"kind": name, "from_device": device.device_id})
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:

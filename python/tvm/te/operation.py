@@ -33,11 +33,18 @@ Extent = int | PrimExpr
 def _as_shape(shape: Any) -> list[PrimExpr]:
     if isinstance(shape, PrimExpr) or hasattr(shape, "__index__"):
         shape = [shape]
-    extents = [tir.convert(extent) for extent in shape]
+    extents = [_as_extent(extent) for extent in shape]
     for extent in extents:
         if isinstance(extent, tir.IntImm) and extent.value < 0:
             raise ValueError(f"extents must not be negative, got {extent} in shape {extents}")
     return extents
+
+
+def _as_extent(extent: Any) -> PrimExpr:
+    # ``size / factor`` of Python's numbers is a whole float.
+    if isinstance(extent, float) and extent.is_integer():
+        extent = int(extent)
+    return tir.convert(extent)
 
 
 def _outputs_of(op: Operation) -> Any:

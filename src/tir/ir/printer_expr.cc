@@ -167,9 +167,10 @@ void TIRPrinter::VisitExpr_(const NotNode* op) {
 }
 
 void TIRPrinter::VisitExpr_(const CastNode* op) {
-  os_ << "T.cast(";
+  // T.cast would leave out a conversion that changes nothing.
+  os_ << "T.Cast(\"" << op->dtype << "\", ";
   PrintAt(op->value, 0);
-  os_ << ", \"" << op->dtype << "\")";
+  os_ << ')';
 }
 void TIRPrinter::VisitExpr_(const SelectNode* op) {
   PrintCallLike("T.Select", {op->condition, op->true_value, op->false_value});

@@ -29,7 +29,12 @@ struct Meaning {
 class ConcreteScheduleNode final : public ScheduleNode {
  public:
   ConcreteScheduleNode(IRModule mod, int64_t seed, bool checks, ErrorRenderLevel level)
-      : mod_(std::move(mod)), checks_(checks), level_(level), random_(seed) {}
+      : mod_(std::move(mod)), checks_(checks), level_(level), random_(seed) {
+    // A lone function needs no name to be found.
+    if (mod_->functions.size() != 1) return;
+    const auto& [var, func] = *mod_->functions.begin();
+    if (func.as<PrimFuncNode>()) working_on = var->name_hint;
+  }
   TVM_DECLARE_OBJECT(ConcreteScheduleNode, ScheduleNode, "tir.ConcreteSchedule");
 
   IRModule Mod() const final;

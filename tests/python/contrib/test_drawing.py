@@ -119,3 +119,23 @@ def test_parsers_of_ones_own_choose_nodes():
     relay_viz.RelayVisualizer(mod, plotter=Collect(), parser=OnlyCalls()).render("there")
     assert seen[0] == "Call nn.batch_flatten" and seen[-1] == "there"
     assert {name.split()[0] for name in seen[:-1]} == {"Call"}
+
+
+def test_plotters_of_ones_own_add_nodes(capsys):
+    class Doubled(relay_viz.terminal.TermGraph):
+        def node(self, viz_node):
+            super().node(viz_node)
+            if viz_node.type_name.startswith("Var"):
+                twin = f"twin of {viz_node.identity}"
+                super().node(relay_viz.VizNode(twin, "Twin", ""))
+                super().edge(relay_viz.VizEdge(twin, viz_node.identity))
+
+    class Plotter(relay_viz.TermPlotter):
+        def create_graph(self, name):
+            self._name_to_graph[name] = Doubled(name)
+            return self._name_to_graph[name]
+
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.abs(x)))
+    relay_viz.RelayVisualizer(mod, {}, Plotter()).render()
+    assert capsys.readouterr().out.count("Twin") == 1

@@ -129,7 +129,7 @@ def test_constants_keep_their_type_and_refuse_what_does_not_fit():
 def test_casts_of_constants_fold_and_of_the_same_type_vanish():
     assert I.astype("int32").same_as(I)
     assert str(tir.const(3).astype("float32")) == "T.float32(3.0)"
-    assert str(I.astype("int64")) == 'T.cast(i, "int64")'
+    assert str(I.astype("int64")) == 'T.Cast("int64", i)'
 
 
 def test_vector_nodes_know_their_lanes():

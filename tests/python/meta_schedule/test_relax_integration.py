@@ -109,3 +109,48 @@ def test_a_few_attempts_give_schedules_that_compute_the_same(benchmark: bool):
     np.testing.assert_allclose(run(relax.build(bound, TARGET), x), wanted, rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match="no target"):
         relax.transform.FewShotTuning()(mod)
+
+
+def graph() -> tvm.IRModule:
+    """A product, a sum and a maximum, as operators."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((8, 16), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((16, 16), "float32"))
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            product = builder.emit(relax.op.matmul(x, w))
+            result = builder.emit_output(relax.op.nn.relu(relax.op.add(product, x)))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def check_graph(mod: tvm.IRModule) -> None:
+    rng = np.random.default_rng(2)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in ((8, 16), (16, 16)))
+    vm = relax.VirtualMachine(tvm.compile(mod, TARGET), tvm.cpu())
+    result = vm["main"](tvm.nd.array(x), tvm.nd.array(w)).numpy()
+    np.testing.assert_allclose(result, np.maximum(x @ w + x, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_graphs_are_lowered_to_be_searched(fused: bool, tmp_path: Path) -> None:
+    mod = relax.get_pipeline("zero")(graph()) if fused else graph()
+    with TARGET:
+        searched = relax.transform.MetaScheduleTuneTIR(str(tmp_path), 3)(mod)
+        tvm.ir.assert_structural_equal(searched, mod)
+        applied = relax.transform.MetaScheduleApplyDatabase(str(tmp_path))(mod)
+    programs = [f for f in applied.functions.values() if isinstance(f, tvm.tir.PrimFunc)]
+    assert len(programs) == (1 if fused else 3)
+    assert any("tir.is_scheduled" in f.attrs for f in programs)
+    check_graph(applied)
+
+
+def test_a_pipeline_searches_and_applies(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    pipeline = relax.get_pipeline(
+        "static_shape_tuning", target=str(TARGET), total_trials=2, work_dir=str(folder)
+    )
+    mod = pipeline(graph())
+    assert len(ms.database.JSONDatabase(work_dir=str(folder)))
+    assert any(isinstance(f, tvm.tir.PrimFunc) for f in mod.functions.values())
+    check_graph(mod)

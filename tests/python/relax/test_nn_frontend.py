@@ -481,3 +481,19 @@ def test_functions_are_built_inside_of_others():
     mod = builder.get()
     assert {"main", "inner"} <= {str(gvar.name_hint) for gvar in mod.functions}
     assert relax.analysis.well_formed(mod)
+
+
+def test_compile_takes_graphs_and_kernels():
+    mod, _ = exported(MLP(), forward={"x": spec.Tensor([1, 6], "float32")})
+    assert isinstance(tvm.compile(mod, "llvm"), relax.Executable)
+    with tvm.target.Target("llvm"):
+        assert isinstance(tvm.compile(mod, relax_pipeline="zero"), relax.Executable)
+
+    @T.prim_func
+    def twice(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    a, b = tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.empty((4,))
+    tvm.compile(twice)(a, b)
+    assert b.numpy().tolist() == [0, 2, 4, 6]

@@ -175,3 +175,12 @@ def test_constant_weights_are_shared_with_no_copy_of_the_graph():
     weight = bindings[0].value.args[1]
     assert isinstance(weight, relax.Constant)
     assert isinstance(weight.data, tvm.nd.NDArray)
+
+
+def test_a_single_result_stays_in_a_tuple_on_request(run):
+    program = torch.export.export(nn.ReLU(), (X2,))
+    for unwrap, info in ((True, relax.TensorStructInfo), (False, relax.TupleStructInfo)):
+        mod = from_exported_program(program, unwrap_unit_return_tuple=unwrap)
+        assert isinstance(mod["main"].ret_struct_info, info)
+    (result,) = run(mod, X2.numpy())
+    np.testing.assert_array_equal(result, X2.relu().numpy())

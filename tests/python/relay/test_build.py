@@ -51,6 +51,23 @@ def test_inputs_are_set_by_name_number_and_keyword(built, data):
         module.set_input("x", data[:, :2])
 
 
+def test_arrays_of_other_libraries_are_converted_to_the_type_of_an_input(built, data):
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    wanted = outputs(module, data)
+    for same in (data.astype("float64"), data.tolist()):
+        for given, want in zip(outputs(module, same), wanted, strict=True):
+            np.testing.assert_array_equal(given, want)
+    with pytest.raises(ValueError, match="takes float32 of shape .* got float64"):
+        module.set_input("x", tvm.nd.array(data.astype("float64")))
+    x = relay.var("x", shape=(2,), dtype="int32")
+    lib = relay.build(relay.Function([x], x + x), "llvm")
+    whole = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    whole.run(x=np.array([1, 2], "int8"))
+    assert whole.get_output(0).numpy().tolist() == [2, 4]
+    with pytest.raises(ValueError, match="takes int32 .* got float64"):
+        whole.set_input("x", np.array([1.5, 2.5]))
+
+
 def test_an_exported_library_gives_the_same(built, data, tmp_path):
     wanted = outputs(graph_executor.GraphModule(built["default"](tvm.cpu())), data)
     built.export_library(tmp_path / "net.so")

@@ -118,7 +118,19 @@ def test_extra_variables_are_constants_of_a_text():
     text = "@T.prim_func\ndef f(A: T.Buffer((n,), d)):\n    A[n - 1] = T.cast(1, d)"
     func = tvm.script.from_source(text, extra_vars={"n": 4, "d": "int16"})
     assert str(func.buffer_map[func.params[0]].dtype) == "int16"
-    assert str(func.body) == 'A[3] = T.cast(1, "int16")'
+    assert str(func.body) == "A[3] = T.int16(1)"
+
+
+def test_a_cast_that_changes_nothing_is_left_out():
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), d)):\n    A[0] = T.cast(A[1] + T.cast(2, d), d)"
+    for dtype in ("float32", "int32"):
+        func = tvm.script.from_source(text, extra_vars={"d": dtype})
+        assert tvm.ir.structural_equal(func.body.value, func.body.value.a + tir.const(2, dtype))
+        written = tvm.script.from_source(
+            text.replace("T.cast(A[1]", "T.Cast(d, A[1]").replace("2, d), d)", "2, d))"),
+            extra_vars={"d": dtype},
+        )
+        assert isinstance(written.body.value, tir.Cast)
 
 
 def program(body):

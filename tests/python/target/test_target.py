@@ -298,3 +298,17 @@ def test_the_target_of_a_device_names_its_machine():
     assert target.is_same_machine(tvm.target.Target("llvm").with_machine())
     assert target.max_block_size_x == 1
     assert tvm.target.Target("cuda").max_block_size_y == 1024
+
+
+def test_devices_of_this_machine_are_targets():
+    here = Target.from_device("cpu")
+    assert here.mcpu and here.num_cores >= 1
+    assert str(Target.from_device(tvm.cpu(0))) == str(here)
+    gpu = tvm.cuda(0)
+    if gpu.exist:
+        target = Target.from_device(gpu)
+        assert target.arch == "sm_" + gpu.compute_version.replace(".", "")
+        assert target.max_shared_memory_per_block == gpu.max_shared_memory_per_block
+    else:
+        with pytest.raises(ValueError, match=r"no usable cuda\(0\) here"):
+            Target.from_device("cuda")

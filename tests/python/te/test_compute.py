@@ -265,3 +265,11 @@ def test_quotients_are_rounded_up():
     values, out = np.arange(-3, 4, dtype="int32"), tvm.nd.array(np.zeros(7, "int32"))
     tvm.build(te.create_schedule(B.op), [A, B])(tvm.nd.array(values), out)
     np.testing.assert_array_equal(out.numpy(), -(-values // 3))
+
+
+def test_whole_floats_are_extents_and_others_are_not():
+    A = te.placeholder((64 / 4, 8), name="A")
+    B = te.compute((64 / 4, 8 / 2), lambda i, j: A[i, j], name="B")
+    assert [int(n) for n in (*A.shape, *B.shape)] == [16, 8, 16, 4]
+    with pytest.raises(TypeError, match="extent must be an integer, got float32"):
+        te.compute((5 / 2,), lambda i: 1.0)

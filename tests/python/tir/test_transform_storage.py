@@ -163,7 +163,7 @@ def test_indices_become_64_bits_wide_and_values_keep_their_type():
     assert str(func.body.loop_var.dtype) == "int64"
     assert str(func.body.body.indices[0].dtype) == "int64"
     assert str(func.body.body.value.dtype) == "int32"
-    assert 'T.cast(n, "int64")' in str(func)
+    assert 'T.Cast("int64", n)' in str(func)
 
 
 def test_widening_keeps_the_result():
@@ -251,8 +251,8 @@ def test_memory_of_a_special_scope_is_one_allocation():
         'a = T.allocate([13], "float32", "local.buf")',
         "for i in range(8):",
         "    a[i] = 1.0",
-        '    b[i + 16] = T.cast(a[i], "int16")',
-        '    a[i] = T.cast(b[i + 16], "float32")',
+        '    b[i + 16] = T.Cast("int16", a[i])',
+        '    a[i] = T.Cast("float32", b[i + 16])',
     ]
 
 

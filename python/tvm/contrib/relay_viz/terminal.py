@@ -54,14 +54,14 @@ class TermPlotter(Plotter):
     """Prints the graphs, or writes them to a file."""
 
     def __init__(self) -> None:
-        self._graphs: dict[str, TermGraph] = {}
+        self._name_to_graph: dict[str, TermGraph] = {}
 
     def create_graph(self, name: str) -> TermGraph:
-        self._graphs[name] = TermGraph(name)
-        return self._graphs[name]
+        self._name_to_graph[name] = TermGraph(name)
+        return self._name_to_graph[name]
 
     def render(self, filename: str | None) -> None:
-        text = "\n".join(graph.render() for graph in self._graphs.values())
+        text = "\n".join(graph.render() for graph in self._name_to_graph.values())
         if filename is None:
             print(text)
         else:

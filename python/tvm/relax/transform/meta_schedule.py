@@ -1,6 +1,7 @@
 """Passes that search schedules of tensor programs, and that apply what was found.
 
-The search is in a room above this one, and says under which names its functions are found.
+The search is in a room above this one: it registers its functions, and the package on top loads it
+when a pass needs it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any
 import numpy as np
 
 import tvm
-from tvm import error
+from tvm import error, tir
 from tvm.ir import IRModule
 from tvm.runtime import NDArray
 from tvm.target import Target
+from tvm.transform import Sequential
 
+from .fuse_tir import FuseTIR
 from .graph_pass import graph_pass
+from .legalize_ops import LegalizeOps
 
 __all__ = [
     "FewShotTuning",
@@ -27,13 +31,19 @@ __all__ = [
 
 
 def _search(name: str) -> tuple[Any, Target]:
-    function = tvm.get_global_func(f"relax.{name}", allow_missing=True)
-    if function is None:
-        raise error.ValueError(f"{name}: the search is not there; import tvm.meta_schedule")
+    tvm.get_global_func("relax.LoadMetaSchedule")()
+    function = tvm.get_global_func(f"relax.{name}")
     target = Target.current()
     if target is None:
         raise error.ValueError(f"{name}: there is no target; run the pass inside of `with target:`")
     return function, target
+
+
+def _with_programs(mod: IRModule) -> IRModule:
+    """The module if it has tensor programs, else one that calls one for each of its groups."""
+    if any(isinstance(func, tir.PrimFunc) for func in mod.functions.values()):
+        return mod
+    return Sequential([LegalizeOps(), FuseTIR()])(mod)
 
 
 @graph_pass("relax.MetaScheduleTuneIRMod")
@@ -71,12 +81,15 @@ def MetaScheduleTuneIRMod(
 def MetaScheduleTuneTIR(mod: IRModule, work_dir: str, max_trials_global: int) -> IRModule:
     """The module as it was, after a search for each of its tensor programs, called or not.
 
+    Of a module without tensor programs, those are meant that its operators, or its fused groups
+    of operators, become.
+
     Raises
     ------
     ValueError : there is no current target, or no tensor program.
     """
     tune, target = _search("MetaScheduleTuneTIR")
-    tune(mod, target, work_dir, max_trials_global)
+    tune(_with_programs(mod), target, work_dir, max_trials_global)
     return mod
 
 
@@ -85,6 +98,8 @@ def MetaScheduleApplyDatabase(
     mod: IRModule, work_dir: str | None = None, enable_warning: bool = False
 ) -> IRModule:
     """The module with the fastest schedules on record for its tensor programs.
+
+    A module without tensor programs is lowered to them first, as `MetaScheduleTuneTIR` does.
 
     Parameters
     ----------
@@ -100,7 +115,7 @@ def MetaScheduleApplyDatabase(
     ValueError : there is no current target, or no database.
     """
     apply, target = _search("MetaScheduleApplyDatabase")
-    return apply(mod, target, work_dir, enable_warning)
+    return apply(_with_programs(mod), target, work_dir, enable_warning)
 
 
 @graph_pass("relax.FewShotTuning")

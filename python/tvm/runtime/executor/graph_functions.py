@@ -13,6 +13,15 @@ from ..ndarray import NDArray, array
 __all__ = ["GraphFunctions"]
 
 
+def _as_type(dtype: str, values: np.ndarray) -> np.ndarray:
+    """The same numbers in another type, where NumPy has it and only precision can be lost."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        return values
+    return values.astype(wanted) if np.can_cast(values.dtype, wanted, "same_kind") else values
+
+
 class GraphFunctions:
     """A face on the functions of an executor, which ``lib["default"](device)`` gives.
 
@@ -31,7 +40,8 @@ class GraphFunctions:
 
         Parameters
         ----------
-        key, value : name or number of an input, and an array.
+        key, value : name or number of an input, and an array. What is no NDArray, such as an array
+            of NumPy, is converted to the type of the input, but real numbers not to integers.
         params : more inputs by name; names of no input are left out.
 
         Raises
@@ -45,13 +55,14 @@ class GraphFunctions:
                 self.module["set_input"](name, self._array(name, given))
 
     def _array(self, key: int | str, value: Any) -> NDArray:
-        given = value if isinstance(value, NDArray) else array(np.asarray(value))
-        if self._is_remote and given.device.device_type < RPC_SESS_MASK:
-            there = self.module["get_input"](key)
-            if there is None:
-                raise ValueError(f'graph executor: there is no input "{key}"')
-            return given.copyto(there.device)
-        return given
+        is_array = isinstance(value, NDArray)
+        if is_array and (not self._is_remote or value.device.device_type >= RPC_SESS_MASK):
+            return value
+        there = self.module["get_input"](key)
+        if there is None:
+            raise ValueError(f'graph executor: there is no input "{key}"')
+        given = value if is_array else array(_as_type(there.dtype, np.asarray(value)))
+        return given.copyto(there.device) if self._is_remote else given
 
     def _get(self, function: Any, key: int | str, out: NDArray | None) -> NDArray:
         if out is None:

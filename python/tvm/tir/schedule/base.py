@@ -66,7 +66,11 @@ class State(Object):
 
     @property
     def func_working_on(self) -> str | None:
-        """Name of the function that :meth:`get_block` looks in, as set by :meth:`work_on`."""
+        """Name of the function that :meth:`get_block` looks in.
+
+        The one that :meth:`work_on` set, else the only one of the module, if that is a function of
+        blocks; else None, which stands for ``main``.
+        """
         name = _ffi_api.ScheduleWorkingOn(self)
         return str(name) if name else None
 

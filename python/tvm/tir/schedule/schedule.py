@@ -113,7 +113,7 @@ class Schedule(LoopSteps, BlockSteps):
     # Blocks and loops
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
-        """The block of that name, in the function :meth:`work_on` chose or else in ``main``.
+        """The block of that name, in the function named or else in `func_working_on`.
 
         Raises
         ------
@@ -141,7 +141,9 @@ class Schedule(LoopSteps, BlockSteps):
         """Blocks that read what `block` writes, in order."""
         return self._apply("get_consumers", [block])
 
-    def get_output_blocks(self, scope_block: BlockRV | str, func_name: str = "main") -> list:
+    def get_output_blocks(
+        self, scope_block: BlockRV | str, func_name: str | None = None
+    ) -> list[BlockRV]:
         """Blocks of a scope that write buffers the scope does not allocate."""
         if isinstance(scope_block, str):
             scope_block = self.get_block(scope_block, func_name)

@@ -72,6 +72,19 @@ def test_functions_of_a_module_are_scheduled_by_name():
         sch.reorder(i, sch.get_loops(sch.get_block("C", "one"))[0])
 
 
+def test_the_only_function_of_a_module_needs_no_name():
+    func, _ = matmul()
+    sch = tir.Schedule(IRModule({"product": func}))
+    assert sch.func_working_on == "product"
+    sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+    assert "T.parallel" in str(sch.copy().mod["product"])
+    assert [str(sch.get(b).name_hint) for b in sch.get_output_blocks("root")] == ["C"]
+    both = tir.Schedule(IRModule({"product": func, "other": func}))
+    assert both.func_working_on is None
+    with pytest.raises(tir.ScheduleError, match="no function main of blocks"):
+        both.get_block("C")
+
+
 def test_producers_and_consumers_follow_the_buffers():
     sch = tir.Schedule(blur()[0])
     p = sch.get_block("P")

@@ -72,7 +72,9 @@ def from_module(
 
 
 def from_exported_program(
-    program: torch.export.ExportedProgram, keep_params_as_input: bool = False
+    program: torch.export.ExportedProgram,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = True,
 ) -> IRModule:
     """Import what ``torch.export.export`` gave.
 
@@ -83,6 +85,8 @@ def from_exported_program(
     keep_params_as_input : make parameters and buffers inputs of ``main``, after the user's inputs,
         instead of constants. Their values are its attribute "params", see
         ``relax.frontend.detach_params``.
+    unwrap_unit_return_tuple : return the tensor where the torch module returns a single one; if
+        false, a tuple with it.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def from_exported_program(
     ValueError : operators that cannot be imported: one message names each with the module that
         uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
     """
-    return ProgramImporter(program, keep_params_as_input).at({})
+    return ProgramImporter(program, keep_params_as_input, unwrap_unit_return_tuple).at({})
 
 
 class ProgramImporter:
@@ -108,11 +112,14 @@ class ProgramImporter:
 
     Parameters
     ----------
-    program, keep_params_as_input : see :func:`from_exported_program`.
+    program, keep_params_as_input, unwrap_unit_return_tuple : see :func:`from_exported_program`.
     """
 
     def __init__(
-        self, program: torch.export.ExportedProgram, keep_params_as_input: bool = False
+        self,
+        program: torch.export.ExportedProgram,
+        keep_params_as_input: bool = False,
+        unwrap_unit_return_tuple: bool = True,
     ) -> None:
         # Decomposition takes longer than everything else here, and many programs need none. Under
         # autocast it is what writes the casts into the program.
@@ -120,6 +127,7 @@ class ProgramImporter:
             program = program.run_decompositions(_decompositions(()))
         self._program = program
         self._keep_params = keep_params_as_input
+        self._unwrap = unwrap_unit_return_tuple
         self._constants: dict[str, Constant] = {}
 
     def at(self, sizes: Sizes) -> IRModule:
@@ -141,7 +149,7 @@ class ProgramImporter:
         return mod
 
     def _importer(self, sizes: Sizes) -> _Importer:
-        return _Importer(self._program, self._keep_params, sizes, self._constants)
+        return _Importer(self._program, self._keep_params, self._unwrap, sizes, self._constants)
 
 
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
@@ -278,11 +286,13 @@ class _Importer:
         self,
         program: torch.export.ExportedProgram,
         keep_params_as_input: bool,
+        unwrap_unit_return_tuple: bool,
         sizes: Sizes,
         constants: dict[str, Constant],
     ) -> None:
         self._program = program
         self._keep_params = keep_params_as_input
+        self._unwrap = unwrap_unit_return_tuple
         self._sizes = sizes
         self._constants = constants
         self._builder = BlockBuilder()
@@ -311,7 +321,7 @@ class _Importer:
                     for item in map(self._joined, self._outputs())
                     if item is not _UNKNOWN
                 ]
-            single = self._returns_one_tensor()
+            single = self._unwrap and self._returns_one_tensor()
             self._builder.emit_func_output(outputs[0] if single and outputs else Tuple(outputs))
         return self._builder.get()
 

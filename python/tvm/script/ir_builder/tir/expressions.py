@@ -74,15 +74,15 @@ def dtype_name(value: Any) -> str:
 
 
 def Cast(dtype: Any, value: Any) -> tir.PrimExpr:
-    """A conversion; ``T.cast(value, dtype)`` takes its arguments the other way round."""
+    """A conversion, also to the type that the value has; ``T.cast`` leaves that one out."""
     if not isinstance(dtype, str | ScalarType) and isinstance(value, str | ScalarType):
         dtype, value = value, dtype
     return tir.Cast(dtype_name(dtype), expression(value))
 
 
 def cast(value: Any, dtype: Any) -> tir.PrimExpr:
-    """``T.Cast`` with its arguments the other way round."""
-    return Cast(dtype, value)
+    """The value in another type: itself where it has that type, a constant where it is one."""
+    return expression(value).astype(dtype_name(dtype))
 
 
 def Select(condition: Any, true_value: Any, false_value: Any) -> tir.PrimExpr:
