@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,18 +116,11 @@ def _load_onnx(path: Path, inputs: Sequence[InputSpec]) -> tuple[Any, tuple[Any,
 
 
 def _load_exported(path: Path, inputs: Sequence[InputSpec]) -> tuple[Any, tuple[Any, ...]]:
-    import torch
+    from tvm.relax.frontend.torch.saved import load_exported
 
     if inputs:
         raise ValueError(f"{path}: an exported program has its inputs; leave --input out")
-    from tvm.relax.frontend.torch.export import quiet
-
-    try:
-        with quiet():
-            program = torch.export.load(path)
-    except Exception as error:
-        # The archive may fail in zip, JSON or pickle code; each has errors of its own.
-        raise ValueError(f"{path} is no program saved by torch.export.save: {error}") from error
+    program = load_exported(path)
     if program.example_inputs is None:
         raise ValueError(f"{path}: the program was saved without its example inputs")
     if program.range_constraints:
@@ -162,16 +154,14 @@ def _by_position(module: Any, n_args: int, names: Sequence[str]) -> Any:
 def _load_scripted(path: Path, inputs: Sequence[InputSpec]) -> tuple[Any, tuple[Any, ...]]:
     import torch
 
+    from tvm.relax.frontend.torch.saved import load_scripted
+
     try:
-        with warnings.catch_warnings():
-            # There are many such files, and torch.export cannot read them.
-            warnings.simplefilter("ignore", FutureWarning)
-            module = torch.jit.load(path, map_location="cpu").eval()
-    except RuntimeError as error:
-        first = str(error).strip().splitlines()[0].split(". ")[0]
+        module = load_scripted(path)
+    except ValueError as error:
         raise ValueError(
-            f"{path} is no module saved by torch.jit.save ({first}); of weights alone a function "
-            "makes a network: name it as module:function and the file as --weights"
+            f"{error}; of weights alone a function makes a network: name it as module:function "
+            "and the file as --weights"
         ) from error
     arguments = module._c._get_method("forward").schema.arguments[1:]
     names = [argument.name for argument in arguments]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from tvm import relay
 from tvm.ir import IRModule
+from tvm.relax.frontend.torch.saved import load_exported, load_scripted
 
 from .errors import TVMCException
 from .model import TVMCModel
@@ -31,7 +30,10 @@ def _from_pytorch(path: Path, shapes: Shapes | None) -> _Imported:
             f"load: {path} does not say the shapes of its inputs; name them in order, as "
             '--input-shapes "data:[1,3,224,224]" or shape_dict'
         )
-    program = torch.export.load(path) if path.suffix == ".pt2" else torch.jit.load(str(path))
+    try:
+        program = load_exported(path) if path.suffix == ".pt2" else load_scripted(path)
+    except ValueError as error:
+        raise TVMCException(f"load: {error}") from error
     return relay.frontend.from_pytorch(program, [(n, tuple(s)) for n, s in shapes.items()])
 
 
