@@ -8,7 +8,7 @@
 
 from .compiler import compile
 from .errors import TVMCException
-from .frontends import load
+from .frontends import load_model as load
 from .model import TVMCModel, TVMCPackage
 from .result import TVMCResult
 from .runner import run

@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _compile(args: argparse.Namespace) -> None:
     compiler.compile(
-        frontends.load(args.FILE, args.model_format, args.input_shapes),
+        frontends.load_model(args.FILE, args.model_format, args.input_shapes),
         args.target,
         opt_level=args.opt_level,
         tuning_records=args.tuning_records,
@@ -156,7 +156,7 @@ def _run(args: argparse.Namespace) -> None:
 def _tune(args: argparse.Namespace) -> None:
     hostname, port = args.rpc_tracker or (None, 0)
     tuner.tune(
-        frontends.load(args.FILE, args.model_format, args.input_shapes),
+        frontends.load_model(args.FILE, args.model_format, args.input_shapes),
         args.target,
         tuning_records=args.output,
         prior_records=args.tuning_records,

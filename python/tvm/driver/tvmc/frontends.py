@@ -14,7 +14,7 @@ from tvm.relax.frontend.torch.saved import load_exported, load_scripted
 from .errors import TVMCException
 from .model import TVMCModel
 
-__all__ = ["FORMATS", "load"]
+__all__ = ["FORMATS", "load_model"]
 
 Shapes = Mapping[str, Sequence[int]]
 _Imported = tuple[IRModule, Mapping[str, Any]]
@@ -59,7 +59,7 @@ _SUFFIXES = {
 FORMATS = tuple(_READERS)
 
 
-def load(
+def load_model(
     path: str | os.PathLike[str],
     model_format: str | None = None,
     shape_dict: Shapes | None = None,
