@@ -30,6 +30,12 @@ def expected(x: np.ndarray) -> np.ndarray:
     return out.mean((2, 3)).numpy() @ DENSE
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler of tasks leaves a table of latencies in the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A convolution, a mean and a product, of an open number of images."""
