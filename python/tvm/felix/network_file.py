@@ -10,15 +10,8 @@ from typing import Any
 
 __all__ = ["FILE_KINDS", "InputSpec", "is_network_file", "load_network_file", "short_name"]
 
-# What files of networks end with.
-FILE_KINDS = {
-    ".onnx": "an ONNX model",
-    ".pt2": "a program saved by torch.export.save",
-    ".pt": "a module saved by torch.jit.save",
-    ".pth": "a module saved by torch.jit.save",
-    ".ts": "a module saved by torch.jit.save",
-    ".torchscript": "a module saved by torch.jit.save",
-}
+# What files of networks end with: of ONNX, torch.export.save, and torch.jit.save.
+FILE_KINDS = (".onnx", ".pt2", ".pt", ".pth", ".ts", ".torchscript")
 
 _SPEC = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<shape>\d+(?:x\d+)*|scalar)(?::(?P<dtype>\w+))?")
 

@@ -278,6 +278,11 @@ class Target(Object):
         return int(self.get_attr("vector_units", 2))
 
     @property
+    def has_wide_units(self) -> bool:
+        """Whether a core multiplies more than 512 bits a cycle, which its caches hardly feed."""
+        return self.vector_units * self.vector_width > 512
+
+    @property
     def cache_bytes(self) -> tuple[int, int, int]:
         """Bytes of the data caches L1, L2 and L3 that one core can use."""
         first, second, third = (int(size) for size in _ffi_api.CacheBytes(self))

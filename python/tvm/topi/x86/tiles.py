@@ -111,11 +111,11 @@ def fitting_rows(
             max(height * tile.vectors, _HIDE_LATENCY) + (height + tile.vectors) / 4
             for height in heights
         )
-        # Few rows do not hide that each reads all vectors from the second cache again, and two
-        # units of 512 bits take more than that cache gives in the time of any tile.
+        # Few rows do not hide that each reads all vectors from the second cache again, and wide
+        # units take more than that cache gives in the time of any tile.
         far = tile.vectors * vector_column_bytes > target.cache_bytes[0]
-        wide = target.vector_units * target.vector_width > 512
-        reads = far * max(tile.rows < _FEW_ROWS, wide) * len(heights) * tile.vectors
+        waits = far and (tile.rows < _FEW_ROWS or target.has_wide_units)
+        reads = waits * len(heights) * tile.vectors
         return (sum(each) + reads) / tile.vectors
 
     tiles = [
