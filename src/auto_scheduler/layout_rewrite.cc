@@ -10,6 +10,7 @@
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/te/create_primfunc.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
@@ -26,12 +27,11 @@ TVM_REGISTER_NODE(LayoutTransformNode);
 
 namespace {
 
-constexpr const char* kLayoutFree = "layout_free_placeholders";
-
 bool IsLayoutFree(const Array<te::Operation>& ops, const te::Operation& placeholder) {
   for (const te::Operation& op : ops) {
-    if (op->attrs.count(kLayoutFree) == 0) continue;
-    for (const te::Tensor& tensor : Downcast<Array<te::Tensor>>(op->attrs.at(kLayoutFree))) {
+    if (op->attrs.count(te::kLayoutFreePlaceholders) == 0) continue;
+    for (const te::Tensor& tensor :
+         Downcast<Array<te::Tensor>>(op->attrs.at(te::kLayoutFreePlaceholders))) {
       if (tensor->op.same_as(placeholder)) return true;
     }
   }
@@ -302,7 +302,7 @@ ComputeDAG Rewrite(const ComputeDAG& dag, const Array<LayoutTransform>& transfor
     }
     Map<String, ObjectRef> attrs;
     for (const auto& [key, value] : compute->attrs) {
-      if (std::string(key) != kLayoutFree) attrs.Set(key, value);
+      if (std::string(key) != te::kLayoutFreePlaceholders) attrs.Set(key, value);
     }
     te::Operation rewritten =
         te::ComputeOp(compute->name, compute->tag, attrs, compute->axis, body);

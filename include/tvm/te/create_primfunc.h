@@ -11,6 +11,9 @@
 namespace tvm {
 namespace te {
 
+/*! \brief Attribute of a compute op: inputs whose layout a schedule may choose. */
+constexpr const char* kLayoutFreePlaceholders = "layout_free_placeholders";
+
 /*!
  * \brief A function with one block per operation, named after it, producers first.
  *

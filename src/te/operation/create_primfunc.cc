@@ -20,9 +20,6 @@ namespace te {
 
 namespace {
 
-/*! \brief Compute attribute: inputs whose layout a schedule may choose. */
-constexpr const char* kLayoutFreePlaceholders = "layout_free_placeholders";
-
 /*! \brief Reads of tensors become reads of buffers. */
 class TensorReader final : public tir::ExprMutator {
  public:

@@ -4,6 +4,7 @@
  */
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
+#include <tvm/te/create_primfunc.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
@@ -98,10 +99,10 @@ bool ReducesOverWindow(const te::Operation& op) {
 
 /*! \brief Operands of an op that are laid out as its loops read them. */
 std::vector<int> LayoutFreeOperands(const te::Operation& op) {
-  constexpr const char* kLayoutFree = "layout_free_placeholders";
   std::vector<int> found;
-  if (op->attrs.count(kLayoutFree) == 0) return found;
-  const Array<te::Tensor> free = Downcast<Array<te::Tensor>>(op->attrs.at(kLayoutFree));
+  if (op->attrs.count(te::kLayoutFreePlaceholders) == 0) return found;
+  const Array<te::Tensor> free =
+      Downcast<Array<te::Tensor>>(op->attrs.at(te::kLayoutFreePlaceholders));
   const Array<te::Tensor> operands = op->InputTensors();
   for (size_t i = 0; i < operands.size(); ++i) {
     const bool is_free = std::any_of(free.begin(), free.end(), [&](const te::Tensor& tensor) {
