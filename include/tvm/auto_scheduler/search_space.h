@@ -91,6 +91,11 @@ class SearchSpace {
   virtual InitPopulationRules InitRules(const SearchTask& task, const SpaceOptions& options) const;
   /*! \brief Rules that change one decision of a program. */
   virtual MutationRules Mutations(const SearchTask& task, const SpaceOptions& options) const;
+  /*!
+   * \brief Whether the lengths of splits leave a program a chance to be valid: a quick look at
+   *        states whose loops have no extents yet, which spares finding them.
+   */
+  virtual bool LengthsFit(const SearchTask& task, const State& state) const { return true; }
   /*! \brief Whether the target can run a program, as far as its loops tell. */
   virtual bool IsValid(const SearchTask& task, const State& state) const { return true; }
   /*!

@@ -96,8 +96,10 @@ class ComputeLocation final : public RandomRule {
 
 class Bounds final : public RandomRule {
  public:
+  explicit Bounds(const SearchSpace* space) : space_(space) {}
   const char* Name() const final { return "bounds"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937*) const final {
+    if (space_ != nullptr && !space_->LengthsFit(task, *state)) return false;
     try {
       *state = task->compute_dag.InferBound(*state);
     } catch (const runtime::Error& error) {
@@ -106,6 +108,9 @@ class Bounds final : public RandomRule {
     }
     return true;
   }
+
+ private:
+  const SearchSpace* space_;
 };
 
 class Parallel final : public RandomRule {
@@ -305,7 +310,7 @@ RandomRulePtr InitFillTileSize(int max_innermost_split_factor, const SearchSpace
   return std::make_shared<FillTileSize>(max_innermost_split_factor, space);
 }
 RandomRulePtr InitComputeLocation() { return std::make_shared<ComputeLocation>(); }
-RandomRulePtr InitBounds() { return std::make_shared<Bounds>(); }
+RandomRulePtr InitBounds(const SearchSpace* space) { return std::make_shared<Bounds>(space); }
 RandomRulePtr InitParallel() { return std::make_shared<Parallel>(); }
 RandomRulePtr InitUnroll(std::vector<int> max_steps) {
   return std::make_shared<Unroll>(std::move(max_steps));

@@ -33,8 +33,9 @@ bool TryReplay(const SearchTask& task, const Array<Step>& steps, State* state) {
 
 /*! \brief The same for the program that a mutation results in, with the extents of all its loops.
  */
-bool FinishMutation(const SearchTask& task, const Array<Step>& steps, State* state) {
-  return TryReplay(task, steps, state) && InitBounds()->Apply(task, state, nullptr);
+bool FinishMutation(const SearchTask& task, const Array<Step>& steps, State* state,
+                    const SearchSpace* space = nullptr) {
+  return TryReplay(task, steps, state) && InitBounds(space)->Apply(task, state, nullptr);
 }
 
 /*! \brief The lengths of a split of literal extent and lengths behind the remaining part. */
@@ -71,7 +72,7 @@ class TileSize final : public RandomRule {
       if (!MoveFactor(&parts, random)) continue;
       parts.erase(parts.begin());
       steps.Set(id, WithLengths(steps[id].as<SplitStepNode>(), parts));
-      return FinishMutation(task, steps, state);
+      return FinishMutation(task, steps, state, space_);
     }
     return false;
   }

@@ -25,8 +25,11 @@ using RandomRulePtr = std::shared_ptr<const RandomRule>;
 RandomRulePtr InitFillTileSize(int max_innermost_split_factor, const SearchSpace* space = nullptr);
 /*! \brief Moves untiled stages into, between and out of the loops of their readers. */
 RandomRulePtr InitComputeLocation();
-/*! \brief Finds the extents of all loops; a state for which that fails is of no use. */
-RandomRulePtr InitBounds();
+/*!
+ * \brief Finds the extents of all loops; a state for which that fails is of no use.
+ * \param space Is asked before whether the lengths fit.
+ */
+RandomRulePtr InitBounds(const SearchSpace* space = nullptr);
 /*! \brief Fuses outer loops of each root stage, until there are enough trips for all cores. */
 RandomRulePtr InitParallel();
 /*! \brief Draws how far loops of stages that reduce are unrolled, from `max_steps`. */
@@ -39,7 +42,8 @@ RandomRulePtr InitVectorization(int max_vectorize_size);
 /*! @{ */
 /*!
  * \brief Moves a factor from one part of a split to another.
- * \param space Says which lengths need not divide their loop; those stay.
+ * \param space Says which lengths need not divide their loop, which stay, and whether the new ones
+ *        fit.
  */
 RandomRulePtr MutateTileSize(int max_innermost_split_factor, const SearchSpace* space = nullptr);
 /*! \brief Draws anew one of the lengths that need not divide their loop, as `space` says. */

@@ -4,6 +4,9 @@
 #include <tvm/expr/op.h>
 
 #include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
 
 #include "matmul_task.h"
 
@@ -48,6 +51,29 @@ TEST(SearchSpace, IsRegisteredOnceAndDefinesWhatItSays) {
             SearchSpace::Get(task->target, "ansor").Sketches(task, {}).size());
   EXPECT_EQ(space.features().names(), std::vector<std::string>{"trips"});
   EXPECT_THROW(space.Mutations(task, {}), Error);
+}
+
+TEST(SearchSpace, LengthsThatDoNotFitAreThoseWhoseThreadsAreRefused) {
+  const SearchTask task = MatmulTask("cuda -arch=sm_80");
+  const SearchSpace& space = SearchSpace::Get(task->target, "ansor");
+  const std::vector<State> sketches = space.Sketches(task, {});
+  const InitPopulationRules rules = space.InitRules(task, {});
+  auto rule = [&](const std::string& name) {
+    return *std::find_if(rules.begin(), rules.end(),
+                         [&](const auto& one) { return one->Name() == name; });
+  };
+  std::mt19937 random(7);
+  int fit = 0, refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    State state = sketches[i % sketches.size()];
+    ASSERT_TRUE(rule("fill tile size")->Apply(task, &state, &random));
+    const bool lengths_fit = space.LengthsFit(task, state);
+    state = task->compute_dag.InferBound(state);
+    EXPECT_EQ(lengths_fit, rule("thread bind")->Apply(task, &state, &random));
+    ++(lengths_fit ? fit : refused);
+  }
+  EXPECT_GT(fit, 20);
+  EXPECT_GT(refused, 20);
 }
 
 TEST(SearchSpace, CustomRulesAreAskedFirst) {

@@ -22,6 +22,12 @@ std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
 /*! \brief Binds loops to blocks and threads; a program with too many or too few is refused. */
 std::shared_ptr<const RandomRule> InitThreadBind();
 /*!
+ * \brief Whether the tiles of all stages make numbers of threads that InitThreadBind accepts.
+ *
+ * Asks the lengths of splits only, so the loops need no extents yet; open lengths fit.
+ */
+bool TiledThreadsFit(const SearchTask& task, const State& state);
+/*!
  * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
  *        by a loop cannot be kept in registers.
  */

@@ -53,13 +53,17 @@ class AnsorGpuSpace : public SearchSpace {
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const override {
-    return {InitFillTileSize(options.max_innermost_split_factor), InitBounds(), InitThreadBind(),
-            InitUnroll(UnrollSteps())};
+    return {InitFillTileSize(options.max_innermost_split_factor), InitBounds(this),
+            InitThreadBind(), InitUnroll(UnrollSteps())};
   }
 
   MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const override {
-    return {{MutateTileSize(options.max_innermost_split_factor), 0.90},
+    return {{MutateTileSize(options.max_innermost_split_factor, this), 0.90},
             {MutateAutoUnroll(UnrollSteps()), 0.10}};
+  }
+
+  bool LengthsFit(const SearchTask& task, const State& state) const override {
+    return TiledThreadsFit(task, state);
   }
 
   bool IsValid(const SearchTask& task, const State& state) const override {
@@ -141,7 +145,7 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {
-    return {InitFillTileSize(options.max_innermost_split_factor, this), InitBounds()};
+    return {InitFillTileSize(options.max_innermost_split_factor, this), InitBounds(this)};
   }
 
   MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {

@@ -2,6 +2,9 @@
  * \file thread_bind.cc
  * \brief Which loops of a program are blocks and threads of a graphics processor.
  */
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -12,6 +15,21 @@ namespace tvm {
 namespace auto_scheduler {
 
 namespace {
+
+/*! \brief The outer levels of tiles, as the rule that tiles leaves them. */
+enum TileLevel : int { kBlockLevel = 0, kVirtualThreadLevel = 1, kThreadLevel = 2 };
+
+/*!
+ * \brief Whether a block may have so many threads, virtual and real.
+ * \param space Elements of the result, or -1 where they are not known.
+ */
+bool ThreadsFit(const HardwareParams& limits, int64_t virtual_threads, int64_t threads,
+                int64_t space) {
+  if (virtual_threads > limits->max_vthread_extent) return false;
+  // Less than a warp leaves lanes idle, which only a tiny result excuses.
+  if (threads < limits->warp_size && space > 2 * limits->warp_size) return false;
+  return threads <= limits->max_threads_per_block;
+}
 
 class ThreadBind final : public RandomRule {
  public:
@@ -94,8 +112,7 @@ class ThreadBind final : public RandomRule {
 
   /*! \brief The outer three levels of tiles become blocks, virtual threads and threads. */
   static bool BindTiledRoot(const SearchTask& task, State* state, int stage_id) {
-    const HardwareParams& limits = task->hardware_params;
-    // The rule that tiles leaves the levels in this order, each with its axes side by side.
+    // Each level has its axes side by side.
     auto fuse_level = [&](int level) {
       const Array<Iterator>& iters = (*state)->stages[stage_id]->iters;
       int last = level;  // the levels outside are one loop each by now
@@ -103,17 +120,13 @@ class ThreadBind final : public RandomRule {
       return Fuse(state, stage_id, level, last);
     };
     int64_t space = CumulativeExtents((*state)->stages[stage_id]).first;
-    Iterator blocks = fuse_level(0);
-    state->bind(stage_id, blocks, IteratorAnnotation::kBlockX);
-    Iterator virtual_threads = fuse_level(1);
-    if (virtual_threads.ConstExtent() > limits->max_vthread_extent) return false;
+    state->bind(stage_id, fuse_level(kBlockLevel), IteratorAnnotation::kBlockX);
+    Iterator virtual_threads = fuse_level(kVirtualThreadLevel);
     state->bind(stage_id, virtual_threads, IteratorAnnotation::kVThread);
-    Iterator threads = fuse_level(2);
-    // Less than a warp leaves lanes idle, which only a tiny result excuses.
-    if (threads.ConstExtent() < limits->warp_size && space > 2 * limits->warp_size) return false;
-    if (threads.ConstExtent() > limits->max_threads_per_block) return false;
+    Iterator threads = fuse_level(kThreadLevel);
     state->bind(stage_id, threads, IteratorAnnotation::kThreadX);
-    return true;
+    return ThreadsFit(task->hardware_params, virtual_threads.ConstExtent(), threads.ConstExtent(),
+                      space);
   }
 
   /*! \brief All threads of the block load the tile, neighbours by neighbouring threads. */
@@ -134,7 +147,35 @@ class ThreadBind final : public RandomRule {
   }
 };
 
+int64_t LiteralOr(const Optional<PrimExpr>& value, int64_t otherwise) {
+  const int64_t* literal = value.defined() ? tir::as_const_int(value.value()) : nullptr;
+  return literal == nullptr ? otherwise : *literal;
+}
+
 }  // namespace
+
+bool TiledThreadsFit(const SearchTask& task, const State& state) {
+  for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
+    const Stage& stage = state->stages[i];
+    if (stage->op_type == StageKind::kPlaceholder || !IsTiled(stage) ||
+        !NeedsMultiLevelTiling(task, state, i) || HasCrossThreadReduction(stage)) {
+      continue;
+    }
+    // Products are 0 where a factor is open, which rules nothing out.
+    int64_t space = 1, virtual_threads = 1, threads = 1;
+    for (int64_t id : SpaceSplitSteps(state, i)) {
+      const auto* split = state->transform_steps[id].as<SplitStepNode>();
+      // What is left of the loop is the outermost level, which has no length.
+      space *= LiteralOr(split->extent, 0);
+      virtual_threads *= LiteralOr(split->lengths[kVirtualThreadLevel - 1], 0);
+      threads *= LiteralOr(split->lengths[kThreadLevel - 1], 0);
+    }
+    if (threads != 0 && !ThreadsFit(task->hardware_params, virtual_threads, threads, space)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 void UnrollRegisterTiles(const SearchTask& task, State* state) {
   // Small windows are written out like tiles.
