@@ -17,18 +17,10 @@ __all__ = ["compile_tir", "tune_tir"]
 
 
 def checked_target(target: str | Target) -> Target:
-    """A target that says how many cores it has, where that matters.
-
-    Raises
-    ------
-    ValueError : it does not.
-    """
+    """A target that says how many cores it has: those of this machine where none are given."""
     target = target if isinstance(target, Target) else Target(target)
     if str(target.kind.name) == "llvm" and "num-cores" not in target.attrs:
-        raise ValueError(
-            f"meta_schedule: the target {target} does not say how many cores there are; write "
-            '"llvm -num-cores=4"'
-        )
+        return target.with_machine()
     return target
 
 
@@ -58,7 +50,7 @@ def tune_tir(
     Parameters
     ----------
     mod : module of tensor programs, or one.
-    target : what it is compiled for, with its cores.
+    target : what it is compiled for; of this machine unless it says how many cores it has.
     work_dir : made if need be; holds the database and messages. A second run goes on from it.
     max_trials_global : measurements.
     space : "post-order-apply", a space generator, or a function of a schedule.
@@ -73,7 +65,7 @@ def tune_tir(
 
     Raises
     ------
-    ValueError : the target has no core count, there is no function, or a name is unknown.
+    ValueError : there is no function, or a name is unknown.
     """
     target = checked_target(target)
     if isinstance(mod, tir.PrimFunc):

@@ -37,7 +37,8 @@ void RequireAllInstances(const Tree& tree, Id id) {
   const std::vector<Buffer> written = WrittenBy(tree, id);
   bool result = std::any_of(written.begin(), written.end(),
                             [&](const Buffer& buffer) { return tree.IsParam(buffer); });
-  TVM_CHECK(block.total && (block.covers || !result), ScheduleError)
+  // An instance whose body chooses to write nothing does not cover, but may run elsewhere.
+  TVM_CHECK(block.total && (block.covers || !result || RunsAll(tree, id)), ScheduleError)
       << "it cannot be shown that the loops run every instance of block " << block.name
       << ", and those that do not run must stay so";
 }
@@ -411,8 +412,14 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
       << "loop " << (*reducing.begin())->name_hint << " feeds the reduction of block " << maker
       << ", so " << buffer->name << " is not finished under loop " << tree.NameOf(loop)
       << "; give a loop around the reduction";
-  std::optional<Box> box =
-      ExactBox(tree, writer, buffer, Without(tree.LoopsAbove(writer), still), analyzer);
+  auto written = [&](const Ids& fixed) {
+    return ExactBox(tree, writer, buffer, Without(tree.LoopsAbove(writer), fixed), analyzer);
+  };
+  // What threads wrote together they may read together.
+  Ids alone = still;
+  std::erase_if(alone, [&](Id item) { return IsShared(tree.loop(item), buffer); });
+  std::optional<Box> box = written(alone);
+  if (!box) box = written(still);
   TVM_CHECK(box.has_value(), ScheduleError)
       << "what block " << maker << " writes of " << buffer->name << " in one iteration of loop "
       << tree.NameOf(loop) << " is no box of elements";

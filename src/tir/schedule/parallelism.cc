@@ -130,7 +130,8 @@ class ParallelismCheck {
       std::string why = "all cores see it; compute the block outside of the loop";
       if (!tree_.IsParam(buffer)) {
         why = SharedByIterations(id, block, buffer);
-      } else if (by_threads && KindOf(tree_, block) == BlockKind::kComplete && HasLoops(block)) {
+      } else if (by_threads && KindOf(tree_, block) == BlockKind::kComplete &&
+                 (HasLoops(block) || ReadsShared(block))) {
         // A copy that the threads of a block make together, each of them all of it.
         why = "";
       }
@@ -192,6 +193,13 @@ class ParallelismCheck {
   /*! \brief Whether a leaf block is made of loops that no other loop can be exchanged with. */
   bool HasLoops(Id block) const {
     return tree_.IsLeafBlock(block) && Holds<ForNode>(tree_.Body(block));
+  }
+
+  /*! \brief Whether a block reads what the threads of a block have in common. */
+  bool ReadsShared(Id block) const {
+    const std::vector<Buffer>& read = AccessOf(tree_, block)->read;
+    return std::any_of(read.begin(), read.end(),
+                       [](const Buffer& buffer) { return StartsWith(ScopeOf(buffer), "shared"); });
   }
 
   /*! \brief Why it matters that iterations write the same elements; empty if each has its own. */

@@ -328,11 +328,17 @@ std::optional<Box> ExactBox(const Tree& tree, Id id, const Buffer& buffer, Ids f
   Box box;
   Array<PrimExpr> place =
       places[0].Map([&](const PrimExpr& index) { return Substitute(index, fixed); });
+  LoopAnalyzer inside(tree, id);
   std::vector<Array<PrimExpr>> rows;
   std::vector<VarSet> by_axis;
   for (size_t d = 0; d < place.size(); ++d) {
     box.axes.push_back(Var("x" + std::to_string(d), place[d].dtype()));
     rows.push_back(Linear(tree, place[d], free));
+    if (rows.back().empty()) {
+      // Digits of a split variable are loops where the lengths of the loops fit.
+      place.Set(static_cast<int64_t>(d), inside.Simplify(place[d]));
+      rows.back() = Linear(tree, place[d], free);
+    }
     by_axis.push_back(VarsOf(place[d]) & moving);
   }
   VarSet full;

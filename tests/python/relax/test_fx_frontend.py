@@ -112,6 +112,21 @@ def test_torch_compile_runs_graphs_by_relax() -> None:
         np.testing.assert_allclose(got.numpy(), model(x).numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_the_backend_that_pytorch_ships_finds_the_compiler(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch._dynamo.reset()
+    model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU()).eval()
+    x = torch.randn(4, 16)
+    pipeline = relax.get_pipeline("static_shape_tuning", target="llvm", total_trials=2)
+    with torch.no_grad():
+        want = model(x).numpy()
+        got = torch.compile(model, backend="tvm")(x)
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-5)
+        torch._dynamo.reset()
+        tuned = torch.compile(model, backend="tvm", options={"pipeline": pipeline})(x)
+        np.testing.assert_allclose(tuned.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
 def test_every_graph_of_a_model_is_a_function() -> None:
     model = Branching().eval()
     x = torch.randn(5, 4)

@@ -71,11 +71,8 @@ def _register_load(dtype: str, which: str, memory: str, transposed: bool) -> str
     scope = f"wmma.matrix_{which}"
     a, c = _tile("A", dtype, memory), _tile("C", dtype, scope)
 
-    def copy(i, j) -> Stmt:
-        at = [j, i] if transposed else [i, j]
-        return BufferStore(c, a[tuple(at)], at)
-
-    desc = function_of_block([a, c], [a], [c], nest([_TILE, _TILE], "SS", "load", copy))
+    body = nest([_TILE, _TILE], "SS", "load", lambda i, j: BufferStore(c, a[i, j], [i, j]))
+    desc = function_of_block([a, c], [a], [c], body)
     source, made = _tile("A", dtype, memory, strides=True), _tile("C", dtype, scope, strides=True)
     layout = "col_major" if transposed else "row_major"
     sizes = [const(_TILE, "int32")] * 3

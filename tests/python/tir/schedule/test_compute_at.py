@@ -438,3 +438,82 @@ def test_a_reduction_over_symbolic_sizes_follows_its_parts():
         z = tvm.nd.array(np.zeros((4, n), "float32"))
         compiled(tvm.nd.array(x), z)
         np.testing.assert_allclose(z.numpy(), 2 * x.sum(axis=2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows, columns", [(64, 48), (32, 16)])
+def test_tiles_of_a_layout_are_read_back_where_they_are_made(rows, columns):
+    n, m = rows, columns
+
+    @T.prim_func
+    def tiled(A: T.Buffer((n, m), "float32"), C: T.Buffer((n, m), "float32")):
+        B = T.alloc_buffer((n // 8, m // 8, 8, 8), "float32")
+        for i, j in T.grid(n, m):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi // 8, vj // 8, vi % 8, vj % 8] = A[vi, vj] + T.float32(1)
+        for i, j in T.grid(n, m):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi // 8, vj // 8, vi % 8, vj % 8] * T.float32(2)
+
+    sch = tir.Schedule(tiled, debug_mask="all")
+    i, j = sch.get_loops(sch.get_block("B"))
+    i_0, i_1, i_2 = sch.split(i, [None, 2, 8])
+    j_0, j_1, j_2 = sch.split(j, [None, 2, 8])
+    sch.reorder(i_0, j_0, i_1, j_1, i_2, j_2)
+    sch.reverse_compute_at(sch.get_block("C"), j_0)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(sch.get_block("C"))][2:] == [16, 16]
+    check(sch, tiled, lambda a: (a + 1) * 2)
+
+
+def test_threads_write_together_what_they_have_in_common():
+    A = te.placeholder((64, 32), name="A")
+    B = te.compute((64, 32), lambda i, j: A[i, 31 - j] + 1.0, name="B")
+    func = te.create_prim_func([A, B])
+    sch = tir.Schedule(func, debug_mask="all")
+    b = sch.get_block("B")
+    copy = sch.cache_write(b, 0, "shared")
+    i, j = sch.get_loops(b)
+    i_0, i_1, i_2 = sch.split(i, [None, 4, 4])
+    j_0, j_1 = sch.split(j, [2, None])
+    sch.reorder(i_0, i_1, j_0, i_2, j_1)
+    for loop, tag in [(i_0, "blockIdx.x"), (i_1, "threadIdx.y"), (j_0, "threadIdx.x")]:
+        sch.bind(loop, tag)
+    sch.reverse_compute_at(copy, j_0)
+    fused = sch.fuse(*sch.get_loops(copy)[-2:])
+    assert int(sch.get(fused).extent) == 16 * 32
+    _, y, x, lanes = sch.split(fused, [None, 4, 2, 4])
+    sch.bind(y, "threadIdx.y")
+    sch.bind(x, "threadIdx.x")
+    sch.vectorize(lanes)
+    built = tvm.build(sch.mod, target=tvm.target.emulated("cuda", check_races=True))
+    a = np.random.default_rng(0).random((64, 32), dtype="float32")
+    found = tvm.nd.empty((64, 32))
+    built(tvm.nd.array(a), found)
+    np.testing.assert_array_equal(found.numpy(), a[:, ::-1] + 1)
+
+
+def test_a_copy_that_may_write_nothing_moves_to_its_input():
+    @T.prim_func
+    def cut(A: T.Buffer((24,), "float32"), C: T.Buffer((21,), "float32")):
+        B = T.alloc_buffer((24,), "float32")
+        D = T.alloc_buffer((24,), "float32")
+        for i in T.serial(24):
+            with T.block("B"):
+                vi = T.axis.spatial(24, i)
+                B[vi] = A[vi] + T.float32(1)
+        for i in T.serial(24):
+            with T.block("D"):
+                vi = T.axis.spatial(24, i)
+                D[vi] = B[vi] * T.float32(2)
+        for i in T.serial(21):
+            with T.block("C"):
+                vi = T.axis.spatial(21, i)
+                C[vi] = D[vi]
+
+    sch = tir.Schedule(cut, debug_mask="all")
+    sch.reverse_compute_inline(sch.get_block("C"))
+    (i,) = sch.get_loops(sch.get_block("B"))
+    i_0, _ = sch.split(i, [None, 4])
+    sch.reverse_compute_at(sch.get_block("D"), i_0)
+    check(sch, cut, lambda a: (a[:21] + 1) * 2)
