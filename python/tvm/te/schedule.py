@@ -273,7 +273,10 @@ class Stage(Object):
         _ffi_api.StageTensorize(self, var, tensor_intrin)
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach the attribute ``pragma_<pragma_type>`` to the loop; its value defaults to 1."""
+        """Attach the attribute ``pragma_<pragma_type>`` to the loop; its value defaults to 1.
+
+        "unroll" and "vectorize" are the primitives of these names.
+        """
         _ffi_api.StagePragma(
             self, var, pragma_type, convert(1 if pragma_value is None else pragma_value)
         )

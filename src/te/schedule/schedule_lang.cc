@@ -437,6 +437,9 @@ Stage& Stage::tensorize(IterVar loop, TensorIntrin intrin) {
 }
 
 Stage& Stage::pragma(IterVar loop, const String& key, const PrimExpr& value) {
+  // Kinds of loops have primitives of their own, by which later ones are checked.
+  if (key == "unroll") return unroll(std::move(loop));
+  if (key == "vectorize") return vectorize(std::move(loop));
   FindLoop(*this, loop, "pragma");
   UpdateAttr(*this, loop, [&](IterVarAttrNode* attr) {
     attr->pragma_keys.push_back(tir::StringImm(key));

@@ -165,6 +165,20 @@ def test_pragma_surrounds_its_loop():
     check(s, [A], D, chain_reference)
 
 
+def test_pragmas_that_name_a_kind_of_loop_make_it_one():
+    A, B, C, D = chain()
+    s = te.create_schedule(D.op)
+    s[B].compute_inline()
+    s[C].compute_inline()
+    rows, columns = D.op.axis
+    outer, inner = s[D].split(columns, factor=4)
+    s[D].pragma(inner, "vectorize")
+    s[D].pragma(outer, "unroll")
+    body = text(s, [A, D])
+    assert "T.vectorized(4)" in body and "T.unroll(4)" in body and "pragma" not in body
+    check(s, [A], D, chain_reference)
+
+
 def test_scope_of_an_attached_stage_is_that_of_its_memory():
     A, B, C, D = chain()
     s = te.create_schedule(D.op)
