@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tvm import te, tir
+from tvm import DataType, te, tir
 from tvm.target import Target
 
 from .. import tag
@@ -84,10 +84,10 @@ def _conv2d_nhwc(
         return schedule_reduce_rows(
             conv, outputs[0], target, lanes=next(n for n in (64, 32, 16, 8) if depth % n == 0)
         )
-    fitted = convolution_tile(conv, target)
+    packed = _is_packed(weight)
+    fitted = convolution_tile(conv, target, uneven=packed and weight.dtype == conv.dtype)
     if fitted is None:
         return None
-    packed = _is_packed(weight)
     dot = dot_instruction(conv, fitted.lanes, target) if packed else None
     tile = fitted.tile
     if packed and dot is None:
@@ -98,10 +98,26 @@ def _conv2d_nhwc(
         tile,
         _other_than(conv, outputs),
         target,
+        rows_outside=_rows_outside(conv, tile, target),
         lanes=fitted.lanes,
         copy_panels=not packed and _panels_pay(conv, height * width, fitted.block),
         dot=dot,
     )
+
+
+def _rows_outside(conv: te.Tensor, tile: RegisterTile, target: Target) -> bool:
+    """Whether the rows of a window had better stay near than the weights of a panel.
+
+    The panels of a grouped convolution are small, and each reads other channels: all of them stay
+    in the second cache while a few rows, copied with their border just before, are in the first.
+    """
+    data, weight = conv.op.input_tensors
+    if str(conv.op.tag) != "group_conv2d_nhwc" or not isinstance(data.op, te.ComputeOp):
+        return False
+    size = math.prod(const_shape(weight.shape)) * DataType(weight.dtype).itemsize
+    batch, height, *_ = const_shape(conv.shape)
+    chunks = batch * ceil_div(height, tile.rows)
+    return size <= target.cache_bytes[1] // 2 and chunks >= target.num_cores
 
 
 def _other_than(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor | None:
@@ -176,7 +192,8 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         # Both operands come in vectors along the reduction: one row of each a result.
         tile = fitting_tile(target, rows, 1, shape[-1], max_pixels=4)
         return schedule_matmul_dot(product, tile, output, target, lanes=lanes)
-    fitted = product_tile(product, target)
+    uneven = packed and not by_points and product.op.input_tensors[-1].dtype == product.dtype
+    fitted = product_tile(product, target, uneven)
     if fitted is None or name.endswith(("_TN", "_TT")):
         return None
     dot = dot_instruction(product, fitted.lanes, target) if packed else None

@@ -47,11 +47,11 @@ def pack_dense_weight(weight: te.Tensor, block: int, depth: int = 1) -> Packing:
 
 @register_packing(tag.DENSE, "cpu")
 def _dense(product: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
-    tile = product_tile(product, target)
+    tile = product_tile(product, target, uneven=weight.dtype == product.dtype)
     depth = 0 if tile is None else _depth(product, weight, tile.lanes, target)
     if tile is None or not depth:
         return None
-    return pack_dense_weight(weight, tile.block, depth)
+    return pack_dense_weight(weight, tile.panel, depth)
 
 
 @register_packing("winograd_product", "cpu")
@@ -78,12 +78,12 @@ def _winograd_product(product: te.Tensor, weight: te.Tensor, target: Target) -> 
 
 @register_packing(["conv2d_nhwc", "group_conv2d_nhwc"], "cpu")
 def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
-    tile = convolution_tile(conv, target)
+    tile = convolution_tile(conv, target, uneven=weight.dtype == conv.dtype)
     depth = 0 if tile is None else _depth(conv, weight, tile.lanes, target)
     if tile is None or not depth:
         return None
     height, width, channels, filters = const_shape(weight.shape)
-    block = tile.block
+    block = tile.panel
     inner = (depth,) if depth > 1 else ()
     shape = (filters // block, height, width, channels // depth, block, *inner)
     packed = te.placeholder(shape, weight.dtype, "packed_weight")
