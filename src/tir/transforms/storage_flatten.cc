@@ -189,8 +189,8 @@ class Flattener final : public StmtExprMutator {
     PrimExpr address =
         Call(DataType::Handle(), builtin::address_of(), {BufferLoad(layout.flat, {position})});
     Stmt stmt = Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
-    // A few lines are read ahead in the middle of an inner loop, where one more loop would cost more
-    // than they do.
+    // A few lines are read ahead in the middle of an inner loop, where one more loop would cost
+    // more than they do.
     PrimExpr count = make_const(index, 1);
     for (const auto& loop : loops) count = analyzer_.Simplify(count * loop.second);
     const auto* known = count.as<IntImmNode>();
