@@ -9,7 +9,12 @@ from tvm import DataType, te, tir
 from tvm.target import Target
 
 from .. import tag
-from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
+from ..schedule_registry import (
+    is_elementwise_of,
+    operations_of,
+    register_schedule,
+    wanted_of,
+)
 from ..utils import ceil_div, const_shape, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
@@ -39,8 +44,9 @@ from .injective import (
 from .reduction import reduces_rows, schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
-from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
+from .tiles import convolution_tile, fitting_lanes, fitting_tile, grouped_tile, product_tile
 from .vectors import vector_lanes
+from .whole_vectors import GROUPED_VECTORS, schedule_grouped_vectors
 
 __all__: list[str] = []
 
@@ -74,7 +80,7 @@ def _is_packed(weight: te.Tensor) -> bool:
 def _conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(wanted_of(conv, outputs), outputs):
         return None
     _, height, width, filters = const_shape(conv.shape)
     weight = conv.op.input_tensors[1]
@@ -98,11 +104,23 @@ def _conv2d_nhwc(
         tile,
         _other_than(conv, outputs),
         target,
-        rows_outside=_rows_outside(conv, tile, target),
+        rows_outside=str(conv.op.tag) == "group_conv2d_nhwc" and _rows_outside(conv, tile, target),
         lanes=fitted.lanes,
         copy_panels=not packed and _panels_pay(conv, height * width, fitted.block),
         dot=dot,
     )
+
+
+@register_schedule(GROUPED_VECTORS, "cpu")
+def _grouped_vectors(
+    conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    _, height, width, _, vectors, _ = const_shape(conv.shape)
+    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
+    extents = (height, width, vectors)
+    tile = grouped_tile(target, extents, math.prod(window), window[0], whole=True)
+    rows_outside = _rows_outside(conv, tile, target)
+    return schedule_grouped_vectors(conv, tile, outputs[0], target, rows_outside)
 
 
 def _rows_outside(conv: te.Tensor, tile: RegisterTile, target: Target) -> bool:
@@ -112,7 +130,7 @@ def _rows_outside(conv: te.Tensor, tile: RegisterTile, target: Target) -> bool:
     in the second cache while a few rows, copied with their border just before, are in the first.
     """
     data, weight = conv.op.input_tensors
-    if str(conv.op.tag) != "group_conv2d_nhwc" or not isinstance(data.op, te.ComputeOp):
+    if not isinstance(data.op, te.ComputeOp):
         return False
     size = math.prod(const_shape(weight.shape)) * DataType(weight.dtype).itemsize
     batch, height, *_ = const_shape(conv.shape)
@@ -171,7 +189,7 @@ def _depthwise_conv2d_nhwc(
 
 @register_schedule([tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL, "winograd_product"], "cpu")
 def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_elementwise_of(product, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(wanted_of(product, outputs), outputs):
         return None
     shape = const_shape(product.shape)
     (k,) = product.op.reduce_axis

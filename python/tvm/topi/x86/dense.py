@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tvm import te, tir
@@ -76,7 +77,8 @@ def schedule_matmul_packed(
     tile : `rows` times `columns` rows of the result, `vectors` vectors of its columns.
     row_block : rows of `data` that should stay in the second-level cache; by default all.
     depth_block : steps of the reduction after which the tile goes back to memory; by default all.
-    output : elementwise function of `product` to compute while results are in registers.
+    output : elementwise function of `product`, or of its first columns, to compute while results
+        are in registers.
     lanes : elements of a vector; by default what a register of the target holds.
     copy_panels : copy a panel of the right side to one place first, as in
         :func:`schedule_conv2d_nhwc_packed`.
@@ -98,7 +100,7 @@ def schedule_matmul_packed(
     block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[-2])
     panel, j = s[output].split(j, factor=lanes * tile.vectors)
     i, i_in = s[output].split(i, factor=tile_rows)
-    vector, lane = s[output].split(j, factor=lanes)
+    vector, lane = s[output].split(j, factor=math.gcd(lanes, const_shape(output.shape)[-1]))
     outside = (panel, *batch, block) if panels_outside else (*batch, block, panel)
     s[output].reorder(*outside, i, i_in, vector, lane)
     chunk = s[output].fuse(*outside)

@@ -21,6 +21,8 @@ __all__ = [
     "fitting_lanes",
     "fitting_rows",
     "fitting_tile",
+    "grouped_tile",
+    "groups_of",
     "product_tile",
 ]
 
@@ -210,8 +212,12 @@ def _uneven_tile(
 
 
 @lru_cache(maxsize=1024)
-def _grouped_tile(
-    target: Target, extents: tuple[int, int, int], steps: int, window_rows: int
+def grouped_tile(
+    target: Target,
+    extents: tuple[int, int, int],
+    steps: int,
+    window_rows: int,
+    whole: bool = False,
 ) -> RegisterTile:
     """Pixels, which may leave remainders, and vectors of a group, which do not.
 
@@ -220,12 +226,14 @@ def _grouped_tile(
     Parameters
     ----------
     steps : of the reduction. window_rows : of which a tile reads one less than it has itself, more.
+    whole : whether a tile has all vectors of the group.
     """
     rows, columns, vectors = extents
+    widths = [vectors] if whole else _divisors(vectors)
     tiles = [
         RegisterTile(*sizes)
         for sizes in itertools.product(
-            range(1, min(rows, 4) + 1), range(1, min(columns, 28) + 1), _divisors(vectors)
+            range(1, min(rows, 4) + 1), range(1, min(columns, 28) + 1), widths
         )
     ]
 
@@ -237,14 +245,17 @@ def _grouped_tile(
     return min(fitting, key=lambda tile: (cycles(tile), -tile.columns))
 
 
-def product_tile(product: te.Tensor, target: Target, uneven: bool = False) -> FittedTile | None:
+def product_tile(
+    product: te.Tensor, target: Target, uneven: bool = False, columns: int | None = None
+) -> FittedTile | None:
     """Rows and columns of a matrix product; None where its columns fill no vectors.
 
     Parameters
     ----------
     uneven : whether the tile's vectors may leave a remainder, as packed weights allow.
+    columns : as many instead of the product's.
     """
-    shape = const_shape(product.shape)
+    shape = (*const_shape(product.shape)[:-1], columns or const_shape(product.shape)[-1])
     lanes = fitting_lanes(target, product.dtype, shape[-1])
     if lanes < 4:
         return None
@@ -255,7 +266,9 @@ def product_tile(product: te.Tensor, target: Target, uneven: bool = False) -> Fi
     return FittedTile(fitting_rows(target, rows, vectors, column, uneven), lanes, vectors)
 
 
-def convolution_tile(conv: te.Tensor, target: Target, uneven: bool = False) -> FittedTile | None:
+def convolution_tile(
+    conv: te.Tensor, target: Target, uneven: bool = False, filters: int | None = None
+) -> FittedTile | None:
     """Pixels and channels of a convolution of NHWC data; None where channels fill no vectors.
 
     A tile does not reach over two groups, whose channels are sums over different inputs.
@@ -263,9 +276,11 @@ def convolution_tile(conv: te.Tensor, target: Target, uneven: bool = False) -> F
     Parameters
     ----------
     uneven : whether the tile's vectors may leave a remainder, as packed weights allow.
+    filters : as many instead of the convolution's.
     """
-    _, height, width, filters = const_shape(conv.shape)
-    groups = _groups(conv)
+    _, height, width, own_filters = const_shape(conv.shape)
+    filters = filters or own_filters
+    groups = groups_of(conv)
     lanes = fitting_lanes(target, conv.dtype, filters // groups)
     if lanes < 4:
         return None
@@ -273,9 +288,8 @@ def convolution_tile(conv: te.Tensor, target: Target, uneven: bool = False) -> F
     if groups > 1:
         steps = math.prod(int(axis.dom.extent) for axis in conv.op.reduce_axis)
         rows = int(conv.op.reduce_axis[0].dom.extent)
-        return FittedTile(
-            _grouped_tile(target, (height, width, vectors), steps, rows), lanes, vectors
-        )
+        grouped = grouped_tile(target, (height, width, vectors), steps, rows)
+        return FittedTile(grouped, lanes, vectors)
     tile = fitting_tile(target, height, width, vectors)
     if _products_a_load(tile) < _FEW_PRODUCTS and width > 1:
         # No good divisor: pixels of a row that leave a remainder, which is a tile of its own.
@@ -288,7 +302,8 @@ def convolution_tile(conv: te.Tensor, target: Target, uneven: bool = False) -> F
     return FittedTile(tile, lanes, vectors)
 
 
-def _groups(conv: te.Tensor) -> int:
+def groups_of(conv: te.Tensor) -> int:
+    """Groups of a convolution of NHWC data."""
     data, weight = conv.op.input_tensors
     if str(conv.op.tag) != "group_conv2d_nhwc":
         return 1
