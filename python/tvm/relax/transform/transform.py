@@ -77,6 +77,7 @@ from .to_dataflow import ConvertToDataflow
 from .to_mixed_precision import ToMixedPrecision
 from .topological_sort import TopologicalSort
 from .trim_windows import TrimWindows
+from .turn_row_products import TurnRowProducts
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
@@ -160,6 +161,7 @@ __all__ = [
     "ToNonDataflow",
     "SliceSplits",
     "TrimWindows",
+    "TurnRowProducts",
     "is_fused",
 ]
 
@@ -210,6 +212,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
+        TurnRowProducts(),
         DeadCodeElimination(),
         PadColumns(),
         DeadCodeElimination(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -172,7 +171,7 @@ def schedule_conv2d_nhwc_packed(
     panel, c = s[output].split(c, factor=lanes * tile.vectors)
     y, y_in = s[output].split(y, factor=tile.rows)
     x, x_in = s[output].split(x, factor=tile.columns)
-    vector, lane = s[output].split(c, factor=math.gcd(lanes, const_shape(output.shape)[3]))
+    vector, lane = s[output].split(c, factor=lanes)
     outside = (n, y, panel) if rows_outside else (n, panel, y)
     s[output].reorder(*outside, x, y_in, x_in, vector, lane)
     chunk = s[output].fuse(*(outside[:2] if rows_outside or copy_panels else outside))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from tvm import te, tir
@@ -100,7 +99,7 @@ def schedule_matmul_packed(
     block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[-2])
     panel, j = s[output].split(j, factor=lanes * tile.vectors)
     i, i_in = s[output].split(i, factor=tile_rows)
-    vector, lane = s[output].split(j, factor=math.gcd(lanes, const_shape(output.shape)[-1]))
+    vector, lane = s[output].split(j, factor=lanes)
     outside = (panel, *batch, block) if panels_outside else (*batch, block, panel)
     s[output].reorder(*outside, i, i_in, vector, lane)
     chunk = s[output].fuse(*outside)

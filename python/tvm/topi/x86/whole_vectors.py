@@ -150,7 +150,7 @@ def schedule_grouped_vectors(
     group, c = s[output].split(c, factor=filters)
     y, y_in = s[output].split(y, factor=tile.rows)
     x, x_in = s[output].split(x, factor=tile.columns)
-    vector, lane = s[output].split(c, factor=lanes // 2)
+    vector, lane = s[output].split(c, factor=lanes)
     outside = (n, y, group) if rows_outside else (n, group, y)
     s[output].reorder(*outside, x, y_in, x_in, vector, lane)
     chunk = s[output].fuse(*(outside[:2] if rows_outside else outside))
