@@ -20,7 +20,9 @@ class _Turner(FunctionRewriter):
         row, right = value.args
         shape, source = settled_shape(row), self._turned(right)
         factors = settled_shape(source) if source is not None else None
-        if shape is None or factors is None or shape[-2:-1] != (1,) or shape[:-2] != factors[:-2]:
+        if source is None or shape is None or factors is None:
+            return value
+        if shape[-2:-1] != (1,) or shape[:-2] != factors[:-2]:
             return value
         column = self.emit(op.reshape(row, (*shape[:-2], shape[-1], 1)))
         product = self.emit(op.make_call("matmul", source, column, **op.attrs_of(value)))
