@@ -28,6 +28,7 @@ from .dataflow_reshape import RewriteDataflowReshape
 from .dead_code import DeadCodeElimination
 from .decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from .decompose_variance import DecomposeVariance
+from .drop_idle_permutes import DropIdlePermutes
 from .expand_tuple_arguments import ExpandTupleArguments
 from .fast_math import FastMathTransform
 from .fold_batchnorm import FoldBatchnorm
@@ -130,6 +131,7 @@ __all__ = [
     "ConvertWinograd",
     "DeadCodeElimination",
     "DecomposeVariance",
+    "DropIdlePermutes",
     "EliminateCommonSubexpr",
     "FoldBatchnorm",
     "FoldConstant",
@@ -213,6 +215,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         DeadCodeElimination(),
         ConvertLayout(),
         TurnRowProducts(),
+        DropIdlePermutes(),
         DeadCodeElimination(),
         PadColumns(),
         DeadCodeElimination(),
