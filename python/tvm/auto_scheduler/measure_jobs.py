@@ -158,6 +158,7 @@ def program_of_library(arguments: dict[str, Any]) -> Program:
             "dims": list(packing.dims),
             "extents": list(get_const_tuple(packing.packed.shape)),
             "strides": list(packing.strides),
+            "filled_shape": list(packing.filled or get_const_tuple(args[position].shape)),
         }
         for position, packing in known.packings.items()
     ]
@@ -323,8 +324,12 @@ class Inputs:
                 array = self.original(index, arg["shape"], arg["dtype"])
             else:
                 array = self.original(index, transform["original_shape"], arg["dtype"])
-                layout: Any = _Layout(**transform)
-                array = pack_array(array, layout).reshape(arg["shape"])
+                if "filled_shape" in transform:
+                    fields = (transform[key] for key in ("dims", "strides", "filled_shape"))
+                    array = topi.stored_array(array, transform["extents"], *fields)
+                else:
+                    layout: Any = _Layout(**transform)
+                    array = pack_array(array, layout).reshape(arg["shape"])
             self._device[name] = tvm.nd.array(array, device)
         return self._device[name]
 

@@ -371,7 +371,7 @@ def _runner(executable: relax.Executable, form: _Form) -> Run:
         seeds = (drawn_seed(),) if form.takes_seed else ()
         result = main(*map(as_ndarray, (*tensors, *seeds)))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
-        results = [torch.from_dlpack(array) for array in arrays]
+        results = [torch.from_dlpack(array.to_dlpack()) for array in arrays]
         for k in form.complex_results:
             results[k] = torch.view_as_complex(results[k])
         return results

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tvm import te
+from tvm import te, tir
 from tvm.target import Target
 
 from . import tag
@@ -34,6 +34,8 @@ __all__ = [
     "registered_schedules",
     "schedule_args_for",
     "schedule_for",
+    "stored_array",
+    "wanted_of",
 ]
 
 ScheduleRule = Callable[[te.Tensor, Sequence[te.Tensor], Target], "te.Schedule | None"]
@@ -51,20 +53,44 @@ class Packing:
     weight : the weights, each read from its place in `packed`; a schedule inlines this stage.
     dims, strides : for each dimension of `packed`, the dimension of the weights that it runs along,
         and by how many elements of that one a step of it moves.
+    filled : extents of the weights with the zeros behind them that panels need; by default there
+        are none.
+    result : what takes the place of the operator's stage, and has its values; by default that stage
+        reads `weight`.
     """
 
     packed: te.Tensor
     weight: te.Tensor
     dims: tuple[int, ...]
     strides: tuple[int, ...]
+    filled: tuple[int, ...] = ()
+    result: te.Tensor | None = None
 
     def pack(self, array: np.ndarray) -> np.ndarray:
         """An array in the layout of the weights as one in that of `packed`."""
-        import numpy as np
-
-        steps = [array.strides[d] * step for d, step in zip(self.dims, self.strides)]
         shape = get_const_tuple(self.packed.shape)
-        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(array, shape, steps))
+        return stored_array(array, shape, self.dims, self.strides, self.filled)
+
+
+def stored_array(
+    array: np.ndarray,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    strides: Sequence[int],
+    filled: Sequence[int] = (),
+) -> np.ndarray:
+    """Weights as a :class:`Packing` with these fields stores them.
+
+    Parameters
+    ----------
+    shape : of the result.
+    """
+    import numpy as np
+
+    extents = filled or array.shape
+    array = np.pad(array, [(0, wide - own) for wide, own in zip(extents, array.shape)])
+    steps = [array.strides[d] * step for d, step in zip(dims, strides)]
+    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(array, shape, steps))
 
 
 PackingRule = Callable[[te.Tensor, te.Tensor, Target], "Packing | None"]
@@ -216,7 +242,10 @@ def schedule_args_for(
             packing = rule(anchor, weight, target)
             if packing is None:
                 continue
-            results = te.replace_tensors(outputs, [(weight, packing.weight)])
+            if packing.result is None:
+                results = te.replace_tensors(outputs, [(weight, packing.weight)])
+            else:
+                results = te.replace_tensors(outputs, [(anchor, packing.result)])
             inputs = list(args[: len(args) - len(outputs)])
             inputs[position] = packing.packed
             schedule = schedule_for(results, target)
@@ -241,6 +270,22 @@ def has_rule_for(outputs: Sequence[te.Tensor], target: Target) -> bool:
     """Whether a rule for this kind of computation, and not only one for all, is asked first."""
     name, _ = anchor_of(outputs)
     return bool(name) and _rule(name, target) is not None
+
+
+def wanted_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor:
+    """What is read of an anchor: all of it, or the stage that takes its first columns alone."""
+    readers = [
+        operation
+        for operation in operations_of(outputs)
+        if any(anchor.op.same_as(tensor.op) for tensor in operation.input_tensors)
+    ]
+    if len(readers) == 1 and readers[0].num_outputs == 1:
+        (value,), axes = readers[0].body, readers[0].axis
+        if isinstance(value, tir.ProducerLoad) and len(axes) == len(value.indices):
+            leads = const_shape(readers[0].output(0).shape)[:-1] == const_shape(anchor.shape)[:-1]
+            if leads and all(i.same_as(axis.var) for i, axis in zip(value.indices, axes)):
+                return readers[0].output(0)
+    return anchor
 
 
 def is_elementwise_of(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:

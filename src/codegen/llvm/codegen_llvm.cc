@@ -38,7 +38,14 @@ std::string ReturnType(const PrimFunc& func) {
 
 CodeGenLLVM::CodeGenLLVM(Target target) : target_(std::move(target)) {
   const std::string features = "," + target_->GetStr("mattr_full", "") + ",";
-  module_.SetEstimatesReciprocals(features.find(",+avx512f,") != std::string::npos);
+  auto has = [&features](const char* name) {
+    return features.find(std::string(",+") + name + ",") != std::string::npos;
+  };
+  module_.SetEstimatesReciprocals(has("avx512f"));
+  // Processors with halves of 16 bits in vectors fetch the elements of a vector in less time than
+  // it takes to put them there one by one. Others do not, or had to be slowed down for their
+  // safety.
+  gathers_ = has("avx512fp16");
 }
 
 void CodeGenLLVM::Declare(const std::string& name, const PrimFunc& func) {

@@ -242,6 +242,8 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   Frame* frame_ = nullptr;
   /*! \brief Whether different buffers of the function may be taken to be different memory. */
   bool no_alias_ = false;
+  /*! \brief Whether elements at any places are one instruction to read. */
+  bool gathers_ = false;
   std::vector<const tir::VarNode*> buffers_;
   std::unordered_map<const tir::VarNode*, std::string> alias_metadata_;
   /*! \brief Alignment in bytes of memory this function allocates itself. */

@@ -120,7 +120,9 @@ Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
     if (exponent != nullptr && exponent->value == 2.0) return t.Binary("fmul", x, x);
     return argument.bits() == 32 ? PowFloat(&t, x, args[1]) : t.Intrinsic("llvm.pow", args);
   }
-  if (name == "atan2") return t.Intrinsic("llvm.atan2", args);
+  if (name == "atan2") {
+    return argument.bits() == 32 ? Atan2Float(&t, x, args[1]) : t.Intrinsic("llvm.atan2", args);
+  }
   if (name == "fmod") return t.Binary("frem", args[0], args[1]);
   auto intrinsic = UnaryIntrinsics().find(name);
   if (intrinsic != UnaryIntrinsics().end()) return t.Intrinsic(intrinsic->second, {x});

@@ -363,8 +363,9 @@ Value CodeGenLLVM::GatherAt(const Buffer& buffer, DataType element, const PrimEx
   Value addresses = LaneAddresses(buffer, element, offset);
   const DataType stored = StoredType(element.with_lanes(addresses.lanes()));
   const std::string type = LLVMType(stored);
-  const std::string name = "llvm.masked.gather." + FunctionText::Poison(type).Suffix() + ".nxv" +
-                           std::to_string(-addresses.lanes()) + "p0";
+  const int lanes = addresses.lanes();
+  const std::string name = "llvm.masked.gather." + FunctionText::Poison(type).Suffix() +
+                           (lanes < 0 ? ".nxv" : ".v") + std::to_string(std::abs(lanes)) + "p0";
   const Value all = text().Int(addresses.TypeWith("i1"), 1);
   module_.Declare(name,
                   type + " @" + name + "(" + addresses.type + ", " + all.type + ", " + type + ")");
@@ -403,7 +404,11 @@ Value CodeGenLLVM::VisitExpr_(const BufferLoadNode* op) {
   if (const auto* broadcast = offset.as<BroadcastNode>()) {
     return text().Splat(LoadAt(op->buffer, element, 1, Index(broadcast->value)), lanes);
   }
-  if (lanes < 0) return GatherAt(op->buffer, element, offset);
+  const bool is_word = StoredType(element).bytes() == 4 || StoredType(element).bytes() == 8;
+  // What lies at even distances is put together by shuffles.
+  if (lanes < 0 || (gathers_ && is_word && ramp == nullptr && lanes >= 4)) {
+    return GatherAt(op->buffer, element, offset);
+  }
   Value result = FunctionText::Poison(LLVMType(op->dtype));
   int lane = 0;
   for (const LinearIndex& index : LaneIndices(offset)) {

@@ -152,6 +152,26 @@ Value AtanFloat(FunctionText* text, const Value& x) {
   return m.CopySign(m.Add(base, small), x);
 }
 
+Value Atan2Float(FunctionText* text, const Value& y, const Value& x) {
+  Maths m(text, x);
+  Value ax = m.Abs(x), ay = m.Abs(y);
+  // The angle to the nearer axis; what pi / 2 and pi lose in float32 is taken off before.
+  Value steep = m.Is("ogt", ay, ax);
+  Value near = m.Pick(steep, ax, ay), far = m.Pick(steep, ay, ax);
+  Value quotient = m.Pick(m.Is("oeq", ax, ay), m.F(1.0), m.Div(near, far));
+  Value origin = m.Is("oeq", m.Add(ax, ay), m.F(0.0));
+  Value angle = AtanFloat(text, m.Pick(origin, m.F(0.0), quotient));
+  angle = m.Pick(steep,
+                 m.Sub(m.F(1.57079637050628662109375), m.Add(angle, m.F(4.37113900018624283e-8))),
+                 angle);
+  // Zeros have a side, too.
+  Value behind = m.Is("olt", m.CopySign(m.F(1.0), x), m.F(0.0));
+  angle = m.Pick(behind,
+                 m.Sub(m.F(3.1415927410125732421875), m.Add(angle, m.F(8.74227800037248566e-8))),
+                 angle);
+  return m.CopySign(angle, y);
+}
+
 Value TanhFloat(FunctionText* text, const Value& x) {
   Maths m(text, x);
   // tanh |x| = E / (E + 2) with E = exp(2 |x|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), which does not

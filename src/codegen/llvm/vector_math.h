@@ -17,6 +17,8 @@ Value ExpFloat(FunctionText* text, const Value& x);
 Value LogFloat(FunctionText* text, const Value& x);
 Value Log1pFloat(FunctionText* text, const Value& x);
 Value AtanFloat(FunctionText* text, const Value& x);
+/*! \brief As atan2 of the C library, special cases included. */
+Value Atan2Float(FunctionText* text, const Value& y, const Value& x);
 Value TanhFloat(FunctionText* text, const Value& x);
 Value SigmoidFloat(FunctionText* text, const Value& x);
 Value ErfFloat(FunctionText* text, const Value& x);

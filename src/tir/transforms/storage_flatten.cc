@@ -19,6 +19,9 @@ namespace tvm {
 namespace tir {
 namespace {
 
+/*! \brief Cache lines of one prefetch up to which its loops are written out. */
+constexpr int64_t kWrittenOutPrefetches = 16;
+
 class Flattener final : public StmtExprMutator {
  public:
   Flattener(int cache_line_bytes, bool create_bound_attributes)
@@ -186,8 +189,15 @@ class Flattener final : public StmtExprMutator {
     PrimExpr address =
         Call(DataType::Handle(), builtin::address_of(), {BufferLoad(layout.flat, {position})});
     Stmt stmt = Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
+    // A few lines are read ahead in the middle of an inner loop, where one more loop would cost
+    // more than they do.
+    PrimExpr count = make_const(index, 1);
+    for (const auto& loop : loops) count = analyzer_.Simplify(count * loop.second);
+    const auto* known = count.as<IntImmNode>();
+    const bool few = known != nullptr && known->value <= kWrittenOutPrefetches;
+    const ForKind kind = few ? ForKind::kUnrolled : ForKind::kSerial;
     for (size_t i = loops.size(); i != 0; --i) {
-      stmt = For(loops[i - 1].first, make_zero(index), loops[i - 1].second, ForKind::kSerial, stmt);
+      stmt = For(loops[i - 1].first, make_zero(index), loops[i - 1].second, kind, stmt);
     }
     return stmt;
   }

@@ -65,6 +65,39 @@ def test_error_stays_within_a_few_units_in_the_last_place(name, vectorize):
     assert error[worst] <= ULPS[name], f"{name}({values[worst]!r}): {error[worst]:.2f} ulp"
 
 
+def atan2(y, x, vectorize):
+    A, C = (te.placeholder(y.shape, "float32", name=name) for name in "AC")
+    B = te.compute(y.shape, lambda i: tir.atan2(A[i], C[i]), name="B")
+    s = te.create_schedule(B.op)
+    if vectorize:
+        _, lane = s[B].split(B.op.axis[0], factor=8)
+        s[B].vectorize(lane)
+    result = tvm.nd.empty(y.shape, "float32")
+    tvm.build(s, [A, C, B], "llvm")(tvm.nd.array(y), tvm.nd.array(x), result)
+    return result.numpy()
+
+
+@pytest.mark.parametrize("vectorize", [True, False])
+def test_angles_of_points_stay_within_a_few_units_in_the_last_place(vectorize):
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** rng.uniform(-15, 15, (2, 8192))
+    y, x = (rng.choice([-1, 1], sizes.shape) * sizes).astype("float32")
+    y[:2048], x[:2048] = rng.uniform(-2, 2, (2, 2048))
+    expected = np.arctan2(y.astype("float64"), x.astype("float64"))
+    unit = np.spacing(np.abs(expected).astype("float32")).astype("float64")
+    assert np.max(np.abs(atan2(y, x, vectorize) - expected) / unit) <= 3.0
+
+
+def test_angles_of_points_on_axes_and_at_infinity_are_those_of_numpy():
+    values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40], "float32")
+    y, x = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(values, values))
+    got, expected = atan2(y, x, True), np.arctan2(y, x)
+    np.testing.assert_allclose(got, expected, rtol=3e-7, atol=1e-45)
+    np.testing.assert_array_equal(
+        np.signbit(got[~np.isnan(got)]), np.signbit(expected[~np.isnan(got)])
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "pairs"),
     [

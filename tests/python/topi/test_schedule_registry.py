@@ -301,6 +301,63 @@ def test_constant_convolution_weights_are_packed_for_the_tile(groups, channels, 
     np.testing.assert_allclose(result, nhwc(expected), rtol=1e-4, atol=1e-4)
 
 
+@settings(deadline=None, max_examples=15)
+@given(
+    height=st.integers(1, 15),
+    width=st.integers(1, 15),
+    channels=st.sampled_from([4, 24, 64]),
+    vectors=st.sampled_from([3, 7, 11, 13, 49]),
+    window=st.sampled_from([1, 3]),
+    stride=st.sampled_from([1, 2]),
+)
+def test_tiles_of_constant_weights_may_leave_any_remainder(
+    height, width, channels, vectors, window, stride
+):
+    filters = vectors * HERE.vector_width // 32
+    rng = np.random.default_rng(height * width + vectors)
+    data = random_array(rng, 1, height, width, channels)
+    weight = random_array(rng, window, window, channels, filters)
+    residual = random_array(rng, 1, *(-(-size // stride) for size in (height, width)), filters)
+
+    def fn(x, w, r):
+        conv = topi.nn.conv2d(x, w, stride, window // 2, 1, "NHWC", "HWIO")
+        return topi.nn.relu(topi.add(conv, r))
+
+    result, packed = compute_packed(fn, 1, data, weight, residual)
+    assert packed
+    torch_weight = torch.tensor(weight).permute(3, 2, 0, 1)
+    conv = F.conv2d(chw(data), torch_weight, None, stride, window // 2)
+    expected = np.maximum(nhwc(conv) + residual, 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-4)
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    batch=st.sampled_from([1, 2]),
+    height=st.integers(3, 18),
+    width=st.integers(3, 30),
+    groups=st.sampled_from([2, 3, 7]),
+    per_group=st.sampled_from([4, 8, 16, 24, 48]),
+    window=st.sampled_from([1, 3, 5]),
+    stride=st.sampled_from([1, 2]),
+)
+def test_grouped_convolutions_match_torch(batch, height, width, groups, per_group, window, stride):
+    rng = np.random.default_rng(height * width + groups)
+    channels = groups * per_group
+    data = random_array(rng, batch, height, width, channels)
+    weight = random_array(rng, window, window, per_group, channels)
+
+    def fn(x, w):
+        pad = window // 2
+        return topi.nn.relu(topi.nn.conv2d(x, w, stride, pad, 1, "NHWC", "HWIO", groups=groups))
+
+    result, packed = compute_packed(fn, 1, data, weight)
+    assert packed
+    torch_weight = torch.tensor(weight).permute(3, 2, 0, 1)
+    expected = F.conv2d(chw(data), torch_weight, None, stride, window // 2, 1, groups).relu()
+    np.testing.assert_allclose(result, nhwc(expected), rtol=1e-4, atol=2e-4)
+
+
 def test_weights_that_another_stage_reads_are_not_packed():
     rng = np.random.default_rng(0)
     data, weight = random_array(rng, 4, 16), random_array(rng, 4, 16)

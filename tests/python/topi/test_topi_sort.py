@@ -80,6 +80,22 @@ def test_long_rows_are_sorted_by_digits_and_stay_stable(extent, dtype, ascending
         np.testing.assert_array_equal(first, order[:, :k])
 
 
+@pytest.mark.parametrize("k", [1, 3, 16, 17, 100, 150])
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("fill", [np.nan, np.inf, 0.0])
+def test_topk_of_long_rows_of_equal_elements(k, ascending, fill):
+    x = np.full((2, 200), fill, "float32")
+    x[0, 70], x[1, ::3] = 1.0, RNG.standard_normal(67)
+    values, places = evaluate(lambda t: topi.topk(t, k, 1, "both", ascending), x)
+    order = np.argsort(np.where(np.isnan(x), np.inf, x), 1, kind="stable")
+    if not ascending:
+        # Equal elements keep their order, and NaN comes before infinity.
+        key = np.where(np.isnan(x), np.inf, x)
+        order = np.argsort(-key, 1, kind="stable")
+    np.testing.assert_array_equal(places, order[:, :k])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))
+
+
 def test_topk_of_all_is_a_sort():
     x = random_array(RNG, 4, 9)
     values, _ = evaluate(lambda t: topi.topk(t, 0), x)

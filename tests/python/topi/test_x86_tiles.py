@@ -172,3 +172,44 @@ def test_wide_units_get_tiles_that_read_less_of_the_second_cache():
 
     # Both have 32 registers of 512 bits; one multiplies twice as fast.
     assert tile("sapphirerapids").vectors < tile("znver4").vectors
+
+
+INTEL = tvm.target.Target(
+    "llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids -num-cores=2 -l1-cache-bytes=49152"
+    " -l2-cache-bytes=2097152"
+)
+
+
+def scheduled_text(height, channels, filters, window, groups=1, stride=1, target=INTEL):
+    """The lowered program of a convolution whose weights are constant, and how these are stored."""
+    data = te.placeholder((1, height, height, channels), name="data")
+    weight = te.placeholder((window, window, channels // groups, filters), name="weight")
+    conv = topi.nn.conv2d(data, weight, stride, window // 2, 1, "NHWC", "HWIO", groups=groups)
+    with target:
+        known = topi.schedule_args_for([data, weight, conv], {1}, target)
+        return str(tvm.lower(known.schedule, known.args)), known.packings[1].packed.shape
+
+
+def test_vectors_without_a_good_divisor_are_cut_into_tiles_with_a_remainder():
+    # 49 vectors: by seven, a tile would have three pixels, and seven vectors to read for them.
+    text, stored = scheduled_text(7, 784, 784, 1)
+    assert [int(size) for size in stored] == [49, 1, 1, 784, 16]
+    assert "prefetch" in text
+    # Both panels of a tile are read ahead without a loop of their own.
+    assert "packed_weight_row" not in text
+    # With a good divisor, a tile's vectors lie side by side.
+    _, stored = scheduled_text(14, 256, 64, 1)
+    assert int(stored[-1]) > 16
+
+
+def test_grouped_convolutions_copy_the_rows_of_a_tile_with_their_border():
+    def border(text):
+        return [line for line in text.splitlines() if "PadInput = T.allocate" in line]
+
+    text, _ = scheduled_text(112, 64, 64, 3, groups=4, stride=2)
+    (line,) = border(text)
+    assert line.startswith(" " * 12)  # inside of the parallel loop
+    # Weights that fill half of the second cache stay panel by panel.
+    text, _ = scheduled_text(14, 4096, 4096, 3, groups=16)
+    (line,) = border(text)
+    assert not line.startswith(" " * 12)

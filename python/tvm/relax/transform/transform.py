@@ -28,6 +28,7 @@ from .dataflow_reshape import RewriteDataflowReshape
 from .dead_code import DeadCodeElimination
 from .decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from .decompose_variance import DecomposeVariance
+from .drop_idle_permutes import DropIdlePermutes
 from .expand_tuple_arguments import ExpandTupleArguments
 from .fast_math import FastMathTransform
 from .fold_batchnorm import FoldBatchnorm
@@ -77,6 +78,7 @@ from .to_dataflow import ConvertToDataflow
 from .to_mixed_precision import ToMixedPrecision
 from .topological_sort import TopologicalSort
 from .trim_windows import TrimWindows
+from .turn_row_products import TurnRowProducts
 from .update_param_struct_info import UpdateParamStructInfo
 
 __all__ = [
@@ -129,6 +131,7 @@ __all__ = [
     "ConvertWinograd",
     "DeadCodeElimination",
     "DecomposeVariance",
+    "DropIdlePermutes",
     "EliminateCommonSubexpr",
     "FoldBatchnorm",
     "FoldConstant",
@@ -160,6 +163,7 @@ __all__ = [
     "ToNonDataflow",
     "SliceSplits",
     "TrimWindows",
+    "TurnRowProducts",
     "is_fused",
 ]
 
@@ -210,6 +214,8 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
+        TurnRowProducts(),
+        DropIdlePermutes(),
         DeadCodeElimination(),
         PadColumns(),
         DeadCodeElimination(),

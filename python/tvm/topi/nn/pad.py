@@ -67,12 +67,14 @@ def pad(
 
 def _reflect(i: Any, n: Extent) -> Any:
     """a b c d -> c b | a b c d | c b"""
-    return tir.Select(i < 0, -i, tir.Select(i >= n, 2 * n - 2 - i, i))
+    inside = tir.Max(tir.convert(i), tir.convert(-i))
+    return tir.Min(inside, 2 * n - 2 - inside)
 
 
 def _symmetric(i: Any, n: Extent) -> Any:
     """a b c d -> b a | a b c d | d c"""
-    return tir.Select(i < 0, -1 - i, tir.Select(i >= n, 2 * n - 1 - i, i))
+    inside = tir.Max(tir.convert(i), tir.convert(-1 - i))
+    return tir.Min(inside, 2 * n - 1 - inside)
 
 
 def _edge(i: Any, n: Extent) -> Any:
@@ -132,7 +134,13 @@ def mirror_pad(
         for index, low, high, extent in zip(indices, before, after, shape):
             bare = equal_const_int(low, 0) and equal_const_int(high, 0)
             position.append(index if bare else place(index - low, extent))
-        return data(*position)
+        *_, last = indices
+        low, extent = before[-1], shape[-1]
+        if equal_const_int(low, 0) and equal_const_int(after[-1], 0):
+            return data(*position)
+        # Between the borders neighbours are read as neighbours, which vectors need.
+        inside = tir.all(last >= low, last < low + extent)
+        return tir.if_then_else(inside, data(*position[:-1], last - low), data(*position))
 
     out = [simplify(low + extent + high) for low, extent, high in zip(before, shape, after)]
     return te.compute(out, read, name=name, tag=tag.PAD)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tvm import te, tir
@@ -45,12 +46,14 @@ def _of_each_bin(
     fill: Callable[..., None],
     position_sensitive: bool = False,
 ) -> te.Tensor:
-    """The tensor whose element at each region, channel and bin the statements of `fill` give.
+    """The tensor whose elements at each region and bin the statements of `fill` give.
 
     Parameters
     ----------
-    fill : builder, reader of an image's (channel, row, column), the region's four borders, the
-        bin's row and column, the place to write to, and the image's extents.
+    fill : gets the builder, a loop over channels, the region's four borders, the bin's row and
+        column, the result and the image's extents. The loop gives a reader of the channel at a row
+        and column of the image, and the place to write to. What is the same for all channels is
+        best computed outside of it.
     position_sensitive : whether each bin reads channels of its own: the image has those of all bins
         for the result's first channel, row by row, then those for the second one.
     """
@@ -71,21 +74,26 @@ def _of_each_bin(
             batch = boxes[region, 0].astype("int32")
             borders = [boxes[region, k] for k in range(1, 5)]
             with (
-                ib.for_range(0, channels, name="channel") as channel,
                 ib.for_range(0, size[0], name="row") as row,
                 ib.for_range(0, size[1], name="column") as column,
             ):
-                source = channel
-                if position_sensitive:
-                    source = (channel * size[0] + row) * size[1] + column
 
-                def read(y: Any, x: Any, source: Any = source) -> Any:
-                    at = {"N": batch, "C": source, "H": y, "W": x}
-                    return image[tuple(at[axis] for axis in layout)]
+                @contextmanager
+                def each_channel() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+                    kind = "vectorize" if layout[-1] == "C" else "serial"
+                    with ib.for_range(0, channels, name="channel", kind=kind) as channel:
+                        source = channel
+                        if position_sensitive:
+                            source = (channel * size[0] + row) * size[1] + column
 
-                place = {"N": region, "C": channel, "H": row, "W": column}
-                where = tuple(place[axis] for axis in layout)
-                fill(ib, read, borders, (row, column), out, where, extent)
+                        def read(y: Any, x: Any) -> Any:
+                            at = {"N": batch, "C": source, "H": y, "W": x}
+                            return image[tuple(at[axis] for axis in layout)]
+
+                        place = {"N": region, "C": channel, "H": row, "W": column}
+                        yield read, tuple(place[axis] for axis in layout)
+
+                fill(ib, each_channel, borders, (row, column), out, extent)
         return ib.get()
 
     return te.extern(
@@ -100,35 +108,41 @@ def _samples(ib: Any, steps: list[Any], sample_ratio: int) -> list[Any]:
     return [ib.let(f"samples_{d}", tir.ceil(step).astype("int32")) for d, step in zip("yx", steps)]
 
 
-def _bilinear(at: list[Any], extents: list[int], read: Callable[..., Any], dtype: str) -> Any:
-    """The image between four pixels; the border goes on for one pixel, behind it are zeros.
+def _taps(ib: Any, at: list[Any], extents: list[int], dtype: str) -> tuple[list[Any], Any]:
+    """Weight, row and column of the four pixels around a point, and whether it is near the image.
+
+    The border goes on for one pixel; behind it are zeros.
 
     Parameters
     ----------
     at : row and column.
     extents : rows and columns of the image.
-    read : the pixel at a row and column.
     """
     taps, inside = [], []
-    for position, extent in zip(at, extents):
+    for name, position, extent in zip("yx", at, extents):
         inside += [
             position >= tir.const(-1.0, dtype),
             position <= tir.const(float(extent), dtype),
         ]
-        clamped = tir.max(
-            tir.min(position, tir.const(float(extent - 1), dtype)), tir.const(0.0, dtype)
+        clamped = ib.let(
+            f"at_{name}",
+            tir.max(tir.min(position, tir.const(float(extent - 1), dtype)), tir.const(0.0, dtype)),
         )
         low = tir.floor(clamped)
-        taps.append((low.astype("int32"), clamped - low, extent))
-    value = tir.const(0.0, dtype)
-    for dy in (0, 1):
-        for dx in (0, 1):
-            weight, place = tir.const(1.0, dtype), []
-            for d, (low, part, extent) in zip((dy, dx), taps):
-                weight = weight * (part if d else tir.const(1.0, dtype) - part)
-                place.append(tir.min(low + d, extent - 1))
-            value = value + weight * read(*place)
-    return tir.Select(tir.all(*inside), value, tir.const(0.0, dtype))
+        part = ib.let(f"part_{name}", clamped - low)
+        first = ib.let(f"first_{name}", low.astype("int32"))
+        second = ib.let(f"second_{name}", tir.min(first + 1, extent - 1))
+        taps.append([(first, tir.const(1.0, dtype) - part), (second, part)])
+    around = [
+        (
+            ib.let(f"weight_{dy}{dx}", taps[0][dy][1] * taps[1][dx][1]),
+            taps[0][dy][0],
+            taps[1][dx][0],
+        )
+        for dy in (0, 1)
+        for dx in (0, 1)
+    ]
+    return around, ib.let("inside", tir.all(*inside))
 
 
 def _roi_align(
@@ -151,9 +165,7 @@ def _roi_align(
     def number(value: float) -> Any:
         return tir.const(value, dtype)
 
-    def fill(
-        ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
-    ) -> None:
+    def fill(ib: Any, each_channel: Any, borders: Any, bin_at: Any, out: Any, extent: Any) -> None:
         shift = number(0.5 if aligned else 0.0)
         left, top, right, bottom = (
             b.astype(dtype) * number(spatial_scale) - shift for b in borders
@@ -168,7 +180,8 @@ def _roi_align(
         ]
         # A region without extent has no samples where their number follows from its size.
         taken = tir.max(counts[0] * counts[1], 1)
-        out[where] = number(0.0 if kind == "avg" else _LOWEST)
+        with each_channel() as (_, where):
+            out[where] = number(0.0 if kind == "avg" else _LOWEST)
         with (
             ib.for_range(0, counts[0], name="iy") as iy,
             ib.for_range(0, counts[1], name="ix") as ix,
@@ -177,11 +190,16 @@ def _roi_align(
                 start + (i.astype(dtype) + number(0.5)) * step / n.astype(dtype)
                 for start, step, i, n in zip(starts, steps, (iy, ix), counts)
             ]
-            sample = _bilinear(at, [extent["H"], extent["W"]], read, dtype)
-            if kind == "avg":
-                out[where] = out[where] + sample / taken.astype(dtype)
-            else:
-                out[where] = tir.max(out[where], sample)
+            around, inside = _taps(ib, at, [extent["H"], extent["W"]], dtype)
+            with each_channel() as (read, where):
+                value = number(0.0)
+                for weight, row, column in around:
+                    value = value + weight * read(row, column)
+                sample = tir.Select(inside, value, number(0.0))
+                if kind == "avg":
+                    out[where] = out[where] + sample / taken.astype(dtype)
+                else:
+                    out[where] = tir.max(out[where], sample)
 
     name = f"{'ps_' if position_sensitive else ''}roi_align_{layout.lower()}"
     return _of_each_bin(name, data, rois, size, layout, fill, position_sensitive)
@@ -275,14 +293,13 @@ def roi_pool_nchw(
     size = [as_int(s) for s in as_sizes(pooled_size, 2)]
     dtype = str(data.dtype)
 
-    def fill(
-        ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
-    ) -> None:
+    def fill(ib: Any, each_channel: Any, borders: Any, bin_at: Any, out: Any, extent: Any) -> None:
         (y0, y1), (x0, x1) = _pixels(ib, borders, bin_at, size, extent, spatial_scale, dtype, 1, 0)
         empty = tir.any(y1 <= y0, x1 <= x0)
-        out[where] = tir.Select(empty, tir.const(0.0, dtype), tir.const(_LOWEST, dtype))
-        with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
-            out[where] = tir.max(out[where], read(y0 + y, x0 + x))
+        with each_channel() as (read, where):
+            out[where] = tir.Select(empty, tir.const(0.0, dtype), tir.const(_LOWEST, dtype))
+            with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
+                out[where] = tir.max(out[where], read(y0 + y, x0 + x))
 
     return _of_each_bin("roi_pool_nchw", data, rois, size, "NCHW", fill)
 
@@ -329,14 +346,13 @@ def ps_roi_pool_nchw(
     size = [as_int(s) for s in as_sizes(pooled_size, 2)]
     dtype = str(data.dtype)
 
-    def fill(
-        ib: Any, read: Any, borders: Any, bin_at: Any, out: Any, where: Any, extent: Any
-    ) -> None:
+    def fill(ib: Any, each_channel: Any, borders: Any, bin_at: Any, out: Any, extent: Any) -> None:
         (y0, y1), (x0, x1) = _pixels(ib, borders, bin_at, size, extent, spatial_scale, dtype, 0, 1)
-        out[where] = tir.const(0.0, dtype)
-        with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
-            out[where] = out[where] + read(y0 + y, x0 + x)
         area = tir.max(tir.max(y1 - y0, 0) * tir.max(x1 - x0, 0), 1)
-        out[where] = out[where] / area.astype(dtype)
+        with each_channel() as (read, where):
+            out[where] = tir.const(0.0, dtype)
+            with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
+                out[where] = out[where] + read(y0 + y, x0 + x)
+            out[where] = out[where] / area.astype(dtype)
 
     return _of_each_bin("ps_roi_pool_nchw", data, rois, size, "NCHW", fill, True)

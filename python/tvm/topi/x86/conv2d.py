@@ -70,10 +70,11 @@ class RegisterTile:
 def schedule_copy(s: te.Schedule, tensor: te.Tensor, target: Target) -> None:
     """A copy of NHWC data: rows in parallel, channels in vectors where they fill some."""
     s[tensor].parallel(s[tensor].fuse(*tensor.op.axis[:2]))
-    _vectorize_channels(s, tensor, vector_lanes(target, tensor.dtype))
+    vectorize_channels(s, tensor, vector_lanes(target, tensor.dtype))
 
 
-def _vectorize_channels(s: te.Schedule, tensor: te.Tensor, lanes: int) -> None:
+def vectorize_channels(s: te.Schedule, tensor: te.Tensor, lanes: int) -> None:
+    """Vectors along the channels of NHWC data."""
     _, channels = s[tensor].split(tensor.op.axis[3], factor=lanes)
     s[tensor].vectorize(channels)
 
@@ -147,7 +148,8 @@ def schedule_conv2d_nhwc_packed(
     ----------
     conv : result of :func:`conv2d_nhwc_packed`, or of ``topi.nn.conv2d_nhwc``, whose weights are
         read where they are.
-    output : elementwise function of `conv` to compute while results are in registers.
+    output : elementwise function of `conv`, or of its first filters, to compute while results are
+        in registers.
     target : by default the current one, else "llvm".
     rows_outside : tiles of rows outside the panels instead, each padding the rows it reads. Good
         where all weights fit into a second-level cache and the image does not.
@@ -179,7 +181,7 @@ def schedule_conv2d_nhwc_packed(
     if isinstance(padded.op, te.ComputeOp):
         if rows_outside:
             s[padded].compute_at(s[output], chunk)
-            _vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
+            vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
         else:
             schedule_copy(s, padded, target)
     for loop in (y_in, x_in, vector):

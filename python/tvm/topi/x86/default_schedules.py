@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tvm import te, tir
+from tvm import DataType, te, tir
 from tvm.target import Target
 
 from .. import tag
-from ..schedule_registry import is_elementwise_of, operations_of, register_schedule
+from ..schedule_registry import (
+    is_elementwise_of,
+    operations_of,
+    register_schedule,
+    wanted_of,
+)
 from ..utils import ceil_div, const_shape, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
@@ -39,8 +44,9 @@ from .injective import (
 from .reduction import reduces_rows, schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
-from .tiles import convolution_tile, fitting_lanes, fitting_tile, product_tile
+from .tiles import convolution_tile, fitting_lanes, fitting_tile, grouped_tile, product_tile
 from .vectors import vector_lanes
+from .whole_vectors import GROUPED_VECTORS, schedule_grouped_vectors
 
 __all__: list[str] = []
 
@@ -74,7 +80,7 @@ def _is_packed(weight: te.Tensor) -> bool:
 def _conv2d_nhwc(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(wanted_of(conv, outputs), outputs):
         return None
     _, height, width, filters = const_shape(conv.shape)
     weight = conv.op.input_tensors[1]
@@ -84,10 +90,10 @@ def _conv2d_nhwc(
         return schedule_reduce_rows(
             conv, outputs[0], target, lanes=next(n for n in (64, 32, 16, 8) if depth % n == 0)
         )
-    fitted = convolution_tile(conv, target)
+    packed = _is_packed(weight)
+    fitted = convolution_tile(conv, target, uneven=packed and weight.dtype == conv.dtype)
     if fitted is None:
         return None
-    packed = _is_packed(weight)
     dot = dot_instruction(conv, fitted.lanes, target) if packed else None
     tile = fitted.tile
     if packed and dot is None:
@@ -98,10 +104,38 @@ def _conv2d_nhwc(
         tile,
         _other_than(conv, outputs),
         target,
+        rows_outside=str(conv.op.tag) == "group_conv2d_nhwc" and _rows_outside(conv, tile, target),
         lanes=fitted.lanes,
         copy_panels=not packed and _panels_pay(conv, height * width, fitted.block),
         dot=dot,
     )
+
+
+@register_schedule(GROUPED_VECTORS, "cpu")
+def _grouped_vectors(
+    conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
+) -> te.Schedule | None:
+    _, height, width, _, vectors, _ = const_shape(conv.shape)
+    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
+    extents = (height, width, vectors)
+    tile = grouped_tile(target, extents, math.prod(window), window[0], whole=True)
+    rows_outside = _rows_outside(conv, tile, target)
+    return schedule_grouped_vectors(conv, tile, outputs[0], target, rows_outside)
+
+
+def _rows_outside(conv: te.Tensor, tile: RegisterTile, target: Target) -> bool:
+    """Whether the rows of a window had better stay near than the weights of a panel.
+
+    The panels of a grouped convolution are small, and each reads other channels: all of them stay
+    in the second cache while a few rows, copied with their border just before, are in the first.
+    """
+    data, weight = conv.op.input_tensors
+    if not isinstance(data.op, te.ComputeOp):
+        return False
+    size = math.prod(const_shape(weight.shape)) * DataType(weight.dtype).itemsize
+    batch, height, *_ = const_shape(conv.shape)
+    chunks = batch * ceil_div(height, tile.rows)
+    return size <= target.cache_bytes[1] // 2 and chunks >= target.num_cores
 
 
 def _other_than(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor | None:
@@ -155,7 +189,7 @@ def _depthwise_conv2d_nhwc(
 
 @register_schedule([tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL, "winograd_product"], "cpu")
 def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
-    if not _is_static(outputs) or not is_elementwise_of(product, outputs):
+    if not _is_static(outputs) or not is_elementwise_of(wanted_of(product, outputs), outputs):
         return None
     shape = const_shape(product.shape)
     (k,) = product.op.reduce_axis
@@ -176,7 +210,8 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         # Both operands come in vectors along the reduction: one row of each a result.
         tile = fitting_tile(target, rows, 1, shape[-1], max_pixels=4)
         return schedule_matmul_dot(product, tile, output, target, lanes=lanes)
-    fitted = product_tile(product, target)
+    uneven = packed and not by_points and product.op.input_tensors[-1].dtype == product.dtype
+    fitted = product_tile(product, target, uneven)
     if fitted is None or name.endswith(("_TN", "_TT")):
         return None
     dot = dot_instruction(product, fitted.lanes, target) if packed else None

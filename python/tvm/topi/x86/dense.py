@@ -76,7 +76,8 @@ def schedule_matmul_packed(
     tile : `rows` times `columns` rows of the result, `vectors` vectors of its columns.
     row_block : rows of `data` that should stay in the second-level cache; by default all.
     depth_block : steps of the reduction after which the tile goes back to memory; by default all.
-    output : elementwise function of `product` to compute while results are in registers.
+    output : elementwise function of `product`, or of its first columns, to compute while results
+        are in registers.
     lanes : elements of a vector; by default what a register of the target holds.
     copy_panels : copy a panel of the right side to one place first, as in
         :func:`schedule_conv2d_nhwc_packed`.

@@ -159,6 +159,7 @@ def schedule_odd_rows(output: te.Tensor) -> te.Schedule:
     *rows, last = output.op.axis
     s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
     s[output].pragma(last, "loop_partition_hint", True)
+    s[output].vectorize(last)
     return s
 
 

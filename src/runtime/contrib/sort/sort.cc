@@ -147,47 +147,92 @@ void KeepFirst(size_t keep, Entries* entries) {
   entries->resize(keep);
 }
 
+/*! \brief Elements of a row that are looked at together. */
+constexpr int64_t kBlock = 64;
+
+/*! \brief Orders of a row's elements, in blocks, of which those without a better one are left out.
+ */
+template <typename T>
+class OrderedBlocks {
+ public:
+  using Key = decltype(OrderOf(T{}));
+
+  OrderedBlocks(const Rows& rows, const T* source)
+      : rows_(rows), source_(source), flip_(rows.ascending ? Key{0} : static_cast<Key>(~Key{0})) {}
+
+  /*! \brief Call \p visit with order and position of what may lie before `*worst`. */
+  template <typename Visit>
+  void ForEach(const Key* worst, const Visit& visit) const {
+    Key orders[kBlock];
+    for (int64_t begin = 0; begin < rows_.extent; begin += kBlock) {
+      const int64_t length = std::min(kBlock, rows_.extent - begin);
+      if (length == kBlock && rows_.inner == 1) {
+        int64_t better = 0;
+        for (int64_t i = 0; i < kBlock; ++i) {
+          orders[i] = static_cast<Key>(OrderOf(source_[begin + i]) ^ flip_);
+        }
+        for (int64_t i = 0; i < kBlock; ++i) better += orders[i] < *worst ? 1 : 0;
+        // The first so many are visited whatever they are.
+        if (better == 0 && begin >= rows_.keep) continue;
+      } else {
+        for (int64_t i = 0; i < length; ++i) {
+          orders[i] = static_cast<Key>(OrderOf(source_[(begin + i) * rows_.inner]) ^ flip_);
+        }
+      }
+      for (int64_t i = 0; i < length; ++i) visit(orders[i], begin + i);
+    }
+  }
+
+ private:
+  const Rows& rows_;
+  const T* source_;
+  const Key flip_;
+};
+
+/*! \brief The first entries of a row into the scratch, in order: each new one goes to its place. */
+template <typename Form, typename T>
+void InsertFirst(const Rows& rows, const T* source, Scratch<Form>* scratch) {
+  using Key = typename OrderedBlocks<T>::Key;
+  auto& entries = scratch->entries;
+  const size_t keep = static_cast<size_t>(rows.keep);
+  Key worst = static_cast<Key>(~Key{0});
+  entries.clear();
+  OrderedBlocks<T>(rows, source).ForEach(&worst, [&](Key order, int64_t position) {
+    if (entries.size() < keep) {
+      entries.push_back({});
+    } else if (order >= worst) {
+      // Of equal ones the earlier come first.
+      return;
+    }
+    const typename Form::Entry entry = Form::Make(order, position);
+    size_t at = entries.size() - 1;
+    for (; at != 0 && entry < entries[at - 1]; --at) entries[at] = entries[at - 1];
+    entries[at] = entry;
+    if (entries.size() == keep) worst = static_cast<Key>(Form::Order(entries.back()));
+  });
+}
+
 /*!
  * \brief The first entries of a row into the scratch, in any order.
  *
- * Candidates are collected; when there are twice as many as wanted, all but the first are dropped,
- * and blocks that have nothing before the last of these are passed over.
+ * Candidates are collected; when there are twice as many as wanted, all but the first are dropped.
  */
 template <typename Form, typename T>
 void CollectFirst(const Rows& rows, const T* source, Scratch<Form>* scratch) {
-  using Key = decltype(OrderOf(T{}));
-  constexpr int64_t kBlock = 64;
+  using Key = typename OrderedBlocks<T>::Key;
   auto& entries = scratch->entries;
   const size_t keep = static_cast<size_t>(rows.keep);
   const size_t room = std::max<size_t>(2 * keep, kBlock);
-  const Key flip = rows.ascending ? Key{0} : static_cast<Key>(~Key{0});
   Key worst = static_cast<Key>(~Key{0});
   entries.clear();
-  for (int64_t begin = 0; begin < rows.extent; begin += kBlock) {
-    const int64_t length = std::min(kBlock, rows.extent - begin);
-    Key orders[kBlock];
-    int64_t better = length;
-    if (length == kBlock && rows.inner == 1) {
-      better = 0;
-      for (int64_t i = 0; i < kBlock; ++i) {
-        orders[i] = static_cast<Key>(OrderOf(source[begin + i]) ^ flip);
-      }
-      for (int64_t i = 0; i < kBlock; ++i) better += orders[i] < worst ? 1 : 0;
-    } else {
-      for (int64_t i = 0; i < length; ++i) {
-        orders[i] = static_cast<Key>(OrderOf(source[(begin + i) * rows.inner]) ^ flip);
-      }
-    }
-    if (better == 0 && entries.size() >= keep) continue;
-    for (int64_t i = 0; i < length; ++i) {
-      // Of equal ones the earlier come first, but only once there are enough.
-      if (orders[i] >= worst && entries.size() >= keep) continue;
-      entries.push_back(Form::Make(orders[i], begin + i));
-      if (entries.size() < room) continue;
-      KeepFirst(keep, &entries);
-      worst = Form::Order(*std::max_element(entries.begin(), entries.end()));
-    }
-  }
+  OrderedBlocks<T>(rows, source).ForEach(&worst, [&](Key order, int64_t position) {
+    // Of equal ones the earlier come first, but only once there are enough.
+    if (order >= worst && entries.size() >= keep) return;
+    entries.push_back(Form::Make(order, position));
+    if (entries.size() < room) return;
+    KeepFirst(keep, &entries);
+    worst = static_cast<Key>(Form::Order(*std::max_element(entries.begin(), entries.end())));
+  });
   KeepFirst(keep, &entries);
 }
 
@@ -199,7 +244,11 @@ void SortRow(const Rows& rows, int64_t row, Scratch<Form>* scratch) {
   auto& entries = scratch->entries;
   // Below, to part the candidates again and again costs more than to sort all.
   constexpr int64_t kFew = 4;
-  if (rows.keep * kFew <= rows.extent) {
+  // Above, to move entries to make room for one costs more than to part them.
+  constexpr int64_t kInserted = 16;
+  if (rows.keep <= kInserted) {
+    InsertFirst<Form>(rows, source, scratch);
+  } else if (rows.keep * kFew <= rows.extent) {
     CollectFirst<Form>(rows, source, scratch);
     std::sort(entries.begin(), entries.end());
   } else {

@@ -1,0 +1,32 @@
+"""Changes of axes that move no element are views."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tvm.relax import op, transform
+
+RNG = np.random.default_rng(0)
+
+
+def dropped(mod):
+    return transform.DeadCodeElimination()(transform.DropIdlePermutes()(mod))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), shape=st.lists(st.sampled_from([1, 1, 2, 3]), min_size=1, max_size=5))
+def test_results_are_the_same(make_module, run, op_names, data, shape):
+    axes = data.draw(st.permutations(range(len(shape))))
+    x = RNG.standard_normal(shape).astype("float32")
+    mod = make_module(lambda bb, value: op.permute_dims(value, axes), x.shape)
+    long = [axis for axis in axes if shape[axis] != 1]
+    assert op_names(dropped(mod)) == ["reshape" if long == sorted(long) else "permute_dims"]
+    np.testing.assert_array_equal(run(dropped(mod), x), x.transpose(axes))
+
+
+def test_axes_in_reverse_are_looked_at_too(make_module, op_names):
+    def turned(bb, value):
+        return op.permute_dims(value)
+
+    assert op_names(dropped(make_module(turned, (1, 4, 1)))) == ["reshape"]
+    assert op_names(dropped(make_module(turned, (4, 5)))) == ["permute_dims"]
