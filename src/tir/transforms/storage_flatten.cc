@@ -19,6 +19,9 @@ namespace tvm {
 namespace tir {
 namespace {
 
+/*! \brief Prefetches that are written out one after the other. */
+constexpr int64_t kMaxLinesInARow = 8;
+
 class Flattener final : public StmtExprMutator {
  public:
   Flattener(int cache_line_bytes, bool create_bound_attributes)
@@ -187,7 +190,11 @@ class Flattener final : public StmtExprMutator {
         Call(DataType::Handle(), builtin::address_of(), {BufferLoad(layout.flat, {position})});
     Stmt stmt = Evaluate(Call(DataType::Int(32), builtin::prefetch(), {address, 0, 3, 1}));
     for (size_t i = loops.size(); i != 0; --i) {
-      stmt = For(loops[i - 1].first, make_zero(index), loops[i - 1].second, ForKind::kSerial, stmt);
+      // A loop around so little would take longer than what it requests.
+      const int64_t* trips = as_const_int(loops[i - 1].second);
+      const bool is_short = i == loops.size() && trips != nullptr && *trips <= kMaxLinesInARow;
+      stmt = For(loops[i - 1].first, make_zero(index), loops[i - 1].second,
+                 is_short ? ForKind::kUnrolled : ForKind::kSerial, stmt);
     }
     return stmt;
   }
