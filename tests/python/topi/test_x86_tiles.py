@@ -172,3 +172,22 @@ def test_wide_units_get_tiles_that_read_less_of_the_second_cache():
 
     # Both have 32 registers of 512 bits; one multiplies twice as fast.
     assert tile("sapphirerapids").vectors < tile("znver4").vectors
+
+
+@pytest.mark.parametrize("leading", [(13, 1), (1, 13), (3, 5), (7, 1, 1), (2, 1, 6), (1, 1)])
+def test_rows_of_a_dense_layer_lie_along_any_axis(leading):
+    from tvm.topi.x86.tiles import row_axis
+
+    rng = np.random.default_rng(0)
+    depth, columns = 20, 4 * LANES
+    data, weight = random(rng, *leading, depth), random(rng, columns, depth)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(weight.shape, name="W")
+    product = topi.nn.dense(A, W)
+    longer = [axis for axis, extent in enumerate(leading) if extent > 1]
+    assert row_axis(product) == (longer or [len(leading) - 1])[-1]
+    scheduled = topi.schedule_args_for([A, W, product], [1], TARGET)
+    packing = scheduled.packings[1]
+    panels, _, block = (int(extent) for extent in packing.packed.shape)
+    packed = np.ascontiguousarray(weight.reshape(panels, block, depth).transpose(0, 2, 1))
+    got = run(scheduled.schedule, scheduled.args, [data, packed])
+    np.testing.assert_allclose(got, data @ weight.T, rtol=1e-4, atol=1e-4)
