@@ -216,8 +216,7 @@ State DoMultiLevelTiling(const State& state, int stage_id, const std::string& st
     } else if (levels.size() == 1) {
       levels[0].push_back(iter);
     } else {
-      const bool is_ragged =
-          is_space && static_cast<int>(space_split_steps->size()) == ragged_axis;
+      const bool is_ragged = is_space && static_cast<int>(space_split_steps->size()) == ragged_axis;
       if (is_space) {
         space_split_steps->push_back(static_cast<int>(result->transform_steps.size()));
       }

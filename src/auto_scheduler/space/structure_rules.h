@@ -5,8 +5,8 @@
 #ifndef TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
 #define TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
 
-#include <memory>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 

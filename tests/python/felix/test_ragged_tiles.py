@@ -82,9 +82,10 @@ def _splits(sketch):
         (dense(197, 64, 768), NARROW, True),
         (line(799, 16, 384), WIDE, True),
         (products(4, 197, 64, 32), WIDE, True),
-        # Tiles of 8, of 7 and of 14 divide these.
-        (dense(128, 64, 768), WIDE, False),
-        (dense(49, 64, 384), WIDE, False),
+        (dense(50, 64, 768), WIDE, True),
+        # Tiles of 14 and of 6 rows divide these.
+        (dense(56, 64, 768), WIDE, False),
+        (dense(48, 64, 768), NARROW, False),
         (image(14, 14, 16, 64), WIDE, False),
         # Nothing to cut, or no vector that rows share.
         (dense(7, 64, 64), WIDE, False),

@@ -38,8 +38,8 @@ std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
 int64_t RaggedTiles(int64_t extent);
 
 /*!
- * \brief The axis of space along which register tiles with a remainder do clearly more for each
- *        vector that they load than those that divide it, as for 197 rows of a matrix; else -1.
+ * \brief The axis of space along which register tiles with a remainder are estimated to take
+ * clearly less time than those that divide it, as for 197 or 50 rows of a matrix; else -1.
  */
 int RaggedAxis(const te::Operation& op, const MachineFacts& machine);
 

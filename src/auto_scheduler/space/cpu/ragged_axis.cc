@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
+#include <vector>
 
 #include "../tile_sizes.h"
-#include "../structure_rules.h"
 #include "cpu_space.h"
 
 namespace tvm {
@@ -20,9 +20,9 @@ namespace {
 
 // Vectors of a register tile's columns.
 constexpr int64_t kMaxVectors = 4;
-// What tiles that divide the axis must do at least, of what those with a remainder do, to be enough
-// alone: more structures take longer to be searched.
-constexpr double kEnough = 0.85;
+// What tiles with a remainder must take at most of what those that divide the axis take: more
+// structures take longer to be searched.
+constexpr double kWorthIt = 0.97;
 
 /*! \brief Whether some read that moves with `last` moves with `axis`, too. */
 bool MovesWithLast(const te::ComputeOpNode* compute, const tir::Var& axis, const tir::Var& last) {
@@ -44,26 +44,40 @@ bool MovesWithLast(const te::ComputeOpNode* compute, const tir::Var& axis, const
   return found;
 }
 
-/*! \brief Multiply-adds for each vector that is loaded or repeated, of the best register tile. */
-double BestTile(const std::vector<int64_t>& rows, int64_t columns, const MachineFacts& machine,
-                int lanes, const std::function<double(int64_t)>& used) {
-  double best = 0;
-  for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
-    if (columns % (vectors * lanes) != 0 && columns % lanes == 0) continue;
-    for (int64_t height : rows) {
+/*!
+ * \brief What a step of the reduction takes in a register tile, in multiply-adds of a vector:
+ * these, its loads, and its vectors once more, which come from the second cache.
+ */
+double StepSlots(int64_t height, int64_t vectors) {
+  // Accumulators below which the latency of multiply-adds shows.
+  constexpr int64_t kHideLatency = 8;
+  // As many loads as multiply-adds are issued at a time.
+  const int64_t issued = std::max({height * vectors, height + vectors, kHideLatency});
+  return static_cast<double>(issued) + static_cast<double>(height + vectors) / 4 +
+         2 * static_cast<double>(vectors);
+}
+
+/*! \brief The least slots for each multiply-add, of tiles of some height and some vectors. */
+double LeastSlots(const std::vector<int64_t>& heights, const MachineFacts& machine,
+                  const std::vector<int64_t>& widths, int64_t extent) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t vectors : widths) {
+    for (int64_t height : heights) {
       // As the constraint on register tiles has it.
       if (height * vectors + vectors + 1 > machine.num_vector_registers) continue;
-      const double products = static_cast<double>(height * vectors);
-      best = std::max(best, products / static_cast<double>(height + vectors) * used(height));
+      const int64_t rest = extent % height;
+      double slots = static_cast<double>(extent / height) * StepSlots(height, vectors);
+      if (rest != 0) slots += StepSlots(rest, vectors);
+      least = std::min(least, slots / static_cast<double>(extent * vectors));
     }
   }
-  return best;
+  return least;
 }
 
 }  // namespace
 
 int64_t RaggedTiles(int64_t extent) {
-  constexpr std::array<int64_t, 5> kHeights = {504, 168, 84, 24, 12};
+  constexpr std::array<int64_t, 7> kHeights = {504, 168, 84, 42, 28, 24, 12};
   for (int64_t heights : kHeights) {
     if (heights <= extent) return heights;
   }
@@ -80,6 +94,7 @@ int RaggedAxis(const te::Operation& op, const MachineFacts& machine) {
   // Rows of a tile share the vectors that they are multiplied with.
   int axis = -1;
   std::vector<int64_t> heights = {1};
+  int64_t all = 1;
   for (size_t i = 0; i + 1 < compute->axis.size(); ++i) {
     const int64_t* extent = tir::as_const_int(compute->axis[i]->dom->extent);
     if (extent == nullptr) return -1;
@@ -87,6 +102,7 @@ int RaggedAxis(const te::Operation& op, const MachineFacts& machine) {
       continue;
     }
     axis = static_cast<int>(i);
+    all *= *extent;
     std::vector<int64_t> products;
     for (int64_t height : heights) {
       for (int64_t divisor : Divisors(*extent)) products.push_back(height * divisor);
@@ -98,13 +114,13 @@ int RaggedAxis(const te::Operation& op, const MachineFacts& machine) {
   const int64_t tiles = RaggedTiles(extent);
   if (tiles == 0) return -1;
   const int lanes = std::max(1, machine.vector_bytes / op.output(0)->dtype.bytes());
-  const double exact =
-      BestTile(heights, *columns, machine, lanes, [](int64_t) { return 1.0; });
-  const double ragged = BestTile(Divisors(tiles), *columns, machine, lanes, [&](int64_t height) {
-    const double trips = std::ceil(static_cast<double>(extent) / static_cast<double>(height));
-    return static_cast<double>(extent) / (trips * static_cast<double>(height));
-  });
-  return exact < kEnough * ragged ? axis : -1;
+  std::vector<int64_t> widths;
+  for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
+    // Columns that fill no vectors have what waste they have, whatever the rows.
+    if (*columns % lanes != 0 || *columns % (vectors * lanes) == 0) widths.push_back(vectors);
+  }
+  const double ragged = LeastSlots(Divisors(tiles), machine, widths, extent);
+  return ragged < kWorthIt * LeastSlots(heights, machine, widths, all) ? axis : -1;
 }
 
 }  // namespace auto_scheduler
