@@ -23,8 +23,10 @@ from .schedules import IN_PLACE
 
 __all__ = ["InPlace", "choose_in_place"]
 
-# By how much another program must win, of the least of so many runs of each network.
+# By how much a program must win without prefetches, so that chance takes none away that help where
+# weights come from farther than on this day.
 _MARGIN = 0.98
+# The least of so many runs of each network counts.
 _RUNS = 12
 
 
@@ -75,7 +77,7 @@ def choose_in_place(
     by_hand, nearer = {}, {}
     for key in sorted(searched):
         entry = {"records": found[key], "without_read_ahead": without[key], "library": library[key]}
-        if library[key] < _MARGIN * min(found[key], without[key]):
+        if library[key] < min(found[key], without[key]):
             by_hand[key] = entry
         elif without[key] < _MARGIN * found[key]:
             nearer[key] = entry
