@@ -172,9 +172,15 @@ class FelixCpuSpace final : public AnsorCpuSpace {
     return {InitFillTileSize(options.max_innermost_split_factor, this), InitBounds()};
   }
 
-  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {
-    return {{MutateTileSize(options.max_innermost_split_factor, this), 0.9},
-            {MutateFreeLength(this), 0.1}};
+  MutationRules Mutations(const SearchTask& task, const SpaceOptions& options) const final {
+    MutationRules rules = {{MutateTileSize(options.max_innermost_split_factor, this), 0.9}};
+    const MachineFacts machine = task->Machine();
+    const Array<Stage>& stages = task->compute_dag->init_state->stages;
+    const bool ragged = std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+      return RaggedAxis(stage->op, machine) >= 0;
+    });
+    if (ragged) rules.push_back({MutateFreeLength(this), 0.1});
+    return rules;
   }
 
   /*! \brief Of a ragged axis, see RaggedAxis. */
