@@ -78,6 +78,20 @@ std::vector<int> DimOfAxis(const te::ComputeOpNode* compute, const Array<PrimExp
   return dim_of_axis;
 }
 
+/*! \brief Whether the parts of a dimension leave nothing over; symbolic ones never do. */
+bool PartsTile(const PrimExpr& size, int64_t dim, const Array<int64_t>& dims,
+               const Array<PrimExpr>& extents) {
+  const int64_t* whole = tir::as_const_int(size);
+  int64_t product = 1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != dim) continue;
+    const int64_t* extent = tir::as_const_int(extents[i]);
+    if (extent == nullptr) return true;
+    product *= *extent;
+  }
+  return whole == nullptr || product == *whole;
+}
+
 /*! \brief The layout that the loops of one reading stage suggest; undefined if it has to stay. */
 Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation& placeholder,
                                        int tensor_index) {
@@ -109,6 +123,7 @@ Optional<LayoutTransform> TransformFor(const Stage& reader, const te::Operation&
   }
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     if (!covered[dim] && !tir::is_one(shape[dim])) return NullOpt;
+    if (!PartsTile(shape[dim], static_cast<int64_t>(dim), dims, extents)) return NullOpt;
   }
   // The input has this layout already if each dimension comes whole, in order.
   bool unchanged = true;

@@ -189,7 +189,7 @@ void PutInOrder(std::vector<Iterator>* level, OuterOrder order) {
 }  // namespace
 
 State DoMultiLevelTiling(const State& state, int stage_id, const std::string& structure,
-                         OuterOrder order, std::vector<int>* space_split_steps) {
+                         OuterOrder order, std::vector<int>* space_split_steps, int ragged_axis) {
   const auto count = [&structure](char letter) {
     return static_cast<size_t>(std::count(structure.begin(), structure.end(), letter));
   };
@@ -216,12 +216,15 @@ State DoMultiLevelTiling(const State& state, int stage_id, const std::string& st
     } else if (levels.size() == 1) {
       levels[0].push_back(iter);
     } else {
+      const bool is_ragged = is_space && static_cast<int>(space_split_steps->size()) == ragged_axis;
       if (is_space) {
         space_split_steps->push_back(static_cast<int>(result->transform_steps.size()));
       }
+      const size_t n_lengths = is_ragged ? 1 : levels.size() - 1;
       Array<Iterator> parts =
-          result.split(stage_id, iter, Array<Optional<PrimExpr>>(levels.size() - 1, NullOpt));
-      for (size_t i = 0; i < levels.size(); ++i) levels[i].push_back(parts[i]);
+          result.split(stage_id, iter, Array<Optional<PrimExpr>>(n_lengths, NullOpt));
+      for (size_t i = 0; i < n_lengths; ++i) levels[i].push_back(parts[i]);
+      levels.back().push_back(parts[n_lengths]);
     }
   }
   PutInOrder(&space[0], order);
@@ -241,6 +244,19 @@ State DoMultiLevelTiling(const State& state, int stage_id, const std::string& st
   return result;
 }
 
+bool IsRaggedSplit(const Array<Step>& steps, size_t split) {
+  // The last axis of space is split right behind it, at every level. A reduction, which may be cut
+  // in two as well, comes behind all of space.
+  const auto* step = steps[split].as<SplitStepNode>();
+  if (step == nullptr || step->lengths.size() != 1) return false;
+  for (size_t i = split + 1; i < steps.size(); ++i) {
+    const auto* next = steps[i].as<SplitStepNode>();
+    if (next == nullptr || next->stage_id != step->stage_id) return false;
+    if (next->lengths.size() > 1) return true;
+  }
+  return false;
+}
+
 State FollowTiling(const State& state, int stage_id, const std::vector<int>& split_steps,
                    int n_split, OuterOrder order) {
   State result = state;
@@ -252,8 +268,12 @@ State FollowTiling(const State& state, int stage_id, const std::vector<int>& spl
       whole.push_back(iter);
       continue;
     }
-    Array<Iterator> parts = result.follow_split(stage_id, iter, split_steps[next_split++], n_split);
-    for (int i = 0; i <= n_split; ++i) levels[i].push_back(parts[i]);
+    const int step = split_steps[next_split++];
+    const auto* split = state->transform_steps[step].as<SplitStepNode>();
+    const int n = std::min(n_split, static_cast<int>(split->lengths.size()));
+    Array<Iterator> parts = result.follow_split(stage_id, iter, step, n);
+    for (int i = 0; i < n; ++i) levels[i].push_back(parts[i]);
+    levels.back().push_back(parts[n]);
   }
   PutInOrder(&levels[0], order);
   levels.back().insert(levels.back().begin(), whole.begin(), whole.end());

@@ -71,9 +71,15 @@ State FuseAllReductionIters(const State& state, int stage_id, Iterator* fused,
 /*!
  * \brief Tile a stage by a structure such as "SSRSRS", with open lengths.
  * \param space_split_steps Receives the step ids of the splits of the space axes, in axis order.
+ * \param ragged_axis The space axis, not the last one, that only the outermost and the innermost
+ *        level have a part of, since the innermost need not divide it; -1 for none.
  */
 State DoMultiLevelTiling(const State& state, int stage_id, const std::string& structure,
-                         OuterOrder order, std::vector<int>* space_split_steps);
+                         OuterOrder order, std::vector<int>* space_split_steps,
+                         int ragged_axis = -1);
+
+/*! \brief Whether a SplitStep is that of a ragged axis, see DoMultiLevelTiling. */
+bool IsRaggedSplit(const Array<Step>& steps, size_t split);
 
 /*!
  * \brief Tile a consumer like the stage that it will hold.

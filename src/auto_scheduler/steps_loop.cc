@@ -68,22 +68,19 @@ bool AllDefined(const Lengths& lengths) {
 
 /*!
  * \brief Extents of the parts when `extent` is split, outermost first; undefined where open.
- * \param exact Set to whether the parts multiply to `extent`. Symbolic lengths are knobs of an
- * exact split group, so they do.
+ *
+ * Symbolic lengths count as knobs of an exact split group, whose parts multiply to `extent`.
  */
 Array<Optional<PrimExpr>> PartExtents(const Optional<PrimExpr>& extent, const Lengths& lengths,
-                                      bool inner_to_outer, bool* exact) {
+                                      bool inner_to_outer) {
   Optional<PrimExpr> rest;
-  *exact = false;
   if (extent.defined() && AllDefined(lengths)) {
     arith::Analyzer analyzer;
     PrimExpr product = Integer(1);
     for (const Optional<PrimExpr>& length : lengths) product = product * length.value();
     if (AllLiteral(lengths) && tir::as_const_int(extent.value()) != nullptr) {
-      *exact = tir::is_zero(floormod(extent.value(), product));
       rest = ceildiv(extent.value(), product);
     } else {
-      *exact = true;
       rest = analyzer.Simplify(floordiv(extent.value(), product));
     }
   }
@@ -105,12 +102,11 @@ void SplitIter(State* state, int stage_id, int iter_id, const Lengths& lengths,
   Optional<PrimExpr> whole;
   if (it->parts.size() == 1) whole = it->parts[0]->extent;
 
-  bool exact = false, whole_exact = false;
-  Array<Optional<PrimExpr>> extents = PartExtents(extent, lengths, inner_to_outer, &exact);
-  Array<Optional<PrimExpr>> wholes = PartExtents(whole, lengths, inner_to_outer, &whole_exact);
+  Array<Optional<PrimExpr>> extents = PartExtents(extent, lengths, inner_to_outer);
+  Array<Optional<PrimExpr>> wholes = PartExtents(whole, lengths, inner_to_outer);
 
   std::vector<Array<LoopPart>> parts(extents.size());
-  if (whole_exact) {
+  if (whole.defined() && AllDefined(lengths)) {
     arith::Analyzer analyzer;
     PrimExpr stride = it->parts[0]->stride;
     for (size_t i = extents.size(); i-- > 0;) {

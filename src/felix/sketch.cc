@@ -9,7 +9,6 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
 
-#include <bit>
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -36,17 +35,14 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
       steps.push_back(step);
       continue;
     }
-    const int64_t limit = space.FreeLengthLimit(task, state->transform_steps, steps.size());
-    TVM_CHECK(limit > 0 ||
+    const int64_t free_lengths = space.FreeLengths(task, state->transform_steps, steps.size());
+    TVM_CHECK(free_lengths > 0 ||
                   (split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr),
               ScheduleError)
         << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << split->stage_id
         << " whose extent is not a number, so its tile sizes have no domain";
-    // Powers of two up to a limit are the divisors of the greatest of them.
-    const PrimExpr domain =
-        limit > 0 ? PrimExpr(IntImm(DataType::Int(32),
-                                    static_cast<int64_t>(std::bit_floor<uint64_t>(limit))))
-                  : split->extent.value();
+    const PrimExpr domain = free_lengths > 0 ? PrimExpr(IntImm(DataType::Int(32), free_lengths))
+                                             : split->extent.value();
     arith::SplitGroup group =
         context.DefineSplitGroup(domain, static_cast<int>(split->lengths.size()));
     Array<Optional<PrimExpr>> lengths;

@@ -75,15 +75,14 @@ def _knob_of(extent: tir.PrimExpr) -> tir.SizeVar | None:
 
 
 def split_groups(sketch: Sketch) -> list[tuple[int, list[str]]]:
-    """Extent and knobs of each loop that the sketch splits."""
-    groups = []
-    for step in sketch.state.transform_steps:
-        if str(step.type_key) != "auto_scheduler.SplitStep":
-            continue
-        names = [str(x.name) for x in step.lengths if isinstance(x, tir.SizeVar)]
-        if names and step.extent is not None:
-            groups.append((int(step.extent), names))
-    return groups
+    """The number that the knobs of each split loop divide, and these knobs.
+
+    It is the loop's extent, unless its tiles need not divide it.
+    """
+    return [
+        (int(group.extent_expr), [str(knob.name) for knob in group.vars])
+        for group in sketch.context.split_groups
+    ]
 
 
 def _divisors(extent: int) -> list[int]:

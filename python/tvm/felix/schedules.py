@@ -6,14 +6,14 @@ import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tvm import relax
 from tvm.auto_scheduler import ApplyHistoryBest, DispatchContext, load_record_from_string
 from tvm.auto_scheduler.compute_dag import ComputeDAG
-from tvm.auto_scheduler.loop_state import StateObject
+from tvm.auto_scheduler.loop_state import StateObject, state_object_of
 from tvm.auto_scheduler.measure_record import library_records, record_lines, record_summary
 from tvm.auto_scheduler.relax_integration import group_task
 from tvm.runtime.files import read_json
@@ -72,6 +72,7 @@ class RecordedSchedules(DispatchContext):
     target : only schedules that were measured on its machine count.
     records : record file, or folder of a run.
     cache : asked for kernels that `records` does not have.
+    read_ahead : False leaves out all that programs of `records` prefetch.
 
     Raises
     ------
@@ -84,9 +85,11 @@ class RecordedSchedules(DispatchContext):
         target: Target,
         records: str | os.PathLike[str] | None = None,
         cache: KernelCache | None = None,
+        read_ahead: bool = True,
     ) -> None:
         super().__init__()
         self.target = target
+        self._read_ahead = read_ahead
         self.path = None if records is None else record_file(records)
         self._cache = cache
         self._files = [] if self.path is None else _files(self.path)
@@ -98,14 +101,17 @@ class RecordedSchedules(DispatchContext):
             for key, measured in _library_kernels(file)
             if target.is_same_machine(Target(measured))
         }
-        self._left_to_library = set() if self.path is None else _faster_in_place(self.path, target)
+        self._in_place = _InPlace() if self.path is None else _read_in_place(self.path, target)
 
     def _query_inside(
         self, target: Target, workload_key: str, dag: ComputeDAG | None, func_name: str
     ) -> StateObject | None:
-        if workload_key in self._left_to_library:
+        if workload_key in self._in_place.library:
             return None
         state = self._run.query(target, workload_key, True, dag, func_name)
+        near = not self._read_ahead or workload_key in self._in_place.without_read_ahead
+        if state is not None and dag is not None and near:
+            return _without_read_ahead(dag, state)
         if state is not None or self._cache is None:
             return state
         known = self._cache.best(workload_key, target)
@@ -124,7 +130,7 @@ class RecordedSchedules(DispatchContext):
         if not group.is_tunable:
             return None
         key = str(group_task(group, self.target).workload_key)
-        if key in self._left_to_library:
+        if key in self._in_place.library:
             return "library"
         if self._run.query(self.target, key) is not None:
             return "records"
@@ -224,8 +230,16 @@ def _library_kernels(records: Path) -> list[tuple[str, str]]:
     return list(library_records(records))
 
 
-def _faster_in_place(records: Path, target: Target) -> set[str]:
-    """The kernels that the run of a record file found to be faster by the library's schedule.
+@dataclass(frozen=True)
+class _InPlace:
+    """Workload keys of kernels that something else is faster for inside of a network."""
+
+    library: frozenset[str] = frozenset()
+    without_read_ahead: frozenset[str] = frozenset()
+
+
+def _read_in_place(records: Path, target: Target) -> _InPlace:
+    """What the run of a record file found out inside of its network.
 
     Raises
     ------
@@ -233,13 +247,29 @@ def _faster_in_place(records: Path, target: Target) -> set[str]:
     """
     path = records.with_name(IN_PLACE)
     if records.name not in ("records.json", REMEMBERED) or not path.exists():
-        return set()
+        return _InPlace()
     document: Any = read_json(path)
     try:
-        measured, entries = Target(document["target"]), document["seconds"].keys()
+        measured, library = Target(document["target"]), document["seconds"].keys()
+        # Files of earlier releases have no such entry.
+        near = document.get("without_read_ahead", {}).keys()
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}: expected a target and seconds of kernels: {error}") from error
-    return set(map(str, entries)) if target.is_same_machine(measured) else set()
+    if not target.is_same_machine(measured):
+        return _InPlace()
+    return _InPlace(frozenset(map(str, library)), frozenset(map(str, near)))
+
+
+def _without_read_ahead(dag: ComputeDAG, state: StateObject) -> StateObject:
+    """A program that leaves it to the processor to fetch its weights in time."""
+    steps = [step for step in state.transform_steps if not _reads_ahead(step)]
+    if len(steps) == len(state.transform_steps):
+        return state
+    return state_object_of(dag.replay_steps(steps))
+
+
+def _reads_ahead(step: Any) -> bool:
+    return str(getattr(step, "pragma_type", "")).startswith("read_ahead$")
 
 
 def _faster_plain(records: Path, target: Target) -> tuple[str, ...]:

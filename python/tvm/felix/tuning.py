@@ -21,7 +21,7 @@ from tvm.target import Target
 from .cache import KernelCache, read_kernel_records, write_kernel_records
 from .compiler import CompiledNetwork, compile_network
 from .forms import choose_forms, find_rivals
-from .in_place import keep_library_in_place
+from .in_place import choose_in_place
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules
@@ -250,13 +250,14 @@ def compile_tuned(
     untuned : the networks compiled without; made where they are needed and not given.
     rivals : other forms of them, whose kernels were searched, too.
     in_place : time the kernels inside the networks, leave to the library those for which that is
-        faster, and take from rivals what is faster. Of processors.
+        faster, leave out prefetches where that is, and take from rivals what is faster. Of
+        processors.
     """
     has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
     (folder / IN_PLACE).unlink(missing_ok=True)
 
-    def compiled(networks: Sequence[Network]) -> list[CompiledNetwork]:
-        source = RecordedSchedules(target, folder if has_records else None, cache)
+    def compiled(networks: Sequence[Network], read_ahead: bool = True) -> list[CompiledNetwork]:
+        source = RecordedSchedules(target, folder if has_records else None, cache, read_ahead)
         return [compile_network(network, target, source) for network in networks]
 
     tuned = compiled(networks)
@@ -267,8 +268,14 @@ def compile_tuned(
         if untuned is None:
             untuned = [compile_network(network, target) for network in networks]
         by_hand = [*untuned, *(compile_network(network, target) for network in rivals)]
-        kept = keep_library_in_place(folder, target, [*tuned, *others], by_hand)
-        logger.info("%d kernels are faster by the library's schedule in the network", len(kept))
+        near = compiled([*networks, *rivals], read_ahead=False)
+        kept = choose_in_place(folder, target, [*tuned, *others], near, by_hand)
+        logger.info(
+            "in the network %d kernels are faster by the library's schedule, and %d without "
+            "prefetches",
+            len(kept.library),
+            len(kept.without_read_ahead),
+        )
         if kept:
             tuned, others = compiled(networks), compiled(rivals)
     if not rivals:

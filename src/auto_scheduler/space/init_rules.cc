@@ -41,9 +41,9 @@ class FillTileSize final : public RandomRule {
       }
       changed = true;
       const int n_lengths = static_cast<int>(split->lengths.size());
-      const int64_t limit = space_ == nullptr ? 0 : space_->FreeLengthLimit(task, open, i);
-      if (limit > 0) {
-        steps.Set(i, WithLengths(split, SampleFreeLengths(limit, n_lengths, random)));
+      const int64_t free = space_ == nullptr ? 0 : space_->FreeLengths(task, open, i);
+      if (free > 0) {
+        steps.Set(i, WithLengths(split, SampleSplitLengths(free, n_lengths, free, random)));
         continue;
       }
       const int64_t* extent =

@@ -79,7 +79,7 @@ class TileSize final : public RandomRule {
 
  private:
   bool IsFree(const SearchTask& task, const Array<Step>& steps, size_t split) const {
-    return space_ != nullptr && space_->FreeLengthLimit(task, steps, split) > 0;
+    return space_ != nullptr && space_->FreeLengths(task, steps, split) > 0;
   }
 
   /*! \brief Divides one part and multiplies another, which keeps the product. */
@@ -145,16 +145,16 @@ class FreeLength final : public RandomRule {
   const char* Name() const final { return "free length"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
     Array<Step> steps = (*state)->transform_steps;
-    const std::vector<size_t> free =
-        StepsWhere<SplitStepNode>(steps, [&](size_t i, const SplitStepNode*) {
-          return space_->FreeLengthLimit(task, steps, i) > 1;
-        });
+    const std::vector<size_t> free = StepsWhere<SplitStepNode>(
+        steps,
+        [&](size_t i, const SplitStepNode*) { return space_->FreeLengths(task, steps, i) > 1; });
     if (free.empty()) return false;
     const size_t id = free[Below(random, static_cast<int64_t>(free.size()))];
     const auto* split = steps[id].as<SplitStepNode>();
-    const int64_t limit = space_->FreeLengthLimit(task, steps, id);
+    const int64_t free_lengths = space_->FreeLengths(task, steps, id);
     const int n_lengths = static_cast<int>(split->lengths.size());
-    steps.Set(id, WithLengths(split, SampleFreeLengths(limit, n_lengths, random)));
+    steps.Set(
+        id, WithLengths(split, SampleSplitLengths(free_lengths, n_lengths, free_lengths, random)));
     return FinishMutation(task, steps, state);
   }
 

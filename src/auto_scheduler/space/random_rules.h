@@ -20,7 +20,7 @@ using RandomRulePtr = std::shared_ptr<const RandomRule>;
 /*! @{ */
 /*!
  * \brief Gives every open split lengths that divide the loop.
- * \param space Says which lengths need not divide it; those are powers of two.
+ * \param space Says which lengths need not divide it, and what those may be.
  */
 RandomRulePtr InitFillTileSize(int max_innermost_split_factor, const SearchSpace* space = nullptr);
 /*! \brief Moves untiled stages into, between and out of the loops of their readers. */

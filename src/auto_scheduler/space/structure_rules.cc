@@ -184,24 +184,37 @@ class MultiLevelTilingWithFusion final : public SketchRule {
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     int consumer = -1;
     ICHECK(HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer));
-    std::vector<int> split_steps;
-    State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
-                                     OuterOrder::kNatural, &split_steps);
-    const int n_axes = static_cast<int>(split_steps.size());
     Result results;
-    for (int level : options_.fusion_levels) {
-      if (options_.tiling_structure[level - 1] != 'S') continue;
-      for (OuterOrder order : options_.outer_orders) {
-        State result = FollowTiling(tiled, consumer, split_steps, level, order);
-        Iterator target = result->stages[consumer]->iters[level * n_axes - 1];
-        result.compute_at(stage_id, consumer, target);
-        results.emplace_back(result, stage_id - 1);
-      }
+    AddFused(state, stage_id, consumer, /*ragged_axis=*/-1, options_.fusion_levels, &results);
+    const int ragged_axis =
+        options_.ragged_axis ? options_.ragged_axis(state->stages[stage_id]->op) : -1;
+    if (ragged_axis >= 0) {
+      // The levels differ in the parts between the outermost and the innermost one, of which a
+      // ragged axis has none, so one of them will do.
+      AddFused(state, stage_id, consumer, ragged_axis, {options_.fusion_levels.back()}, &results);
     }
     return results;
   }
 
  private:
+  void AddFused(const State& state, int stage_id, int consumer, int ragged_axis,
+                const std::vector<int>& levels, Result* results) const {
+    std::vector<int> split_steps;
+    State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
+                                     OuterOrder::kNatural, &split_steps, ragged_axis);
+    const int n_axes = static_cast<int>(split_steps.size());
+    for (int level : levels) {
+      if (options_.tiling_structure[level - 1] != 'S') continue;
+      const int n_outer = level * n_axes - (ragged_axis >= 0 ? level - 1 : 0);
+      for (OuterOrder order : options_.outer_orders) {
+        State result = FollowTiling(tiled, consumer, split_steps, level, order);
+        Iterator target = result->stages[consumer]->iters[n_outer - 1];
+        result.compute_at(stage_id, consumer, target);
+        results->emplace_back(result, stage_id - 1);
+      }
+    }
+  }
+
   SketchOptions options_;
 };
 

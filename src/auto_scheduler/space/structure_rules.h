@@ -5,6 +5,7 @@
 #ifndef TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
 #define TVM_AUTO_SCHEDULER_SPACE_STRUCTURE_RULES_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ struct SketchOptions {
   std::vector<OuterOrder> outer_orders = {OuterOrder::kNatural};
   /*! \brief Leave out a tiled stage that is not held by a consumer or a copy-out stage. */
   bool always_fuse = false;
+  /*!
+   * \brief The axis of a stage that some structures are to cut into tiles which need not divide
+   *        it, see DoMultiLevelTiling; -1, or no function, for none.
+   */
+  std::function<int(const te::Operation&)> ragged_axis;
 };
 
 std::shared_ptr<const SketchRule> RuleSkipStage();

@@ -7,7 +7,6 @@
 #include <tvm/runtime/logging.h>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <mutex>
 
@@ -77,12 +76,6 @@ std::vector<int64_t> SampleSplitLengths(int64_t extent, int n_lengths, int64_t m
     rest /= lengths[i];
   }
   return lengths;
-}
-
-std::vector<int64_t> SampleFreeLengths(int64_t limit, int n_lengths, std::mt19937* random) {
-  // Powers of two up to a limit are the divisors of the greatest of them.
-  const auto greatest = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));
-  return SampleSplitLengths(greatest, n_lengths, greatest, random);
 }
 
 }  // namespace auto_scheduler

@@ -31,9 +31,6 @@ int64_t CountFactorizations(int64_t n, int parts);
 std::vector<int64_t> SampleSplitLengths(int64_t extent, int n_lengths, int64_t max_innermost,
                                         std::mt19937* random);
 
-/*! \brief Lengths, each a power of two, whose product is at most `limit` >= 1. */
-std::vector<int64_t> SampleFreeLengths(int64_t limit, int n_lengths, std::mt19937* random);
-
 }  // namespace auto_scheduler
 }  // namespace tvm
 

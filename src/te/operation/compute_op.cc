@@ -144,7 +144,7 @@ void ComputeOpNode::PropBoundToInputs(const Operation& self, arith::Analyzer* an
       PrimExpr low = read.HasLowerBound() ? cast(last.dtype(), read.min()) : zero;
       PrimExpr high = read.HasUpperBound() ? cast(last.dtype(), read.max()) : last;
       if (analyzer->CanProve(low < zero)) low = zero;
-      if (analyzer->CanProve(high > last)) high = last;
+      if (analyzer->CanProve(high >= last)) high = last;
       it->second[i].push_back(IntSet::Interval(low, high));
     }
   };

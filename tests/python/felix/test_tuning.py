@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import platform
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+import tvm
 from tvm import felix
 from tvm.auto_scheduler import RecordStore
 from tvm.auto_scheduler.measure_session import MeasureSession
@@ -201,6 +203,35 @@ def test_networks_tuned_together_share_kernels_records_and_model(tmp_path):
         felix.tune_together({})
 
 
+def test_weights_are_read_ahead_where_that_is_faster_inside_the_network(tmp_path, monkeypatch):
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
+    monkeypatch.setattr(Optimizer, "_confirm", lambda *_: None)
+    folder = tmp_path / "run"
+
+    def reads_ahead(network):
+        (kernels,) = network.executable.mod.imported_modules
+        return "llvm.prefetch" in kernels.get_source("ll")
+
+    def tune(ahead, near):
+        def seconds(network, repeats):
+            (kernel,) = network.kernels
+            if kernel.schedule == "hand":
+                return {kernel.workload_key: 9.0}
+            return {kernel.workload_key: ahead if reads_ahead(network) else near}
+
+        monkeypatch.setattr(CompiledNetwork, "task_seconds", seconds)
+        return felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
+
+    for ahead, near in ((1.0, 2.0), (2.0, 1.0), (1.0, 2.0)):
+        network = tune(ahead, near)
+        assert network.kernels[0].schedule == "records"
+        assert reads_ahead(network) == (ahead < near)
+        torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+        again = felix.compile(model, x, records=folder, cache=False)
+        assert reads_ahead(again) == (ahead < near)
+
+
 def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, monkeypatch):
     model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
     # Alone, nothing is known of the library's schedule, so that the record counts.
@@ -227,6 +258,12 @@ def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, mo
     assert again.schedule == "library"
     (kernel,) = tune(found=1.0, library=2.0).kernels
     assert kernel.schedule == "records"
+    # What earlier releases wrote knows of the library alone.
+    key = kernel.workload_key
+    document = {"target": str(tvm.target.Target("llvm")), "seconds": {key: {"library": 1.0}}}
+    (folder / "in_place.json").write_text(json.dumps(document))
+    (again,) = felix.compile(model, x, records=folder, cache=False).kernels
+    assert again.schedule == "library"
     (folder / "in_place.json").write_text('{"target": 3}')
     with pytest.raises(ValueError, match=r"in_place\.json"):
         felix.compile(model, x, records=folder, cache=False)

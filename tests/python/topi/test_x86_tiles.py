@@ -213,3 +213,22 @@ def test_grouped_convolutions_copy_the_rows_of_a_tile_with_their_border():
     text, _ = scheduled_text(14, 4096, 4096, 3, groups=16)
     (line,) = border(text)
     assert not line.startswith(" " * 12)
+
+
+@pytest.mark.parametrize("leading", [(13, 1), (1, 13), (3, 5), (7, 1, 1), (2, 1, 6), (1, 1)])
+def test_rows_of_a_dense_layer_lie_along_any_axis(leading):
+    from tvm.topi.x86.tiles import row_axis
+
+    rng = np.random.default_rng(0)
+    depth, columns = 20, 4 * LANES
+    data, weight = random(rng, *leading, depth), random(rng, columns, depth)
+    A, W = te.placeholder(data.shape, name="A"), te.placeholder(weight.shape, name="W")
+    product = topi.nn.dense(A, W)
+    longer = [axis for axis, extent in enumerate(leading) if extent > 1]
+    assert row_axis(product) == (longer or [len(leading) - 1])[-1]
+    scheduled = topi.schedule_args_for([A, W, product], [1], TARGET)
+    packing = scheduled.packings[1]
+    panels, _, block = (int(extent) for extent in packing.packed.shape)
+    packed = np.ascontiguousarray(weight.reshape(panels, block, depth).transpose(0, 2, 1))
+    got = run(scheduled.schedule, scheduled.args, [data, packed])
+    np.testing.assert_allclose(got, data @ weight.T, rtol=1e-4, atol=1e-4)

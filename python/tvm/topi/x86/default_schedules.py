@@ -44,7 +44,14 @@ from .injective import (
 from .reduction import reduces_rows, schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
-from .tiles import convolution_tile, fitting_lanes, fitting_tile, grouped_tile, product_tile
+from .tiles import (
+    convolution_tile,
+    fitting_lanes,
+    fitting_tile,
+    grouped_tile,
+    product_tile,
+    row_axis,
+)
 from .vectors import vector_lanes
 from .whole_vectors import GROUPED_VECTORS, schedule_grouped_vectors
 
@@ -194,7 +201,7 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
     shape = const_shape(product.shape)
     (k,) = product.op.reduce_axis
     output = _other_than(product, outputs)
-    rows = shape[-2] if len(shape) > 1 else 1
+    rows = shape[row_axis(product)] if len(shape) > 1 else 1
     name = str(product.op.name)
     by_points = str(product.op.tag) == "winograd_product"
     packed = _is_packed(product.op.input_tensors[-1]) and (name.endswith("_NT") or by_points)

@@ -10,6 +10,7 @@ from tvm.target import Target
 from ..utils import const_shape
 from .conv2d import RegisterTile
 from .dot_products import DotInstruction
+from .tiles import row_axis
 from .vectors import (
     copy_panel,
     inline_packing,
@@ -94,9 +95,11 @@ def schedule_matmul_packed(
     _, weight = product.op.input_tensors
     inline_packing(s, weight)
     local = s.cache_write(product, "local") if output is product else product
-    *batch, i, j = output.op.axis
+    rows = row_axis(product)
+    *batch, j = output.op.axis
+    i = batch.pop(rows)
     tile_rows = tile.rows * tile.columns
-    block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[-2])
+    block, i = s[output].split(i, factor=row_block or const_shape(product.shape)[rows])
     panel, j = s[output].split(j, factor=lanes * tile.vectors)
     i, i_in = s[output].split(i, factor=tile_rows)
     vector, lane = s[output].split(j, factor=lanes)
@@ -112,7 +115,7 @@ def schedule_matmul_packed(
     s[local].compute_at(s[output], i)
     if output is not product:
         s[local].set_scope("local")
-    *_, i, j = s[local].op.axis
+    i, j = s[local].op.axis[rows], s[local].op.axis[-1]
     (k,) = s[local].op.reduce_axis
     vector, lane = s[local].split(j, factor=lanes)
     if dot is not None:

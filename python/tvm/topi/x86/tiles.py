@@ -11,6 +11,7 @@ from functools import lru_cache
 from tvm import te, tir
 from tvm.target import Target
 
+from .. import tag
 from ..utils import const_shape
 from .conv2d import RegisterTile
 from .vectors import vector_lanes
@@ -24,6 +25,7 @@ __all__ = [
     "grouped_tile",
     "groups_of",
     "product_tile",
+    "row_axis",
 ]
 
 # Accumulators below which a loop waits for the latency of its multiply-adds: four cycles on two
@@ -245,6 +247,19 @@ def grouped_tile(
     return min(fitting, key=lambda tile: (cycles(tile), -tile.columns))
 
 
+def row_axis(product: te.Tensor) -> int:
+    """Which axis of a product has the rows of its register tile.
+
+    Not always the last but one: weights of a dense layer are shared by all axes before their own,
+    and rows (tokens, 1, features) lie along the first.
+    """
+    shape = const_shape(product.shape)
+    last = len(shape) - 2
+    if str(product.op.tag) != tag.DENSE:
+        return last
+    return next((axis for axis in range(last, -1, -1) if shape[axis] > 1), last)
+
+
 def product_tile(
     product: te.Tensor, target: Target, uneven: bool = False, columns: int | None = None
 ) -> FittedTile | None:
@@ -259,7 +274,7 @@ def product_tile(
     lanes = fitting_lanes(target, product.dtype, shape[-1])
     if lanes < 4:
         return None
-    rows = shape[-2] if len(shape) > 1 else 1
+    rows = shape[row_axis(product)] if len(shape) > 1 else 1
     (k,) = product.op.reduce_axis
     column = int(k.dom.extent) * lanes * tir.const(0, product.dtype).dtype.bits // 8
     vectors = shape[-1] // lanes

@@ -119,7 +119,11 @@ std::vector<int> LayoutFreeOperands(const te::Operation& op) {
  * In a network they come from far, since those of all other layers were read in between. A search
  * does not see that: it measures a kernel again and again.
  */
-void ReadWeightsAhead(State* state, int stage_id, const Iterator& reduction) {
+void ReadWeightsAhead(const SearchTask& task, State* state, int stage_id,
+                      const Iterator& reduction) {
+  // Weights that stay as they are have the elements of a trip in as many lines, which serve the
+  // trips that follow, too.
+  if (task->layout_rewrite_option == LayoutRewriteOption::kNoRewrite) return;
   // Trips of 8 to 28 vector multiply-adds that pass until a line comes from the third cache.
   constexpr int kTrips = 24;
   for (int operand : LayoutFreeOperands((*state)->stages[stage_id]->op)) {
@@ -134,7 +138,7 @@ void ReadWeightsAhead(State* state, int stage_id, const Iterator& reduction) {
  * Of a window the reduction is unrolled too, as far as the knobs put it inside: its few steps are
  * no loop worth having, and neighbours share what they load.
  */
-void MarkRegisterTile(State* state, int stage_id) {
+void MarkRegisterTile(const SearchTask& task, State* state, int stage_id) {
   const auto* compute = (*state)->stages[stage_id]->op.as<te::ComputeOpNode>();
   const size_t n_space = compute->axis.size();
   const size_t first = (*state)->stages[stage_id]->iters.size() - n_space;
@@ -144,7 +148,7 @@ void MarkRegisterTile(State* state, int stage_id) {
       if (!IsOnce(iter)) state->unroll(stage_id, iter);
     }
   } else if (!compute->reduce_axis.empty()) {
-    ReadWeightsAhead(state, stage_id, (*state)->stages[stage_id]->iters[first - 1]);
+    ReadWeightsAhead(task, state, stage_id, (*state)->stages[stage_id]->iters[first - 1]);
   }
   for (size_t i = 0; i < n_space; ++i) {
     const Iterator iter = (*state)->stages[stage_id]->iters[first + i];
@@ -336,7 +340,7 @@ State MarkLoops(const SearchTask& task, State state) {
       continue;
     }
     if (NeedsMultiLevelTiling(task, state, i) && IsTiled(stage)) {
-      MarkRegisterTile(&state, i);
+      MarkRegisterTile(task, &state, i);
       if (stage->compute_at == ComputeAtKind::kRoot) {
         const size_t n_space = stage->op.as<te::ComputeOpNode>()->axis.size();
         const Array<Iterator> iters = state->stages[i]->iters;

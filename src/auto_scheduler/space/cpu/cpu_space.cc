@@ -5,6 +5,7 @@
 #include "cpu_space.h"
 
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
 
 #include <algorithm>
 #include <string>
@@ -150,6 +151,9 @@ class FelixCpuSpace final : public AnsorCpuSpace {
     if (options.narrowing < kOneOuterOrder && !HasWindowStage(task)) {
       tiling.outer_orders = {OuterOrder::kNatural, OuterOrder::kLastAxisFirst};
     }
+    tiling.ragged_axis = [machine = task->Machine()](const te::Operation& op) {
+      return RaggedAxis(op, machine);
+    };
     SketchRules rules = {RuleAlwaysInline(), RuleSimplifyConstTensor()};
     rules.push_back(std::make_shared<LanesOfRows>());
     if (options.narrowing < kNoRfactor) rules.push_back(std::make_shared<SmallSpaceRfactor>());
@@ -165,11 +169,26 @@ class FelixCpuSpace final : public AnsorCpuSpace {
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const final {
-    return {InitFillTileSize(options.max_innermost_split_factor), InitBounds()};
+    return {InitFillTileSize(options.max_innermost_split_factor, this), InitBounds()};
   }
 
-  MutationRules Mutations(const SearchTask&, const SpaceOptions& options) const final {
-    return {{MutateTileSize(options.max_innermost_split_factor), 1.0}};
+  MutationRules Mutations(const SearchTask& task, const SpaceOptions& options) const final {
+    MutationRules rules = {{MutateTileSize(options.max_innermost_split_factor, this), 0.9}};
+    const MachineFacts machine = task->Machine();
+    const Array<Stage>& stages = task->compute_dag->init_state->stages;
+    const bool ragged = std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+      return RaggedAxis(stage->op, machine) >= 0;
+    });
+    if (ragged) rules.push_back({MutateFreeLength(this), 0.1});
+    return rules;
+  }
+
+  /*! \brief Of a ragged axis, see RaggedAxis. */
+  int64_t FreeLengths(const SearchTask&, const Array<Step>& steps, size_t split) const final {
+    if (!IsRaggedSplit(steps, split)) return 0;
+    const Optional<PrimExpr>& extent = steps[split].as<SplitStepNode>()->extent;
+    const int64_t* trips = extent.defined() ? tir::as_const_int(extent.value()) : nullptr;
+    return trips == nullptr ? 0 : RaggedTiles(*trips);
   }
 
   std::vector<State> Complete(const SearchTask& task, const State& sketch,

@@ -29,6 +29,20 @@ bool HasWindowStage(const SearchTask& task);
 std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
                                   bool producer_locations);
 
+/*!
+ * \brief The number whose divisors are the tiles that need not divide an axis of this extent.
+ *
+ * It is at most the extent, and has the heights of tiles that fill 16 and 32 vector registers among
+ * its divisors where the extent leaves room for them. 0 where the axis is too short to be cut.
+ */
+int64_t RaggedTiles(int64_t extent);
+
+/*!
+ * \brief The axis of space along which register tiles with a remainder are estimated to take
+ * clearly less time than those that divide it, as for 197 or 50 rows of a matrix; else -1.
+ */
+int RaggedAxis(const te::Operation& op, const MachineFacts& machine);
+
 /*! \brief What a schedule for processors must respect. */
 std::vector<Constraint> ProcessorConstraints(const LoopProgram& program,
                                              const MachineFacts& machine,

@@ -7,6 +7,7 @@
 #include <tvm/expr/op.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "../open_lengths.h"
 #include "../random_rules.h"
@@ -158,15 +159,14 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   }
 
   /*! \brief Threads that share a plain loop or a reduction, and lanes of a copy. */
-  int64_t FreeLengthLimit(const SearchTask& task, const Array<Step>& steps,
-                          size_t split) const final {
+  int64_t FreeLengths(const SearchTask& task, const Array<Step>& steps, size_t split) const final {
     const AnnotationStepNode* mark = MarkOfInnerPart(steps, split);
     if (mark == nullptr) return 0;
     switch (mark->annotation) {
       case IteratorAnnotation::kThreadX:
-        return ThreadLimit(task, *steps[split].as<SplitStepNode>());
+        return PowersUpTo(ThreadLimit(task, *steps[split].as<SplitStepNode>()));
       case IteratorAnnotation::kVectorize:
-        return std::max<int64_t>(1, task->hardware_params->vector_unit_bytes / SmallestBytes(task));
+        return PowersUpTo(task->hardware_params->vector_unit_bytes / SmallestBytes(task));
       default:
         return 0;
     }
@@ -183,6 +183,11 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   }
 
  private:
+  /*! \brief The number whose divisors are the powers of two up to a limit. */
+  static int64_t PowersUpTo(int64_t limit) {
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, limit))));
+  }
+
   /*! \brief Whether no kernel leaves lanes of a warp idle that has work for them. */
   static bool FillsWarps(const SearchTask& task, const State& state) {
     const int64_t warp_size = task->hardware_params->warp_size;

@@ -1,0 +1,127 @@
+/*!
+ * \file ragged_axis.cc
+ * \brief Axes whose register tile should not have to divide them.
+ */
+#include <tvm/expr/op.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "../tile_sizes.h"
+#include "cpu_space.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+// Vectors of a register tile's columns.
+constexpr int64_t kMaxVectors = 4;
+// What tiles with a remainder must take at most of what those that divide the axis take: more
+// structures take longer to be searched.
+constexpr double kWorthIt = 0.97;
+
+/*! \brief Whether some read that moves with `last` moves with `axis`, too. */
+bool MovesWithLast(const te::ComputeOpNode* compute, const tir::Var& axis, const tir::Var& last) {
+  bool found = false;
+  auto uses = [](const Array<PrimExpr>& indices, const tir::Var& var) {
+    bool used = false;
+    for (const PrimExpr& index : indices) {
+      tir::PostOrderVisit(index, [&](const ObjectRef& node) { used |= node.same_as(var); });
+    }
+    return used;
+  };
+  for (const PrimExpr& body : compute->body) {
+    tir::PostOrderVisit(body, [&](const ObjectRef& node) {
+      const auto* load = node.as<tir::ProducerLoadNode>();
+      if (load == nullptr) return;
+      found |= uses(load->indices, last) && uses(load->indices, axis);
+    });
+  }
+  return found;
+}
+
+/*!
+ * \brief What a step of the reduction takes in a register tile, in multiply-adds of a vector:
+ * these, its loads, and its vectors once more, which come from the second cache.
+ */
+double StepSlots(int64_t height, int64_t vectors) {
+  // Accumulators below which the latency of multiply-adds shows.
+  constexpr int64_t kHideLatency = 8;
+  // As many loads as multiply-adds are issued at a time.
+  const int64_t issued = std::max({height * vectors, height + vectors, kHideLatency});
+  return static_cast<double>(issued) + static_cast<double>(height + vectors) / 4 +
+         2 * static_cast<double>(vectors);
+}
+
+/*! \brief The least slots for each multiply-add, of tiles of some height and some vectors. */
+double LeastSlots(const std::vector<int64_t>& heights, const MachineFacts& machine,
+                  const std::vector<int64_t>& widths, int64_t extent) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t vectors : widths) {
+    for (int64_t height : heights) {
+      // As the constraint on register tiles has it.
+      if (height * vectors + vectors + 1 > machine.num_vector_registers) continue;
+      const int64_t rest = extent % height;
+      double slots = static_cast<double>(extent / height) * StepSlots(height, vectors);
+      if (rest != 0) slots += StepSlots(rest, vectors);
+      least = std::min(least, slots / static_cast<double>(extent * vectors));
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+int64_t RaggedTiles(int64_t extent) {
+  constexpr std::array<int64_t, 7> kHeights = {504, 168, 84, 42, 28, 24, 12};
+  for (int64_t heights : kHeights) {
+    if (heights <= extent) return heights;
+  }
+  return 0;
+}
+
+int RaggedAxis(const te::Operation& op, const MachineFacts& machine) {
+  const auto* compute = op.as<te::ComputeOpNode>();
+  if (compute == nullptr || compute->axis.size() < 2 || compute->reduce_axis.empty()) return -1;
+  // Without its splits at all levels the stage could not be told from one of a reduction.
+  if (compute->attrs.count("auto_scheduler_no_split_at_inner")) return -1;
+  const int64_t* columns = tir::as_const_int(compute->axis.back()->dom->extent);
+  if (columns == nullptr) return -1;
+  // Rows of a tile share the vectors that they are multiplied with.
+  int axis = -1;
+  std::vector<int64_t> heights = {1};
+  int64_t all = 1;
+  for (size_t i = 0; i + 1 < compute->axis.size(); ++i) {
+    const int64_t* extent = tir::as_const_int(compute->axis[i]->dom->extent);
+    if (extent == nullptr) return -1;
+    if (*extent == 1 || MovesWithLast(compute, compute->axis[i]->var, compute->axis.back()->var)) {
+      continue;
+    }
+    axis = static_cast<int>(i);
+    all *= *extent;
+    std::vector<int64_t> products;
+    for (int64_t height : heights) {
+      for (int64_t divisor : Divisors(*extent)) products.push_back(height * divisor);
+    }
+    heights = std::move(products);
+  }
+  if (axis == -1) return -1;
+  const int64_t extent = *tir::as_const_int(compute->axis[axis]->dom->extent);
+  const int64_t tiles = RaggedTiles(extent);
+  if (tiles == 0) return -1;
+  const int lanes = std::max(1, machine.vector_bytes / op.output(0)->dtype.bytes());
+  std::vector<int64_t> widths;
+  for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
+    // Columns that fill no vectors have what waste they have, whatever the rows.
+    if (*columns % lanes != 0 || *columns % (vectors * lanes) == 0) widths.push_back(vectors);
+  }
+  const double ragged = LeastSlots(Divisors(tiles), machine, widths, extent);
+  return ragged < kWorthIt * LeastSlots(heights, machine, widths, all) ? axis : -1;
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm
