@@ -49,10 +49,9 @@ from .expr import (
     const,
     convert,
 )
-from .function import PrimFunc
+from .function import PrimFunc, TensorIntrin
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from .index_map import IndexMap
-from .intrin_registry import TensorIntrin
 from .op import *
 from .ptx import *
 from .schedule import (
@@ -66,7 +65,7 @@ from .schedule import (
     StmtSRef,
     Trace,
 )
-from .stmt import (
+from .statement import (
     Allocate,
     AllocateConst,
     AssertStmt,

@@ -11,7 +11,7 @@ from tvm.ir import PrimExpr
 from . import op as _op
 from .buffer import Buffer, decl_buffer
 from .expr import SizeVar, StringImm, Var, _number_like, const, convert
-from .stmt import (
+from .statement import (
     Allocate,
     AttrStmt,
     BufferStore,

@@ -70,6 +70,18 @@ def test_a_program_is_compiled_and_runs(tmp_path):
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 7
 
 
+def test_a_cross_compiler_says_what_it_makes_and_adds_files(tmp_path):
+    (tmp_path / "main.c").write_text("int code(void); int main(void) { return code(); }")
+    (tmp_path / "more.c").write_text("int code(void) { return 3; }")
+    link = cc.cross_compiler(cc.create_executable, add_files=[tmp_path / "more.c"])
+    link(tmp_path / "main", [tmp_path / "main.c"])
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 3
+    assert link.output_format == "so" and link.get_target_triple is None
+    by_name = cc.cross_compiler("cc", output_format="dylib")
+    assert by_name.output_format == "dylib"
+    assert by_name.get_target_triple() == cc.get_target_by_dump_machine("cc")()
+
+
 def test_a_compiler_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RuntimeError, match="create_shared: cannot run no-such-gcc"):
         cc.cross_compiler("no-such-gcc")(tmp_path / "a.so", [])
