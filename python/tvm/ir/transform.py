@@ -32,8 +32,16 @@ __all__ = [
 class PassInfo(Object):
     """Level, name and required passes of a pass."""
 
-    def __init__(self, opt_level: int, name: str, required: Sequence[str] = ()) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.PassInfo, opt_level, name, list(required))
+    def __init__(
+        self,
+        opt_level: int,
+        name: str,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.PassInfo, opt_level, name, list(required or ())
+        )
 
 
 @tvm._ffi.register_object("transform.PassContext")

@@ -233,8 +233,8 @@ class IRBuilder:
         dtype: str,
         shape: Any,
         name: str = "buf",
-        scope: str = "",
         axis_separators: None = None,
+        scope: str = "",
     ) -> BufferVar:
         """Memory that lasts until the end of this block.
 
