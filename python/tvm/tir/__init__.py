@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, usmp
 from .analysis import CallEffectKind
 from .block import Block, BlockRealize, MatchBufferRegion
+from .block_dependence_info import BlockDependenceInfo
 from .buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout

@@ -293,25 +293,66 @@ Instruction InstructionFrom(const json::Value& row, sched::NamedRVs* known) {
 
 }  // namespace
 
+namespace {
+
+/*!
+ * \brief An argument in TVM's form of instructions, or nothing if it has none there, as index maps
+ *        and computed sizes.
+ * \param names Of random variables, for inputs; null for attributes.
+ */
+std::optional<json::Value> PartAsJSON(const Any& value, const Names* names) {
+  if (value.is_null()) return names == nullptr ? json::Value() : json::Value(std::string("None"));
+  if (const Object* rv = sched::AsRV(value)) {
+    if (names == nullptr || names->count(rv) == 0) return std::nullopt;
+    return json::Value(names->at(rv));
+  }
+  if (auto text = value.TryCast<String>()) {
+    std::string content = *text;
+    return json::Value(names == nullptr ? content : "\"" + content + "\"");
+  }
+  if (const auto* items = value.as<ArrayNode>()) {
+    json::ArrayValue list;
+    for (const Any& item : items->data) {
+      auto part = PartAsJSON(item, names);
+      if (!part) return std::nullopt;
+      list.push_back(*part);
+    }
+    return json::Value(list);
+  }
+  if (value.as<Object>() != nullptr && value.as<IntImmNode>() == nullptr) return std::nullopt;
+  if (value.type_code() == kTVMBool) return json::Value(static_cast<int64_t>(value.cast<bool>()));
+  if (auto number = value.TryCast<int64_t>()) return json::Value(*number);
+  if (auto number = value.TryCast<double>()) return json::Value(*number);
+  return std::nullopt;
+}
+
+}  // namespace
+
 String TraceNode::AsJSON(bool remove_postproc) const {
   Names names = NamesOf(this);
   json::ArrayValue rows, drawn;
   for (const Instruction& inst : Insts(remove_postproc)) {
-    const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
-    json::ObjectValue values;
     json::ArrayValue outputs;
-    for (size_t i = 0; i < row.arguments.size(); ++i) {
-      const Any& value = inst->values[static_cast<int64_t>(i)];
-      if (IsLeftOut(row.arguments[i], value)) continue;
-      values.emplace_back(row.arguments[i].name, json::Value(sched::ToText(value, names)));
-    }
     for (const ObjectRef& rv : inst->outputs) outputs.emplace_back(names.at(rv.get()));
     if (auto decision = decisions.Get(inst)) {
       drawn.emplace_back(
           json::ArrayValue{json::Value(static_cast<int64_t>(rows.size())), ToJSON(*decision)});
     }
-    rows.emplace_back(json::ArrayValue{json::Value(inst->kind->name.str()), json::Value(values),
-                                       json::Value(outputs)});
+    const json::Value kind(inst->kind->name.str());
+    auto inputs = PartAsJSON(Any(sched::InputsOf(inst)), &names);
+    auto attrs = PartAsJSON(Any(sched::AttrsOf(inst)), nullptr);
+    if (inputs && attrs) {
+      rows.emplace_back(json::ArrayValue{kind, *inputs, *attrs, json::Value(outputs)});
+      continue;
+    }
+    const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
+    json::ObjectValue values;
+    for (size_t i = 0; i < row.arguments.size(); ++i) {
+      const Any& value = inst->values[static_cast<int64_t>(i)];
+      if (IsLeftOut(row.arguments[i], value)) continue;
+      values.emplace_back(row.arguments[i].name, json::Value(sched::ToText(value, names)));
+    }
+    rows.emplace_back(json::ArrayValue{kind, json::Value(values), json::Value(outputs)});
   }
   std::string text;
   json::Value(json::ArrayValue{json::Value(rows), json::Value(drawn)}).Write(&text);

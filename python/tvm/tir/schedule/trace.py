@@ -96,14 +96,15 @@ class Trace(Object):
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
         """Lists, numbers and texts for a JSON file: ``[instructions, decisions]``.
 
-        An instruction is ``[kind, {argument: text}, [output, ...]]``, a decision
-        ``[index of its instruction, decision]``.
+        An instruction is ``[kind, inputs, attributes, outputs]``, as TVM writes it, and one with an
+        argument that has no such form (an index map, a size computed of others) is
+        ``[kind, {argument: text}, outputs]``. A decision is ``[index of its instruction, decision]``.
         """
         return json.loads(_ffi_api.TraceAsJSON(self, remove_postproc))
 
     @staticmethod
     def from_json(obj: Any) -> Trace:
-        """The trace that :meth:`as_json` wrote, as an object or as text.
+        """The trace that :meth:`as_json` wrote, here or in TVM, as an object or as text.
 
         Raises
         ------

@@ -244,9 +244,10 @@ def VectorizeLoop(
 ) -> Pass:
     """Vectorised loops become vector code of at most `vector_bits` bits, or serial loops.
 
-    All of them become serial without `enable_vectorize`. Loops with elementary functions (exp, tanh, erf, ...) take `interleaved` vectors at once, so
-    that the long chains of operations of these functions overlap. That is for code generators
-    that split vectors wider than a register, as LLVM does.
+    All of them become serial without `enable_vectorize`. Loops with elementary functions (exp,
+    tanh, erf, ...) take `interleaved` vectors at once, so that the long chains of operations of
+    these functions overlap. That is for code generators that split vectors wider than a register,
+    as LLVM does.
     """
     return _ffi_api.VectorizeLoop(enable_vectorize, vector_bits, interleaved)
 

@@ -100,10 +100,13 @@ def test_json_of_other_values_is_refused_or_does_no_harm(seed, data):
     func, answer = matmul(4, 6, 8, epilogue=True)
     rows, decisions = random_schedule(func, seed, steps=6).trace.as_json()
     for row in data.draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []:
-        if row[1]:
-            row[1][data.draw(st.sampled_from(sorted(row[1])))] = data.draw(st.sampled_from(VALUES))
-        else:
+        parts = [part for part in row[1:-1] if part]
+        if not parts:
             rows.remove(row)
+            break
+        part = data.draw(st.sampled_from(parts))
+        places = sorted(part) if isinstance(part, dict) else list(range(len(part)))
+        part[data.draw(st.sampled_from(places))] = data.draw(st.sampled_from(VALUES))
     sch = tir.Schedule(func, debug_mask="all")
     try:
         tir.Trace.apply_json_to_schedule([rows, decisions], sch)
