@@ -71,7 +71,7 @@ def cross_compiler(
     add_files : more files that are linked every time.
     """
     link = _CrossCompiler(compile_func, options or (), add_files or ())
-    link.output_format = output_format or getattr(compile_func, "output_format", "so")
+    link.output_format = output_format or str(getattr(compile_func, "output_format", "so"))
     by_name = isinstance(compile_func, str)
     link.get_target_triple = get_target_triple or (
         get_target_by_dump_machine(str(compile_func))

@@ -98,7 +98,8 @@ class Trace(Object):
 
         An instruction is ``[kind, inputs, attributes, outputs]``, as TVM writes it, and one with an
         argument that has no such form (an index map, a size computed of others) is
-        ``[kind, {argument: text}, outputs]``. A decision is ``[index of its instruction, decision]``.
+        ``[kind, {argument: text}, outputs]``. A decision is
+        ``[index of its instruction, decision]``.
         """
         return json.loads(_ffi_api.TraceAsJSON(self, remove_postproc))
 
