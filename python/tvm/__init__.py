@@ -10,6 +10,7 @@ from ._ffi import __version__, get_global_func, register_error, register_func, r
 from .error import TVMError
 from .runtime import (
     DataType,
+    DataTypeCode,
     Device,
     NDArray,
     Object,
@@ -34,6 +35,7 @@ if not _ffi.base._RUNTIME_ONLY:
 
 __all__ = [
     "DataType",
+    "DataTypeCode",
     "Device",
     "IRModule",
     "NDArray",

@@ -407,6 +407,20 @@ void DropDivisions(PrimExpr* lesser, PrimExpr* greater, bool strict) {
 
 }  // namespace
 
+namespace {
+
+/*!
+ * \brief The number c with which `low <= high + number` is written `low < high + c`, or with `<=`.
+ *
+ * An order stays as strict as it was written, unless without a number it is shorter.
+ */
+int64_t AddedTo(const Poly& low, const Poly& high, int64_t number, bool* strict) {
+  if (!low.IsZero() && !high.IsZero() && (number == 0 || number == -1)) *strict = number == -1;
+  return number + (*strict ? 1 : 0);
+}
+
+}  // namespace
+
 Poly AnalyzerCore::WithoutRemainder(Poly p) {
   for (const Term& step : std::vector<Term>(p.terms)) {
     const int64_t g = std::abs(step.coef);
@@ -491,8 +505,8 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   if (number <= -kLargestNumber || number >= kLargestNumber) throw PolyOverflow();
   const bool data = HoldsData(p);
   if (data) {
-    // low < high needs no number.
-    int64_t added = !equality && number == -1 ? 0 : number;
+    // What is added to the greater side below.
+    int64_t added = equality ? number : AddedTo(low, high, number, &strict);
     if (!Fits(PolyRing::AddConst(high, std::max<int64_t>(added, 0)), dtype) ||
         !Fits(PolyRing::AddConst(low, std::max<int64_t>(-added, 0)), dtype)) {
       return PrimExpr();
@@ -513,22 +527,15 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     }
     PrimExpr a = Emit(low, dtype), b = Emit(high, dtype);
     out = negated ? PrimExpr(NE(a, b)) : PrimExpr(EQ(a, b));
-  } else if (low.IsZero()) {
-    out = LE(Emit(PolyRing::Const(-number), dtype), Emit(high, dtype));
-  } else if ((number == 0 && !high.IsZero()) || (data && number != -1)) {
-    // A one added to either side could overflow where both are data and not indices.
-    high = PolyRing::AddConst(high, std::max<int64_t>(number, 0));
-    low = PolyRing::AddConst(low, std::max<int64_t>(-number, 0));
-    out = LE(Emit(low, dtype), Emit(high, dtype));
   } else {
-    // low <= high + number, written with < so that `i < n` stays as it is.
-    int64_t above = number + 1;
-    if (above < 0) {
-      low = PolyRing::AddConst(low, -above);
+    int64_t added = AddedTo(low, high, number, &strict);
+    if (low.IsZero() || (added < 0 && !high.IsZero())) {
+      low = PolyRing::AddConst(low, -added);
     } else {
-      high = PolyRing::AddConst(high, above);
+      high = PolyRing::AddConst(high, added);
     }
-    out = LT(Emit(low, dtype), Emit(high, dtype));
+    PrimExpr a = Emit(low, dtype), b = Emit(high, dtype);
+    out = strict ? PrimExpr(LT(a, b)) : PrimExpr(LE(a, b));
   }
   if (data && !KeepsData(e, out)) return PrimExpr();
   return KeepIfSame(e, out);

@@ -140,9 +140,12 @@ Buffer decl_buffer(Array<PrimExpr> shape, DataType dtype, String name, String st
 }
 
 TVM_REGISTER_GLOBAL("tir.BufferScope").set_body_typed([](Buffer buffer) { return buffer.scope(); });
-TVM_REGISTER_GLOBAL("tir.BufferElemOffset")
+TVM_REGISTER_GLOBAL("tir.BufferOffsetOf")
     .set_body_typed([](Buffer buffer, Array<PrimExpr> indices) {
-      return buffer.ElemOffset(indices);
+      TVM_CHECK(indices.size() == buffer->shape.size(), ValueError)
+          << "offset_of: buffer " << buffer->name << " has " << buffer->shape.size()
+          << " axes, got " << indices.size() << " indices";
+      return FlattenedIndices(buffer, indices);
     });
 TVM_REGISTER_GLOBAL("tir.BufferGetFlattenedBuffer").set_body_typed(FlattenedBuffer);
 TVM_REGISTER_GLOBAL("tir.DataProducerGetShape").set_body_typed([](DataProducer producer) {

@@ -44,6 +44,27 @@ TVM_TIR_DEFINE_BUILTIN(call_llvm_intrin, kOpaque);
 TVM_TIR_DEFINE_BUILTIN(tvm_call_packed, kOpaque);
 TVM_TIR_DEFINE_BUILTIN(tvm_call_packed_lowered, kOpaque).set_num_inputs(4);
 TVM_TIR_DEFINE_BUILTIN(tvm_stack_alloca, kOpaque).set_num_inputs(2);
+TVM_REGISTER_OP("tir.tvm_call_cpacked")
+    .describe(
+        "(name, args...): call of a symbol that has the calling convention of packed functions")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)));
+TVM_REGISTER_OP("tir.tvm_call_cpacked_lowered")
+    .describe("(name, stack, begin, end): the same, of arguments that are in an array already")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+    .set_num_inputs(4);
+TVM_REGISTER_OP("tir.tvm_check_return")
+    .describe(
+        "(expected, status, call): leave the function with `status` unless `call` gives `expected`")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+    .set_num_inputs(3);
+TVM_REGISTER_OP("tir.tvm_throw_last_error")
+    .describe("(): leave the function with the error that the runtime kept last")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
+    .set_num_inputs(0);
+TVM_REGISTER_OP("tir.lookup_param")
+    .describe("(name): address of the constant `__tvm_param__name` of the linked program")
+    .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
+    .set_num_inputs(1);
 TVM_TIR_DEFINE_BUILTIN(null_handle, kPure).set_num_inputs(0);
 TVM_REGISTER_OP("tir.tvm_static_handle")
     .describe("(): address of a pointer of the compiled code, NULL until somebody writes it")
@@ -71,6 +92,7 @@ TVM_TIR_DEFINE_BUILTIN(tvm_store_matrix_sync, kOpaque).set_num_inputs(8);
   TVM_REGISTER_OP("tir." #Name)            \
       .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kOpaque)))
 
+TVM_TIR_REGISTER_INSTRUCTION(tvm_bmma_sync).set_num_inputs(8);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_mma);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_mma_sp).set_num_inputs(16);
 TVM_TIR_REGISTER_INSTRUCTION(ptx_ldmatrix).set_num_inputs(7);

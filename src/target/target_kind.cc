@@ -106,6 +106,14 @@ TVM_REGISTER_TARGET_KIND("llvm", kDLCPU)
     .add_option("l3-cache-bytes", "int")
     .add_option("cache-line-bytes", "int")
     .add_option("opt-level", "int")
+    // What may be assumed of floating point: LLVM's flags of the same names, and all of them.
+    .add_option("fast-math", "bool")
+    .add_option("fast-math-nnan", "bool")
+    .add_option("fast-math-ninf", "bool")
+    .add_option("fast-math-nsz", "bool")
+    .add_option("fast-math-arcp", "bool")
+    .add_option("fast-math-contract", "bool")
+    .add_option("fast-math-reassoc", "bool")
     // The functions join tvm.runtime.system_lib in the program they are linked into.
     .add_option("system-lib", "bool");
 
@@ -186,6 +194,7 @@ TVM_REGISTER_TARGET_KIND("metal", kDLMetal)
 TVM_REGISTER_TARGET_KIND("rocm", kDLROCM)
     .set_default_keys({"rocm", "gpu"})
     .add_option("mcpu", "str")
+    .add_option("mattr", "array")
     .add_option("mtriple", "str") TVM_GPU_OPTIONS.add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 64);
 

@@ -75,6 +75,17 @@ def test_conditions_are_run_for_all_values():
         tvm.testing.check_bool_expr_is_true(i > -4, ranges)
 
 
+def test_ranges_that_depend_on_others_are_run_through():
+    # j runs from i - 2 to i + 1, and the box around both is larger than what is asked about.
+    ranges = {j: tvm.ir.Range(i - 2, i + 2), i: tvm.ir.Range(0, 4)}
+    tvm.testing.check_bool_expr_is_true(tir.all(j - i >= -2, j - i <= 1), ranges)
+    with pytest.raises(AssertionError, match="does not hold"):
+        tvm.testing.check_bool_expr_is_true(j - i < 1, ranges)
+    tvm.testing.check_bool_expr_is_true(i > j, {**ranges, j: tvm.ir.Range(i, i)})
+    with pytest.raises(ValueError, match="no order in which"):
+        tvm.testing.check_bool_expr_is_true(i > j, {i: tvm.ir.Range(j, 4), j: tvm.ir.Range(i, 4)})
+
+
 def test_transforms_of_constraints_are_run_both_ways():
     ranges = {i: tvm.ir.Range(-5, 6), j: tvm.ir.Range(-5, 6)}
     for equations in ([tir.EQ(2 * i + 3 * j, 7)], [tir.EQ(2 * i, 3)], [i + j <= 2]):

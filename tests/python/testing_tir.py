@@ -190,7 +190,7 @@ class _Translator:
     def place(self, access: Any) -> str:
         buffer = access.buffer
         if len(buffer.strides) > 0:
-            return f", {self.expr(buffer.offset_of(list(access.indices)))}"
+            return f", {self.expr(buffer.offset_of(list(access.indices))[-1])}"
         return "".join(f", {self.expr(e)}" for e in access.indices) or ", 0"
 
     def expr(self, e: Any) -> str:

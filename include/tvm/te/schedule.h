@@ -49,10 +49,12 @@ class SplitNode : public IterVarRelationNode {
   PrimExpr factor;
   /*! \brief Requested extent of `outer`. */
   PrimExpr nparts;
+  /*! \brief The scheduler's word that the sizes divide, so that nothing is guarded. */
+  bool disable_predication = false;
   /*! \brief ValueError unless exactly one of `factor` and `nparts` is there. */
   void Init();
   TVM_DECLARE_NODE(SplitNode, IterVarRelationNode, "te.Split", Value(parent), Value(outer),
-                   Value(inner), Maybe(factor), Maybe(nparts));
+                   Value(inner), Maybe(factor), Maybe(nparts), Default(disable_predication));
 };
 
 class Split : public FromFields<IterVarRelation, SplitNode> {
@@ -156,10 +158,15 @@ class Stage : public ObjectRef {
   Stage& compute_root();
   /*! \brief Maps the loop to a thread axis. */
   Stage& bind(IterVar loop, IterVar thread);
-  /*! \brief Splits by the extent of the inner loop, rounded up when it does not divide. */
-  Stage& split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner);
+  /*!
+   * \brief Splits by the extent of the inner loop, rounded up when it does not divide.
+   * \param disable_predication The caller knows that it divides: the last trip is not guarded.
+   */
+  Stage& split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner,
+               bool disable_predication = false);
   /*! \brief Splits by the extent of the outer loop. */
-  Stage& split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner);
+  Stage& split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner,
+                         bool disable_predication = false);
   /*! \brief Joins two neighbouring loops, `outer` directly around `inner`. */
   Stage& fuse(IterVar outer, IterVar inner, IterVar* fused);
   /*! \brief Joins any number of neighbouring loops; none gives a loop of one trip. */

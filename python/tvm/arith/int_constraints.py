@@ -72,6 +72,28 @@ class IntGroupBounds(Object):
         """The bounds that a range gives."""
         return IntGroupBounds(1, [rng.min], [], [rng.min + rng.extent - 1])
 
+    def find_best_range(self, vranges_addl: Mapping[Any, Range] | None = None) -> Range | None:
+        """The shortest range for the variable that the bounds give; None without a bound on a side.
+
+        Of ranges whose lengths cannot be compared it is the first.
+
+        Parameters
+        ----------
+        vranges_addl : ranges of variables in the bounds.
+        """
+        analyzer = Analyzer()
+        for var, rng in (vranges_addl or {}).items():
+            analyzer.bind(var, rng)
+        best: Range | None = None
+        for low in (*self.equal, *self.lower):
+            start = analyzer.simplify(tvm.tir.floordiv(low + self.coef - 1, self.coef))
+            for high in (*self.equal, *self.upper):
+                end = tvm.tir.floordiv(high, self.coef)
+                extent = analyzer.simplify(end - start + 1)
+                if best is None or analyzer.can_prove(extent < best.extent):
+                    best = Range.from_min_extent(start, extent)
+        return best
+
 
 def _mentions(expr: PrimExpr, var: Any) -> bool:
     found: list[bool] = []

@@ -20,8 +20,42 @@ __all__ = [
 ]
 
 
+class _CrossCompiler:
+    """What `cross_compiler` makes: a function of output and objects, with what it is for."""
+
+    def __init__(
+        self,
+        compile_func: str | Callable[..., None],
+        options: Sequence[str],
+        add_files: Sequence[str | Path],
+    ) -> None:
+        self.compile_func = compile_func
+        self.options = list(options)
+        self.add_files = list(add_files)
+        self.output_format = "so"
+        self.get_target_triple: Callable[[], str] | None = None
+
+    def __call__(
+        self,
+        outputs: str | Path,
+        objects: Sequence[str | Path],
+        options: Sequence[str] | None = None,
+        **more: Any,
+    ) -> None:
+        every = [*self.options, *(options or ())]
+        files = [*objects, *self.add_files]
+        if callable(self.compile_func):
+            self.compile_func(outputs, files, options=every, **more)
+        else:
+            create_shared(outputs, files, options=every, cc=self.compile_func, **more)
+
+
 def cross_compiler(
-    compile_func: str | Callable[..., None], options: Sequence[str] = ()
+    compile_func: str | Callable[..., None],
+    options: Sequence[str] | None = None,
+    output_format: str | None = None,
+    get_target_triple: Callable[[], str] | None = None,
+    add_files: Sequence[str | Path] | None = None,
 ) -> Callable[..., None]:
     """What `Module.export_library` takes as `fcompile` to link for another machine.
 
@@ -30,18 +64,20 @@ def cross_compiler(
     compile_func : name of the compiler, such as "aarch64-linux-gnu-gcc", or a function called as
         ``compile_func(output, objects, options=...)``.
     options : arguments of every call, before those that the call has.
+    output_format : ending of the libraries' names, kept as the attribute of that name; by default
+        that of `compile_func`, or "so".
+    get_target_triple : kept as the attribute of that name; for a compiler given by name a function
+        that asks it.
+    add_files : more files that are linked every time.
     """
-
-    def link(
-        output: str | Path, objects: Sequence[str | Path], options: Sequence[str] = (), **more: Any
-    ) -> None:
-        every = [*always, *options]
-        if callable(compile_func):
-            compile_func(output, objects, options=every, **more)
-        else:
-            create_shared(output, objects, options=every, cc=compile_func, **more)
-
-    always = list(options)
+    link = _CrossCompiler(compile_func, options or (), add_files or ())
+    link.output_format = output_format or str(getattr(compile_func, "output_format", "so"))
+    by_name = isinstance(compile_func, str)
+    link.get_target_triple = get_target_triple or (
+        get_target_by_dump_machine(str(compile_func))
+        if by_name
+        else getattr(compile_func, "get_target_triple", None)
+    )
     return link
 
 

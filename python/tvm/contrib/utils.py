@@ -17,15 +17,19 @@ class TempDirectory:
     Parameters
     ----------
     custom_path : the folder to make, instead of one with a new name; its parents must exist.
+    keep_for_debug : leave the folder there, until `remove` is called.
     """
 
-    def __init__(self, custom_path: str | Path | None = None) -> None:
+    def __init__(
+        self, custom_path: str | Path | None = None, keep_for_debug: bool | None = None
+    ) -> None:
         if custom_path is None:
             self.temp_dir = tempfile.mkdtemp()
         else:
             Path(custom_path).mkdir()
             self.temp_dir = str(custom_path)
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
+        if not keep_for_debug:
+            weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
 
     @property
     def path(self) -> str:
@@ -42,7 +46,7 @@ class TempDirectory:
 
     def remove(self) -> None:
         """Remove the folder now."""
-        self._finalizer()
+        shutil.rmtree(self.temp_dir, ignore_errors=True)
 
     def __truediv__(self, name: str) -> Path:
         return Path(self.temp_dir) / name
@@ -87,6 +91,8 @@ def which(exec_name: str) -> str | None:
     return shutil.which(exec_name)
 
 
-def tempdir(custom_path: str | Path | None = None) -> TempDirectory:
+def tempdir(
+    custom_path: str | Path | None = None, keep_for_debug: bool | None = None
+) -> TempDirectory:
     """A new temporary folder; see `TempDirectory`."""
-    return TempDirectory(custom_path)
+    return TempDirectory(custom_path, keep_for_debug)

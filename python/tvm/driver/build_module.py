@@ -262,6 +262,7 @@ def build(
     args: Sequence[Any] | None = None,
     target: Any = None,
     target_host: Any = None,
+    runtime: Any = None,
     name: str = "default_function",
     binds: Mapping[te.Tensor, Any] | None = None,
 ) -> Module:
@@ -276,6 +277,7 @@ def build(
     target : Target or anything it accepts; by default the current target, else "llvm".
     target_host : target of the code that launches kernels; by default the host that a target
         names, else the first target of a dict that is a processor, else this machine's.
+    runtime : a ``relay.backend.Runtime``, of which there is one, "cpp".
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of `args`.
 
@@ -287,7 +289,7 @@ def build(
     Raises
     ------
     ValueError : a schedule without `args`, two functions of one name, a target kind without a code
-        generator, or a schedule for a GPU that leaves a loop unbound.
+        generator, another `runtime`, or a schedule for a GPU that leaves a loop unbound.
     ScheduleError : the schedule is not consistent.
 
     Examples
@@ -303,6 +305,8 @@ def build(
     >>> float(b.numpy().sum())
     16.0
     """
+    if runtime is not None and str(runtime.name) != "cpp":
+        raise ValueError(f'build: modules are for the runtime "cpp", got "{runtime.name}"')
     if isinstance(args, (str, Target)) and target is None and not isinstance(inputs, te.Schedule):
         args, target = None, args  # as in tvm.build(module, "llvm")
     parts = list(inputs.items()) if isinstance(inputs, Mapping) else [(target, inputs)]

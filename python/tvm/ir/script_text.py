@@ -11,7 +11,7 @@ from tvm.runtime import Object, ObjectPath
 
 from . import _ffi_api
 
-__all__ = ["Scriptable"]
+__all__ = ["Scriptable", "show_text"]
 
 
 class Scriptable:
@@ -120,10 +120,14 @@ class Scriptable:
         black_format : lay the lines out with black, which must be installed.
         options : those of `script`.
         """
-        text = self.script(**options)
-        if black_format:
-            text = _laid_out(text)
-        print(_highlighted(text, style) if sys.stdout.isatty() else text)
+        show_text(self.script(**options), style, black_format)
+
+
+def show_text(text: str, style: str | None = None, black_format: bool = False) -> None:
+    """Print Python, in colour where the output is a terminal, see `Scriptable.show`."""
+    if black_format:
+        text = _laid_out(text)
+    print(_highlighted(text, style) if sys.stdout.isatty() else text)
 
 
 _LANGUAGES = {"I": "ir", "T": "tir", "R": "relax"}

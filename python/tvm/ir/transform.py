@@ -32,8 +32,16 @@ __all__ = [
 class PassInfo(Object):
     """Level, name and required passes of a pass."""
 
-    def __init__(self, opt_level: int, name: str, required: Sequence[str] = ()) -> None:
-        self.__init_handle_by_constructor__(_ffi_api.PassInfo, opt_level, name, list(required))
+    def __init__(
+        self,
+        opt_level: int,
+        name: str,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.PassInfo, opt_level, name, list(required or ())
+        )
 
 
 @tvm._ffi.register_object("transform.PassContext")
@@ -145,6 +153,7 @@ class Sequential(Pass):
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
+        traceable: bool = False,
     ) -> None:
         info = PassInfo(opt_level, name, required or ())
         self.__init_handle_by_constructor__(_ffi_api.Sequential, list(passes or ()), info)
@@ -152,14 +161,22 @@ class Sequential(Pass):
 
 def module_pass(
     pass_func: Any = None,
-    opt_level: int = 0,
+    opt_level: int | None = None,
     name: str | None = None,
-    required: Sequence[str] = (),
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
 ) -> Any:
     """A pass from a function ``(IRModule, PassContext) -> IRModule``; usable as a decorator.
 
     A class is also accepted: its instances are passes, made with the arguments of its constructor
     and run through its method ``transform_module``. Their other attributes are those of the class.
+
+    Parameters
+    ----------
+    opt_level : a Sequential leaves the pass out below that level of the context; 0 if left out.
+    name : by default that of the function.
+    required : passes that a Sequential runs before.
+    traceable : taken as in TVM; no pass leaves a trace.
 
     >>> @tvm.ir.transform.module_pass(opt_level=1)
     ... def rename(mod, ctx):
@@ -167,7 +184,7 @@ def module_pass(
     """
 
     def make(target: Any) -> Any:
-        info = PassInfo(opt_level, name or target.__name__, required)
+        info = PassInfo(opt_level or 0, name or target.__name__, required or ())
         if inspect.isclass(target):
             return _pass_class(target, info)
         return _ffi_api.MakeModulePass(target, info)

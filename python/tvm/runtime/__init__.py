@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _ffi_api, _ffi_node_api, container, executor, ndarray, profiling
 from .container import ADT, ShapeTuple, String, tuple_object
-from .data_type import DataType
+from .data_type import DataType, DataTypeCode
 from .device import Device, cpu, cuda, device, ext_dev, metal, opencl, rocm, vulkan
 from .device_api import DeviceAPI, register_device
 from .function_module import module_from_functions
@@ -39,6 +39,7 @@ __all__ = [
     "ADT",
     "BenchmarkResult",
     "DataType",
+    "DataTypeCode",
     "Device",
     "DeviceAPI",
     "Module",

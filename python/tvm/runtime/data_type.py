@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["DataType"]
+from . import _ffi_api
+
+__all__ = ["DataType", "DataTypeCode"]
 
 # Floats of few bits, of which there are several of one width.
 _NARROW = r"e4m3_float8|e5m2_float8|float[468]_e\d+m\d+[a-z]\w*|float[468]_e\d+m\d+"
@@ -44,6 +47,29 @@ def _float8(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, _FLOAT8_NAMES.get(name, name)))
 
 
+class DataTypeCode(IntEnum):
+    """Numbers of the kinds of element types, as `DataType.type_code` gives them.
+
+    The first five are DLPack's; 129 and above are types that the user registered.
+    """
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    BFLOAT = 4
+    E4M3Float = 6
+    E5M2Float = 7
+
+
+_CODES = {
+    "bool": DataTypeCode.UINT,
+    "void": DataTypeCode.HANDLE,
+    "e4m3_float8": DataTypeCode.E4M3Float,
+    "e5m2_float8": DataTypeCode.E5M2Float,
+}
+
+
 class DataType(str):
     """An element type such as ``"float32"``, ``"int8x16"`` or ``"bool"``: a str with parts.
 
@@ -68,6 +94,22 @@ class DataType(str):
         self = super().__new__(cls, text)
         self.kind, self.bits, self.lanes, self.scalable = _parts(text)
         return self
+
+    @property
+    def type_code(self) -> int:
+        """Number of the kind, see `DataTypeCode`.
+
+        Raises
+        ------
+        ValueError : the kind is a floating point of few bits that has no number in TVM.
+        """
+        if self.kind in _CODES:
+            return _CODES[self.kind]
+        if self.kind.startswith("custom["):
+            return _ffi_api._datatype_get_type_code(self.kind[7:-1])
+        if self.kind.upper() not in DataTypeCode.__members__:
+            raise ValueError(f"DataType: there is no number for the kind {self.kind}")
+        return DataTypeCode[self.kind.upper()]
 
     @property
     def itemsize(self) -> int:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tvm import error
@@ -33,23 +33,29 @@ def get_cc() -> str | None:
 
 def create_shared(
     output: str | Path,
-    objects: Sequence[str | Path],
+    objects: str | Path | Sequence[str | Path],
     options: Sequence[str] | None = None,
     cc: str | None = None,
+    cwd: str | Path | None = None,
+    ccache_env: Mapping[str, str] | None = None,
 ) -> None:
     """Compile and link C sources and object files into a shared library.
 
     Parameters
     ----------
+    objects : the files, or a single one.
     options : further arguments of the compiler.
     cc : the compiler; `get_cc` if left out.
+    cwd : folder that the compiler runs in, from which relative paths count.
+    ccache_env : environment of ``ccache``, through which the compiler is then called.
 
     Raises
     ------
     RuntimeError : there is no compiler, or it failed (with its output).
     """
     # Calls into the runtime stay open: the process that loads the library provides them.
-    _link("create_shared", ["-shared", "-fPIC"], output, objects, options, cc)
+    kind = ["-shared", "-fPIC"]
+    _link("create_shared", kind, output, objects, options, cc, cwd, ccache_env)
 
 
 def link_objects(output: str | Path, objects: Sequence[str | Path]) -> None:
@@ -78,12 +84,14 @@ def create_object(
 
 def create_executable(
     output: str | Path,
-    objects: Sequence[str | Path],
+    objects: str | Path | Sequence[str | Path],
     options: Sequence[str] | None = None,
     cc: str | None = None,
+    cwd: str | Path | None = None,
+    ccache_env: Mapping[str, str] | None = None,
 ) -> None:
     """The same, into a program; what calls the runtime needs it among the options."""
-    _link("create_executable", [], output, objects, options, cc)
+    _link("create_executable", [], output, objects, options, cc, cwd, ccache_env)
 
 
 def create_staticlib(
@@ -132,9 +140,11 @@ def _link(
     who: str,
     kind: Sequence[str],
     output: str | Path,
-    objects: Sequence[str | Path],
+    objects: str | Path | Sequence[str | Path],
     options: Sequence[str] | None,
     cc: str | None,
+    cwd: str | Path | None = None,
+    ccache_env: Mapping[str, str] | None = None,
 ) -> None:
     compiler = cc or get_cc()
     if compiler is None:
@@ -143,10 +153,19 @@ def _link(
             "environment variable CC, or pass cc"
         )
     includes = [f"-I{folder}" for folder in find_include_path()]
+    files = [objects] if isinstance(objects, str | Path) else objects
     command = [compiler, *kind, "-O2", *includes, "-o", str(output)]
-    command += [*map(str, objects), *(options or ()), "-lm"]
+    command += [*map(str, files), *(options or ()), "-lm"]
+    environment = None
+    if ccache_env is not None:
+        if shutil.which("ccache") is None:
+            raise error.RuntimeError(f"{who}: ccache_env is given, but ccache was not found")
+        command.insert(0, "ccache")
+        environment = {**os.environ, **ccache_env}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=cwd, env=environment
+        )
     except OSError as reason:
         raise error.RuntimeError(f"{who}: cannot run {compiler}: {reason}") from reason
     if done.returncode != 0:

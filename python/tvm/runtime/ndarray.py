@@ -128,11 +128,18 @@ class NDArray(Object):
             self, [int(extent) for extent in shape], dtype or self.dtype
         )
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
-        """Copy into another array, or into a new one on a device; returns it."""
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
+        """Copy into another array, or into a new one on a device; returns it.
+
+        Parameters
+        ----------
+        mem_scope : kind of the device's memory for a new array, see `empty`.
+        """
         if isinstance(target, NDArray):
             return target.copyfrom(self)
-        return _ffi_api.NDArrayCopyTo(self, target)
+        if mem_scope is None:
+            return _ffi_api.NDArrayCopyTo(self, target)
+        return empty(self.shape, self.dtype, target, mem_scope).copyfrom(self)
 
     def view(self, shape: Sequence[int], dtype: str | None = None) -> NDArray:
         """The same memory under another shape or type that needs no more bytes."""
@@ -203,12 +210,20 @@ def empty(
     return _ffi_api.NDArrayEmpty(extents, dtype, device or cpu(), mem_scope)
 
 
-def array(arr: Any, device: Device | None = None, dtype: Any = None) -> NDArray:
-    """A copy of array-like values on a device (the cpu if left out)."""
-    if isinstance(arr, NDArray):
-        return arr.copyto(device or cpu())
+def array(
+    arr: Any, device: Device | None = None, mem_scope: str | None = None, dtype: Any = None
+) -> NDArray:
+    """A copy of array-like values on a device (the cpu if left out).
+
+    Parameters
+    ----------
+    mem_scope : kind of the device's memory, see `empty`.
+    dtype : of the result, by default that of the values.
+    """
+    if isinstance(arr, NDArray) and dtype in (None, arr.dtype):
+        return arr.copyto(device or cpu(), mem_scope)
     values = np.asarray(arr, dtype=dtype)
-    return empty(values.shape, values.dtype.name, device).copyfrom(values)
+    return empty(values.shape, values.dtype.name, device, mem_scope).copyfrom(values)
 
 
 def from_dlpack(dltensor: Any) -> NDArray:

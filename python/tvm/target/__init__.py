@@ -18,6 +18,7 @@ from .tag import list_tags, register_tag
 from .target import (
     Target,
     TargetKind,
+    adreno,
     arm_cpu,
     bifrost,
     create,
@@ -28,6 +29,7 @@ from .target import (
     llvm,
     mali,
     register_target_kind,
+    riscv_cpu,
     rocm,
     vta,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "GenericFunc",
     "Target",
     "TargetKind",
+    "adreno",
     "arm_cpu",
     "bifrost",
     "build_module",
@@ -56,6 +59,7 @@ __all__ = [
     "override_native_generic_func",
     "register_tag",
     "register_target_kind",
+    "riscv_cpu",
     "rocm",
     "vta",
 ]

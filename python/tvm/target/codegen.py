@@ -63,8 +63,13 @@ def build_module(mod: Any, target: Any) -> Module:
     return _ffi_api.Build(mod, target)
 
 
-def llvm_version_major() -> int:
-    """First number of the version of LLVM that compiles for processors."""
+def llvm_version_major(allow_none: bool = False) -> int:
+    """First number of the version of LLVM that compiles for processors.
+
+    Parameters
+    ----------
+    allow_none : taken as in TVM, which may be built without LLVM.
+    """
     return int(llvm.llvm_version_info[0])
 
 

@@ -17,6 +17,7 @@ from .features import TargetFeatures
 __all__ = [
     "Target",
     "TargetKind",
+    "adreno",
     "arm_cpu",
     "bifrost",
     "create",
@@ -27,6 +28,7 @@ __all__ = [
     "llvm",
     "mali",
     "register_target_kind",
+    "riscv_cpu",
     "rocm",
     "vta",
 ]
@@ -37,9 +39,22 @@ class TargetKind(Object):
     """A family of targets that share one code generator, ``target.build.<name>``."""
 
     @property
-    def options(self) -> list[str]:
-        """Names of the options targets of this kind accept."""
-        return sorted(str(name) for name in self.option_types)
+    def options(self) -> dict[str, str]:
+        """Options that targets of this kind accept, by name, with their types.
+
+        A type is "str", "int", "bool" or "array" (of text).
+        """
+        return {str(name): str(kind) for name, kind in sorted(self.option_types.items())}
+
+    @staticmethod
+    def options_from_name(kind_name: str) -> dict[str, str]:
+        """`options` of the kind of that name.
+
+        Raises
+        ------
+        ValueError : there is no such kind.
+        """
+        return _ffi_api.TargetKindGet(kind_name).options
 
 
 def list_target_kinds() -> list[str]:
@@ -403,17 +418,16 @@ def llvm(options: str | Sequence[str] | None = None) -> Target:
 
 def cuda(
     model: str = "unknown",
-    options: str | Sequence[str] | None = None,
-    *,
     arch: str | None = None,
+    options: str | Sequence[str] | None = None,
 ) -> Target:
     """Target for an NVIDIA GPU.
 
     Parameters
     ----------
     model : name of the board, kept as an option.
-    options : more options, as text or as a list of words.
     arch : architecture, such as "sm_80".
+    options : more options, as text or as a list of words.
     """
     own = [] if model == "unknown" else [f"-model={model}"]
     if arch is not None:
@@ -421,18 +435,64 @@ def cuda(
     return Target(" ".join(["cuda", *_merge_options(own, options)]))
 
 
+# Boards and phones by the names that TVM has for them: the chip, the system, and what LLVM is to be
+# told of the processor beyond that.
+_ARM_BOARDS: dict[str, tuple[str, str, str]] = {
+    "pixel2": ("snapdragon835", "arm64-linux-android", ""),
+    **dict.fromkeys(
+        ("mate10", "mate10pro", "p20", "p20pro"), ("kirin970", "arm64-linux-android", "")
+    ),
+    "rasp3b": ("bcm2837", "armv7l-linux-gnueabihf", ""),
+    "rasp4b": ("bcm2711", "armv8l-linux-gnueabihf", "-mcpu=cortex-a72"),
+    "rasp4b64": ("bcm2711", "aarch64-linux-gnu", "-mcpu=cortex-a72"),
+    "pynq": ("pynq", "armv7a-linux-eabi", ""),
+    "beagleai": ("beagleai", "armv7a-linux-gnueabihf", "-mcpu=cortex-a15"),
+    "stm32mp1": ("stm32mp1", "armv7a-linux-gnueabihf", "-mcpu=cortex-a7"),
+    "thunderx": ("thunderx", "aarch64-linux-gnu", "-mcpu=thunderxt88"),
+}
+
+
 def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """Target for a 64-bit ARM processor under Linux.
+    """Target for an ARM processor under Linux.
 
     Parameters
     ----------
-    model : name of the board, kept as an option; `list_tags` has boards with all their options.
+    model : name of a board or a phone, such as "rasp3b" or "pixel2", which stands for its chip and
+        system; any other name is kept as an option, and the processor is one of 64 bits.
+        `list_tags` has boards with the number of their cores.
     options : more options, as text or as a list of words; ``-mcpu=`` names the processor.
     """
-    own = ["-keys=arm_cpu,cpu", "-device=arm_cpu", "-mtriple=aarch64-linux-gnu", "-mattr=+neon"]
-    if model != "unknown":
-        own.append(f"-model={model}")
+    chip, triple, processor = _ARM_BOARDS.get(model, (model, "aarch64-linux-gnu", ""))
+    own = ["-keys=arm_cpu,cpu", "-device=arm_cpu", f"-mtriple={triple}", "-mattr=+neon"]
+    if chip != "unknown":
+        own.append(f"-model={chip}")
+    return Target(" ".join(["llvm", *_merge_options([*own, *processor.split()], options)]))
+
+
+def riscv_cpu(model: str = "sifive-u54", options: str | Sequence[str] | None = None) -> Target:
+    """Target for a RISC-V processor under Linux.
+
+    Parameters
+    ----------
+    model : LLVM's name of the processor; names with "e" or "s" and two digits (``sifive-e31``) are
+        those of 32 bits. The calling convention passes floats in registers where it has them.
+    options : more options, as text or as a list of words.
+    """
+    bits, convention = (32, "ilp32") if "-e" in model else (64, "lp64d")
+    own = [
+        "-keys=arm_cpu,cpu",
+        "-device=arm_cpu",
+        f"-model={model}",
+        f"-mtriple=riscv{bits}-unknown-linux-gnu",
+        f"-mcpu={model}",
+        f"-mabi={convention}",
+    ]
     return Target(" ".join(["llvm", *_merge_options(own, options)]))
+
+
+def adreno(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+    """Target for a Qualcomm Adreno GPU, by OpenCL."""
+    return _device("opencl", ["-device=adreno", "-keys=adreno,opencl,gpu"], model, options)
 
 
 def rocm(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:

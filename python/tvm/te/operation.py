@@ -216,14 +216,14 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None
     return IterVar(extent_range, Var(name or tag, dtype), IterVar.ThreadIndex, tag)
 
 
-def var(name: str = "tindex", dtype: str = "int32") -> Var:
+def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> Var:
     """A variable, for symbolic shapes."""
-    return Var(name, dtype)
+    return Var(name, dtype, span)
 
 
-def size_var(name: str = "size", dtype: str = "int32") -> Var:
+def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Var:
     """A variable that is at least one, for symbolic shapes and tile sizes."""
-    return tir.SizeVar(name, dtype)
+    return tir.SizeVar(name, dtype, span)
 
 
 def extern(

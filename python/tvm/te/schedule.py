@@ -208,6 +208,7 @@ class Stage(Object):
         parent: IterVar,
         factor: int | PrimExpr | None = None,
         nparts: int | PrimExpr | None = None,
+        disable_predication: bool = False,
     ) -> tuple[IterVar, IterVar]:
         """Loop ``i`` becomes ``i.outer`` around ``i.inner``.
 
@@ -215,13 +216,19 @@ class Stage(Object):
         ----------
         factor : extent of the inner loop; when it does not divide, the last trip is guarded.
         nparts : extent of the outer loop. Exactly one of the two is given.
+        disable_predication : the caller knows that the extent divides, as of scalable vectors: no
+            trip is guarded. A loop that does not divide then runs past the end of its tensor.
+
+        Raises
+        ------
+        ValueError : not exactly one of `factor` and `nparts` is given.
         """
         if (factor is None) == (nparts is None):
             raise ValueError("split: give exactly one of factor and nparts")
         if factor is not None:
-            outer, inner = _ffi_api.StageSplitByFactor(self, parent, factor)
+            outer, inner = _ffi_api.StageSplitByFactor(self, parent, factor, disable_predication)
         else:
-            outer, inner = _ffi_api.StageSplitByNParts(self, parent, nparts)
+            outer, inner = _ffi_api.StageSplitByNParts(self, parent, nparts, disable_predication)
         return outer, inner
 
     def fuse(self, *loops: IterVar) -> IterVar:

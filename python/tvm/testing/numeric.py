@@ -33,6 +33,38 @@ def _all_of(conditions: Sequence[Any]) -> Any:
     return tir.all(tir.const(True, "bool"), *conditions)
 
 
+def _box_of(vranges: Mapping[Any, Any]) -> tuple[dict[Any, range], list[Any]]:
+    """Constant ranges around ranges that may depend on other variables, and what that adds.
+
+    Raises
+    ------
+    ValueError : ranges depend on each other in a circle, or on a variable without a range.
+    """
+    analyzer = tvm.arith.Analyzer()
+    box: dict[Any, range] = {}
+    inside: list[Any] = []
+    waiting = dict(vranges)
+    while waiting:
+        for var, given in waiting.items():  # noqa: B007 - used behind the loop
+            needs = {
+                *tir.analysis.undefined_vars(tir.convert(given.min)),
+                *tir.analysis.undefined_vars(tir.convert(given.extent)),
+            }
+            if needs <= box.keys():
+                break
+        else:
+            raise ValueError(f"no order in which these ranges are known: {waiting}")
+        del waiting[var]
+        if needs:
+            inside.append(tir.all(var >= given.min, var < given.min + given.extent))
+        low = int(analyzer.const_int_bound(given.min).min_value)
+        high = int(analyzer.const_int_bound(given.min + given.extent).max_value)
+        box[var] = range(low, max(low, high))
+        if high > low:
+            analyzer.bind(var, tvm.ir.Range(low, high))
+    return {var: box[var] for var in vranges}, inside
+
+
 def check_bool_expr_is_true(
     bool_expr: Any, vranges: Mapping[Any, Any], cond: Any | None = None
 ) -> None:
@@ -40,18 +72,23 @@ def check_bool_expr_is_true(
 
     Parameters
     ----------
-    vranges : the constant range of each variable.
+    vranges : the range of each variable, constant or in terms of other variables.
     cond : what must hold as well for the condition to matter.
 
     Raises
     ------
     AssertionError : it does not hold; the message has values for which it does not.
+    ValueError : ranges depend on each other in a circle.
     """
-    if cond is not None:
-        bool_expr = tir.any(tir.Not(cond), bool_expr)
-    variables = list(vranges)
-    starts = [int(vranges[var].min) for var in variables]
-    extents = [int(vranges[var].extent) for var in variables]
+    box, inside = _box_of(vranges)
+    if inside or cond is not None:
+        matters = _all_of([*inside, *([] if cond is None else [cond])])
+        bool_expr = tir.any(tir.Not(matters), bool_expr)
+    variables = list(box)
+    starts = [values.start for values in box.values()]
+    extents = [len(values) for values in box.values()]
+    if 0 in extents:
+        return
 
     def holds(*places: Any) -> Any:
         values = {

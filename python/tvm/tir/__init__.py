@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, usmp
 from .analysis import CallEffectKind
 from .block import Block, BlockRealize, MatchBufferRegion
+from .block_dependence_info import BlockDependenceInfo
 from .buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
@@ -49,10 +50,9 @@ from .expr import (
     const,
     convert,
 )
-from .function import PrimFunc
+from .function import PrimFunc, TensorIntrin
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from .index_map import IndexMap
-from .intrin_registry import TensorIntrin
 from .op import *
 from .ptx import *
 from .schedule import (
@@ -66,7 +66,7 @@ from .schedule import (
     StmtSRef,
     Trace,
 )
-from .stmt import (
+from .statement import (
     Allocate,
     AllocateConst,
     AssertStmt,

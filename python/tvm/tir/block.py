@@ -11,7 +11,7 @@ from tvm.runtime import Object
 from . import _ffi_api
 from .buffer import Buffer, BufferRegion
 from .expr import IterVar, _number_like, convert
-from .stmt import Stmt, _annotations
+from .statement import Stmt, _annotations
 
 __all__ = ["Block", "BlockRealize", "MatchBufferRegion"]
 

@@ -63,9 +63,12 @@ class Buffer(Object, Scriptable):
         """Memory scope of the data: "global", "local", "shared", ...; ``scope()`` as well."""
         return Scope(_ffi_api.BufferScope(self))
 
-    def offset_of(self, indices: Sequence[Any]) -> PrimExpr:
-        """Element offset from the data pointer of the element at `indices`."""
-        return _ffi_api.BufferElemOffset(self, convert(list(indices)))
+    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """Where the element at `indices` lies: its indices in the flattened buffer.
+
+        One index, the offset from the data pointer in elements; one more for every axis separator.
+        """
+        return list(_ffi_api.BufferOffsetOf(self, convert(list(indices))))
 
     # Access mask bits of access_ptr.
     READ = 1
@@ -234,52 +237,65 @@ class DataProducer(Object):
     """Base of things that define values at indices and become buffers later."""
 
 
+def _broadcast_stride(extent: PrimExpr) -> PrimExpr:
+    """A stride that calls bind, and that does not move along an axis of one element."""
+    stride = Var("stride", extent.dtype)
+    if isinstance(extent, IntImm):
+        return stride if extent.value != 1 else IntImm(extent.dtype, 0)
+    return _ffi_api._OpIfThenElse(extent.equal(1), IntImm(extent.dtype, 0), stride)
+
+
 def decl_buffer(
     shape: Any,
-    dtype: str = "float32",
+    dtype: str | None = None,
     name: str = "buffer",
     data: Var | None = None,
     strides: Sequence[Any] | None = None,
     elem_offset: Any = None,
     scope: str = "",
-    data_alignment: int = 0,
+    data_alignment: int = -1,
     offset_factor: int = 0,
     buffer_type: str = "",
     axis_separators: Sequence[int] | None = None,
+    span: Any = None,
 ) -> Buffer:
     """A fresh buffer.
 
     Parameters
     ----------
     shape : extents; a single one may be given without a tuple.
+    dtype : type of the elements, "float32" if left out.
     data : pointer variable; a new one of the buffer's name when None.
     strides : elements between neighbours on each axis; None is row-major without gaps.
     scope : memory scope of a new pointer variable.
-    data_alignment : bytes the address is a multiple of; 0 is 64, as what this runtime allocates.
+    data_alignment : bytes the address is a multiple of; 0 and -1 are 64, as of what this runtime
+        allocates.
         Of arrays from elsewhere 64 is not asked for, anything else is.
     elem_offset : elements before the first one; with ``offset_factor`` it defaults to a variable,
         otherwise to 0.
     offset_factor : number that the offset is a multiple of; 0 for nothing promised.
-    buffer_type : "" or "default"; "auto" needs `strides` where there are several axes.
+    buffer_type : "auto_broadcast", or "auto", for a buffer whose axes of one element repeat it:
+        its strides are new variables that take those of the array, and 0 where the extent is 1.
+        Otherwise "" or "default".
     axis_separators : axes before which memory of several dimensions is cut.
 
     Raises
     ------
-    ValueError : another `buffer_type`, or "auto" without strides.
+    ValueError : another `buffer_type`.
     """
+    dtype = dtype or "float32"
     if (
         isinstance(shape, PrimExpr)
         or not isinstance(shape, list | tuple)
         and hasattr(shape, "__index__")
     ):
         shape = (shape,)
-    if buffer_type not in ("", "default", "auto"):
-        raise ValueError(f'decl_buffer: there is no buffer_type {buffer_type!r}, only "auto"')
-    if buffer_type == "auto" and not strides and len(shape) > 1:
+    if buffer_type not in ("", "default", "auto", "auto_broadcast"):
         raise ValueError(
-            'decl_buffer: buffer_type="auto" makes axes of one element repeat; write the strides, '
-            "with variables for those that callers choose"
+            f'decl_buffer: there is no buffer_type {buffer_type!r}, only "auto_broadcast"'
         )
+    if buffer_type.startswith("auto") and not strides:
+        strides = [_broadcast_stride(convert(extent)) for extent in shape]
     if data is None:
         # A boolean occupies a byte in memory.
         element = "int8" if dtype == "bool" else dtype
@@ -294,7 +310,7 @@ def decl_buffer(
         strides or (),
         elem_offset,
         name,
-        data_alignment,
+        max(data_alignment, 0),
         offset_factor,
         axis_separators or (),
     )

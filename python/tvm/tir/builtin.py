@@ -19,8 +19,11 @@ __all__ = [
     "get_vscale_expr",
     "ignore_loop_partition",
     "is_vscale",
+    "lookup_param",
     "start_profile_intrinsic",
     "tvm_access_ptr",
+    "tvm_bmma_sync",
+    "tvm_check_return",
     "tvm_fill_fragment",
     "tvm_load_matrix_sync",
     "tvm_mma_sync",
@@ -33,6 +36,7 @@ __all__ = [
     "tvm_struct_set",
     "tvm_thread_allreduce",
     "tvm_thread_invariant",
+    "tvm_throw_last_error",
     "tvm_tuple",
     "tvm_warp_activemask",
     "tvm_warp_shuffle",
@@ -184,6 +188,21 @@ def tvm_stack_make_array(
     )
 
 
+def lookup_param(param_name: str, span: Any = None) -> Call:
+    """Pointer to the constant ``__tvm_param__name`` of the program that is linked."""
+    return call_intrin("handle", "tir.lookup_param", StringImm(param_name), span=span)
+
+
+def tvm_check_return(expected: int, return_unexpected: int, nested_call: Any) -> Call:
+    """Leave the function with `return_unexpected` unless `nested_call` gives `expected`."""
+    return call_intrin("int32", "tir.tvm_check_return", expected, return_unexpected, nested_call)
+
+
+def tvm_throw_last_error() -> Call:
+    """Leave the function with the error that the runtime kept last."""
+    return call_intrin("handle", "tir.tvm_throw_last_error")
+
+
 def tvm_thread_invariant(cond: Any) -> Call:
     """A condition that is the same for all threads of a block."""
     return call_intrin(cond.dtype, "tir.tvm_thread_invariant", cond)
@@ -270,6 +289,11 @@ def tvm_store_matrix_sync(
     return call_intrin("handle", "tir.tvm_store_matrix_sync", *args)
 
 
+def _multiply_fragments(name: str, *pairs: tuple[Any, Any]) -> Call:
+    args = [part for fragment, index in pairs for part in (_pointer(fragment), index)]
+    return call_intrin("handle", name, *args)
+
+
 def tvm_mma_sync(
     fragment_d: Any,
     index_d: Any,
@@ -281,14 +305,33 @@ def tvm_mma_sync(
     index_c: Any,
 ) -> Call:
     """d = a * b + c of fragments, by a warp."""
-    pairs = (
+    return _multiply_fragments(
+        "tir.tvm_mma_sync",
         (fragment_d, index_d),
         (fragment_a, index_a),
         (fragment_b, index_b),
         (fragment_c, index_c),
     )
-    args = [part for fragment, index in pairs for part in (_pointer(fragment), index)]
-    return call_intrin("handle", "tir.tvm_mma_sync", *args)
+
+
+def tvm_bmma_sync(
+    fragment_d: Any,
+    index_d: Any,
+    fragment_a: Any,
+    index_a: Any,
+    fragment_b: Any,
+    index_b: Any,
+    fragment_c: Any,
+    index_c: Any,
+) -> Call:
+    """d = popcount(a ^ b) + c of fragments of single bits, by a warp."""
+    return _multiply_fragments(
+        "tir.tvm_bmma_sync",
+        (fragment_d, index_d),
+        (fragment_a, index_a),
+        (fragment_b, index_b),
+        (fragment_c, index_c),
+    )
 
 
 def tvm_fill_fragment(fragment: Any, m: int, n: int, k: int, index: Any, value: Any) -> Call:

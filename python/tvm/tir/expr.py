@@ -282,7 +282,7 @@ class ExprOp:
 
 def _true_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if _is_scalar_index(a) and _is_scalar_index(b):
-        raise TypeError(
+        raise RuntimeError(
             f"{a} / {b}: dividing integers is ambiguous; use // (floor), tvm.tir.truncdiv (C), or "
             "astype('float32') first"
         )
@@ -337,7 +337,7 @@ class SizeVar(Var):
 
     SHAPE, KNOB, SHORTHAND, QUOTIENT, OTHER = range(5)
 
-    def __init__(self, name: str, dtype: str = "int32", kind: int = 4, span: Any = None) -> None:
+    def __init__(self, name: str, dtype: str = "int32", span: Any = None, kind: int = 4) -> None:
         self.__init_handle_by_constructor__(_ffi_api.SizeVar, name, dtype, kind)
 
 

@@ -1,20 +1,22 @@
-"""Functions over buffers and scalars."""
+"""Functions over buffers and scalars, and the instructions that compute some of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import tvm._ffi
-from tvm.ir import BaseFunc
+from tvm.ir import BaseFunc, FuncType, TupleType
+from tvm.runtime import Object
 
 from . import _ffi_api
 from .buffer import Buffer
 from .expr import Var, convert
-from .stmt import AttrStmt, LetStmt, Stmt
+from .index_map import IndexMap
+from .statement import AttrStmt, LetStmt, Stmt
 from .stmt_functor import ir_transform, substitute
 
-__all__ = ["PrimFunc"]
+__all__ = ["IndexMap", "PrimFunc", "TensorIntrin"]
 
 
 @tvm._ffi.register_object("tir.PrimFunc")
@@ -105,9 +107,16 @@ class PrimFunc(BaseFunc):
         params = [param for param in self.params if param not in values]
         return PrimFunc(params, body, self.ret_type, buffers, self.attrs)
 
-    def with_body(self, body: Stmt) -> PrimFunc:
+    def with_body(self, new_body: Stmt, span: Any = None) -> PrimFunc:
         """The same function with another body."""
-        return PrimFunc(self.params, body, self.ret_type, dict(self.buffer_map), self.attrs)
+        buffers = dict(self.buffer_map)
+        return PrimFunc(self.params, new_body, self.ret_type, buffers, self.attrs, span)
+
+    @property
+    def checked_type(self) -> FuncType:
+        """The types of the parameters, and that of the result: an empty tuple for none."""
+        result = TupleType([]) if self.ret_type is None else self.ret_type
+        return FuncType([param.type_annotation for param in self.params], result)
 
 
 def _with_pointers_bound(body: Stmt, values: Mapping[Var, Any]) -> Stmt:
@@ -150,3 +159,47 @@ def _match(values: dict[Var, Any], own: Any, given: Any, what: str) -> None:
     expected = values.get(own, own)
     if not tvm.ir.structural_equal(expected, given.astype(expected.dtype)):
         raise ValueError(f"specialize: {what} is {expected}, got {given}")
+
+
+@tvm._ffi.register_object("tir.TensorIntrin")
+class TensorIntrin(Object):
+    """A computation that a machine has an instruction for.
+
+    Parameters
+    ----------
+    desc : takes buffers; one block that holds loops around computations of single elements.
+    impl : takes the same buffers; one block that does it as the machine does.
+
+    Raises
+    ------
+    ValueError : the two take different buffers, or are not one block each.
+    """
+
+    def __init__(self, desc: PrimFunc, impl: PrimFunc) -> None:
+        self.__init_handle_by_constructor__(_ffi_api.TensorIntrin, desc, impl)
+
+    @staticmethod
+    def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> None:
+        """Make an intrinsic known to :meth:`tvm.tir.Schedule.tensorize`.
+
+        Raises
+        ------
+        ValueError : the name is taken and `override` is False.
+        """
+        _ffi_api.TensorIntrinRegister(name, TensorIntrin(desc, impl), override)
+
+    @overload
+    @staticmethod
+    def get(name: str) -> TensorIntrin: ...
+    @overload
+    @staticmethod
+    def get(name: str, allow_missing: bool) -> TensorIntrin | None: ...
+    @staticmethod
+    def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
+        """The intrinsic of that name.
+
+        Raises
+        ------
+        ValueError : there is none and `allow_missing` is False; the message lists those there are.
+        """
+        return _ffi_api.TensorIntrinGet(name, allow_missing)

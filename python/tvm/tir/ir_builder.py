@@ -11,7 +11,7 @@ from tvm.ir import PrimExpr
 from . import op as _op
 from .buffer import Buffer, decl_buffer
 from .expr import SizeVar, StringImm, Var, _number_like, const, convert
-from .stmt import (
+from .statement import (
     Allocate,
     AttrStmt,
     BufferStore,
@@ -233,8 +233,8 @@ class IRBuilder:
         dtype: str,
         shape: Any,
         name: str = "buf",
-        scope: str = "",
         axis_separators: None = None,
+        scope: str = "",
     ) -> BufferVar:
         """Memory that lasts until the end of this block.
 

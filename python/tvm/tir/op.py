@@ -45,6 +45,8 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "call_cpacked",
+    "call_cpacked_lowered",
     "call_extern",
     "call_intrin",
     "call_llvm_intrin",
@@ -197,6 +199,26 @@ def call_packed(func_name: str, *args: Any, span: Any = None) -> Call:
 
 
 @with_span
+def call_cpacked(func_name: str, *args: Any, span: Any = None) -> Call:
+    """Call of the C function `func_name` of the linked program, which takes what a packed function
+    takes: ``int func_name(const TVMAny* args, int32_t count, TVMAny* ret)``.
+
+    The same as `call_packed`, without the table of global functions; other functions of the module
+    that have this calling convention can be called by their symbol.
+    """
+    arguments = [_as_array(arg) if isinstance(arg, Buffer) else arg for arg in args]
+    return Call("int32", "tir.tvm_call_cpacked", [StringImm(func_name), *arguments])
+
+
+@with_span
+def call_cpacked_lowered(*args: Any, span: Any = None) -> Call:
+    """`call_cpacked` of arguments that are in an array already, see `call_packed_lowered`."""
+    name, *rest = args
+    text = StringImm(name) if isinstance(name, str) else name
+    return Call("int32", "tir.tvm_call_cpacked_lowered", [text, *rest])
+
+
+@with_span
 def call_packed_lowered(*args: Any, span: Any = None) -> Call:
     """Call of a packed function whose arguments are in an array already.
 
@@ -244,7 +266,8 @@ def trace(args: Sequence[Any], trace_action: str = "tvm.default_trace_action") -
     return Call(values[-1].dtype, "tir.tvm_call_packed", [*names, *values])
 
 
-def ret(val: Any) -> Call:
+@with_span
+def ret(val: Any, span: Any = None) -> Call:
     """Leave the function with `val`."""
     val = convert(val)
     return Call(val.dtype, "tir.ret", [val])
@@ -370,47 +393,56 @@ def atanh(x: Any) -> PrimExpr:
     return _ffi_api.atanh(convert(x))
 
 
-def floor(x: Any) -> PrimExpr:
+@with_span
+def floor(x: Any, span: Any = None) -> PrimExpr:
     """Largest whole number that is not above x; an integer stays as it is."""
     return _ffi_api.floor(convert(x))
 
 
-def ceil(x: Any) -> PrimExpr:
+@with_span
+def ceil(x: Any, span: Any = None) -> PrimExpr:
     """Smallest whole number that is not below x."""
     return _ffi_api.ceil(convert(x))
 
 
-def trunc(x: Any) -> PrimExpr:
+@with_span
+def trunc(x: Any, span: Any = None) -> PrimExpr:
     """x without its fraction."""
     return _ffi_api.trunc(convert(x))
 
 
-def round(x: Any) -> PrimExpr:
+@with_span
+def round(x: Any, span: Any = None) -> PrimExpr:
     """Nearest whole number, halves away from zero."""
     return _ffi_api.round(convert(x))
 
 
-def nearbyint(x: Any) -> PrimExpr:
+@with_span
+def nearbyint(x: Any, span: Any = None) -> PrimExpr:
     """Nearest whole number, halves to even."""
     return _ffi_api.nearbyint(convert(x))
 
 
-def abs(x: Any) -> PrimExpr:
+@with_span
+def abs(x: Any, span: Any = None) -> PrimExpr:
     """Absolute value."""
     return _ffi_api.abs(convert(x))
 
 
-def isnan(x: Any) -> PrimExpr:
+@with_span
+def isnan(x: Any, span: Any = None) -> PrimExpr:
     """Whether x is not a number; False for integers."""
     return _ffi_api.isnan(convert(x))
 
 
-def isfinite(x: Any) -> PrimExpr:
+@with_span
+def isfinite(x: Any, span: Any = None) -> PrimExpr:
     """Whether x is neither infinite nor NaN; True for integers."""
     return _within_range(convert(x), finite=True)
 
 
-def isinf(x: Any) -> PrimExpr:
+@with_span
+def isinf(x: Any, span: Any = None) -> PrimExpr:
     """Whether x is an infinity of either sign; False for integers."""
     return _within_range(convert(x), finite=False)
 
@@ -435,7 +467,8 @@ def popcount(x: Any) -> PrimExpr:
     return _ffi_api.popcount(convert(x))
 
 
-def pow(x: Any, y: Any) -> PrimExpr:
+@with_span
+def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """x to the power y."""
     return _ffi_api._OpPow(*_operands(x, y))
 
@@ -528,12 +561,14 @@ def multiply(lhs: Any, rhs: Any, span: Any = None) -> PrimExpr:
     return _ffi_api._OpMul(*_operands(lhs, rhs))
 
 
-def left_shift(x: Any, y: Any) -> PrimExpr:
+@with_span
+def left_shift(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """x shifted left by y bits."""
     return _ffi_api.left_shift(*_operands(x, y))
 
 
-def right_shift(x: Any, y: Any) -> PrimExpr:
+@with_span
+def right_shift(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """x shifted right by y bits; the sign is kept."""
     return _ffi_api.right_shift(*_operands(x, y))
 
@@ -542,22 +577,26 @@ shift_left = left_shift
 shift_right = right_shift
 
 
-def bitwise_and(x: Any, y: Any) -> PrimExpr:
+@with_span
+def bitwise_and(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """Bits set in both."""
     return _ffi_api.bitwise_and(*_operands(x, y))
 
 
-def bitwise_or(x: Any, y: Any) -> PrimExpr:
+@with_span
+def bitwise_or(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """Bits set in either."""
     return _ffi_api.bitwise_or(*_operands(x, y))
 
 
-def bitwise_xor(x: Any, y: Any) -> PrimExpr:
+@with_span
+def bitwise_xor(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """Bits set in one only."""
     return _ffi_api.bitwise_xor(*_operands(x, y))
 
 
-def bitwise_not(x: Any) -> PrimExpr:
+@with_span
+def bitwise_not(x: Any, span: Any = None) -> PrimExpr:
     """All bits flipped."""
     return _ffi_api.bitwise_not(convert(x))
 
@@ -578,7 +617,8 @@ def isnullptr(x: Any, span: Any = None) -> PrimExpr:
     return Call("bool", "tir.isnullptr", [convert(x)])
 
 
-def reinterpret(dtype: str, value: Any) -> PrimExpr:
+@with_span
+def reinterpret(dtype: str, value: Any, span: Any = None) -> PrimExpr:
     """The bits of `value` as another type of the same size."""
     return _ffi_api.reinterpret(dtype, convert(value))
 

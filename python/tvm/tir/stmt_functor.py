@@ -8,7 +8,7 @@ from typing import Any
 from . import _ffi_api
 from .expr import Var, _number_like
 from .functor import StmtExprMutator, StmtExprVisitor
-from .stmt import Stmt
+from .statement import Stmt
 
 __all__ = [
     "StmtExprMutator",

@@ -36,7 +36,23 @@ std::string ReturnType(const PrimFunc& func) {
 
 }  // namespace
 
-CodeGenLLVM::CodeGenLLVM(Target target) : target_(std::move(target)) {
+namespace {
+
+/*! \brief LLVM's flags of floating point arithmetic that the options `fast-math*` stand for. */
+std::string FloatFlags(const Target& target) {
+  if (target->GetInt("fast-math", 0) != 0) return " fast";
+  // `contract` lets a product and a sum become one fused instruction.
+  std::string flags = " contract";
+  for (const char* flag : {"nnan", "ninf", "nsz", "arcp", "reassoc"}) {
+    if (target->GetInt(std::string("fast-math-") + flag, 0) != 0) flags += std::string(" ") + flag;
+  }
+  return flags;
+}
+
+}  // namespace
+
+CodeGenLLVM::CodeGenLLVM(Target target)
+    : target_(std::move(target)), float_flags_(FloatFlags(target_)) {
   const std::string features = "," + target_->GetStr("mattr_full", "") + ",";
   auto has = [&features](const char* name) {
     return features.find(std::string(",+") + name + ",") != std::string::npos;

@@ -233,11 +233,15 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   Value ValueOf(const tir::VarNode* var);
 
   Target target_;
+  /*! \brief What the compiler may assume of floating point, behind the name of an instruction. */
+  std::string float_flags_;
   ModuleText module_;
   std::unordered_map<std::string, std::string> signatures_;
   std::vector<std::string> entry_points_;
   /*! \brief Globals that keep handles of packed functions, by function. */
   std::unordered_map<std::string, std::string> function_handles_;
+  /*! \brief Constants of the linked program that were declared. */
+  std::unordered_set<std::string> linked_params_;
   std::string function_name_;
   Frame* frame_ = nullptr;
   /*! \brief Whether different buffers of the function may be taken to be different memory. */

@@ -219,15 +219,21 @@ Value CodeGenLLVM::CallPackedLowered(const CallNode* op) {
     return t.GetElementPtr("i8", stack, t.I64(offset));
   };
   Value result = field(*end, 0);
-  Value function = PackedFunction(name);
-  module_.Declare("TVMFuncCall", "i32 @TVMFuncCall(ptr, ptr, i32, ptr)");
+  static const Op direct = Op::Get("tir.tvm_call_cpacked_lowered");
+  std::string callee;
+  if (op->op.same_as(direct)) {
+    module_.Declare(name, "i32 @" + name + "(ptr, i32, ptr)");
+    callee = "@" + name + "(";
+  } else {
+    module_.Declare("TVMFuncCall", "i32 @TVMFuncCall(ptr, ptr, i32, ptr)");
+    callee = "@TVMFuncCall(" + PackedFunction(name).str() + ", ";
+  }
   module_.Declare("TVMAnyFree", "void @TVMAnyFree(ptr)");
   frame_->loads.clear();
   t.Line("store " + std::string(kAnyType) + " zeroinitializer, " + result.str());
-  CheckStatus(
-      t.Here("i32", "call i32 @TVMFuncCall(" + function.str() + ", " + field(*begin, 0).str() +
-                        ", i32 " + std::to_string(*end - *begin) + ", " + result.str() + ")"),
-      "call");
+  CheckStatus(t.Here("i32", "call i32 " + callee + field(*begin, 0).str() + ", i32 " +
+                                std::to_string(*end - *begin) + ", " + result.str() + ")"),
+              "call");
   DataType dtype = op->dtype;
   Value payload = field(*end, offsetof(TVMAny, v_int64));
   if (dtype.is_handle()) return t.Here("ptr", "load ptr, " + payload.str());
@@ -427,9 +433,11 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
   if (name == "tvm_struct_get") return CallStructGet(op);
   if (name == "tvm_struct_set") return CallStructSet(op);
   if (name == "tvm_stack_alloca") return StackAlloca(op);
-  if (name == "tvm_call_packed_lowered") return CallPackedLowered(op);
-  TVM_CHECK(name != "tvm_call_packed", ValueError)
-      << "llvm code generator: function " << function_name_ << " still has tvm_call_packed; "
+  if (name == "tvm_call_packed_lowered" || name == "tvm_call_cpacked_lowered") {
+    return CallPackedLowered(op);
+  }
+  TVM_CHECK(name != "tvm_call_packed" && name != "tvm_call_cpacked", ValueError)
+      << "llvm code generator: function " << function_name_ << " still has " << name << "; "
       << "run LowerTVMBuiltin before";
   if (name == "bitwise_and") return bits("and");
   if (name == "bitwise_or") return bits("or");
@@ -471,6 +479,30 @@ Value CodeGenLLVM::VisitExpr_(const CallNode* op) {
     module_.Declare("llvm.prefetch.p0", "void @llvm.prefetch.p0(ptr, i32, i32, i32)");
     t.Line("call void @llvm.prefetch.p0(" + operands + ")");
     return {"i32", "0", 0};
+  }
+  if (name == "tvm_check_return") {
+    Value expected = VisitExpr(op->args[0]), status = VisitExpr(op->args[1]);
+    Value got = VisitExpr(op->args[2]);
+    std::string differs = t.NewLabel("unexpected"), as_expected = t.NewLabel("expected");
+    t.Branch(t.Compare("icmp eq", got, expected), as_expected, differs);
+    t.StartBlock(differs);
+    FreeWorkspaces();
+    t.Line("ret " + status.str());
+    t.StartBlock(as_expected);
+    return got;
+  }
+  if (name == "tvm_throw_last_error") {
+    TVM_CHECK(frame_->returns_status, ValueError)
+        << "llvm code generator: " << function_name_ << " passes on an error but cannot report "
+        << "it; give it the packed calling convention";
+    ReturnFailure();
+    t.StartBlock(t.NewLabel("after_error"));
+    return {"ptr", "null", 0};
+  }
+  if (name == "lookup_param") {
+    const std::string symbol = "@__tvm_param__" + Downcast<StringImm>(op->args[0])->value;
+    if (linked_params_.insert(symbol).second) module_.AddGlobal(symbol + " = external global i8");
+    return {"ptr", symbol, 0};
   }
   if (name == "ret") {
     Value value = VisitExpr(op->args[0]);

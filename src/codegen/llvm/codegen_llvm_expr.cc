@@ -113,10 +113,9 @@ Value CodeGenLLVM::VisitExpr_(const CastNode* op) {
 Value CodeGenLLVM::Arithmetic(const std::string& op, const PrimExpr& a, const PrimExpr& b) {
   DataType dtype = a.dtype();
   if (IsFloating(dtype)) {
-    // `contract` lets a product and a sum become one fused instruction.
     Value x = Computable(a);
     Value y = Computable(b);
-    Value result = text().Binary("f" + op + " contract", x, y);
+    Value result = text().Binary("f" + op + float_flags_, x, y);
     return dtype.is_bfloat16() ? FloatToBFloat(result) : result;
   }
   Value x = VisitExpr(a);
@@ -166,7 +165,8 @@ Value CodeGenLLVM::Division(const PrimExpr& a, const PrimExpr& b, bool floor, bo
   }
   Value x = Computable(a);
   Value y = Computable(b);
-  Value result = remainder ? text().Binary("frem", x, y) : text().Binary("fdiv contract", x, y);
+  Value result =
+      remainder ? text().Binary("frem", x, y) : text().Binary("fdiv" + float_flags_, x, y);
   if (floor) {
     Value quotient = text().Intrinsic("llvm.floor", {text().Binary("fdiv", x, y)});
     result = remainder ? text().Binary("fsub", x, text().Binary("fmul", quotient, y)) : quotient;

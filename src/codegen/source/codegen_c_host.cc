@@ -411,7 +411,8 @@ std::string CodeGenCHost::CallPacked(const CallNode* op) {
       << op->args[0];
   NeedsStatus("a call of the packed function " + std::string(callee->value));
   std::string args, count, result;
-  if (op->op.same_as(builtin::tvm_call_packed_lowered())) {
+  if (op->op.same_as(builtin::tvm_call_packed_lowered()) ||
+      op->op.same_as(Op::Get("tir.tvm_call_cpacked_lowered"))) {
     std::string stack = "((TVMAny*)" + Print(op->args[1]) + ")";
     args = "&" + stack + "[" + Print(op->args[2]) + "]";
     count = Print(analyzer_.Simplify(op->args[3] - op->args[2]));
@@ -426,10 +427,21 @@ std::string CodeGenCHost::CallPacked(const CallNode* op) {
       SetPacked(args + "[" + std::to_string(i - 1) + "]", op->args[i]);
     }
   }
-  const std::string function = PackedFunction(callee);
+  static const Op direct = Op::Get("tir.tvm_call_cpacked"),
+                  direct_lowered = Op::Get("tir.tvm_call_cpacked_lowered");
+  std::string function;
+  if (op->op.same_as(direct) || op->op.same_as(direct_lowered)) {
+    const std::string symbol = callee->value;
+    const std::string declaration =
+        "int32_t " + symbol + "(void* args, int32_t num_args, void* ret);\n";
+    if (declarations_.find(declaration) == std::string::npos) declarations_ += declaration;
+    function = symbol + "(";
+  } else {
+    function = "TVMFuncCall(" + PackedFunction(callee) + ", ";
+  }
   Line(result + ".type_code = kTVMNull;");
   Line(result + ".v_int64 = 0;");
-  CheckStatus("TVMFuncCall(" + function + ", " + args + ", " + count + ", &" + result + ")");
+  CheckStatus(function + args + ", " + count + ", &" + result + ")");
   DataType dtype = op->dtype;
   if (dtype.is_handle()) return result + ".v_handle";
   bool is_float = dtype.is_float() || dtype.is_bfloat16();
@@ -468,8 +480,28 @@ bool CodeGenCHost::CallIntrinsic(const std::string& name, const CallNode* op, st
     Line("TVMAny " + *text + "[" + std::to_string(*count) + "];");
   } else if (name == "tvm_static_handle") {
     *text = StaticHandle();
-  } else if (name == "tvm_call_packed" || name == "tvm_call_packed_lowered") {
+  } else if (name == "tvm_call_packed" || name == "tvm_call_packed_lowered" ||
+             name == "tvm_call_cpacked" || name == "tvm_call_cpacked_lowered") {
     *text = CallPacked(op);
+  } else if (name == "tvm_check_return") {
+    const std::string expected = Print(op->args[0]), status = Print(op->args[1]);
+    *text = NewName("status");
+    Line(Type(op->args[2].dtype()) + " " + *text + " = " + Print(op->args[2]) + ";");
+    Block("if (" + *text + " != " + expected + ")", [&] {
+      FreeWorkspaces();
+      Line("return " + status + ";");
+    });
+  } else if (name == "tvm_throw_last_error") {
+    NeedsStatus("an error passed on");
+    ReturnFailure();
+  } else if (name == "lookup_param") {
+    const auto* param = op->args[0].as<StringImmNode>();
+    TVM_CHECK(param != nullptr, TypeError)
+        << "c code generator: lookup_param needs the parameter's name, got " << op->args[0];
+    const std::string symbol = "__tvm_param__" + std::string(param->value);
+    const std::string declaration = "extern char " + symbol + "[];\n";
+    if (declarations_.find(declaration) == std::string::npos) declarations_ += declaration;
+    *text = "((void*)" + symbol + ")";
   } else {
     return false;
   }

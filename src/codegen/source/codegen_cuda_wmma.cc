@@ -110,12 +110,12 @@ bool CodeGenCUDA::CallFragment(const std::string& name, const CallNode* op) {
   } else if (name == "tvm_store_matrix_sync") {
     Line(space + "store_matrix_sync(" + Print(args[5]) + ", " + FragmentText(args[0], args[4]) +
          ", " + Print(args[6]) + ", " + memory_layout(args[7]) + ");");
-  } else if (name == "tvm_mma_sync") {
+  } else if (name == "tvm_mma_sync" || name == "tvm_bmma_sync") {
     std::string operands;
     for (size_t i = 0; i < 8; i += 2) {
       operands += (i == 0 ? "" : ", ") + FragmentText(args[i], args[i + 1]);
     }
-    Line(space + "mma_sync(" + operands + ");");
+    Line(space + (name == "tvm_bmma_sync" ? "bmma_sync(" : "mma_sync(") + operands + ");");
   } else {
     return false;
   }

@@ -123,7 +123,7 @@ Stmt SplitLoop(const Stmt& body, const SplitNode* split, arith::Analyzer* analyz
     PrimExpr inner = split->factor.defined() ? size : trips;
     PrimExpr position = split->outer->var * inner + split->inner->var;
     Stmt inside = tir::Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, position + op->min}});
-    if (!analyzer->CanProveEqual(outer * inner, extent)) {
+    if (!split->disable_predication && !analyzer->CanProveEqual(outer * inner, extent)) {
       inside = GuardInside(position < extent, inside);
     }
     PrimExpr zero = tir::make_zero(extent.dtype());

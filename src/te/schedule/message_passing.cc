@@ -365,8 +365,9 @@ IterVarMap<bool> LoopsThatOverrun(const Stage& stage, const RangeMap& domains,
       [&](const SplitNode* split) {
         overruns[split->parent] =
             overruns[split->outer] || overruns[split->inner] ||
-            !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
-                          domains.at(split->inner)->extent, analyzer);
+            (!split->disable_predication &&
+             !IsExactSplit(domains.at(split->parent)->extent, domains.at(split->outer)->extent,
+                           domains.at(split->inner)->extent, analyzer));
       },
       [&](const FuseNode* fuse) {
         // Past its end the fused loop keeps raising the outer index while the inner one wraps,

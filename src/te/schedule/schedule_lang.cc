@@ -150,7 +150,7 @@ void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
 }
 
 void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor,
-               const PrimExpr& nparts, IterVar* outer, IterVar* inner) {
+               const PrimExpr& nparts, bool disable_predication, IterVar* outer, IterVar* inner) {
   size_t pos = FindLoop(stage, parent, "split");
   TVM_CHECK(parent->iter_type != tir::kThreadIndex, ScheduleError)
       << "split(" << stage->op->name << ", " << parent->var->name_hint
@@ -170,7 +170,7 @@ void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor
   *outer = IterVar(Range(), parent->var.copy_with_suffix(".outer"), parent->iter_type);
   *inner = IterVar(Range(), parent->var.copy_with_suffix(".inner"), parent->iter_type);
   ReplaceLoops(stage, pos, 1, {*outer, *inner});
-  stage->relations.push_back(Split(parent, *outer, *inner, factor, nparts));
+  stage->relations.push_back(Split(parent, *outer, *inner, factor, nparts, disable_predication));
 }
 
 /*! \brief `stage`, after its schedule was told that `primitive` is done. */
@@ -309,13 +309,15 @@ Stage& Stage::bind(IterVar loop, IterVar thread) {
   return Noted(this, __func__);
 }
 
-Stage& Stage::split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner) {
-  SplitLoop(*this, parent, factor, PrimExpr(), outer, inner);
+Stage& Stage::split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* inner,
+                    bool disable_predication) {
+  SplitLoop(*this, parent, factor, PrimExpr(), disable_predication, outer, inner);
   return Noted(this, __func__);
 }
 
-Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner) {
-  SplitLoop(*this, parent, PrimExpr(), nparts, outer, inner);
+Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner,
+                              bool disable_predication) {
+  SplitLoop(*this, parent, PrimExpr(), nparts, disable_predication, outer, inner);
   return Noted(this, __func__);
 }
 
@@ -570,15 +572,15 @@ TVM_REGISTER_GLOBAL("te.StageBind").set_body_typed([](Stage stage, IterVar loop,
   stage.bind(loop, thread);
 });
 TVM_REGISTER_GLOBAL("te.StageSplitByFactor")
-    .set_body_typed([](Stage stage, IterVar parent, PrimExpr factor) {
+    .set_body_typed([](Stage stage, IterVar parent, PrimExpr factor, bool disable_predication) {
       IterVar outer, inner;
-      stage.split(parent, factor, &outer, &inner);
+      stage.split(parent, factor, &outer, &inner, disable_predication);
       return Array<IterVar>{outer, inner};
     });
 TVM_REGISTER_GLOBAL("te.StageSplitByNParts")
-    .set_body_typed([](Stage stage, IterVar parent, PrimExpr nparts) {
+    .set_body_typed([](Stage stage, IterVar parent, PrimExpr nparts, bool disable_predication) {
       IterVar outer, inner;
-      stage.split_by_nparts(parent, nparts, &outer, &inner);
+      stage.split_by_nparts(parent, nparts, &outer, &inner, disable_predication);
       return Array<IterVar>{outer, inner};
     });
 TVM_REGISTER_GLOBAL("te.StageFuse").set_body_typed([](Stage stage, Array<IterVar> loops) {

@@ -24,7 +24,8 @@ namespace {
 bool TypeIsFirstArgument(std::string_view name) {
   return name.substr(0, 5) == "call_" || name == "reinterpret" || name == "tvm_struct_get" ||
          name == "type_annotation" || name == "tvm_call_packed" ||
-         name == "tvm_call_packed_lowered";
+         name == "tvm_call_packed_lowered" || name == "tvm_call_cpacked" ||
+         name == "tvm_call_cpacked_lowered";
 }
 
 }  // namespace

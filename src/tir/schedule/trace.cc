@@ -2,10 +2,12 @@
  * \file trace.cc
  * \brief Traces: as Python, as JSON, replayed, shortened.
  */
+#include <tvm/node/repr_printer.h>
 #include <tvm/tir/schedule/schedule.h>
 
 #include <algorithm>
 
+#include "instruction_parts.h"
 #include "primitive_table.h"
 #include "runtime/json.h"
 #include "trace_text.h"
@@ -36,13 +38,7 @@ Array<ObjectRef> InstructionNode::Inputs() const {
   return found;
 }
 
-Array<Any> InstructionNode::Attrs() const {
-  Array<Any> found;
-  for (const Any& value : values) {
-    if (sched::AsRV(value) == nullptr) found.push_back(value);
-  }
-  return found;
-}
+Array<Any> InstructionNode::Attrs() const { return sched::AttrsOf(GetRef<Instruction>(this)); }
 
 void TraceNode::Append(const Instruction& inst, const Any& decision) {
   insts.push_back(inst);
@@ -84,7 +80,12 @@ bool IsLeftOut(const sched::Argument& argument, const Any& value) {
   return value.is_null() && argument.optional && argument.otherwise.is_null();
 }
 
-String LineOf(const Instruction& inst, const Names& names, const std::optional<Any>& decision) {
+/*! \brief An instruction as a line of Python; without names, every random variable is "_". */
+String LineOf(const Instruction& inst, Names names, const std::optional<Any>& decision) {
+  if (names.empty()) {
+    for (const ObjectRef& rv : inst->Inputs()) names[rv.get()] = "_";
+    for (const ObjectRef& rv : inst->outputs) names[rv.get()] = "_";
+  }
   std::string arguments;
   auto add = [&](const std::string& text) { sched::AddItem(&arguments, text); };
   const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
@@ -216,7 +217,58 @@ const json::ArrayValue& Items(const json::Value& value, size_t size, const char*
   return items;
 }
 
+/*! \brief An argument of TVM's form of instructions; names of random variables only in inputs. */
+Any PartFrom(const json::Value& value, const sched::NamedRVs* known) {
+  if (value.is_null()) return Any();
+  if (const auto* number = value.as<int64_t>()) return *number;
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* truth = value.as<bool>()) return *truth;
+  if (const auto* items = value.as<json::ArrayValue>()) {
+    Array<Any> list;
+    for (const json::Value& item : *items) list.push_back(PartFrom(item, known));
+    return list;
+  }
+  const auto& text = value.Expect<std::string>(std::string(kFromJSON) + ": an argument");
+  if (known == nullptr) return String(text);
+  if (text == "None") return Any();
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+    return String(text.substr(1, text.size() - 2));
+  }
+  auto found = known->find(text);
+  TVM_CHECK(found != known->end(), ValueError)
+      << kFromJSON << ": no instruction before gives " << sched::Quoted(text);
+  return found->second;
+}
+
+Array<ObjectRef> OutputsFrom(const json::Value& value, sched::NamedRVs* known) {
+  std::string where = kFromJSON;
+  Array<ObjectRef> outputs;
+  for (const json::Value& output : value.Expect<json::ArrayValue>(where + ": outputs")) {
+    const std::string& name = output.Expect<std::string>(where + ": an output");
+    outputs.push_back(RVNamed(name));
+    (*known)[name] = outputs.back();
+  }
+  return outputs;
+}
+
+/*! \brief An instruction as TVM saves it: [kind, inputs, attributes, outputs]. */
+Instruction InstructionFromParts(const json::ArrayValue& parts, sched::NamedRVs* known) {
+  std::string where = kFromJSON;
+  InstructionKind kind = InstructionKind::Get(parts[0].Expect<std::string>(where + ": a kind"));
+  Array<Any> inputs, attrs;
+  for (const json::Value& item : parts[1].Expect<json::ArrayValue>(where + ": inputs")) {
+    inputs.push_back(PartFrom(item, known));
+  }
+  for (const json::Value& item : parts[2].Expect<json::ArrayValue>(where + ": attributes")) {
+    attrs.push_back(PartFrom(item, nullptr));
+  }
+  return sched::FromParts(kind, inputs, attrs, OutputsFrom(parts[3], known));
+}
+
 Instruction InstructionFrom(const json::Value& row, sched::NamedRVs* known) {
+  if (const auto* items = row.as<json::ArrayValue>(); items != nullptr && items->size() == 4) {
+    return InstructionFromParts(*items, known);
+  }
   const json::ArrayValue& parts = Items(row, 3, "an instruction [kind, arguments, outputs]");
   std::string where = kFromJSON;
   InstructionKind kind = InstructionKind::Get(parts[0].Expect<std::string>(where + ": a kind"));
@@ -236,13 +288,42 @@ Instruction InstructionFrom(const json::Value& row, sched::NamedRVs* known) {
         << kind->name << " of a trace: the argument " << argument.name << " is missing";
     arguments.push_back(is_given[i] ? values[i] : argument.otherwise);
   }
-  Array<ObjectRef> outputs;
-  for (const json::Value& output : parts[2].Expect<json::ArrayValue>(where + ": outputs")) {
-    const std::string& name = output.Expect<std::string>(where + ": an output");
-    outputs.push_back(RVNamed(name));
-    (*known)[name] = outputs.back();
+  return Instruction(kind, arguments, OutputsFrom(parts[2], known));
+}
+
+}  // namespace
+
+namespace {
+
+/*!
+ * \brief An argument in TVM's form of instructions, or nothing if it has none there, as index maps
+ *        and computed sizes.
+ * \param names Of random variables, for inputs; null for attributes.
+ */
+std::optional<json::Value> PartAsJSON(const Any& value, const Names* names) {
+  if (value.is_null()) return names == nullptr ? json::Value() : json::Value(std::string("None"));
+  if (const Object* rv = sched::AsRV(value)) {
+    if (names == nullptr || names->count(rv) == 0) return std::nullopt;
+    return json::Value(names->at(rv));
   }
-  return Instruction(kind, arguments, outputs);
+  if (auto text = value.TryCast<String>()) {
+    std::string content = *text;
+    return json::Value(names == nullptr ? content : "\"" + content + "\"");
+  }
+  if (const auto* items = value.as<ArrayNode>()) {
+    json::ArrayValue list;
+    for (const Any& item : items->data) {
+      auto part = PartAsJSON(item, names);
+      if (!part) return std::nullopt;
+      list.push_back(*part);
+    }
+    return json::Value(list);
+  }
+  if (value.as<Object>() != nullptr && value.as<IntImmNode>() == nullptr) return std::nullopt;
+  if (value.type_code() == kTVMBool) return json::Value(static_cast<int64_t>(value.cast<bool>()));
+  if (auto number = value.TryCast<int64_t>()) return json::Value(*number);
+  if (auto number = value.TryCast<double>()) return json::Value(*number);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -251,21 +332,27 @@ String TraceNode::AsJSON(bool remove_postproc) const {
   Names names = NamesOf(this);
   json::ArrayValue rows, drawn;
   for (const Instruction& inst : Insts(remove_postproc)) {
-    const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
-    json::ObjectValue values;
     json::ArrayValue outputs;
-    for (size_t i = 0; i < row.arguments.size(); ++i) {
-      const Any& value = inst->values[static_cast<int64_t>(i)];
-      if (IsLeftOut(row.arguments[i], value)) continue;
-      values.emplace_back(row.arguments[i].name, json::Value(sched::ToText(value, names)));
-    }
     for (const ObjectRef& rv : inst->outputs) outputs.emplace_back(names.at(rv.get()));
     if (auto decision = decisions.Get(inst)) {
       drawn.emplace_back(
           json::ArrayValue{json::Value(static_cast<int64_t>(rows.size())), ToJSON(*decision)});
     }
-    rows.emplace_back(json::ArrayValue{json::Value(inst->kind->name.str()), json::Value(values),
-                                       json::Value(outputs)});
+    const json::Value kind(inst->kind->name.str());
+    auto inputs = PartAsJSON(Any(sched::InputsOf(inst)), &names);
+    auto attrs = PartAsJSON(Any(sched::AttrsOf(inst)), nullptr);
+    if (inputs && attrs) {
+      rows.emplace_back(json::ArrayValue{kind, *inputs, *attrs, json::Value(outputs)});
+      continue;
+    }
+    const sched::Primitive& row = sched::PrimitiveOf(inst->kind);
+    json::ObjectValue values;
+    for (size_t i = 0; i < row.arguments.size(); ++i) {
+      const Any& value = inst->values[static_cast<int64_t>(i)];
+      if (IsLeftOut(row.arguments[i], value)) continue;
+      values.emplace_back(row.arguments[i].name, json::Value(sched::ToText(value, names)));
+    }
+    rows.emplace_back(json::ArrayValue{kind, json::Value(values), json::Value(outputs)});
   }
   std::string text;
   json::Value(json::ArrayValue{json::Value(rows), json::Value(drawn)}).Write(&text);
@@ -302,11 +389,14 @@ String FunctionOf(const Trace& trace) {
 
 }  // namespace
 
-TVM_REGISTER_GLOBAL("tir.schedule.InstructionInputs").set_body_typed([](Instruction inst) {
-  return inst->Inputs();
+TVM_REGISTER_GLOBAL("tir.schedule.BlockRV").set_body_typed([] {
+  return BlockRV(make_object<BlockRVNode>());
 });
-TVM_REGISTER_GLOBAL("tir.schedule.InstructionAttrs").set_body_typed([](Instruction inst) {
-  return inst->Attrs();
+TVM_REGISTER_GLOBAL("tir.schedule.LoopRV").set_body_typed([] {
+  return LoopRV(make_object<LoopRVNode>());
+});
+TVM_REGISTER_REPR(InstructionNode, [](const InstructionNode* inst, ReprPrinter* p) {
+  p->stream << LineOf(GetRef<Instruction>(inst), {}, std::nullopt);
 });
 TVM_REGISTER_GLOBAL("tir.schedule.TraceAppend")
     .set_body_typed([](Trace trace, Instruction inst, Any decision) {

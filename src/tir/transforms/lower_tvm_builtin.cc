@@ -89,9 +89,11 @@ class PackedCallLowerer final : public StmtExprMutator {
   PrimExpr VisitExpr_(const CallNode* op) final {
     PrimExpr expr = StmtExprMutator::VisitExpr_(op);
     op = expr.as<CallNode>();
-    if (!op->op.same_as(builtin::tvm_call_packed())) return expr;
+    static const Op direct = Op::Get("tir.tvm_call_cpacked");
+    static const Op direct_lowered = Op::Get("tir.tvm_call_cpacked_lowered");
+    if (!op->op.same_as(builtin::tvm_call_packed()) && !op->op.same_as(direct)) return expr;
     TVM_CHECK(!op->args.empty() && op->args[0].as<StringImmNode>(), TypeError)
-        << "LowerTVMBuiltin: tvm_call_packed needs the function's name as its first argument, got "
+        << "LowerTVMBuiltin: a packed call needs the function's name as its first argument, got "
         << expr;
     int count = static_cast<int>(op->args.size()) - 1;
     Var stack("stack", DataType::Handle());
@@ -104,7 +106,8 @@ class PackedCallLowerer final : public StmtExprMutator {
       if (is_array) value = MakeArray(array);
       Pass(value, is_array, stack, i, &pending_.writes);
     }
-    return Call(op->dtype, builtin::tvm_call_packed_lowered(),
+    return Call(op->dtype,
+                op->op.same_as(direct) ? direct_lowered : builtin::tvm_call_packed_lowered(),
                 {op->args[0], stack, PrimExpr(0), PrimExpr(count)});
   }
 

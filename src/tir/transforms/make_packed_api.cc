@@ -12,6 +12,7 @@
 #include <tvm/tir/launch.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_set>
 
@@ -219,6 +220,20 @@ class ArgumentBinder {
     }
   }
 
+  /*!
+   * \brief The variable of a stride `if_then_else(extent == 1, 0, variable)`, which takes whatever
+   *        the array has: where the extent is 1 it is not used.
+   */
+  std::optional<Var> StrideOfRepeated(const PrimExpr& stride) const {
+    const auto* choice = stride.as<CallNode>();
+    if (choice == nullptr || !choice->op.same_as(builtin::if_then_else())) return std::nullopt;
+    const auto* one = choice->args[0].as<EQNode>();
+    const auto* var = choice->args[2].as<VarNode>();
+    bool repeats = one != nullptr && is_one(one->b) && is_zero(choice->args[1]);
+    if (!repeats || var == nullptr || bound_.count(var) != 0) return std::nullopt;
+    return GetRef<Var>(var);
+  }
+
   void BindStrides(const Buffer& buffer, const Var& tensor, const Var& shape,
                    const std::string& where) {
     int ndim = static_cast<int>(buffer->shape.size());
@@ -244,8 +259,9 @@ class ArgumentBinder {
       // No strides are given for a row-major array; then the pointer must not be followed.
       PrimExpr actual = if_then_else(row_major, compact_strides[axis],
                                      Get(wide, strides, axis, builtin::kInt64Element));
-      Match(buffer->strides[axis], actual,
-            "ValueError: " + where + ".strides[" + std::to_string(axis) + "]");
+      PrimExpr expected = buffer->strides[axis];
+      if (auto stride = StrideOfRepeated(expected)) expected = *stride;
+      Match(expected, actual, "ValueError: " + where + ".strides[" + std::to_string(axis) + "]");
     }
   }
 

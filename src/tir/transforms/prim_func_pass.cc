@@ -9,23 +9,41 @@ namespace tvm {
 namespace tir {
 namespace transform {
 
-Pass CreatePrimFuncPass(std::function<PrimFunc(PrimFunc, IRModule, PassContext)> pass_func,
-                        int opt_level, String name, Array<String> required) {
-  auto run = [pass_func = std::move(pass_func)](IRModule mod, PassContext ctx) -> IRModule {
+namespace {
+
+/*! \brief A pass whose body is a function from one tensor program to another. */
+class PrimFuncPassNode final : public tvm::transform::PassNode {
+ public:
+  std::function<PrimFunc(PrimFunc, IRModule, PassContext)> func;
+  tvm::transform::PassInfo pass_info;
+
+  tvm::transform::PassInfo Info() const override { return pass_info; }
+  IRModule Run(IRModule mod, const PassContext& ctx) const override {
     Map<GlobalVar, BaseFunc> functions;
     bool changed = false;
     for (const auto& [var, base] : mod->functions) {
       BaseFunc after = base;
       if (base.as<PrimFuncNode>() != nullptr) {
-        after = pass_func(Downcast<PrimFunc>(base), mod, ctx);
+        after = func(Downcast<PrimFunc>(base), mod, ctx);
         changed = changed || !after.same_as(base);
       }
       // A pass removes a function by returning none.
       if (after.defined()) functions.Set(var, after);
     }
     return changed ? IRModule(functions, mod->attrs) : mod;
-  };
-  return tvm::transform::CreateModulePass(run, opt_level, std::move(name), std::move(required));
+  }
+  // Not a node with fields: saved without its function it would be another pass.
+  TVM_DECLARE_OBJECT(PrimFuncPassNode, tvm::transform::PassNode, "tir.PrimFuncPass");
+};
+
+}  // namespace
+
+Pass CreatePrimFuncPass(std::function<PrimFunc(PrimFunc, IRModule, PassContext)> pass_func,
+                        int opt_level, String name, Array<String> required) {
+  auto node = make_object<PrimFuncPassNode>();
+  node->func = std::move(pass_func);
+  node->pass_info = tvm::transform::PassInfo(opt_level, std::move(name), std::move(required));
+  return Pass(ObjectPtr<Object>(node));
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.CreatePrimFuncPass")

@@ -261,3 +261,25 @@ def test_assumptions_are_no_code(target):
     a = tvm.nd.array(np.arange(1, 5, dtype="float32"))
     tvm.build(double, target)(a, 3)
     np.testing.assert_array_equal(a.numpy(), [2, 4, 6, 8])
+
+
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ("", "contract"),
+        ("-fast-math", "fast"),
+        ("-fast-math-reassoc -fast-math-nnan=1", "reassoc nnan contract"),
+        ("-fast-math-arcp=0", "contract"),
+    ],
+)
+def test_options_say_what_may_be_assumed_of_floats(options, flags):
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 3.0 + 7.0 / A[i], name="B")
+    module = tvm.build(te.create_schedule(B.op), [A, B], f"llvm {options}")
+    text = module.get_source()
+    for operation in ("fmul", "fadd", "fdiv"):
+        assert f"{operation} {flags} " in text
+    values = np.linspace(1, 2, 8, dtype="float32")
+    result = tvm.nd.empty((8,))
+    module(tvm.nd.array(values), result)
+    np.testing.assert_allclose(result.numpy(), values * 3 + 7 / values, rtol=1e-6)

@@ -70,6 +70,33 @@ def test_a_program_is_compiled_and_runs(tmp_path):
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 7
 
 
+def test_a_cross_compiler_says_what_it_makes_and_adds_files(tmp_path):
+    (tmp_path / "main.c").write_text("int code(void); int main(void) { return code(); }")
+    (tmp_path / "more.c").write_text("int code(void) { return 3; }")
+    link = cc.cross_compiler(cc.create_executable, add_files=[tmp_path / "more.c"])
+    link(tmp_path / "main", [tmp_path / "main.c"])
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 3
+    assert link.output_format == "so" and link.get_target_triple is None
+    by_name = cc.cross_compiler("cc", output_format="dylib")
+    assert by_name.output_format == "dylib"
+    assert by_name.get_target_triple() == cc.get_target_by_dump_machine("cc")()
+
+
+def test_the_compiler_runs_in_a_folder_and_through_ccache(tmp_path, monkeypatch):
+    (tmp_path / "one.c").write_text("int one(void) { return 1; }")
+    cc.create_shared("one.so", "one.c", cwd=tmp_path)
+    assert (tmp_path / "one.so").exists()
+    cache = tmp_path / "ccache"
+    cache.write_text('#!/bin/sh\necho "$CCACHE_DIR $1" > called\nexec "$@"\n')
+    cache.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    cc.create_shared("two.so", ["one.c"], cwd=tmp_path, ccache_env={"CCACHE_DIR": "here"})
+    assert (tmp_path / "called").read_text().startswith("here /")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(RuntimeError, match="ccache was not found"):
+        cc.create_shared("b.so", ["one.c"], cc="cc", cwd=tmp_path, ccache_env={})
+
+
 def test_a_compiler_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RuntimeError, match="create_shared: cannot run no-such-gcc"):
         cc.cross_compiler("no-such-gcc")(tmp_path / "a.so", [])

@@ -88,7 +88,7 @@ def test_types_without_a_meeting_point_are_refused_by_name():
 
 
 def test_integer_true_division_is_refused_with_the_way_out():
-    with pytest.raises(TypeError, match=r"i / j: dividing integers is ambiguous; use //"):
+    with pytest.raises(RuntimeError, match=r"i / j: dividing integers is ambiguous; use //"):
         I / J
 
 
@@ -151,9 +151,9 @@ def test_buffer_access_checks_the_number_of_indices():
 
 
 def test_buffer_offset_uses_shape_or_strides():
-    assert str(tir.decl_buffer((4, 5), name="A").offset_of([I, J])) == "i*5 + j"
+    assert str(tir.decl_buffer((4, 5), name="A").offset_of([I, J])) == "[i*5 + j]"
     strided = tir.decl_buffer((4, 5), name="A", strides=(8, 1), elem_offset=3)
-    assert str(strided.offset_of([I, J])) == "i*8 + j + 3"
+    assert str(strided.offset_of([I, J])) == "[i*8 + j + 3]"
 
 
 def test_reducer_combines_tuples():

@@ -71,3 +71,10 @@ def test_numpy_has_a_counterpart_of_what_it_knows():
     for name in ("float4_e2m1fn", "int8x4", "handle"):
         with pytest.raises(ValueError, match="NumPy has no counterpart"):
             tvm.DataType(name).to_numpy()
+
+
+def test_kinds_have_the_numbers_of_dlpack():
+    numbers = {"int32": 0, "uint8x4": 1, "bool": 1, "float16": 2, "handle": 3, "bfloat16": 4}
+    assert {text: tvm.DataType(text).type_code for text in numbers} == numbers
+    assert tvm.DataType("e4m3_float8").type_code == tvm.DataTypeCode.E4M3Float
+    assert tvm.runtime.DataTypeCode.FLOAT == 2

@@ -151,3 +151,11 @@ def test_data_type_refuses_other_text(text):
         tvm.DataType(text)
     with pytest.raises(ValueError, match="cannot read"):
         tvm.nd.empty((1,), text)
+
+
+def test_memory_of_another_kind_is_asked_for_by_name():
+    values = np.arange(4, dtype="float32")
+    array = tvm.nd.array(values, tvm.cpu(), mem_scope="global")
+    assert array.copyto(tvm.cpu(), mem_scope="global").numpy().tolist() == values.tolist()
+    halves = tvm.nd.array(array, dtype="float16")
+    assert str(halves.dtype) == "float16" and halves.numpy().tolist() == values.tolist()

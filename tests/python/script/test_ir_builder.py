@@ -76,7 +76,7 @@ def test_regions_that_nobody_says_are_marked_outside_of_functions():
         (lambda: T.evaluate(T.Buffer((8,))), "is not a value"),
         (lambda: T.axis.spatial(8, 0), "an axis stands in a block"),
         (lambda: T.thread_binding(8), "the thread is missing"),
-        (lambda: T.Buffer((8, 8), buffer_type="auto"), "write the strides"),
+        (lambda: T.Buffer((8, 8), buffer_type="other"), "there is no buffer_type"),
     ],
 )
 def test_calls_out_of_place_are_refused(build, message):

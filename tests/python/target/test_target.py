@@ -159,10 +159,11 @@ def test_scopes_nest_and_end():
 
 def test_constructors_equal_the_parsed_text():
     assert str(tvm.target.cuda()) == str(Target("cuda"))
-    assert str(tvm.target.cuda("v100", ["-thread_warp_size=32"])) == str(
-        tvm.target.cuda("v100", "-thread_warp_size=32")
+    assert str(tvm.target.cuda("v100", "sm_70", ["-thread_warp_size=32"])) == str(
+        tvm.target.cuda("v100", "sm_70", "-thread_warp_size=32")
     )
     assert tvm.target.cuda("v100").model == "v100"
+    assert tvm.target.cuda("v100", "sm_70").arch == "sm_70"
 
 
 def test_unknown_kind_is_refused_with_the_known_ones():
@@ -263,9 +264,29 @@ def test_a_user_registers_a_tag():
 
 
 def test_an_arm_board_is_a_target():
-    target = tvm.target.arm_cpu("rasp4b64", "-mcpu=cortex-a72")
+    target = tvm.target.arm_cpu("rasp4b64")
     assert [str(key) for key in target.keys] == ["arm_cpu", "cpu"]
-    assert (target.model, target.device_name, target.mcpu) == ("rasp4b64", "arm_cpu", "cortex-a72")
+    assert (target.model, target.device_name, target.mcpu) == ("bcm2711", "arm_cpu", "cortex-a72")
+    assert target.get_attr("mtriple") == "aarch64-linux-gnu"
+    assert tvm.target.arm_cpu("rasp3b").get_attr("mtriple").startswith("armv7l")
+    other = tvm.target.arm_cpu("myboard", "-mcpu=cortex-a55")
+    assert (other.model, other.mcpu) == ("myboard", "cortex-a55")
+
+
+def test_a_riscv_board_and_an_adreno_are_targets():
+    small, large = tvm.target.riscv_cpu("sifive-e31"), tvm.target.riscv_cpu()
+    assert small.get_attr("mtriple").startswith("riscv32")
+    assert (large.mcpu, large.get_attr("mabi")) == ("sifive-u54", "lp64d")
+    assert [str(key) for key in tvm.target.adreno().keys] == ["adreno", "opencl", "gpu"]
+
+
+def test_a_kind_says_its_options_with_their_types():
+    options = tvm.target.TargetKind.options_from_name("llvm")
+    assert options["mcpu"] == "str" and options["num-cores"] == "int"
+    assert options["fast-math"] == "bool" and options["mattr"] == "array"
+    assert Target("llvm").kind.options == options
+    with pytest.raises(ValueError, match="unknown kind"):
+        tvm.target.TargetKind.options_from_name("nosuch")
 
 
 def test_a_target_knows_the_number_of_its_device():

@@ -398,3 +398,23 @@ def test_attributes_of_a_stage_print():
     assert len(s[C].all_iter_vars) == 5
     with pytest.raises(AttributeError, match="for_type.*iter_type"):
         C.op.axis[0].for_type  # noqa: B018
+
+
+def test_a_split_that_divides_on_the_callers_word_is_not_guarded():
+    n = te.size_var("n")
+    A = te.placeholder((n * 4,), name="A")
+    B = te.compute((n * 4,), lambda i: A[i] + 1.0, name="B")
+    nests = []
+    for disabled in (False, True):
+        s = te.create_schedule(B.op)
+        factor = 4 * tvm.tir.vscale()
+        s[B].split(B.op.axis[0], factor=factor, disable_predication=disabled)
+        nests.append(str(tvm.lower(s, [A, B])["main"]).count("for i_outer"))
+    # Lowering makes a nest of its own of the trips that a guard is for.
+    assert nests == [2, 1]
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], nparts=n, disable_predication=True)
+    s[B].vectorize(inner)
+    b = tvm.nd.empty((12,))
+    tvm.build(s, [A, B, n], "llvm")(tvm.nd.array(np.arange(12, dtype="float32")), b, 3)
+    np.testing.assert_array_equal(b.numpy(), np.arange(1, 13))

@@ -283,3 +283,18 @@ def test_memory_that_moves_into_a_block_leaves_what_it_declares():
     for block in (outer, inner):
         assert [r.buffer.name for r in block.reads] == ["A"]
         assert [r.buffer.name for r in block.writes] == ["C"]
+
+
+def test_dependences_between_blocks_are_known_without_a_schedule():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((8,), lambda i: B[i] * 2.0, name="C")
+    func = te.create_prim_func([A, C])
+    for given in (func, tvm.IRModule({"main": func})):
+        info = tir.BlockDependenceInfo(given)
+        first, second = (info.get_sref(loop.body.block) for loop in func.body.block.body)
+        scope = info.get_block_scope(info.get_sref(func.body.block))
+        (found,) = scope.get_deps_by_src(first)
+        assert found.dst.same_as(second)
+        assert [dep.src.stmt.name_hint for dep in scope.get_deps_by_dst(second)] == ["B"]
+    assert info.get_sref(te.create_prim_func([A, B]).body.block) is None

@@ -124,3 +124,106 @@ def test_conditions_of_all_threads_are_conditions():
     func = tir.PrimFunc([n], tir.Evaluate(condition))
     lowered = tir.transform.LowerIntrin()(tvm.IRModule({"main": func}))["main"]
     assert str(lowered.body.value) == "n < 4"
+
+
+CALLS_BY_SYMBOL = """
+from tvm.script import tir as T, ir as I
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def add_to(a: T.handle, k: T.int32):
+        T.func_attr({"global_symbol": "add_to"})
+        A = T.match_buffer(a, (4,), "float32")
+        for i in range(4):
+            A[i] = A[i] + T.cast(k, "float32")
+
+    @T.prim_func
+    def main(a: T.handle):
+        T.func_attr({"global_symbol": "main"})
+        A = T.match_buffer(a, (4,), "float32")
+        for i in range(2):
+            T.evaluate(T.call_cpacked("add_to", A, i + 5))
+"""
+
+
+def runnable(module, folder):
+    """What can be called of a module that may be source."""
+    if module.format != "c":
+        return module
+    library = str(folder / "library.so")
+    module.export_library(library)
+    return tvm.runtime.load_module(library)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_function_of_the_module_is_called_by_its_symbol(target, tmp_path):
+    module = tvm.script.from_source(CALLS_BY_SYMBOL)
+    tvm.ir.assert_structural_equal(tvm.script.from_source(module.script()), module)
+    array = tvm.nd.array(np.zeros(4, "float32"))
+    runnable(tvm.build(module, target=target), tmp_path)["main"](array)
+    np.testing.assert_array_equal(array.numpy(), np.full(4, 11, "float32"))
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_an_unexpected_status_leaves_the_function(target, tmp_path):
+    A = tir.decl_buffer((2,), "int32", name="A")
+    which = tir.Var("which", "int32")
+    handle = tir.Var("a", "handle")
+    body = tir.stmt_seq(
+        tir.BufferStore(A, 1, [0]),
+        tir.Evaluate(tir.tvm_check_return(7, 0, which)),
+        tir.BufferStore(A, 1, [1]),
+    )
+    func = tir.PrimFunc([handle, which], body, buffer_map={handle: A})
+    module = tvm.build(func.with_attr("global_symbol", "main"), target=target, name="main")
+    main = runnable(module, tmp_path)["main"]
+    for status, expected in ((7, [1, 1]), (6, [1, 0])):
+        array = tvm.nd.array(np.zeros(2, "int32"))
+        main(array, status)
+        assert array.numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_the_last_error_is_passed_on(target, tmp_path):
+    which = tir.Var("which", "int32")
+    body = tir.IfThenElse(which > 0, tir.Evaluate(tir.tvm_throw_last_error()))
+    func = tir.PrimFunc([which], body).with_attr("global_symbol", "main")
+    main = runnable(tvm.build(func, target=target, name="main"), tmp_path)["main"]
+    main(0)
+    with pytest.raises(tvm.error.TVMError):
+        main(1)
+
+
+def test_a_linked_constant_is_found_by_name(tmp_path):
+    A = tir.decl_buffer((2,), "float32", name="A")
+    handle = tir.Var("a", "handle")
+    address = tir.lookup_param("weights")
+    assert (address.op.name, address.dtype) == ("tir.lookup_param", "handle")
+    body = tir.Evaluate(tir.call_extern("int32", "copy_weights", A.data, address))
+    func = tir.PrimFunc([handle], tir.stmt_seq(body, body), buffer_map={handle: A})
+    func = func.with_attr("global_symbol", "main")
+    # Code for another machine, since nobody in this process has the functions.
+    other = tvm.build(func, target="llvm -mtriple=aarch64-linux-gnu", name="main").get_source()
+    assert other.count("@__tvm_param__weights = external global i8") == 1
+    weights = tmp_path / "weights.c"
+    weights.write_text(
+        "float __tvm_param__weights[2] = {3, 4};\n"
+        "int copy_weights(float* to, void* from) {\n"
+        "  for (int i = 0; i < 2; ++i) to[i] = ((float*)from)[i];\n"
+        "  return 0;\n"
+        "}\n"
+    )
+    library = str(tmp_path / "library.so")
+    tvm.build(func, target="c", name="main").export_library(library, addons=[weights])
+    array = tvm.nd.empty((2,))
+    tvm.runtime.load_module(library)["main"](array)
+    assert array.numpy().tolist() == [3, 4]
+
+
+def test_products_of_single_bits_are_wmma_calls():
+    fragments = [tir.decl_buffer((1,), "int32", name=name) for name in "DABC"]
+    arguments = [part for fragment in fragments for part in (fragment, 0)]
+    call = tir.tvm_bmma_sync(*arguments)
+    assert call.op.name == "tir.tvm_bmma_sync"
+    assert call.args[2].same_as(fragments[1].data)

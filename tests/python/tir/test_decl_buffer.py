@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import tir
+from tvm import te, tir
 from tvm.script import from_source
 from tvm.script import tir as T
 
@@ -122,3 +122,36 @@ def test_flatten_buffer_computes_the_same():
     out = tvm.nd.array(np.zeros_like(a))
     run(tvm.nd.array(a), out)
     np.testing.assert_allclose(out.numpy(), (a + 1) * 2, rtol=1e-6)
+
+
+def test_axes_of_one_element_repeat_it():
+    m, n, p, q = (te.size_var(name) for name in "mnpq")
+    A = te.placeholder((m, n), name="A")
+    B = te.placeholder((p, q), name="B")
+    C = te.compute((m, n), lambda i, j: A[i, j] + B[i, j], name="C")
+    binds = {
+        tensor: tir.decl_buffer(tensor.shape, tensor.dtype, buffer_type="auto_broadcast")
+        for tensor in (A, B)
+    }
+    add = tvm.build(te.create_schedule(C.op), [A, B, C], target="llvm", binds=binds)
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((4, 5), "float32")
+    for shape in ((4, 5), (4, 1), (1, 5), (1, 1)):
+        b = rng.standard_normal(shape, "float32")
+        c = tvm.nd.empty((4, 5))
+        add(tvm.nd.array(a), tvm.nd.array(b), c)
+        np.testing.assert_array_equal(c.numpy(), a + b)
+
+
+def test_strides_of_repeated_axes_follow_from_constant_extents():
+    strides = tir.decl_buffer((1, 8), buffer_type="auto").strides
+    assert strides[0].value == 0 and isinstance(strides[1], tir.Var)
+
+
+def test_the_offset_of_an_element_has_one_index_for_each_flat_axis():
+    i, j = te.var("i"), te.var("j")
+    assert [str(v) for v in tir.decl_buffer((4, 5)).offset_of([i, j])] == ["i*5 + j"]
+    cut = tir.decl_buffer((4, 5), axis_separators=[1])
+    assert [str(v) for v in cut.offset_of([i, j])] == ["i", "j"]
+    with pytest.raises(ValueError, match="has 2 axes, got 1 indices"):
+        cut.offset_of([i])

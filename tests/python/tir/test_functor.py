@@ -135,3 +135,36 @@ def test_decorators_of_newer_versions_are_accepted():
         pass
 
     Anything().visit(lowered_matmul())
+
+
+def test_passes_over_functions_are_a_class_of_their_own():
+    @tir.transform.prim_func_pass(opt_level=2, name="test.Tag")
+    class Tag:
+        """Marks functions."""
+
+        def __init__(self, value):
+            self.value = value
+
+        def transform_function(self, func, mod, ctx):
+            return func.with_attr("tag", self.value)
+
+    tag = Tag(3)
+    assert isinstance(tag, tir.transform.PrimFuncPass) and isinstance(tag, Tag)
+    assert (tag.value, str(tag.info.name), tag.info.opt_level) == (3, "test.Tag", 2)
+    assert isinstance(tir.transform.Simplify(), tir.transform.PrimFuncPass)
+    func = tir.PrimFunc([], tir.Evaluate(0)).with_attr("global_symbol", "main")
+    module = tvm.IRModule({"main": func})
+    assert tag(module)["main"].attrs["tag"] == 3
+    with tvm.transform.PassContext(opt_level=1):
+        left = tvm.transform.Sequential([tag])(module)
+    assert "tag" not in left["main"].attrs
+
+
+def test_a_function_knows_its_type():
+    x, a = tir.Var("x", "float32"), tir.Var("a", "handle")
+    known = tir.PrimFunc([x, a], tir.Evaluate(0)).checked_type
+    assert [str(kind) for kind in known.arg_types] == [
+        str(x.type_annotation),
+        str(a.type_annotation),
+    ]
+    assert len(known.ret_type.fields) == 0

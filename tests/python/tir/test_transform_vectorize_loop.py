@@ -72,7 +72,7 @@ def test_fewer_than_one_vector_at_once_is_refused():
 
 
 def test_disabled_vectorisation_leaves_serial_loops():
-    after = apply(VectorizeLoop(enable=False), copy_plus_one(8))
+    after = apply(VectorizeLoop(enable_vectorize=False), copy_plus_one(8))
     assert after.body.kind == SERIAL
 
 

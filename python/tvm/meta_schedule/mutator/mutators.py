@@ -177,7 +177,7 @@ class MutateParallel(_Random):
         if not others:
             return None
         arguments = {**inst.arguments, "ann_val": rng.choice(others)}
-        insts[place] = Instruction(inst.kind, arguments, list(inst.outputs))
+        insts[place] = Instruction.of(inst.kind, arguments, list(inst.outputs))
         return Trace(insts, dict(trace.decisions.items()))
 
 

@@ -80,8 +80,8 @@ class RewriteCooperativeFetch(Postproc):
     @staticmethod
     def _lanes(sch: Schedule, inst: Instruction) -> int:
         value = inst.arguments["ann_val"]
-        if len(inst.inputs) > 1:
-            value = sch.get(inst.inputs[1])
+        if isinstance(value, tir.Var):
+            value = sch.get(value)
         return int(getattr(value, "value", value))
 
     @staticmethod

@@ -310,7 +310,7 @@ class _Parser:
         shape = list(shape) if isinstance(shape, list | tuple) else [shape]
         dtype = str(given.get("dtype", "float32"))
         if kind == "allocate":
-            memory = self.builder.allocate(dtype, shape, target.id, given.get("scope", ""))
+            memory = self.builder.allocate(dtype, shape, target.id, scope=given.get("scope", ""))
         else:
             if len(self.scopes) != 1:
                 raise self.error(
@@ -348,7 +348,7 @@ class _Parser:
             self.scopes[-1][name] = value
             return
         first = tir.convert(value)
-        cell = self.builder.allocate(str(first.dtype), 1, name, "local")
+        cell = self.builder.allocate(str(first.dtype), 1, name, scope="local")
         cell[0] = first
         self.scopes[-1][name] = _Scalar(cell)
 

@@ -15,7 +15,7 @@ from ..block import Block
 from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, Var
 from ..function import PrimFunc
-from ..stmt import AllocateConst, AttrStmt, BufferRealize, BufferStore, Stmt
+from ..statement import AllocateConst, AttrStmt, BufferRealize, BufferStore, Stmt
 from ..stmt_functor import post_order_visit
 from . import _ffi_api
 

@@ -12,7 +12,7 @@ from ..block import Block
 from ..expr import Call, Select
 from ..function import PrimFunc
 from ..functor import StmtExprVisitor
-from ..stmt import IfThenElse, Stmt
+from ..statement import IfThenElse, Stmt
 from .analysis import estimate_tir_flops
 
 __all__ = ["find_anchor_block", "get_vtcm_compaction_passes", "has_if_then_else"]

@@ -16,7 +16,7 @@ from ..buffer import Buffer
 from ..expr import BufferLoad
 from ..function import PrimFunc
 from ..functor import StmtExprVisitor
-from ..stmt import Allocate, BufferRealize, BufferStore, For, IfThenElse
+from ..statement import Allocate, BufferRealize, BufferStore, For, IfThenElse
 
 __all__ = ["OOBChecker", "calculate_allocated_bytes"]
 

@@ -12,7 +12,7 @@ from tvm.ir import IntImm, PrimExpr
 
 from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, StringImm, Var
-from ..stmt import BufferStore, For, Stmt
+from ..statement import BufferStore, For, Stmt
 from ..stmt_functor import pre_order_visit
 from . import _ffi_api
 
@@ -81,7 +81,7 @@ def _analyzer(nest: list[For]) -> Analyzer:
 
 
 def _stretch(buffer: Buffer, indices: list[PrimExpr], nest: list[For]) -> _Stretch | None:
-    flat = _analyzer(nest).simplify(buffer.offset_of(indices))
+    flat = _analyzer(nest).simplify(buffer.offset_of(indices)[-1])
     variables: list[Var] = [axis.loop_var for axis in nest]
     found = detect_linear_equation(flat, variables)
     if len(found) == 0 or not all(isinstance(step, IntImm) for step in found[:-1]):

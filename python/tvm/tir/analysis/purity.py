@@ -11,7 +11,7 @@ from ..block import Block
 from ..expr import Call, Var
 from ..function import PrimFunc
 from ..functor import StmtExprVisitor
-from ..stmt import Allocate, BufferRealize, BufferStore
+from ..statement import Allocate, BufferRealize, BufferStore
 from .analysis import CallEffectKind
 
 __all__ = ["assert_pure_function", "is_pure_function"]

@@ -15,7 +15,7 @@ from ..expr import IntImm, IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
 from ..op import floordiv, floormod
-from ..stmt import For
+from ..statement import For
 from ..stmt_functor import post_order_visit
 from .intrinsic_mapping import AutoTensorizeMappingInfo, described, get_auto_tensorize_mapping_info
 from .random_variables import BlockRV

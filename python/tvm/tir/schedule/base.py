@@ -97,10 +97,11 @@ class State(Object):
         """A seed for another schedule, drawn from this one's."""
         return _ffi_api.ScheduleForkSeed(self)
 
-    def show(self) -> None:
-        """Print the module and the trace."""
-        print(self.mod)
-        print(self.trace)
+    def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
+        """Print the module and the trace; the arguments are those of `IRModule.show`."""
+        self.mod.show(style, black_format, **options)
+        if self.trace is not None:
+            self.trace.show(style, black_format)
 
 
 def _seed(seed: int | None) -> int:

@@ -15,7 +15,7 @@ from ..buffer import Buffer
 from ..expr import BufferLoad, Call, Cast, FloatImm, IntImm, IterVar, Var
 from ..function import PrimFunc
 from ..index_map import IndexMap
-from ..stmt import BufferStore, For, SeqStmt, Stmt
+from ..statement import BufferStore, For, SeqStmt, Stmt
 from ..stmt_functor import post_order_visit, substitute
 from .random_variables import BlockRV
 from .schedule import Schedule

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import overload
 
 import tvm._ffi
+from tvm.error import ScheduleError
 from tvm.ir import IRModule, PrimExpr
 
 from ..block import Block
 from ..expr import IntImm
 from ..function import PrimFunc
-from ..stmt import For
+from ..statement import For
 from . import _ffi_api
 from .block_steps import BlockSteps
 from .loop_steps import LoopSteps
@@ -19,7 +20,7 @@ from .random_variables import RV, BlockRV, ExprRV, LoopRV
 from .state import ScheduleState, StmtSRef
 from .trace import Trace
 
-__all__ = ["Schedule"]
+__all__ = ["Schedule", "ScheduleError"]
 
 
 @tvm._ffi.register_object("tir.Schedule")

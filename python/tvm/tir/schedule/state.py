@@ -12,7 +12,7 @@ from tvm.runtime import Object
 
 from ..block import Block, BlockRealize
 from ..function import PrimFunc
-from ..stmt import For
+from ..statement import For
 from . import _ffi_api
 from .base import State
 from .random_variables import BlockRV, LoopRV

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import tvm._ffi
+from tvm.ir.script_text import show_text
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -94,14 +96,16 @@ class Trace(Object):
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
         """Lists, numbers and texts for a JSON file: ``[instructions, decisions]``.
 
-        An instruction is ``[kind, {argument: text}, [output, ...]]``, a decision
+        An instruction is ``[kind, inputs, attributes, outputs]``, as TVM writes it, and one with an
+        argument that has no such form (an index map, a size computed of others) is
+        ``[kind, {argument: text}, outputs]``. A decision is
         ``[index of its instruction, decision]``.
         """
         return json.loads(_ffi_api.TraceAsJSON(self, remove_postproc))
 
     @staticmethod
     def from_json(obj: Any) -> Trace:
-        """The trace that :meth:`as_json` wrote, as an object or as text.
+        """The trace that :meth:`as_json` wrote, here or in TVM, as an object or as text.
 
         Raises
         ------
@@ -114,13 +118,22 @@ class Trace(Object):
         """Carry out what :meth:`as_json` wrote on a schedule."""
         Trace.from_json(json_obj).apply_to_schedule(sch, remove_postproc=False)
 
-    def as_python(self) -> list[str]:
-        """The instructions as lines of Python."""
-        return [str(line) for line in _ffi_api.TraceAsPython(self)]
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """The instructions as lines of Python, or those in front of the postprocessing."""
+        trace = self
+        if remove_postproc:
+            before = takewhile(lambda inst: not inst.kind.is_postproc, self.insts)
+            trace = Trace(list(before), self.decisions)
+        return [str(line) for line in _ffi_api.TraceAsPython(trace)]
 
-    def show(self) -> None:
-        """Print the trace."""
-        print(self)
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the trace, with colours where the terminal has them.
+
+        Parameters
+        ----------
+        style, black_format : as for `IRModule.show`.
+        """
+        show_text(str(self), style, black_format)
 
     def __str__(self) -> str:
         return _ffi_api.TraceAsFunction(self)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tvm.error
 
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from .analysis import get_tensorize_loop_mapping
 from .random_variables import BlockRV, LoopRV
 from .schedule import Schedule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..buffer import Buffer
 from ..expr import Broadcast, PrimExpr, Ramp, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_llvm_pure_intrin, reinterpret
-from ..stmt import BufferStore, Stmt
+from ..statement import BufferStore, Stmt
 from .describe import dot_product, load_lanes
 from .dot_product_common import (
     DP4A_S8S8S32_INTRIN,

@@ -10,9 +10,9 @@ import tvm.error
 
 from ..buffer import Buffer
 from ..expr import Cast, PrimExpr, StringImm, Var, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_intrin
-from ..stmt import BufferStore, Evaluate, Stmt
+from ..statement import BufferStore, Evaluate, Stmt
 from . import cuda_mma
 from .cuda_mma import (
     get_mma_intrin_group,

@@ -15,9 +15,9 @@ from tvm._ffi import register_func
 
 from ..buffer import Buffer
 from ..expr import Cast, IterVar, PrimExpr, Var, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..ptx import mma_fill, mma_store, ptx_ldmatrix, ptx_mma
-from ..stmt import BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt
+from ..statement import BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt
 from .describe import function_of_block, nest, operand
 
 _WARP = 32

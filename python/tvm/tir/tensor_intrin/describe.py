@@ -12,7 +12,7 @@ from ..block import Block, BlockRealize
 from ..buffer import Buffer, BufferRegion, decl_buffer
 from ..expr import BufferLoad, Cast, IterVar, PrimExpr, Ramp, Var, const
 from ..function import PrimFunc
-from ..stmt import BufferStore, For, ForKind, Stmt
+from ..statement import BufferStore, For, ForKind, Stmt
 
 __all__ = ["dot_product", "function_of_block", "load_lanes", "nest", "operand", "whole"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..buffer import Buffer
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_pure_extern, reinterpret
-from ..stmt import BufferStore, Stmt
+from ..statement import BufferStore, Stmt
 from .describe import dot_product, load_lanes
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ..buffer import Buffer
 from ..expr import Broadcast, Ramp, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_llvm_pure_intrin, reinterpret
-from ..stmt import BufferStore, Stmt
+from ..statement import BufferStore, Stmt
 from .describe import dot_product, load_lanes
 
 __all__ = ["VDMPY_i16i16i32_INTRIN", "VRMPY_u8i8i32_INTRIN", "VRMPY_u8u8i32_INTRIN"]

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..buffer import Buffer
 from ..expr import Cast, IterVar, PrimExpr, Ramp, Var, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_llvm_pure_intrin, reinterpret
-from ..stmt import BufferStore, For, ForKind, SeqStmt, Stmt
+from ..statement import BufferStore, For, ForKind, SeqStmt, Stmt
 from .describe import dot_product, function_of_block, load_lanes, nest, operand
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..buffer import Buffer
 from ..expr import Broadcast, PrimExpr, Ramp, const
-from ..intrin_registry import TensorIntrin
+from ..function import TensorIntrin
 from ..op import call_llvm_pure_intrin, reinterpret
-from ..stmt import BufferStore, Stmt
+from ..statement import BufferStore, Stmt
 from .describe import dot_product, load_lanes
 
 __all__ = ["AVX512_DOT_16x4_INTRIN", "VNNI_DOT_16x4_INTRIN"]

@@ -19,7 +19,7 @@ from .device_scopes import (
 )
 from .extract_constants import ExtractPrimFuncConstants
 from .force_narrow_index import ForceNarrowIndexToInt32
-from .function_pass import prim_func_pass
+from .function_pass import PrimFuncPass, prim_func_pass
 from .hoist_expression import (
     HoistedConditionals,
     HoistedLetBindings,
@@ -82,6 +82,7 @@ __all__ = [
     "UseAssumeToReduceBranches",
     "VerifySSA",
     "VerifyVTCMLimit",
+    "PrimFuncPass",
     "prim_func_pass",
 ]
 

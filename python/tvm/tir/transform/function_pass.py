@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tvm._ffi
+from tvm.ir.transform import Pass
+
 from . import _ffi_api
 
-__all__ = ["prim_func_pass"]
+__all__ = ["PrimFuncPass", "prim_func_pass"]
+
+
+@tvm._ffi.register_object("tir.PrimFuncPass")
+class PrimFuncPass(Pass):
+    """A pass made of a function over tensor programs, one at a time; see `prim_func_pass`."""
 
 
 def prim_func_pass(
     pass_func: Callable[..., Any] | None = None,
-    opt_level: int = 0,
+    opt_level: int | None = None,
     name: str | None = None,
-    required: Sequence[str] = (),
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
 ) -> Any:
     """A pass from a function ``(PrimFunc, IRModule, PassContext) -> PrimFunc``; also a decorator.
 
     A result of None drops the function from the module. A class is also accepted: its instances
     are passes, made with the arguments of its constructor and run through its method
-    ``transform_function``.
+    ``transform_function``. Their other attributes are those of the class.
+
+    Parameters
+    ----------
+    opt_level : a Sequential leaves the pass out below that level of the context; 0 if left out.
+    name : by default that of the function.
+    required : passes that a Sequential runs before.
+    traceable : taken as in TVM; no pass leaves a trace.
 
     >>> @tvm.tir.transform.prim_func_pass(opt_level=0)
     ... def tag(func, mod, ctx):
@@ -31,23 +46,33 @@ def prim_func_pass(
 
     def make(func: Callable[..., Any]) -> Any:
         pass_name = str(name or getattr(func, "__name__", "prim_func_pass"))
+        info = (opt_level or 0, pass_name, list(required or ()))
         if inspect.isclass(func):
-            return _pass_class(func, opt_level, pass_name, list(required))
-        return _ffi_api.CreatePrimFuncPass(func, opt_level, pass_name, list(required))
+            return _pass_class(func, info)
+        return _ffi_api.CreatePrimFuncPass(func, *info)
 
     return make if pass_func is None else make(pass_func)
 
 
-def _pass_class(cls: type, opt_level: int, name: str, required: list[str]) -> Callable[..., Any]:
-    """The constructor of `cls` wrapped so that it gives passes."""
+def _pass_class(cls: type, info: tuple[int, str, list[str]]) -> type[PrimFuncPass]:
+    """The class of passes whose work objects of `cls` do."""
 
-    @functools.wraps(cls, updated=())
-    def create(*args: Any, **kwargs: Any) -> Any:
-        worker = cls(*args, **kwargs)
+    class PythonPass(PrimFuncPass):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            worker = cls(*args, **kwargs)
+            # The function, not the pass, is what C++ keeps: a bound method would be a cycle.
+            self.__init_handle_by_constructor__(
+                _ffi_api.CreatePrimFuncPass,
+                lambda func, mod, ctx: worker.transform_function(func, mod, ctx),
+                *info,
+            )
+            self.worker = worker
 
-        def run(func: Any, mod: Any, ctx: Any) -> Any:
-            return worker.transform_function(func, mod, ctx)
+        def __getattr__(self, name: str) -> Any:
+            if name == "worker":
+                raise AttributeError(name)
+            return getattr(self.worker, name)
 
-        return _ffi_api.CreatePrimFuncPass(run, opt_level, name, required)
-
-    return create
+    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(PythonPass, attribute, getattr(cls, attribute))
+    return PythonPass

@@ -86,7 +86,7 @@ class _Nest:
 
     def _strides(self, access: Any) -> list[Any]:
         """Elements that the place moves by with each loop, then where it begins."""
-        found = arith.detect_linear_equation(access.buffer.offset_of(access.indices), self.vars)
+        found = arith.detect_linear_equation(access.buffer.offset_of(access.indices)[-1], self.vars)
         if not found:
             raise self._no_copy(f"places in {access.buffer.name} are not linear in the loops")
         return list(found)

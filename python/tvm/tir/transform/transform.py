@@ -239,14 +239,17 @@ def LoopPartition() -> Pass:
     return _ffi_api.LoopPartition()
 
 
-def VectorizeLoop(enable: bool = True, vector_bits: int = 256, interleaved: int = 1) -> Pass:
+def VectorizeLoop(
+    enable_vectorize: bool = True, vector_bits: int = 256, interleaved: int = 1
+) -> Pass:
     """Vectorised loops become vector code of at most `vector_bits` bits, or serial loops.
 
-    Loops with elementary functions (exp, tanh, erf, ...) take `interleaved` vectors at once, so
-    that the long chains of operations of these functions overlap. That is for code generators
-    that split vectors wider than a register, as LLVM does.
+    All of them become serial without `enable_vectorize`. Loops with elementary functions (exp,
+    tanh, erf, ...) take `interleaved` vectors at once, so that the long chains of operations of
+    these functions overlap. That is for code generators that split vectors wider than a register,
+    as LLVM does.
     """
-    return _ffi_api.VectorizeLoop(enable, vector_bits, interleaved)
+    return _ffi_api.VectorizeLoop(enable_vectorize, vector_bits, interleaved)
 
 
 def InjectDoubleBuffer() -> Pass:

@@ -13,6 +13,11 @@ from testing_blocks import chain, check, matmul, replay
 from testing_random_blocks import random_schedule
 from tvm import tir
 from tvm.ir import structural_equal
+from tvm.tir.schedule import Instruction, InstructionKind
+from tvm.tir.schedule.testing import (
+    assert_structural_equal_ignore_global_symbol,
+    verify_trace_roundtrip,
+)
 
 TEXT = """\
 # from tvm import tir
@@ -95,10 +100,13 @@ def test_json_of_other_values_is_refused_or_does_no_harm(seed, data):
     func, answer = matmul(4, 6, 8, epilogue=True)
     rows, decisions = random_schedule(func, seed, steps=6).trace.as_json()
     for row in data.draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []:
-        if row[1]:
-            row[1][data.draw(st.sampled_from(sorted(row[1])))] = data.draw(st.sampled_from(VALUES))
-        else:
+        parts = [part for part in row[1:-1] if part]
+        if not parts:
             rows.remove(row)
+            break
+        part = data.draw(st.sampled_from(parts))
+        places = sorted(part) if isinstance(part, dict) else list(range(len(part)))
+        part[data.draw(st.sampled_from(places))] = data.draw(st.sampled_from(VALUES))
     sch = tir.Schedule(func, debug_mask="all")
     try:
         tir.Trace.apply_json_to_schedule([rows, decisions], sch)
@@ -191,3 +199,80 @@ def test_other_languages_apply_traces_by_name():
     assert structural_equal(apply_json(tvm.IRModule({"main": square()}), text), sch.mod)
     assert tir.schedule._ffi_api.AsPython(text) == str(sch.trace)
     assert tir.schedule._ffi_api.Simplified(text) == text
+
+
+def test_an_instruction_is_made_of_its_parts():
+    loop, outer, inner = tir.LoopRV(), tir.LoopRV(), tir.LoopRV()
+    split = Instruction(
+        kind=InstructionKind.get("Split"),
+        inputs=[loop, None, 32],
+        attrs=[True, False],
+        outputs=[outer, inner],
+    )
+    assert split.arguments["factors"][0] is None and split.arguments["disable_predication"] is False
+    assert [value is None for value in split.inputs] == [False, True, False]
+    assert list(split.attrs) == [True, False]
+    assert str(split) == (
+        "_, _ = sch.split(loop=_, factors=[None, 32], preserve_unit_iters=True, "
+        "disable_predication=False)"
+    )
+    # What is left out at the end has its default, and a buffer is a position and a side.
+    layout = Instruction(InstructionKind.get("SetAxisSeparator"), [tir.BlockRV()], [0, 1, [1]], [])
+    assert list(layout.arguments["buffer"]) == ["write", 0]
+    assert list(layout.attrs)[:2] == [0, 1]
+    with pytest.raises(ValueError, match="Split has 2 attributes, got 3"):
+        Instruction(InstructionKind.get("Split"), [loop, 4], [True, False, True], [outer])
+    with pytest.raises(ValueError, match="GetLoops needs more than 0 inputs"):
+        Instruction(InstructionKind.get("GetLoops"), [], [], [loop])
+
+
+def test_parts_of_every_instruction_make_it_again():
+    sch = random_schedule(square(16), 3)
+    for inst in sch.trace.insts:
+        again = Instruction(inst.kind, inst.inputs, inst.attrs, inst.outputs)
+        assert str(again) == str(inst)
+        assert len(again.values) == len(inst.values)
+
+
+def test_a_trace_that_tvm_saved_is_read():
+    saved = [
+        [
+            ["GetBlock", [], ["C", "main"], ["b0"]],
+            ["GetLoops", ["b0"], [], ["l1", "l2", "l3"]],
+            ["SamplePerfectTile", ["l2"], [2, 16], ["v4", "v5"]],
+            ["Split", ["l2", "v4", "v5"], [1, 0], ["l6", "l7"]],
+            ["Reorder", ["l1", "l6", "l3", "l7"], [], []],
+            ["DecomposeReduction", ["b0", "l3"], [], ["b8"]],
+            ["GetBlock", [], ["C_init", "main"], ["b9"]],
+            ["Annotate", ["b9", '"text"'], ["key"], []],
+        ],
+        [[2, [8, 16]]],
+    ]
+    sch = tir.Schedule(square())
+    tir.Trace.apply_json_to_schedule(saved, sch)
+    other = tir.Schedule(square())
+    stochastic(other, [8, 16])
+    other.annotate(other.get_block("C_init"), "key", "text")
+    assert structural_equal(sch.mod, other.mod)
+    unknown = [[["GetLoops", ["b7"], [], ["l1"]]], []]
+    with pytest.raises(ValueError, match='no instruction before gives "b7"'):
+        tir.Trace.apply_json_to_schedule(unknown, tir.Schedule(square()))
+
+
+def test_postprocessing_can_be_left_out_of_the_text():
+    sch = tir.Schedule(square())
+    loops = sch.get_loops("C")
+    sch.enter_postproc()
+    sch.vectorize(loops[1])
+    assert len(sch.trace.as_python()) == 4
+    assert len(sch.trace.as_python(remove_postproc=True)) == 2
+
+
+def test_roundtrips_are_checked():
+    sch = stochastic(tir.Schedule(square()))
+    again = verify_trace_roundtrip(sch, square())
+    assert_structural_equal_ignore_global_symbol(again.mod, sch.mod)
+    with pytest.raises(ValueError, match="there is no format"):
+        verify_trace_roundtrip(sch, square(), text_format="yaml")
+    with pytest.raises(ValueError):
+        assert_structural_equal_ignore_global_symbol(square(), sch.mod["main"])

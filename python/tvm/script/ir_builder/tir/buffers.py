@@ -63,7 +63,9 @@ class ScalarType:
         self, expr: Any = None, is_size_var: bool = False, kind: int = tir.SizeVar.OTHER
     ) -> Any:
         if expr is None:
-            return tir.SizeVar("", self.dtype, kind) if is_size_var else tir.Var("", self.dtype)
+            return (
+                tir.SizeVar("", self.dtype, kind=kind) if is_size_var else tir.Var("", self.dtype)
+            )
         if isinstance(expr, str):
             if expr not in ("nan", "inf", "-inf"):
                 raise error.ValueError(
@@ -161,7 +163,8 @@ def buffer(
     scope : memory scope of a new pointer.
     align : bytes that the address is a multiple of; 0 or -1 for 64, as of what is allocated.
     offset_factor : number that the offset is a multiple of.
-    buffer_type : "default", or "auto" for a buffer whose strides are given.
+    buffer_type : "default", or "auto" for axes of one element that repeat it, see
+        `tvm.tir.decl_buffer`.
     axis_separators : axes before which memory of several dimensions is cut.
     """
     extents = _shape(shape)

@@ -41,7 +41,14 @@ _TYPE_FIRST = (
     "tvm_struct_get",
     "type_annotation",
 )
-_TYPE_FIRST_PREFIXES = ("call_", "mma_", "ptx_", "tvm_call_packed", "tvm_stack_alloca")
+_TYPE_FIRST_PREFIXES = (
+    "call_",
+    "mma_",
+    "ptx_",
+    "tvm_call_cpacked",
+    "tvm_call_packed",
+    "tvm_stack_alloca",
+)
 
 
 class meta_var:
@@ -209,7 +216,7 @@ def intrinsic(name: str) -> Callable[..., tir.Call]:
                 dtype = values.pop(0)
             elif name == "tvm_struct_get" and len(values) == 4:
                 dtype = values.pop()
-        if dtype is None and type_first and name.startswith("tvm_call_packed"):
+        if dtype is None and type_first and name.startswith("tvm_call_"):
             dtype = "int32"
         made = [expression(value) for value in values]
         return intrinsic_call(name, made, None if dtype is None else dtype_name(dtype))
