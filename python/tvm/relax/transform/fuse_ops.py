@@ -351,4 +351,4 @@ def FuseOps(mod: IRModule) -> IRModule:
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = fuser.fuse(func)
     functions.update(fuser.functions)
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -212,7 +212,9 @@ def _normalisation(call: Call, orders: list[Orders], desired: Desired) -> Placed
     order = orders[0]
     if not isinstance(order, tuple):
         return None
-    settings = {"axes": [order.index(axis % len(order)) for axis in setting(call, "axes", ())]}
+    settings: dict[str, Any] = {
+        "axes": [order.index(axis % len(order)) for axis in setting(call, "axes", ())]
+    }
     if "channel_axis" in attrs_of(call):
         settings["channel_axis"] = _axis(call, order, "channel_axis")
     elif settings["axes"] != sorted(settings["axes"]):
