@@ -153,7 +153,7 @@ def test_training_a_network():
         )
         value.backward()
         reference.step()
-        assert got == pytest.approx(float(value), rel=1e-4)
+        assert got == pytest.approx(float(value.detach()), rel=1e-4)
     exported = trainer.export_params()
     np.testing.assert_allclose(exported["w"].numpy(), weight.detach().numpy(), rtol=1e-4, atol=1e-5)
     wanted = (torch.tensor(x) @ weight + bias).detach().numpy()
