@@ -25,9 +25,8 @@ TVM_REGISTER_REPR(DynTensorTypeNode, [](const DynTensorTypeNode* node, ReprPrint
   if (!node->dtype.is_void()) p->stream << ", dtype=\"" << node->dtype << '"';
   p->stream << ')';
 });
-TVM_REGISTER_REPR(ObjectTypeNode, [](const ObjectTypeNode* node, ReprPrinter* p) {
-  p->stream << "R.Object";
-});
+TVM_REGISTER_REPR(ObjectTypeNode,
+                  [](const ObjectTypeNode* node, ReprPrinter* p) { p->stream << "R.Object"; });
 TVM_REGISTER_REPR(PackedFuncTypeNode, [](const PackedFuncTypeNode* node, ReprPrinter* p) {
   p->stream << "R.PackedFunc";
 });
