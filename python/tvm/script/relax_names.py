@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import relax
-from tvm.ir import PrimExpr, RelayExpr, VDevice
+from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import ExternFunc
 from tvm.relax import const as const
 from tvm.relax.op import *  # noqa: F403
@@ -16,7 +16,8 @@ from tvm.runtime import cpu as cpu
 from tvm.runtime import cuda as cuda
 from tvm.runtime import device as device
 
-from .ir_builder.ir import device_named
+from .relax_devices import hint_on_device as hint_on_device
+from .relax_devices import to_vdevice as to_vdevice
 from .relax_types import Callable as Callable
 from .relax_types import Object as Object
 from .relax_types import Prim as Prim
@@ -49,26 +50,6 @@ def value(item: Any) -> RelayExpr:
     if isinstance(item, builtins.str):
         return relax.StringImm(item)
     return const(item)
-
-
-def to_vdevice(data: RelayExpr, dst_vdevice: VDevice | builtins.str) -> relax.Call:
-    """A copy of a tensor on another device, which may be named as in `R.Tensor`."""
-    return relax.op.to_vdevice(data, _device(dst_vdevice))
-
-
-def hint_on_device(data: RelayExpr, dst_vdevice: Any = None, **device: Any) -> relax.Call:
-    """The tensor, of which passes are told on which device it had better live.
-
-    Parameters
-    ----------
-    dst_vdevice : a device, or its name as in `R.Tensor`.
-    device : in its place, the numbers ``device_type`` and ``index``.
-    """
-    return relax.op.hint_on_device(data, _device(dst_vdevice), **device)
-
-
-def _device(device: Any) -> Any:
-    return device_named(device) if isinstance(device, builtins.str) else device
 
 
 def _info_list(infos: Any) -> list[Any]:

@@ -30,6 +30,8 @@ class Loss:
     ValueError : another reduction.
     """
 
+    __call__: Callable[..., Function]
+
     def __init__(self, loss_name: str, reduction: str = "mean") -> None:
         if reduction not in ("mean", "sum", "none"):
             raise error.ValueError(

@@ -86,7 +86,9 @@ class Recomputed(PyExprMutator):
         new = value if same else Call(value.op, args, value.attrs, value.sinfo_args)
         if var not in self._known:
             self._known[var] = self.builder_.emit(new, f"{var.name_hint}_cp")
-            new = self.builder_.lookup_binding(self._known[var])
+            bound = self.builder_.lookup_binding(self._known[var])
+            assert isinstance(bound, Call)
+            new = bound
         return self._known[var], new
 
     def visit_var_(self, op: Var) -> RelayExpr:
