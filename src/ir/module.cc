@@ -3,6 +3,10 @@
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/repr_printer.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace tvm {
 
 TVM_REGISTER_NODE(IRModuleNode, "ir.IRModule");
@@ -123,6 +127,23 @@ std::optional<String> ForeignText(const IRModuleNode* node) {
   return std::nullopt;
 }
 
+/*! \brief The functions as a text lists them: what is only named, tensor programs, graphs; each by
+ *         name. */
+std::vector<std::pair<GlobalVar, BaseFunc>> InOrderOfText(const IRModuleNode* node) {
+  std::vector<std::pair<GlobalVar, BaseFunc>> functions;
+  for (const auto& [var, func] : node->functions) functions.emplace_back(var, func);
+  auto rank = [](const BaseFunc& func) {
+    std::string kind = func->GetTypeKey();
+    return kind == "relax.expr.ExternFunc" ? 0 : kind == "tir.PrimFunc" ? 1 : 2;
+  };
+  std::sort(functions.begin(), functions.end(), [&](const auto& one, const auto& other) {
+    int first = rank(one.second), second = rank(other.second);
+    if (first != second) return first < second;
+    return one.first->name_hint.str() < other.first->name_hint.str();
+  });
+  return functions;
+}
+
 TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
   if (std::optional<String> text = ForeignText(node)) {
     p->stream << *text;
@@ -130,18 +151,26 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
   }
   ScriptScope scope;
   ScriptMark mark(p->stream, node);
+  scope.global_infos() = node->global_infos;
   p->stream << "@I.ir_module\nclass " << ScriptScope::ModuleName() << ":\n";
   if (node->attrs.defined()) {
     p->stream << "    I.module_attrs(";
     PrintScriptValue(p->stream, Any(node->attrs->dict), false);
     p->stream << ")\n";
+  }
+  if (!node->global_infos.empty()) {
+    p->stream << "    I.module_global_infos(";
+    PrintScriptValue(p->stream, Any(node->global_infos), false);
+    p->stream << ")\n";
+  }
+  if (node->attrs.defined() || !node->global_infos.empty()) {
     if (!node->functions.empty()) p->stream << '\n';
   } else if (node->functions.empty()) {
     p->stream << "    pass\n";
   }
   p->indent += 4;
   bool first = true;
-  for (const auto& [var, func] : node->functions) {
+  for (const auto& [var, func] : InOrderOfText(node)) {
     // Functions print themselves at the margin; their text is moved inside the class.
     std::ostringstream text;
     scope.function_name() = var->name_hint;
@@ -158,6 +187,7 @@ TVM_REGISTER_REPR(IRModuleNode, [](const IRModuleNode* node, ReprPrinter* p) {
     }
   }
   p->indent -= 4;
+  scope.global_infos() = {};
   scope.PrintFooter(p->stream);
 });
 
@@ -197,6 +227,11 @@ TVM_REGISTER_GLOBAL("ir.Module_Remove").set_body_typed([](IRModule mod, GlobalVa
 TVM_REGISTER_GLOBAL("ir.Module_AddTypeDef")
     .set_body_typed([](IRModule mod, TypeData definition, bool update) {
       mod->AddTypeDef(definition, update);
+    });
+
+TVM_REGISTER_GLOBAL("ir.Module_UpdateGlobalInfo")
+    .set_body_typed([](IRModule mod, String name, Array<GlobalInfo> infos) {
+      mod->global_infos.Set(name, infos);
     });
 
 TVM_REGISTER_GLOBAL("ir.Module_WithAttr").set_body_typed([](IRModule mod, String key, Any value) {

@@ -6,6 +6,7 @@
 #include <tvm/ir/script_marks.h>
 #include <tvm/ir/script_printer.h>
 #include <tvm/node/serialization.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/runtime/ndarray.h>
 #include <tvm/runtime/registry.h>
 
@@ -113,12 +114,46 @@ void PrintObject(std::ostream& os, const Object* node, bool objects) {
       }
     }
     os << ')';
+  } else if (node->IsInstance<VDeviceNode>()) {
+    const auto* device = static_cast<const VDeviceNode*>(node);
+    os << "I.vdevice(";
+    PrintScriptValue(os, Any(device->target), false);
+    os << ", " << device->vdevice_id << ", ";
+    PrintScriptText(os, device->memory_scope);
+    os << ')';
+  } else if (node->IsInstance<DummyGlobalInfoNode>()) {
+    os << "I.dummy_global_info()";
   } else {
     PrintNode(os, node);
   }
 }
 
+/*! \brief The kind of a target, whose class stands above this room: the first word of its text. */
+std::string KindOfTarget(const VDevice& device) {
+  std::string text = AsRepr(Any(device->target));
+  return text.substr(0, text.find(' '));
+}
+
 }  // namespace
+
+std::string ScriptScope::DeviceName(const VDevice& device) {
+  std::string kind = KindOfTarget(device);
+  int number = device->vdevice_id;
+  Array<GlobalInfo> known;
+  if (current_scope != nullptr && current_scope->global_infos_.contains("vdevice")) {
+    known = current_scope->global_infos_.at("vdevice");
+  }
+  int of_kind = 0;
+  for (const GlobalInfo& info : known) {
+    VDevice other = Downcast<VDevice>(info);
+    if (StructuralEqual()(other, device)) {
+      number = of_kind;
+      break;
+    }
+    if (KindOfTarget(other) == kind) ++of_kind;
+  }
+  return kind + ":" + std::to_string(number) + ":" + device->memory_scope.str();
+}
 
 ScriptScope::ScriptScope() : root_(current_scope == nullptr ? this : current_scope) {
   current_scope = root_;

@@ -165,11 +165,8 @@ void RelaxPrinter::Print(const TensorStructInfoNode* tensor) {
     comma = ", ";
   }
   if (tensor->vdevice) {
-    const VDevice& device = tensor->vdevice.value();
     os_ << comma << "vdevice=";
-    std::string kind = AsRepr(Any(device->target));
-    PrintScriptText(os_, kind.substr(0, kind.find(' ')) + ":" + std::to_string(device->vdevice_id) +
-                             ":" + device->memory_scope.str());
+    PrintScriptText(os_, ScriptScope::DeviceName(tensor->vdevice.value()));
   }
   os_ << ')';
 }
@@ -234,8 +231,12 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
   } else if (const auto* branch = expr.as<IfNode>()) {
     PrintIf(branch, nullptr);
   } else if (const auto* global = expr.as<GlobalVarNode>()) {
-    bool usual = in_function_ && PythonName(global->name_hint) == global->name_hint.str();
-    os_ << (usual ? ScriptScope::ModuleAlias() + "." + global->name_hint.str() : AsRepr(Any(expr)));
+    std::string name = global->name_hint;
+    if (PythonName(name) != name) {
+      os_ << AsRepr(Any(expr));
+    } else {
+      os_ << (in_function_ ? ScriptScope::ModuleAlias() + "." : "") << name;
+    }
   } else if (const auto* sequence = expr.as<SeqExprNode>()) {
     Print(PrintBlocks(GetRef<RelayExpr>(sequence)));
   } else {
@@ -283,6 +284,11 @@ void RelaxPrinter::PrintSetting(const Any& value) {
       PrintSetting(items->at(i));
     }
     os_ << ']';
+    return;
+  }
+  if (value.is_object() && value.object()->IsInstance<VDeviceNode>()) {
+    const auto* device = static_cast<const VDeviceNode*>(value.object());
+    PrintScriptText(os_, ScriptScope::DeviceName(GetRef<VDevice>(device)));
     return;
   }
   if (value.is_object() && value.object()->IsInstance<PrimValueNode>()) {

@@ -1,3 +1,4 @@
+#include <tvm/node/repr_printer.h>
 #include <tvm/relax/type.h>
 
 namespace tvm {
@@ -13,6 +14,21 @@ TVM_REGISTER_GLOBAL("relax.ObjectType").set_body_typed([]() {
 });
 TVM_REGISTER_GLOBAL("relax.PackedFuncType").set_body_typed([]() {
   return ObjectRef(make_object<PackedFuncTypeNode>());
+});
+
+// Types print as the struct info that says no more than they do.
+TVM_REGISTER_REPR(ShapeTypeNode, [](const ShapeTypeNode* node, ReprPrinter* p) {
+  p->stream << "R.Shape(ndim=" << node->ndim << ')';
+});
+TVM_REGISTER_REPR(DynTensorTypeNode, [](const DynTensorTypeNode* node, ReprPrinter* p) {
+  p->stream << "R.Tensor(ndim=" << node->ndim;
+  if (!node->dtype.is_void()) p->stream << ", dtype=\"" << node->dtype << '"';
+  p->stream << ')';
+});
+TVM_REGISTER_REPR(ObjectTypeNode,
+                  [](const ObjectTypeNode* node, ReprPrinter* p) { p->stream << "R.Object"; });
+TVM_REGISTER_REPR(PackedFuncTypeNode, [](const PackedFuncTypeNode* node, ReprPrinter* p) {
+  p->stream << "R.PackedFunc";
 });
 
 }  // namespace relax

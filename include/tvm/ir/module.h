@@ -7,6 +7,7 @@
 
 #include <tvm/ir/adt.h>
 #include <tvm/ir/function.h>
+#include <tvm/ir/global_info.h>
 
 namespace tvm {
 
@@ -16,6 +17,8 @@ class IRModuleNode : public Object {
   DictAttrs attrs;
   /*! \brief Types that the functions use, by name. */
   Map<String, TypeData> type_definitions;
+  /*! \brief What the module says that is no function, by kind: "vdevice" lists its devices. */
+  Map<String, Array<GlobalInfo>> global_infos;
   /*! \brief The variable of each name; kept in step with `functions`. */
   Map<String, GlobalVar> global_var_map_;
 
@@ -43,7 +46,7 @@ class IRModuleNode : public Object {
   /*! \brief Fills the table of names; ValueError if two functions share one. */
   TVM_DLL void Init();
   TVM_DECLARE_NODE(IRModuleNode, Object, "IRModule", Value(functions), Default(attrs),
-                   Default(type_definitions), Ignore(global_var_map_));
+                   Default(type_definitions), Default(global_infos), Ignore(global_var_map_));
 };
 
 class IRModule : public FromFields<ObjectRef, IRModuleNode> {

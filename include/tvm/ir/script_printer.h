@@ -5,6 +5,7 @@
 #ifndef TVM_IR_SCRIPT_PRINTER_H_
 #define TVM_IR_SCRIPT_PRINTER_H_
 
+#include <tvm/ir/global_info.h>
 #include <tvm/node/repr_printer.h>
 
 #include <map>
@@ -48,6 +49,15 @@ class ScriptScope {
 
   /*! \brief Name that the module has for the function printed next; empty outside of modules. */
   std::string& function_name() { return root_->function_name_; }
+  /*! \brief What the module being printed says beside its functions. */
+  Map<String, Array<GlobalInfo>>& global_infos() { return root_->global_infos_; }
+  /*!
+   * \brief A device as the scripts of graphs name it: kind of target, number and memory.
+   *
+   * The number is the device's among those of the module whose target is of the same kind, or its
+   * own where no module with that device is being printed.
+   */
+  static std::string DeviceName(const VDevice& device);
   /*!
    * \brief Keep an object whose contents are no text in the script's metadata.
    * \return The expression that refers to it.
@@ -75,6 +85,7 @@ class ScriptScope {
   ScriptScope* root_;
   std::string function_name_;
   bool show_metadata_ = false;
+  Map<String, Array<GlobalInfo>> global_infos_;
   ScriptStyle style_;
   std::map<std::string, std::vector<ObjectRef>> metadata_;
 };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
@@ -12,6 +12,7 @@ from . import _ffi_api
 from .adt import Constructor, TypeData
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
+from .global_info import GlobalInfo
 from .script_text import Scriptable
 from .type import GlobalTypeVar
 
@@ -34,6 +35,7 @@ class IRModule(Object, Scriptable):
     functions : functions by GlobalVar or by name.
     type_definitions : types that functions use, by GlobalTypeVar or by name.
     attrs : attributes of the module.
+    global_infos : lists of `GlobalInfo` by what they are about; "vdevice" has the devices.
     """
 
     def __init__(
@@ -41,13 +43,15 @@ class IRModule(Object, Scriptable):
         functions: Mapping[Any, BaseFunc] | None = None,
         type_definitions: Mapping[Any, TypeData] | None = None,
         attrs: Mapping[str, Any] | None = None,
+        global_infos: Mapping[str, Sequence[GlobalInfo]] | None = None,
     ) -> None:
         by_var = {
             GlobalVar(var) if isinstance(var, str) else var: func
             for var, func in (functions or {}).items()
         }
         record = None if not attrs else tvm.ir.DictAttrs(attrs)
-        self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record)
+        infos = {name: list(of_name) for name, of_name in (global_infos or {}).items()}
+        self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record, {}, infos)
         for definition in (type_definitions or {}).values():
             _ffi_api.Module_AddTypeDef(self, definition, False)
 
@@ -157,6 +161,10 @@ class IRModule(Object, Scriptable):
         """Replace the function of a variable, in place."""
         _ffi_api.Module_Add(self, var, _as_function(func), True)
 
+    def update_global_info(self, name: str, global_info: Sequence[GlobalInfo]) -> None:
+        """Replace, in place, what the module says about `name`."""
+        _ffi_api.Module_UpdateGlobalInfo(self, name, list(global_info))
+
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The program as text with everything in it, which `tvm.parser.parse` reads.
 
@@ -177,6 +185,10 @@ class IRModule(Object, Scriptable):
         functions = other.functions if isinstance(other, IRModule) else other
         for var, func in functions.items():
             self[var if isinstance(var, str) else var.name_hint] = func
+
+    def with_functions(self, functions: Mapping[Any, BaseFunc]) -> IRModule:
+        """A module of other functions, with the types, attributes and infos of this one."""
+        return IRModule(functions, self.type_definitions, self.attrs, self.global_infos)
 
     def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
         """A copy with one attribute set."""

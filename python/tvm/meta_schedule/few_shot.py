@@ -113,4 +113,4 @@ def _few_shot(mod: IRModule, target: Target, valid_count: int, benchmark: bool) 
         else func
         for var, func in mod.functions.items()
     }
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -225,7 +225,7 @@ def apply_database(
                 logger.warning("MetaScheduleApplyDatabase: no record of %s", var.name_hint)
             continue
         functions[var] = with_schedule(function, found["main"])
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)
 
 
 def with_schedule(function: tir.PrimFunc, scheduled: tir.PrimFunc) -> tir.PrimFunc:

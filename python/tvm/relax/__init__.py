@@ -16,6 +16,7 @@ from . import (
     expr_functor,
     op,
     struct_info,
+    training,
     transform,
     ty,
     utils,

@@ -75,7 +75,7 @@ class DataflowBlockRewrite:
         for gvar, func in functions.items():
             if func.same_as(self._original):
                 functions[gvar] = self._func
-                return IRModule(functions, irmodule.attrs)
+                return irmodule.with_functions(functions)
         raise error.ValueError("DataflowBlockRewrite: the module does not have this function")
 
     def _set(self, bindings: list[Binding]) -> None:

@@ -134,7 +134,7 @@ class BlockBuilder:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self._functions: dict[GlobalVar, BaseFunc] = {}
-        self._attrs = mod.attrs if mod is not None else None
+        self._given = IRModule() if mod is None else mod
         self._global_names = NameSupply()
         self._names = NameSupply()
         self._by_hash: dict[int, list[GlobalVar]] = {}
@@ -404,7 +404,7 @@ class BlockBuilder:
         functions: dict[GlobalVar, BaseFunc] = {}
         for gvar, func in self._functions.items():
             functions[gvar] = func
-        return IRModule(functions, attrs=self._attrs)
+        return self._given.with_functions(functions)
 
     get = finalize
 

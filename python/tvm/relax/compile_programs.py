@@ -121,7 +121,7 @@ def in_dataflow_blocks(mod: IRModule) -> IRModule:
     for gvar, func in graph_functions(mod).items():
         if any(not isinstance(block, DataflowBlock) for block in func.body.blocks):
             functions[gvar] = _OneBlock(func).run()
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)
 
 
 def compile_programs(mod: IRModule, target: Target) -> Executable:

@@ -33,7 +33,7 @@ def lower_dps_packed(mod: IRModule) -> IRModule:
         return mod
     for gvar, func in calling.items():
         functions[gvar] = _PackedCalls(func, kernels).run()
-    return IRModule({**functions, **kernels.added}, attrs=mod.attrs)
+    return mod.with_functions({**functions, **kernels.added})
 
 
 def _is_packed_call(value: RelayExpr) -> bool:

@@ -147,7 +147,7 @@ class OpenExecutable(Executable):
         }
         gvar = self._graph.get_global_var(name)
         functions[gvar] = bind_function(self._graph[name], {}, extents)
-        return IRModule(functions, attrs=self._graph.attrs)
+        return self._graph.with_functions(functions)
 
     def link(self, module: Module) -> None:
         self._linked.append(module)

@@ -60,7 +60,7 @@ def map_functions(mod: IRModule, fn: Callable[[Function], Function]) -> IRModule
     functions = dict(mod.functions.items())
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = fn(func)
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)
 
 
 class FunctionRewriter:

@@ -9,8 +9,17 @@ from tvm import error
 from tvm.ir import GlobalVar, IRModule, Range
 
 from .decorate import read_object
+from .ir_builder.ir import dummy_global_info, vdevice
 
-__all__ = ["GlobalVar", "Range", "ir_module", "module_attrs"]
+__all__ = [
+    "GlobalVar",
+    "Range",
+    "dummy_global_info",
+    "ir_module",
+    "module_attrs",
+    "module_global_infos",
+    "vdevice",
+]
 
 
 def ir_module(cls: type | None = None, *, check_well_formed: bool = True) -> Any:
@@ -38,3 +47,10 @@ def ir_module(cls: type | None = None, *, check_well_formed: bool = True) -> Any
 
 def module_attrs(attrs: dict[str, Any]) -> None:
     """Attributes of the module; the decorator of the class reads them from the text."""
+
+
+def module_global_infos(global_infos: dict[str, Any]) -> None:
+    """Global information of the module, read from the text like its attributes.
+
+    >>> I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+    """

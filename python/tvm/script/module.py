@@ -137,23 +137,29 @@ class _TopReader(Evaluator):
         definitions: list[ast.FunctionDef] = []
         external: dict[str, relax.ExternFunc] = {}
         attrs: dict[str, Any] = {}
+        infos: dict[str, Any] = {}
         for part in node.body:
             if isinstance(part, ast.FunctionDef):
                 definitions.append(part)
             elif isinstance(part, ast.Expr) and self.called(part.value) == "I.module_attrs":
                 assert isinstance(part.value, ast.Call)
                 attrs |= self.attributes(self.arguments(part.value, ("attrs",), 1)["attrs"])
+            elif isinstance(part, ast.Expr) and self.called(part.value) == "I.module_global_infos":
+                assert isinstance(part.value, ast.Call)
+                given = self.arguments(part.value, ("global_infos",), 1)["global_infos"]
+                infos |= self.attributes(given)
             elif (found := self._external(part)) is not None:
                 external |= found
             elif not isinstance(part, ast.Pass) and not _is_text(part):
                 raise self.error(
                     part,
-                    "a module has functions, name = R.ExternFunc(...), I.module_attrs({...}) and "
-                    "nothing else",
+                    "a module has functions, name = R.ExternFunc(...), I.module_attrs({...}), "
+                    "I.module_global_infos({...}) and nothing else",
                 )
         names = [_name_of(self, definition) for definition in definitions]
         with IRBuilder() as builder, I.ir_module():
             I.module_attrs(attrs)
+            I.module_global_infos(infos)
             for name, func in external.items():
                 self.around.functions[name] = I.decl_function(name)
                 I.def_function(name, func)

@@ -16,6 +16,8 @@ from tvm.runtime import cpu as cpu
 from tvm.runtime import cuda as cuda
 from tvm.runtime import device as device
 
+from .relax_devices import hint_on_device as hint_on_device
+from .relax_devices import to_vdevice as to_vdevice
 from .relax_types import Callable as Callable
 from .relax_types import Object as Object
 from .relax_types import Prim as Prim

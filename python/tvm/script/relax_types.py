@@ -22,6 +22,8 @@ from tvm.relax import (
     TupleStructInfo,
 )
 
+from .ir_builder.ir import device_named
+
 __all__ = [
     "Callable",
     "Object",
@@ -140,7 +142,10 @@ def _tensor(
     ----------
     shape : extents; texts are expressions of symbolic ones. An element type may stand here.
     dtype : element type; unknown by default.
+    vdevice : where it lives: a device, or ``kind:number`` of one that the module lists.
     """
+    if isinstance(vdevice, str):
+        vdevice = device_named(vdevice)
     if isinstance(shape, str) and dtype is None:
         shape, dtype = None, shape
     if shape is not None and not isinstance(shape, RelayExpr):

@@ -405,7 +405,7 @@ def build(mod: Any, target: Target) -> Module:
     another machine can be saved and exported but not called.
     """
     # The caller may go on with its module.
-    source = tvm.IRModule(mod.functions, attrs=mod.attrs)
+    source = mod.with_functions(mod.functions)
     names = exported_names(mod)
     if not _runs_here(target):
         owner = tvm._ffi.convert_to_tvm_func(

@@ -80,7 +80,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
             raise ValueError("topi.arange: step must not be 0")
         count: Extent = max(0, math.ceil((stop - start) / step))
     else:
-        count = largest((stop - start + step - 1) // step, 0)
+        count = simplify(largest((stop - start + step - 1) // step, 0))
     is_real = dtype.startswith(("float", "bfloat"))
 
     def as_dtype(value: Any) -> Any:

@@ -238,10 +238,13 @@ void TIRPrinter::Print(const PrimFuncNode* func) {
   PrintSignature(func, name);
   indent_ += 4;
   NewLine();
-  if (func->attrs.defined() && !func->attrs->dict.empty()) {
+  // The name says the symbol where they are the same.
+  const bool named = symbol && std::string(symbol.value()) == name;
+  if (func->attrs.defined() && func->attrs->dict.size() > (named ? 1 : 0)) {
     os_ << "T.func_attr({";
     bool first = true;
     for (const auto& [key, value] : func->attrs->dict) {
+      if (named && key == attr::kGlobalSymbol) continue;
       os_ << (first ? "" : ", ");
       PrintScriptText(os_, key);
       os_ << ": ";

@@ -190,3 +190,32 @@ def test_attributes_by_name_are_members_too():
         _ = attrs.axes
     with pytest.raises(AttributeError):
         _ = tvm.ir.DictAttrs.__new__(tvm.ir.DictAttrs).axis
+
+
+def test_a_text_lists_names_then_programs_then_graphs():
+    text = """
+@I.ir_module
+class Module:
+    @R.function
+    def z(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+        return x
+
+    @R.function
+    def a(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+        return x
+
+    @T.prim_func
+    def m(A: T.Buffer((2,), "float32")):
+        T.evaluate(0)
+
+    e = R.ExternFunc("e")
+"""
+    module = tvm.script.from_source(text)
+    printed = str(module)
+    places = [printed.index(part) for part in ("e = R.", "def m(", "def a(", "def z(")]
+    assert places == sorted(places)
+    # A symbol that is the function's name is not said twice.
+    assert "global_symbol" not in printed
+    assert tvm.ir.structural_equal(tvm.script.from_source(printed), module)
+    renamed = module["m"].with_attr("global_symbol", "other")
+    assert '"global_symbol": "other"' in str(tvm.IRModule({"m": renamed}))

@@ -81,3 +81,11 @@ def test_the_pass_that_spoils_a_graph_is_named():
         bad = forgets()(good)
     with verified, pytest.raises(ValueError, match="pass test.Forgets was given a faulty module"):
         forgets()(tvm.IRModule({"main": bad["main"].with_attr("again", 1)}))
+
+
+def test_types_print_as_the_struct_info_that_says_as_much():
+    assert str(relax.ShapeType(3)) == "R.Shape(ndim=3)"
+    assert str(relax.DynTensorType(2, "float16")) == 'R.Tensor(ndim=2, dtype="float16")'
+    assert str(relax.DynTensorType(-1, None)) == "R.Tensor(ndim=-1)"
+    assert str(relax.ObjectType()) == "R.Object"
+    assert str(relax.PackedFuncType()) == "R.PackedFunc"

@@ -127,3 +127,14 @@ def test_values_known_at_once_become_constants() -> None:
 def test_what_needs_a_shape_only_reads_no_tensor() -> None:
     mod = LegalizeOps()(_module(lambda x: op.ones_like(x, "int8"), (2, 3)))
     assert [len(f.params) for f in mod.functions.values() if isinstance(f, tir.PrimFunc)] == [1]
+
+
+def test_a_warning_names_what_has_no_kernel():
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=2))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.reshape(x, (4,))))
+    mod = builder.get()
+    with pytest.warns(UserWarning, match="no legalization of relax.reshape"):
+        relax.transform.LegalizeOps(enable_warning=True)(mod)
+    assert relax.transform.FuseOps(fuse_opt_level=0)(mod).same_as(mod)

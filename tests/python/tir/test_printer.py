@@ -16,7 +16,6 @@ def test_function_reads_as_script():
     assert str(func) == (
         "@T.prim_func\n"
         "def scale(var_A: T.handle, var_B: T.handle):\n"
-        '    T.func_attr({"global_symbol": "scale"})\n'
         "    n = T.int32(is_size_var=True)\n"
         "    A = T.match_buffer(var_A, (n, 8))\n"
         "    B = T.match_buffer(var_B, (n, 8))\n"

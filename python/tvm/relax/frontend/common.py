@@ -21,4 +21,4 @@ def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[NDArray]]]:
         if func.attrs is not None and "params" in func.attrs:
             found[str(gvar.name_hint)] = list(func.attrs["params"])
             functions[gvar] = func.without_attr("params")
-    return IRModule(functions, attrs=mod.attrs), found
+    return mod.with_functions(functions), found

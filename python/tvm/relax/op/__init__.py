@@ -2,6 +2,7 @@
 
 from . import computations as computations
 from . import grad, image, nn, random
+from . import gradient_computations as gradient_computations
 from . import host_functions as host_functions
 from . import nn_computations as nn_computations
 from . import operators as operators
@@ -17,6 +18,7 @@ from .binary import *
 from .builtin import builtin, memory, vm
 from .calls import *
 from .create import *
+from .gradients import register_gradient
 from .linear_algebra import *
 from .manipulate import *
 from .quantization import dequantize, integer_limits, quantize

@@ -46,12 +46,16 @@ def _batch_norm(
 
 
 def _matmul(a: te.Tensor, b: te.Tensor, out_dtype: str | None = None) -> te.Tensor:
-    """NumPy's matmul for operands of rank two or more."""
+    """NumPy's matmul."""
     rank_a, rank_b = len(a.shape), len(b.shape)
-    if min(rank_a, rank_b) < 2:
-        raise error.ValueError(
-            f"relax.matmul: operands need rank 2 or more, got {rank_a} and {rank_b}"
-        )
+    if not min(rank_a, rank_b):
+        raise error.ValueError("relax.matmul: operands need dimensions, got a scalar")
+    if min(rank_a, rank_b) == 1:
+        # A vector stands for one row on the left, and for one column on the right.
+        row = topi.expand_dims(a, 0) if rank_a == 1 else a
+        column = topi.expand_dims(b, 1) if rank_b == 1 else b
+        extra = [-2] * (rank_a == 1) + [-1] * (rank_b == 1)
+        return topi.squeeze(_matmul(row, column, out_dtype), extra)
     if rank_a == rank_b == 2:
         return topi.nn.matmul(a, b, out_dtype=out_dtype)
     if rank_a < rank_b:

@@ -146,8 +146,35 @@ _analyzer = arith.Analyzer()
 
 
 def simplified(extent: Any) -> Any:
-    """An extent in its simplest form."""
-    return extent if number(extent) is not None else _analyzer.simplify(extent)
+    """An extent in its simplest form; what is taken away stands at the end of sums, as in texts of
+    TVM."""
+    if number(extent) is not None:
+        return extent
+    short = _analyzer.simplify(extent)
+    if not isinstance(short, tir.Add | tir.Sub):
+        return short
+    added: list[Any] = []
+    taken: list[Any] = []
+    _terms(short, added, taken)
+    # Constants are behind what is variable of their sign.
+    first, *rest = sorted(added, key=lambda term: number(term) is not None)
+    for term in rest:
+        first = tir.Add(first, term)
+    for term in taken:
+        first = tir.Sub(first, term)
+    return first
+
+
+def _terms(value: Any, added: list[Any], taken: list[Any]) -> None:
+    """The terms of a sum by their sign, in the order in which they stand."""
+    if isinstance(value, tir.Add):
+        _terms(value.a, added, taken)
+        _terms(value.b, added, taken)
+    elif isinstance(value, tir.Sub):
+        _terms(value.a, added, taken)
+        _terms(value.b, taken, added)
+    else:
+        added.append(value)
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -137,4 +137,4 @@ def AnnotateTIROpPattern(mod: IRModule) -> IRModule:
         if isinstance(func, tir.PrimFunc) and "op_pattern" not in func.attrs:
             func = func.with_attr("op_pattern", int(pattern_of_kernel(func)))
         functions[gvar] = func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -27,4 +27,4 @@ def AttachGlobalSymbol(mod: IRModule) -> IRModule:
         if wanted and str(symbol) != name:
             func = func.with_attr("global_symbol", name)
         functions[gvar] = func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -58,4 +58,4 @@ def BindParams(
     }
     functions = dict(mod.functions.items())
     functions[mod.get_global_var(func_name)] = bind_function(func, constants, numbers)
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

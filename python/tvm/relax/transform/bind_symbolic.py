@@ -54,4 +54,4 @@ def BindSymbolicVars(
     left = [str(key) for key in binding_map if key not in used]
     if left:
         raise error.ValueError(f"BindSymbolicVars: no function has the extent '{left[0]}'")
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

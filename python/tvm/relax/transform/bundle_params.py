@@ -80,4 +80,4 @@ def BundleModelParams(mod: IRModule, param_tuple_name: str = "model_params") -> 
         else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

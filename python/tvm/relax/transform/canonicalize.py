@@ -147,4 +147,4 @@ def CanonicalizeBindings(mod: IRModule) -> IRModule:
             names.visit_expr(func)
             func = _Rename(mod, names).visit_expr(func)
         functions[gvar] = func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

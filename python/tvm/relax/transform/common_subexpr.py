@@ -127,4 +127,4 @@ def EliminateCommonSubexpr(mod: IRModule, call_only: bool = False) -> IRModule:
         if isinstance(func, Function):
             func = _Merger(mod, call_only).visit_expr(func)
         functions[gvar] = func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ..expr import Call, Constant, Function, Tuple, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import TensorStructInfo, static_shape
+from .desired_layouts import with_layouts
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertLayout"]
@@ -241,13 +243,31 @@ class _NHWCConverter(FunctionRewriter):
 
 
 @graph_pass("relax.ConvertLayout")
-def ConvertLayout(mod: IRModule) -> IRModule:
-    """The module with NCHW convolutions and pools in NHWC.
+def ConvertLayout(
+    mod: IRModule, desired_layouts: Mapping[str, Sequence[str]] | None = None
+) -> IRModule:
+    """The module with convolutions and what is between them in other layouts.
 
+    Parameters
+    ----------
+    desired_layouts : by operator ("relax.nn.conv2d") the layouts of data and weights, and of the
+        result if it is not that of the data. In dataflow blocks, operators that can follow take
+        their operands as they come; transposes bring others, and what leaves a block, into the
+        layout of the program. Without them, convolutions and pools in NCHW are brought into NHWC as
+        processors like them, constants are laid out anew, and all bindings are looked at.
+
+    Raises
+    ------
+    ValueError : a desired layout has other dimensions than the operator's.
+
+    Without desired layouts
+    -----------------------
     Weights become HWIO, or (height, width, channels, multiplier) when depthwise. Elementwise
     operators, reductions, pads and concatenations between them follow, and transposes that the
     network makes itself between the two layouts disappear; a flattened value keeps its NCHW
     element order for its readers, except that a dense layer with constant weights has these
     permuted instead. Transposes that nobody reads are left for dead code elimination.
     """
+    if desired_layouts is not None:
+        return with_layouts(mod, desired_layouts)
     return map_functions(mod, lambda func: _NHWCConverter(func).run())

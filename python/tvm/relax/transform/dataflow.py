@@ -28,7 +28,7 @@ def _of_functions(mod: IRModule, make: type[PyExprMutator]) -> IRModule:
         gvar: make(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)
 
 
 @graph_pass("relax.ToNonDataflow")

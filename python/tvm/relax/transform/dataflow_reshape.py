@@ -56,4 +56,4 @@ def RewriteDataflowReshape(mod: IRModule) -> IRModule:
         gvar: _Rewriter(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

@@ -57,4 +57,4 @@ def DeadCodeElimination(mod: IRModule, entry_functions: Sequence[str] | None = N
             if isinstance(func, Function):
                 wanted += [str(gvar.name_hint) for gvar in all_global_vars(func)]
     kept = {gvar: func for gvar, func in functions.items() if str(gvar.name_hint) in called}
-    return IRModule(kept, attrs=mod.attrs)
+    return mod.with_functions(kept)

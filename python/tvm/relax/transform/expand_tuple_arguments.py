@@ -95,7 +95,7 @@ def ExpandTupleArguments(mod: IRModule) -> IRModule:
             expanded.add(gvar)
     if not expanded:
         return mod
-    caller = _Caller(IRModule(functions, attrs=mod.attrs), expanded)
+    caller = _Caller(mod.with_functions(functions), expanded)
     for gvar, func in functions.items():
         if isinstance(func, Function):
             caller.builder_.update_func(gvar, caller.visit_expr(func))

@@ -70,7 +70,7 @@ def _over_functions(run: Callable[..., Any]) -> _OverModule:
             gvar: run(func, mod, ctx) if isinstance(func, Function) else func
             for gvar, func in mod.functions.items()
         }
-        return IRModule(functions, mod.attrs)
+        return mod.with_functions(functions)
 
     return over_module
 

@@ -226,7 +226,7 @@ def _annotate(mod: IRModule) -> IRModule:
         new = GlobalVar(name)
         names[str(gvar.name_hint)] = new
         functions[new] = annotated_composite(func, codegen, name)
-    return with_renamed_calls(IRModule(functions, attrs=mod.attrs), names)
+    return with_renamed_calls(mod.with_functions(functions), names)
 
 
 def with_renamed_calls(mod: IRModule, names: Mapping[str, GlobalVar]) -> IRModule:
@@ -251,7 +251,7 @@ def with_renamed_calls(mod: IRModule, names: Mapping[str, GlobalVar]) -> IRModul
             body = SeqExpr([renamed(block) for block in func.body.blocks], func.body.body)
             func = Function(func.params, body, func.ret_struct_info, func.is_pure, func.attrs)
         functions[gvar] = func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)
 
 
 @graph_pass("relax.FuseOpsByPattern")

@@ -327,7 +327,7 @@ class _Fuser:
 
 
 @graph_pass("relax.FuseOps")
-def FuseOps(mod: IRModule) -> IRModule:
+def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     """The module with every operator inside a function of attribute "Primitive".
 
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
@@ -340,7 +340,13 @@ def FuseOps(mod: IRModule) -> IRModule:
 
     In a module whose kernels have the attribute "op_pattern" (`AnnotateTIROpPattern`), calls of
     these are grouped instead, and `FuseTIR` makes each group one kernel.
+
+    Parameters
+    ----------
+    fuse_opt_level : 0 leaves the module as it is; any other level fuses.
     """
+    if fuse_opt_level == 0:
+        return mod
     if has_kernel_patterns(mod):
         return fuse_kernel_calls(mod)
     names = NameSupply()
@@ -351,4 +357,4 @@ def FuseOps(mod: IRModule) -> IRModule:
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = fuser.fuse(func)
     functions.update(fuser.functions)
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -217,4 +217,4 @@ def FuseTIR(mod: IRModule) -> IRModule:
             functions[made[name][0]] = made[name][1]
         else:
             functions[gvar] = calls.visit_expr(func) if isinstance(func, Function) else func
-    return DeadCodeElimination()(IRModule(functions, attrs=mod.attrs))
+    return DeadCodeElimination()(mod.with_functions(functions))

@@ -72,4 +72,4 @@ def InlinePrivateFunctions(mod: IRModule) -> IRModule:
         for gvar, func in mod.functions.items()
         if str(gvar.name_hint) not in private
     }
-    return DeadCodeElimination()(IRModule(functions, attrs=mod.attrs))
+    return DeadCodeElimination()(mod.with_functions(functions))

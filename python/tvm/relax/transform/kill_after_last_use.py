@@ -93,4 +93,4 @@ def KillAfterLastUse(mod: IRModule) -> IRModule:
         gvar: _Killer(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

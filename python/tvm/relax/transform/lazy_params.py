@@ -48,7 +48,7 @@ def _plain_where(mod: IRModule, wanted: Callable[[Function], bool]) -> IRModule:
     changed = {g: f for g, f in mod.functions.items() if isinstance(f, Function) and wanted(f)}
     plain = ToNonDataflow()(IRModule(changed))
     functions = {g: plain[g] if g in changed else f for g, f in mod.functions.items()}
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 def _extents(info: StructInfo | None) -> list[tir.Var]:
@@ -122,7 +122,7 @@ def LazyGetInput(mod: IRModule) -> IRModule:
         functions[gvar] = Function(
             params, SeqExpr(blocks, body.body), func.ret_struct_info, func.is_pure, func.attrs
         )
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 def _joined(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
@@ -204,7 +204,7 @@ def LazySetOutput(mod: IRModule) -> IRModule:
             attrs["num_input"] = count + 1
         sequence = SeqExpr(_joined([first, *body.blocks, last]), Tuple([]))
         functions[gvar] = without_dead_code(Function(params, sequence, None, False, attrs))
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 class _LastReaders:
@@ -329,4 +329,4 @@ def LazyTransformParams(
                 mod, fget_item, fset_item, extra_get_item_params or (), extra_set_item_params or ()
             )
             functions[gvar] = transformer.build(func)
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

@@ -170,4 +170,4 @@ def LiftTransformParams(mod: IRModule) -> IRModule:
             made = made.with_attr("global_symbol", name)
         functions[gvar] = _Rest(mod, split, inputs).visit_expr(func)
         functions[GlobalVar(name)] = made
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

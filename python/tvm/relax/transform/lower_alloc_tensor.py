@@ -49,4 +49,4 @@ def LowerAllocTensor(mod: IRModule) -> IRModule:
         gvar: _Lowering(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

@@ -72,4 +72,4 @@ def CallTIRRewrite(mod: IRModule) -> IRModule:
         gvar: _Rewriter(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -86,7 +86,7 @@ def LowerRuntimeBuiltin(mod: IRModule) -> IRModule:
         gvar: _Lowering(mod).visit_expr(func) if isinstance(func, Function) else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)
 
 
 VMBuiltinLower = LowerRuntimeBuiltin

@@ -191,4 +191,4 @@ def _finished(mod: IRModule, merged: set[str]) -> IRModule:
             functions[names[name]] = _with_inner_functions(func, mod, symbol)
         elif func.attrs.get("Composite") is None or name in called:
             functions[gvar] = func
-    return with_renamed_calls(IRModule(functions, attrs=mod.attrs), names)
+    return with_renamed_calls(mod.with_functions(functions), names)

@@ -22,4 +22,4 @@ def Normalize(mod: IRModule) -> IRModule:
     functions = {}
     for gvar, func in mod.functions.items():
         functions[gvar] = builder.normalize(func) if isinstance(func, Function) else func
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

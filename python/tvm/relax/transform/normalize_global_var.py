@@ -64,8 +64,8 @@ def NormalizeGlobalVar(mod: IRModule) -> IRModule:
     if not names:
         return mod
     functions = {names.get(gvar, gvar): func for gvar, func in mod.functions.items()}
-    renamer = _Renamer(IRModule(functions, mod.attrs), names)
+    renamer = _Renamer(mod.with_functions(functions), names)
     for gvar, func in functions.items():
         if isinstance(func, Function):
             functions[gvar] = renamer.visit_expr(func)
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

@@ -116,7 +116,7 @@ def RemoveUnusedOutputs(mod: IRModule) -> IRModule:
             functions[gvar], kept[gvar] = new, sorted(read)
     if not kept:
         return mod
-    caller = _Caller(IRModule(functions, attrs=mod.attrs), kept)
+    caller = _Caller(mod.with_functions(functions), kept)
     for gvar, func in functions.items():
         if isinstance(func, Function) and any(g in kept for g in all_global_vars(func)):
             caller.builder_.update_func(gvar, caller.visit_expr(func))

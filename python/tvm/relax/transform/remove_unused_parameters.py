@@ -127,7 +127,7 @@ def RemoveUnusedParameters(mod: IRModule) -> IRModule:
             gvar: signatures[gvar].shortened() if gvar in signatures else func
             for gvar, func in mod.functions.items()
         }
-        caller = _Caller(IRModule(functions, attrs=mod.attrs), signatures)
+        caller = _Caller(mod.with_functions(functions), signatures)
         for gvar, func in functions.items():
             if isinstance(func, Function):
                 caller.builder_.update_func(gvar, caller.visit_expr(func))

@@ -106,10 +106,10 @@ def RunCodegen(
     for gvar, func in mod.functions.items():
         if str(gvar.name_hint) not in symbols:
             kept[gvar] = calls.visit_expr(func) if isinstance(func, Function) else func
-    attrs = {**dict(mod.attrs or {}), EXTERN_MODULES: modules}
+    attrs: dict[str, Any] = {EXTERN_MODULES: modules}
     if constants:
         attrs["const_name_to_constant"] = constants
-    return IRModule(_called(kept, entry_functions or ()), attrs=attrs)
+    return mod.with_functions(_called(kept, entry_functions or ())).with_attrs(attrs)
 
 
 def _called(

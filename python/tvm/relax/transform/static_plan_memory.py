@@ -272,4 +272,4 @@ def StaticPlanBlockMemory(mod: IRModule) -> IRModule:
         if isinstance(func, Function):
             storages = planned_storage(mod, func)
             functions[gvar] = _Placer(mod, storages).visit_expr(func)
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

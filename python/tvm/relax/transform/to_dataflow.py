@@ -103,4 +103,4 @@ def ConvertToDataflow(mod: IRModule, min_size: int = 2) -> IRModule:
         else func
         for gvar, func in mod.functions.items()
     }
-    return IRModule(functions, attrs=mod.attrs)
+    return mod.with_functions(functions)

@@ -252,4 +252,4 @@ def ToMixedPrecision(
     for gvar, func in mod.functions.items():
         if isinstance(func, Function) and isinstance(func.body, SeqExpr):
             functions[gvar] = _Converter(mod, out_dtype, half).visit_expr(func)
-    return IRModule(functions, mod.attrs)
+    return mod.with_functions(functions)

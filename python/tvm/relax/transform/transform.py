@@ -45,6 +45,7 @@ from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .gradient import Gradient
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
 from .integer_products import IntegerProducts
@@ -80,6 +81,7 @@ from .topological_sort import TopologicalSort
 from .trim_windows import TrimWindows
 from .turn_row_products import TurnRowProducts
 from .update_param_struct_info import UpdateParamStructInfo
+from .vdevices import RealizeVDevice, UpdateVDevice
 
 __all__ = [
     "LowerRuntimeBuiltin",
@@ -155,7 +157,10 @@ __all__ = [
     "Normalize",
     "OptimizeForInference",
     "PadColumns",
+    "Gradient",
     "PrepareGraph",
+    "RealizeVDevice",
+    "UpdateVDevice",
     "PatternCheckContext",
     "RemovePurityChecking",
     "RemoveUnusedParameters",

@@ -77,7 +77,7 @@ def DefaultGPUSchedule() -> Pass:
         for var, func in mod.functions.items():
             target = _wants_schedule(func, current)
             functions[var] = func if target is None else _scheduled(func, target.max_num_threads)
-        return IRModule(functions, attrs=mod.attrs)
+        return mod.with_functions(functions)
 
     return module_pass(run, opt_level=0, name="tir.DefaultGPUSchedule")
 

@@ -125,6 +125,6 @@ def InlinePrivateFunctions() -> Pass:
             for var, func in after.items()
             if var not in bodies or var in inliner.still_called
         }
-        return ConvertSSA()(IRModule(kept, attrs=mod.attrs))
+        return ConvertSSA()(mod.with_functions(kept))
 
     return module_pass(run, opt_level=0, name="tir.InlinePrivateFunctions")

@@ -81,6 +81,6 @@ def MakeUnpackedAPI() -> Pass:
                 body = results.visit(made.body)
                 made = made if body.same_as(made.body) else made.with_body(body)
             functions[var] = made
-        return IRModule(functions, attrs=mod.attrs)
+        return mod.with_functions(functions)
 
     return module_pass(run, opt_level=0, name="tir.MakeUnpackedAPI")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 from tvm.ir import BaseFunc, IRModule, Op, RelayExpr
@@ -51,7 +52,9 @@ class _Legalizer(PyExprMutator):
 
 
 @graph_pass("relax.LegalizeOps")
-def LegalizeOps(mod: IRModule, customize_legalize_map: Mapping | None = None) -> IRModule:
+def LegalizeOps(
+    mod: IRModule, customize_legalize_map: Mapping | None = None, enable_warning: bool = False
+) -> IRModule:
     """The module with operators as calls of kernels that it has then.
 
     Operators without a computation, and those of operands whose shape is unknown, stay. Constants
@@ -62,8 +65,32 @@ def LegalizeOps(mod: IRModule, customize_legalize_map: Mapping | None = None) ->
     customize_legalize_map : operator's name ("relax.add") to a function of the BlockBuilder and the
         call that gives what stands in its place; these go before those that `register_legalize` was
         told of, and these before the operator's own computation.
+    enable_warning : warn of operators that stay, by name.
     """
-    return _legalized(_Legalizer(mod, dict(customize_legalize_map or {})), mod)
+    result = _legalized(_Legalizer(mod, dict(customize_legalize_map or {})), mod)
+    if enable_warning:
+        for name in sorted(_left_in(result)):
+            warnings.warn(f"LegalizeOps: no legalization of {name} was found", stacklevel=2)
+    return result
+
+
+_CALLS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.", "relax.invoke_")
+"""What the names of operators begin with that are how other things are called."""
+
+
+def _left_in(mod: IRModule) -> set[str]:
+    names: set[str] = set()
+
+    def look(expr: RelayExpr) -> None:
+        if isinstance(expr, Call) and isinstance(expr.op, Op):
+            name = str(expr.op.name)
+            if not name.startswith(_CALLS):
+                names.add(name)
+
+    for func in mod.functions.values():
+        if isinstance(func, Function):
+            post_order_visit(func, look)
+    return names
 
 
 @graph_pass("relax.LegalizeUnfusableOps")
