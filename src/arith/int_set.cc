@@ -360,13 +360,6 @@ bool IntSet::CanProveNonNegative() const {
   return HasLowerBound() && Analyzer().CanProve(min() >= 0);
 }
 
-SignType IntSet::GetSignType() const {
-  if (CanProvePositive()) return SignType::kPositive;
-  if (CanProveNegative()) return SignType::kNegative;
-  if (IsSinglePoint() && is_zero(min())) return SignType::kZero;
-  return SignType::kUnknown;
-}
-
 bool IntSet::MatchRange(const Range& range) const {
   if (!HasLowerBound() || !HasUpperBound()) return false;
   Analyzer analyzer;

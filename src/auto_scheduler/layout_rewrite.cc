@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "schedule_replay.h"
+#include "sketch_utils.h"
 
 namespace tvm {
 namespace auto_scheduler {
@@ -36,21 +37,6 @@ bool IsLayoutFree(const Array<te::Operation>& ops, const te::Operation& placehol
     }
   }
   return false;
-}
-
-/*! \brief All index lists with which `op` reads output 0 of `producer`. */
-std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer) {
-  std::vector<Array<PrimExpr>> reads;
-  const auto* compute = op.as<te::ComputeOpNode>();
-  if (compute == nullptr) return reads;
-  auto visit = [&](const ObjectRef& node) {
-    const auto* load = node.as<tir::ProducerLoadNode>();
-    if (load != nullptr && Downcast<te::Tensor>(load->producer)->op.same_as(producer)) {
-      reads.push_back(load->indices);
-    }
-  };
-  for (const PrimExpr& body : compute->body) tir::PostOrderVisit(body, visit);
-  return reads;
 }
 
 /*!

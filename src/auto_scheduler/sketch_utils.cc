@@ -5,6 +5,7 @@
 #include "sketch_utils.h"
 
 #include <tvm/expr/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 
@@ -144,6 +145,20 @@ std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id) {
   }
   ids.resize(std::min(ids.size(), compute->axis.size()));
   return ids;
+}
+
+std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer) {
+  std::vector<Array<PrimExpr>> reads;
+  const auto* compute = op.as<te::ComputeOpNode>();
+  if (compute == nullptr) return reads;
+  auto visit = [&](const ObjectRef& node) {
+    const auto* load = node.as<tir::ProducerLoadNode>();
+    if (load != nullptr && Downcast<te::Tensor>(load->producer)->op.same_as(producer)) {
+      reads.push_back(load->indices);
+    }
+  };
+  for (const PrimExpr& body : compute->body) tir::PostOrderVisit(body, visit);
+  return reads;
 }
 
 std::vector<std::string> AttrNames(const Stage& stage, const std::string& key) {

@@ -61,6 +61,9 @@ Step WithLengths(const SplitStepNode* step, const std::vector<int64_t>& lengths)
 /*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
 std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id);
 
+/*! \brief All index lists with which `op` reads `producer`; none unless it computes elements. */
+std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer);
+
 /*! \brief Names listed in an attribute of the stage's operation. */
 std::vector<std::string> AttrNames(const Stage& stage, const std::string& key);
 

@@ -181,10 +181,6 @@ PrimExpr Shuffle::Concat(Array<PrimExpr> vectors) {
   return Shuffle(std::move(vectors), std::move(indices));
 }
 
-PrimExpr Shuffle::ExtractElement(PrimExpr vector, int index) {
-  return Shuffle({std::move(vector)}, {IntImm(DataType::Int(32), index)});
-}
-
 void CommReducerNode::Init() {
   size_t size = result.size();
   TVM_CHECK(size > 0 && lhs.size() == size && rhs.size() == size && identity_element.size() == size,

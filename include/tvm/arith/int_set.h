@@ -16,9 +16,6 @@ namespace arith {
 
 class Analyzer;
 
-/*! \brief What is known about the sign of all members of a set. */
-enum class SignType : int { kPositive = 0, kNegative = 1, kZero = 2, kUnknown = 3 };
-
 /*! \brief Base of integer sets. */
 class IntSetNode : public Object {
  public:
@@ -36,7 +33,6 @@ class IntSet : public ObjectRef {
   PrimExpr min() const;
   /*! \brief Greatest member; the handle value PosInf() if unbounded. */
   PrimExpr max() const;
-  SignType GetSignType() const;
   bool IsNothing() const;
   bool IsEverything() const;
   bool HasLowerBound() const;

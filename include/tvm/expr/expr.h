@@ -228,7 +228,6 @@ class Shuffle : public FromFields<PrimExpr, ShuffleNode> {
  public:
   /*! \brief All lanes of all vectors, one after the other. */
   static PrimExpr Concat(Array<PrimExpr> vectors);
-  static PrimExpr ExtractElement(PrimExpr vector, int index);
   TVM_DEFINE_NODE_REF(Shuffle, ShuffleNode);
 };
 

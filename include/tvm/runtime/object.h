@@ -255,11 +255,6 @@ Ref GetRef(const Node* node) {
   return Ref(ObjectPtr<Object>(const_cast<Object*>(static_cast<const Object*>(node))));
 }
 
-template <typename T, typename Node>
-ObjectPtr<T> GetObjectPtr(Node* node) {
-  return ObjectPtr<T>(static_cast<T*>(node));
-}
-
 /*! \brief Raise the TypeError of a failed Downcast. */
 [[noreturn]] TVM_DLL void ThrowDowncastError(const char* expected, const Object* actual);
 
@@ -295,7 +290,6 @@ struct ObjectPtrEqual {
 }  // namespace runtime
 
 using runtime::Downcast;
-using runtime::GetObjectPtr;
 using runtime::GetRef;
 using runtime::make_object;
 using runtime::Object;

@@ -22,20 +22,6 @@ namespace {
 
 using OpenLengths = Array<Optional<PrimExpr>>;
 
-/*! \brief All index lists with which `op` reads `producer`. */
-std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer) {
-  std::vector<Array<PrimExpr>> reads;
-  for (const PrimExpr& body : op.as<te::ComputeOpNode>()->body) {
-    tir::PostOrderVisit(body, [&](const ObjectRef& node) {
-      const auto* load = node.as<tir::ProducerLoadNode>();
-      if (load != nullptr && Downcast<te::Tensor>(load->producer)->op.same_as(producer)) {
-        reads.push_back(load->indices);
-      }
-    });
-  }
-  return reads;
-}
-
 bool Mentions(const PrimExpr& expr, const Array<te::IterVar>& axes) {
   std::unordered_set<const Object*> vars;
   for (const te::IterVar& axis : axes) vars.insert(axis->var.get());
