@@ -22,6 +22,17 @@ const VarNode* DataOf(const PrimExpr& arg) {
   return var;
 }
 
+/*! \brief Type of a fragment's elements; those of one bit and of four have none outside of
+ * fragments.
+ */
+std::string FragmentElement(DataType dtype, const std::string& type) {
+  const std::string precision = "nvcuda::wmma::experimental::precision::";
+  if (dtype.is_bool() || (!dtype.is_int() && !dtype.is_uint())) return type;
+  if (dtype.bits() == 1) return precision + "b1";
+  if (dtype.bits() == 4) return precision + (dtype.is_int() ? "s4" : "u4");
+  return type;
+}
+
 }  // namespace
 
 void CodeGenCUDA::CollectFragments(const PrimFunc& func) {
@@ -83,7 +94,7 @@ void CodeGenCUDA::AllocateFragments(const std::string& scope, const AllocateNode
   std::string type = "nvcuda::wmma::fragment<nvcuda::" + scope.substr(0, 4) +
                      "::" + scope.substr(5) + ", " + std::to_string(shape.m) + ", " +
                      std::to_string(shape.n) + ", " + std::to_string(shape.k) + ", " +
-                     Type(op->dtype.element_of());
+                     FragmentElement(op->dtype, Type(op->dtype.element_of()));
   if (is_a || is_b) {
     type += ", nvcuda::wmma::" + (shape.layout.empty() ? std::string("row_major") : shape.layout);
   }

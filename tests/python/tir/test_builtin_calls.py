@@ -221,9 +221,35 @@ def test_a_linked_constant_is_found_by_name(tmp_path):
     assert array.numpy().tolist() == [3, 4]
 
 
+PRODUCT_OF_BITS = """
+from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((32,), "int32"), C: T.Buffer((64,), "int32")):
+    T.func_attr({"global_symbol": "main", "tir.noalias": True})
+    bx = T.launch_thread("blockIdx.x", 1)
+    tx = T.launch_thread("threadIdx.x", 32)
+    a = T.allocate([1024], "int1", "wmma.matrix_a")
+    b = T.allocate([1024], "int1", "wmma.matrix_b")
+    c = T.allocate([64], "int32", "wmma.accumulator")
+    T.evaluate(T.tvm_fill_fragment(c, 8, 8, 128, 0, 0))
+    T.evaluate(T.tvm_load_matrix_sync(a, 8, 8, 128, 0, A.data, 128, "row_major"))
+    T.evaluate(T.tvm_load_matrix_sync(b, 8, 8, 128, 0, A.data, 128, "col_major"))
+    T.evaluate(T.tvm_bmma_sync(c, 0, a, 0, b, 0, c, 0))
+    T.evaluate(T.tvm_store_matrix_sync(c, 8, 8, 128, 0, C.data, 8, "row_major"))
+"""
+
+
 def test_products_of_single_bits_are_wmma_calls():
     fragments = [tir.decl_buffer((1,), "int32", name=name) for name in "DABC"]
-    arguments = [part for fragment in fragments for part in (fragment, 0)]
-    call = tir.tvm_bmma_sync(*arguments)
-    assert call.op.name == "tir.tvm_bmma_sync"
-    assert call.args[2].same_as(fragments[1].data)
+    call = tir.tvm_bmma_sync(*[part for fragment in fragments for part in (fragment, 0)])
+    assert (call.op.name, call.args[2].name) == ("tir.tvm_bmma_sync", "A")
+    module = tvm.IRModule({"main": tvm.script.from_source(PRODUCT_OF_BITS)})
+    target = tvm.target.Target("cuda -arch=sm_80", host="llvm")
+    passes = [tir.transform.BindTarget(target), tir.transform.AnnotateDeviceRegions()]
+    kernels = tvm.transform.Sequential([*passes, tir.transform.SplitHostDevice()])(module)
+    kernels = tir.transform.Filter(lambda func: "tir.is_global_func" in func.attrs)(kernels)
+    text = tvm.get_global_func("target.EmitCUDA")(kernels, target)
+    bits = "8, 8, 128, nvcuda::wmma::experimental::precision::b1, nvcuda::wmma::"
+    assert f"matrix_a, {bits}row_major" in text and f"matrix_b, {bits}col_major" in text
+    assert "nvcuda::wmma::bmma_sync(c[0], a[0], b[0], c[0]);" in text
