@@ -85,7 +85,12 @@ class FreedBlocks {
   };
 
   static constexpr size_t kLeast = size_t{1} << 15;
+#ifdef __SANITIZE_ADDRESS__
+  // A block that is kept would hide its uses after it was freed.
+  static constexpr size_t kMostBytes = 0;
+#else
   static constexpr size_t kMostBytes = size_t{1} << 26;
+#endif
   static constexpr size_t kMostBlocks = 16;
 
   std::mutex mutex_;
