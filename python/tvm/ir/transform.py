@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -137,6 +138,10 @@ class Pass(Object):
         """Run under the current context. The module given is not changed."""
         return _ffi_api.RunPass(self, mod)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Pass:
+        """The pass itself, which never changes."""
+        return self
+
 
 @tvm._ffi.register_object("transform.ModulePass")
 class ModulePass(Pass):
@@ -186,19 +191,30 @@ def module_pass(
     def make(target: Any) -> Any:
         info = PassInfo(opt_level or 0, name or target.__name__, required or ())
         if inspect.isclass(target):
-            return _pass_class(target, info)
+            return pass_class(target, ModulePass, "transform_module", _ffi_api.MakeModulePass, info)
         return _ffi_api.MakeModulePass(target, info)
 
     return make if pass_func is None else make(pass_func)
 
 
-def _pass_class(cls: type, info: PassInfo) -> type[ModulePass]:
-    class PythonPass(ModulePass):
+def pass_class(
+    cls: type, base: type[Pass], method: str, make: Callable[..., Any], *info: Any
+) -> type[Pass]:
+    """The class of passes whose work objects of `cls` do; what these have, the passes have too.
+
+    Parameters
+    ----------
+    base : what its instances are.
+    method : of `cls`, called for each module or function.
+    make : global function that makes the pass of a function and `info`.
+    """
+
+    class PythonPass(base):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             worker = cls(*args, **kwargs)
             # The function, not the pass, is what C++ keeps: a bound method would be a cycle.
             self.__init_handle_by_constructor__(
-                _ffi_api.MakeModulePass, lambda mod, ctx: worker.transform_module(mod, ctx), info
+                make, lambda *given: getattr(worker, method)(*given), *info
             )
             self.worker = worker
 
@@ -210,6 +226,32 @@ def _pass_class(cls: type, info: PassInfo) -> type[ModulePass]:
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
         setattr(PythonPass, attribute, getattr(cls, attribute))
     return PythonPass
+
+
+def pass_decorator(
+    pass_of: Callable[[Callable[..., Any], str], Pass], method: str, name: str | None
+) -> Callable[[Any], Any]:
+    """What makes passes of functions, or makers of passes of classes with a method.
+
+    Parameters
+    ----------
+    pass_of : makes a pass of a function and a name.
+    name : by default that of the function or class.
+    """
+
+    def make(target: Any) -> Any:
+        pass_name = name or target.__name__
+        if not inspect.isclass(target):
+            return pass_of(target, pass_name)
+
+        @functools.wraps(target, updated=())
+        def create(*args: Any, **kwargs: Any) -> Pass:
+            worker: Any = target(*args, **kwargs)
+            return pass_of(getattr(worker, method), pass_name)
+
+        return create
+
+    return make
 
 
 def ApplyPassToFunction(

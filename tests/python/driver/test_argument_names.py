@@ -29,7 +29,7 @@ ARGUMENTS = {
     "ir.register_intrin_lowering": "op_name target f level",
     "IRModule.from_expr": "expr",
     "IRModule.with_attr": "attr_key attr_value",
-    "target.cuda": "model options arch",
+    "target.cuda": "model arch options",
     "testing.assert_allclose": "actual desired rtol atol verbose",
     "te.Stage.split": "parent factor nparts",
     "te.Stage.tile": "x_parent y_parent x_factor y_factor",

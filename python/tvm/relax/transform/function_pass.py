@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import error
 from tvm.ir import IRModule
-from tvm.ir.transform import ModulePass, Pass, PassContext, module_pass
+from tvm.ir.transform import ModulePass, Pass, PassContext, module_pass, pass_decorator
 
 from ..expr import BindingBlock, DataflowBlock, DataflowVar, Function, Var
 from ..expr_functor import PyExprMutator
@@ -49,18 +47,7 @@ def _decorator(
             over_module(run), opt_level=opt_level, name=pass_name, required=list(required or ())
         )
 
-    def make(made_of: Any) -> Any:
-        pass_name = name or made_of.__name__
-        if not inspect.isclass(made_of):
-            return pass_of(made_of, pass_name)
-
-        @functools.wraps(made_of, updated=())
-        def create(*args: Any, **kwargs: Any) -> Pass:
-            worker: Any = made_of(*args, **kwargs)
-            return pass_of(getattr(worker, method), pass_name)
-
-        return create
-
+    make = pass_decorator(pass_of, method, name)
     return make if target is None else make(target)
 
 

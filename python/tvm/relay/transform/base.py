@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
 from tvm.ir import IRModule
-from tvm.ir.transform import ModulePass, Pass, PassContext, module_pass
+from tvm.ir.transform import ModulePass, Pass, PassContext, module_pass, pass_decorator
 
 from ..analysis.infer import infer_module
 from ..expr import Function
@@ -79,16 +77,5 @@ def function_pass(
 
         return over_functions
 
-    def make(target: Any) -> Any:
-        pass_name = name or target.__name__
-        if not inspect.isclass(target):
-            return pass_of(target, pass_name)
-
-        @functools.wraps(target, updated=())
-        def create(*args: Any, **kwargs: Any) -> Pass:
-            worker: Any = target(*args, **kwargs)
-            return pass_of(worker.transform_function, pass_name)
-
-        return create
-
+    make = pass_decorator(pass_of, "transform_function", name)
     return make if pass_func is None else make(pass_func)

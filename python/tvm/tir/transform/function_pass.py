@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm._ffi
-from tvm.ir.transform import Pass
+from tvm.ir.transform import Pass, pass_class
 
 from . import _ffi_api
 
@@ -48,31 +48,9 @@ def prim_func_pass(
         pass_name = str(name or getattr(func, "__name__", "prim_func_pass"))
         info = (opt_level or 0, pass_name, list(required or ()))
         if inspect.isclass(func):
-            return _pass_class(func, info)
+            return pass_class(
+                func, PrimFuncPass, "transform_function", _ffi_api.CreatePrimFuncPass, *info
+            )
         return _ffi_api.CreatePrimFuncPass(func, *info)
 
     return make if pass_func is None else make(pass_func)
-
-
-def _pass_class(cls: type, info: tuple[int, str, list[str]]) -> type[PrimFuncPass]:
-    """The class of passes whose work objects of `cls` do."""
-
-    class PythonPass(PrimFuncPass):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            worker = cls(*args, **kwargs)
-            # The function, not the pass, is what C++ keeps: a bound method would be a cycle.
-            self.__init_handle_by_constructor__(
-                _ffi_api.CreatePrimFuncPass,
-                lambda func, mod, ctx: worker.transform_function(func, mod, ctx),
-                *info,
-            )
-            self.worker = worker
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "worker":
-                raise AttributeError(name)
-            return getattr(self.worker, name)
-
-    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(PythonPass, attribute, getattr(cls, attribute))
-    return PythonPass
