@@ -180,6 +180,8 @@ struct WrittenAxis {
 struct Written {
   Buffer buffer;
   std::vector<WrittenAxis> axes;
+  /*! \brief The indices, where they are those of one element. */
+  Array<PrimExpr> indices = {};
 };
 
 WrittenAxis AxisOf(const PrimExpr& index) {
@@ -194,7 +196,7 @@ std::vector<Written> WrittenAt(const Tree& tree, Id id) {
   std::vector<Written> found;
   if (!IsSealed(tree, id)) {
     for (const Touch& touch : AccessOf(tree, id)->writes) {
-      found.push_back({touch.buffer, {}});
+      found.push_back({touch.buffer, {}, touch.indices});
       for (const PrimExpr& index : touch.indices) {
         found.back().axes.push_back(AxisOf(index));
       }
@@ -216,6 +218,69 @@ std::vector<Written> WrittenAt(const Tree& tree, Id id) {
     }
   }
   return found;
+}
+
+/*!
+ * \brief Values of variables that indices mix, such as digits of them, for which the indices are in
+ *        a box; nothing if the indices cannot be undone.
+ * \param places Names of the indices.
+ * \return Variables of which no bounds are known are missing.
+ */
+std::optional<Spans> Undo(const Array<PrimExpr>& indices, const Array<PrimExpr>& places,
+                          const Map<Var, arith::IntSet>& box, const Map<Var, Range>& domains,
+                          arith::Analyzer* analyzer) {
+  arith::IterMapResult found =
+      arith::DetectIterMap(indices, domains, arith::IterMapLevel::kBijective);
+  if (!found->errors.empty()) return std::nullopt;
+  Spans spans;
+  for (const auto& [var, origin] : arith::InverseAffineIterMap(found->indices, places)) {
+    const arith::IntSet set = arith::EvalSet(analyzer->Simplify(origin), box, analyzer);
+    if (!set.HasLowerBound() || !set.HasUpperBound()) continue;
+    const PrimExpr low = analyzer->Simplify(set.min());
+    const PrimExpr extent = analyzer->Simplify(set.max() - low + 1);
+    if (AsInt(extent)) spans.emplace(var.get(), Span{low, extent});
+  }
+  return spans;
+}
+
+/*!
+ * \brief Values of the variables that no axis has to itself, such as those of which digits are
+ *        indices, for which a block writes elements in `wanted`.
+ */
+Spans NeededMixed(const Array<IterVar>& iters, const Written& written,
+                  const std::vector<Span>& wanted, arith::Analyzer* analyzer) {
+  VarSet own, single, mixed;
+  for (const IterVar& iv : iters) own.Add(iv->var);
+  for (size_t d = 0; d < written.indices.size(); ++d) {
+    if (written.axes[d].var) single.Add(VarsOf(written.indices[static_cast<int64_t>(d)]));
+  }
+  Array<PrimExpr> indices, places;
+  Map<Var, arith::IntSet> box;
+  bool apart = true;
+  for (size_t d = 0; d < written.indices.size(); ++d) {
+    const PrimExpr& index = written.indices[static_cast<int64_t>(d)];
+    const VarSet used = VarsOf(index);
+    if (written.axes[d].var || used.empty()) continue;
+    apart = apart && used.IsSubsetOf(own) && !used.Intersects(single);
+    mixed.Add(used - single);
+    Var place("x" + std::to_string(d), index.dtype());
+    indices.push_back(index);
+    places.push_back(place);
+    const Range range = Range::FromMinExtent(wanted[d].low, wanted[d].extent);
+    box.Set(place, arith::IntSet::FromRange(range));
+  }
+  Map<Var, Range> domains;
+  for (const IterVar& iv : iters) {
+    if (mixed.Contains(iv->var)) domains.Set(iv->var, iv->dom);
+  }
+  Spans spans;
+  if (apart && !domains.empty()) {
+    spans = Undo(indices, places, box, domains, analyzer).value_or(Spans());
+  }
+  for (const auto& [var, domain] : domains) {
+    spans.emplace(var.get(), Span{domain->min, domain->extent, /*whole=*/true});
+  }
+  return spans;
 }
 
 /*! \brief Values of an axis's variable that have the elements of a span. */
@@ -251,6 +316,8 @@ Spans Needed(const Tree& tree, Id id, Id loop, const Ids& consumers, arith::Anal
           if (axis.var == nullptr) continue;
           found[axis.var].push_back(Scaled(spans[d], axis, analyzer));
         }
+        Spans mixed = NeededMixed(tree.block(id).Spatial(), written, spans, analyzer);
+        for (const auto& [var, span] : mixed) found[var].push_back(span);
       }
     }
   }
@@ -389,16 +456,9 @@ std::optional<Array<PrimExpr>> UndoIndices(const Array<IterVar>& iters,
     if (spans->count(iv->var.get()) || AsInt(iv->dom->extent).value_or(1) < 1) return std::nullopt;
     domains.Set(iv->var, iv->dom);
   }
-  arith::IterMapResult found =
-      arith::DetectIterMap(indices, domains, arith::IterMapLevel::kBijective);
-  if (!found->errors.empty()) return std::nullopt;
-  for (const auto& [var, origin] : arith::InverseAffineIterMap(found->indices, outputs)) {
-    const arith::IntSet set = arith::EvalSet(analyzer->Simplify(origin), values, analyzer);
-    if (!set.HasLowerBound() || !set.HasUpperBound()) continue;
-    const PrimExpr low = analyzer->Simplify(set.min());
-    const PrimExpr extent = analyzer->Simplify(set.max() - low + 1);
-    if (AsInt(extent)) spans->emplace(var.get(), Span{low, extent});
-  }
+  std::optional<Spans> undone = Undo(indices, outputs, values, domains, analyzer);
+  if (!undone) return std::nullopt;
+  spans->insert(undone->begin(), undone->end());
   return conditions;
 }
 

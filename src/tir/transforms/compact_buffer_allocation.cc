@@ -127,6 +127,7 @@ class BufferCompactor final : public StmtMutator {
       threads_.push_back(
           {op->loop_var, op->min, op->extent, op->thread_binding.value()->thread_tag});
     }
+    if (is_one(op->extent)) units_.Set(op->loop_var, op->min);
     // What is inside is for loops that run at all.
     arith::ConstraintContext runs(&analyzer_, op->extent >= make_const(op->extent.dtype(), 1));
     Stmt stmt = StmtMutator::VisitStmt_(op);
@@ -139,6 +140,7 @@ class BufferCompactor final : public StmtMutator {
                    (op->attr_key == attr::thread_extent || op->attr_key == attr::virtual_thread);
     if (threads) {
       threads_.push_back({axis->var, make_zero(op->value.dtype()), op->value, axis->thread_tag});
+      if (is_one(op->value)) units_.Set(axis->var, make_zero(axis->var.dtype()));
     }
     AttrStmt attr = Downcast<AttrStmt>(StmtMutator::VisitStmt_(op));
     if (threads) threads_.pop_back();
@@ -208,7 +210,9 @@ class BufferCompactor final : public StmtMutator {
   Array<Range> Bounds(const Stmt& body, const Buffer& buffer) {
     // Nothing is known of what is done by pointers or by other names.
     if (buffer->shape.empty() || !buffer->strides.empty() || HasOtherName(body, buffer)) return {};
-    Array<Range> touched = DomainTouchedWhere(OfAllThatShare(ViewToucher()(body), buffer), buffer);
+    // Loops of one iteration make no difference between two places.
+    Stmt views = Substitute(ViewToucher()(body), units_);
+    Array<Range> touched = DomainTouchedWhere(OfAllThatShare(views, buffer), buffer);
     Array<Range> bounds;
     bool any = false;
     for (size_t i = 0; i < touched.size(); ++i) {
@@ -259,6 +263,8 @@ class BufferCompactor final : public StmtMutator {
 
   bool strict_;
   StorageAlignmentMap aligned_;
+  /*! \brief Variables of loops of one iteration, with the value that each has. */
+  Map<Var, PrimExpr> units_;
   arith::Analyzer analyzer_;
   std::vector<Thread> threads_;
   /*! \brief Buffers of realizations that became smaller. */

@@ -101,8 +101,15 @@ class PlaceFinder final : public StmtExprVisitor {
   /*! \brief Buffers that a block may write, or also read, by whatever name. */
   std::unordered_set<const BufferNode*> Accessed(const Block& block, bool only_written) const {
     std::unordered_set<const BufferNode*> found;
+    auto written = [&](const Buffer& buffer) {
+      return std::any_of(
+          block->writes.begin(), block->writes.end(),
+          [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
+    };
     for (const MatchBufferRegion& match : block->match_buffers) {
-      found.insert(match->source->buffer.get());
+      // Of what other names and pointers are for, the block says itself whether it writes it.
+      const Buffer& source = match->source->buffer;
+      if (!only_written || block->writes.empty() || written(source)) found.insert(source.get());
     }
     PostOrderVisit(block, [&](const ObjectRef& node) {
       const auto* load = node.as<BufferLoadNode>();

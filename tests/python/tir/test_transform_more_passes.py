@@ -23,6 +23,58 @@ def compacted(func, **options):
     return transform.Simplify()(mod)["main"]
 
 
+def test_loops_of_one_iteration_do_not_tell_places_apart():
+    @T.prim_func
+    def before(A: T.Buffer((32, 16), "float32"), C: T.Buffer((32, 16), "float32")):
+        for i in T.thread_binding(32, thread="threadIdx.x"):
+            for z in T.thread_binding(1, thread="threadIdx.z"):
+                with T.block():
+                    T.reads(A[i, 0:16])
+                    T.writes(C[i, 0:16])
+                    B = T.alloc_buffer((32, 16), scope="local")
+                    for j in range(16):
+                        B[i, j] = A[i, j] + 1.0
+                    for j in range(16):
+                        C[i, j] = B[i + z * 8, 15 - j]
+
+    (buffer,) = compacted(before).body.block.body.body.body.block.alloc_buffers
+    assert [int(extent) for extent in buffer.shape] == [1, 16]
+
+
+def test_operands_of_a_tensorized_sum_are_allocated_in_its_loop():
+    @T.prim_func
+    def before(A: T.Buffer((64,), "float32"), C: T.Buffer((1,), "float32")):
+        B = T.alloc_buffer((64,))
+        D = T.alloc_buffer((1,))
+        with T.block("start"):
+            D[0] = T.float32(0)
+        for k in range(8):
+            for j in range(8):
+                with T.block("B"):
+                    v = T.axis.spatial(64, k * 8 + j)
+                    B[v] = A[v] * 2.0
+            with T.block("sum"):
+                vk = T.axis.reduce(8, k)
+                T.reads(D[0], B[vk * 8 : vk * 8 + 8])
+                T.writes(D[0])
+                part = T.match_buffer(B[vk * 8 : vk * 8 + 8], (8,), offset_factor=1)
+                total = T.match_buffer(D[0], (), offset_factor=1)
+                for j in range(8):
+                    total[()] = total[()] + part[j]
+        with T.block("end"):
+            C[0] = D[0]
+
+    mod = tvm.IRModule.from_expr(before.with_attr("global_symbol", "main"))
+    planned = transform.PlanAndUpdateBufferAllocationLocation()(mod)
+    text = planned.script()
+    # The sum lives through all iterations, a part of the operand through one.
+    assert text.index("D = T.alloc_buffer") < text.index("for k in range(8)")
+    assert text.index("B = T.alloc_buffer") > text.index("for k in range(8)")
+    a, c = np.random.default_rng(0).random(64, "float32"), tvm.nd.empty((1,))
+    tvm.build(mod, target="llvm")(tvm.nd.array(a), c)
+    np.testing.assert_allclose(c.numpy(), [2 * a.sum()], rtol=1e-5)
+
+
 @pytest.mark.parametrize("lowered", [False, True])
 def test_a_buffer_is_as_large_as_what_is_touched_of_it(lowered):
     @T.prim_func

@@ -517,3 +517,31 @@ def test_a_copy_that_may_write_nothing_moves_to_its_input():
     i_0, _ = sch.split(i, [None, 4])
     sch.reverse_compute_at(sch.get_block("D"), i_0)
     check(sch, cut, lambda a: (a[:21] + 1) * 2)
+
+
+def test_a_layout_of_tiles_is_filled_as_far_as_its_readers_need_it():
+    A = te.placeholder((64, 96), name="A")
+    C = te.compute((64, 96), lambda i, j: A[i, j] * 2.0 + A[i, 95 - j // 96], name="C")
+    func = te.create_prim_func([A, C])
+    sch = tir.Schedule(func, debug_mask="all")
+    c = sch.get_block("C")
+    copy = sch.cache_read(c, 0, "global")
+    sch.transform_layout(copy, ("write", 0), lambda i, j: (i // 8, j // 16, i % 8, j % 16))
+    i, j = sch.get_loops(c)
+    i_0, i_1 = sch.split(i, [None, 16])
+    sch.compute_at(copy, i_0)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(copy)] == [4, 16, 96]
+    check(sch, func, lambda a: a * 2 + a[:, 95:])
+
+
+def test_a_layout_that_tiles_do_not_fill_is_filled_whole():
+    A = te.placeholder((20, 16), name="A")
+    C = te.compute((20, 16), lambda i, j: A[i, j] + 1.0, name="C")
+    func = te.create_prim_func([A, C])
+    sch = tir.Schedule(func, debug_mask="all")
+    c = sch.get_block("C")
+    copy = sch.cache_read(c, 0, "global")
+    sch.transform_layout(copy, ("write", 0), lambda i, j: (i // 8, j, i % 8), pad_value=0.0)
+    i, _ = sch.get_loops(c)
+    sch.compute_at(copy, i)
+    check(sch, func, lambda a: a + 1)
