@@ -260,13 +260,13 @@ def ConvertLayout(
     ------
     ValueError : a desired layout has other dimensions than the operator's.
 
-    Without desired layouts
-    -----------------------
-    Weights become HWIO, or (height, width, channels, multiplier) when depthwise. Elementwise
-    operators, reductions, pads and concatenations between them follow, and transposes that the
-    network makes itself between the two layouts disappear; a flattened value keeps its NCHW
-    element order for its readers, except that a dense layer with constant weights has these
-    permuted instead. Transposes that nobody reads are left for dead code elimination.
+    Notes
+    -----
+    Without desired layouts weights become HWIO, or (height, width, channels, multiplier) when
+    depthwise. Elementwise operators, reductions, pads and concatenations between them follow, and
+    transposes that the network makes itself between the two layouts disappear; a flattened value
+    keeps its NCHW element order for its readers, except that a dense layer with constant weights
+    has these permuted instead. Transposes that nobody reads are left for dead code elimination.
     """
     if desired_layouts is not None:
         return with_layouts(mod, desired_layouts)
