@@ -475,9 +475,11 @@ Spans Produced(const Tree& tree, Id id, Id loop, const Buffer& buffer, Id writer
   auto written = [&](const Ids& fixed) {
     return ExactBox(tree, writer, buffer, Without(tree.LoopsAbove(writer), fixed), analyzer);
   };
-  // What threads wrote together they may read together.
+  // What threads wrote together they may read together; blocks of threads do not wait for others.
   Ids alone = still;
-  std::erase_if(alone, [&](Id item) { return IsShared(tree.loop(item), buffer); });
+  if (std::string(buffer.scope()).rfind("shared", 0) == 0) {
+    std::erase_if(alone, [&](Id item) { return IsShared(tree.loop(item), buffer); });
+  }
   std::optional<Box> box = written(alone);
   if (!box) box = written(still);
   TVM_CHECK(box.has_value(), ScheduleError)

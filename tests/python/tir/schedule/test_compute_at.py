@@ -493,6 +493,19 @@ def test_threads_write_together_what_they_have_in_common():
     np.testing.assert_array_equal(found.numpy(), a[:, ::-1] + 1)
 
 
+def test_blocks_of_threads_read_what_they_wrote_themselves():
+    A = te.placeholder((64, 32), name="A")
+    B = te.compute((64, 32), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((64, 32), lambda i, j: B[i, j] * 2.0, name="C")
+    func = te.create_prim_func([A, C])
+    sch = tir.Schedule(func, debug_mask="all")
+    i, _ = sch.get_loops("B")
+    sch.bind(i, "blockIdx.x")
+    sch.reverse_compute_at("C", i)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("C")] == [64, 32]
+    check(sch, func, lambda a: (a + 1) * 2, tvm.target.emulated("cuda", check_races=True))
+
+
 def test_a_copy_that_may_write_nothing_moves_to_its_input():
     @T.prim_func
     def cut(A: T.Buffer((24,), "float32"), C: T.Buffer((21,), "float32")):
