@@ -416,7 +416,8 @@ def _conv2d(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
     names = [setting(call, name) for name in ("data_layout", "kernel_layout", "out_layout")]
     if names != ["NCHW", "OIHW", "NCHW"]:
         raise error.NotImplementedError(
-            f"relax.nn.conv2d: gradients need the layouts NCHW and OIHW, got {', '.join(names)}"
+            f"relax.nn.conv2d: gradients need the layouts NCHW and OIHW, got {', '.join(names)}; "
+            "differentiate first and convert layouts then"
         )
     groups = setting(call, "groups", 1)
     strides, padding, dilation = (

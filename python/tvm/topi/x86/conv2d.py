@@ -132,6 +132,49 @@ def conv2d_nhwc_packed(
     )
 
 
+def tile_pixels(
+    s: te.Schedule,
+    output: te.Tensor,
+    padded: te.Tensor,
+    tile: RegisterTile,
+    filters: int,
+    lanes: int,
+    target: Target,
+    rows_outside: bool,
+    whole_panels: bool = False,
+) -> tuple[tir.IterVar, tir.IterVar]:
+    """Cut the results of a convolution into blocks of filters and tiles of pixels.
+
+    Parameters
+    ----------
+    padded : the data, copied whole if it is computed, or row by row if these are outside.
+    filters : of a block. whole_panels : one thread computes all pixels of a block.
+
+    Returns
+    -------
+    The loop inside of which is one tile, and the parallel one.
+    """
+    n, y, x, c = output.op.axis
+    panel, c = s[output].split(c, factor=filters)
+    y, y_in = s[output].split(y, factor=tile.rows)
+    x, x_in = s[output].split(x, factor=tile.columns)
+    vector, lane = s[output].split(c, factor=lanes)
+    outside = (n, y, panel) if rows_outside else (n, panel, y)
+    s[output].reorder(*outside, x, y_in, x_in, vector, lane)
+    chunk = s[output].fuse(*(outside[:2] if rows_outside or whole_panels else outside))
+    s[output].parallel(chunk)
+    if isinstance(padded.op, te.ComputeOp):
+        if rows_outside:
+            s[padded].compute_at(s[output], chunk)
+            vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
+        else:
+            schedule_copy(s, padded, target)
+    for loop in (y_in, x_in, vector):
+        s[output].unroll(loop)
+    s[output].vectorize(lane)
+    return x, chunk
+
+
 def schedule_conv2d_nhwc_packed(
     conv: te.Tensor,
     tile: RegisterTile,
@@ -167,26 +210,11 @@ def schedule_conv2d_nhwc_packed(
     padded, weight = conv.op.input_tensors
     inline_packing(s, weight)
     local = s.cache_write(conv, "local") if output is conv else conv
-    n, y, x, c = output.op.axis
-    panel, c = s[output].split(c, factor=lanes * tile.vectors)
-    y, y_in = s[output].split(y, factor=tile.rows)
-    x, x_in = s[output].split(x, factor=tile.columns)
-    vector, lane = s[output].split(c, factor=lanes)
-    outside = (n, y, panel) if rows_outside else (n, panel, y)
-    s[output].reorder(*outside, x, y_in, x_in, vector, lane)
-    chunk = s[output].fuse(*(outside[:2] if rows_outside or copy_panels else outside))
-    s[output].parallel(chunk)
+    x, chunk = tile_pixels(
+        s, output, padded, tile, lanes * tile.vectors, lanes, target, rows_outside, copy_panels
+    )
     if copy_panels:
         copy_panel(s, weight, local, output, chunk, lanes)
-    if isinstance(padded.op, te.ComputeOp):
-        if rows_outside:
-            s[padded].compute_at(s[output], chunk)
-            vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
-        else:
-            schedule_copy(s, padded, target)
-    for loop in (y_in, x_in, vector):
-        s[output].unroll(loop)
-    s[output].vectorize(lane)
     s[local].compute_at(s[output], x)
     if output is not conv:
         s[local].set_scope("local")

@@ -12,7 +12,7 @@ from tvm.target import Target
 
 from .. import tag
 from ..utils import ceil_div, const_shape
-from .conv2d import RegisterTile, schedule_copy, vectorize_channels
+from .conv2d import RegisterTile, tile_pixels
 from .vectors import inline_producers, prefetch_weight, vector_lanes
 
 __all__ = [
@@ -146,24 +146,7 @@ def schedule_grouped_vectors(
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=conv)
     padded, weight = conv.op.input_tensors
-    n, y, x, c = output.op.axis
-    group, c = s[output].split(c, factor=filters)
-    y, y_in = s[output].split(y, factor=tile.rows)
-    x, x_in = s[output].split(x, factor=tile.columns)
-    vector, lane = s[output].split(c, factor=lanes)
-    outside = (n, y, group) if rows_outside else (n, group, y)
-    s[output].reorder(*outside, x, y_in, x_in, vector, lane)
-    chunk = s[output].fuse(*(outside[:2] if rows_outside else outside))
-    s[output].parallel(chunk)
-    if isinstance(padded.op, te.ComputeOp):
-        if rows_outside:
-            s[padded].compute_at(s[output], chunk)
-            vectorize_channels(s, padded, vector_lanes(target, padded.dtype))
-        else:
-            schedule_copy(s, padded, target)
-    for loop in (y_in, x_in, vector):
-        s[output].unroll(loop)
-    s[output].vectorize(lane)
+    x, _ = tile_pixels(s, output, padded, tile, filters, lanes, target, rows_outside)
     s[conv].compute_at(s[output], x)
     s[conv].set_scope("local")
     n, y, x, group, vector, lane = s[conv].op.axis
