@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -242,6 +243,33 @@ std::optional<Map<String, Any>> Tagged(const std::string& text) {
   return found.cast<Map<String, Any>>();
 }
 
+/*!
+ * \brief Whether the option is one that said how a program is linked and run, until TVM 0.8 moved
+ * those out of targets.
+ *
+ * Records of that time carry them with the values that hold anyway (libraries take their parameters
+ * with them unless told otherwise), and so name the same target without them.
+ */
+bool WasOfLinking(const TargetKind& kind, const std::string& key, const Any& value) {
+  static const std::map<std::string, std::vector<std::string>> options{
+      {"link_params", {"0", "false", "1", "true"}},
+      {"unpacked_api", {"0", "false"}},
+      {"interface_api", {"packed"}},
+      {"executor", {"graph"}},
+      {"runtime", {"cpp", "c++"}},
+  };
+  auto found = options.find(Normalized(key));
+  if (found == options.end()) return false;
+  const std::vector<std::string>& usual = found->second;
+  std::string text = ValueText(value);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  TVM_CHECK(std::find(usual.begin(), usual.end(), text) != usual.end(), ValueError)
+      << "Target(\"" << kind->name << "\"): " << key << "=" << text
+      << " is no option of a target; give tvm.relay.build an Executor or a Runtime that says so";
+  return true;
+}
+
 Target ParseTable(const Map<String, Any>& config);
 
 Target ParseText(const std::string& text) {
@@ -273,7 +301,7 @@ Target ParseText(const std::string& text) {
       chosen = true;
     } else if (key == "host") {
       node->host = Target(String(value));
-    } else {
+    } else if (!WasOfLinking(node->kind, key, String(value))) {
       String option = DeclaredName(node->kind, key);
       TVM_CHECK(given || node->kind->option_types[option] == "bool", ValueError)
           << "Target(\"" << text << "\"): option " << option << " needs a value: -" << option
@@ -300,7 +328,7 @@ Target ParseTable(const Map<String, Any>& config) {
       chosen = true;
     } else if (key == "host") {
       node->host = FromAny(entry.second);
-    } else {
+    } else if (!WasOfLinking(node->kind, key, entry.second)) {
       String option = DeclaredName(node->kind, key);
       node->attrs.Set(option, CheckValue(node->kind, option, entry.second));
     }

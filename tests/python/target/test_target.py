@@ -174,6 +174,7 @@ def test_unknown_kind_is_refused_with_the_known_ones():
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
+        ("llvm -runtime=c", ValueError, "runtime=c is no option of a target; .*Runtime"),
         ("llvm -nosuch=1", ValueError, 'unknown option "nosuch"; this kind has .*num-cores'),
         ("llvm -num-cores=two", ValueError, 'must be an integer, got "two"'),
         ("llvm 4", ValueError, 'expected an option such as -mcpu=name, got "4"'),
@@ -190,6 +191,16 @@ def test_unknown_kind_is_refused_with_the_known_ones():
 def test_target_refuses_what_it_cannot_mean(spec, error, message):
     with pytest.raises(error, match=message):
         Target(spec)
+
+
+@pytest.mark.parametrize(
+    "words", ["-link-params=0", "-link_params=true", "-runtime=c++ -executor=graph"]
+)
+def test_options_of_linking_are_no_part_of_a_target(words):
+    target = Target(f"llvm -keys=cpu {words} -mcpu=skylake-avx512")
+    assert str(target) == str(Target("llvm -mcpu=skylake-avx512"))
+    table = {"kind": "llvm", "mcpu": "skylake-avx512", "link-params": False}
+    assert str(Target(table)) == str(target)
 
 
 def test_a_user_registers_a_kind_and_its_generator():
