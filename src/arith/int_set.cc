@@ -313,8 +313,8 @@ IntSet IntSet::Interval(PrimExpr min, PrimExpr max) {
 IntSet IntSet::FromMinExtent(PrimExpr min, PrimExpr extent) {
   if (is_one(extent)) return SinglePoint(min);
   if (is_zero(extent)) return Nothing();
-  Analyzer analyzer;
-  return Interval(min, analyzer.Simplify(min + extent - 1));
+  PrimExpr last = min + extent - 1;
+  return Interval(min, as_const_int(last) ? last : Analyzer().Simplify(last));
 }
 
 IntSet IntSet::FromRange(const Range& range) { return FromMinExtent(range->min, range->extent); }
@@ -362,9 +362,16 @@ bool IntSet::CanProveNonNegative() const {
 
 bool IntSet::MatchRange(const Range& range) const {
   if (!HasLowerBound() || !HasUpperBound()) return false;
-  Analyzer analyzer;
-  return analyzer.CanProveEqual(min(), range->min) &&
-         analyzer.CanProveEqual(max(), range->min + range->extent - 1);
+  // Most ends are numbers or the same expressions, which need no analyzer.
+  std::optional<Analyzer> analyzer;
+  auto equal = [&analyzer](const PrimExpr& a, const PrimExpr& b) {
+    const int64_t *x = as_const_int(a), *y = as_const_int(b);
+    if (x && y) return *x == *y;
+    if (SameExpr(a, b)) return true;
+    if (!analyzer) analyzer.emplace();
+    return analyzer->CanProveEqual(a, b);
+  };
+  return equal(min(), range->min) && equal(max(), range->min + range->extent - 1);
 }
 
 IntSet EvalSet(const PrimExpr& expr, const DomMap& dom_map, Analyzer* analyzer) {
