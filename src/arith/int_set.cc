@@ -56,13 +56,8 @@ class SetEvaluator {
     for (const auto& [var, set] : dom_map) {
       // A variable whose only value is its own stands for itself: replacing it would never end.
       if (set.IsSinglePoint() && AsInterval(set)->min_value.get() == var) continue;
-      Domain domain;
-      const IntervalSetNode* interval = AsInterval(set);
-      domain.empty = set.IsNothing();
-      if (!Unbounded(interval->min_value)) domain.lo = Normalize(interval->min_value);
-      if (!Unbounded(interval->max_value)) domain.hi = Normalize(interval->max_value);
       vars_.insert(var);
-      domains_.emplace(core_->AtomOfVar(GetRef<Var>(var)), std::move(domain));
+      domains_.emplace(core_->AtomOfVar(GetRef<Var>(var)), set);
     }
   }
 
@@ -106,6 +101,18 @@ class SetEvaluator {
   };
 
   Poly Normalize(const PrimExpr& e) { return core_->Reduce(core_->Normalize(e)); }
+
+  // An expression mentions few of the variables that have a set.
+  const Domain& DomainOf(AtomId id) {
+    auto [it, fresh] = ends_.try_emplace(id);
+    if (!fresh) return it->second;
+    const IntSet& set = domains_.at(id);
+    Domain domain;
+    domain.empty = set.IsNothing();
+    if (set.HasLowerBound()) domain.lo = Normalize(set.min());
+    if (set.HasUpperBound()) domain.hi = Normalize(set.max());
+    return it->second = std::move(domain);
+  }
 
   // What another tensor holds is not known where a region is: it may not even be computed by then.
   bool DependsOnDomains(const PrimExpr& e) {
@@ -160,7 +167,7 @@ class SetEvaluator {
     }
     for (AtomId id : found) {
       bool mentioned = std::any_of(found.begin(), found.end(), [&](AtomId other) {
-        const Domain& d = domains_.at(other);
+        const Domain& d = DomainOf(other);
         return other != id &&
                ((d.lo && ring_.Mentions(*d.lo, id)) || (d.hi && ring_.Mentions(*d.hi, id)));
       });
@@ -173,7 +180,7 @@ class SetEvaluator {
   std::optional<Poly> AtomEnd(AtomId id, bool upper, int depth) {
     Atom atom = core_->atom(id);
     if (atom.kind == Atom::kVar) {
-      const Domain& domain = domains_.at(id);
+      const Domain& domain = DomainOf(id);
       empty_ = empty_ || domain.empty;
       return upper ? domain.hi : domain.lo;
     }
@@ -272,7 +279,8 @@ class SetEvaluator {
 
   AnalyzerCore* core_;
   PolyRing& ring_;
-  std::unordered_map<AtomId, Domain> domains_;
+  std::unordered_map<AtomId, IntSet> domains_;
+  std::unordered_map<AtomId, Domain> ends_;  // of those domains that were needed
   std::unordered_set<const VarNode*> vars_;
   std::unordered_map<AtomId, bool> depends_;
   bool empty_ = false;
