@@ -370,6 +370,9 @@ bool IntSet::CanProveNonNegative() const {
 
 bool IntSet::MatchRange(const Range& range) const {
   if (!HasLowerBound() || !HasUpperBound()) return false;
+  if (const int64_t* extent = as_const_int(range->extent)) {
+    if (*extent != 1 && IsSinglePoint()) return false;
+  }
   // Most ends are numbers or the same expressions, which need no analyzer.
   std::optional<Analyzer> analyzer;
   auto equal = [&analyzer](const PrimExpr& a, const PrimExpr& b) {
