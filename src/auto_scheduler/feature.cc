@@ -161,6 +161,9 @@ Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<Meas
                              int skip_first, int max_n_bufs) {
   TVM_CHECK(inputs.size() == results.size(), ValueError)
       << "per-store features: " << inputs.size() << " inputs but " << results.size() << " results";
+  auto was_timed = [](const MeasureResult& result) {
+    return result->error_no == 0 && !result->costs.empty() && result->costs.front() > 0;
+  };
   Array<SearchTask> tasks;
   Array<State> states;
   std::map<std::string, int32_t> ids;
@@ -174,13 +177,13 @@ Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<Meas
     auto [it, fresh] = ids.emplace(key, static_cast<int32_t>(ids.size()));
     if (fresh) best.push_back(std::numeric_limits<double>::infinity());
     task_ids.push_back(it->second);
-    if (results[i]->error_no == 0) {
+    if (was_timed(results[i])) {
       best[it->second] = std::min(best[it->second], results[i]->MeanCost());
     }
   }
   std::vector<float> throughputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    throughputs.push_back(results[i]->error_no == 0
+    throughputs.push_back(was_timed(results[i])
                               ? static_cast<float>(best[task_ids[i]] / results[i]->MeanCost())
                               : 0.0f);
   }
