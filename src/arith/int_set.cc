@@ -56,13 +56,8 @@ class SetEvaluator {
     for (const auto& [var, set] : dom_map) {
       // A variable whose only value is its own stands for itself: replacing it would never end.
       if (set.IsSinglePoint() && AsInterval(set)->min_value.get() == var) continue;
-      Domain domain;
-      const IntervalSetNode* interval = AsInterval(set);
-      domain.empty = set.IsNothing();
-      if (!Unbounded(interval->min_value)) domain.lo = Normalize(interval->min_value);
-      if (!Unbounded(interval->max_value)) domain.hi = Normalize(interval->max_value);
       vars_.insert(var);
-      domains_.emplace(core_->AtomOfVar(GetRef<Var>(var)), std::move(domain));
+      domains_.emplace(core_->AtomOfVar(GetRef<Var>(var)), set);
     }
   }
 
@@ -106,6 +101,18 @@ class SetEvaluator {
   };
 
   Poly Normalize(const PrimExpr& e) { return core_->Reduce(core_->Normalize(e)); }
+
+  // An expression mentions few of the variables that have a set.
+  const Domain& DomainOf(AtomId id) {
+    auto [it, fresh] = ends_.try_emplace(id);
+    if (!fresh) return it->second;
+    const IntSet& set = domains_.at(id);
+    Domain domain;
+    domain.empty = set.IsNothing();
+    if (set.HasLowerBound()) domain.lo = Normalize(set.min());
+    if (set.HasUpperBound()) domain.hi = Normalize(set.max());
+    return it->second = std::move(domain);
+  }
 
   // What another tensor holds is not known where a region is: it may not even be computed by then.
   bool DependsOnDomains(const PrimExpr& e) {
@@ -160,7 +167,7 @@ class SetEvaluator {
     }
     for (AtomId id : found) {
       bool mentioned = std::any_of(found.begin(), found.end(), [&](AtomId other) {
-        const Domain& d = domains_.at(other);
+        const Domain& d = DomainOf(other);
         return other != id &&
                ((d.lo && ring_.Mentions(*d.lo, id)) || (d.hi && ring_.Mentions(*d.hi, id)));
       });
@@ -173,7 +180,7 @@ class SetEvaluator {
   std::optional<Poly> AtomEnd(AtomId id, bool upper, int depth) {
     Atom atom = core_->atom(id);
     if (atom.kind == Atom::kVar) {
-      const Domain& domain = domains_.at(id);
+      const Domain& domain = DomainOf(id);
       empty_ = empty_ || domain.empty;
       return upper ? domain.hi : domain.lo;
     }
@@ -272,7 +279,8 @@ class SetEvaluator {
 
   AnalyzerCore* core_;
   PolyRing& ring_;
-  std::unordered_map<AtomId, Domain> domains_;
+  std::unordered_map<AtomId, IntSet> domains_;
+  std::unordered_map<AtomId, Domain> ends_;  // of those domains that were needed
   std::unordered_set<const VarNode*> vars_;
   std::unordered_map<AtomId, bool> depends_;
   bool empty_ = false;
@@ -313,8 +321,8 @@ IntSet IntSet::Interval(PrimExpr min, PrimExpr max) {
 IntSet IntSet::FromMinExtent(PrimExpr min, PrimExpr extent) {
   if (is_one(extent)) return SinglePoint(min);
   if (is_zero(extent)) return Nothing();
-  Analyzer analyzer;
-  return Interval(min, analyzer.Simplify(min + extent - 1));
+  PrimExpr last = min + extent - 1;
+  return Interval(min, as_const_int(last) ? last : Analyzer().Simplify(last));
 }
 
 IntSet IntSet::FromRange(const Range& range) { return FromMinExtent(range->min, range->extent); }
@@ -362,9 +370,19 @@ bool IntSet::CanProveNonNegative() const {
 
 bool IntSet::MatchRange(const Range& range) const {
   if (!HasLowerBound() || !HasUpperBound()) return false;
-  Analyzer analyzer;
-  return analyzer.CanProveEqual(min(), range->min) &&
-         analyzer.CanProveEqual(max(), range->min + range->extent - 1);
+  if (const int64_t* extent = as_const_int(range->extent)) {
+    if (*extent != 1 && IsSinglePoint()) return false;
+  }
+  // Most ends are numbers or the same expressions, which need no analyzer.
+  std::optional<Analyzer> analyzer;
+  auto equal = [&analyzer](const PrimExpr& a, const PrimExpr& b) {
+    const int64_t *x = as_const_int(a), *y = as_const_int(b);
+    if (x && y) return *x == *y;
+    if (SameExpr(a, b)) return true;
+    if (!analyzer) analyzer.emplace();
+    return analyzer->CanProveEqual(a, b);
+  };
+  return equal(min(), range->min) && equal(max(), range->min + range->extent - 1);
 }
 
 IntSet EvalSet(const PrimExpr& expr, const DomMap& dom_map, Analyzer* analyzer) {

@@ -10,6 +10,7 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/runtime/threading_backend.h>
 #include <tvm/target/machine.h>
+#include <tvm/te/operation.h>
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/transform.h>
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,37 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>;
 
-/*! \brief Loops of a state before buffers are flattened. */
-tir::PrimFunc LoopsOf(const SearchTask& task, const State& state) {
+/*!
+ * \brief Whether the bounds of all loops alone show that a GPU program exceeds its device.
+ *
+ * Most random programs do, and lowering them further would take most of the time.
+ */
+bool ExceedsDevice(const HardwareParams& limits, const te::Schedule& schedule,
+                   const Map<tir::IterVar, Range>& bounds) {
+  for (const auto& [loop, range] : bounds) {
+    const int64_t* extent = tir::as_const_int(range->extent);
+    bool virtual_thread = std::string(loop->thread_tag).rfind("vthread", 0) == 0;
+    if (virtual_thread && extent && *extent > limits->max_vthread_extent) return true;
+  }
+  for (const te::Stage& stage : schedule->stages) {
+    // What one stage reads is in memory all at once.
+    int64_t shared_bytes = 0;
+    for (const te::Tensor& tensor : stage->op->InputTensors()) {
+      if (schedule[tensor->op]->scope != "shared") continue;
+      int64_t bytes = tensor->dtype.bytes() * tensor->dtype.lanes();
+      for (const tir::IterVar& axis : tensor->op.as<te::ComputeOpNode>()->axis) {
+        const int64_t* extent = tir::as_const_int(bounds.at(axis)->extent);
+        bytes = extent ? bytes * *extent : 0;
+      }
+      shared_bytes += bytes;
+    }
+    if (shared_bytes > limits->max_shared_memory_per_block) return true;
+  }
+  return false;
+}
+
+/*! \brief Loops of a state before buffers are flattened; none if they cannot fit the device. */
+std::optional<tir::PrimFunc> LoopsOf(const SearchTask& task, const State& state, bool gpu) {
   // A layout that the program expects is part of it; a stage that makes one is not what is tuned.
   LayoutRewriteOption layout =
       task->layout_rewrite_option == LayoutRewriteOption::kRewriteForPreTransformed
@@ -39,22 +70,16 @@ tir::PrimFunc LoopsOf(const SearchTask& task, const State& state) {
           : LayoutRewriteOption::kNoRewrite;
   auto [schedule, args] = task->compute_dag.ApplySteps(state->transform_steps, layout);
   te::Schedule normalized = schedule.normalize_for_feature_extraction();
-  te::Stmt body = te::ScheduleOps(normalized, te::InferBound(normalized));
+  Map<tir::IterVar, Range> bounds = te::InferBound(normalized);
+  if (gpu && ExceedsDevice(task->hardware_params, normalized, bounds)) return std::nullopt;
+  te::Stmt body = te::ScheduleOps(normalized, bounds);
   Array<ObjectRef> params;
   for (const te::Tensor& arg : args) params.push_back(arg);
   return te::SchedulePostProcToPrimFunc(params, body);
 }
 
-/*! \brief Whether the kernels of a GPU program stay within the limits of the task's device. */
-bool FitsDevice(const SearchTask& task, const LoopProgram& program, const tir::PrimFunc& func) {
-  const HardwareParams& limits = task->hardware_params;
-  for (const StoreInfo& store : program.stores) {
-    for (const LoopRef& loop : store.loops) {
-      const int64_t* extent = tir::as_const_int(loop->extent);
-      bool virtual_thread = loop->thread_tag.rfind("vthread", 0) == 0;
-      if (virtual_thread && extent && *extent > limits->max_vthread_extent) return false;
-    }
-  }
+/*! \brief Whether the kernels of a GPU program stay within the limits of a device. */
+bool FitsDevice(const HardwareParams& limits, const tir::PrimFunc& func) {
   namespace pass = tir::transform;
   constexpr int kCacheLineBytes = 64;
   // What makes memory, vectors and copies of virtual threads. Limits say nothing of indices, so
@@ -75,11 +100,11 @@ bool FitsDevice(const SearchTask& task, const LoopProgram& program, const tir::P
 /*! \brief Rows of a state; none if it cannot be lowered or does not fit the device. */
 Rows FeaturesOf(const SearchTask& task, const State& state, int max_n_bufs) {
   try {
-    tir::PrimFunc func = LoopsOf(task, state);
+    const bool gpu = task->target->GetTargetDeviceType() != kDLCPU;
+    const std::optional<tir::PrimFunc> func = LoopsOf(task, state, gpu);
+    if (!func || (gpu && !FitsDevice(task->hardware_params, *func))) return {};
     LoopProgram program =
-        ReadLoopProgram(func, arith::VarContext::Make(), ReboundThreads::kMultiply);
-    bool gpu = task->target->GetTargetDeviceType() != kDLCPU;
-    if (gpu && !FitsDevice(task, program, func)) return {};
+        ReadLoopProgram(*func, arith::VarContext::Make(), ReboundThreads::kMultiply);
     return PerStoreFeatures(program, task->hardware_params->cache_line_bytes, max_n_bufs);
   } catch (const runtime::Error& error) {
     // What a search proposes need not be legal; anything else is a mistake of ours.
@@ -136,6 +161,9 @@ Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<Meas
                              int skip_first, int max_n_bufs) {
   TVM_CHECK(inputs.size() == results.size(), ValueError)
       << "per-store features: " << inputs.size() << " inputs but " << results.size() << " results";
+  auto was_timed = [](const MeasureResult& result) {
+    return result->error_no == 0 && !result->costs.empty() && result->costs.front() > 0;
+  };
   Array<SearchTask> tasks;
   Array<State> states;
   std::map<std::string, int32_t> ids;
@@ -149,13 +177,13 @@ Bytes FeaturesOfMeasurePairs(const Array<MeasureInput>& inputs, const Array<Meas
     auto [it, fresh] = ids.emplace(key, static_cast<int32_t>(ids.size()));
     if (fresh) best.push_back(std::numeric_limits<double>::infinity());
     task_ids.push_back(it->second);
-    if (results[i]->error_no == 0) {
+    if (was_timed(results[i])) {
       best[it->second] = std::min(best[it->second], results[i]->MeanCost());
     }
   }
   std::vector<float> throughputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    throughputs.push_back(results[i]->error_no == 0
+    throughputs.push_back(was_timed(results[i])
                               ? static_cast<float>(best[task_ids[i]] / results[i]->MeanCost())
                               : 0.0f);
   }

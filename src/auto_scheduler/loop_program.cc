@@ -4,6 +4,7 @@
 #include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
@@ -34,49 +35,89 @@ bool IsLinearIndex(const PrimExpr& index) {
   return linear;
 }
 
-PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops) {
-  PrimExpr one = make_const(index.dtype(), 1);
-  auto extent = [&loops](const PrimExpr& e) { return IndexExtent(e, loops); };
-  auto stands_still = [&loops](const PrimExpr& e) {
-    bool still = true;
-    PostOrderVisit(e, [&](const ObjectRef& node) {
-      for (const LoopRef& loop : loops) still = still && !node.same_as(loop->var);
-    });
-    return still;
-  };
-  if (stands_still(index)) return one;
-  if (index.as<VarNode>()) {
-    for (const LoopRef& loop : loops) {
-      if (index.same_as(loop->var)) return loop->extent;
+namespace {
+
+/*! \brief IndexExtent, with nothing for what stands still; every part is looked at once. */
+class MovingExtent {
+ public:
+  explicit MovingExtent(const std::vector<LoopRef>& loops) : loops_(loops) {}
+
+  PrimExpr operator()(const PrimExpr& e) const {
+    if (e.as<IntImmNode>()) return PrimExpr();
+    if (e.as<VarNode>()) {
+      for (const LoopRef& loop : loops_) {
+        if (e.same_as(loop->var)) return loop->extent;
+      }
+      return PrimExpr();
     }
-  }
-  if (const auto* op = index.as<AddNode>()) return extent(op->a) + extent(op->b) - one;
-  if (const auto* op = index.as<SubNode>()) return extent(op->a) + extent(op->b) - one;
-  if (const auto* op = index.as<MulNode>()) {
-    for (auto [x, factor] : {std::make_pair(op->a, op->b), std::make_pair(op->b, op->a)}) {
-      if (!stands_still(factor)) continue;
+    const PrimExpr one = make_const(e.dtype(), 1);
+    auto known = [&one](const PrimExpr& extent) { return extent.defined() ? extent : one; };
+    // Combines the extents of two operands, of which one moves at least.
+    auto both = [&](const auto* op, auto combine) {
+      const PrimExpr a = (*this)(op->a), b = (*this)(op->b);
+      return a.defined() || b.defined() ? combine(known(a), known(b)) : PrimExpr();
+    };
+    auto sum = [&one](const PrimExpr& a, const PrimExpr& b) { return a + b - one; };
+    auto greater = [](const PrimExpr& a, const PrimExpr& b) { return max(a, b); };
+    if (const auto* op = e.as<AddNode>()) return both(op, sum);
+    if (const auto* op = e.as<SubNode>()) return both(op, sum);
+    if (const auto* op = e.as<MinNode>()) return both(op, greater);
+    if (const auto* op = e.as<MaxNode>()) return both(op, greater);
+    if (const auto* op = e.as<MulNode>()) {
+      const PrimExpr a = (*this)(op->a), b = (*this)(op->b);
+      if (!a.defined() && !b.defined()) return PrimExpr();
+      if (a.defined() && b.defined()) return a * b;
+      const PrimExpr factor = a.defined() ? op->b : op->a;
       const int64_t* number = as_const_int(factor);
       PrimExpr scale = number && *number < 0 ? make_const(factor.dtype(), -*number) : factor;
-      return scale * (extent(x) - one) + one;
+      return scale * ((a.defined() ? a : b) - one) + one;
     }
-    return extent(op->a) * extent(op->b);
+    if (const auto* op = e.as<FloorDivNode>()) {
+      return Rounded(op, [&](const PrimExpr& a) { return floordiv(a + op->b - one, op->b); });
+    }
+    if (const auto* op = e.as<FloorModNode>()) {
+      return Rounded(op, [&](const PrimExpr& a) { return min(a, op->b); });
+    }
+    if (const auto* op = e.as<CastNode>()) {
+      const PrimExpr value = (*this)(op->value);
+      return value.defined() ? cast(e.dtype(), value) : PrimExpr();
+    }
+    if (StandsStill(e)) return PrimExpr();
+    if (const auto* op = e.as<SelectNode>()) {
+      return known((*this)(op->true_value)) + known((*this)(op->false_value));
+    }
+    return AllTrips(one);
   }
-  if (const auto* op = index.as<FloorDivNode>(); op && stands_still(op->b)) {
-    return floordiv(extent(op->a) + op->b - one, op->b);
+
+ private:
+  template <typename T, typename F>
+  PrimExpr Rounded(const T* op, F of_dividend) const {
+    const PrimExpr a = (*this)(op->a);
+    if (!StandsStill(op->b)) return AllTrips(make_const(op->dtype, 1));
+    return a.defined() ? of_dividend(a) : PrimExpr();
   }
-  if (const auto* op = index.as<FloorModNode>(); op && stands_still(op->b)) {
-    return min(extent(op->a), op->b);
-  }
-  if (const auto* op = index.as<MinNode>()) return max(extent(op->a), extent(op->b));
-  if (const auto* op = index.as<MaxNode>()) return max(extent(op->a), extent(op->b));
-  if (const auto* op = index.as<SelectNode>()) {
-    return extent(op->true_value) + extent(op->false_value);
-  }
-  if (const auto* op = index.as<CastNode>()) return cast(index.dtype(), extent(op->value));
+
   // An index that is read from memory can be anything: every trip is a value of its own.
-  PrimExpr trips = one;
-  for (const LoopRef& loop : loops) trips = trips * loop->extent;
-  return trips;
+  PrimExpr AllTrips(PrimExpr trips) const {
+    for (const LoopRef& loop : loops_) trips = trips * loop->extent;
+    return trips;
+  }
+
+  bool StandsStill(const PrimExpr& e) const {
+    return !UsesVar(e, [this](const VarNode* var) {
+      return std::any_of(loops_.begin(), loops_.end(),
+                         [var](const LoopRef& loop) { return loop->var.get() == var; });
+    });
+  }
+
+  const std::vector<LoopRef>& loops_;
+};
+
+}  // namespace
+
+PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops) {
+  const PrimExpr extent = MovingExtent(loops)(index);
+  return extent.defined() ? extent : make_const(index.dtype(), 1);
 }
 
 namespace {
@@ -415,10 +456,9 @@ class Reader : public StmtExprVisitor {
   // The loop's values with the outer loops fixed.
   IntSet OwnRange(const LoopInfo& loop) { return IntSet::FromMinExtent(loop.min, loop.extent); }
 
-  static bool Mentions(const ObjectRef& node, const VarNode* var) {
-    bool found = false;
-    PostOrderVisit(node, [&](const ObjectRef& part) { found = found || part.get() == var; });
-    return found;
+  template <typename T>
+  static bool Mentions(const T& part, const VarNode* var) {
+    return UsesVar(part, [var](const VarNode* used) { return used == var; });
   }
   static bool Mentions(const IntSet& set, const VarNode* var) {
     return Mentions(set.min(), var) || Mentions(set.max(), var);

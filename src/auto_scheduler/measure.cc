@@ -73,7 +73,8 @@ double MeasureResultNode::MeanCost() const {
   if (error_no != static_cast<int>(MeasureErrorNO::kNoError) || costs.empty()) return kMaxCost;
   double sum = 0;
   for (double cost : costs) sum += cost;
-  return sum / static_cast<double>(costs.size());
+  // Costs of 0 are those of a program that is only there to be measured.
+  return sum == 0 ? kMaxCost : sum / static_cast<double>(costs.size());
 }
 
 void RecordToFileNode::OnResult(const ObjectRef&, const Candidate& candidate,

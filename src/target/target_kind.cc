@@ -2,6 +2,7 @@
  * \file target_kind.cc
  * \brief Registry of target kinds, and the kinds this project knows by itself.
  */
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/dlpack.h>
 #include <tvm/runtime/logging.h>
 #include <tvm/target/target_kind.h>
@@ -12,6 +13,10 @@
 namespace tvm {
 
 TVM_REGISTER_NODE(TargetKindNode);
+
+TVM_REGISTER_REPR(TargetKindNode, [](const TargetKindNode* kind, ReprPrinter* p) {
+  p->stream << std::string(kind->name);
+});
 
 namespace {
 

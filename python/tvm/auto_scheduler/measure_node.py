@@ -382,7 +382,8 @@ class MeasureResult(Object):
 
     Parameters
     ----------
-    costs : seconds per run, one value a repeat; [1e10] on failure. Read as a list of `Cost`.
+    costs : seconds per run, one value a repeat; [1e10] on failure, zeros where the program is
+        still to be measured. Read as a list of `Cost`.
     error_no, error_msg : what went wrong.
     all_cost : seconds for build and run together.
     timestamp : seconds since the epoch.
@@ -421,7 +422,7 @@ class MeasureResult(Object):
 
     @property
     def mean_cost(self) -> float:
-        """Mean of the costs in seconds, 1e10 on failure."""
+        """Mean of the costs in seconds; 1e10 on failure and for what was not measured (costs of 0)."""
         return _ffi_api.MeasureResultMeanCost(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from tvm.target import Target
 
 from .measure_callback import PythonBasedMeasureCallback
 from .measure_node import Candidate, MeasureResult
-from .measure_record import any_record_lines, careful_file, check_costs, record_summary
+from .measure_record import any_record_lines, careful_file, record_summary, recorded_seconds
 
 __all__ = ["KernelSummary", "RecordStore", "RecordToStore", "StoredRecord"]
 
@@ -129,8 +129,7 @@ def _row(line: str, careful: bool) -> _Row:
     if "origin" in values:
         workload, target = str(values["workload"]), str(values["target"])
         costs, error_no, *_ = values["r"]
-        check_costs(costs, error_no)
-        seconds = math.inf if int(error_no) else sum(map(float, costs)) / len(costs)
+        seconds = recorded_seconds(costs, error_no)
         origin = json.dumps(values["origin"])
         program = _digest(origin)
     else:

@@ -24,6 +24,9 @@ from .utils import decode_workload_key
 
 __all__ = ["patch_records", "query_records", "remeasure_records"]
 
+# Programs that an interrupted run may lose.
+_SAVED_AT_ONCE = 64
+
 
 def patch_records(
     in_file: str | Path,
@@ -115,20 +118,19 @@ def remeasure_records(
     done = set()
     if Path(out_file).exists():
         done = {_identity(i) for i, _ in RecordReader(out_file)}
-    measurer = ProgramMeasurer() if measurer is None else measurer
-    count = 0
+    wanted: list[MeasureInput] = []
     for measure_input, _ in RecordReader(in_file):
-        if limit is not None and count >= limit:
+        if limit is not None and len(wanted) >= limit:
             break
-        task = _for_target(measure_input.task, target)
-        moved = MeasureInput(task, measure_input.state)
-        if _identity(moved) in done:
-            continue
-        [result] = measurer.measure([moved])
-        save_records(out_file, [moved], [result])
-        done.add(_identity(moved))
-        count += 1
-    return count
+        moved = MeasureInput(_for_target(measure_input.task, target), measure_input.state)
+        if _identity(moved) not in done:
+            done.add(_identity(moved))
+            wanted.append(moved)
+    measurer = ProgramMeasurer() if measurer is None else measurer
+    for first in range(0, len(wanted), _SAVED_AT_ONCE):
+        batch = wanted[first : first + _SAVED_AT_ONCE]
+        save_records(out_file, batch, measurer.measure(batch))
+    return len(wanted)
 
 
 def _identity(measure_input: MeasureInput) -> tuple[str, str]:

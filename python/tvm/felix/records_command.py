@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tvm.auto_scheduler.measure_record import recorded_seconds
 from tvm.auto_scheduler.record_store import RecordStore
 from tvm.auto_scheduler.record_tools import query_records
 
@@ -36,7 +38,8 @@ def _list(options: argparse.Namespace) -> None:
             continue
         (key, target, *_), _ = record["i"]
         costs, error_no, *_ = record["r"]
-        seconds = _milliseconds(sum(costs) / len(costs) if error_no == 0 else None)
+        cost = recorded_seconds(costs, error_no)
+        seconds = _milliseconds(cost if cost < math.inf else None)
         print(f"{seconds}  {file}:{number}  {target}  {key}")
 
 

@@ -9,6 +9,7 @@
 #include <tvm/te/schedule_pass.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -157,8 +158,22 @@ class BoundInference {
   }
 
   /*! \brief Values of the reader's root axes while one copy of the producer is in use. */
-  IntSetMap ReadSets(const Stage& reader, const std::vector<IterVar>& reader_around,
-                     const IterVarSet& fixed) {
+  const IntSetMap& ReadSets(const Stage& reader, const std::vector<IterVar>& reader_around,
+                            const IterVarSet& fixed) {
+    // Producers side by side inside of one reader need the same.
+    KnownSets& known = read_sets_[reader.get()];
+    const bool same = known.fixed.size() == fixed.size() &&
+                      std::all_of(fixed.begin(), fixed.end(), [&known](const IterVar& loop) {
+                        return known.fixed.count(loop) > 0;
+                      });
+    if (!same || known.sets.empty()) {
+      known = {fixed, FindReadSets(reader, reader_around, fixed)};
+    }
+    return known.sets;
+  }
+
+  IntSetMap FindReadSets(const Stage& reader, const std::vector<IterVar>& reader_around,
+                         const IterVarSet& fixed) {
     IterVarMap<IntSet> sets;
     for (const IterVar& loop : reader->leaf_iter_vars) {
       const Range& domain = domains_.at(loop);
@@ -203,6 +218,11 @@ class BoundInference {
   TensorMap<std::vector<Stage>> readers_;
   IterVarMap<IterVar> thread_of_;
   RangeMap domains_;
+  struct KnownSets {
+    IterVarSet fixed;
+    IntSetMap sets;
+  };
+  std::unordered_map<const StageNode*, KnownSets> read_sets_;
   arith::Analyzer analyzer_;
 };
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tvm import auto_scheduler, te
 from tvm.auto_scheduler import MeasureInput, MeasureResult
+from tvm.auto_scheduler.feature import get_per_store_features_from_file
 from tvm.auto_scheduler.record_tools import patch_records, query_records, remeasure_records
 from tvm.auto_scheduler.utils import calc_workload_dis_factor, decode_workload_key
 
@@ -150,6 +151,28 @@ def test_programs_are_measured_again_once(tmp_path):
     results = [result for _, result in auto_scheduler.load_records(out)]
     assert [int(result.error_no) for result in results] == [0, 0]
     assert all(result.mean_cost < 1.0 for result in results)
+
+
+def test_programs_that_are_only_there_to_be_measured_are_never_the_best(tmp_path):
+    task = task_of(16)
+    log, out, again = (tmp_path / f"{name}.json" for name in ("to_measure", "out", "again"))
+    save(log, task, [0.0, 0.0])
+    records = list(auto_scheduler.load_records(log))
+    assert [list(map(float, result.costs)) for _, result in records] == [[0.0], [0.0]]
+    assert all(result.mean_cost == 1e10 for _, result in records)
+    auto_scheduler.save_records(again, *map(list, zip(*records)))
+    assert again.read_text() == log.read_text()
+    assert auto_scheduler.load_best_record(str(log), task.workload_key) == (None, None)
+    with auto_scheduler.ApplyHistoryBest(log) as context:
+        assert context.query(task.target, str(task.workload_key)) is None
+    _, throughputs, _ = get_per_store_features_from_file(str(log), 2)
+    assert list(throughputs) == [0.0, 0.0]
+    measurer = auto_scheduler.ProgramMeasurer(
+        auto_scheduler.LocalBuilder(n_parallel=1), auto_scheduler.LocalRunner(min_repeat_ms=1)
+    )
+    assert remeasure_records(log, out, "llvm", measurer) == 2
+    measurer.close()
+    assert auto_scheduler.load_best_record(str(out), task.workload_key)[1].mean_cost < 1.0
 
 
 def test_tuning_a_task_prints_its_best_record(tmp_path):

@@ -344,3 +344,8 @@ def test_devices_of_this_machine_are_targets():
     else:
         with pytest.raises(ValueError, match=r"no usable cuda\(0\) here"):
             Target.from_device("cuda")
+
+
+def test_a_kind_prints_as_its_name():
+    assert str(Target("cuda -arch=sm_80").kind) == "cuda"
+    assert {("resnet", str(Target("llvm").kind)): 1}["resnet", "llvm"] == 1

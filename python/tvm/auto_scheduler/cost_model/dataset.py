@@ -20,7 +20,7 @@ from tvm.runtime.files import write_atomically
 
 from .. import _ffi_api
 from ..feature import get_per_store_features_from_measure_pairs
-from ..measure_node import MeasureInput, MeasureResult
+from ..measure_node import MAX_FLOAT, MeasureInput, MeasureResult
 from ..measure_record import RecordReader
 
 __all__ = ["ConfigMeta", "DatasetBuilder", "FeatureKind", "SegmentBatch", "throughput_label"]
@@ -331,7 +331,7 @@ class DatasetBuilder:
         features, _, _ = get_per_store_features_from_measure_pairs(inputs, results)
         before = len(self)
         for rows, measure_input, result in zip(features, inputs, results):
-            if int(result.error_no) != 0 or not rows.any():
+            if result.mean_cost >= MAX_FLOAT or not rows.any():
                 continue
             task = measure_input.task
             meta = ConfigMeta(str(task.workload_key), -1, {}, result.mean_cost, str(task.target))

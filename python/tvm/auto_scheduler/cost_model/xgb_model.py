@@ -20,7 +20,7 @@ from tvm.runtime.files import write_atomically
 from .. import _ffi_api
 from ..feature import FeatureCache, get_per_store_features_from_measure_pairs
 from ..loop_state import State, StateObject
-from ..measure_node import MeasureInput, MeasureResult
+from ..measure_node import MAX_FLOAT, MeasureInput, MeasureResult
 from ..search_task import SearchTask
 from .cost_model import PythonBasedModel
 from .metric import peak_score
@@ -314,9 +314,8 @@ class XGBModel(PythonBasedModel):
         best: dict[str, float] = {}
         for key, cost in zip(keys, costs):
             best[key] = min(cost, best.get(key, cost))
-        failed = [int(result.error_no) != 0 for result in self.results]
         return np.array(
-            [0.0 if bad else best[key] / cost for key, cost, bad in zip(keys, costs, failed)]
+            [0.0 if cost >= MAX_FLOAT else best[key] / cost for key, cost in zip(keys, costs)]
         )
 
     def _forget(self) -> None:

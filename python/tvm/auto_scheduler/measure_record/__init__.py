@@ -49,7 +49,6 @@ __all__ = [
     "RecordToFile",
     "any_record_lines",
     "careful_file",
-    "check_costs",
     "distill_record_file",
     "dump_input",
     "dump_record_to_string",
@@ -60,6 +59,7 @@ __all__ = [
     "load_records",
     "record_lines",
     "record_summary",
+    "recorded_seconds",
     "save_records",
     "steps_from_json",
     "steps_to_json",
@@ -112,7 +112,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
-    check_costs(costs, error_no)
+    recorded_seconds(costs, error_no)
     _, (_, steps) = data["i"]
     names = {e for step in steps for field in step if isinstance(field, list) for e in field}
     if names := {name for name in names if isinstance(name, str)}:
@@ -130,12 +130,22 @@ def check_keys(data: Any) -> None:
         raise ValueError('record: expected an object with the keys "i" and "r"')
 
 
-def check_costs(costs: Any, error_no: Any) -> None:
-    """Raises a ValueError unless a program can have taken that long."""
-    if int(error_no) == 0 and not (
-        costs and all(0 < float(cost) < math.inf and cost is not True for cost in costs)
-    ):
+def recorded_seconds(costs: Any, error_no: Any) -> float:
+    """Mean cost of a record; infinite where the program failed, or is only there to be measured.
+
+    Files of programs that are to be measured, such as TenSet's, have costs of 0.
+
+    Raises
+    ------
+    ValueError : no program can have taken that long.
+    """
+    if int(error_no) != 0:
+        return math.inf
+    if costs and all(cost == 0 and cost is not False for cost in costs):
+        return math.inf
+    if not costs or not all(0 < float(cost) < math.inf and cost is not True for cost in costs):
         raise ValueError(f"costs must be positive and finite, got {costs}")
+    return sum(map(float, costs)) / len(costs)
 
 
 def careful_file(filename: str | Path) -> Path:
@@ -206,7 +216,7 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
         if isinstance(values, dict) and values.get("origin") == "library":
             with malformed_is_value_error(f"{path}:{number}"):
                 costs, error_no, all_cost, timestamp = values["r"]
-                check_costs(costs, error_no)
+                recorded_seconds(costs, error_no)
                 found[str(values["workload"]), str(values["target"])] = MeasureResult(
                     costs, error_no, values.get("e"), all_cost, timestamp
                 )
@@ -397,7 +407,7 @@ class RecordSummary(NamedTuple):
 
     Attributes
     ----------
-    seconds : mean cost; infinite where the program failed.
+    seconds : mean cost; infinite where the program failed or was not measured.
     program : task and transform steps, as text.
     """
 
@@ -418,9 +428,7 @@ def record_summary(line: str) -> RecordSummary:
     check_keys(data)
     (key, target, *_), _ = data["i"]
     costs, error_no, *_ = data["r"]
-    check_costs(costs, error_no)
-    seconds = math.inf if int(error_no) != 0 else float(sum(costs) / len(costs))
-    return RecordSummary(key, target, seconds, json.dumps(data["i"]))
+    return RecordSummary(key, target, recorded_seconds(costs, error_no), json.dumps(data["i"]))
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
