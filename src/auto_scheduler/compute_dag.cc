@@ -155,7 +155,7 @@ std::vector<bool> StepsThatShapeTheDAG(const Array<Step>& steps) {
     for (size_t j = i; j-- > 0;) {
       const Step& step = steps[j];
       if (step->AddsStage()) {
-        bool behind = step->IsInstance<CacheReadStepNode>();
+        bool behind = step->AddsBehind();
         int added = behind ? step->stage_id + 1 : step->stage_id;
         bool loops_are_reset = stage_id == added || (!behind && stage_id == added + 1);
         if (loops_are_reset) break;

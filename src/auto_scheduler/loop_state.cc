@@ -340,6 +340,13 @@ int State::cache_read(int stage_id, const String& scope_name,
   return stage_id + 1;
 }
 
+int State::pack_read(int stage_id, const String& scope_name,
+                     const Array<int64_t>& reader_stage_ids, const Array<int64_t>& order,
+                     const ComputeDAG& dag) {
+  AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
+  return stage_id + 1;
+}
+
 int State::cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag) {
   AppendStep(CacheWriteStep(stage_id, scope_name), dag);
   return stage_id;
@@ -442,6 +449,12 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheRead")
     .set_body_typed([](State state, int stage_id, String scope_name,
                        Array<int64_t> reader_stage_ids, ComputeDAG dag) {
       int new_id = state.cache_read(stage_id, scope_name, reader_stage_ids, dag);
+      return Array<Any>{state, new_id};
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StatePackRead")
+    .set_body_typed([](State state, int stage_id, String scope_name,
+                       Array<int64_t> reader_stage_ids, Array<int64_t> order, ComputeDAG dag) {
+      int new_id = state.pack_read(stage_id, scope_name, reader_stage_ids, order, dag);
       return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheWrite")

@@ -1,9 +1,10 @@
 /*!
  * \file steps_stage.cc
- * \brief Steps that move a stage or add one: CA CI CR CHR CHW RF.
+ * \brief Steps that move a stage or add one: CA CI CR CHR PKR CHW RF.
  */
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/te/pack_read.h>
 
 #include "schedule_replay.h"
 #include "step_utils.h"
@@ -16,6 +17,7 @@ TVM_REGISTER_NODE(ComputeAtStepNode);
 TVM_REGISTER_NODE(ComputeInlineStepNode);
 TVM_REGISTER_NODE(ComputeRootStepNode);
 TVM_REGISTER_NODE(CacheReadStepNode);
+TVM_REGISTER_NODE(PackReadStepNode);
 TVM_REGISTER_NODE(CacheWriteStepNode);
 TVM_REGISTER_NODE(RfactorStepNode);
 
@@ -133,22 +135,44 @@ void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   stage.compute_root();
 }
 
-void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+namespace {
+
+void InsertCopy(State* state, const ComputeDAG& dag, int stage_id, const Array<int64_t>& readers,
+                const String& scope) {
   const int source = CheckedStage(*state, stage_id)->id;
-  for (int64_t reader : reader_stage_ids) {
-    CheckedStage(*state, static_cast<int>(reader));
-  }
-  InsertStage(state, dag, stage_id + 1, StageOrigin::kCacheRead, source, scope_name,
+  for (int64_t reader : readers) CheckedStage(*state, static_cast<int>(reader));
+  InsertStage(state, dag, stage_id + 1, StageOrigin::kCacheRead, source, scope,
               /*reset_source=*/false);
+}
+
+Array<te::Operation> OperationsOf(ScheduleReplay* replay, const Array<int64_t>& stage_ids) {
+  Array<te::Operation> ops;
+  for (int64_t id : stage_ids) ops.push_back(replay->stage(static_cast<int>(id))->origin_op);
+  return ops;
+}
+
+}  // namespace
+
+void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  InsertCopy(state, dag, stage_id, reader_stage_ids, scope_name);
 }
 
 void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
-  Array<te::Operation> readers;
-  for (int64_t reader : reader_stage_ids) {
-    readers.push_back(replay->stage(static_cast<int>(reader))->origin_op);
-  }
-  te::Tensor cache = replay->schedule.cache_read(stage->origin_op.output(0), scope_name, readers);
+  te::Tensor cache = replay->schedule.cache_read(stage->origin_op.output(0), scope_name,
+                                                 OperationsOf(replay, reader_stage_ids));
+  replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
+}
+
+void PackReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  InsertCopy(state, dag, stage_id, reader_stage_ids, scope_name);
+}
+
+void PackReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::Tensor cache =
+      te::PackRead(replay->schedule, stage->origin_op.output(0), scope_name,
+                   OperationsOf(replay, reader_stage_ids), order);
   replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
 }
 

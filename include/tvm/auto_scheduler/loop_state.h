@@ -195,6 +195,9 @@ class State : public ObjectRef {
   void compute_root(int stage_id);
   int cache_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
                  const ComputeDAG& dag);
+  /*! \brief A cache_read whose copy has dimension order[i] of the stage's result where i is. */
+  int pack_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
+                const Array<int64_t>& order, const ComputeDAG& dag);
   int cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag);
   int rfactor(int stage_id, const Iterator& it, int factor_iter_id, const ComputeDAG& dag);
 

@@ -25,6 +25,8 @@ class StepNode : public Object {
   virtual void ApplyToSchedule(ScheduleReplay* replay) const = 0;
   /*! \brief Whether the ids of later stages shift and the current DAG changes. */
   virtual bool AddsStage() const { return false; }
+  /*! \brief Of a step that adds a stage: whether it comes behind `stage_id`, or takes its place. */
+  virtual bool AddsBehind() const { return false; }
   TVM_DECLARE_ABSTRACT_NODE(StepNode, Object, "auto_scheduler.Step", Value(stage_id));
 };
 

@@ -208,6 +208,7 @@ class CacheReadStepNode : public StepNode {
   Array<int64_t> reader_stage_ids;
   TVM_AUTO_SCHEDULER_STEP_METHODS("CHR");
   bool AddsStage() const final { return true; }
+  bool AddsBehind() const final { return true; }
   TVM_DECLARE_NODE(CacheReadStepNode, StepNode, "auto_scheduler.CacheReadStep", Value(scope_name),
                    Value(reader_stage_ids));
 };
@@ -215,6 +216,27 @@ class CacheReadStepNode : public StepNode {
 class CacheReadStep : public FromFields<Step, CacheReadStepNode> {
  public:
   TVM_DEFINE_NODE_REF(CacheReadStep, CacheReadStepNode);
+};
+
+/*!
+ * \brief PKR: a CacheRead whose copy has its dimensions in another order: `order[i]` is the
+ *        dimension of the source that lies where i is.
+ */
+class PackReadStepNode : public StepNode {
+ public:
+  String scope_name;
+  Array<int64_t> reader_stage_ids;
+  Array<int64_t> order;
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PKR");
+  bool AddsStage() const final { return true; }
+  bool AddsBehind() const final { return true; }
+  TVM_DECLARE_NODE(PackReadStepNode, StepNode, "auto_scheduler.PackReadStep", Value(scope_name),
+                   Value(reader_stage_ids), Value(order));
+};
+
+class PackReadStep : public FromFields<Step, PackReadStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PackReadStep, PackReadStepNode);
 };
 
 /*! \brief CHW: compute in `scope_name`, then copy out; a new stage takes this stage's id. */

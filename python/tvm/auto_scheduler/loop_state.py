@@ -97,6 +97,14 @@ class CacheReadStep(Object):
     reader_stage_ids = _positions(3)
 
 
+@tvm._ffi.register_object("auto_scheduler.PackReadStep")
+class PackReadStep(Object):
+    """The same, where the copy has dimension `order[i]` of the result where i is."""
+
+    reader_stage_ids = _positions(3)
+    order = _positions(4)
+
+
 @tvm._ffi.register_object("auto_scheduler.State")
 class StateObject(Object):
     """The immutable state: `stages`, `transform_steps`, `concrete`."""
@@ -273,11 +281,28 @@ class State:
         """Compute a stage on its own."""
         self.state_object = _ffi_api.StateComputeRoot(self.state_object, self._stage_id(stage))
 
-    def cache_read(self, stage: Any, scope_name: str, reader_stages: Sequence[Any]) -> te.Operation:
-        """Copy a stage's result to `scope_name` for some readers; returns the new operation."""
-        readers = [self._stage_id(reader) for reader in reader_stages]
-        self.state_object, new_id = _ffi_api.StateCacheRead(
-            self.state_object, self._stage_id(stage), scope_name, readers, self.compute_dag
+    def cache_read(
+        self,
+        stage: Any,
+        scope_name: str,
+        reader_stages: Sequence[Any],
+        order: Sequence[int] | None = None,
+    ) -> te.Operation:
+        """Copy a stage's result to `scope_name` for some readers; returns the new operation.
+
+        Parameters
+        ----------
+        order : dimension i of the copy is dimension order[i] of the result; as it is by default.
+        """
+        given = () if order is None else (list(order),)
+        add = _ffi_api.StateCacheRead if order is None else _ffi_api.StatePackRead
+        self.state_object, new_id = add(
+            self.state_object,
+            self._stage_id(stage),
+            scope_name,
+            [self._stage_id(reader) for reader in reader_stages],
+            *given,
+            self.compute_dag,
         )
         return self.stages[int(new_id)].op
 

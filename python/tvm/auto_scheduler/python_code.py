@@ -189,12 +189,15 @@ class _Printer:
         self.loops.insert(stage_id, [])
         self._say(f"{name} = {make}")
 
-    def _chr(self, stage_id: int, scope: str, readers: Sequence[int]) -> None:
+    def _chr(self, stage_id: int, scope: str, readers: Sequence[int], order: str = "") -> None:
         stage = self.stages[stage_id]
         names = ", ".join(self.stages[int(reader)] for reader in readers)
         name = self._name(f"{stage}_{scope}")
-        self._insert(stage_id + 1, name, f's.cache_read({stage}, "{scope}", [{names}])')
+        self._insert(stage_id + 1, name, f's.cache_read({stage}, "{scope}", [{names}]{order})')
         self._refresh(stage_id + 1)
+
+    def _pkr(self, stage_id: int, scope: str, readers: Sequence[int], order: Sequence[int]) -> None:
+        self._chr(stage_id, scope, readers, f", order=({', '.join(str(int(d)) for d in order)},)")
 
     def _chw(self, stage_id: int, scope: str) -> None:
         stage = self.stages[stage_id]

@@ -132,16 +132,28 @@ class Schedule(Object):
         return _ffi_api.ScheduleCreateGroup(self, ends, begins, include_inputs)
 
     def cache_read(
-        self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Any]
+        self,
+        tensor: Tensor,
+        scope: str,
+        readers: Operation | Tensor | Sequence[Any],
+        order: Sequence[int] | None = None,
     ) -> Tensor:
         """Copy of ``tensor`` in memory ``scope``, read by ``readers`` in its place.
 
+        Parameters
+        ----------
+        order : dimension i of the copy is dimension order[i] of ``tensor``; by default they lie as
+            they do there. For readers that go through the tensor against its layout.
+
         Raises
         ------
-        ScheduleError : a reader does not read the tensor.
+        ScheduleError : a reader does not read the tensor; or the order does not name each dimension
+            once, or is for a reader that does not compute element by element.
         """
         items = [readers] if isinstance(readers, (Operation, Tensor)) else list(readers)
         ops = [item.op if isinstance(item, Tensor) else item for item in items]
+        if order is not None:
+            return _ffi_api.SchedulePackRead(self, tensor, scope, ops, list(order))
         return _ffi_api.ScheduleCacheRead(self, tensor, scope, ops)
 
     def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:

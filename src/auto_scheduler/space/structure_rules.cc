@@ -31,8 +31,8 @@ class AlwaysInline final : public SketchRule {
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
     bool inlines =
-        stage->op_type == StageKind::kCompute && !IsOutputStage(task, state, stage_id) &&
-        !HasReduceIter(stage) &&
+        stage->op_type == StageKind::kCompute && stage->origin != StageOrigin::kCacheRead &&
+        !IsOutputStage(task, state, stage_id) && !HasReduceIter(stage) &&
         (also_costly_ || CurrentDAG(task, state)->access().IsStrictlyInlineable(stage->op));
     return inlines ? Condition::kApplyAndSkipRest : Condition::kSkip;
   }
@@ -184,35 +184,69 @@ class MultiLevelTilingWithFusion final : public SketchRule {
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     int consumer = -1;
     ICHECK(HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer));
-    Result results;
-    AddFused(state, stage_id, consumer, /*ragged_axis=*/-1, options_.fusion_levels, &results);
+    std::optional<PackedOperand> packed;
+    if (options_.packed_operand) packed = options_.packed_operand(task, state, stage_id);
     const int ragged_axis =
         options_.ragged_axis ? options_.ragged_axis(state->stages[stage_id]->op) : -1;
-    if (ragged_axis >= 0) {
-      // The levels differ in the parts between the outermost and the innermost one, of which a
-      // ragged axis has none, so one of them will do.
-      AddFused(state, stage_id, consumer, ragged_axis, {options_.fusion_levels.back()}, &results);
-    }
+    Result results;
+    auto add = [&](int ragged, const std::vector<int>& levels) {
+      std::vector<int> split_steps;
+      const State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
+                                             OuterOrder::kNatural, &split_steps, ragged);
+      const int n_axes = static_cast<int>(split_steps.size());
+      for (int level : levels) {
+        if (options_.tiling_structure[level - 1] != 'S') continue;
+        const int n_outer = level * n_axes - (ragged >= 0 ? level - 1 : 0);
+        for (OuterOrder order : options_.outer_orders) {
+          if (packed && packed->turned) break;
+          State held = FollowTiling(tiled, consumer, split_steps, level, order);
+          held.compute_at(stage_id, consumer, held->stages[consumer]->iters[n_outer - 1]);
+          results.emplace_back(held, stage_id - 1);
+        }
+        if (!packed) continue;
+        State held = FollowTiling(tiled, consumer, split_steps, level, OuterOrder::kNatural);
+        PutSharedLoopsInside(&held, consumer, n_axes, packed->space_axes);
+        held.compute_at(stage_id, consumer, held->stages[consumer]->iters[n_outer - 1]);
+        Pack(task, &held, stage_id, consumer, *packed);
+        results.emplace_back(held, stage_id);
+      }
+    };
+    add(/*ragged=*/-1, options_.fusion_levels);
+    // The levels differ in the parts between the outermost and the innermost one, of which a ragged
+    // axis has none, so one of them will do.
+    if (ragged_axis >= 0) add(ragged_axis, {options_.fusion_levels.back()});
     return results;
   }
 
  private:
-  void AddFused(const State& state, int stage_id, int consumer, int ragged_axis,
-                const std::vector<int>& levels, Result* results) const {
-    std::vector<int> split_steps;
-    State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
-                                     OuterOrder::kNatural, &split_steps, ragged_axis);
-    const int n_axes = static_cast<int>(split_steps.size());
-    for (int level : levels) {
-      if (options_.tiling_structure[level - 1] != 'S') continue;
-      const int n_outer = level * n_axes - (ragged_axis >= 0 ? level - 1 : 0);
-      for (OuterOrder order : options_.outer_orders) {
-        State result = FollowTiling(tiled, consumer, split_steps, level, order);
-        Iterator target = result->stages[consumer]->iters[n_outer - 1];
-        result.compute_at(stage_id, consumer, target);
-        results->emplace_back(result, stage_id - 1);
+  /*! \brief Of the outermost loops of a consumer, those over which panels are shared go last. */
+  static void PutSharedLoopsInside(State* state, int consumer, int n_axes,
+                                   const std::vector<int>& space_axes) {
+    const Array<Iterator> loops = (*state)->stages[consumer]->iters;
+    Array<Iterator> order;
+    for (int axis : space_axes) order.push_back(loops[axis]);
+    for (int axis = 0; axis < n_axes; ++axis) {
+      if (std::find(space_axes.begin(), space_axes.end(), axis) == space_axes.end()) {
+        order.push_back(loops[axis]);
       }
     }
+    for (size_t i = n_axes; i < loops.size(); ++i) order.push_back(loops[i]);
+    state->reorder(consumer, order);
+  }
+
+  /*! \brief Copy the panels that a trip of the consumer's outermost loops reads. */
+  static void Pack(const SearchTask& task, State* state, int stage_id, int consumer,
+                   const PackedOperand& packed) {
+    const Array<Stage>& stages = (*state)->stages;
+    const auto operand = std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) {
+      return stage->op.same_as(packed.operand);
+    });
+    ICHECK(operand != stages.end());
+    const int panels = state->pack_read(static_cast<int>(operand - stages.begin()), "global",
+                                        {stage_id}, packed.order, task->compute_dag);
+    const int host = consumer + 1;  // the stages behind the panels have moved
+    state->compute_at(panels, host,
+                      (*state)->stages[host]->iters[packed.space_axes.size() - 1]);
   }
 
   SketchOptions options_;

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,17 @@ namespace auto_scheduler {
 
 /*! \brief Attribute of an operation: its axes that index constant tensors, by name. */
 constexpr const char* kConstTensorIndices = "auto_scheduler_simplify_const_tensor_indices";
+
+/*! \brief An operand that is copied into panels before the tiles that read it are computed. */
+struct PackedOperand {
+  te::Operation operand;
+  /*! \brief Dimension i of the panels is dimension order[i] of the operand. */
+  Array<int64_t> order;
+  /*! \brief Whether that is another order, without which no vector could be read. */
+  bool turned = false;
+  /*! \brief Axes of space, ascending, with which the operand moves; all others share it. */
+  std::vector<int> space_axes;
+};
 
 /*! \brief Choices of a derivation, with the defaults of Ansor. */
 struct SketchOptions {
@@ -33,6 +45,11 @@ struct SketchOptions {
    *        it, see DoMultiLevelTiling; -1, or no function, for none.
    */
   std::function<int(const te::Operation&)> ragged_axis;
+  /*!
+   * \brief What some structures of a stage are to copy into panels, or all of them if its order is
+   *        turned.
+   */
+  std::function<std::optional<PackedOperand>(const SearchTask&, const State&, int)> packed_operand;
 };
 
 std::shared_ptr<const SketchRule> RuleSkipStage();

@@ -6,6 +6,7 @@
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/te/pack_read.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/tensor_compute_op.h>
 #include <tvm/tir/stmt_functor.h>
@@ -165,46 +166,112 @@ bool IsScanState(const Schedule& sch, const Tensor& tensor) {
   return false;
 }
 
+/*! \brief Turns reads of a tensor at (i0, i1, ...) into reads at (i[order[0]], i[order[1]], ...). */
+class ReadsInOrder final : public tir::ExprMutator {
+ public:
+  ReadsInOrder(Tensor tensor, const Array<int64_t>& order)
+      : tensor_(std::move(tensor)), order_(order) {}
+
+  /*! \brief The operation, which computes single elements, with its reads turned. */
+  Operation Of(const ComputeOpNode* op) {
+    Array<PrimExpr> body;
+    if (op->body[0]->IsInstance<tir::ReduceNode>()) {
+      // All outputs of a joint reduction must go on sharing one tuple of sources.
+      const auto first = Downcast<tir::Reduce>((*this)(op->body[0]));
+      for (size_t i = 0; i < op->body.size(); ++i) {
+        body.push_back(tir::Reduce(first->combiner, first->source, first->axis, first->condition,
+                                   static_cast<int>(i), first->init));
+      }
+    } else {
+      for (const PrimExpr& value : op->body) body.push_back((*this)(value));
+    }
+    return ComputeOp(op->name, op->tag, op->attrs, op->axis, body);
+  }
+
+ private:
+  PrimExpr VisitExpr_(const tir::ProducerLoadNode* op) final {
+    PrimExpr load = ExprMutator::VisitExpr_(op);
+    op = load.as<tir::ProducerLoadNode>();
+    if (!op->producer->IsInstance<TensorNode>() || Downcast<Tensor>(op->producer) != tensor_) {
+      return load;
+    }
+    return tensor_(
+        order_.Map([op](int64_t dim) { return op->indices[static_cast<size_t>(dim)]; }));
+  }
+
+  Tensor tensor_;
+  Array<int64_t> order_;
+};
+
+void CheckOrder(const Tensor& tensor, const Array<int64_t>& order) {
+  std::vector<int64_t> sorted(order.begin(), order.end());
+  std::sort(sorted.begin(), sorted.end());
+  bool each_once = sorted.size() == tensor->shape.size();
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    each_once = each_once && sorted[i] == static_cast<int64_t>(i);
+  }
+  TVM_CHECK(each_once, ScheduleError)
+      << "cache_read(" << tensor->op->name << "): the order " << order << " must name each of the "
+      << tensor->shape.size() << " dimensions once";
+}
+
 }  // namespace
 
 Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
                             const Array<Operation>& readers) {
-  Stage source = (*this)[tensor];
+  Array<int64_t> order;
+  for (size_t i = 0; i < tensor->shape.size(); ++i) order.push_back(static_cast<int64_t>(i));
+  return PackRead(*this, tensor, scope, readers, order);
+}
+
+Tensor PackRead(Schedule schedule, const Tensor& tensor, const String& scope,
+                const Array<Operation>& readers, const Array<int64_t>& order) {
+  CheckOrder(tensor, order);
+  Stage source = schedule[tensor];
   Tensor original = source->op.output(tensor->value_index);
   // Readers may share a stage with one another; names that do not read the tensor are mistakes.
   TVM_CHECK(!readers.empty(), ScheduleError)
       << "cache_read(" << tensor->op->name << "): no reader given";
   for (const Operation& reader : readers) {
-    Array<Tensor> inputs = (*this)[reader]->op->InputTensors();
+    Array<Tensor> inputs = schedule[reader]->op->InputTensors();
     TVM_CHECK(std::find(inputs.begin(), inputs.end(), original) != inputs.end(), ScheduleError)
         << "cache_read(" << tensor->op->name << "): " << reader->name
         << " does not read this tensor; it reads "
         << inputs.Map([](const Tensor& t) { return t->GetNameHint(); });
   }
   std::string name =
-      UniqueName(*this, std::string(original->GetNameHint()) + "." + std::string(scope));
+      UniqueName(schedule, std::string(original->GetNameHint()) + "." + std::string(scope));
+  const Array<PrimExpr> shape =
+      order.Map([&](int64_t dim) { return original->shape[static_cast<size_t>(dim)]; });
   Tensor cache = compute(
-      original->shape,
+      shape,
       [&](const Array<Var>& indices) {
-        return original(Array<PrimExpr>(indices.begin(), indices.end()));
+        Array<PrimExpr> at(indices.begin(), indices.end());
+        for (size_t i = 0; i < order.size(); ++i) at.Set(order[i], indices[i]);
+        return original(at);
       },
       name);
+  const bool turned = !std::is_sorted(order.begin(), order.end());
   TensorMap<Tensor> use_cache{{original, cache}};
   TensorMap<Tensor> vmap;
   for (const Operation& reader : readers) {
-    Stage stage = (*this)[reader];
+    Stage stage = schedule[reader];
     Operation old_op = stage->op;
     Operation new_op = old_op->ReplaceInputs(old_op, use_cache);
     if (new_op.same_as(old_op)) continue;
+    if (turned) {
+      ComputeOf(stage, "cache_read");
+      new_op = ReadsInOrder(cache, order).Of(new_op.as<ComputeOpNode>());
+    }
     for (int i = 0; i < old_op->num_outputs(); ++i) vmap[old_op.output(i)] = new_op.output(i);
-    ReplaceStageOp(*this, stage, new_op);
+    ReplaceStageOp(schedule, stage, new_op);
   }
-  ReplaceDataFlow(*this, &vmap);
-  Stage stage = InsertStage(*this, StagePosition(*this, source) + 1, cache->op);
+  ReplaceDataFlow(schedule, &vmap);
+  Stage stage = InsertStage(schedule, StagePosition(schedule, source) + 1, cache->op);
   stage.set_scope(scope);
   // A copy of a scan's state has its values in the steps only.
-  JoinGroup(stage, IsScanState(*this, original) ? (*this)[readers[0]]->group : source->group);
-  (*this)->Note("cache_read");
+  JoinGroup(stage, IsScanState(schedule, original) ? schedule[readers[0]]->group : source->group);
+  schedule->Note("cache_read");
   return cache;
 }
 

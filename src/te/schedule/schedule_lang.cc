@@ -6,6 +6,7 @@
 #include <tvm/ir/transform.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/te/pack_read.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/schedule.h>
 #include <tvm/tir/launch.h>
@@ -660,6 +661,11 @@ TVM_REGISTER_GLOBAL("te.ScheduleNormalizeForFeatureExtraction").set_body_typed([
 TVM_REGISTER_GLOBAL("te.ScheduleCacheRead")
     .set_body_typed([](Schedule sch, Tensor tensor, String scope, Array<Operation> readers) {
       return sch.cache_read(tensor, scope, readers);
+    });
+TVM_REGISTER_GLOBAL("te.SchedulePackRead")
+    .set_body_typed([](Schedule sch, Tensor tensor, String scope, Array<Operation> readers,
+                       Array<int64_t> order) {
+      return PackRead(sch, tensor, scope, readers, order);
     });
 TVM_REGISTER_GLOBAL("te.ScheduleCacheWrite")
     .set_body_typed([](Schedule sch, Array<Tensor> tensors, String scope) {

@@ -69,6 +69,20 @@ def test_stages_that_are_added():
     assert_same_program(dag, s)
 
 
+def test_operands_that_are_packed():
+    dag = matmul_relu()
+    s = dag.get_init_state()
+    c = s.stage_ops[2]
+    panels = s.cache_read(s.stage_ops[1], "global", [c], order=[1, 0])
+    assert [int(extent) for extent in panels.output(0).shape] == [48, 32]
+    outer, _ = s.split(c, s[c].iters[0], [8])
+    s.compute_at(panels, c, outer)
+    s.vectorize(panels, s[panels].iters[1])
+    assert_same_program(dag, s)
+    [step] = [t for t in s.transform_steps if str(t.type_key).endswith("PackReadStep")]
+    assert (list(step.reader_stage_ids), list(step.order)) == ([2], [1, 0])
+
+
 def test_partial_sums():
     dag = matmul_relu()
     s = dag.get_init_state()

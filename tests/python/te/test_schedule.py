@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tvm
 from tvm import te
 from tvm.error import ScheduleError
 
@@ -102,6 +104,31 @@ def test_cache_read_is_read_by_the_named_readers_only():
     assert [str(stage.op.name) for stage in s.stages] == ["A", "A.shared", "B", "C"]
     assert s[B].op.input_tensors[0] == AA
     assert s[C].op.input_tensors[0] == A
+
+
+def test_cache_read_in_another_order_changes_the_layout_of_the_copy():
+    A = te.placeholder((3, 5, 7), name="A")
+    k = te.reduce_axis((0, 5), name="k")
+    B = te.compute((3, 7), lambda i, j: te.sum(A[i, k, j], axis=k), name="B")
+    C = te.compute((3, 7), lambda i, j: te.max(A[i, k, j], axis=k), name="C")
+    D = te.compute((3, 7), lambda i, j: B[i, j] + C[i, j] + A[i, 1, j], name="D")
+    s = te.create_schedule(D.op)
+    AA = s.cache_read(A, "global", [B, C, D], order=[1, 2, 0])
+    assert [int(n) for n in AA.shape] == [5, 7, 3]
+    assert [s[t].op.input_tensors[0] for t in (B, C)] == [AA, AA]
+    a = np.random.default_rng(0).random((3, 5, 7)).astype("float32")
+    out = tvm.nd.array(np.zeros((3, 7), "float32"))
+    tvm.build(s, [A, D], "llvm")(tvm.nd.array(a), out)
+    np.testing.assert_allclose(out.numpy(), a.sum(1) + a.max(1) + a[:, 1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [[0], [0, 0], [0, 2], [0, 1, 2]])
+def test_cache_read_refuses_an_order_that_is_none(order):
+    A = te.placeholder((8, 4), name="A")
+    B = te.compute((8, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    with pytest.raises(ScheduleError, match="must name each of the 2 dimensions once"):
+        s.cache_read(A, "global", [B], order=order)
 
 
 def test_rfactor_makes_the_loop_a_spatial_axis():

@@ -143,6 +143,15 @@ def test_products_match_numpy(form, rows, columns, depth, epilogue):
     check_with_epilogue(epilogue, functions[form], a, b, plain, rng)
 
 
+@pytest.mark.parametrize(
+    ("rows", "depth", "copied"), [(128, 64, True), (16, 64, True), (2, 64, False), (8, 768, False)]
+)
+def test_a_right_side_against_its_vectors_is_copied_where_many_rows_share_it(rows, depth, copied):
+    a, b = te.placeholder((2, rows, depth), name="a"), te.placeholder((2, 64, depth), name="b")
+    schedule = topi.schedule_for([topi.nn.batch_matmul(a, b)], "llvm -mcpu=skylake-avx512")
+    assert ("b.global" in [str(stage.op.name) for stage in schedule.stages]) == copied
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 7), st.integers(1, 40)),

@@ -61,6 +61,9 @@ __all__: list[str] = []
 _LEAST_DEPTH = 8
 # Shorter rows are no longer than what combines the lanes of their sums.
 _LEAST_ROW = 16
+# Of a product (M, K) times (N, K), in cycles: to copy an element to where vectors of columns are
+# neighbours, to add up the lanes of a result, and to read an operand in a step of all lanes.
+_TURN, _LANE_SUM, _DOT_STEP = 1.25, 14.0, 1 / 32
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
@@ -76,6 +79,18 @@ def _panels_pay(product: te.Tensor, rows: int, block: int) -> bool:
     columns = const_shape(product.shape)[-1]
     row_bytes = columns * tir.const(0, product.dtype).dtype.bits // 8
     return columns > block and row_bytes >= 1024 and rows >= 16
+
+
+def _turning_pays(product: te.Tensor, rows: int, target: Target) -> bool:
+    """Whether a right side (N, K) is worth a copy in which vectors of its columns are neighbours.
+
+    The copy is shared by all rows; inner products of rows where they are have lanes to add up.
+    """
+    weight = product.op.input_tensors[-1]
+    if weight.dtype != product.dtype or product_tile(product, target) is None:
+        return False
+    depth = int(product.op.reduce_axis[0].dom.extent)
+    return depth * _TURN / rows < _LANE_SUM + depth * _DOT_STEP
 
 
 def _is_packed(weight: te.Tensor) -> bool:
@@ -210,7 +225,8 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         if int(k.dom.extent) >= _LEAST_ROW:
             return schedule_reduce_rows(product, outputs[0], target)
         return None
-    if name.endswith("_NT") and not packed:
+    turned = name.endswith("_NT") and not packed
+    if turned and not _turning_pays(product, rows, target):
         lanes = fitting_lanes(target, product.dtype, int(k.dom.extent))
         if lanes < 4:
             return None
@@ -231,9 +247,10 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         output=output,
         target=target,
         lanes=fitted.lanes,
-        copy_panels=not packed and _panels_pay(product, rows, fitted.block),
+        copy_panels=turned or (not packed and _panels_pay(product, rows, fitted.block)),
         panels_outside=packed and not by_points,
         dot=dot,
+        turned=turned,
     )
 
 

@@ -67,6 +67,7 @@ def schedule_matmul_packed(
     copy_panels: bool = False,
     panels_outside: bool = False,
     dot: DotInstruction | None = None,
+    turned: bool = False,
 ) -> te.Schedule:
     """Blocks of rows outside, then panels of columns, then register tiles.
 
@@ -85,6 +86,7 @@ def schedule_matmul_packed(
     panels_outside : panels outside of the leading dimensions, so that a panel of a right side that
         all of these share stays in cache.
     dot : the instruction that sums up products, for weights packed as it reads them.
+    turned : the right side is (..., N, K), and copies of its panels are the other way round.
     """
     target = target or Target.current() or Target("llvm")
     tile.check(target)
@@ -108,7 +110,7 @@ def schedule_matmul_packed(
     chunk = s[output].fuse(*outside)
     s[output].parallel(chunk)
     if copy_panels:
-        copy_panel(s, weight, local, output, chunk, lanes)
+        copy_panel(s, weight, local, output, chunk, lanes, turned)
     s[output].unroll(i_in)
     s[output].unroll(vector)
     s[output].vectorize(lane)

@@ -28,16 +28,36 @@ def is_costly(operation: te.ComputeOp) -> bool:
 
 
 def copy_panel(
-    s: te.Schedule, operand: te.Tensor, reader: te.Tensor, output: te.Tensor, loop: Any, lanes: int
+    s: te.Schedule,
+    operand: te.Tensor,
+    reader: te.Tensor,
+    output: te.Tensor,
+    loop: Any,
+    lanes: int,
+    turned: bool = False,
 ) -> None:
     """Copy what one trip of an output's loop reads of an operand to neighbouring addresses.
 
     Rows a power of two apart fall into the same few sets of the first-level cache and each into a
     page of its own; the copy costs one pass where the reader makes many.
+
+    Parameters
+    ----------
+    turned : the last two dimensions change places, for an operand whose rows are columns.
     """
-    panel = s.cache_read(operand, "global", [reader])
+    if not turned:
+        panel = s.cache_read(operand, "global", [reader])
+        s[panel].compute_at(s[output], loop)
+        _, lane = s[panel].split(panel.op.axis[-1], factor=lanes)
+        s[panel].vectorize(lane)
+        return
+    *lead, row, column = range(len(operand.shape))
+    panel = s.cache_read(operand, "global", [reader], order=(*lead, column, row))
     s[panel].compute_at(s[output], loop)
-    _, lane = s[panel].split(panel.op.axis[-1], factor=lanes)
+    *outer, depth, column = panel.op.axis
+    column, lane = s[panel].split(column, factor=lanes)
+    # Elements of a vector are from as many lines, which serve the next steps of the depth too.
+    s[panel].reorder(*outer, column, depth, lane)
     s[panel].vectorize(lane)
 
 

@@ -166,8 +166,42 @@ void VectorizeLikeTile(State* state, int stage_id, int64_t lane_split_step) {
   state->vectorize(stage_id, parts[1]);
 }
 
+/*! \brief The loop of a stage at which panels of an operand are copied, or -1. */
+int LoopOfPanels(const State& state, int stage_id) {
+  const int id = state->stages[stage_id]->id;
+  for (const Stage& stage : state->stages) {
+    if (stage->origin == StageOrigin::kCacheRead && stage->attach_stage == id) {
+      return stage->attach_iter;
+    }
+  }
+  return -1;
+}
+
 /*!
- * \brief A root stage that holds a tiled stage: its outermost tile loops feed the cores.
+ * \brief Panels that a register tile reads: vectors as wide as the tile's.
+ *
+ * Where the operand lies across them, all steps of the reduction come before the next vector: they
+ * take elements from the same few lines.
+ */
+void CompletePanels(State* state, int stage_id, int64_t lane_split_step) {
+  VectorizeLikeTile(state, stage_id, lane_split_step);
+  const Stage stage = (*state)->stages[stage_id];
+  const auto* compute = stage->op.as<te::ComputeOpNode>();
+  const auto* load = compute->body[0].as<tir::ProducerLoadNode>();
+  ICHECK(load != nullptr);
+  const size_t n = compute->axis.size();
+  const bool turned = !load->indices.back().same_as(compute->axis.back()->var);
+  if (!turned || stage->iters.size() == n) return;
+  Array<Iterator> order = {stage->iters[n - 1]};
+  for (size_t i = 0; i < stage->iters.size(); ++i) {
+    if (i != n - 1) order.push_back(stage->iters[i]);
+  }
+  state->reorder(stage_id, order);
+}
+
+/*!
+ * \brief A root stage that holds a tiled stage: its outermost tile loops feed the cores, or those
+ *        of them for each of whose trips panels of an operand are copied.
  *
  * The loops that read the tile are cut like the tile and written out as it is: an accumulator with
  * an index that is no constant could not stay in its register.
@@ -204,7 +238,9 @@ void CompleteHost(State* state, int stage_id, int tiled_stage) {
     }
   }
   const Array<Iterator> iters = (*state)->stages[stage_id]->iters;
-  ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_space));
+  const int panels = LoopOfPanels(*state, stage_id);
+  const size_t n_parallel = panels == -1 ? n_space : static_cast<size_t>(panels) + 1;
+  ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_parallel));
 }
 
 /*!
@@ -332,6 +368,11 @@ State MarkLoops(const SearchTask& task, State state) {
         const Array<Iterator> iters = state->stages[i]->iters;
         ParallelOver(&state, i, Array<Iterator>(iters.begin(), iters.begin() + n_space));
       }
+      continue;
+    }
+    if (stage->origin == StageOrigin::kCacheRead) {
+      const int reader = GetConsumers(task, state, i)[0];
+      CompletePanels(&state, i, SpaceSplitSteps(state, reader).back());
       continue;
     }
     if (stage->compute_at == ComputeAtKind::kIter) continue;

@@ -154,6 +154,7 @@ class FelixCpuSpace final : public AnsorCpuSpace {
     tiling.ragged_axis = [machine = task->Machine()](const te::Operation& op) {
       return RaggedAxis(op, machine);
     };
+    tiling.packed_operand = OperandToPack;
     SketchRules rules = {RuleAlwaysInline(), RuleSimplifyConstTensor()};
     rules.push_back(std::make_shared<LanesOfRows>());
     if (options.narrowing < kNoRfactor) rules.push_back(std::make_shared<SmallSpaceRfactor>());

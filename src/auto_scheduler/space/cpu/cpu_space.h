@@ -7,7 +7,10 @@
 
 #include <tvm/auto_scheduler/search_space.h>
 
+#include <optional>
 #include <vector>
+
+#include "../structure_rules.h"
 
 namespace tvm {
 namespace auto_scheduler {
@@ -42,6 +45,14 @@ int64_t RaggedTiles(int64_t extent);
  * clearly less time than those that divide it, as for 197 or 50 rows of a matrix; else -1.
  */
 int RaggedAxis(const te::Operation& op, const MachineFacts& machine);
+
+/*!
+ * \brief The operand that register tiles of a stage read in vectors, if it changes at run time and
+ *        either lies against the order in which they read it, or has rows so far apart that a copy
+ *        pays.
+ */
+std::optional<PackedOperand> OperandToPack(const SearchTask& task, const State& state,
+                                           int stage_id);
 
 /*! \brief What a schedule for processors must respect. */
 std::vector<Constraint> ProcessorConstraints(const LoopProgram& program,

@@ -3,6 +3,7 @@
  * \brief Feature columns of processors: the register tile, its loads, the caches, the cores.
  */
 #include <tvm/expr/op.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <iterator>
@@ -41,6 +42,18 @@ PrimExpr Traffic(const StoreFacts& store, int64_t cache) {
   return traffic;
 }
 
+/*! \brief Whether steps of `var` move some dimension before the last, to elements far apart. */
+bool Strides(const AccessInfo& access, const Var& var) {
+  for (const Array<PrimExpr>& tuple : access.indices) {
+    for (size_t dim = 0; dim + 1 < tuple.size(); ++dim) {
+      bool moves = false;
+      PostOrderVisit(tuple[dim], [&](const ObjectRef& node) { moves |= node.same_as(var); });
+      if (moves) return true;
+    }
+  }
+  return false;
+}
+
 struct ProcessorFacts {
   explicit ProcessorFacts(const StoreFacts& store) {
     const RegisterTile tile(store.store);
@@ -55,8 +68,13 @@ struct ProcessorFacts {
       PrimExpr elements = tile.At(access.touched);
       if (tile.vector_var().defined() && Mentions(access, tile.vector_var())) {
         // Elements come in runs of one vector loop; with a loop of one trip they are scalars.
-        PrimExpr in_vectors = div(elements, ToReal(tile.vector_length())) * vectors;
         PrimExpr is_vector = IsMoreThanOne(tile.vector_length());
+        if (Strides(access, tile.vector_var())) {
+          // A load and an insertion each.
+          broadcast = broadcast + Choose(is_vector, RealConst(2) * elements, elements);
+          continue;
+        }
+        PrimExpr in_vectors = div(elements, ToReal(tile.vector_length())) * vectors;
         loaded = loaded + If(is_vector, in_vectors);
         broadcast = broadcast + Choose(is_vector, RealConst(0), elements);
       } else {
