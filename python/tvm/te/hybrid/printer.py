@@ -102,6 +102,10 @@ class _Printer:
             self.block(f"if {self.expr(stmt.condition)}:", stmt.then_case)
             if stmt.else_case is not None:
                 self.block("else:", stmt.else_case)
+        elif isinstance(stmt, tir.AssertStmt):
+            message = f", {stmt.message.value!r}" if isinstance(stmt.message, tir.StringImm) else ""
+            self.line(f"assert {self.expr(stmt.condition)}{message}")
+            self.stmt(stmt.body)
         elif isinstance(stmt, tir.LetStmt):
             self.line(f"{self.name(stmt.var, stmt.var.name)} = {self.expr(stmt.value)}")
             self.stmt(stmt.body)
