@@ -386,6 +386,28 @@ def test_memory_of_a_program_is_written_too():
     np.testing.assert_array_equal(module(a, b), a + 6)
 
 
+def test_a_program_of_symbolic_extents_is_written_too():
+    n = te.var("n")
+    A = te.placeholder((n, 4), name="A")
+    scale = te.var("scale")
+    B = te.compute((n, 4), lambda i, j: A[i, j] * scale, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], 3)
+    module = te.hybrid.build(s, [A, scale], [B])
+    assert "output_tensor((A.shape[0], 4,), " in module.get_source()
+    a = random(5, 4)
+    np.testing.assert_allclose(module(a, 3), a * 3, rtol=1e-6)
+    out = module(A, scale)
+    func = tvm.build(te.create_schedule(out.op), [A, scale, out], target="llvm")
+    result = tvm.nd.empty((5, 4))
+    func(tvm.nd.array(a), 3, result)
+    np.testing.assert_allclose(result.numpy(), a * 3, rtol=1e-6)
+    # An extent may be given as well.
+    given = te.hybrid.build(s, [n, A, scale], [B])
+    assert "output_tensor((n, 4,), " in given.get_source()
+    np.testing.assert_allclose(given(5, a, 3), a * 3, rtol=1e-6)
+
+
 def test_schedule_without_words_is_refused():
     A = te.placeholder((4,), "int32", name="A")
     B = te.compute((4,), lambda i: te.truncdiv(A[i], 3), name="B")
