@@ -6,6 +6,7 @@
 #include <tvm/driver/build.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/launch.h>
+#include <tvm/tir/legalize_halves.h>
 #include <tvm/tir/transform.h>
 
 #include <algorithm>
@@ -47,6 +48,11 @@ bool HasScalableVectors(const Target& target) {
   return ask != nullptr && (*ask)(target).cast<bool>();
 }
 
+bool HasHalfConversions(const Target& target) {
+  const auto* ask = runtime::Registry::Get("target.has_half_conversions");
+  return ask == nullptr || (*ask)(target).cast<bool>();
+}
+
 }  // namespace
 
 Array<Pass> MixedPasses(const Target& target) {
@@ -80,6 +86,10 @@ Array<Pass> HostPasses(const Target& host) {
   Array<Pass> passes;
   passes.push_back(Filter(false));
   passes.push_back(pass::FP8StorageLegalize());
+  if (!HasHalfConversions(host)) {
+    passes.push_back(pass::FP16ComputeLegalize());
+    passes.push_back(pass::FP16StorageLegalize());
+  }
   LowerCustomDatatypes(&passes);
   passes.push_back(pass::LowerTVMBuiltin());
   passes.push_back(pass::LowerIntrin());

@@ -55,6 +55,15 @@ void ExprVisitor::VisitExpr_(const ShuffleNode* op) {
   for (const PrimExpr& index : op->indices) VisitExpr(index);
 }
 
+PrimExpr ExprMutator::VisitExpr(const PrimExpr& e) {
+  PrimExpr made = ExprFunctor::VisitExpr(e);
+  if (!e->span.defined() || made->span.defined()) return made;
+  // Variables and constants may stand in many places.
+  const bool shared = made->IsInstance<VarNode>() || made->IsInstance<IntImmNode>() ||
+                      made->IsInstance<FloatImmNode>() || made->IsInstance<StringImmNode>();
+  if (!shared) made->span = e->span;
+  return made;
+}
 PrimExpr ExprMutator::VisitExpr_(const VarNode* op) { return GetRef<PrimExpr>(op); }
 PrimExpr ExprMutator::VisitExpr_(const SizeVarNode* op) {
   return this->VisitExpr_(static_cast<const VarNode*>(op));

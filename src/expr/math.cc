@@ -18,6 +18,16 @@ namespace {
 
 bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
 
+/*!
+ * \brief The operand of a function of real numbers. Integers and bools are read as float32, as
+ * PyTorch reads them: their own type could not hold the result.
+ */
+PrimExpr Real(const char* name, const PrimExpr& x) {
+  TVM_CHECK(x.defined(), ValueError) << name << ": the operand is undefined";
+  if (!IsIntegral(x.dtype())) return x;
+  return cast(DataType::Float(32).with_lanes(x.dtype().lanes()), x);
+}
+
 void CheckFloat(const char* name, const PrimExpr& x) {
   TVM_CHECK(x.defined(), ValueError) << name << ": the operand is undefined";
   TVM_CHECK(IsFloating(x.dtype()), TypeError)
@@ -35,6 +45,7 @@ PrimExpr FoldUnary(const PrimExpr& x, double (*f)(double)) {
 }
 
 PrimExpr UnaryCall(const char* name, const Op& op, PrimExpr x, double (*f)(double)) {
+  x = Real(name, x);
   CheckFloat(name, x);
   if (PrimExpr folded = FoldUnary(x, f); folded.defined()) return folded;
   return Call(x.dtype(), op, {x});
@@ -137,7 +148,7 @@ PrimExpr fmod(PrimExpr x, PrimExpr y) {
 
 PrimExpr atan2(PrimExpr y, PrimExpr x) {
   static const Op op = Op::Get("tir.atan2");
-  return BinaryCall("atan2", op, std::move(y), std::move(x));
+  return BinaryCall("atan2", op, Real("atan2", y), Real("atan2", x));
 }
 
 PrimExpr abs(PrimExpr x) {

@@ -134,14 +134,15 @@ class ExprVisitor : public ExprFunctor<void(const PrimExpr&)> {
 /*!
  * \brief Rebuilds an expression from its mutated operands.
  *
- * Returns the node it was given when no operand changed. A rebuilt operator is not folded.
+ * Returns the node it was given when no operand changed. A rebuilt operator is not folded. An
+ * operation that takes the place of another keeps its span.
  */
 class ExprMutator : public ExprFunctor<PrimExpr(const PrimExpr&)> {
  public:
   using ExprFunctor::operator();
 
  protected:
-  using ExprFunctor::VisitExpr;
+  PrimExpr VisitExpr(const PrimExpr& e) override;
 #define TVM_TIR_DECLARE_VISIT(Name) PrimExpr VisitExpr_(const Name##Node* op) override;
   TVM_TIR_FOR_EACH_EXPR(TVM_TIR_DECLARE_VISIT)
 #undef TVM_TIR_DECLARE_VISIT

@@ -11,20 +11,20 @@ namespace tvm {
 namespace te {
 
 /*!
- * \brief Like an extern operation, but te knows the loops of `body`: they are `axis`, outer ones
- * before inner ones.
+ * \brief Tensors that `body` writes element by element: loops around ProducerStore.
  *
- * Which loops may change places or run in parallel is left to whoever schedules them.
+ * `body` reads `inputs`, and knows its results as `outputs`, one placeholder each. A tensor of a
+ * ProducerRealize is memory of its own. The loops of `body` are `axis`, outer ones before inner
+ * ones; which of them may change places or run in parallel is left to whoever schedules them.
  */
 class HybridOpNode : public OperationNode {
  public:
   Array<Tensor> inputs;
-  Array<Buffer> input_placeholders;
-  Array<Buffer> output_placeholders;
+  Array<Tensor> outputs;
   Array<IterVar> axis;
   Stmt body;
 
-  int num_outputs() const final { return static_cast<int>(output_placeholders.size()); }
+  int num_outputs() const final { return static_cast<int>(outputs.size()); }
   DataType output_dtype(size_t i) const final;
   Array<PrimExpr> output_shape(size_t i) const final;
   Array<IterVar> root_iter_vars() const final { return axis; }
@@ -36,12 +36,16 @@ class HybridOpNode : public OperationNode {
                    const TensorMap<TensorDom>& requests, RangeMap* out) const final;
   Stmt BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const final;
   Stmt BuildProvide(const Stage& stage, LoweringContext* ctx) const final;
-  /*! \brief The axes are found in `body`: its loops, but those bound to threads. */
+  /*!
+   * \brief The axes are found in `body`: its loops, but those bound to threads.
+   *
+   * ValueError if `body` reads a tensor that is neither an input nor an output nor memory of its
+   * own, or writes one that is no output and no memory of its own.
+   */
   void Init();
-  TVM_DECLARE_NODE(HybridOpNode, OperationNode, "te.HybridOp", Value(inputs),
-                   Bind(input_placeholders), Bind(output_placeholders), Bind(axis), Value(body));
-  TVM_NODE_ARGS(Value(name), Value(tag), Value(attrs), Value(inputs), Value(input_placeholders),
-                Value(output_placeholders), Value(body));
+  TVM_DECLARE_NODE(HybridOpNode, OperationNode, "te.HybridOp", Value(inputs), Value(outputs),
+                   Bind(axis), Value(body));
+  TVM_NODE_ARGS(Value(name), Value(tag), Value(attrs), Value(inputs), Value(outputs), Value(body));
 };
 
 class HybridOp : public FromFields<Operation, HybridOpNode> {

@@ -106,6 +106,43 @@ class BufferRealize : public FromFields<Stmt, BufferRealizeNode> {
   TVM_DEFINE_NODE_REF_COW(BufferRealize, BufferRealizeNode);
 };
 
+/*! \brief An element of a tensor written, before the tensor is a buffer; te makes stores of it. */
+class ProducerStoreNode : public StmtNode {
+ public:
+  DataProducer producer;
+  PrimExpr value;
+  Array<PrimExpr> indices;
+  void Init();
+  TVM_DECLARE_NODE(ProducerStoreNode, StmtNode, "tir.ProducerStore", Value(producer), Value(value),
+                   Value(indices));
+};
+
+class ProducerStore : public FromFields<Stmt, ProducerStoreNode> {
+ public:
+  TVM_DEFINE_NODE_REF_COW(ProducerStore, ProducerStoreNode);
+};
+
+/*!
+ * \brief `bounds` of `producer` exist while `body` runs, if `condition`; te makes buffers of them,
+ * in memory of `storage_scope`.
+ */
+class ProducerRealizeNode : public StmtNode {
+ public:
+  DataProducer producer;
+  Array<Range> bounds;
+  PrimExpr condition;
+  Stmt body;
+  String storage_scope;
+  void Init();
+  TVM_DECLARE_NODE(ProducerRealizeNode, StmtNode, "tir.ProducerRealize", Value(producer),
+                   Value(bounds), Value(condition), Value(body), Default(storage_scope));
+};
+
+class ProducerRealize : public FromFields<Stmt, ProducerRealizeNode> {
+ public:
+  TVM_DEFINE_NODE_REF_COW(ProducerRealize, ProducerRealizeNode);
+};
+
 /*! \brief Memory for product(extents) elements of `dtype`, alive while `body` runs. */
 class AllocateNode : public StmtNode {
  public:

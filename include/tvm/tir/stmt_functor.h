@@ -23,7 +23,8 @@ namespace tir {
 // clang-format off
 #define TVM_TIR_FOR_EACH_STMT(X)                                                                \
   X(LetStmt) X(AttrStmt) X(IfThenElse) X(For) X(While) X(Allocate) X(AllocateConst)             \
-  X(DeclBuffer) X(BufferStore) X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch) X(Block) X(BlockRealize)
+  X(DeclBuffer) X(BufferStore) X(BufferRealize) X(AssertStmt) X(SeqStmt) X(Evaluate) X(Prefetch) X(Block) X(BlockRealize) \
+  X(ProducerStore) X(ProducerRealize)
 // clang-format on
 
 template <typename FType>
@@ -99,14 +100,15 @@ class StmtVisitor : protected StmtFunctor<void(const Stmt&)> {
  * \brief Rebuilds a statement from its mutated parts; expressions go to VisitExpr, the identity.
  *
  * Returns the node it was given when nothing changed. Variables and buffers at binding sites are
- * left alone; a pass that renames them overrides the statements that bind.
+ * left alone; a pass that renames them overrides the statements that bind. What takes the place of
+ * a statement keeps its span, however a pass makes it.
  */
 class StmtMutator : protected StmtFunctor<Stmt(const Stmt&)> {
  public:
   using StmtFunctor::operator();
 
  protected:
-  using StmtFunctor::VisitStmt;
+  Stmt VisitStmt(const Stmt& n) override;
   virtual PrimExpr VisitExpr(const PrimExpr& e) { return e; }
 #define TVM_TIR_DECLARE_VISIT(Name) Stmt VisitStmt_(const Name##Node* op) override;
   TVM_TIR_FOR_EACH_STMT(TVM_TIR_DECLARE_VISIT)

@@ -20,6 +20,7 @@ from .int_set import (
     intersect_sets,
     neg_inf,
     pos_inf,
+    union_lower_bound,
     union_sets,
 )
 from .iter_affine_map import (
@@ -88,5 +89,6 @@ __all__ = [
     "solve_linear_equations",
     "solve_linear_inequalities",
     "subspace_divide",
+    "union_lower_bound",
     "union_sets",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tvm._ffi
+from tvm.ir import PrimExpr
 from tvm.runtime import Object, convert
 
 from . import _ffi_api
+from .analyzer import Analyzer
 
 __all__ = [
     "IntSet",
@@ -19,6 +21,7 @@ __all__ = [
     "intersect_sets",
     "neg_inf",
     "pos_inf",
+    "union_lower_bound",
     "union_sets",
 ]
 
@@ -67,6 +70,61 @@ def eval_set(expr, dom_map) -> IntSet:
 def union_sets(sets: Sequence[IntSet]) -> IntSet:
     """The smallest interval that holds all of `sets`."""
     return _ffi_api.IntSetUnion(sets)
+
+
+def union_lower_bound(sets: Sequence[IntervalSet]) -> IntSet:
+    """An interval of integers that are in at least one of `sets`, for sure.
+
+    The first set that is not empty is made longer by others that overlap it or go on where it ends;
+    those of which that cannot be proved are left out.
+
+    Parameters
+    ----------
+    sets : intervals.
+
+    Returns
+    -------
+    The interval; an empty set if all of `sets` are.
+    """
+    analyzer = Analyzer()
+    lowest, highest = neg_inf(), pos_inf()
+
+    def is_at_most(a: PrimExpr, b: PrimExpr) -> bool:
+        if a.same_as(lowest) or b.same_as(highest):
+            return True
+        if a.same_as(highest) or b.same_as(lowest):
+            return False
+        return analyzer.can_prove(a <= b)
+
+    def lesser(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        return a if is_at_most(a, b) else b if is_at_most(b, a) else None
+
+    def goes_on(a: IntervalSet, b: IntervalSet) -> bool:
+        end = a.max_value
+        return end.same_as(highest) or is_at_most(b.min_value, end + 1)
+
+    def joined(a: IntervalSet, b: IntervalSet) -> IntervalSet | None:
+        if not goes_on(a, b) or not goes_on(b, a):
+            return None
+        least = lesser(a.min_value, b.min_value)
+        below = lesser(a.max_value, b.max_value)
+        if least is None or below is None:
+            return None
+        return IntervalSet(least, b.max_value if below.same_as(a.max_value) else a.max_value)
+
+    left = [each for each in sets if not each.is_nothing()]
+    if not left:
+        return union_sets([])
+    result = left.pop(0)
+    changed = True
+    while changed:
+        changed = False
+        for each in list(left):
+            longer = joined(result, each)
+            if longer is not None:
+                result, changed = longer, True
+                left.remove(each)
+    return result
 
 
 def intersect_sets(sets: Sequence[IntSet]) -> IntSet:

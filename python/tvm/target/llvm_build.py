@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,14 @@ import tvm._ffi
 from tvm.runtime import Module
 
 from . import _ffi_api
-from .machine import host_cpu, host_triple, initialize_llvm, llvm, machine_features
+from .machine import (
+    host_cpu,
+    host_triple,
+    initialize_llvm,
+    llvm,
+    machine_features,
+    unpassable_types,
+)
 from .target import Target
 
 __all__ = [
@@ -102,8 +110,46 @@ def optimize_ir(text: str, target: Target) -> Any:
     Raises
     ------
     InternalError : the text is no valid LLVM IR.
+    ValueError : it calls a function with floats for which the target has no registers.
     """
-    return _optimized(text, _machine_of(target))
+    module = _optimized(text, _machine_of(target))
+    _check_calls(module, target)
+    return module
+
+
+# Intrinsics that become instructions even of the oldest floating point unit.
+_INSTRUCTIONS = ("llvm.fabs.", "llvm.copysign.", "llvm.fmuladd.", "llvm.sqrt.", "llvm.vector.")
+
+
+def _check_calls(module: Any, target: Target) -> None:
+    triple = target.get_attr("mtriple", "") or host_triple()
+    names = unpassable_types(triple, target.get_attr("mattr_full", ""))
+    if not names:
+        return
+
+    def check(function: str, callee: str, types: Iterable[Any]) -> None:
+        for each in map(str, types):
+            if any(re.search(rf"\b{name}\b", each) for name in names):
+                raise ValueError(
+                    f"llvm code generator: function {function} passes {each} in a call of "
+                    f"{callee}, for which {triple} has registers only with SSE2; leave -sse2 out "
+                    "of mattr, or name an mtriple of 32 bits"
+                )
+
+    for function in module.functions:
+        if function.is_declaration:
+            continue
+        check(function.name, function.name, [argument.type for argument in function.arguments])
+        for block in function.blocks:
+            for line in block.instructions:
+                if line.opcode == "frem":
+                    check(function.name, "fmod", [line.type])
+                if line.opcode != "call":
+                    continue
+                operands = list(line.operands)
+                callee = operands[-1].name or "a pointer"
+                if not callee.startswith(_INSTRUCTIONS):
+                    check(function.name, callee, [line.type, *[each.type for each in operands]])
 
 
 def _optimized(text: str, machine: Any) -> Any:

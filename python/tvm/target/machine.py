@@ -25,6 +25,7 @@ except ModuleNotFoundError as reason:
 __all__ = [
     "host_cpu",
     "host_triple",
+    "has_half_conversions",
     "initialize_llvm",
     "known_cpus",
     "llvm",
@@ -32,6 +33,7 @@ __all__ = [
     "machine_features",
     "sums_bfloat16_products",
     "sums_byte_products",
+    "unpassable_types",
     "vector_unit",
     "x86_vendor",
 ]
@@ -193,6 +195,8 @@ def vector_unit(triple: str, cpu: str, features: str) -> tuple[int, int]:
     arch = triple.partition("-")[0]
     if arch not in ("x86_64", "i686", "i386"):
         return _VECTOR_UNIT_BY_ARCH.get(arch, (128, 16))
+    if unpassable_types(triple, features):
+        return 128, 16
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
     assembly = machine.emit_assembly(llvm.parse_assembly(_WIDEST_ADD))
     if "zmm" in assembly:
@@ -223,6 +227,19 @@ define <32 x i16> @add(<32 x i16> %a, <32 x i16> %b) {
 """
 
 
+def unpassable_types(triple: str, features: str) -> tuple[str, ...]:
+    """LLVM's types that calls on x86_64 pass in registers which the features take away.
+
+    LLVM ends the process where a call passes one, or takes it from another register.
+    """
+    if not triple.startswith("x86_64"):
+        return ()
+    last = {item[1:]: item[0] for item in features.split(",") if item}
+    if last.get("sse") == "-":
+        return ("half", "bfloat", "float", "double")
+    return ("half", "bfloat", "double") if last.get("sse2") == "-" else ()
+
+
 @functools.cache
 def _assembly(text: str, triple: str, cpu: str, features: str) -> str:
     initialize_llvm()
@@ -237,6 +254,8 @@ def _x86_assembly(text: str, target: Any) -> str:
     facts = machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
     triple, cpu, features = (str(facts[key]) for key in ("mtriple", "mcpu", "mattr_full"))
     is_x86 = triple.partition("-")[0] in ("x86_64", "i686", "i386")
+    if unpassable_types(triple, features):
+        return ""
     return _assembly(text, triple, cpu, features) if is_x86 else ""
 
 
@@ -261,6 +280,34 @@ def sums_bfloat16_products(target: Any) -> bool:
     """Whether an x86 processor has AVX-512's sums of products of bfloat16."""
     lines = _x86_assembly(_TO_BFLOAT16, target).splitlines()
     return any("vcvtneps2bf16" in line and "zmm" in line for line in lines)
+
+
+_FROM_HALF = """
+define <4 x float> @f(<4 x half> %a) {
+  %b = fpext <4 x half> %a to <4 x float>
+  ret <4 x float> %b
+}
+"""
+
+
+@tvm._ffi.register_func("target.has_half_conversions")
+def has_half_conversions(target: Any) -> bool:
+    """Whether a processor converts between float16 and float32 by instructions.
+
+    Those of x86 do with F16C or with AVX-512's float16; all others that LLVM knows count as if they
+    did.
+    """
+    if target.kind.name != "llvm":
+        return True
+    features = str(target.get_attr("mattr_full", ""))
+    if unpassable_types(str(target.get_attr("mtriple", "")) or host_triple(), features):
+        return False
+    # Of this machine's processor all features are listed, so LLVM need not be asked.
+    ours = [item for item in features.split(",") if item in ("+f16c", "-f16c", "-avx")]
+    if ours:
+        return ours[-1] == "+f16c"
+    assembly = _x86_assembly(_FROM_HALF, target)
+    return not assembly or "vcvtph2ps" in assembly
 
 
 def int16_vector_width(target: Any) -> int:
@@ -366,16 +413,9 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
 
     Raises
     ------
-    ValueError : LLVM does not know the processor, or calls need a feature that is taken away.
+    ValueError : LLVM does not know the processor.
     """
     triple = triple or host_triple()
-    for feature in ("-sse", "-sse2"):
-        if triple.startswith("x86_64") and feature in mattr.split(","):
-            # LLVM ends the process, or takes halves from other registers than are given.
-            raise ValueError(
-                f"Target: calls of x86_64 pass floats in registers of SSE2; leave {feature} out of "
-                "mattr, or name an mtriple of 32 bits"
-            )
     is_native = triple.partition("-")[0] == host_triple().partition("-")[0]
     is_host = is_native and cpu in ("", host_cpu()[0])
     features = mattr

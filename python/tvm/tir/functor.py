@@ -49,6 +49,8 @@ _BELOW: Mapping[type, tuple[str, ...]] = {
     stmt.AssertStmt: ("condition", "message", "body"),
     stmt.BufferStore: ("value", "indices"),
     stmt.BufferRealize: ("bounds", "condition", "body"),
+    stmt.ProducerStore: ("value", "indices"),
+    stmt.ProducerRealize: ("bounds", "condition", "body"),
     stmt.Allocate: ("extents", "condition", "body"),
     stmt.AllocateConst: ("extents", "body"),
     stmt.DeclBuffer: ("body",),

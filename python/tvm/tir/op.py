@@ -482,7 +482,7 @@ def fmod(x: Any, y: Any) -> PrimExpr:
 
 
 def fma(x: Any, y: Any, z: Any) -> PrimExpr:
-    """x * y + z, in one rounding where the target has it."""
+    """x * y + z, rounded once; targets without an instruction for it call a library function."""
     x, y = _operands(x, y)
     return _ffi_api.fma(x, y, _number_like(z, x))
 

@@ -30,6 +30,8 @@ __all__ = [
     "IfThenElse",
     "LetStmt",
     "Prefetch",
+    "ProducerRealize",
+    "ProducerStore",
     "SeqStmt",
     "Stmt",
     "While",
@@ -149,6 +151,52 @@ class BufferRealize(Stmt):
     ) -> None:
         self.__init_handle_by_constructor__(
             _ffi_api.BufferRealize, buffer, list(bounds), convert(condition), body
+        )
+
+
+@tvm._ffi.register_object("tir.ProducerStore")
+class ProducerStore(Stmt):
+    """producer[indices] = value, of a tensor that is not a buffer yet.
+
+    Raises
+    ------
+    ValueError : there are not as many indices as axes.
+    TypeError : the value has another type than the producer.
+    """
+
+    def __init__(self, producer: Any, value: Any, indices: Sequence[Any], span: Any = None) -> None:
+        indices = convert(list(indices))
+        if not isinstance(value, PrimExpr):
+            value = _number_like(value, tvm.tir.ProducerLoad(producer, indices))
+        self.__init_handle_by_constructor__(_ffi_api.ProducerStore, producer, value, indices)
+
+
+@tvm._ffi.register_object("tir.ProducerRealize")
+class ProducerRealize(Stmt):
+    """`bounds` of `producer` exist while `body` runs, in memory of `storage_scope`.
+
+    Raises
+    ------
+    ValueError : there are not as many bounds as axes.
+    TypeError : the condition is no scalar bool.
+    """
+
+    def __init__(
+        self,
+        producer: Any,
+        bounds: Sequence[Range],
+        condition: Any,
+        body: Stmt,
+        storage_scope: str = "",
+        span: Any = None,
+    ) -> None:
+        self.__init_handle_by_constructor__(
+            _ffi_api.ProducerRealize,
+            producer,
+            list(bounds),
+            convert(condition),
+            body,
+            storage_scope,
         )
 
 

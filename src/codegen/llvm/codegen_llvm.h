@@ -180,6 +180,8 @@ class CodeGenLLVM : protected tir::ExprFunctor<Value(const PrimExpr&)>,
   Value CastTo(const Value& value, DataType from, DataType to);
   Value BFloatToFloat(const Value& value);
   Value FloatToBFloat(const Value& value);
+  /*! \brief The float that is `exact`, a double, or the odd one of the two beside it. */
+  Value RoundedToOdd(const Value& exact, const Value& nearest);
   /*! \brief A value as float32 when its type is bfloat16, which has no arithmetic. */
   Value Computable(const PrimExpr& expr);
   Value Constant(DataType dtype, int64_t value);

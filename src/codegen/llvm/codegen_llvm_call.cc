@@ -91,7 +91,9 @@ Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
   const DataType argument = op->args[0].dtype();
   // Half types have no library of their own and little to gain from one.
   if (argument.bits() == 16 && (argument.is_float() || argument.is_bfloat16())) {
-    DataType wide = DataType::Float(32, argument.lanes());
+    // Rounding the sum to 24 bits and then to 11 may differ from rounding it once; 53 bits hold it.
+    const int bits = name == "fma" ? 64 : 32;
+    DataType wide = DataType::Float(bits, argument.lanes());
     Array<PrimExpr> args;
     for (const PrimExpr& arg : op->args) args.push_back(Cast(wide, arg));
     Call call(dtype.is_bool() ? dtype : wide, op->op, args);
@@ -106,7 +108,10 @@ Value CodeGenLLVM::CallMath(const std::string& name, const CallNode* op) {
     return t.Compare("fcmp uno", x, x);
   }
   if (name == "popcount") return t.Intrinsic("llvm.ctpop", {x});
-  if (name == "fma") return t.Intrinsic("llvm.fmuladd", args);
+  if (name == "fma") {
+    if (argument.is_float()) return t.Intrinsic("llvm.fma", args);
+    return t.Binary("add", t.Binary("mul", args[0], args[1]), args[2]);
+  }
   TVM_CHECK(argument.is_float(), TypeError)
       << "llvm code generator: " << name << " takes floating values, got " << argument.ToString()
       << " in function " << function_name_ << "; cast the argument first";

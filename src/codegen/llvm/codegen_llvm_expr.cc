@@ -71,6 +71,24 @@ Value CodeGenLLVM::Computable(const PrimExpr& expr) {
   return expr.dtype().is_bfloat16() ? BFloatToFloat(value) : value;
 }
 
+Value CodeGenLLVM::RoundedToOdd(const Value& exact, const Value& nearest) {
+  FunctionText& t = text();
+  // An odd number is never halfway between two numbers of fewer bits, so the next rounding goes
+  // where it would have gone from `exact`. S. Boldo, G. Melquiond: "Emulation of a FMA and
+  // correctly rounded sums: proved algorithms using rounding to odd", IEEE Transactions on
+  // Computers 57 (2008).
+  Value bits = t.Convert("bitcast", nearest, nearest.TypeWith("i32"));
+  Value back = t.Convert("fpext", nearest, exact.type);
+  Value is_less =
+      t.Compare("fcmp olt", t.Intrinsic("llvm.fabs", {back}), t.Intrinsic("llvm.fabs", {exact}));
+  Value step = t.Select(is_less, t.Int(bits.type, 1), t.Int(bits.type, -1));
+  Value is_even =
+      t.Compare("icmp eq", t.Binary("and", bits, t.Int(bits.type, 1)), t.Int(bits.type, 0));
+  Value moves = t.Binary("and", t.Compare("fcmp one", back, exact), is_even);
+  Value odd = t.Select(moves, t.Binary("add", bits, step), bits);
+  return t.Convert("bitcast", odd, nearest.type);
+}
+
 Value CodeGenLLVM::CastTo(const Value& value, DataType from, DataType to) {
   if (from == to) return value;
   if (from.is_bfloat16()) {
@@ -92,9 +110,10 @@ Value CodeGenLLVM::CastTo(const Value& value, DataType from, DataType to) {
   bool half_and_double = from.is_float() && to.is_float() && from.bits() + to.bits() == 16 + 64;
   if (half_and_double) {
     // Processors convert between neighbours only; for the leap LLVM would call a library function
-    // that a program need not have. Down the way this rounds twice, which can only move a tie.
+    // that a program need not have.
     DataType middle = DataType::Float(32, from.lanes());
-    return CastTo(CastTo(value, from, middle), middle, to);
+    Value between = CastTo(value, from, middle);
+    return CastTo(to.bits() == 16 ? RoundedToOdd(value, between) : between, middle, to);
   }
   if (from.is_float() && to.is_float()) {
     return text().Convert(to.bits() > from.bits() ? "fpext" : "fptrunc", value, type);

@@ -42,8 +42,7 @@ std::string CodeGenC::MathCall(const std::string& name, DataType dtype,
     return "(" + one + " / (" + one + " + exp" + suffix + "(-" + args[0] + ")))";
   if (name == "exp10")
     return "pow" + suffix + "(" + FloatLiteral(dtype, 10.0) + ", " + args[0] + ")";
-  if (name == "fma") return "(" + args[0] + " * " + args[1] + " + " + args[2] + ")";
-  if (IsLibraryFunction(name)) return name + suffix + "(" + Join(args) + ")";
+  if (IsLibraryFunction(name) || name == "fma") return name + suffix + "(" + Join(args) + ")";
   Unsupported(
       "there is no code for operator tir." + name,
       "call a function of the language with call_pure_extern, or lower the operator before");
@@ -183,6 +182,8 @@ std::string CodeGenC::VisitExpr_(const CallNode* op) {
   }
   // Half types have no library of their own and little to gain from one.
   DataType wide = is_half ? DataType::Float(32) : argument;
+  // Rounding the sum to 24 bits and then to 11 may differ from rounding it once.
+  if (name == "fma" && argument.is_float() && is_half) wide = DataType::Float(64);
   std::vector<std::string> args;
   for (const PrimExpr& arg : op->args) args.push_back(CastText(Print(arg), arg.dtype(), wide));
   return CastText(MathCall(name, wide, args), wide, dtype);

@@ -230,6 +230,8 @@ bool CodeGenCUDA::CallIntrinsic(const std::string& name, const CallNode* op, std
     *text =
         "__shfl" + direction + "_sync(" + mask + ", " + value + ", " + lane + ", " + arg(3) + ")";
     if (narrow) *text = CastText(*text, DataType::Int(32), dtype);
+  } else if (name == "fma" && op->dtype.is_float() && op->dtype.bits() == 16) {
+    *text = "__hfma(" + arg(0) + ", " + arg(1) + ", " + arg(2) + ")";
   } else if (name == "popcount") {
     DataType dtype = op->args[0].dtype().element_of();
     std::string value = CastText(arg(0), dtype, DataType::UInt(dtype.bits()));

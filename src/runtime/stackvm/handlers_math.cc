@@ -84,6 +84,17 @@ const Instr* Math2(Machine& m, const Instr* i) {
   return i + 1;
 }
 
+/*! \brief x * y + z, rounded once. */
+template <typename Lane, typename T>
+T FusedMultiplyAdd(T x, T y, T z) {
+  if constexpr (std::is_same_v<Lane, Float16Lane> || std::is_same_v<Lane, BFloat16Lane>) {
+    return Lane::Round(RoundToOdd(
+        std::fma(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z))));
+  } else {
+    return std::fma(x, y, z);
+  }
+}
+
 template <typename Lane>
 const Instr* Fma(Machine& m, const Instr* i) {
   using T = typename Lane::Register;
@@ -92,7 +103,7 @@ const Instr* Fma(Machine& m, const Instr* i) {
   const T* y = m.Reg<T>(i->c);
   const T* z = m.Reg<T>(i->d);
   const int begin = m.mask.begin * i->lanes, end = m.mask.end * i->lanes;
-  for (int k = begin; k < end; ++k) out[k] = Lane::Round(std::fma(x[k], y[k], z[k]));
+  for (int k = begin; k < end; ++k) out[k] = FusedMultiplyAdd<Lane>(x[k], y[k], z[k]);
   return i + 1;
 }
 

@@ -5,6 +5,7 @@
 #ifndef TVM_RUNTIME_STACKVM_SCALAR_TYPES_H_
 #define TVM_RUNTIME_STACKVM_SCALAR_TYPES_H_
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -24,6 +25,17 @@ inline float FloatFromBits(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
+}
+
+/*!
+ * \brief The float that `value` is, or the odd one of the two beside it: never halfway between
+ * numbers of fewer bits, so rounding it further rounds `value` once.
+ */
+inline float RoundToOdd(double value) {
+  const float nearest = static_cast<float>(value);
+  const uint32_t bits = FloatBits(nearest);
+  if (nearest == value || value != value || (bits & 1u) != 0) return nearest;
+  return FloatFromBits(std::fabs(nearest) < std::fabs(value) ? bits + 1 : bits - 1);
 }
 
 inline float HalfToFloat(uint16_t half) {

@@ -42,13 +42,51 @@ class LoopCollector final : public tir::StmtVisitor {
   }
 };
 
+/*! \brief Looks for tensors that a body has no business with. */
+class AccessChecker final : public tir::StmtExprVisitor {
+ public:
+  explicit AccessChecker(const HybridOpNode* op) : op_(op) {}
+
+ private:
+  void VisitExpr_(const tir::ProducerLoadNode* load) override {
+    TVM_CHECK(Writable(load->producer) || Has(op_->inputs, load->producer), ValueError)
+        << "hybrid " << op_->name << ": " << load->producer->GetNameHint()
+        << " is read but is neither an input nor an output; list it, or realize it around the read";
+    StmtExprVisitor::VisitExpr_(load);
+  }
+  void VisitStmt_(const tir::ProducerStoreNode* store) override {
+    TVM_CHECK(Writable(store->producer), ValueError)
+        << "hybrid " << op_->name << ": " << store->producer->GetNameHint()
+        << " is written but is no output; list it, or realize it around the store";
+    StmtExprVisitor::VisitStmt_(store);
+  }
+  void VisitStmt_(const tir::ProducerRealizeNode* realize) override {
+    realized_.push_back(realize->producer);
+    StmtExprVisitor::VisitStmt_(realize);
+    realized_.pop_back();
+  }
+
+  template <typename Tensors>
+  static bool Has(const Tensors& tensors, const tir::DataProducer& producer) {
+    if (!producer->IsInstance<TensorNode>()) return false;
+    Tensor tensor = Downcast<Tensor>(producer);
+    return std::any_of(tensors.begin(), tensors.end(), [&](const tir::DataProducer& each) {
+      return each->IsInstance<TensorNode>() && Downcast<Tensor>(each) == tensor;
+    });
+  }
+  bool Writable(const tir::DataProducer& producer) const {
+    return Has(op_->outputs, producer) || Has(realized_, producer);
+  }
+
+  const HybridOpNode* op_;
+  std::vector<tir::DataProducer> realized_;
+};
+
 }  // namespace
 
 void HybridOpNode::Init() {
-  TVM_CHECK(inputs.size() == input_placeholders.size(), ValueError)
-      << "hybrid " << name << ": " << inputs.size() << " inputs but " << input_placeholders.size()
-      << " input buffers; give one buffer per input";
-  TVM_CHECK(!output_placeholders.empty(), ValueError) << "hybrid " << name << ": no output";
+  TVM_CHECK(!outputs.empty(), ValueError) << "hybrid " << name << ": no output";
+  AccessChecker(this)(body);
   // Schedules refer to the axes of a node that was read.
   if (!axis.empty()) return;
   LoopCollector loops;
@@ -56,9 +94,9 @@ void HybridOpNode::Init() {
   axis = std::move(loops.axes);
 }
 
-DataType HybridOpNode::output_dtype(size_t i) const { return output_placeholders[i]->dtype; }
+DataType HybridOpNode::output_dtype(size_t i) const { return outputs[i]->dtype; }
 
-Array<PrimExpr> HybridOpNode::output_shape(size_t i) const { return output_placeholders[i]->shape; }
+Array<PrimExpr> HybridOpNode::output_shape(size_t i) const { return outputs[i]->shape; }
 
 Array<Tensor> HybridOpNode::InputTensors() const { return UniqueTensors(inputs); }
 
@@ -68,6 +106,7 @@ Operation HybridOpNode::ReplaceInputs(const Operation& self, const TensorMap<Ten
   // A copy keeps the axes, which schedules refer to.
   auto node = make_object<HybridOpNode>(*this);
   node->inputs = replaced;
+  node->body = ReplaceTensor(body, rmap);
   return Operation(ObjectPtr<Object>(node));
 }
 
@@ -80,6 +119,39 @@ void HybridOpNode::GatherBound(const Operation& self, arith::Analyzer* analyzer,
                                const TensorMap<TensorDom>& requests, RangeMap* out) const {
   for (const IterVar& loop : axis) (*out)[loop] = loop->dom;
 }
+
+namespace {
+
+/*! \brief Accesses of tensors become accesses of the buffers that a lowering has for them. */
+class BufferBinder final : public tir::StmtExprMutator {
+ public:
+  void Bind(const Tensor& tensor, const Buffer& buffer) { buffers_[tensor] = buffer; }
+
+ private:
+  PrimExpr VisitExpr_(const tir::ProducerLoadNode* op) override {
+    return tir::BufferLoad(BufferOf(op->producer), op->indices.Map([this](const PrimExpr& index) {
+      return VisitExpr(index);
+    }));
+  }
+  Stmt VisitStmt_(const tir::ProducerStoreNode* op) override {
+    PrimExpr value = VisitExpr(op->value);
+    return tir::BufferStore(BufferOf(op->producer), value, VisitExprs(op->indices));
+  }
+  Stmt VisitStmt_(const tir::ProducerRealizeNode* op) override {
+    Tensor tensor = Downcast<Tensor>(op->producer);
+    Buffer buffer =
+        tir::decl_buffer(tensor->shape, tensor->dtype, tensor->GetNameHint(), op->storage_scope);
+    Bind(tensor, buffer);
+    Stmt body = VisitStmt(op->body);
+    return tir::BufferRealize(buffer, VisitRanges(op->bounds), VisitExpr(op->condition), body);
+  }
+  Buffer BufferOf(const tir::DataProducer& producer) const {
+    return buffers_.at(Downcast<Tensor>(producer));
+  }
+  TensorMap<Buffer> buffers_;
+};
+
+}  // namespace
 
 Stmt HybridOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const Stmt& body) const {
   return RealizeWhole(stage, ctx, body);
@@ -250,8 +322,12 @@ Stmt MarkLoop(const Stage& stage, LoweringContext* ctx, const IterVar& loop, con
 }  // namespace
 
 Stmt HybridOpNode::BuildProvide(const Stage& stage, LoweringContext* ctx) const {
-  Stmt result = BindPlaceholders(stage->op, ctx->buffers, inputs, input_placeholders,
-                                 output_placeholders, body);
+  BufferBinder binder;
+  for (const Tensor& input : inputs) binder.Bind(input, ctx->buffers.at(input));
+  for (int i = 0; i < num_outputs(); ++i) {
+    binder.Bind(outputs[i], ctx->buffers.at(stage->op.output(i)));
+  }
+  Stmt result = binder(body);
   WalkDown(
       stage.get(),
       [&](const SplitNode* split) { result = SplitLoop(result, split, &ctx->analyzer); },

@@ -146,14 +146,13 @@ Stmt RealizeWhole(const Stage& stage, LoweringContext* ctx, const Stmt& body) {
 
 namespace {
 
-class TensorReplacer final : public tir::ExprMutator {
+class TensorReplacer final : public tir::StmtExprMutator {
  public:
   explicit TensorReplacer(const TensorMap<Tensor>& rmap) : rmap_(rmap) {}
-  using ExprMutator::VisitExpr;
 
  private:
   PrimExpr VisitExpr_(const tir::ProducerLoadNode* op) override {
-    PrimExpr load = ExprMutator::VisitExpr_(op);
+    PrimExpr load = StmtExprMutator::VisitExpr_(op);
     op = load.as<tir::ProducerLoadNode>();
     if (!op->producer->IsInstance<TensorNode>()) return load;
     auto it = rmap_.find(Downcast<Tensor>(op->producer));
@@ -166,6 +165,9 @@ class TensorReplacer final : public tir::ExprMutator {
 
 PrimExpr ReplaceTensor(const PrimExpr& expr, const TensorMap<Tensor>& rmap) {
   return TensorReplacer(rmap)(expr);
+}
+Stmt ReplaceTensor(const Stmt& stmt, const TensorMap<Tensor>& rmap) {
+  return TensorReplacer(rmap)(stmt);
 }
 
 void CollectReads(const PrimExpr& expr, std::vector<Tensor>* reads) {

@@ -61,8 +61,9 @@ Stmt MergeNest(const LoopNest& nest, size_t begin, size_t end, Stmt body);
 /*! \brief `body` where all conditions hold, each marked as likely. */
 Stmt GuardedBy(const std::vector<PrimExpr>& conditions, Stmt body);
 
-/*! \brief `expr` with reads of other tensors; the same object when it reads none of the keys. */
+/*! \brief The same with other tensors read; the same object when it reads none of the keys. */
 PrimExpr ReplaceTensor(const PrimExpr& expr, const TensorMap<Tensor>& rmap);
+Stmt ReplaceTensor(const Stmt& stmt, const TensorMap<Tensor>& rmap);
 
 /*! \brief Adds every tensor that `expr` reads to `reads`, once. */
 void CollectReads(const PrimExpr& expr, std::vector<Tensor>* reads);

@@ -129,6 +129,13 @@ class WellFormedVerifier final : public StmtExprVisitor {
   void VisitExpr_(const ProducerLoadNode* op) final {
     Report("a ProducerLoad of " + op->producer->GetNameHint() + " is left; only te may hold one");
   }
+  void VisitStmt_(const ProducerStoreNode* op) final {
+    Report("a ProducerStore to " + op->producer->GetNameHint() + " is left; only te may hold one");
+  }
+  void VisitStmt_(const ProducerRealizeNode* op) final {
+    Report("a ProducerRealize of " + op->producer->GetNameHint() +
+           " is left; only te may hold one");
+  }
   void VisitStmt_(const LetStmtNode* op) final {
     VisitExpr(op->value);
     Scoped(op->var.get(), [&] { VisitStmt(op->body); });

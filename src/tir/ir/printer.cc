@@ -283,6 +283,28 @@ void TIRPrinter::VisitStmt_(const BufferRealizeNode* op) {
   PrintScope(line, line, op->body);
 }
 
+void TIRPrinter::VisitStmt_(const ProducerStoreNode* op) {
+  os_ << op->producer->GetNameHint();
+  PrintIndices(op->indices);
+  os_ << " = ";
+  PrintAt(op->value, 0);
+}
+
+void TIRPrinter::VisitStmt_(const ProducerRealizeNode* op) {
+  auto line = [&] {
+    os_ << "T.ProducerRealize(" << op->producer->GetNameHint();
+    PrintBounds(op->bounds);
+    os_ << ", ";
+    PrintAt(op->condition, 0);
+    if (!op->storage_scope.empty()) {
+      os_ << ", ";
+      PrintScriptText(os_, op->storage_scope);
+    }
+    os_ << ')';
+  };
+  PrintScope(line, line, op->body);
+}
+
 void TIRPrinter::VisitStmt_(const AllocateNode* op) {
   const VarNode* data = op->buffer_var.get();
   auto call = [&] {

@@ -17,6 +17,8 @@ TVM_REGISTER_NODE(AttrStmtNode);
 TVM_REGISTER_NODE(AssertStmtNode);
 TVM_REGISTER_NODE(BufferStoreNode);
 TVM_REGISTER_NODE(BufferRealizeNode);
+TVM_REGISTER_NODE(ProducerStoreNode);
+TVM_REGISTER_NODE(ProducerRealizeNode);
 TVM_REGISTER_NODE(AllocateNode);
 TVM_REGISTER_NODE(AllocateConstNode);
 TVM_REGISTER_NODE(DeclBufferNode);
@@ -63,6 +65,22 @@ void BufferRealizeNode::Init() {
   TVM_CHECK(buffer->shape.size() == bounds.size(), ValueError)
       << "tir.BufferRealize: buffer " << buffer->name << " has " << buffer->shape.size()
       << " axes but got " << bounds.size() << " bounds";
+}
+
+void ProducerStoreNode::Init() {
+  TVM_CHECK(producer->GetShape().size() == indices.size(), ValueError)
+      << "tir.ProducerStore: " << producer->GetNameHint() << " has " << producer->GetShape().size()
+      << " axes but got " << indices.size() << " indices";
+  TVM_CHECK(value.dtype() == producer->GetDataType(), TypeError)
+      << "tir.ProducerStore: " << producer->GetNameHint() << " takes " << producer->GetDataType()
+      << ", got " << value << " of " << value.dtype();
+}
+
+void ProducerRealizeNode::Init() {
+  CheckCondition("tir.ProducerRealize", condition);
+  TVM_CHECK(producer->GetShape().size() == bounds.size(), ValueError)
+      << "tir.ProducerRealize: " << producer->GetNameHint() << " has "
+      << producer->GetShape().size() << " axes but got " << bounds.size() << " bounds";
 }
 
 void AllocateNode::Init() {

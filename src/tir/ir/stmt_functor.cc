@@ -52,6 +52,18 @@ void StmtVisitor::VisitStmt_(const BufferRealizeNode* op) {
   VisitExpr(op->condition);
   VisitStmt(op->body);
 }
+void StmtVisitor::VisitStmt_(const ProducerStoreNode* op) {
+  for (const PrimExpr& index : op->indices) VisitExpr(index);
+  VisitExpr(op->value);
+}
+void StmtVisitor::VisitStmt_(const ProducerRealizeNode* op) {
+  for (const Range& range : op->bounds) {
+    VisitExpr(range->min);
+    VisitExpr(range->extent);
+  }
+  VisitExpr(op->condition);
+  VisitStmt(op->body);
+}
 void StmtVisitor::VisitStmt_(const IfThenElseNode* op) {
   VisitExpr(op->condition);
   VisitStmt(op->then_case);
@@ -108,25 +120,27 @@ Array<Range> StmtMutator::VisitRanges(const Array<Range>& ranges) {
 
 namespace {
 
-/*! \brief `made`, which is there instead of `op`, with the place of `op` in its source. */
-Stmt Placed(const StmtNode* op, Stmt made) {
-  made->span = op->span;
+/*! \brief `made`, which is there instead of `stmt`, with the place of `stmt` in its source. */
+Stmt Placed(const Stmt& stmt, Stmt made) {
+  if (stmt->span.defined() && made.defined() && !made->span.defined()) made->span = stmt->span;
   return made;
 }
 
 }  // namespace
 
+Stmt StmtMutator::VisitStmt(const Stmt& n) { return Placed(n, StmtFunctor::VisitStmt(n)); }
+
 Stmt StmtMutator::VisitStmt_(const LetStmtNode* op) {
   PrimExpr value = VisitExpr(op->value);
   Stmt body = VisitStmt(op->body);
   if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return Placed(op, LetStmt(op->var, value, body));
+  return LetStmt(op->var, value, body);
 }
 Stmt StmtMutator::VisitStmt_(const AttrStmtNode* op) {
   PrimExpr value = VisitExpr(op->value);
   Stmt body = VisitStmt(op->body);
   if (value.same_as(op->value) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return Placed(op, AttrStmt(op->node, op->attr_key, value, body));
+  return AttrStmt(op->node, op->attr_key, value, body);
 }
 Stmt StmtMutator::VisitStmt_(const ForNode* op) {
   PrimExpr min = VisitExpr(op->min);
@@ -135,14 +149,13 @@ Stmt StmtMutator::VisitStmt_(const ForNode* op) {
   if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(
-      op, For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations));
+  return For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations);
 }
 Stmt StmtMutator::VisitStmt_(const WhileNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
   Stmt body = VisitStmt(op->body);
   if (condition.same_as(op->condition) && body.same_as(op->body)) return GetRef<Stmt>(op);
-  return Placed(op, While(condition, body));
+  return While(condition, body);
 }
 Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
   Array<PrimExpr> extents = VisitExprs(op->extents);
@@ -151,7 +164,7 @@ Stmt StmtMutator::VisitStmt_(const AllocateNode* op) {
   if (extents.same_as(op->extents) && condition.same_as(op->condition) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(op, Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations));
+  return Allocate(op->buffer_var, op->dtype, extents, condition, body, op->annotations);
 }
 Stmt StmtMutator::VisitStmt_(const AllocateConstNode* op) {
   Array<PrimExpr> extents = VisitExprs(op->extents);
@@ -164,13 +177,13 @@ Stmt StmtMutator::VisitStmt_(const AllocateConstNode* op) {
 }
 Stmt StmtMutator::VisitStmt_(const DeclBufferNode* op) {
   Stmt body = VisitStmt(op->body);
-  return body.same_as(op->body) ? GetRef<Stmt>(op) : Placed(op, DeclBuffer(op->buffer, body));
+  return body.same_as(op->body) ? GetRef<Stmt>(op) : DeclBuffer(op->buffer, body);
 }
 Stmt StmtMutator::VisitStmt_(const BufferStoreNode* op) {
   Array<PrimExpr> indices = VisitExprs(op->indices);
   PrimExpr value = VisitExpr(op->value);
   if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
-  return Placed(op, BufferStore(op->buffer, value, indices));
+  return BufferStore(op->buffer, value, indices);
 }
 Stmt StmtMutator::VisitStmt_(const BufferRealizeNode* op) {
   Array<Range> bounds = VisitRanges(op->bounds);
@@ -179,7 +192,22 @@ Stmt StmtMutator::VisitStmt_(const BufferRealizeNode* op) {
   if (bounds.same_as(op->bounds) && condition.same_as(op->condition) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(op, BufferRealize(op->buffer, bounds, condition, body));
+  return BufferRealize(op->buffer, bounds, condition, body);
+}
+Stmt StmtMutator::VisitStmt_(const ProducerStoreNode* op) {
+  Array<PrimExpr> indices = VisitExprs(op->indices);
+  PrimExpr value = VisitExpr(op->value);
+  if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
+  return ProducerStore(op->producer, value, indices);
+}
+Stmt StmtMutator::VisitStmt_(const ProducerRealizeNode* op) {
+  Array<Range> bounds = VisitRanges(op->bounds);
+  PrimExpr condition = VisitExpr(op->condition);
+  Stmt body = VisitStmt(op->body);
+  if (bounds.same_as(op->bounds) && condition.same_as(op->condition) && body.same_as(op->body)) {
+    return GetRef<Stmt>(op);
+  }
+  return ProducerRealize(op->producer, bounds, condition, body, op->storage_scope);
 }
 Stmt StmtMutator::VisitStmt_(const IfThenElseNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
@@ -189,7 +217,7 @@ Stmt StmtMutator::VisitStmt_(const IfThenElseNode* op) {
       else_case.same_as(op->else_case)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(op, IfThenElse(condition, then_case, else_case));
+  return IfThenElse(condition, then_case, else_case);
 }
 Stmt StmtMutator::VisitStmt_(const AssertStmtNode* op) {
   PrimExpr condition = VisitExpr(op->condition);
@@ -198,7 +226,7 @@ Stmt StmtMutator::VisitStmt_(const AssertStmtNode* op) {
   if (condition.same_as(op->condition) && message.same_as(op->message) && body.same_as(op->body)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(op, AssertStmt(condition, message, body));
+  return AssertStmt(condition, message, body);
 }
 Stmt StmtMutator::VisitStmt_(const SeqStmtNode* op) {
   Array<Stmt> seq = op->seq.Map([this](const Stmt& stmt) { return VisitStmt(stmt); });
@@ -208,12 +236,12 @@ Stmt StmtMutator::VisitStmt_(const SeqStmtNode* op) {
 Stmt StmtMutator::VisitStmt_(const EvaluateNode* op) {
   PrimExpr value = VisitExpr(op->value);
   if (value.same_as(op->value)) return GetRef<Stmt>(op);
-  return Placed(op, Evaluate(value));
+  return Evaluate(value);
 }
 Stmt StmtMutator::VisitStmt_(const PrefetchNode* op) {
   Array<Range> bounds = VisitRanges(op->bounds);
   if (bounds.same_as(op->bounds)) return GetRef<Stmt>(op);
-  return Placed(op, Prefetch(op->buffer, bounds));
+  return Prefetch(op->buffer, bounds);
 }
 
 Array<BufferRegion> StmtMutator::VisitRegions(const Array<BufferRegion>& regions) {
@@ -250,7 +278,7 @@ Stmt StmtMutator::VisitStmt_(const BlockRealizeNode* op) {
       block.same_as(op->block)) {
     return GetRef<Stmt>(op);
   }
-  return Placed(op, BlockRealize(values, predicate, Downcast<Block>(block)));
+  return BlockRealize(values, predicate, Downcast<Block>(block));
 }
 
 namespace {
@@ -285,7 +313,8 @@ class CallbackMutator final : public StmtExprMutator {
       : preorder_(std::move(preorder)), postorder_(std::move(postorder)), only_(std::move(only)) {}
 
   Stmt VisitStmt(const Stmt& stmt) override {
-    return Rewrite<Stmt>(stmt, [this](const Stmt& s) { return StmtMutator::VisitStmt(s); });
+    return Placed(stmt,
+                  Rewrite<Stmt>(stmt, [this](const Stmt& s) { return StmtMutator::VisitStmt(s); }));
   }
   PrimExpr VisitExpr(const PrimExpr& expr) override {
     return Rewrite<PrimExpr>(expr, [this](const PrimExpr& e) { return ExprMutator::VisitExpr(e); });

@@ -1,11 +1,12 @@
 /*!
  * \file src/tir/transforms/narrow_float_legalize.cc
- * \brief Arithmetic of bfloat16 and 8-bit floating point in a wider type, and their storage as
+ * \brief Arithmetic of floating point of 8 and 16 bits in a wider type, and its storage as
  *        integers.
  */
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/legalize_halves.h>
 
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ namespace {
 using TypeTest = bool (*)(DataType);
 
 bool IsBFloat16(DataType t) { return t.is_bfloat16(); }
+bool IsFloat16(DataType t) { return t.is_float() && t.bits() == 16; }
 bool IsNarrow(DataType t) { return NarrowFloatFormatOf(t) != nullptr; }
 
 DataType Float32Like(DataType t) { return DataType::Float(32, t.lanes()); }
@@ -380,7 +382,29 @@ class StorageLowerer final : public NarrowTypeMutator {
     if (is_narrow_(op->dtype)) return ToBits(value, op->dtype);
     return value.same_as(op->value) ? GetRef<PrimExpr>(op) : cast(op->dtype, value);
   }
+  /*! \brief Functions from elsewhere get and give narrow values in registers of floats. */
+  void CheckCallee(const CallNode* op) const {
+    const bool is_outside = op->op.same_as(builtin::call_extern()) ||
+                            op->op.same_as(builtin::call_pure_extern()) ||
+                            op->op.same_as(builtin::call_llvm_intrin()) ||
+                            op->op.same_as(builtin::call_llvm_pure_intrin());
+    if (!is_outside) return;
+    bool passes = is_narrow_(op->dtype);
+    for (const PrimExpr& arg : op->args) passes = passes || is_narrow_(arg.dtype());
+    TVM_CHECK(!passes, ValueError)
+        << "the target holds " << (is_narrow_(op->dtype) ? op->dtype : NarrowArgument(op))
+        << " as integers, but " << op->args[0]
+        << " takes or gives it as floating point; pass float32, or a pointer";
+  }
+  DataType NarrowArgument(const CallNode* op) const {
+    for (const PrimExpr& arg : op->args) {
+      if (is_narrow_(arg.dtype())) return arg.dtype();
+    }
+    return DataType::Void();
+  }
+
   PrimExpr VisitExpr_(const CallNode* op) final {
+    CheckCallee(op);
     Array<PrimExpr> args = op->args.Map([this](const PrimExpr& arg) { return VisitExpr(arg); });
     DataType dtype = is_narrow_(op->dtype) ? Replaced(op->dtype) : op->dtype;
     if (op->op.same_as(builtin::reinterpret()) && args[0].dtype() == dtype) return args[0];
@@ -441,6 +465,11 @@ Pass BF16ComputeLegalize() {
 }
 Pass BF16StorageLegalize() { return StoragePass("tir.BF16StorageLegalize", IsBFloat16); }
 
+Pass FP16ComputeLegalize() {
+  return ComputePass("tir.FP16ComputeLegalize", IsFloat16, DataType::Float(32), true, true);
+}
+Pass FP16StorageLegalize() { return StoragePass("tir.FP16StorageLegalize", IsFloat16); }
+
 Pass FP8ComputeLegalize(const String& promote_dtype) {
   DataType wide = DataType::FromString(promote_dtype);
   TVM_CHECK(wide == DataType::Float(16) || wide == DataType::Float(32), ValueError)
@@ -453,6 +482,8 @@ Pass FP8StorageLegalize() { return StoragePass("tir.FP8StorageLegalize", IsFloat
 TVM_REGISTER_GLOBAL("tir.transform.BF16Legalize").set_body_typed(BF16Legalize);
 TVM_REGISTER_GLOBAL("tir.transform.BF16ComputeLegalize").set_body_typed(BF16ComputeLegalize);
 TVM_REGISTER_GLOBAL("tir.transform.BF16StorageLegalize").set_body_typed(BF16StorageLegalize);
+TVM_REGISTER_GLOBAL("tir.transform.FP16ComputeLegalize").set_body_typed(FP16ComputeLegalize);
+TVM_REGISTER_GLOBAL("tir.transform.FP16StorageLegalize").set_body_typed(FP16StorageLegalize);
 TVM_REGISTER_GLOBAL("tir.transform.FP8ComputeLegalize").set_body_typed(FP8ComputeLegalize);
 TVM_REGISTER_GLOBAL("tir.transform.FP8StorageLegalize").set_body_typed(FP8StorageLegalize);
 

@@ -253,3 +253,29 @@ def test_touched_domain_is_all_where_the_index_is_read_from_what_is_written():
 def test_arguments_that_make_no_sense_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@settings(max_examples=60, deadline=None)
+@given(ends=st.lists(st.tuples(st.integers(-9, 9), st.integers(-1, 6)), max_size=5))
+def test_union_lower_bound_holds_no_more_than_the_sets(ends):
+    sets = [interval(low, low + length) for low, length in ends]
+    found = arith.union_lower_bound(sets)
+    members = {i for low, length in ends for i in range(low, low + length + 1)}
+    if not members:
+        assert found.is_nothing()
+        return
+    inside = set(range(int(found.min_value), int(found.max_value) + 1))
+    assert inside <= members
+    if len(members) == max(members) - min(members) + 1:
+        assert inside == members
+
+
+def test_union_lower_bound_joins_what_is_proved_to_meet():
+    low, high = arith.neg_inf(), arith.pos_inf()
+    whole = arith.union_lower_bound([interval(low, 0), interval(1, high)])
+    assert whole.is_everything()
+    assert_interval(arith.union_lower_bound([interval(N, N + 4), interval(N + 5, N + 9)]), N, N + 9)
+    # Nothing is known of where the second one lies.
+    assert_interval(arith.union_lower_bound([interval(0, 3), interval(X, X + 4)]), 0, 3)
+    apart = arith.union_lower_bound([interval(0, 3), interval(5, high)])
+    assert_interval(apart, 0, 3)

@@ -97,9 +97,24 @@ def test_division_by_constant_zero_is_refused():
         I // 0
 
 
-def test_math_of_an_integer_is_refused():
-    with pytest.raises(TypeError, match=r"exp\(i\) needs a floating point operand, got int32"):
-        tir.exp(I)
+def test_functions_of_real_numbers_read_integers_as_float32():
+    for function in (tir.exp, tir.log, tir.sqrt, tir.sin, tir.tanh, tir.sigmoid, tir.erf):
+        call = function(I)
+        assert call.dtype == "float32"
+        assert tvm.ir.structural_equal(call, function(I.astype("float32")))
+    assert tir.exp(tir.Var("n", "int64")).dtype == "float32"
+    assert tir.log(tir.Var("v", "uint8x4")).dtype == "float32x4"
+    assert tir.sqrt(tir.Var("b", "bool")).dtype == "float32"
+    assert tir.atan2(I, J).dtype == "float32"
+    assert float(tir.exp(1)) == pytest.approx(np.exp(1))
+    # Whole numbers stay what they are where the result is whole.
+    assert tir.floor(I).same_as(I)
+    assert tir.abs(I).dtype == "int32"
+
+
+def test_powers_of_integers_are_refused():
+    with pytest.raises(TypeError, match=r"pow\(i\) needs a floating point operand, got int32"):
+        tir.power(I, J)
 
 
 def test_comparison_is_an_expression_whose_truth_is_identity():

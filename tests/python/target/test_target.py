@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
 
+import numpy as np
 import pytest
 
 import testing_processors
 import tvm
-from tvm import te
+from tvm import te, tir
 from tvm.target import Target, machine
 from tvm.target.machine import vector_unit
 
@@ -309,10 +311,47 @@ def test_the_version_of_llvm_is_known():
     assert tvm.target.codegen.llvm_version_major() >= 11
 
 
+def test_doubles_are_not_passed_in_calls_without_sse2():
+    a = te.placeholder((8,), "float64", name="a")
+    twice = te.compute((8,), lambda i: a[i] * 2.0 + tir.sqrt(tir.abs(a[i])), name="twice")
+    target = "llvm -mtriple=x86_64-linux-gnu -mattr=-sse2"
+    func = tvm.build(te.create_schedule(twice.op), [a, twice], target=target)
+    if platform.machine() == "x86_64":
+        x, out = np.linspace(0, 5, 8), tvm.nd.empty((8,), "float64")
+        func(tvm.nd.array(x), out)
+        np.testing.assert_allclose(out.numpy(), x * 2 + np.sqrt(x), rtol=1e-14)
+    root = te.compute((8,), lambda i: tir.call_pure_extern("float64", "cbrt", a[i]), name="root")
+    with pytest.raises(ValueError, match="passes double in a call of cbrt, .* leave -sse2 out"):
+        tvm.build(te.create_schedule(root.op), [a, root], target=target, name="roots")
+
+
 @pytest.mark.parametrize("feature", ["-sse", "-sse2"])
-def test_features_that_calls_need_cannot_be_taken_away(feature):
-    with pytest.raises(ValueError, match=f"leave {feature} out of mattr"):
-        Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr={feature}")
+def test_halves_are_integers_without_sse2(feature):
+    a = te.placeholder((37,), "float32", name="a")
+    half = te.compute((37,), lambda i: a[i].astype("float16") + tir.const(1, "float16"), name="h")
+    out = te.compute((37,), lambda i: half[i].astype("float32"), name="out")
+    target = f"llvm -mtriple=x86_64-linux-gnu -mattr={feature}"
+    func = tvm.build(te.create_schedule(out.op), [a, out], target=target)
+    assert "half" not in func.get_source("ll")
+    if platform.machine() != "x86_64":
+        return
+    x, result = np.linspace(-4, 4, 37).astype("float32"), tvm.nd.empty((37,))
+    func(tvm.nd.array(x), result)
+    expected = (x.astype("float16").astype("float32") + 1).astype("float16").astype("float32")
+    np.testing.assert_array_equal(result.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "converts"),
+    [("nehalem", False), ("ivybridge", True), ("haswell", True), ("skylake-avx512", True)],
+)
+def test_a_processor_converts_halves_or_does_not(cpu, converts):
+    ask = tvm.get_global_func("target.has_half_conversions")
+    target = f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"
+    assert ask(Target(target)) == converts
+    assert not ask(Target(f"{target} -mattr=-f16c,-avx512f"))
+    assert ask(Target("llvm -mtriple=aarch64-linux-gnu"))
+    assert ask(Target("c"))
 
 
 @pytest.mark.parametrize(

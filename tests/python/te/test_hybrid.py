@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te
+from tvm import te, tir
 from tvm.error import ScheduleError
+from tvm.te import _ffi_api
 
 # Names of the language have no definition in Python.
 # ruff: noqa: F821
@@ -264,9 +265,10 @@ def bad_programs():
             b[0] = 1.0
         return b
 
-    def writes_input(a):
+    def writes_input_of_a_list(a):
         b = output_tensor((1,), "float32")
-        a[0] = 1.0
+        c = (a, b)
+        c[0][0] = 1.0
         return b
 
     def leaves_block(a):
@@ -316,7 +318,7 @@ def bad_programs():
 
     return [
         (has_while, "while loops are not a part of the language"),
-        (writes_input, "a is an input; write to an output_tensor"),
+        (writes_input_of_a_list, "a is an input; write to an output_tensor"),
         (leaves_block, "x is used outside of the block that assigns it first"),
         (unknown_name, "name nowhere is not defined"),
         (unknown_function, "function print is not a part of the language"),
@@ -384,6 +386,28 @@ def test_memory_of_a_program_is_written_too():
     np.testing.assert_array_equal(module(a, b), a + 6)
 
 
+def test_a_program_of_symbolic_extents_is_written_too():
+    n = te.var("n")
+    A = te.placeholder((n, 4), name="A")
+    scale = te.var("scale")
+    B = te.compute((n, 4), lambda i, j: A[i, j] * scale, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], 3)
+    module = te.hybrid.build(s, [A, scale], [B])
+    assert "output_tensor((A.shape[0], 4,), " in module.get_source()
+    a = random(5, 4)
+    np.testing.assert_allclose(module(a, 3), a * 3, rtol=1e-6)
+    out = module(A, scale)
+    func = tvm.build(te.create_schedule(out.op), [A, scale, out], target="llvm")
+    result = tvm.nd.empty((5, 4))
+    func(tvm.nd.array(a), 3, result)
+    np.testing.assert_allclose(result.numpy(), a * 3, rtol=1e-6)
+    # An extent may be given as well.
+    given = te.hybrid.build(s, [n, A, scale], [B])
+    assert "output_tensor((n, 4,), " in given.get_source()
+    np.testing.assert_allclose(given(5, a, 3), a * 3, rtol=1e-6)
+
+
 def test_schedule_without_words_is_refused():
     A = te.placeholder((4,), "int32", name="A")
     B = te.compute((4,), lambda i: te.truncdiv(A[i], 3), name="B")
@@ -408,16 +432,191 @@ def test_a_program_calls_functions_that_make_tensors():
     check(products, random(3), random(5))
 
 
-def test_a_call_with_memory_of_the_program_is_refused():
+def test_a_program_called_with_memory_becomes_a_part_of_the_program():
     @te.hybrid.script
     def program(a):
         b = output_tensor(a.shape, a.dtype)
+        for i in range(a.shape[0]):
+            b[i] = a[i] + 1.0
         c = outer_product(a, b)
-        b[0] = c[0, 0]
+        for i in range(a.shape[0]):
+            b[i] = c[i, i] * 2.0
         return b
 
-    with pytest.raises(ValueError, match="outer_product takes inputs .* but b is memory"):
+    check(program, random(5))
+    tensor = program(te.placeholder((5,), name="a"))
+    # The loops of the other program can be scheduled like those of this one.
+    assert [axis.var.name for axis in tensor.op.axis] == ["i", "i", "j", "i"]
+    assert [str(t.op.name) for t in tensor.op.input_tensors] == ["a"]
+
+
+def test_memory_of_a_program_goes_to_programs_only():
+    def tripled(x):
+        return te.compute(x.shape, lambda i: x[i] * 3.0)
+
+    @te.hybrid.script
+    def program(a):
+        b = output_tensor(a.shape, a.dtype)
+        c = tripled(b)
+        b[0] = c[0]
+        return b
+
+    with pytest.raises(ValueError, match="tripled takes memory .* only another loop program"):
         program(te.placeholder((3,)))
+
+
+def test_elements_of_an_input_are_assigned_in_a_copy():
+    @te.hybrid.script
+    def smoothed(a):
+        b = output_tensor(a.shape, a.dtype)
+        for i in range(1, a.shape[0]):
+            a[i] = (a[i] + a[i - 1]) * 0.5
+        for i in range(a.shape[0]):
+            b[i] = a[i]
+        return b
+
+    x = random(7)
+    given = x.copy()
+    wanted = smoothed(x)
+    np.testing.assert_array_equal(x, given)
+    assert not np.array_equal(wanted, x)
+    tensor = te.placeholder((7,), name="a")
+    out = smoothed(tensor)
+    # Another reader of the tensor sees what it was.
+    both = te.compute((7,), lambda i: out[i] + tensor[i])
+    func = tvm.build(te.create_schedule(both.op), [tensor, both], target="llvm")
+    arg, result = tvm.nd.array(given), tvm.nd.empty((7,))
+    func(arg, result)
+    np.testing.assert_allclose(result.numpy(), wanted + given, rtol=1e-6)
+    np.testing.assert_array_equal(arg.numpy(), given)
+
+
+def test_the_body_is_a_program_over_tensors():
+    @te.hybrid.script
+    def means(a):
+        out = output_tensor((a.shape[0],), a.dtype)
+        for i in range(a.shape[0]):
+            assert a[i, 0] > 0.0, "expected something positive"
+            total = 0.0
+            for j in range(3):
+                total += a[i, j]
+            out[i] = total / 3.0
+        return out
+
+    a = te.placeholder((4, 3), name="a")
+    op = means(a).op
+    loop = op.body
+    assert isinstance(loop, tir.For)
+    check_first, realize = loop.body
+    assert isinstance(check_first, tir.AssertStmt)
+    assert check_first.message.value == "expected something positive"
+    assert isinstance(check_first.condition.a, tir.ProducerLoad)
+    assert check_first.condition.a.producer == a
+    assert isinstance(realize, tir.ProducerRealize)
+    assert str(realize.producer.op.name) == "total"
+    assert realize.storage_scope == "local"
+    assert [int(bound.extent) for bound in realize.bounds] == [1]
+    start, sums, store = realize.body
+    assert isinstance(start, tir.ProducerStore)
+    assert isinstance(sums, tir.For)
+    assert store.producer == op.outputs[0]
+    assert store.indices[0].same_as(loop.loop_var)
+    assert str(store).startswith("out[i] = ")
+    assert 'T.ProducerRealize(total[0:1], True, "local")' in str(realize)
+
+
+def test_an_assertion_of_a_program_is_checked():
+    @te.hybrid.script
+    def roots(a):
+        b = output_tensor(a.shape, a.dtype)
+        for i in range(a.shape[0]):
+            assert a[i] >= 0.0, "a root of something negative"
+            b[i] = sqrt(a[i])
+        return b
+
+    tensor = te.placeholder((4,), name="a")
+    out = roots(tensor)
+    schedule = te.create_schedule(out.op)
+    func = tvm.build(schedule, [tensor, out], target="llvm")
+    result = tvm.nd.empty((4,))
+    func(tvm.nd.array(np.full(4, 9, "float32")), result)
+    np.testing.assert_array_equal(result.numpy(), np.full(4, 3))
+    with pytest.raises(tvm.error.TVMError, match="a root of something negative"):
+        func(tvm.nd.array(np.full(4, -1, "float32")), result)
+    text = te.hybrid.build(schedule, [tensor], [out]).get_source()
+    assert "'a root of something negative'" in text
+
+
+def test_readers_of_a_copy_follow():
+    a, b = te.placeholder((5,), name="a"), te.placeholder((4,), name="b")
+    c = outer_product(a, b)
+    s = te.create_schedule(c.op)
+    copy = s.cache_read(a, "local", [c.op])
+    assert copy in list(s[c].op.input_tensors)
+    func = tvm.build(s, [a, b, c], target="llvm")
+    x, y = random(5), random(4)
+    result = tvm.nd.empty((5, 4))
+    func(tvm.nd.array(x), tvm.nd.array(y), result)
+    np.testing.assert_allclose(result.numpy(), np.outer(x, y), rtol=1e-6)
+
+
+def test_a_body_that_accesses_other_tensors_is_refused():
+    a, b, c = (te.placeholder((4,), name=name) for name in "abc")
+    i = tir.Var("i", "int32")
+
+    def hybrid(body):
+        return _ffi_api.HybridOp("f", "", {}, [a], [b], tir.For(i, 0, 4, 0, body))
+
+    assert [str(axis.var.name) for axis in hybrid(tir.ProducerStore(b, a[i], [i])).axis] == ["i"]
+    with pytest.raises(ValueError, match="hybrid f: c is read but is neither an input nor"):
+        hybrid(tir.ProducerStore(b, c[i], [i]))
+    with pytest.raises(ValueError, match="hybrid f: a is written but is no output"):
+        hybrid(tir.ProducerStore(a, 0, [i]))
+    whole = [tvm.ir.Range(0, 4)]
+    hybrid(tir.ProducerRealize(c, whole, True, tir.ProducerStore(c, 0, [i])))
+
+
+def test_stores_to_tensors_are_nodes_like_others():
+    a = te.placeholder((4, 2), name="a")
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    store = tir.ProducerStore(a, a[i, j] + 1.0, [i, j])
+    again = tir.ProducerStore(a, a[j, i] + 1.0, [j, i])
+    realize = tir.ProducerRealize(
+        a, [tvm.ir.Range(0, 4), tvm.ir.Range(0, 2)], i < j, store, "local"
+    )
+    assert tvm.ir.structural_equal(store, again, map_free_vars=True)
+    assert not tvm.ir.structural_equal(store, again)
+    assert tvm.ir.structural_equal(tvm.ir.load_json(tvm.ir.save_json(realize)), realize, True)
+    seen = []
+    tir.stmt_functor.post_order_visit(realize, lambda node: seen.append(type(node)))
+    assert seen.count(tir.Var) == 2
+    assert seen[-2:] == [tir.ProducerStore, tir.ProducerRealize]
+    moved = tir.stmt_functor.substitute(realize, {i: tir.const(3)})
+    assert str(moved.body) == "a[3, j] = a[3, j] + 1.0"
+    with pytest.raises(ValueError, match="a has 2 axes but got 1 indices"):
+        tir.ProducerStore(a, 1.0, [i])
+    with pytest.raises(TypeError, match="a takes float32, got i of int32"):
+        tir.ProducerStore(a, i, [i, j])
+    with pytest.raises(ValueError, match="a has 2 axes but got 1 bounds"):
+        tir.ProducerRealize(a, [tvm.ir.Range(0, 4)], True, store)
+    with pytest.raises(tvm.error.TVMError, match="only te may hold one"):
+        tir.analysis.verify_well_formed(tir.PrimFunc([], store))
+
+
+def test_the_most_threads_are_those_of_the_current_target():
+    @te.hybrid.script
+    def filled(a):
+        b = output_tensor(a.shape, "int32")
+        for i in range(a.shape[0]):
+            b[i] = max_num_threads(True)
+        return b
+
+    with tvm.target.Target("cuda"):
+        check_body = filled(te.placeholder((3,))).op.body
+        np.testing.assert_array_equal(filled(np.zeros(3)), np.full(3, 1024))
+    assert int(check_body.body.value) == 1024
+    with pytest.raises(ValueError, match="max_num_threads: no target is current"):
+        filled(te.placeholder((3,)))
 
 
 def test_values_are_converted_to_every_width():

@@ -76,6 +76,63 @@ def test_code_says_of_what_line_it_is(folder):
     np.testing.assert_allclose(out.numpy(), np.exp(a).sum(1), rtol=1e-5)
 
 
+@T.prim_func
+def steps(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (64,))
+    B = T.match_buffer(b, (64,))
+    C = T.alloc_buffer((64,))
+    for i in range(64):
+        with T.block("C"):
+            vi = T.axis.spatial(64, i)
+            assert A[vi] > T.float32(0), "expected a positive number"
+            C[vi] = T.sqrt(A[vi])
+    for io in T.parallel(8):
+        for ii in T.vectorized(8):
+            with T.block("B"):
+                vi = T.axis.spatial(64, io * 8 + ii)
+                if vi % 3 == 0:
+                    B[vi] = C[vi] * T.float32(2)
+                else:
+                    B[vi] = C[vi] + T.float32(3)
+
+
+def test_statements_keep_their_lines_through_all_passes(folder):
+    module = build(steps)
+    text = module.get_source("ll")
+    source = (folder / "steps.tir").read_text().splitlines()
+
+    def line_with(part):
+        (line,) = (number for number, text in enumerate(source, 1) if part in text)
+        return line
+
+    assert lines_of(text, "llvm.sqrt") == {line_with("sqrt")}
+    assert lines_of(text, "fmul") == {line_with("T.float32(2.0)")}
+    assert lines_of(text, "fadd") == {line_with("T.float32(3.0)")}
+    message = re.search(r'@([\w.]+) = .*c"expected a positive', text)[1]
+    failure = rf"call void @TVMAPISetLastError\(.*@{re.escape(message)}\)"
+    assert lines_of(text, failure) == {line_with("expected a positive")}
+
+
+def test_what_takes_the_place_of_a_statement_keeps_its_span():
+    span = tvm.ir.Span(tvm.ir.SourceName("here"), 3, 3, 1, 9)
+    x = tir.Var("x", "int32")
+    buffer = tir.decl_buffer((8,), "int32", name="A")
+    load = tir.BufferLoad(buffer, [x], span=span)
+    store = tir.BufferStore(buffer, load + x, [x], span=span)
+
+    def other(node):
+        return tir.Evaluate(node.value) if isinstance(node, tir.BufferStore) else None
+
+    moved = tir.stmt_functor.substitute(store, {x: x + 1})
+    assert moved.span.same_as(span)
+    assert moved.value.a.span.same_as(span)
+    loop = tir.For(x, 0, 8, 0, store)
+    changed = tir.stmt_functor.ir_transform(loop, None, other, ["tir.BufferStore"])
+    assert changed.span is None
+    assert isinstance(changed.body, tir.Evaluate)
+    assert changed.body.span.same_as(span)
+
+
 def test_libraries_have_line_tables(folder):
     module = build(main)
     module.export_library(str(folder / "lib.so"))

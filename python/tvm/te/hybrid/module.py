@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm.te.schedule import Schedule
 from tvm.te.tensor import Tensor
+from tvm.tir import Var
 
 from .printer import program_text
 from .script import script
@@ -65,13 +66,16 @@ class HybridModule:
 
 
 def build(
-    sch: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str = "hybrid_func"
+    sch: Schedule,
+    inputs: Sequence[Tensor | Var],
+    outputs: Sequence[Tensor],
+    name: str = "hybrid_func",
 ) -> HybridModule:
     """The loops of a schedule as a loop program.
 
     Parameters
     ----------
-    inputs : its parameters.
+    inputs : its parameters, tensors and variables.
     outputs : what it returns.
 
     Raises

@@ -13,12 +13,14 @@ from typing import Any
 
 import tvm.error
 from tvm import tir
+from tvm.ir import Range
 from tvm.te import _ffi_api
-from tvm.te.tensor import Tensor
+from tvm.te.operation import placeholder
+from tvm.te.tensor import HybridOp, Tensor
 from tvm.tir import IntImm, IterVar, PrimExpr
-from tvm.tir.ir_builder import BufferVar
+from tvm.tir.ir_builder import IRBuilder
 
-from .runtime import DTYPES, LOOP_KINDS, MATH
+from .runtime import DTYPES, LOOP_KINDS, MATH, max_num_threads
 
 __all__ = ["parse"]
 
@@ -62,10 +64,31 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, IntImm) and str(value.dtype) == "int32" else value
 
 
+class _Elements:
+    """A tensor that the program reads, and unless it is an input writes, element by element."""
+
+    def __init__(self, builder: IRBuilder, tensor: Tensor, is_input: bool = False) -> None:
+        self.builder = builder
+        self.tensor = tensor
+        self.is_input = is_input
+
+    def __getitem__(self, indices: Sequence[Any]) -> PrimExpr:
+        return tir.ProducerLoad(self.tensor, indices)
+
+    def __setitem__(self, indices: Sequence[Any], value: Any) -> None:
+        name, dtype = self.tensor.op.name, str(self.tensor.dtype)
+        if isinstance(value, PrimExpr) and str(value.dtype) != dtype:
+            raise TypeError(
+                f"store to {name} of {dtype}: the value {value} has dtype {value.dtype}; convert "
+                "it with astype"
+            )
+        self.builder.emit(tir.ProducerStore(self.tensor, value, indices))
+
+
 class _Scalar:
     """A scalar variable: memory for one element."""
 
-    def __init__(self, cell: BufferVar) -> None:
+    def __init__(self, cell: _Elements) -> None:
         self.cell = cell
 
 
@@ -74,15 +97,12 @@ class _Parser:
         self.func = func
         self.name = func.__name__
         self.builder = tir.ir_builder.create()
-        self.inputs: list[Tensor] = []
-        self.input_buffers: list[BufferVar] = []
-        self.outputs: dict[str, BufferVar] = {}
+        self.inputs: list[_Elements] = []
+        self.outputs: dict[str, _Elements] = {}
+        self.memory: list[_Elements] = []
         self.returned: list[str] | None = None
         captured = inspect.getclosurevars(func)
         self.outside = {**captured.globals, **captured.nonlocals}
-        self.scopes: list[dict[str, Any]] = [
-            {name: self._argument(value) for name, value in values.items()}
-        ]
         self.left: set[str] = set()
         lines, self.first_line = inspect.getsourcelines(func)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -96,6 +116,13 @@ class _Parser:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         ]
         self.times_assigned = Counter(assigned)
+        self.scopes: list[dict[str, Any]] = [
+            {name: self._argument(value) for name, value in values.items()}
+        ]
+        for name in _elements_assigned(tree):
+            given = self.scopes[0].get(name)
+            if isinstance(given, _Elements):
+                self.scopes[0][name] = self._copied(given, name)
 
     def error(self, message: str) -> tvm.error.ValueError:
         """The complaint, with the place in the program."""
@@ -110,10 +137,34 @@ class _Parser:
             return [self._argument(item) for item in value]
         if not isinstance(value, Tensor):
             return _plain(value)
-        buffer = tir.decl_buffer(value.shape, value.dtype, value.name)
-        self.inputs.append(value)
-        self.input_buffers.append(BufferVar(self.builder, buffer))
-        return self.input_buffers[-1]
+        self.inputs.append(_Elements(self.builder, value, is_input=True))
+        return self.inputs[-1]
+
+    def _memory(self, name: str, shape: Sequence[Any], dtype: str, scope: str) -> _Elements:
+        """Memory of the program, until the end of this block."""
+        tensor = placeholder(shape, dtype, name)
+        bounds = [Range.from_min_extent(0, extent) for extent in tensor.shape]
+        self.builder.emit(
+            lambda body: tir.ProducerRealize(tensor, bounds, tir.const(True), body, scope)
+        )
+        self.memory.append(_Elements(self.builder, tensor))
+        return self.memory[-1]
+
+    def _copied(self, given: _Elements, name: str) -> _Elements:
+        """Memory that begins as an input: tensors are values, which no program changes."""
+        shape = given.tensor.shape
+        memory = self._memory(name, shape, str(given.tensor.dtype), "global")
+
+        def copy(indices: list[Any]) -> None:
+            axis = len(indices)
+            if axis == len(shape):
+                memory[indices] = given[indices]
+                return
+            with self.builder.for_range(0, shape[axis], name=f"{name}_i{axis}") as i:
+                copy([*indices, i])
+
+        copy([])
+        return memory
 
     def _lookup(self, name: str) -> Any:
         for scope in reversed(self.scopes):
@@ -150,9 +201,8 @@ class _Parser:
             self.name,
             "",
             {},
-            self.inputs,
-            [b.buffer for b in self.input_buffers],
-            [self.outputs[name].buffer for name in self.returned],
+            [each.tensor for each in self.inputs],
+            [self.outputs[name].tensor for name in self.returned],
             self.builder.get(),
         )
         results = [op.output(i) for i in range(op.num_outputs)]
@@ -208,7 +258,7 @@ class _Parser:
             message = tir.StringImm(
                 str(self.value(node.msg)) if node.msg else ast.unparse(node.test)
             )
-            self.builder.emit(lambda body: tir.AssertStmt(condition, message, body))
+            self.builder.emit(tir.AssertStmt(condition, message, tir.Evaluate(0)))
         elif not condition:
             raise self.error(f"assertion {ast.unparse(node.test)} fails")
 
@@ -284,17 +334,16 @@ class _Parser:
             for item, value in zip(target.elts, values):
                 self._store(item, value, False)
             return
-        memory = self._memory(node.value, target)
-        if memory is None:
+        if not self._declaration(node.value, target):
             self._store(target, self.value(node.value), False)
 
-    def _memory(self, call: ast.expr, target: ast.expr) -> BufferVar | None:
-        """New memory, if that is what is assigned."""
+    def _declaration(self, call: ast.expr, target: ast.expr) -> bool:
+        """Whether new memory is assigned, which then has its name."""
         kind = (
             call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
         )
         if kind not in ("allocate", "output_tensor"):
-            return None
+            return False
         assert isinstance(call, ast.Call)
         if not isinstance(target, ast.Name):
             raise self.error(f"{kind} is assigned to a name")
@@ -310,46 +359,47 @@ class _Parser:
         shape = list(shape) if isinstance(shape, list | tuple) else [shape]
         dtype = str(given.get("dtype", "float32"))
         if kind == "allocate":
-            memory = self.builder.allocate(dtype, shape, target.id, scope=given.get("scope", ""))
+            memory = self._memory(target.id, shape, dtype, given.get("scope", "global"))
         else:
             if len(self.scopes) != 1:
                 raise self.error(
                     "output_tensor is called at the top of the program, outside of loops"
                 )
-            memory = BufferVar(self.builder, tir.decl_buffer(shape, dtype, target.id))
+            memory = _Elements(self.builder, placeholder(shape, dtype, target.id))
             self.outputs[target.id] = memory
+            self.memory.append(memory)
         self.scopes[-1][target.id] = memory
-        return memory
+        return True
 
     def _store(self, target: ast.expr, value: Any, again: bool) -> None:
         if isinstance(target, ast.Subscript):
             base, indices = self._element(target)
-            if not isinstance(base, BufferVar):
+            if not isinstance(base, _Elements):
                 raise self.error(f"{ast.unparse(target)} is no element of a tensor")
-            if any(base is buffer for buffer in self.input_buffers):
+            if base.is_input:
                 raise self.error(
-                    f"{base.buffer.name} is an input; write to an output_tensor or allocate"
+                    f"{base.tensor.op.name} is an input; write to an output_tensor or allocate"
                 )
-            base[tuple(indices)] = value
+            base[indices] = value
             return
         if not isinstance(target, ast.Name):
             raise self.error(f"cannot assign to {ast.unparse(target)}")
         name = target.id
         known = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
         if isinstance(known, _Scalar):
-            known.cell[0] = value
+            known.cell[[0]] = value
             return
         if known is not None and self.times_assigned[name] > 0:
             raise self.error(f"{name} cannot be assigned again")
         constant = not _is_expr(value)
-        if isinstance(value, BufferVar) or (
+        if isinstance(value, _Elements) or (
             constant and (not isinstance(value, bool | int | float) or self._fixed(name))
         ):
             self.scopes[-1][name] = value
             return
         first = tir.convert(value)
-        cell = self.builder.allocate(str(first.dtype), 1, name, scope="local")
-        cell[0] = first
+        cell = self._memory(name, [1], str(first.dtype), "local")
+        cell[[0]] = first
         self.scopes[-1][name] = _Scalar(cell)
 
     def _fixed(self, name: str) -> bool:
@@ -368,7 +418,7 @@ class _Parser:
 
     def _value_name(self, node: ast.Name) -> Any:
         value = self._lookup(node.id)
-        return value.cell[0] if isinstance(value, _Scalar) else value
+        return value.cell[[0]] if isinstance(value, _Scalar) else value
 
     def _value_tuple(self, node: ast.Tuple | ast.List) -> Any:
         return tuple(self.value(item) for item in node.elts)
@@ -377,13 +427,13 @@ class _Parser:
 
     def _value_attribute(self, node: ast.Attribute) -> Any:
         base = self.value(node.value)
-        if isinstance(base, BufferVar):
+        if isinstance(base, _Elements):
             if node.attr == "shape":
-                return tuple(_plain(extent) for extent in base.buffer.shape)
+                return tuple(_plain(extent) for extent in base.tensor.shape)
             if node.attr == "ndim":
-                return len(base.buffer.shape)
+                return len(base.tensor.shape)
             if node.attr == "dtype":
-                return base.dtype
+                return str(base.tensor.dtype)
         elif node.attr == "dtype" and _is_expr(base):
             return str(base.dtype)
         raise self.error(
@@ -399,21 +449,22 @@ class _Parser:
             inner = [self.value(item) for item in at] + inner
             base = base.value
         value = self.value(base)
-        while not isinstance(value, BufferVar) and inner:
+        while not isinstance(value, _Elements) and inner:
             if _is_expr(inner[0]):
                 raise self.error(
                     f"index {inner[0]} of a list must be known when the program is read"
                 )
             value, inner = value[inner[0]], inner[1:]
-        if isinstance(value, BufferVar) and inner and len(inner) != len(value.buffer.shape):
+        if isinstance(value, _Elements) and inner and len(inner) != len(value.tensor.shape):
             raise self.error(
-                f"{value.buffer.name} has {len(value.buffer.shape)} axes, got {len(inner)} indices"
+                f"{value.tensor.op.name} has {len(value.tensor.shape)} axes, got {len(inner)} "
+                "indices"
             )
         return value, inner
 
     def _value_subscript(self, node: ast.Subscript) -> Any:
         base, indices = self._element(node)
-        return base[tuple(indices)] if indices else base
+        return base[indices] if indices else base
 
     def _value_binop(self, node: ast.BinOp) -> Any:
         combine = _BINARY.get(type(node.op))
@@ -471,7 +522,9 @@ class _Parser:
             return value.astype(dtype) if _is_expr(value) else tir.const(value, dtype)
         if name == "len" and len(arguments) == 1:
             (value,) = arguments
-            return _plain(value.buffer.shape[0]) if isinstance(value, BufferVar) else len(value)
+            return _plain(value.tensor.shape[0]) if isinstance(value, _Elements) else len(value)
+        if name == "max_num_threads" and len(arguments) <= 1:
+            return max_num_threads(*arguments)
         if name in ("min", "max") and len(arguments) > 1:
             if not _is_expr(*arguments):
                 return (min if name == "min" else max)(arguments)
@@ -489,23 +542,74 @@ class _Parser:
         raise self.error(f"function {name} is not a part of the language")
 
     def _call(self, name: str, arguments: list[Any]) -> Any:
-        """What a function around the program makes of inputs: tensors, which are inputs as well."""
+        """What a function around the program makes of tensors: inputs, or a part of the program."""
         if len(self.scopes) != 1:
             raise self.error(f"{name} is called at the top of the program, outside of loops")
-        return self._argument(self.outside[name](*[self._tensor(name, a) for a in arguments]))
+        made = self.outside[name](*[_tensors(argument) for argument in arguments])
+        if any(_is_memory(argument) for argument in arguments):
+            return self._spliced(name, made)
+        return self._argument(made)
 
-    def _tensor(self, callee: str, value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [self._tensor(callee, item) for item in value]
-        if not isinstance(value, BufferVar):
-            return value
-        for tensor, buffer in zip(self.inputs, self.input_buffers):
-            if value is buffer:
-                return tensor
-        raise self.error(
-            f"{callee} takes inputs of the program and what other calls give, but "
-            f"{value.buffer.name} is memory of the program"
+    def _spliced(self, callee: str, made: Any) -> Any:
+        """The results of another loop program, whose statements become statements of this one."""
+        several = isinstance(made, list | tuple) or type(made).__name__ == "Array"
+        results = list(made) if several else [made]
+        op = results[0].op
+        if not isinstance(op, HybridOp) or any(not each.op.same_as(op) for each in results):
+            raise self.error(
+                f"{callee} takes memory of the program, which only another loop program can read"
+            )
+        memory = [
+            self._memory(str(each.op.name), each.shape, str(each.dtype), "global")
+            for each in op.outputs
+        ]
+
+        def renamed(node: Any) -> Any:
+            for output, own in zip(op.outputs, memory):
+                if not node.producer.op.same_as(output.op):
+                    continue
+                if isinstance(node, tir.ProducerLoad):
+                    return own[node.indices]
+                return tir.ProducerStore(own.tensor, node.value, node.indices)
+            return None
+
+        for tensor in op.inputs:
+            if all(tensor != each.tensor for each in [*self.inputs, *self.memory]):
+                self._argument(tensor)
+        self.builder.emit(
+            tir.stmt_functor.ir_transform(
+                op.body, None, renamed, ["tir.ProducerLoad", "tir.ProducerStore"]
+            )
         )
+        parts = [memory[each.value_index] for each in results]
+        return parts if several else parts[0]
+
+
+def _elements_assigned(tree: ast.AST) -> list[str]:
+    """Names of which elements are assigned, in the order of the program."""
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+            continue
+        base: ast.expr = node
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        if isinstance(base, ast.Name):
+            names[base.id] = None
+    return list(names)
+
+
+def _tensors(value: Any) -> Any:
+    """What a function outside of the program is called with."""
+    if isinstance(value, list | tuple):
+        return [_tensors(item) for item in value]
+    return value.tensor if isinstance(value, _Elements) else value
+
+
+def _is_memory(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_is_memory(item) for item in value)
+    return isinstance(value, _Elements) and not value.is_input
 
 
 def _as_load(target: ast.expr) -> ast.expr:

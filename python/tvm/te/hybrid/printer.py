@@ -102,6 +102,10 @@ class _Printer:
             self.block(f"if {self.expr(stmt.condition)}:", stmt.then_case)
             if stmt.else_case is not None:
                 self.block("else:", stmt.else_case)
+        elif isinstance(stmt, tir.AssertStmt):
+            message = f", {stmt.message.value!r}" if isinstance(stmt.message, tir.StringImm) else ""
+            self.line(f"assert {self.expr(stmt.condition)}{message}")
+            self.stmt(stmt.body)
         elif isinstance(stmt, tir.LetStmt):
             self.line(f"{self.name(stmt.var, stmt.var.name)} = {self.expr(stmt.value)}")
             self.stmt(stmt.body)
@@ -166,9 +170,11 @@ class _Printer:
 
 
 def program_text(
-    sch: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str
+    sch: Schedule, inputs: Sequence[Tensor | tir.Var], outputs: Sequence[Tensor], name: str
 ) -> str:
     """Text of a function ``name`` of ``inputs`` that returns ``outputs``.
+
+    Extents that are no parameters are written as those of an input, ``a.shape[0]``.
 
     Raises
     ------
@@ -176,12 +182,17 @@ def program_text(
     """
     func = tvm.driver.schedule_to_module(sch, [*inputs, *outputs])["main"]
     func = tvm.tir.transform.Simplify()(tvm.IRModule({"main": func}))["main"]
-    buffers = [func.buffer_map[param] for param in func.params]
+    # Numbers are parameters themselves, tensors have buffers.
+    values = [func.buffer_map.get(param, param) for param in func.params]
     printer = _Printer()
-    parameters = [printer.name(b, b.name) for b in buffers[: len(inputs)]]
+    parameters = [printer.name(value, value.name) for value in values[: len(inputs)]]
+    for value in values[: len(inputs)]:
+        for axis, extent in enumerate([] if isinstance(value, tir.Var) else value.shape):
+            if isinstance(extent, tir.Var):
+                printer.names.setdefault(extent, f"{printer.names[value]}.shape[{axis}]")
     printer.line(f"def {name}({', '.join(parameters)}):")
     printer.depth += 1
-    results = buffers[len(inputs) :]
+    results = values[len(inputs) :]
     for buffer in results:
         printer.memory(buffer, buffer.shape, "output_tensor")
     printer.stmt(func.body)

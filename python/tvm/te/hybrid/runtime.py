@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "HYBRID_GLOBALS", "LOOP_KINDS", "MATH", "emulated"]
+from tvm.target import Target
+
+__all__ = ["DTYPES", "HYBRID_GLOBALS", "LOOP_KINDS", "MATH", "emulated", "max_num_threads"]
 
 # Loops of the language and what they become in tir.
 LOOP_KINDS = {
@@ -60,6 +62,22 @@ def _memory(shape: Any, dtype: str = "float32", scope: str = "global") -> np.nda
     return np.zeros(shape, dtype)
 
 
+def max_num_threads(allow_none: bool = True) -> int:
+    """The most threads that a block has on the current target.
+
+    Raises
+    ------
+    ValueError : there is no current target.
+    """
+    target = Target.current(allow_none)
+    if target is None:
+        raise ValueError(
+            "max_num_threads: no target is current; use the program inside of "
+            "`with tvm.target.Target(...)`"
+        )
+    return int(target.max_num_threads)
+
+
 def _names() -> dict[str, Any]:
     names: dict[str, Any] = {name: func for name, (func, _) in MATH.items()}
     names.update(dict.fromkeys(LOOP_KINDS, range))
@@ -67,6 +85,7 @@ def _names() -> dict[str, Any]:
         allocate=_memory,
         output_tensor=_memory,
         bind=lambda tag, extent: range(extent),
+        max_num_threads=max_num_threads,
     )
     for dtype in DTYPES:
         names[dtype] = getattr(np, dtype)

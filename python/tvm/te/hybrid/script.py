@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from tvm.te.tensor import Tensor
 from tvm.tir import PrimExpr
 
@@ -22,6 +24,15 @@ def _is_symbolic(value: Any) -> bool:
     return isinstance(value, Tensor | PrimExpr)
 
 
+def _owned(value: Any) -> Any:
+    """Arrays that the program may write without changing those of the caller."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, list | tuple):
+        return type(value)(_owned(item) for item in value)
+    return value
+
+
 def script(func: Callable[..., Any]) -> Callable[..., Any]:
     """Make a loop program out of a function.
 
@@ -34,7 +45,13 @@ def script(func: Callable[..., Any]) -> Callable[..., Any]:
     ``allocate(shape, dtype, scope)``, arithmetic, comparisons, math such as ``exp``, ``sqrt`` and
     ``tanh``, conversions such as ``float32(x)``, calls of functions that make tensors of the inputs
     (other loop programs for instance), and one ``return`` of output tensors at its end.
-    A scalar variable lives in the block that assigns it first.
+    A scalar variable lives in the block that assigns it first. Elements of an input may be
+    assigned, which changes a copy that is the program's own. Calls at the top of the program may
+    take what it has written so far: then the statements of the other program become a part of this
+    one.
+
+    ``op.body`` is the program over tensors: loops around `tir.ProducerStore`, in which memory is a
+    `tir.ProducerRealize` and ``op.outputs`` stand for the results.
 
     Raises
     ------
@@ -60,6 +77,7 @@ def script(func: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if any(_is_symbolic(value) for value in [*args, *kwargs.values()]):
             return parse(func, args, kwargs)
-        return emulated(func)(*args, **kwargs)
+        owned = {name: _owned(value) for name, value in kwargs.items()}
+        return emulated(func)(*[_owned(value) for value in args], **owned)
 
     return wrapped

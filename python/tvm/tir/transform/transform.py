@@ -28,6 +28,8 @@ __all__ = [
     "ConvertSSA",
     "FP8ComputeLegalize",
     "FP8StorageLegalize",
+    "FP16ComputeLegalize",
+    "FP16StorageLegalize",
     "Filter",
     "FlattenBuffer",
     "InjectVirtualThread",
@@ -204,6 +206,24 @@ def FP8ComputeLegalize(promote_dtype_str: str = "float32") -> Pass:
 def FP8StorageLegalize() -> Pass:
     """Hold 8-bit floating point as uint8, as `BF16StorageLegalize` holds bfloat16."""
     return _ffi_api.FP8StorageLegalize()
+
+
+def FP16ComputeLegalize() -> Pass:
+    """Compute float16 in float32, as `BF16ComputeLegalize` does bfloat16.
+
+    `tvm.build` runs it for processors that convert halves by no instruction.
+    """
+    return _ffi_api.FP16ComputeLegalize()
+
+
+def FP16StorageLegalize() -> Pass:
+    """Hold float16 as uint16, as `BF16StorageLegalize` holds bfloat16.
+
+    Raises
+    ------
+    ValueError : a function from elsewhere is called with a half.
+    """
+    return _ffi_api.FP16StorageLegalize()
 
 
 def NarrowDataType(target_bits: int) -> Pass:
