@@ -1,6 +1,8 @@
 """Calls of the operators beside Core ATen that are imported: what programs have before PyTorch
 takes them apart, and what its own tools write."""
 
+import math
+
 import torch
 
 from testing_torch_operators import (
@@ -21,6 +23,10 @@ from testing_torch_operators import (
 
 SMALL = ints(3, 5, low=0, high=5)
 BATCH = randn(2, 3, 4)
+WITH_NAN = torch.where(bools(3, 5), X, math.nan)
+DISTINCT = torch.stack([torch.randperm(6, generator=torch.Generator().manual_seed(n))
+                        for n in range(4)])  # fmt: skip
+BYTES = ints(2, 3, 7, 6, low=0, high=256, dtype=torch.uint8)
 SORTED = torch.tensor([-1.0, -0.3, 0.2, 0.9])
 COMPLETE = {"dtype": torch.float32}
 
@@ -85,7 +91,8 @@ POINTWISE = {
     "alpha_dropout.default": [(X, 0.5, False)],
     "feature_dropout.default": [(X, 0.5, False)],
     "bucketize.Tensor": [(X, SORTED), (X, SORTED, {"right": True})],
-    "searchsorted.Tensor": [(SORTED, X), (SORTED, X, {"right": True, "out_int32": True})],
+    "searchsorted.Tensor": [(SORTED, X), (SORTED, X, {"right": True, "out_int32": True}),
+                            (SORTED.flip(0), X, {"sorter": torch.tensor([3, 2, 1, 0])})],
     "one_hot.default": [(SMALL, 6)],
 }  # fmt: skip
 CREATED = {
@@ -106,7 +113,17 @@ CREATED = {
     "zero.default": [(X,)],
 }  # fmt: skip
 SUMMARIES = {
-    "histc.default": [(X, 5, -2.0, 2.0), (ints(40, low=0, high=4).float(), 4, 0, 3)],
+    "histc.default": [(X, 5, -2.0, 2.0), (ints(40, low=0, high=4).float(), 4, 0, 3), (X, 5),
+                      (torch.ones(7), 4)],
+    "median.default": [(X,), (WITH_NAN,), (I,)],
+    "median.dim": [(X, 1), (WITH_NAN, 0, True), (DISTINCT, 1)],
+    "nanmedian.default": [(WITH_NAN,), (I,)],
+    "nanmedian.dim": [(WITH_NAN, 0), (DISTINCT, 1, True)],
+    "kthvalue.default": [(X, 2), (X, 3, 0, True), (DISTINCT, 4, 1)],
+    "mode.default": [(DISTINCT, 1), (X, 0, True)],
+    "cummax.default": [(X, 1), (I, 0), (WITH_NAN, 0)],
+    "cummin.default": [(X, 0), (I, 1), (WITH_NAN, 1)],
+    "logcumsumexp.default": [(X, 1), (torch.tensor([-math.inf, -math.inf, 90, -3, 91]), 0)],
     **{f"{name}.{overload}": [arguments] for name in ("std", "var")
        for overload, arguments in (
            ("default", (X,)), ("dim", (IMAGE, [1, 2], False)),
@@ -215,6 +232,11 @@ IMAGES = {
     "upsample_trilinear3d.vec": [(VOLUME, None, False, [2.0, 1.0, 1.5])],
     "upsample_bicubic2d.default": [(IMAGE, [9, 11], False), (IMAGE, [3, 11], True)],
     "upsample_bicubic2d.vec": [(IMAGE, None, False, [2.0, 1.5])],
+    **{f"_upsample_{kind}2d_aa.{overload}": cases
+       for kind in ("bilinear", "bicubic") for overload, cases in (
+           ("default", [(IMAGE, [3, 4], False), (IMAGE, [9, 3], True), (BYTES, [3, 4], False),
+                        (BYTES, [9, 11], False)]),
+           ("vec", [(IMAGE, None, False, [0.4, 1.6]), (IMAGE, [7, 3], False, None)]))},
     "upsample_nearest1d.default": [(LINE, [14])],
     "upsample_nearest1d.vec": [(LINE, None, [2.0])],
     "upsample_nearest2d.default": [(IMAGE, [9, 5])],

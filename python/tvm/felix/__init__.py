@@ -53,11 +53,14 @@ _LAZY = {
     "CompiledNetwork": "compiler",
     "init_logging": "logging",
 }
+_LAZY_MODULES = ("nn",)
 
-__all__ = sorted(_LAZY)
+__all__ = sorted([*_LAZY, *_LAZY_MODULES])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _LAZY:
         hints_for(__name__)(name)
     try:

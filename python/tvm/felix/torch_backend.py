@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -93,9 +94,8 @@ def felix(
     """The backend: compiles a graph that TorchDynamo captured, when it is first called.
 
     Sizes that may change from call to call are compiled for one by one, as `BackendOptions.sizes`
-    says. Weights are part of the
-    compiled code, so a graph is compiled again after they were changed; the second time that
-    happens they become inputs. Gradients are computed by PyTorch, from the graph as it was.
+    says. Weights are part of the compiled code, so a graph is compiled again after some were
+    changed; those that change a second time become inputs. Gradients are computed by PyTorch, from the graph as it was.
 
     Parameters
     ----------
@@ -123,10 +123,12 @@ class _CapturedGraph:
         rest = {*self._weights, *self._numbers}
         self._tensors = [i for i in range(len(placeholders)) if i not in rest]
         self._compiled: dict[Any, _Specialised | None] = {}
-        self._versions: Any = None
+        self._given_back = _given_back(module)
+        self._versions: dict[int, Any] = {}
         self._held: list[torch.Tensor] = []
-        self._weights_are_inputs = False
-        self._changes = 0
+        # Weights that are inputs, and how often the others were changed.
+        self._inputs: set[int] = set()
+        self._changes: Counter[int] = Counter()
         self._patience = Patience(options.sizes)
 
     def __call__(self, *args: Any) -> Any:
@@ -158,17 +160,17 @@ class _CapturedGraph:
         return numbers, tuple(tuple(args[i].shape) for i in self._tensors)
 
     def _notice_changes(self, args: Sequence[Any]) -> None:
-        if self._weights_are_inputs:
-            return
-        versions = [_version(args[i]) for i in self._weights]
-        if self._versions is not None and versions != self._versions:
+        bound = [i for i in self._weights if i not in self._inputs]
+        versions = {i: _version(args[i]) for i in bound}
+        changed = [i for i in bound if self._versions.get(i, versions[i]) != versions[i]]
+        if changed:
             # What PyTorch has to run, it has to run with any weights.
             self._compiled = {key: run for key, run in self._compiled.items() if run is None}
-            self._changes += 1
-            self._weights_are_inputs = self._changes > 1
+            self._changes.update(changed)
+            self._inputs.update(i for i in changed if self._changes[i] > 1)
         self._versions = versions
         # As long as they are held, no other tensors can take their places in memory.
-        self._held = [args[i] for i in self._weights]
+        self._held = [args[i] for i in bound]
 
     def _specialise(self, args: Sequence[Any], grad: bool) -> _Specialised | None:
         """The graph compiled for the sizes of these arguments; None where PyTorch has to run it.
@@ -184,12 +186,11 @@ class _CapturedGraph:
             i: args[i].item() if isinstance(args[i], torch.Tensor) else args[i]
             for i in self._numbers
         }
-        free = self._tensors
-        if self._weights_are_inputs:
-            free = sorted([*self._weights, *self._tensors])
-        else:
-            fixed |= {i: args[i] for i in self._weights}
-        bound, results = _without_constants(bind_inputs(self._module, fixed))
+        free = sorted([*self._inputs, *self._tensors])
+        fixed |= {i: args[i] for i in self._weights if i not in self._inputs}
+        bound, results = _computed(bind_inputs(self._module, fixed), self._given_back)
+        if not any(isinstance(result, int) for result in results):
+            return None
         compiler = _graph_compiler(self._options)
         compiled = compiler.compile(bound, [args[i] for i in free], in_parts=not grad)
         if compiled is None:
@@ -205,18 +206,35 @@ class _Specialised:
     ----------
     run : from tensors to a list of tensors.
     free : positions of the arguments that it takes.
-    results : for each result of the graph its position in the list, or in a tuple of one its value.
+    results : for each result of the graph its position in the list, or what it is instead.
     repeats : whether it is known to give the same for the same arguments.
     """
 
     run: Run
     free: Sequence[int]
-    results: Sequence[int | tuple[Any]]
+    results: Sequence[int | _Known]
     repeats: bool
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         tensors = self.run(*[args[i] for i in self.free])
-        return [r[0] if isinstance(r, tuple) else tensors[r] for r in self.results]
+        return [tensors[r] if isinstance(r, int) else r.value(args) for r in self.results]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A result of a graph that is not computed.
+
+    Attributes
+    ----------
+    constant : it, unless it is an argument.
+    position : of the argument that it is.
+    """
+
+    constant: Any = None
+    position: int | None = None
+
+    def value(self, args: Sequence[Any]) -> Any:
+        return self.constant if self.position is None else args[self.position]
 
 
 class ModuleByShape:
@@ -358,19 +376,41 @@ def _version(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
 
 
-def _without_constants(
-    module: torch.fx.GraphModule,
-) -> tuple[torch.fx.GraphModule, list[int | tuple[Any]]]:
-    """The graph without the results that are no nodes, and where each result is found."""
+def _given_back(module: torch.fx.GraphModule) -> list[int | None]:
+    """For each result of a graph the position of the input that it is, if it is one.
+
+    A result that is an input is the same tensor: a module that keeps it in place of a weight, as
+    ``self.anchors = self.anchors.to(x.device)`` does, has not changed the weight.
+    """
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+
+    def example(item: Any) -> Any:
+        return item.meta.get("example_value") if isinstance(item, torch.fx.Node) else None
+
+    inputs = {
+        id(example(node)): position
+        for position, node in enumerate(placeholders)
+        if isinstance(example(node), torch.Tensor)
+    }
+    return [inputs.get(id(example(item))) for item in output.args[0]]
+
+
+def _computed(
+    module: torch.fx.GraphModule, given_back: Sequence[int | None]
+) -> tuple[torch.fx.GraphModule, list[int | _Known]]:
+    """The graph with the results that have to be computed, and where each result is found."""
     (output,) = (node for node in module.graph.nodes if node.op == "output")
     kept: list[torch.fx.Node] = []
-    results: list[int | tuple[Any]] = []
-    for item in output.args[0]:
-        if isinstance(item, torch.fx.Node):
+    results: list[int | _Known] = []
+    for item, position in zip(output.args[0], given_back):
+        if position is not None:
+            results.append(_Known(position=position))
+        elif isinstance(item, torch.fx.Node):
             results.append(len(kept))
             kept.append(item)
         else:
-            results.append((item,))
+            results.append(_Known(constant=item))
     output.args = (tuple(kept),)
     module.recompile()
     return module, results

@@ -13,7 +13,8 @@ from tvm.ir import GlobalVar, IRModule, RelayExpr, TensorType
 from tvm.meta_schedule import Database
 from tvm.meta_schedule.relay_integration import compile_graph as compile_from
 from tvm.meta_schedule.relay_integration import is_meta_schedule_enabled
-from tvm.runtime import ADT, Device, NDArray
+from tvm.runtime import ADT, Device, Module, NDArray, module_from_functions
+from tvm.runtime.container import Map
 from tvm.target import Target
 
 from .analysis.infer import infer_module
@@ -34,7 +35,14 @@ from .binding import bind, bind_params_by_name
 from .expr import Constant, Function, exact_const
 from .ty import is_dynamic
 
-__all__ = ["ExpressionExecutor", "bind_params_by_name", "build", "create_executor", "optimize"]
+__all__ = [
+    "BuildModule",
+    "ExpressionExecutor",
+    "bind_params_by_name",
+    "build",
+    "create_executor",
+    "optimize",
+]
 
 _KINDS = ("graph", "vm", "debug", "aot")
 
@@ -303,3 +311,125 @@ def create_executor(
     device = tvm.cpu() if device is None else device
     target = target if isinstance(target, Target) else Target(target)
     return ExpressionExecutor(kind, mod, device, target)
+
+
+class _Building:
+    """What the functions of one object know together."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, Any] = {}
+        self._built: GraphExecutorFactoryModule | None = None
+
+    def set_params(self, params: Any) -> None:
+        self._params = {str(name): value for name, value in params.items()}
+
+    def build(self, mod: Any, target: Any, target_host: Any) -> None:
+        made = build(mod, _from_map(target), target_host, params=self._params)
+        assert isinstance(made, GraphExecutorFactoryModule)
+        self._built = made
+
+    def optimize(self, mod: Any, target: Any) -> IRModule:
+        return optimize(mod, _from_map(target), self._params)[0]
+
+    @property
+    def result(self) -> GraphExecutorFactoryModule:
+        if self._built is None:
+            raise error.ValueError("relay.BuildModule: nothing is built yet; call build first")
+        return self._built
+
+
+def _from_map(target: Any) -> Any:
+    return dict(target.items()) if isinstance(target, Map) else target
+
+
+@tvm._ffi.register_func("relay.build_module._BuildModule")
+def _BuildModule() -> Module:  # noqa: N802
+    """A module with the functions build(mod, target, target_host), optimize(mod, target),
+    set_params(params), get_graph_json(), get_module() and get_params()."""
+    building = _Building()
+    return module_from_functions(
+        "relay.build_module",
+        {
+            "build": building.build,
+            "optimize": building.optimize,
+            "set_params": building.set_params,
+            "get_graph_json": lambda: building.result.graph_json,
+            "get_module": lambda: building.result.module,
+            "get_params": lambda: building.result.params,
+        },
+    )
+
+
+class BuildModule:
+    """`relay.build` in steps, as older programs do it: parameters, the build, what it made.
+
+    Attributes
+    ----------
+    mod : the module whose functions do the work.
+    """
+
+    def __init__(self) -> None:
+        self.mod = _BuildModule()
+        self._get_graph_json = self.mod["get_graph_json"]
+        self._get_module = self.mod["get_module"]
+        self._get_params_func = self.mod["get_params"]
+        self._set_params_func = self.mod["set_params"]
+        self._build = self.mod["build"]
+        self._optimize = self.mod["optimize"]
+
+    def build(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[str, Module, dict[str, NDArray]]:
+        """Build a graph; arguments as of `relay.build`.
+
+        Returns
+        -------
+        The graph as JSON, the library, and the parameters by the names of the graph's inputs.
+
+        Raises
+        ------
+        ValueError : as `relay.build` does.
+        """
+        self._set_params(params or {})
+        self._build(mod, _update_target(target), target_host)
+        return self.get_json(), self.get_module(), self.get_params()
+
+    def optimize(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[IRModule, dict[str, NDArray]]:
+        """See `relay.optimize`."""
+        self._set_params(params or {})
+        return self._optimize(mod, _update_target(target)), {}
+
+    def _set_params(self, params: Mapping[str, Any]) -> None:
+        self._set_params_func(
+            {
+                name: value if isinstance(value, NDArray) else tvm.nd.array(value)
+                for name, value in params.items()
+            }
+        )
+
+    def get_json(self) -> str:
+        """The graph, after a build."""
+        return str(self._get_graph_json())
+
+    def get_module(self) -> Module:
+        """The library, after a build."""
+        return self._get_module()
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The parameters, after a build, by the names of the graph's inputs."""
+        return {str(name): value for name, value in self._get_params_func().items()}
+
+
+def _update_target(target: Any) -> dict[int, Target]:
+    """A target, its name, or a table of devices, as a table of device types."""
+    resolved = target_of(target)
+    return {resolved.get_target_device_type(): resolved}

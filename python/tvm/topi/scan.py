@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from tvm import te, tir
 from .transform import reshape
 from .utils import Extent, get_const_tuple, is_constant, normalize_axis
 
-__all__ = ["cumprod", "cumsum", "scanop"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "scanop"]
 
 # Neighbours along the last dimension with results of their own so far: some vectors, which wait
 # for each other less than for the step before, and stay in the first-level cache.
@@ -101,3 +102,45 @@ def cumprod(
 ) -> te.Tensor:
     """Running product; arguments as in :func:`scanop`."""
     return scanop(data, lambda a, b: a * b, 1, "T_cumprod", axis, dtype, exclusive)
+
+
+def cummax(data: te.Tensor, axis: int | None = None) -> te.Tensor:
+    """The largest element up to each one; NaN from the first NaN on."""
+    least = tir.min_value(data.dtype)
+    return scanop(data, _larger, float("-inf") if _is_real(data) else int(least), "T_cummax", axis)
+
+
+def cummin(data: te.Tensor, axis: int | None = None) -> te.Tensor:
+    """The smallest element up to each one; NaN from the first NaN on."""
+    most = tir.max_value(data.dtype)
+    return scanop(data, _smaller, float("inf") if _is_real(data) else int(most), "T_cummin", axis)
+
+
+def _is_real(data: te.Tensor) -> bool:
+    return data.dtype.startswith(("float", "bfloat"))
+
+
+def _larger(so_far: Any, element: Any) -> Any:
+    return tir.Select(_or_nan(element >= so_far, element), element, so_far)
+
+
+def _smaller(so_far: Any, element: Any) -> Any:
+    return tir.Select(_or_nan(element <= so_far, element), element, so_far)
+
+
+def _or_nan(condition: Any, element: Any) -> Any:
+    if not str(element.dtype).startswith(("float", "bfloat")):
+        return condition
+    return tir.Or(condition, tir.isnan(element))
+
+
+def logcumsumexp(data: te.Tensor, axis: int | None = None) -> te.Tensor:
+    """The logarithm of the running sum of exponentials, formed without large numbers."""
+    return scanop(data, _log_of_sum, float("-inf"), "T_logcumsumexp", axis)
+
+
+def _log_of_sum(one: Any, other: Any) -> Any:
+    large, small = tir.max(one, other), tir.min(one, other)
+    total = large + tir.log1p(tir.exp(small - large))
+    # Equal infinities have no difference.
+    return tir.Select(one == other, one + tir.const(math.log(2), one.dtype), total)

@@ -273,6 +273,57 @@ def test_changed_weights_count():
         torch.testing.assert_close(run(x), model(x))
 
 
+class KeepsAnchors(nn.Module):
+    """Puts a tensor that is no parameter in its own place at each call, as detectors do."""
+
+    def __init__(self, scale=None):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.anchors = [torch.randn(3, 4)]
+        self.scale = scale
+
+    def forward(self, x):
+        self.anchors = [anchors.to(x.dtype) for anchors in self.anchors]
+        if self.scale is not None:
+            self.anchors = [anchors * self.scale for anchors in self.anchors]
+        return torch.cat([self.layer(x), *self.anchors])
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The inputs of each graph that is compiled."""
+    found = []
+    original = torch_graph.GraphCompiler.compile
+
+    def compile(self, module, inputs, *args, **kwargs):
+        found.append(len(inputs))
+        return original(self, module, inputs, *args, **kwargs)
+
+    monkeypatch.setattr(torch_graph.GraphCompiler, "compile", compile)
+    return found
+
+
+def test_results_that_are_inputs_are_the_same_tensors(compilations):
+    model, x = KeepsAnchors().eval(), torch.randn(2, 4)
+    run, anchors = compiled(model), model.anchors[0]
+    with torch.no_grad():
+        for _ in range(4):
+            torch.testing.assert_close(run(x), model(x))
+            assert model.anchors[0] is anchors
+    assert compilations == [1]
+
+
+def test_only_weights_that_keep_changing_become_inputs(compilations):
+    model, twin = KeepsAnchors(2.0).eval(), KeepsAnchors(2.0).eval()
+    twin.load_state_dict(model.state_dict())
+    twin.anchors = [model.anchors[0].clone()]
+    run, x = compiled(model), torch.randn(2, 4)
+    with torch.no_grad():
+        for _ in range(5):
+            torch.testing.assert_close(run(x), twin(x))
+    assert compilations == [1, 1, 2]
+
+
 @pytest.mark.filterwarnings("ignore:torch.compile")
 def test_a_module_that_trains_keeps_its_statistics():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train()

@@ -1,5 +1,6 @@
 """Each ATen operator that is imported, against PyTorch; and the documented table of them."""
 
+import math
 import re
 from pathlib import Path
 
@@ -159,6 +160,49 @@ def test_bags_of_one_size_are_sums_of_rows(mode):
     assert "scatter" not in str(from_module(bags, tokens))
 
 
+@few
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    is_whole=st.booleans(),
+    data=st.data(),
+)
+def test_order_statistics_of_random_shapes_equal_torch(shape, is_whole, data):
+    dim = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = torch.randint(-3, 4, shape)
+    if not is_whole:
+        x = torch.where(torch.rand(shape) < 0.8, x.float(), math.nan)
+    k = data.draw(st.integers(1, shape[dim]))
+
+    def function(x):
+        # Of equal elements PyTorch may give the place of any one, which has the value.
+        found = [x.median(dim, True), x.nanmedian(dim, True), x.kthvalue(k, dim, True)]
+        if is_whole:
+            found.append(x.mode(dim, True))
+        values = [each.values for each in found]
+        return [*values, *(x.gather(dim, each.indices) for each in found), x.median(), x.nanmedian()]
+
+    expected, found = function(x), imported(function, x)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+@few
+@given(
+    before=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    after=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    mode=st.sampled_from(["bilinear", "bicubic"]),
+    is_bytes=st.booleans(),
+)
+def test_antialiased_images_of_random_sizes_equal_torch(before, after, mode, is_bytes):
+    image = torch.randn(1, 3, *before)
+    if is_bytes:
+        image = torch.randint(0, 256, image.shape, dtype=torch.uint8)
+
+    def resize(x):
+        return torch.nn.functional.interpolate(x, size=after, mode=mode, antialias=True)
+
+    check(resize, image)
+
+
 def test_recurrent_layers_equal_torch():
     torch.manual_seed(0)
     x = torch.randn(2, 3, 3)
@@ -214,3 +258,7 @@ def test_the_documented_table_is_true():
 def test_refused_operators_say_why():
     with pytest.raises(ValueError, match=r"aten.nonzero.default \(gives a result whose size"):
         imported(lambda x: x.nonzero(), torch.eye(3))
+    # Sizes that follow from it are no operators of their own, and there is a way out.
+    with pytest.raises(ValueError, match=r'torch.compile\(model, backend="felix"\)') as info:
+        imported(lambda x: x[x > 0].reshape(2, -1) * 2, torch.eye(4))
+    assert len(str(info.value).splitlines()) == 3

@@ -85,6 +85,47 @@ def test_the_older_triple_is_unpacked(built, data):
     np.testing.assert_array_equal(outputs(module, data)[0], wanted[0])
 
 
+def test_an_object_builds_in_steps(data):
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w")
+    func = relay.Function([x, w], relay.nn.relu(relay.nn.conv2d(x, w, channels=4, kernel_size=3)))
+    params = {"w": np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype("float32")}
+    wanted = relay.build(func, "llvm", params=params)
+    first = graph_executor.GraphModule(wanted["default"](tvm.cpu()))
+    builder = relay.build_module.BuildModule()
+    with pytest.raises(ValueError, match="call build first"):
+        builder.get_json()
+    for target in ("llvm", tvm.target.Target("llvm"), {"cpu": "llvm"}, {1: "llvm"}):
+        graph, library, named = builder.build(func, target, params=params)
+        module = graph_executor.create(graph, library, tvm.cpu())
+        module.set_input(**named)
+        np.testing.assert_array_equal(outputs(module, data)[0], outputs(first, data)[0])
+        assert named.keys() == wanted.params.keys()
+    assert len(builder.optimize(func, "llvm", params)[0]["main"].params) == 1
+
+
+def test_the_functions_of_a_building_object():
+    x = relay.var("x", shape=(2,))
+    building = tvm.get_global_func("relay.build_module._BuildModule")()
+    building["set_params"]({})
+    building["build"](relay.Function([x], x + x), tvm.target.Target("llvm"), None)
+    module = graph_executor.create(
+        str(building["get_graph_json"]()), building["get_module"](), tvm.cpu()
+    )
+    module.run(x=np.array([1, 2], "float32"))
+    assert module.get_output(0).numpy().tolist() == [2, 4]
+    assert dict(building["get_params"]().items()) == {}
+    with pytest.raises(TypeError, match="missing 2 required"):
+        building["build"](relay.Function([x], x))
+
+
+def test_a_graph_of_its_input_alone_is_built_and_run():
+    x = relay.var("x", shape=(2,))
+    library = relay.build(relay.Function([x], x), "llvm")
+    module = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    module.run(x=np.array([1, 2], "float32"))
+    assert module.get_output(0).numpy().tolist() == [1, 2]
+
+
 def test_parameters_are_loaded_and_shared(built, data):
     first, second = (graph_executor.GraphModule(built["default"](tvm.cpu())) for _ in range(2))
     wanted = outputs(first, data)[1]

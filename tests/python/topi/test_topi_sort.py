@@ -151,6 +151,28 @@ def test_running_sums_of_many_neighbours(axis, symbolic):
     np.testing.assert_allclose(out, np.cumsum(x, axis), rtol=1e-4, atol=1e-5)
 
 
+@given(shape=SHAPES, data=st.data(), dtype=st.sampled_from(["float32", "int32"]))
+@settings(max_examples=20, deadline=None)
+def test_running_extremes_equal_numpy(shape, data, dtype):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = random_array(RNG, *shape, dtype=dtype)
+    if dtype == "float32" and data.draw(st.booleans()):
+        x[RNG.random(shape) < 0.2] = np.nan
+    for fn, reference in ((topi.cummax, np.maximum), (topi.cummin, np.minimum)):
+        out = evaluate(lambda t, fn=fn: fn(t, axis), x)
+        np.testing.assert_array_equal(out, reference.accumulate(x, axis))
+
+
+@given(shape=SHAPES, data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_running_logarithms_of_sums_equal_numpy(shape, data):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = random_array(RNG, *shape, dtype="float32") * 50
+    x[RNG.random(shape) < 0.3] = -np.inf
+    out = evaluate(lambda t: topi.logcumsumexp(t, axis), x)
+    np.testing.assert_allclose(out, np.logaddexp.accumulate(x, axis), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("symbolic", [(), (4, 5)])
 def test_an_exclusive_scan_leaves_out_the_element_itself(symbolic):
     x = random_array(RNG, 4, 5)

@@ -56,12 +56,18 @@ def number_operands(args: Sequence[RelayExpr]) -> list[bool | int | float | None
     """For each operand of a call, the number it is computed with, or None for a tensor.
 
     Scalars of the host are numbers, and so are scalar constants, as long as some other operand is a
-    tensor.
+    tensor that their type can be told from: of a choice between two constants none is.
     """
     numbers = [_scalar_value(arg) for arg in args]
-    if None in numbers:
+    if any(n is None and not _is_condition(arg, args) for n, arg in zip(numbers, args)):
         return numbers
     return [n if isinstance(arg, PrimValue) else None for n, arg in zip(numbers, args)]
+
+
+def _is_condition(arg: RelayExpr, args: Sequence[RelayExpr]) -> bool:
+    """Whether an operand is of truth values, and others are not."""
+    kinds = [getattr(each.struct_info, "dtype", None) for each in (arg, *args)]
+    return kinds[0] == "bool" and any(kind != "bool" for kind in kinds)
 
 
 def _signature(expr: RelayExpr) -> Any:

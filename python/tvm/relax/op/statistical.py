@@ -29,6 +29,8 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "max",
@@ -167,6 +169,21 @@ def cumprod(
     return make_call("cumprod", data, axis=axis, dtype=dtype, exclusive=exclusive)
 
 
+def cummax(data: RelayExpr, axis: int | None = None) -> Call:
+    """The largest element up to each place along a dimension; None flattens first."""
+    return make_call("cummax", data, axis=axis)
+
+
+def cummin(data: RelayExpr, axis: int | None = None) -> Call:
+    """The smallest element up to each place; see :func:`cummax`."""
+    return make_call("cummin", data, axis=axis)
+
+
+def logcumsumexp(data: RelayExpr, axis: int | None = None) -> Call:
+    """Logarithms of the sums of exponentials up to each place; see :func:`cummax`."""
+    return make_call("logcumsumexp", data, axis=axis)
+
+
 def _scan(call: Call) -> TensorStructInfo:
     info = tensor(call, 0)
     axis, dtype = setting(call, "axis"), setting(call, "dtype") or str(info.dtype)
@@ -186,5 +203,5 @@ for _op in ("all", "any"):
     register_rule(_op, _test)
 for _op in ("argmax", "argmin"):
     register_rule(_op, _position)
-for _op in ("cumsum", "cumprod"):
+for _op in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):
     register_rule(_op, _scan)

@@ -250,7 +250,9 @@ class UnsupportedOperators(ValueError):
             for (name, reason), n in counts.items()
         ]
         super().__init__(
-            "relax.frontend.torch: these operators cannot be imported:\n" + "\n".join(lines)
+            "relax.frontend.torch: these operators cannot be imported:\n"
+            + "\n".join(lines)
+            + '\ntorch.compile(model, backend="felix") has PyTorch run them, and compiles the rest'
         )
 
 
@@ -441,6 +443,9 @@ class _Importer:
         try:
             return concrete(value, self._sizes)
         except KeyError:
+            if self._problems:
+                # Sizes of what could not be imported.
+                return _UNKNOWN
             problem = "whose result depends on the data or on dynamic sizes that were not given"
             self._problems.append(Problem(node, node.target, _module_path(node), problem))
             return _UNKNOWN

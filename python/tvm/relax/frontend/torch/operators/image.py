@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tvm.ir import RelayExpr
 from tvm.relax import op
+from tvm.relax.expr import const
+from tvm.relax.struct_info import static_shape
 
 from ..arguments import Arguments, converter
 
@@ -91,6 +96,85 @@ def _smooth(a: Arguments, method: str, **settings: Any) -> RelayExpr:
     a.refuse_unless(corners or _keeps_scale(a), "by a scale that is not the ratio of the sizes")
     mode = "align_corners" if corners else "half_pixel"
     return _resized(a, _rank(a), method=method, coordinate_transformation_mode=mode, **settings)
+
+
+@converter(
+    "_upsample_bilinear2d_aa.default", "_upsample_bilinear2d_aa.vec",
+    "_upsample_bicubic2d_aa.default", "_upsample_bicubic2d_aa.vec",
+)  # fmt: skip
+def _antialiased(a: Arguments) -> RelayExpr:
+    """Each row, then each column of the result is a sum of a few weighted ones of the image."""
+    data = a.get("self") if a.get("self") is not None else a["input"]
+    dtype = a.result_dtype
+    is_bytes = dtype == "uint8"
+    kind = "int32" if is_bytes else "float64" if dtype == "float64" else "float32"
+    before = static_shape(data.struct_info)
+    given = a.get("scale_factors") or [a.get("scales_h"), a.get("scales_w")]
+    for axis in (3, 2):
+        step = before[axis] / a.result_shape[axis]
+        if a["align_corners"]:
+            step = (before[axis] - 1) / max(a.result_shape[axis] - 1, 1)
+        elif given[axis - 2]:
+            step = 1 / float(given[axis - 2])
+        if before[axis] == a.result_shape[axis] and step == 1:
+            continue
+        taps = Taps.of(before[axis], a.result_shape[axis], step, "cubic" in a.name)
+        shape = (len(taps.weights), a.result_shape[axis], *([1] if axis == 2 else []))
+        weights = taps.in_bytes() if is_bytes else taps.weights
+        read = a.call("take", a.cast(data, kind), const(taps.places, "int64"), axis=axis)
+        factors = const(weights.reshape(shape), kind)
+        data = a.emit(op.sum(a.emit(op.multiply(read, factors)), [axis]))
+        if is_bytes:
+            # Rounded after each direction, as PyTorch does.
+            half = a.emit(op.add(data, const(1 << (taps.precision - 1), "int32")))
+            whole = a.call("right_shift", half, const(taps.precision, "int32"))
+            data = a.emit(op.astype(a.emit(op.clip(whole, 0, 255)), "uint8"))
+    return data if is_bytes else a.cast(data, dtype)
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Which elements of a line make each element of another one.
+
+    Attributes
+    ----------
+    places, weights : (taps, elements): what is read, and its share.
+    """
+
+    places: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, before: int, after: int, step: float, is_cubic: bool) -> Taps:
+        """A triangle, or Keys' cubic, as wide as a step where the line gets shorter."""
+        wide = max(step, 1.0)
+        support = (2.0 if is_cubic else 1.0) * wide
+        centre = step * (np.arange(after) + 0.5)
+        first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+        behind = np.minimum((centre + support + 0.5).astype(np.int64), before)
+        places = first + np.arange(max((behind - first).max(), 1))[:, None]
+        away = np.abs(places - centre + 0.5) / wide
+        share = _cubic_share(away) if is_cubic else np.maximum(1 - away, 0)
+        share[places >= behind] = 0
+        return cls(np.minimum(places, before - 1), share / share.sum(0))
+
+    @property
+    def precision(self) -> int:
+        """Bits behind the point of weights that are 16-bit integers."""
+        largest = float(self.weights.max())
+        return next(p for p in range(22) if p == 21 or int(0.5 + largest * 2 ** (p + 1)) >= 1 << 15)
+
+    def in_bytes(self) -> np.ndarray:
+        """Weights as integers, for images of bytes."""
+        scaled = self.weights * (1 << self.precision)
+        return np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32)
+
+
+def _cubic_share(away: np.ndarray) -> np.ndarray:
+    """Keys' kernel with a = -1/2."""
+    near = (1.5 * away - 2.5) * away * away + 1
+    far = ((-0.5 * away + 2.5) * away - 4) * away + 2
+    return np.where(away < 1, near, np.where(away < 2, far, 0))
 
 
 @converter("grid_sampler_2d.default", "grid_sampler_3d.default", "grid_sampler.default")

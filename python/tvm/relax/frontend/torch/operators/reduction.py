@@ -205,14 +205,23 @@ def _distance(a: Arguments, apart: RelayExpr) -> RelayExpr:
 @converter("histc.default")
 def _histc(a: Arguments) -> RelayExpr:
     bins, low, high = int(a["bins"]), float(a["min"]), float(a["max"])
-    a.refuse_unless(low < high, "over the range of the data; give min and max")
     dtype = a.result_dtype
     count = math.prod(a.shape("self"))
     data = a.emit(op.reshape(a["self"], (count, 1)))
-    shifted = a.emit(op.subtract(data, const(low, dtype)))
-    place = a.emit(op.floor(a.emit(op.multiply(shifted, const(bins / (high - low), dtype)))))
+    first, last, factor = const(low, dtype), const(high, dtype), const(bins, dtype)
+    if low < high:
+        factor = const(bins / (high - low), dtype)
+    elif low == high:
+        # The range of the data, or of width two where they are all equal.
+        first, last = a.emit(op.min(data)), a.emit(op.max(data))
+        equal = a.call("equal", first, last)
+        half = a.call("where", equal, const(1, dtype), const(0, dtype))
+        first, last = a.emit(op.subtract(first, half)), a.emit(op.add(last, half))
+        factor = a.emit(op.divide(factor, a.emit(op.subtract(last, first))))
+    shifted = a.emit(op.subtract(data, first))
+    place = a.emit(op.floor(a.emit(op.multiply(shifted, factor))))
     # The upper end belongs to the last bin; what lies outside of the range to none.
-    at_end = a.call("equal", data, const(high, dtype))
+    at_end = a.call("equal", data, last)
     place = a.call("where", at_end, const(bins - 1, dtype), place)
     found = a.call("equal", place, const(np.arange(bins), dtype))
     return op.sum(a.emit(op.astype(found, dtype)), [0])

@@ -216,10 +216,37 @@ def _scan(a: Arguments) -> RelayExpr:
     if not a.rank("self"):
         return a.operand("self")
     name = "cumsum" if "cumsum" in a.name else "cumprod"
+    return _scanned(a, name)
+
+
+def _scanned(a: Arguments, name: str) -> RelayExpr:
     wide = {"float16": "float32", "bfloat16": "float32"}.get(a.result_dtype)
     if wide is None:
         return op.make_call(name, a.operand("self"), axis=a.axis())
     return op.astype(a.call(name, a.operand("self", wide), axis=a.axis()), a.result_dtype)
+
+
+@converter("logcumsumexp.default")
+def _logcumsumexp(a: Arguments) -> RelayExpr:
+    return _scanned(a, "logcumsumexp") if a.rank("self") else a.operand("self")
+
+
+@converter("cummax.default", "cummin.default")
+def _extremes(a: Arguments) -> list[RelayExpr]:
+    """With each extreme the last place up to there that has it."""
+    if not a.rank("self"):
+        return [a["self"], a.tensor(0, (), "int64")]
+    axis, shape = a.axis(), a.shape("self")
+    values = a.call(a.name, a["self"], axis=axis)
+    if not a.reads_result(1):
+        return [values, None]
+    has_it = a.call("equal", a["self"], values)
+    if a.dtype("self").startswith(("float", "bfloat")):
+        has_it = a.call("logical_or", has_it, a.call("not_equal", a["self"], a["self"]))
+    lined_up = [1] * len(shape)
+    lined_up[axis] = shape[axis]
+    place = a.emit(op.reshape(a.emit(op.arange(0, shape[axis], 1, "int64")), lined_up))
+    return [values, a.call("cummax", a.call("where", has_it, place, a.cast(0, "int64")), axis=axis)]
 
 
 @converter("sort.default", "sort.stable")
@@ -247,10 +274,94 @@ def _topk(a: Arguments) -> list[Any]:
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
 
 
+def _in_order(a: Arguments, axis: int) -> tuple[RelayExpr, RelayExpr]:
+    """The elements of `self` sorted along an axis, NaN last, and where each of them stood."""
+    order = a.emit(op.argsort(a["self"], axis, False, "int64"))
+    return a.call("gather_elements", a["self"], order, axis=axis), order
+
+
+def _picked(a: Arguments, axis: int, rank: RelayExpr | int) -> list[RelayExpr]:
+    """Along an axis the element that has a rank from the smallest, and where it stands.
+
+    rank : a number, or numbers with an axis of one element in place of the one that goes.
+    """
+    values, order = _in_order(a, axis)
+    shape = list(a.shape("self"))
+    shape[axis] = 1
+    index = a.tensor(rank, shape, "int64")
+    out = a.result_shape
+    return [
+        op.reshape(a.call("gather_elements", each, index, axis=axis), out)
+        for each in (values, order)
+    ]
+
+
+@converter("kthvalue.default")
+def _kthvalue(a: Arguments) -> list[RelayExpr]:
+    if not a.rank("self"):
+        return [a["self"], a.tensor(0, (), "int64")]
+    return _picked(a, a.axis(), int(a["k"]) - 1)
+
+
+@converter("median.dim", "nanmedian.dim")
+def _median(a: Arguments) -> list[RelayExpr]:
+    if not a.rank("self"):
+        return [a["self"], a.tensor(0, (), "int64")]
+    return _middle(a, a.axis())
+
+
+@converter("median.default", "nanmedian.default")
+def _median_of_all(a: Arguments) -> RelayExpr:
+    count = math.prod(a.shape("self"))
+    a.refuse_unless(count > 0, "of no elements")
+    flat = a.emit(op.reshape(a["self"], (count,)))
+    return _middle(a.replaced({"self": flat}), 0)[0]
+
+
+def _middle(a: Arguments, axis: int) -> list[RelayExpr]:
+    """The lower of the two in the middle: of the numbers, or NaN where one element is NaN."""
+    count = a.shape("self")[axis]
+    if not a.dtype("self").startswith(("float", "bfloat")):
+        return _picked(a, axis, (count - 1) // 2)
+    number = a.emit(op.astype(a.call("equal", a["self"], a["self"]), "int64"))
+    numbers = a.emit(op.sum(number, [axis], True))
+    if a.name == "nanmedian":
+        last = a.emit(op.maximum(a.emit(op.subtract(numbers, a.cast(1, "int64"))),
+                                 a.cast(0, "int64")))  # fmt: skip
+        return _picked(a, axis, a.call("floor_divide", last, a.cast(2, "int64")))
+    # The first NaN stands behind the numbers.
+    whole = a.call("equal", numbers, a.cast(count, "int64"))
+    rank = a.call("where", whole, a.cast((count - 1) // 2, "int64"), numbers)
+    return _picked(a, axis, rank)
+
+
+@converter("mode.default")
+def _mode(a: Arguments) -> list[RelayExpr]:
+    """The smallest of the elements that are there most often."""
+    rank = a.rank("self")
+    if not rank:
+        return [a["self"], a.tensor(0, (), "int64")]
+    axis, shape = a.axis(), a.shape("self")
+    values, order = _in_order(a, axis)
+    # Sorted, equal elements stand together: the last of n has n - 1 before it that are equal.
+    to_end = [k for k in range(rank) if k != axis] + [axis]
+    turned = [a.emit(op.permute_dims(each, to_end)) for each in (values, order)]
+    start = a.call("searchsorted", turned[0], turned[0], right=False, out_dtype="int64")
+    place = a.emit(op.arange(0, shape[axis], 1, "int64"))
+    before = a.emit(op.subtract(place, start))
+    at = a.call("argmax", before, axis=-1, keepdims=True, dtype="int64")
+    return [
+        op.reshape(a.call("gather_elements", each, at, axis=rank - 1), a.result_shape)
+        for each in turned
+    ]
+
+
 @converter("bucketize.Tensor", "searchsorted.Tensor")
 def _searchsorted(a: Arguments) -> RelayExpr:
     sequence = a["boundaries"] if a.get("boundaries") is not None else a["sorted_sequence"]
-    a.refuse_unless(a.get("sorter") is None, "with a sorter")
+    if a.get("sorter") is not None:
+        last = a.rank("sorted_sequence") - 1
+        sequence = a.call("gather_elements", sequence, a["sorter"], axis=last)
     return op.make_call(
         "searchsorted", sequence, a["self"], right=bool(a["right"]) or a.get("side") == "right",
         out_dtype=a.result_dtype,
