@@ -1,6 +1,6 @@
-"""Parameters in a folder: shards of bytes beside ``ndarray-cache.json``, which says what is where.
+"""Parameters in a folder: shards of bytes beside ``ndarray-cache.json``, which lists them.
 
-The functions ``vm.builtin.ndarray_cache.*`` keep what was loaded by name for the process, so several
+The functions ``vm.builtin.ndarray_cache.*`` keep what was loaded by name for the process, so that
 machines share one copy of it; ``vm.builtin.param_array_from_cache`` hands it to a network.
 """
 
