@@ -16,6 +16,15 @@ from tvm.runtime import Object
 from . import _ffi_transform_api as _ffi_api
 from .instrument import PassInstrument
 from .module import IRModule
+from .tracing import (
+    Trace,
+    Tracing,
+    TracingInstrument,
+    enter,
+    leave,
+    leaves_its_own_trace,
+    tracing_of,
+)
 
 __all__ = [
     "ApplyPassToFunction",
@@ -55,6 +64,13 @@ class PassContext(Object):
     required_pass, disabled_pass : names of passes to run or to leave out whatever their level.
     instruments : called around every pass.
     config : options by registered name; see `list_configs`.
+    trace : a trace that passes are recorded in while the context is entered, see
+        ``relax.transform.tuning_api``.
+    trace_stack : several of them, the last one at work, instead.
+    make_traceable : names of passes that are recorded; all by default. Passes that are `traceable`
+        see to it themselves.
+    num_evals : measurements so far.
+    tuning_api_database : where tuning passes keep what they measured.
 
     Raises
     ------
@@ -69,10 +85,20 @@ class PassContext(Object):
         disabled_pass: Sequence[str] | None = None,
         instruments: Sequence[PassInstrument] | None = None,
         config: Mapping[str, Any] | None = None,
+        trace: Trace | None = None,
+        trace_stack: Sequence[Trace] | None = None,
+        make_traceable: Sequence[str] | None = None,
+        num_evals: int = 0,
+        tuning_api_database: Any = None,
     ) -> None:
         for label, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
             if isinstance(names, str):
                 raise TypeError(f'PassContext: {label} is a list of names; write ["{names}"]')
+        traces = [trace] if trace is not None else list(trace_stack or ())
+        self._tracing: Tracing | None = None
+        if traces:
+            self._tracing = Tracing(traces, make_traceable, num_evals, tuning_api_database)
+            instruments = [*(instruments or ()), TracingInstrument(self._tracing)]
         self.__init_handle_by_constructor__(
             _ffi_api.PassContext,
             opt_level,
@@ -84,6 +110,8 @@ class PassContext(Object):
 
     def __enter__(self) -> PassContext:
         _ffi_api.EnterPassContext(self)
+        if self._tracing is not None:
+            enter(self, self._tracing)
         return self
 
     def __exit__(
@@ -92,7 +120,52 @@ class PassContext(Object):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._tracing is not None:
+            leave()
         _ffi_api.ExitPassContext(self)
+
+    def _traces(self) -> Tracing:
+        tracing = tracing_of(self)
+        if tracing is None:
+            raise error.ValueError("PassContext: it has no trace; make it with PassContext(trace=)")
+        return tracing
+
+    @property
+    def num_evals(self) -> int:
+        """How many programs tuning passes have measured in this context."""
+        return self._traces().num_evals
+
+    def inc_num_evals(self, num: int) -> None:
+        """Count measurements."""
+        self._traces().num_evals += num
+
+    def get_tuning_api_database(self) -> Any:
+        """Where tuning passes keep what they measured, or None."""
+        return self._traces().database
+
+    def get_trace_stack(self) -> list[Trace]:
+        """The traces, the last one at work."""
+        return list(self._traces().traces)
+
+    def get_trace_stack_size(self) -> int:
+        """How many traces there are."""
+        return len(self._traces().traces)
+
+    def get_current_trace(self) -> Trace:
+        """The trace at work."""
+        return self._traces().traces[-1]
+
+    def push_trace(self, trace: Trace) -> None:
+        """Record in another trace from now on."""
+        self._traces().traces.append(trace)
+
+    def pop_trace(self, return_current: bool = True) -> Trace | None:
+        """Take the trace at work off; returns it, or else the one that is at work then."""
+        traces = self._traces().traces
+        taken = traces.pop()
+        if return_current:
+            return taken
+        return traces[-1] if traces else None
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
         """Leave the present instruments and enter others, or none."""
@@ -181,7 +254,7 @@ def module_pass(
     opt_level : a Sequential leaves the pass out below that level of the context; 0 if left out.
     name : by default that of the function.
     required : passes that a Sequential runs before.
-    traceable : taken as in TVM; no pass leaves a trace.
+    traceable : the pass writes the traces of the context itself.
 
     >>> @tvm.ir.transform.module_pass(opt_level=1)
     ... def rename(mod, ctx):
@@ -191,14 +264,23 @@ def module_pass(
     def make(target: Any) -> Any:
         info = PassInfo(opt_level or 0, name or target.__name__, required or ())
         if inspect.isclass(target):
-            return pass_class(target, ModulePass, "transform_module", _ffi_api.MakeModulePass, info)
-        return _ffi_api.MakeModulePass(target, info)
+            make_pass = _ffi_api.MakeModulePass
+            return pass_class(
+                target, ModulePass, "transform_module", make_pass, info, traceable=traceable
+            )
+        run = leaves_its_own_trace(target) if traceable else target
+        return _ffi_api.MakeModulePass(run, info)
 
     return make if pass_func is None else make(pass_func)
 
 
 def pass_class(
-    cls: type, base: type[Pass], method: str, make: Callable[..., Any], *info: Any
+    cls: type,
+    base: type[Pass],
+    method: str,
+    make: Callable[..., Any],
+    *info: Any,
+    traceable: bool = False,
 ) -> type[Pass]:
     """The class of passes whose work objects of `cls` do; what these have, the passes have too.
 
@@ -207,15 +289,19 @@ def pass_class(
     base : what its instances are.
     method : of `cls`, called for each module or function.
     make : global function that makes the pass of a function and `info`.
+    traceable : the passes write the traces of the context themselves.
     """
 
     class PythonPass(base):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             worker = cls(*args, **kwargs)
+
             # The function, not the pass, is what C++ keeps: a bound method would be a cycle.
-            self.__init_handle_by_constructor__(
-                make, lambda *given: getattr(worker, method)(*given), *info
-            )
+            def run(*given: Any) -> Any:
+                return getattr(worker, method)(*given)
+
+            made = leaves_its_own_trace(run) if traceable else run
+            self.__init_handle_by_constructor__(make, made, *info)
             self.worker = worker
 
         def __getattr__(self, name: str) -> Any:

@@ -33,6 +33,7 @@ from .expr import (
     Var,
 )
 from .op import has_op, op_spec
+from .shape_codes import MakeShapeCode, MatchShapeCode
 from .struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -44,10 +45,6 @@ from .struct_info import (
 )
 
 __all__ = ["write_programs"]
-
-# As the runtime numbers them: MatchCode and MakeCode of src/runtime/relax_vm/builtin.cc.
-_EQUAL_TO_NUMBER, _STORE, _NOTHING, _EQUAL_TO_STORED = range(4)
-_NUMBER, _STORED = range(2)
 
 
 def write_programs(mod: IRModule, builder: ExecBuilder) -> dict[GlobalVar, tir.PrimFunc]:
@@ -219,16 +216,22 @@ class _Writer:
         if extents is None:
             return
         codes: list[int] = []
+        stored: set[Any] = set()
         for axis, extent in enumerate(extents):
-            if isinstance(extent, tir.Var) and not self._extents.is_known(extent):
-                codes += [_STORE, self._extents.slot(extent)]
-                self._extents.define(extent)
+            if extent in stored:
+                codes += [MatchShapeCode.ASSERT_EQUAL_TO_LOAD, self._extents.slot(extent)]
             elif self._extents.is_known(extent):
                 codes += self._expected(extent)
+            elif isinstance(extent, tir.Var):
+                codes += [MatchShapeCode.STORE_TO_HEAP, self._extents.slot(extent)]
+                stored.add(extent)
             else:
-                codes += [_NOTHING, 0]
+                codes += [MatchShapeCode.NO_OP, 0]
                 self._late.append((value, axis, len(extents), extent, context))
         self._do("vm.builtin.match_shape", value, self._heap, len(extents), *codes, context)
+        # Not before: a kernel that computes an extent of these would run before they are stored.
+        for var in stored:
+            self._extents.define(var)
 
     def _match_number(self, value: Argument, info: PrimStructInfo, context: str) -> None:
         self._do("vm.builtin.check_prim_value_info", value, str(info.dtype), context)
@@ -236,7 +239,7 @@ class _Writer:
         if number is None or not str(info.dtype).startswith(("int", "uint", "bool")):
             return
         if isinstance(number, tir.Var) and not self._extents.is_known(number):
-            codes = [_STORE, self._extents.slot(number)]
+            codes = [MatchShapeCode.STORE_TO_HEAP, self._extents.slot(number)]
             self._extents.define(number)
         else:
             codes = self._expected(number)
@@ -244,35 +247,37 @@ class _Writer:
 
     def _finish_matching(self) -> None:
         for value, axis, count, extent, context in self._late:
-            codes = [_NOTHING, 0] * count
+            codes = [MatchShapeCode.NO_OP, 0] * count
             codes[2 * axis : 2 * axis + 2] = self._expected(extent)
             self._do("vm.builtin.match_shape", value, self._heap, count, *codes, context)
         self._late.clear()
 
     def _expected(self, extent: PrimExpr) -> list[int]:
         code, operand = self._extent(extent)
-        return [_EQUAL_TO_NUMBER if code == _NUMBER else _EQUAL_TO_STORED, operand]
+        is_number = code == MakeShapeCode.USE_IMM
+        match = MatchShapeCode
+        return [match.ASSERT_EQUAL_TO_IMM if is_number else match.ASSERT_EQUAL_TO_LOAD, operand]
 
     def _extent(self, extent: Any) -> tuple[int, int]:
         """An extent as a number, or as a slot that holds it by now."""
         number = extent if isinstance(extent, int) else getattr(extent, "value", None)
         if isinstance(number, int):
-            return _NUMBER, int(number)
+            return MakeShapeCode.USE_IMM, int(number)
         if not self._extents.is_known(extent):
             raise error.ValueError(
                 f"relax.build: nothing gives the extent {extent} a value before it is needed; "
                 "take it from the shape of a parameter, or from a match_cast"
             )
         if isinstance(extent, tir.Var):
-            return _STORED, self._extents.slot(extent)
+            return MakeShapeCode.LOAD_SHAPE, self._extents.slot(extent)
         slot, kernel = self._extents.computed(extent)
         if kernel is not None:
             self._do(str(kernel.name_hint), self._heap)
-        return _STORED, slot
+        return MakeShapeCode.LOAD_SHAPE, slot
 
     def _shape(self, extents: Sequence[Any]) -> Argument:
         pairs = [self._extent(extent) for extent in extents]
-        if all(code == _NUMBER for code, _ in pairs):
+        if all(code == MakeShapeCode.USE_IMM for code, _ in pairs):
             return self._builder.convert_constant(tuple(number for _, number in pairs))
         flat = [number for pair in pairs for number in pair]
         return self._call("vm.builtin.make_shape", self._heap, len(pairs), *flat)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _ffi_api, _ffi_node_api, container, executor, ndarray, profiling
+from . import (
+    _ffi_api,
+    _ffi_node_api,
+    container,
+    executor,
+    ndarray,
+    ndarray_cache,
+    profiling,
+)
 from .container import ADT, ShapeTuple, String, tuple_object
 from .data_type import DataType, DataTypeCode
 from .device import Device, cpu, cuda, device, ext_dev, metal, opencl, rocm, vulkan
@@ -70,6 +78,7 @@ __all__ = [
     "metal",
     "module_from_functions",
     "ndarray",
+    "ndarray_cache",
     "num_threads",
     "opencl",
     "profiling",

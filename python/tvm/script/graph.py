@@ -23,7 +23,7 @@ from .source import Source
 
 __all__ = ["read_relax_function"]
 
-_SPACES = ("nn", "image", "grad", "vm", "memory", "builtin")
+_SPACES = ("nn", "ccl", "image", "grad", "vm", "memory", "builtin")
 
 
 def read_relax_function(

@@ -1,7 +1,7 @@
 """Graph operators; each function makes a call whose struct info is known."""
 
+from . import ccl, grad, image, nn, random
 from . import computations as computations
-from . import grad, image, nn, random
 from . import gradient_computations as gradient_computations
 from . import host_functions as host_functions
 from . import nn_computations as nn_computations

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tvm
-from tvm.ir import IRModule, RelayExpr
+from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime.relax_vm import VirtualMachine
 from tvm.target import Target
 
 from .. import op
+from ..analysis import remove_all_unused
 from ..block_builder import BlockBuilder
 from ..compile_fused import compile_fused
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from ..op.rules import known_shape, number
 from ..rewriter import FunctionRewriter, map_functions, uses_of
-from ..struct_info import TupleStructInfo
+from ..struct_info import TupleStructInfo, tensor_fields
+from .attach_symbol import AttachGlobalSymbol
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 
@@ -20,9 +23,17 @@ __all__ = ["FoldConstant"]
 
 
 def _is_foldable(value: RelayExpr, known: set[Var]) -> bool:
-    if isinstance(value, Call) and not op.has_op(value.op):
+    if isinstance(value, Call) and not op.has_op(value.op) and not _is_kernel_call(value):
         return False
     return isinstance(value, (Call, Tuple, TupleGetItem)) and known.issuperset(uses_of(value))
+
+
+def _is_kernel_call(call: Call) -> bool:
+    """Whether it calls a kernel for fixed sizes."""
+    if not call.op.same_as(op.get_op("call_tir")) or len(call.args) != 2:
+        return False
+    shapes = [known_shape(info) for info in tensor_fields(call.struct_info)]
+    return all(s is not None and all(number(e) is not None for e in s) for s in shapes)
 
 
 class _Replacer(FunctionRewriter):
@@ -30,11 +41,14 @@ class _Replacer(FunctionRewriter):
         super().__init__(func)
         self._values_of = values
 
-    def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
-        return self._values_of.get(var, value)
+    def _rewrite_binding(self, var: Var, old_value: RelayExpr) -> None:
+        if var in self._values_of:
+            self._replaced[var] = self._values_of[var]
+        else:
+            super()._rewrite_binding(var, old_value)
 
 
-def _fold(func: Function) -> Function:
+def _fold(mod: IRModule, func: Function) -> Function:
     known: set[Var] = set()
     bindings = [b for block in func.body.blocks for b in block.bindings]
     foldable = []
@@ -52,11 +66,12 @@ def _fold(func: Function) -> Function:
     ]
     if not wanted:
         return func
-    results = _evaluate(foldable, [b.var for b in wanted])
-    return _Replacer(func, dict(zip((b.var for b in wanted), results))).run()
+    results = _evaluate(mod, foldable, [b.var for b in wanted])
+    replaced = _Replacer(func, dict(zip((b.var for b in wanted), results))).run()
+    return remove_all_unused(replaced)
 
 
-def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
+def _evaluate(mod: IRModule, bindings: list, outputs: list[Var]) -> list[Constant]:
     """Values of the outputs, by building the bindings as a function without parameters."""
     builder = BlockBuilder()
     env: dict[Var, Var] = {}
@@ -64,6 +79,8 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
     def localise(expr: RelayExpr) -> RelayExpr:
         if isinstance(expr, Tuple):
             return Tuple([localise(item) for item in expr.fields])
+        if isinstance(expr, GlobalVar):
+            return builder.add_func(mod[expr], str(expr.name_hint))
         return env.get(expr, expr) if isinstance(expr, Var) else expr
 
     with builder.function("main", []):
@@ -72,7 +89,8 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
                 value = binding.value
                 if isinstance(value, Call):
                     args = [localise(arg) for arg in value.args]
-                    value = Call(value.op, args, value.attrs, (), value.struct_info)
+                    infos = value.sinfo_args
+                    value = Call(value.op, args, value.attrs, infos, value.struct_info)
                 elif isinstance(value, TupleGetItem):
                     value = TupleGetItem(localise(value.tuple_value), value.index)
                 else:
@@ -80,7 +98,8 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
                 env[binding.var] = builder.emit(value)
             results = [builder.emit_output(env[var]) for var in outputs]
         builder.emit_func_output(Tuple(results))
-    machine = VirtualMachine(compile_fused(FuseOps()(builder.get()), Target("llvm")), tvm.cpu())
+    fused = AttachGlobalSymbol()(FuseOps()(builder.get()))
+    machine = VirtualMachine(compile_fused(fused, Target("llvm")), tvm.cpu())
     return [Constant(array) for array in machine["main"]()]
 
 
@@ -88,6 +107,7 @@ def _evaluate(bindings: list, outputs: list[Var]) -> list[Constant]:
 def FoldConstant(mod: IRModule) -> IRModule:
     """The module with values that depend on constants only replaced by constants.
 
-    The values are computed on the host, by the code the build would make for them.
+    The values are computed on the host, by the code the build would make for them. Operators and
+    kernels (`call_tir`) of fixed sizes are folded; what only they read is gone.
     """
-    return map_functions(mod, _fold)
+    return map_functions(mod, lambda func: _fold(mod, func))

@@ -40,11 +40,14 @@ def _decorator(
     """
     if opt_level is None:
         raise error.ValueError("relax.transform: a pass needs its opt_level")
-    del traceable  # Every pass can be traced: contexts see it by its name.
 
     def pass_of(run: Callable[..., Any], pass_name: str) -> Pass:
         return module_pass(
-            over_module(run), opt_level=opt_level, name=pass_name, required=list(required or ())
+            over_module(run),
+            opt_level=opt_level,
+            name=pass_name,
+            required=list(required or ()),
+            traceable=traceable,
         )
 
     make = pass_decorator(pass_of, method, name)

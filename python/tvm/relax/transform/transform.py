@@ -73,6 +73,7 @@ from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
 from .reorder_moves import ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul
 from .run_codegen import RunCodegen
+from .shape_lower import VMShapeLower
 from .slice_splits import SliceSplits
 from .static_plan_memory import StaticPlanBlockMemory
 from .to_dataflow import ConvertToDataflow
@@ -86,6 +87,7 @@ from .vdevices import RealizeVDevice, UpdateVDevice
 __all__ = [
     "LowerRuntimeBuiltin",
     "VMBuiltinLower",
+    "VMShapeLower",
     "FewShotTuning",
     "ComputePrimValue",
     "NormalizeGlobalVar",

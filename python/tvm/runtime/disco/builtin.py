@@ -132,7 +132,10 @@ def _allgather(source: Any, target: Any) -> None:
 
 
 @register_func("runtime.disco.allreduce")
-def _allreduce(source: Any, op: str, target: Any) -> None:
+def _allreduce(source: Any, op: str | ShapeTuple, target: Any) -> None:
+    # Compiled code says the operation by its number, in a shape.
+    if not isinstance(op, str):
+        op = dict(enumerate(REDUCE_OPS)).get(op[0], f"number {op[0]}")
     if op not in REDUCE_OPS:
         raise error.ValueError(f'allreduce: unknown operation "{op}"; known: {list(REDUCE_OPS)}')
     _exchange(

@@ -1,8 +1,7 @@
 """Networks written as modules, in the manner of PyTorch, and traced into graph modules."""
 
-from . import core, op, spec
+from . import core, llm, op, spec
 from .core import Effect, Object, Parameter, Tensor
-from .debug import debug_func, print_
 from .effects import IOEffect, KVCache
 from .exporter import Exporter
 from .extern import ExternModule, ObjectModule, SourceModule

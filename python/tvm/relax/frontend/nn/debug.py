@@ -12,7 +12,7 @@ from ...expr import StringImm
 from ...op import call_pure_packed
 from ...struct_info import ObjectStructInfo
 from .exporter import Exporter
-from .op import runtime_operand
+from .kernel_ops import runtime_operand
 from .tensor import Tensor
 
 __all__ = ["debug_func", "print_"]

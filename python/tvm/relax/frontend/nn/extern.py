@@ -15,7 +15,7 @@ from tvm.runtime import load_static_library
 from tvm.runtime.linker import create_object
 
 from .core import Component
-from .op import extern
+from .kernel_ops import extern
 
 __all__ = ["ExternModule", "ObjectModule", "SourceModule"]
 

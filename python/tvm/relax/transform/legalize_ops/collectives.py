@@ -1,0 +1,47 @@
+"""Exchanges between workers as calls of functions of the runtime."""
+
+from __future__ import annotations
+
+from tvm.ir import RelayExpr
+
+from ...block_builder import BlockBuilder
+from ...expr import Call, ShapeExpr
+from ...op import attrs_of, call_dps_packed, permute_dims, reshape
+from ...op.ccl import REDUCTIONS
+from .common import register_legalize
+
+__all__: list[str] = []
+
+
+def _allreduce(builder: BlockBuilder, call: Call) -> RelayExpr:
+    code = REDUCTIONS.index(str(call.attrs["op_type"]))
+    operands = [call.args[0], ShapeExpr([code])]
+    return call_dps_packed("runtime.disco.allreduce", operands, call.struct_info)
+
+
+def _as_it_is(builder: BlockBuilder, call: Call) -> RelayExpr:
+    name = str(call.op.name).removeprefix("relax.ccl.")
+    return call_dps_packed(f"runtime.disco.{name}", [call.args[0]], call.struct_info)
+
+
+def _scatter(builder: BlockBuilder, call: Call) -> RelayExpr:
+    """The runtime hands out equal parts of the memory, so the parts must lie behind each other."""
+    settings = attrs_of(call)
+    count, axis = settings["num_workers"], settings["axis"]
+    data = call.args[0]
+    shape = data.struct_info.shape
+    if not isinstance(shape, ShapeExpr):
+        return call
+    if axis > 0:
+        extents = list(shape.values)
+        split = [*extents[:axis], count, extents[axis] // count, *extents[axis + 1 :]]
+        order = [axis, *(i for i in range(len(split)) if i != axis)]
+        parts = builder.emit(reshape(data, split))
+        data = builder.emit(permute_dims(parts, order))
+    return call_dps_packed("runtime.disco.scatter_from_worker0", [data], call.struct_info)
+
+
+register_legalize("relax.ccl.allreduce", _allreduce)
+register_legalize("relax.ccl.allgather", _as_it_is)
+register_legalize("relax.ccl.broadcast_from_worker0", _as_it_is)
+register_legalize("relax.ccl.scatter_from_worker0", _scatter)
