@@ -48,9 +48,10 @@ bool ExceedsDevice(const HardwareParams& limits, const te::Schedule& schedule,
     // What one stage reads is in memory all at once.
     int64_t shared_bytes = 0;
     for (const te::Tensor& tensor : stage->op->InputTensors()) {
-      if (schedule[tensor->op]->scope != "shared") continue;
+      const auto* copy = tensor->op.as<te::ComputeOpNode>();
+      if (copy == nullptr || schedule[tensor->op]->scope != "shared") continue;
       int64_t bytes = tensor->dtype.bytes() * tensor->dtype.lanes();
-      for (const tir::IterVar& axis : tensor->op.as<te::ComputeOpNode>()->axis) {
+      for (const tir::IterVar& axis : copy->axis) {
         const int64_t* extent = tir::as_const_int(bounds.at(axis)->extent);
         bytes = extent ? bytes * *extent : 0;
       }

@@ -79,8 +79,13 @@ from .search_task import (
     register_task_input_check_func,
 )
 from .simulated import SimulatedRunner, modeled_seconds, simulated
-from .task_scheduler import TaskScheduler, make_search_policies, register_search_policy
-from .tuning import TuningOptions, auto_schedule
+from .task_scheduler import (
+    TaskScheduler,
+    auto_schedule,
+    make_search_policies,
+    register_search_policy,
+)
+from .tuning import TuningOptions
 from .workload_registry import (
     make_workload_key,
     register_workload,

@@ -422,7 +422,7 @@ class MeasureResult(Object):
 
     @property
     def mean_cost(self) -> float:
-        """Mean of the costs in seconds; 1e10 on failure and for what was not measured (costs of 0)."""
+        """Mean of the costs in seconds; 1e10 on failure and where nothing was measured."""
         return _ffi_api.MeasureResultMeanCost(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

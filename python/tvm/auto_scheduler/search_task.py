@@ -216,7 +216,7 @@ class SearchTask(Object):
         """
         # Policies stand on tasks, hence by its registered name.
         tune = tvm._ffi.get_global_func("auto_scheduler.TuneTask")
-        tune(self, tuning_options, search_policy or "default", adaptive_training)
+        tune(self, search_policy, tuning_options, adaptive_training)
 
     def apply_best(
         self,

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 import tvm._ffi
+from tvm import te
 from tvm.runtime.workers.serve import resolve
 
+from . import _ffi_api
 from .cost_model import CostModel, RandomModel, XGBModel
 from .measure import ProgramMeasurer
 from .measure_node import MAX_FLOAT
 from .measure_record import RecordReader
 from .search_policy import PreloadMeasuredStates, SearchPolicy, SketchPolicy
 from .search_task import SearchTask
-from .tuning import TuningOptions, auto_schedule
+from .tuning import TuningOptions
 from .utils import calc_similarity_tag, register_by_name
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "PrintTableInfo",
     "TaskScheduler",
     "TaskSchedulerCallback",
+    "auto_schedule",
     "make_search_policies",
     "register_search_policy",
 ]
@@ -181,23 +184,44 @@ def make_search_policies(
 
 
 @tvm._ffi.register_func("auto_scheduler.TuneTask")
-def _tune_task(
+def auto_schedule(
     task: SearchTask,
-    tuning_options: TuningOptions | None,
-    search_policy: SearchPolicy | str,
-    adaptive_training: bool,
-) -> None:
+    search_policy: SearchPolicy | str | None = None,
+    tuning_options: TuningOptions | None = None,
+    adaptive_training: bool = False,
+) -> tuple[te.Schedule, list[te.Tensor]]:
+    """Search for a fast program of one task; schedule and arguments of the best one.
+
+    Parameters
+    ----------
+    search_policy : a policy of this task, or the name of one as `TaskScheduler.tune` takes them; by
+        default Ansor's search with a model of boosted trees.
+    adaptive_training : train the model of a policy by name less often as measurements grow.
+
+    Raises
+    ------
+    RuntimeError : no program of the task could be measured; the message says why the last failed.
+    TypeError : the policy proposes programs that are no loop states.
+    ValueError : the policy is one of another task, or there is none of that name.
+    """
     tuning_options = tuning_options or TuningOptions()
-    if isinstance(search_policy, str):
+    if search_policy is None or isinstance(search_policy, str):
         [search_policy] = make_search_policies(
-            search_policy,
+            search_policy or "default",
             None,
             [task],
             tuning_options.num_measures_per_round,
             tuning_options.verbose,
             adaptive_training=adaptive_training,
         )
-    auto_schedule(search_policy, tuning_options)
+    searched = search_policy.search_task.workload_key
+    if searched != task.workload_key:
+        raise ValueError(
+            f"auto_schedule: the policy searches for {searched}, the task is {task.workload_key}; "
+            "make a policy of this task"
+        )
+    schedule, args = _ffi_api.AutoSchedule(search_policy, tuning_options)
+    return schedule, list(args)
 
 
 class TaskScheduler:

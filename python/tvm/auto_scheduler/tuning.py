@@ -1,11 +1,10 @@
-"""Options of a tuning run, and the search of a single task with them."""
+"""Options of a tuning run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import tvm._ffi
-from tvm import te
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -16,9 +15,8 @@ from .measure import (
     ProgramRunner,
 )
 from .measure_callback import MeasureCallback, as_callbacks
-from .search_policy import SearchPolicy
 
-__all__ = ["TuningOptions", "auto_schedule"]
+__all__ = ["TuningOptions"]
 
 
 @tvm._ffi.register_object("auto_scheduler.TuningOptions")
@@ -62,18 +60,3 @@ class TuningOptions(Object):
             LocalRunner() if isinstance(runner, str) else runner,
             as_callbacks(measure_callbacks or ()),
         )
-
-
-def auto_schedule(
-    search_policy: SearchPolicy, tuning_options: TuningOptions | None = None
-) -> tuple[te.Schedule, list[te.Tensor]]:
-    """Search with a policy; schedule and arguments of the best program.
-
-    Raises
-    ------
-    RuntimeError : no program of the task could be measured; the message says why the last failed.
-    TypeError : the policy proposes programs that are no loop states.
-    """
-    options = TuningOptions() if tuning_options is None else tuning_options
-    schedule, args = _ffi_api.AutoSchedule(search_policy, options)
-    return schedule, list(args)

@@ -192,6 +192,32 @@ def test_a_gpu_program_beyond_the_limits_is_a_row_of_zeros(gpu_task, limits):
     assert not rows.any()
 
 
+def shared_bytes(body):
+    """What a lowered program of float32 allocates in shared memory."""
+    sizes = []
+
+    def add(node):
+        if isinstance(node, tvm.tir.Allocate):
+            scope = str(node.buffer_var.type_annotation.storage_scope)
+            sizes.append(4 * math.prod(map(int, node.extents)) if scope == "shared" else 0)
+
+    tvm.tir.stmt_functor.post_order_visit(body, add)
+    return sum(sizes)
+
+
+def test_random_gpu_programs_are_zeros_where_shared_memory_is_too_small(gpu_task):
+    task = gpu_task()
+    policy = auto_scheduler.SketchPolicy(
+        task, params={"sample_init_min_population": 40}, seed=0, verbose=0
+    )
+    states = policy.sample_initial_population()[:40]
+    lowered = [tvm.lower(*task.compute_dag.apply_steps_from_state(state)) for state in states]
+    fits = [shared_bytes(mod["main"].body) <= 49152 for mod in lowered]
+    rows = feature.get_per_store_features_from_states(states, task)
+    assert [bool(np.any(row)) for row in rows] == fits
+    assert 0 < sum(fits) < len(fits)
+
+
 def test_throughputs_are_relative_to_the_best_of_the_task(tiled, tmp_path):
     task, state = tiled
     states = [state, task.compute_dag.get_init_state(), state]

@@ -119,13 +119,16 @@ def test_auto_schedule_gives_the_best_program(task):
         runner=Timed(),
         verbose=0,
     )
-    schedule, args = auto_schedule(Descending(task, [4, 16, 2]), options)
+    schedule, args = auto_schedule(task, Descending(task, [4, 16, 2]), options)
     assert len(args) == 3
     assert [int(it.dom.extent) for it in schedule[args[-1]].op.axis] == [32, 32]
     # 32 = 2 * 16: the loop that was split has parts on the schedule's stage.
     assert len(schedule[args[-1]].leaf_iter_vars) == 4
     with pytest.raises(RuntimeError, match="no program of .*test_matmul.* proposed none"):
-        auto_schedule(Descending(task, []), options)
+        auto_schedule(task, Descending(task, []), options)
+    other = SearchTask(compute_dag=task.compute_dag, workload_key='["other"]', target="llvm")
+    with pytest.raises(ValueError, match="policy searches for .*other.* make a policy of this"):
+        auto_schedule(task, Descending(other, [4]), options)
 
 
 def test_a_search_in_which_all_failed_says_why(task):
@@ -138,7 +141,7 @@ def test_a_search_in_which_all_failed_says_why(task):
 
     options = TuningOptions(3, builder=Compiled(), runner=Failing(), verbose=0)
     with pytest.raises(RuntimeError, match="could be measured; the last of 3 failures: no compil"):
-        auto_schedule(Descending(task, [4, 16, 2]), options)
+        auto_schedule(task, Descending(task, [4, 16, 2]), options)
 
 
 def test_policy_written_in_python_is_collected_with_its_last_reference(task):

@@ -112,7 +112,7 @@ def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
     if unknown:
         raise ValueError(f"record: unknown keys {sorted(unknown)}")
     costs, error_no, all_cost, timestamp = data["r"]
-    recorded_seconds(costs, error_no)
+    recorded_seconds(costs, error_no)  # raises for what cannot be
     _, (_, steps) = data["i"]
     names = {e for step in steps for field in step if isinstance(field, list) for e in field}
     if names := {name for name in names if isinstance(name, str)}:
@@ -216,7 +216,7 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
         if isinstance(values, dict) and values.get("origin") == "library":
             with malformed_is_value_error(f"{path}:{number}"):
                 costs, error_no, all_cost, timestamp = values["r"]
-                recorded_seconds(costs, error_no)
+                recorded_seconds(costs, error_no)  # raises for what cannot be
                 found[str(values["workload"]), str(values["target"])] = MeasureResult(
                     costs, error_no, values.get("e"), all_cost, timestamp
                 )
