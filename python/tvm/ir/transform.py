@@ -78,6 +78,8 @@ class PassContext(Object):
     TypeError : an option's value has the wrong type, or one text stands for a list of names.
     """
 
+    _tracing: Tracing | None = None
+
     def __init__(
         self,
         opt_level: int = 2,
@@ -95,7 +97,6 @@ class PassContext(Object):
             if isinstance(names, str):
                 raise TypeError(f'PassContext: {label} is a list of names; write ["{names}"]')
         traces = [trace] if trace is not None else list(trace_stack or ())
-        self._tracing: Tracing | None = None
         if traces:
             self._tracing = Tracing(traces, make_traceable, num_evals, tuning_api_database)
             instruments = [*(instruments or ()), TracingInstrument(self._tracing)]

@@ -13,6 +13,7 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -67,6 +68,7 @@ class PagedKVCacheObj final : public KVStateObj {
 
   void RemoveSequence(int64_t id) final {
     Shorten(&Find(id), 0);
+    EndStepOf(id);
     sequences_.erase(id);
   }
 
@@ -93,6 +95,7 @@ class PagedKVCacheObj final : public KVStateObj {
         << " cannot be taken from it";
     CheckSeen(id, sequence.length - count);
     Shorten(&sequence, sequence.length - count);
+    EndStepOf(id);
   }
 
   void EnableWindow(int64_t id, int64_t window, int64_t sinks) {
@@ -102,7 +105,12 @@ class PagedKVCacheObj final : public KVStateObj {
     TVM_CHECK(window > 0 && sinks == 0, ValueError)
         << "paged KV cache: a window shows at least one token and no attention sinks, got a window "
         << "of " << window << " with " << sinks << " sinks";
-    sequence.window = window;
+    const int64_t before = std::exchange(sequence.window, window);
+    if (FirstSeen(sequence, sequence.length) < sequence.dropped * page_size_) {
+      sequence.window = before;
+      TVM_FATAL(ValueError) << "paged KV cache: the window of sequence " << id << " was " << before
+                            << " tokens, and those that one of " << window << " shows are gone";
+    }
   }
 
   void BeginForward(const ShapeTuple& ids, const ShapeTuple& lengths) final {
@@ -220,6 +228,10 @@ class PagedKVCacheObj final : public KVStateObj {
     std::vector<int32_t> pages;
   };
 
+  /*! \brief Let no more attention be computed for a step whose pages may become another's. */
+  void EndStepOf(int64_t id) {
+    if (std::find(step_.begin(), step_.end(), id) != step_.end()) step_.clear();
+  }
   static NDArray View(const NDArray& array, std::vector<int64_t> shape, int64_t offset) {
     return array.CreateView(std::move(shape), array.dtype(), static_cast<size_t>(offset));
   }
@@ -337,6 +349,13 @@ TVM_REGISTER_GLOBAL("vm.builtin.paged_attention_kv_cache_create")
                 ValueError)
           << who << ": takes the numbers of sequences, of tokens, of tokens of a step and of a "
           << "page, each at least 1, and whether there are windows";
+      // Places of tokens are 32-bit numbers, those of a page for each sequence included.
+      const int64_t most = std::numeric_limits<int32_t>::max();
+      TVM_CHECK(std::all_of(limits.begin(), limits.end(), [=](int64_t n) { return n <= most; }) &&
+                    limits[1] + (limits[0] + 1) * limits[3] <= most,
+                ValueError)
+          << who << ": " << limits[1] << " tokens of " << limits[0] << " sequences in pages of "
+          << limits[3] << " are more than " << most << " places";
       TVM_CHECK(num_layers > 0 && num_heads > 0 && head_dim > 0 && num_query_heads > 0 &&
                     num_query_heads % num_heads == 0,
                 ValueError)

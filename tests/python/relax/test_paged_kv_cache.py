@@ -194,6 +194,9 @@ def test_a_sliding_window_shows_the_last_tokens_and_gives_up_pages(modes):
     model.popn(0, 1)
     with pytest.raises(ValueError, match="window has moved on"):
         model.popn(0, 9)
+    with pytest.raises(ValueError, match="was 6 tokens, and those that one of 20 shows are gone"):
+        tvm.get_global_func(CACHE + "enable_sliding_window_for_seq")(model.cache, 0, 20, 0)
+    model.step({0: 2})
 
 
 def test_positions_of_the_step_are_those_in_the_sequences():
@@ -248,6 +251,12 @@ def test_a_cache_refuses_what_it_has_no_room_for():
     state("begin_forward", cache, ShapeTuple([0]), ShapeTuple([1]))
     with pytest.raises(ValueError, match="attention of 1 tokens takes float32"):
         vm["attend"](fused, cache)
+    state("popn", cache, 0, 1)
+    one = tvm.nd.array(np.zeros((1, 1, HEADS + 2 * KV_HEADS, DIM), "float32"))
+    with pytest.raises(ValueError, match="only between begin_forward and end_forward"):
+        vm["attend"](one, cache)
+    with pytest.raises(ValueError, match="are more than 2147483647 places"):
+        make(vm, sequences=1 << 20, page=1 << 20)
     state("add_sequence", cache, 1)
     with pytest.raises(ValueError, match="there are 2 sequences, as many as"):
         state("fork_sequence", cache, 0, 2)

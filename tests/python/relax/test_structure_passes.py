@@ -144,3 +144,37 @@ def test_expressions_of_extents_are_computed_by_functions() -> None:
     machine = relax.VirtualMachine(relax.build(after, "llvm"), tvm.cpu())
     got = machine["main"](tvm.nd.array(np.zeros(5, "float32")))
     assert [int(value) for value in got] == [11, 5, 7]
+
+
+def test_of_reshapes_in_a_row_the_last_one_is_left() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 6), "float32")):
+            n = T.int64()
+            with R.dataflow():
+                a = R.reshape(x, (n, 2, 3))
+                b = R.reshape(a, (n * 6,))
+                c = R.reshape(b, (n, 6))
+                d = R.reshape(R.exp(c), (n, 6))
+                e = R.reshape(R.add(d, c), (6, n))
+                R.output(e)
+            return e
+
+    func = relax.transform.RemoveRedundantReshape()(Module)["main"]
+    names = [b.value.op.name for block in func.body.blocks for b in block.bindings]
+    assert names == ["relax.exp", "relax.add", "relax.reshape"]
+    assert func.body.blocks[0].bindings[0].value.args[0].same_as(func.params[0])
+
+
+def test_reshapes_of_unknown_shapes_stay() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor("float32", ndim=2), s: R.Shape(ndim=2)):
+            with R.dataflow():
+                a = R.reshape(x, s)
+                R.output(a)
+            return a
+
+    assert relax.transform.RemoveRedundantReshape()(Module)["main"].same_as(Module["main"])

@@ -147,6 +147,11 @@ def test_traces_of_a_context_are_a_stack():
         assert (first.size, second.size) == (0, 1)
 
 
+def test_a_context_may_be_entered_again_through_current():
+    with PassContext(), PassContext.current() as inner:
+        assert inner.opt_level == 2
+
+
 def test_contexts_without_a_trace_say_so():
     with PassContext() as context, pytest.raises(ValueError, match="it has no trace"):
         context.push_trace(api.Trace(Sum))

@@ -195,3 +195,12 @@ def test_copies_between_unlike_arrays_are_refused(session):
         session.scatter(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="extents must be >= 0"):
         session.empty((2, -1), "float32")
+
+
+def test_compiled_code_names_the_operation_of_an_allreduce_by_its_number(session):
+    ref = numbered_arrays(session, (3,), "float32")
+    expected = np.stack(arrays_of(ref)).max(axis=0)
+    target = session.empty((3,), "float32")
+    session.get_global_func("runtime.disco.allreduce")(ref, tvm.runtime.ShapeTuple([3]), target)
+    for got in arrays_of(target):
+        np.testing.assert_array_equal(got, expected)

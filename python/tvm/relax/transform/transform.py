@@ -69,6 +69,7 @@ from .meta_schedule import (
 from .normalize import Normalize
 from .normalize_global_var import NormalizeGlobalVar
 from .pad_columns import PadColumns
+from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
 from .reorder_moves import ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul
@@ -113,6 +114,7 @@ __all__ = [
     "LowerAllocTensor",
     "AdjustMatmulOrder",
     "ExpandMatmulOfSum",
+    "RemoveRedundantReshape",
     "RemoveUnusedOutputs",
     "ReorderPermuteDimsAfterConcat",
     "ReorderTakeAfterMatmul",
