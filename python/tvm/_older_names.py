@@ -87,7 +87,6 @@ MOVED: Mapping[str, str] = {
     "tvm.codegen": "tvm.target.codegen",
     "tvm.context": "tvm.device",
     "tvm.contrib.debugger.debug_runtime": "tvm.contrib.debugger.debug_executor",
-    "tvm.contrib.graph_runtime": "tvm.contrib.graph_executor",
     "tvm.convert": "tvm.runtime.convert",
     "tvm.felix.ansor_tune": "tvm.auto_scheduler.TaskScheduler, or scripts/ansor_tune_network.py",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model, whose latency_model is felix's",
