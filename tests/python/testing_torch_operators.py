@@ -152,7 +152,8 @@ SELECTION = {
     "diagonal.default": [(X,), (IMAGE, 1, 2, 3), (X, -1)],
 }  # fmt: skip
 SHAPE = {
-    "as_strided.default": [(X, [2, 3], [5, 1], 4), (X, [3, 2, 2], [5, 2, 1])],
+    "as_strided.default": [(X, [2, 3], [5, 1], 4), (X, [3, 2, 2], [5, 2, 1]),
+                           (X.T, [2, 3, 2], [5, 3, 1], 1)],
     "cat.default": [([X, X * 2], 1), ([X, I], 0), ([torch.empty(0), X], 0)],
     "constant_pad_nd.default": [(X, [1, 2], 0.5), (IMAGE, [1, -1, 0, 2]), (I, [1, 1, 1, 0], 3),
                                 (B, [1, 1])],
@@ -201,7 +202,8 @@ WINDOW = {
     "affine_grid_generator.default": [
         (randn(2, 2, 3), [2, 5, 4, 6], False), (randn(1, 2, 3), [1, 1, 1, 3], True),
         (randn(2, 3, 4), [2, 1, 3, 2, 4], True)],
-    "col2im.default": [(randn(2, 12, 6), [4, 9], [2, 3], [1, 1], [0, 0], [2, 3]), (randn(2, 12, 12), [5, 4], [2, 2], [1, 1], [0, 0], [1, 1]),
+    "col2im.default": [(randn(2, 12, 6), [4, 9], [2, 3], [1, 1], [0, 0], [2, 3]),
+                       (randn(2, 12, 12), [5, 4], [2, 2], [1, 1], [0, 0], [1, 1]),
                        (randn(2, 12, 9), [6, 5], [3, 2], [1, 2], [1, 0], [2, 1])],
     "grid_sampler_2d.default": [(IMAGE, randn(2, 3, 4, 2) * 0.6, mode, padding, corners)
                                 for mode, padding, corners in ((0, 0, False), (1, 1, True),
