@@ -260,7 +260,8 @@ def _ones_may_vary(has_ones: bool) -> Iterator[None]:
     if not has_ones:
         yield
         return
-    with torch.fx.experimental._config.patch(backed_size_oblivious=True):
+    settings: Any = torch.fx.experimental._config
+    with settings.patch(backed_size_oblivious=True):
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,7 +184,7 @@ def _affine_grid(a: Arguments) -> RelayExpr:
     batch, *sizes, rank = a.result_shape
     theta = a.call("split", a["theta"], indices_or_sections=rank + 1, axis=2)
     dtype = a.result_dtype
-    result = None
+    columns = []
     for k in range(rank + 1):
         column = a.emit(TupleGetItem(theta, k))
         column = a.emit(op.reshape(column, (batch, *[1] * rank, rank)))
@@ -198,8 +199,8 @@ def _affine_grid(a: Arguments) -> RelayExpr:
             lined_up = [1] * (rank + 2)
             lined_up[rank - k] = extent
             column = a.emit(op.multiply(column, const(places.reshape(lined_up), dtype)))
-        result = column if result is None else a.emit(op.add(result, column))
-    return result
+        columns.append(column)
+    return functools.reduce(lambda one, other: a.emit(op.add(one, other)), columns)
 
 
 @converter("grid_sampler_2d.default", "grid_sampler_3d.default", "grid_sampler.default")
