@@ -106,7 +106,9 @@ REDUCTION = {
     "_log_softmax.default": [(X, 0, False)],
     "cumsum.default": [(X, 1), (I, 0)],
     "_cdist_forward.default": [(randn(2, 3, 4), randn(2, 5, 4), p, None) for p in
-                               (2.0, 1.0, 0.0, math.inf, 3.0)],
+                               (2.0, 1.0, 0.0, math.inf, 3.0)]
+                              + [(randn(2, 30, 4), randn(2, 5, 4), 2.0, mode) for mode in (0, 2)]
+                              + [(randn(7, 4), randn(9, 4), 2.0, 1)],
     "_pdist_forward.default": [(randn(4, 3), 2.0)],
 }  # fmt: skip
 _INDEX = ints(2, 3, low=0, high=5)
@@ -150,7 +152,8 @@ SELECTION = {
     "diagonal.default": [(X,), (IMAGE, 1, 2, 3), (X, -1)],
 }  # fmt: skip
 SHAPE = {
-    "as_strided.default": [(X, [2, 3], [5, 1], 4), (X, [3, 2, 2], [5, 2, 1])],
+    "as_strided.default": [(X, [2, 3], [5, 1], 4), (X, [3, 2, 2], [5, 2, 1]),
+                           (X.T, [2, 3, 2], [5, 3, 1], 1)],
     "cat.default": [([X, X * 2], 1), ([X, I], 0), ([torch.empty(0), X], 0)],
     "constant_pad_nd.default": [(X, [1, 2], 0.5), (IMAGE, [1, -1, 0, 2]), (I, [1, 1, 1, 0], 3),
                                 (B, [1, 1])],
@@ -196,7 +199,11 @@ WINDOW = {
     "adaptive_avg_pool1d.default": [(LINE, [4])],
     "_adaptive_avg_pool2d.default": [(IMAGE, [3, 4]), (IMAGE, [1, 1])],
     "_adaptive_avg_pool3d.default": [(VOLUME, [2, 2, 3])],
-    "col2im.default": [(randn(2, 12, 12), [5, 4], [2, 2], [1, 1], [0, 0], [1, 1]),
+    "affine_grid_generator.default": [
+        (randn(2, 2, 3), [2, 5, 4, 6], False), (randn(1, 2, 3), [1, 1, 1, 3], True),
+        (randn(2, 3, 4), [2, 1, 3, 2, 4], True)],
+    "col2im.default": [(randn(2, 12, 6), [4, 9], [2, 3], [1, 1], [0, 0], [2, 3]),
+                       (randn(2, 12, 12), [5, 4], [2, 2], [1, 1], [0, 0], [1, 1]),
                        (randn(2, 12, 9), [6, 5], [3, 2], [1, 2], [1, 0], [2, 1])],
     "grid_sampler_2d.default": [(IMAGE, randn(2, 3, 4, 2) * 0.6, mode, padding, corners)
                                 for mode, padding, corners in ((0, 0, False), (1, 1, True),

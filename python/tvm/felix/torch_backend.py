@@ -95,7 +95,8 @@ def felix(
 
     Sizes that may change from call to call are compiled for one by one, as `BackendOptions.sizes`
     says. Weights are part of the compiled code, so a graph is compiled again after some were
-    changed; those that change a second time become inputs. Gradients are computed by PyTorch, from the graph as it was.
+    changed; those that change a second time become inputs. Gradients are computed by PyTorch, from
+    the graph as it was.
 
     Parameters
     ----------

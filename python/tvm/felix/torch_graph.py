@@ -217,7 +217,7 @@ class GraphCompiler:
     def _in_parts(self, refused: UnsupportedOperators) -> Run | None:
         """Compiled where possible; between, PyTorch runs one operator after the other."""
         parent = refused.program.module(check_guards=False)
-        names = {problem.node.name for problem in refused.problems}
+        names = {node.name for problem in refused.problems for node in _with_views(problem.node)}
         partitioner = CapabilityBasedPartitioner(parent, _Importable(names))
         parent = partitioner.fuse_partitions(partitioner.propose_partitions())
         compiled = 0
@@ -239,13 +239,30 @@ class GraphCompiler:
                 self._warn(f"PyTorch runs a part of a graph that cannot be compiled: {reason}")
                 continue
             delattr(parent, node.target)
-            parent.add_submodule(node.target, _CompiledPart(part_run, _returns_one(part)))
+            parent.add_submodule(node.target, _CompiledPart(part_run, part))
             node.args = tuple(free)
             compiled += 1
         if compiled == 0:
             return None
         parent.recompile()
         return lambda *tensors: list(parent(*tensors))
+
+
+def _with_views(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """A node; of one that reads memory by strides also the views that lead to that memory."""
+    found = [node]
+    if node.target is torch.ops.aten.as_strided.default:
+        source = node.args[0]
+        while isinstance(source, torch.fx.Node) and _is_view(source):
+            found.append(source)
+            source = source.args[0]
+    return found
+
+
+def _is_view(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and any(
+        result.alias_info is not None for result in node.target._schema.returns
+    )
 
 
 class _Importable(OperatorSupportBase):
@@ -280,16 +297,33 @@ def _is_fixed(node: torch.fx.Node) -> bool:
 
 
 class _CompiledPart(torch.nn.Module):
-    """A compiled part in the place of the nodes it was made of."""
+    """A compiled part in the place of the nodes it was made of.
 
-    def __init__(self, run: Run, returns_one: bool) -> None:
+    Its results have the strides that the program says: operators that PyTorch runs on them, such
+    as ``as_strided``, may ask for these.
+    """
+
+    def __init__(self, run: Run, part: torch.fx.GraphModule) -> None:
         super().__init__()
         self._run = run
-        self._returns_one = returns_one
+        self._returns_one = _returns_one(part)
+        (output,) = (node for node in part.graph.nodes if node.op == "output")
+        self._strides = [
+            None if value is None or value.is_contiguous() else value.stride()
+            for value in (node.meta.get("val") for node in output.all_input_nodes)
+        ]
 
     def forward(self, *tensors: torch.Tensor) -> Any:
-        results = self._run(*tensors)
+        results = [
+            result if strides is None else _laid_out(result, strides)
+            for result, strides in zip(self._run(*tensors), self._strides, strict=True)
+        ]
         return results[0] if self._returns_one else results
+
+
+def _laid_out(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
+    empty = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype)
+    return empty.copy_(tensor)
 
 
 def bind_inputs(module: torch.fx.GraphModule, values: Mapping[int, Any]) -> torch.fx.GraphModule:

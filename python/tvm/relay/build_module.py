@@ -343,7 +343,7 @@ def _from_map(target: Any) -> Any:
 
 
 @tvm._ffi.register_func("relay.build_module._BuildModule")
-def _BuildModule() -> Module:  # noqa: N802
+def _BuildModule() -> Module:
     """A module with the functions build(mod, target, target_host), optimize(mod, target),
     set_params(params), get_graph_json(), get_module() and get_params()."""
     building = _Building()

@@ -46,3 +46,22 @@ def test_results_keep_their_structure():
     result = function(torch.ones(5, 4))
     torch.testing.assert_close(result["sum"], torch.full((4,), 5.0))
     assert result["none"] is None
+
+
+def test_an_example_of_size_one_stands_for_others():
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4)).eval()
+    batch, width = Dim("batch", max=5), Dim("width", min=3, max=20)
+    dynamic = felix.compile_dynamic(
+        model, torch.randn(1, 1, 6, 8), ({0: batch, 3: width},), cache=False
+    )
+    for size in (1, 3, 5):
+        x = torch.randn(size, 1, 6, 10 + size)
+        torch.testing.assert_close(dynamic(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_models_that_ask_whether_a_size_is_one_say_what_to_do():
+    def pick(x):
+        return x * 2 if x.shape[0] == 1 else x
+
+    with pytest.raises(ValueError, match="try examples of two"):
+        felix.compile_dynamic(pick, torch.randn(1, 4), ({0: Dim("n", max=9)},), cache=False)

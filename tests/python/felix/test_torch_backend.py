@@ -273,6 +273,18 @@ def test_changed_weights_count():
         torch.testing.assert_close(run(x), model(x))
 
 
+def test_parts_give_the_strides_that_the_program_says():
+    def function(x, mask):
+        turned = (x @ x.T).relu().T
+        # Memory of a slice is read beyond its end: PyTorch runs this.
+        windows = turned[1:].as_strided((2, 3), (1, 4), 0)
+        return windows * 2 + x[mask].sum()
+
+    x, mask = torch.randn(4, 4), torch.rand(4) < 0.5
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs"):
+        torch.testing.assert_close(compiled(function)(x, mask), function(x, mask))
+
+
 class KeepsAnchors(nn.Module):
     """Puts a tensor that is no parameter in its own place at each call, as detectors do."""
 

@@ -179,7 +179,12 @@ def test_order_statistics_of_random_shapes_equal_torch(shape, is_whole, data):
         if is_whole:
             found.append(x.mode(dim, True))
         values = [each.values for each in found]
-        return [*values, *(x.gather(dim, each.indices) for each in found), x.median(), x.nanmedian()]
+        return [
+            *values,
+            *(x.gather(dim, each.indices) for each in found),
+            x.median(),
+            x.nanmedian(),
+        ]
 
     expected, found = function(x), imported(function, x)
     torch.testing.assert_close(found, expected, equal_nan=True)
@@ -201,6 +206,23 @@ def test_antialiased_images_of_random_sizes_equal_torch(before, after, mode, is_
         return torch.nn.functional.interpolate(x, size=after, mode=mode, antialias=True)
 
     check(resize, image)
+
+
+@few
+@given(order=st.permutations(range(3)), data=st.data())
+def test_strides_are_those_of_memory_whatever_the_view(order, data):
+    start = data.draw(st.integers(0, 1))
+
+    def function(x):
+        turned = (x * 2).permute(order)
+        return turned.as_strided((2, 3, 2), (7, 2, 5)), (x + 1)[start:].as_strided((2, 2), (3, 4))
+
+    check(function, torch.randn(3, 4, 5))
+
+
+def test_strides_that_leave_the_tensor_are_refused():
+    with pytest.raises(ValueError, match="reads what is around the tensor"):
+        imported(lambda x: (x + 1)[1:].as_strided((2, 2), (3, 4), 0), torch.randn(3, 5))
 
 
 def test_recurrent_layers_equal_torch():

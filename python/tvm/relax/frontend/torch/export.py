@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.fx.experimental._config
 from torch.utils import _pytree as pytree
 
 from .structure import assembled, taken_apart
@@ -141,13 +142,14 @@ def export_for_inference(
     _check_weights(model)
     args, kwargs = _distinct(taken_apart((args, kwargs)))
     written = io.StringIO()
+    has_ones = dynamic_shapes is not None and _has_size_of_one((args, kwargs))
     with _eval_mode(model), _objects_as_parts(model), torch.no_grad(), quiet():
         try:
-            with redirect_stderr(written):
+            with redirect_stderr(written), _ones_may_vary(has_ones):
                 program = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic_shapes)
         except Exception as error:
             # Whatever the export raises, the person wants to know where in the model.
-            explained = _explained(error)
+            explained = _explained(error, has_ones)
             if explained is None:
                 raise
             raise explained from None
@@ -247,8 +249,27 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _explained(error: BaseException) -> Exception | None:
-    """The error of an export as one line about the model, where the reason is known."""
+def _has_size_of_one(inputs: Any) -> bool:
+    leaves = pytree.tree_leaves(inputs)
+    return any(1 in leaf.shape for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+@contextmanager
+def _ones_may_vary(has_ones: bool) -> Iterator[None]:
+    """Inside, the export takes a size of one for an example of sizes, as it does larger ones."""
+    if not has_ones:
+        yield
+        return
+    settings: Any = torch.fx.experimental._config
+    with settings.patch(backed_size_oblivious=True):
+        yield
+
+
+def _explained(error: BaseException, has_ones: bool = False) -> Exception | None:
+    """The error of an export as one line about the model, where the reason is known.
+
+    has_ones : whether sizes vary of which an example is one.
+    """
     where = _place_in_model(error)
     chain: BaseException | None = error
     while chain is not None:
@@ -266,7 +287,10 @@ def _explained(error: BaseException) -> Exception | None:
                 "torchao.quantization.quantize_, or from an export (PT2E)"
             )
         if name == "ConstraintViolationError" or "dynamic_shapes" in str(chain):
-            return ValueError(f"relax.frontend.torch: dynamic_shapes: {_first_lines(chain)}")
+            text = f"relax.frontend.torch: dynamic_shapes: {_first_lines(chain)}"
+            if has_ones and ("== 1" in text or "constant (1)" in text):
+                text += "; the model asks whether a size is one: try examples of two"
+            return ValueError(text)
         chain = chain.__cause__ or chain.__context__
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tvm.ir import RelayExpr
 from tvm.relax import op
-from tvm.relax.expr import const
+from tvm.relax.expr import TupleGetItem, const
 from tvm.relax.struct_info import static_shape
 
 from ..arguments import Arguments, converter
@@ -175,6 +176,31 @@ def _cubic_share(away: np.ndarray) -> np.ndarray:
     near = (1.5 * away - 2.5) * away * away + 1
     far = ((-0.5 * away + 2.5) * away - 4) * away + 2
     return np.where(away < 1, near, np.where(away < 2, far, 0))
+
+
+@converter("affine_grid_generator.default")
+def _affine_grid(a: Arguments) -> RelayExpr:
+    """Places of cells between -1 and 1, turned and moved by each picture's matrix."""
+    batch, *sizes, rank = a.result_shape
+    theta = a.call("split", a["theta"], indices_or_sections=rank + 1, axis=2)
+    dtype = a.result_dtype
+    columns = []
+    for k in range(rank + 1):
+        column = a.emit(TupleGetItem(theta, k))
+        column = a.emit(op.reshape(column, (batch, *[1] * rank, rank)))
+        if k < rank:
+            # The first coordinate is that of the last dimension.
+            extent = sizes[rank - 1 - k]
+            places = np.linspace(-1, 1, extent)
+            if not a["align_corners"]:
+                places = places * ((extent - 1) / extent)
+            elif extent == 1:
+                places = np.zeros(1)
+            lined_up = [1] * (rank + 2)
+            lined_up[rank - k] = extent
+            column = a.emit(op.multiply(column, const(places.reshape(lined_up), dtype)))
+        columns.append(column)
+    return functools.reduce(lambda one, other: a.emit(op.add(one, other)), columns)
 
 
 @converter("grid_sampler_2d.default", "grid_sampler_3d.default", "grid_sampler.default")

@@ -184,9 +184,33 @@ def _norm(
 def _cdist(a: Arguments) -> RelayExpr:
     *lead, rows, width = a.shape("x1")
     *other_lead, columns, _ = a.shape("x2")
+    mode = a["compute_mode"]
+    # As PyTorch decides: a product where there are many, unless it is told to or not to.
+    by_product = mode == 1 or (mode in (None, 0) and max(rows, columns) > 25)
+    if float(a["p"]) == 2 and by_product and lead == other_lead:
+        return _distance_by_product(a)
     one = a.emit(op.reshape(a["x1"], (*lead, rows, 1, width)))
     two = a.emit(op.reshape(a["x2"], (*other_lead, 1, columns, width)))
     return _distance(a, a.emit(op.subtract(one, two)))
+
+
+def _distance_by_product(a: Arguments) -> RelayExpr:
+    """Euclidean distances from the squares of |x|, |y| and |x - y|."""
+    *lead, rows, _ = a.shape("x1")
+    columns = a.shape("x2")[-2]
+    order = [*range(len(lead)), len(lead) + 1, len(lead)]
+    crossed = a.emit(op.matmul(a["x1"], a.emit(op.permute_dims(a["x2"], order))))
+    one, two = (
+        a.emit(op.sum(a.emit(op.multiply(a[name], a[name])), [-1])) for name in ("x1", "x2")
+    )
+    lengths = a.emit(
+        op.add(
+            a.emit(op.reshape(one, (*lead, rows, 1))),
+            a.emit(op.reshape(two, (*lead, 1, columns))),
+        )
+    )
+    apart = a.emit(op.subtract(lengths, a.emit(op.multiply(a.cast(2, a.result_dtype), crossed))))
+    return op.sqrt(a.emit(op.maximum(apart, a.cast(0, a.result_dtype))))
 
 
 @converter("_pdist_forward.default", "pdist.default")

@@ -232,7 +232,7 @@ def _logcumsumexp(a: Arguments) -> RelayExpr:
 
 
 @converter("cummax.default", "cummin.default")
-def _extremes(a: Arguments) -> list[RelayExpr]:
+def _extremes(a: Arguments) -> list[RelayExpr | None]:
     """With each extreme the last place up to there that has it."""
     if not a.rank("self"):
         return [a["self"], a.tensor(0, (), "int64")]

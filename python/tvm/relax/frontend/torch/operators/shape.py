@@ -251,14 +251,30 @@ def _diagonal(a: Arguments) -> RelayExpr:
 @converter("as_strided.default")
 def _as_strided(a: Arguments) -> RelayExpr:
     meta = a.example("self")
-    a.refuse_unless(meta.is_contiguous(), "of a tensor that is not laid out in row-major order")
-    return op.make_call(
-        "as_strided",
-        a["self"],
-        ShapeExpr([int(n) for n in a["size"]]),
-        strides=[int(n) for n in a["stride"]],
-        offset=int(a["storage_offset"] or meta.storage_offset()),
+    data, order = a["self"], _memory_order(a.shape("self"), meta.stride())
+    a.refuse_unless(order is not None, "of a tensor with gaps or elements that are there twice")
+    assert order is not None
+    size, strides = ([int(n) for n in a[name]] for name in ("size", "stride"))
+    given = a["storage_offset"]
+    offset = 0 if given is None else int(given) - int(meta.storage_offset())
+    last = offset + sum((n - 1) * stride for n, stride in zip(size, strides))
+    a.refuse_unless(
+        offset >= 0 and last < math.prod(a.shape("self")), "that reads what is around the tensor"
     )
+    if order != list(range(len(order))):
+        data = a.emit(op.permute_dims(data, order))
+    return op.make_call("as_strided", data, ShapeExpr(size), strides=strides, offset=offset)
+
+
+def _memory_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
+    """The dimensions from the slowest to the fastest, if elements lie one behind the other."""
+    order = sorted(range(len(shape)), key=lambda k: (-strides[k], k))
+    behind = 1
+    for k in reversed(order):
+        if shape[k] != 1 and strides[k] != behind:
+            return None
+        behind *= shape[k]
+    return order
 
 
 @converter("unfold.default")

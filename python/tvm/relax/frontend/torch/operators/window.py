@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -225,15 +226,28 @@ def _col2im(a: Arguments) -> RelayExpr:
     data = a["self"]
     if a.rank("self") == 2:
         data = a.emit(op.reshape(data, (1, *a.shape("self"))))
+    size, kernel, dilation, padding, stride = (
+        _sizes(a[name], 2)
+        for name in ("output_size", "kernel_size", "dilation", "padding", "stride")
+    )
+    whole = all(n % k == 0 for n, k in zip(size, kernel))
+    if whole and kernel == stride and set(padding) == {0} and set(dilation) == {1}:
+        # Patches side by side: nothing is added up.
+        batch, rows, _ = static_shape(data.struct_info)
+        channels = rows // math.prod(kernel)
+        high, wide = (n // k for n, k in zip(size, kernel))
+        data = a.emit(op.reshape(data, (batch, channels, *kernel, high, wide)))
+        data = a.emit(op.permute_dims(data, [0, 1, 4, 2, 5, 3]))
+        return _unbatched(a, op.reshape(data, (batch, channels, *size)))
     return _unbatched(
         a,
         op.make_call(
             "nn.col2im",
             data,
-            output_size=_sizes(a["output_size"], 2),
-            kernel=_sizes(a["kernel_size"], 2),
-            dilation=_sizes(a["dilation"], 2),
-            padding=_sizes(a["padding"], 2),
-            stride=_sizes(a["stride"], 2),
+            output_size=size,
+            kernel=kernel,
+            dilation=dilation,
+            padding=padding,
+            stride=stride,
         ),
     )
