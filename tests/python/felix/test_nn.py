@@ -1,5 +1,8 @@
 """The example networks and how they are found by name."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -73,3 +76,8 @@ def test_user_network_is_found_in_the_working_directory(tmp_path, monkeypatch):
         networks.load_network("own_net:wrong")
     with pytest.raises(ValueError, match="no module named 'absent_net'"):
         networks.load_network("absent_net:make")
+
+
+def test_networks_are_found_as_an_attribute_of_felix():
+    program = "from tvm import felix; felix.nn.mlp; assert 'nn' in dir(felix)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
