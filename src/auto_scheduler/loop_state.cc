@@ -340,9 +340,8 @@ int State::cache_read(int stage_id, const String& scope_name,
   return stage_id + 1;
 }
 
-int State::pack_read(int stage_id, const String& scope_name,
-                     const Array<int64_t>& reader_stage_ids, const Array<int64_t>& order,
-                     const ComputeDAG& dag) {
+int State::pack_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
+                     const Array<int64_t>& order, const ComputeDAG& dag) {
   AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
   return stage_id + 1;
 }

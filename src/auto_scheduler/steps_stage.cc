@@ -170,9 +170,8 @@ void PackReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 
 void PackReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
-  te::Tensor cache =
-      te::PackRead(replay->schedule, stage->origin_op.output(0), scope_name,
-                   OperationsOf(replay, reader_stage_ids), order);
+  te::Tensor cache = te::PackRead(replay->schedule, stage->origin_op.output(0), scope_name,
+                                  OperationsOf(replay, reader_stage_ids), order);
   replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
 }
 

@@ -245,8 +245,7 @@ class MultiLevelTilingWithFusion final : public SketchRule {
     const int panels = state->pack_read(static_cast<int>(operand - stages.begin()), "global",
                                         {stage_id}, packed.order, task->compute_dag);
     const int host = consumer + 1;  // the stages behind the panels have moved
-    state->compute_at(panels, host,
-                      (*state)->stages[host]->iters[packed.space_axes.size() - 1]);
+    state->compute_at(panels, host, (*state)->stages[host]->iters[packed.space_axes.size() - 1]);
   }
 
   SketchOptions options_;

@@ -166,7 +166,8 @@ bool IsScanState(const Schedule& sch, const Tensor& tensor) {
   return false;
 }
 
-/*! \brief Turns reads of a tensor at (i0, i1, ...) into reads at (i[order[0]], i[order[1]], ...). */
+/*! \brief Turns reads of a tensor at (i0, i1, ...) into reads at (i[order[0]], i[order[1]], ...).
+ */
 class ReadsInOrder final : public tir::ExprMutator {
  public:
   ReadsInOrder(Tensor tensor, const Array<int64_t>& order)
@@ -195,8 +196,7 @@ class ReadsInOrder final : public tir::ExprMutator {
     if (!op->producer->IsInstance<TensorNode>() || Downcast<Tensor>(op->producer) != tensor_) {
       return load;
     }
-    return tensor_(
-        order_.Map([op](int64_t dim) { return op->indices[static_cast<size_t>(dim)]; }));
+    return tensor_(order_.Map([op](int64_t dim) { return op->indices[static_cast<size_t>(dim)]; }));
   }
 
   Tensor tensor_;

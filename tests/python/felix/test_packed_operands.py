@@ -1,4 +1,4 @@
-"""Operands that change at run time, copied into panels: which tasks have them, what they compute."""
+"""Operands that change at run time, copied into panels: which tasks have them, and results."""
 
 from __future__ import annotations
 

@@ -45,8 +45,7 @@ bool IsLaidOut(const SearchTask& task, const te::ComputeOpNode* reader, const te
       reader->attrs.count(te::kLayoutFreePlaceholders) == 0) {
     return false;
   }
-  const auto free =
-      Downcast<Array<te::Tensor>>(reader->attrs.at(te::kLayoutFreePlaceholders));
+  const auto free = Downcast<Array<te::Tensor>>(reader->attrs.at(te::kLayoutFreePlaceholders));
   return std::any_of(free.begin(), free.end(),
                      [&](const te::Tensor& tensor) { return tensor.same_as(operand); });
 }

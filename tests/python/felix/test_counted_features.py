@@ -1,0 +1,233 @@
+"""Features against what a program does when it is run: each trip counted, each index looked at.
+
+The extractors for numbers and for knobs are one; this one shares nothing with them.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from testing_sketches import make_task, random_config, sketches_of
+from tvm import auto_scheduler, te, tir, topi
+from tvm.auto_scheduler import _ffi_api
+from tvm.felix import ffi
+from tvm.tir.stmt_functor import post_order_visit
+
+NAMES = auto_scheduler.feature_names("llvm", "felix")
+_BINARY = {
+    tir.Add: "({} + {})",
+    tir.Sub: "({} - {})",
+    tir.Mul: "({} * {})",
+    tir.FloorDiv: "({} // {})",
+    tir.FloorMod: "({} % {})",
+    tir.Min: "min({}, {})",
+    tir.Max: "max({}, {})",
+    tir.LT: "({} < {})",
+    tir.LE: "({} <= {})",
+    tir.GT: "({} > {})",
+    tir.GE: "({} >= {})",
+    tir.EQ: "({} == {})",
+    tir.NE: "({} != {})",
+    tir.And: "({} and {})",
+    tir.Or: "({} or {})",
+}
+
+_KINDS = ("serial", "parallel", "vectorized", "unrolled")
+
+
+@dataclass
+class Counted:
+    """What happened at one store."""
+
+    buffer: str
+    bytes: int
+    arithmetic: int
+    """Sums, differences and products of floats in the stored value."""
+    executions: int = 0
+    hulls: dict[str, list[list[int]]] = field(default_factory=dict)
+    """Buffer to the least and the greatest index of each dimension."""
+    trips: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Loop to its kind and its greatest number of trips."""
+
+
+class Interpreter:
+    """A program as Python code that counts."""
+
+    def __init__(self, func: tir.PrimFunc) -> None:
+        self.lines: list[str] = []
+        self.stores: list[Counted] = []
+        self.buffers: list[str] = []
+        """In the order in which the program mentions them."""
+        self._known: list[tir.Buffer] = []
+        self.realized: dict[str, list[list[int]]] = {}
+        self._names: dict[tir.Var, str] = {}
+        self._loops: list[str] = []
+        self._statement(func.body, "")
+        exec("\n".join(self.lines), {"stores": self.stores, "realized": self.realized, "see": _see})
+
+    def _say(self, indent: str, text: str) -> None:
+        self.lines.append(indent + text)
+
+    def _label(self, buffer: tir.Buffer) -> str:
+        """A name that no other buffer has."""
+        at = next((i for i, known in enumerate(self._known) if known.same_as(buffer)), None)
+        if at is None:
+            at = len(self._known)
+            self._known.append(buffer)
+            self.buffers.append(f"{buffer.name}#{at}")
+        return self.buffers[at]
+
+    def _statement(self, node: tir.Stmt, indent: str) -> None:
+        if isinstance(node, tir.SeqStmt):
+            for part in node.seq:
+                self._statement(part, indent)
+        elif isinstance(node, tir.For):
+            name = self._names[node.loop_var] = f"v{len(self._names)}"
+            low, extent = self._value(node.min), self._value(node.extent)
+            self._say(indent, f"for {name} in range({low}, {low} + {extent}):")
+            self._loops.append(f"'{name}': ('{_KINDS[int(node.kind)]}', {extent})")
+            self._statement(node.body, indent + " ")
+            self._loops.pop()
+        elif isinstance(node, tir.IfThenElse):
+            self._say(indent, f"if {self._value(node.condition)}:")
+            self._statement(node.then_case, indent + " ")
+            assert node.else_case is None
+        elif isinstance(node, tir.BufferRealize):
+            extents = ", ".join(self._value(bound.extent) for bound in node.bounds)
+            label = self._label(node.buffer)
+            self._say(indent, f"realized.setdefault('{label}', []).append([{extents}])")
+            self._statement(node.body, indent)
+        elif isinstance(node, tir.AttrStmt):
+            self._statement(node.body, indent)
+        else:
+            assert isinstance(node, tir.BufferStore), type(node)
+            self._store(node, indent)
+
+    def _store(self, node: tir.BufferStore, indent: str) -> None:
+        stored = self._label(node.buffer)
+        loads: list[tir.BufferLoad] = []
+        arithmetic = 0
+
+        def visit(part: object) -> None:
+            nonlocal arithmetic
+            if isinstance(part, tir.BufferLoad):
+                loads.append(part)
+            elif isinstance(part, (tir.Add, tir.Sub, tir.Mul)) and "float" in str(part.dtype):
+                arithmetic += 1
+
+        post_order_visit(node.value, visit)
+        for load in loads:
+            self._label(load.buffer)
+        if not loads:
+            self._say(indent, "pass")  # what a reduction starts with
+            return
+        number = len(self.stores)
+        width = int(np.dtype(str(node.buffer.dtype)).itemsize)
+        self.stores.append(Counted(stored, width, arithmetic))
+        self._say(indent, f"stores[{number}].executions += 1")
+        loops = "{" + ", ".join(self._loops) + "}"
+        for access in (node, *loads):
+            indices = ", ".join(self._value(index) for index in access.indices)
+            label = self._label(access.buffer)
+            self._say(indent, f"see(stores[{number}], '{label}', ({indices},), {loops})")
+
+    def _value(self, node: tir.PrimExpr) -> str:
+        if isinstance(node, tir.IntImm):
+            return str(int(node))
+        if isinstance(node, tir.Var):
+            return self._names[node]
+        if isinstance(node, tir.Cast):
+            return self._value(node.value)
+        if isinstance(node, tir.Call) and str(node.op.name) == "tir.likely":
+            return self._value(node.args[0])
+        return _BINARY[type(node)].format(self._value(node.a), self._value(node.b))
+
+
+def _see(store: Counted, buffer: str, indices: tuple[int, ...], loops: dict) -> None:
+    hull = store.hulls.setdefault(buffer, [[index, index] for index in indices])
+    for ends, index in zip(hull, indices):
+        ends[0], ends[1] = min(ends[0], index), max(ends[1], index)
+    for name, (kind, extent) in loops.items():
+        store.trips[name] = (kind, max(extent, store.trips.get(name, (kind, 0))[1]))
+
+
+def products(form: str) -> list[te.Tensor]:
+    a = te.placeholder((2, 12, 10), name="a")
+    b = te.placeholder((2, 16, 10) if form == "NT" else (2, 10, 16), name="b")
+    return [a, b, topi.nn.batch_matmul(a, b, transpose_b=form == "NT")]
+
+
+def tasks() -> dict[str, auto_scheduler.SearchTask]:
+    found = {name: make_task(name) for name in ("dense", "conv1x1", "chain", "two_matmuls")}
+    for form in ("NN", "NT"):
+        found[form] = auto_scheduler.SearchTask(compute_dag=products(form), target="llvm")
+    return found
+
+
+@pytest.mark.parametrize("name", ["dense", "conv1x1", "chain", "two_matmuls", "NN", "NT"])
+def test_features_are_what_running_the_program_counts(name):
+    task = tasks()[name]
+    sketches, failures = sketches_of(task)
+    assert sketches and not failures
+    rng = random.Random(name)
+    for sketch in sketches:
+        func, context = ffi.generate_code_for_state(task, sketch, True)
+        order = ffi.get_feature_pack(task, func, context).buffer_order
+        config = random_config(sketch, rng)
+        state = ffi.state_from_config(task, sketch, config)
+        concrete, _ = ffi.generate_code_for_state(task, state, False)
+        rows = np.expm1(_ffi_api.LoopFeatures(task, concrete, order, "felix").numpy())
+        program = Interpreter(concrete)
+        assert len(rows) == len(program.stores) > 0
+        for row, slots, store in zip(rows, order, program.stores):
+            values = dict(zip(NAMES, row))
+            for column, expected in counted(program, store, [int(s) for s in slots]).items():
+                assert values[column] == pytest.approx(expected, rel=1e-3), (
+                    f"{column} of {store.buffer} at {config}"
+                )
+
+
+def counted(program: Interpreter, store: Counted, slots: list[int]) -> dict[str, float]:
+    """Columns of one store, from counts."""
+    found: dict[str, float] = {"outer_prod": store.executions}
+    running = [(kind, trips) for kind, trips in store.trips.values() if trips > 1]
+    found["num_loops"] = len(running)
+    for column, kind in (
+        ("vec_prod", "vectorized"),
+        ("unroll_prod", "unrolled"),
+        ("parallel_prod", "parallel"),
+    ):
+        extents = [trips for mark, trips in running if mark == kind]
+        found[column] = math.prod(extents) if extents else 0
+    for slot, number in enumerate(slots):
+        hull = store.hulls[program.buffers[number]]
+        elements = math.prod(high - low + 1 for low, high in hull)
+        found[f"B{slot}.bytes"] = store.executions * store.bytes
+        found[f"B{slot}.unique_bytes"] = elements * store.bytes
+    if store.buffer in program.realized:
+        allocations = program.realized[store.buffer]
+        found["alloc_size"] = math.prod(allocations[0]) * store.bytes
+        found["alloc_outer_prod"] = len(allocations)
+        found["alloc_inner_prod"] = store.executions / len(allocations)
+    return found
+
+
+@pytest.mark.parametrize("name", ["dense", "two_matmuls", "NT"])
+def test_arithmetic_is_what_the_program_does(name):
+    """A multiply-add is one operation of two."""
+    task = tasks()[name]
+    [sketch, *_], _ = sketches_of(task)
+    func, context = ffi.generate_code_for_state(task, sketch, True)
+    order = ffi.get_feature_pack(task, func, context).buffer_order
+    state = ffi.state_from_config(task, sketch, random_config(sketch, random.Random(0)))
+    concrete, _ = ffi.generate_code_for_state(task, state, False)
+    rows = np.expm1(_ffi_api.LoopFeatures(task, concrete, order, "felix").numpy())
+    for row, store in zip(rows, Interpreter(concrete).stores):
+        values = dict(zip(NAMES, row))
+        done = 2 * values["float_mad"] + values["float_addsub"] + values["float_mul"]
+        assert done == pytest.approx(store.executions * store.arithmetic, rel=1e-3)
