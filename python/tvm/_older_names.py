@@ -86,7 +86,6 @@ MOVED: Mapping[str, str] = {
     "tvm.build_module": "tvm.driver.build_module",
     "tvm.codegen": "tvm.target.codegen",
     "tvm.context": "tvm.device",
-    "tvm.contrib.debugger.debug_runtime": "tvm.contrib.debugger.debug_executor",
     "tvm.convert": "tvm.runtime.convert",
     "tvm.felix.ansor_tune": "tvm.auto_scheduler.TaskScheduler, or scripts/ansor_tune_network.py",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model, whose latency_model is felix's",
