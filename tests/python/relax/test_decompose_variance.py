@@ -52,5 +52,6 @@ def test_reductions_take_in_what_they_alone_read():
     compiled = felix.compile(Model(), (x, y), cache=False)
     for got, expected in zip(compiled(x, y), Model()(x, y), strict=True):
         torch.testing.assert_close(torch.from_numpy(got.numpy()), expected, rtol=1e-4, atol=1e-5)
-    # Distances (of more rows they would be products), a mean and sums of squares around it, an extreme, and mean and root of the last.
+    # Distances (of more rows they would be products), a mean and sums of squares around it, an
+    # extreme, and mean and root of the last.
     assert "6 kernels in 6 calls" in str(compiled)
