@@ -181,7 +181,10 @@ def read_arrays(folder: str | os.PathLike[str], device: Device) -> Iterator[tupl
         checksum = shard.get("md5sum")
         if checksum and hashlib.md5(data, usedforsecurity=False).hexdigest() != checksum:
             raise error.ValueError(f"ndarray cache: the checksum of {root / name} is another one")
-        for entry in shard["records"]:
+        entries = shard.get("records")
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise error.ValueError(f"ndarray cache: the index does not list the arrays of {name}")
+        for entry in entries:
             yield str(entry.get("name")), _decoded(root / name, data, entry, device)
 
 

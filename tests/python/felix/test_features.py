@@ -9,9 +9,9 @@ import pytest
 
 import testing_processors
 import tvm
+from testing_features import exponents, features_at, features_of_state
 from testing_sketches import make_task, random_config, sketches_of
 from tvm import auto_scheduler, te
-from tvm.auto_scheduler import _ffi_api
 from tvm.felix import ffi
 from tvm.felix.features import FeaturePackPy
 
@@ -35,23 +35,8 @@ def pack_of(task, sketch) -> FeaturePackPy:
     return ffi.get_feature_pack(task, func, context)
 
 
-def exponents(pack: FeaturePackPy, config: dict[str, int]) -> np.ndarray:
-    values = {}
-    for knob, factors in pack.var_factors.items():
-        rest = config[str(knob)]
-        for prime, name in factors:
-            values[str(name)] = 0
-            while rest % prime == 0:
-                rest //= prime
-                values[str(name)] += 1
-        assert rest == pack.fixed_factor(knob)
-    return np.array([[values[name] for name in pack.variables]], dtype=np.float64)
-
-
 def concrete_features(task, sketch, config, pack: FeaturePackPy) -> np.ndarray:
-    state = ffi.state_from_config(task, sketch, config)
-    func, _ = ffi.generate_code_for_state(task, state, False)
-    return _ffi_api.LoopFeatures(task, func, pack.buffer_order, "felix").numpy()
+    return features_of_state(task, ffi.state_from_config(task, sketch, config), pack)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -64,8 +49,7 @@ def test_features_at_integer_points_equal_those_of_the_concrete_program(name):
         for _ in range(3):
             config = random_config(sketch, rng)
             expected = concrete_features(task, sketch, config, pack)
-            roots = pack.tape.forward(exponents(pack, config))[0]
-            actual = roots[: expected.size].reshape(expected.shape)
+            actual = features_at(pack, config, expected.shape)
             wrong = np.argwhere(~np.isclose(actual, expected, rtol=1e-5, atol=1e-5))
             assert len(wrong) == 0, [
                 (str(pack.store_names[int(r)]), NAMES[c], actual[r, c], expected[r, c], config)

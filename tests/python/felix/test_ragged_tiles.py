@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tvm
+from testing_features import features_at, features_of_state
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import LayoutRewriteOption, _ffi_api
 from tvm.auto_scheduler.compute_dag import pack_array
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
-from tvm.felix import ffi
 from tvm.felix.canonical import KnobRole, knob_roles
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.sym_task import make_task
@@ -204,21 +204,9 @@ def test_features_equal_those_of_the_concrete_program(tensors):
         pack = sketch.fetch_features()
         for seed in range(3):
             config = random_config(sketch, random.Random(seed))
-            values = {}
-            for knob, factors in pack.var_factors.items():
-                rest = config[str(knob)]
-                for prime, name in factors:
-                    values[str(name)] = 0
-                    while rest % prime == 0:
-                        rest //= prime
-                        values[str(name)] += 1
-            point = np.array([[values[name] for name in pack.variables]], dtype=np.float64)
-            func, _ = ffi.generate_code_for_state(
-                task.ansor_task, sketch.state_from_config(config), False
-            )
-            expected = _ffi_api.LoopFeatures(task.ansor_task, func, pack.buffer_order, "felix")
-            expected = expected.numpy()
-            actual = pack.tape.forward(point)[0][: expected.size].reshape(expected.shape)
+            state = sketch.state_from_config(config)
+            expected = features_of_state(task.ansor_task, state, pack)
+            actual = features_at(pack, config, expected.shape)
             np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-3, err_msg=str(config))
 
 

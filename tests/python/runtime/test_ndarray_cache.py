@@ -113,6 +113,8 @@ def test_formats_and_names_are_looked_at(tmp_path):
         (lambda s: s["records"][0].update(format="pickle"), "is pickle float32"),
         (lambda s: s["records"][0].pop("dtype"), "is damaged"),
         (lambda s: s["records"][0].update(dtype="object"), "is damaged"),
+        (lambda s: s.pop("records"), "does not list the arrays"),
+        (lambda s: s.update(records=[3]), "does not list the arrays"),
     ],
 )
 def test_damaged_folders_are_refused(tmp_path, change, message):
