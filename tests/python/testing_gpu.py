@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 import tvm
-from testing_sketches import CASES
+from testing_sketches import CASES, random_inputs
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix import make_task as make_sym_task
@@ -38,11 +38,7 @@ def random_states(name, index, count, seed=0, target=TARGET):
 
 def inputs_of(task, seed=0):
     """Random arrays for all arguments but the last."""
-    rng = np.random.default_rng(seed)
-    return [
-        rng.uniform(-1, 1, [int(s) for s in t.shape]).astype(str(t.dtype))
-        for t in list(task.compute_dag.tensors)[:-1]
-    ]
+    return random_inputs(list(task.compute_dag.tensors)[:-1], np.random.default_rng(seed))
 
 
 def run_emulated(task, state, inputs):

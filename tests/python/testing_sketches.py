@@ -65,6 +65,12 @@ def chain(n, m):
     return [a, b, topi.relu(topi.multiply(topi.add(a, b), b))]
 
 
+def gather(rows, n, m):
+    table, index = _placeholder(rows, m, name="table"), te.placeholder((n,), "int64", name="index")
+    other = _placeholder(n, m, name="other")
+    return [table, index, other, topi.add(topi.take(table, index, axis=0), other)]
+
+
 CASES = {
     "conv3x3": conv(14, 8, 16, 3, 1, 1),
     "conv1x1": conv(14, 16, 24, 1, 1, 0),
@@ -78,9 +84,21 @@ CASES = {
     "max_pool": max_pool(16, 16, 1),
     "global_pool": global_pool(7, 32),
     "softmax": softmax(6, 40),
+    "gather": gather(90, 12, 32),
     "softmax_one_row": softmax(1, 48),
     "chain": chain(12, 40),
 }
+
+
+def random_inputs(tensors, rng):
+    """Values of magnitude below 1; integers are places of which some lie outside of small arrays."""
+    shapes = [([int(s) for s in tensor.shape], str(tensor.dtype)) for tensor in tensors]
+    return [
+        rng.integers(0, 100, shape, dtype)
+        if dtype.startswith("int")
+        else rng.uniform(-1, 1, shape).astype(dtype)
+        for shape, dtype in shapes
+    ]
 
 
 def make_task(name, target="llvm"):

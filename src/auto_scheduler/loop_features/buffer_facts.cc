@@ -42,18 +42,23 @@ class BufferAnalyzer {
     PrimExpr step;                  // float64
   };
 
-  const Movement& MovementOf(const PrimExpr& index, size_t i) const {
+  const Movement& MovementOf(const PrimExpr& index, const PrimExpr& length, size_t i) const {
     auto [found, is_new] = movements_.try_emplace({index.get(), i});
-    if (is_new) found->second = FindMovement(index, i);
+    if (is_new) found->second = FindMovement(index, length, i);
     return found->second;
   }
 
-  Movement FindMovement(const PrimExpr& index, size_t i) const {
+  Movement FindMovement(const PrimExpr& index, const PrimExpr& length, size_t i) const {
     const LoopInfo& loop = *store_.store.loops[i];
-    bool mentioned = false;
-    PostOrderVisit(index,
-                   [&](const ObjectRef& node) { mentioned = mentioned || node.same_as(loop.var); });
+    bool mentioned = false, is_read = false;
+    PostOrderVisit(index, [&](const ObjectRef& node) {
+      mentioned = mentioned || node.same_as(loop.var);
+      is_read = is_read || node.as<BufferLoadNode>();
+    });
     if (!mentioned) return {const_false(), const_false(), RealConst(0)};
+    // An index that is read from memory can be anything, as IndexExtent has it, too: two places
+    // drawn evenly from a dimension are a third of it apart in the mean.
+    if (is_read) return {const_true(), const_true(), ToReal(length) * RealConst(1.0 / 3)};
     arith::Analyzer& analyzer = *store_.program.analyzer;
     Map<Var, PrimExpr> origin;
     for (const LoopRef& other : store_.store.loops) origin.Set(other->var, other->min);
@@ -75,9 +80,10 @@ class BufferAnalyzer {
   // Whether any index of the access moves with loop i.
   PrimExpr Uses(const AccessInfo& access, size_t i) const {
     PrimExpr out = const_false();
+    const Array<PrimExpr>& shape = store_.program.buffers[access.buffer]->shape;
     for (const Array<PrimExpr>& tuple : access.indices) {
-      for (const PrimExpr& index : tuple) {
-        out = EitherOf(out, MovementOf(index, i).moves);
+      for (size_t d = 0; d < tuple.size(); ++d) {
+        out = EitherOf(out, MovementOf(tuple[d], shape[d], i).moves);
       }
     }
     return out;
@@ -91,7 +97,7 @@ class BufferAnalyzer {
       PrimExpr stride = RealConst(0), row = RealConst(1);
       std::vector<std::pair<Movement, PrimExpr>> dims;
       for (size_t d = tuple.size(); d-- > 0;) {
-        dims.emplace_back(MovementOf(tuple[d], i), row);
+        dims.emplace_back(MovementOf(tuple[d], shape[d], i), row);
         row = row * ToReal(shape[d]);
       }
       // The last dimension that moves decides.

@@ -27,6 +27,7 @@ FAMILIES = [
     "global_pool",
     "softmax",
     "chain",
+    "gather",
 ]
 
 
@@ -166,3 +167,18 @@ def test_multiply_adds_are_counted_once():
     values = dict(zip(NAMES, np.expm1(row)))
     assert round(values["float_mad"]) == 24 * 32 * 40
     assert values["float_mul"] == values["float_addsub"] == 0
+
+
+def test_places_that_are_read_from_memory_are_a_third_of_a_dimension_apart():
+    table = te.placeholder((900,), name="table")
+    index = te.placeholder((64,), "int32", name="index")
+    dag = [table, index, te.compute((64,), lambda i: table[index[i]], name="out")]
+    task = auto_scheduler.SearchTask(compute_dag=dag, target="llvm")
+    sketch = sketches_of(task)[0][0]
+    pack = pack_of(task, sketch)
+    row = concrete_features(task, sketch, random_config(sketch, random.Random(0)), pack)[0]
+    values = dict(zip(NAMES, np.expm1(row)))
+    strides = sorted(round(values[f"B{i}.stride"]) for i in range(3))
+    lines = sorted(round(values[f"B{i}.lines"]) for i in range(3))
+    assert strides == [1, 1, 300]
+    assert lines == [4, 4, 64]

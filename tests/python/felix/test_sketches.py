@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import tvm
-from testing_sketches import CASES, MAX_SKETCHES, make_task, random_config, sketches_of
+from testing_sketches import (
+    CASES,
+    MAX_SKETCHES,
+    make_task,
+    random_config,
+    random_inputs,
+    sketches_of,
+)
 from tvm.auto_scheduler import LayoutRewriteOption, pack_array
 from tvm.felix import ffi
 
@@ -40,11 +47,7 @@ def test_sketches_are_few_and_none_fails(name):
 def test_every_random_tiling_computes_the_same(name):
     task = make_task(name)
     rng = random.Random(name)
-    values = np.random.default_rng(0)
-    inputs = [
-        values.uniform(-1, 1, [int(s) for s in t.shape]).astype("float32")
-        for t in list(task.compute_dag.tensors)[:-1]
-    ]
+    inputs = random_inputs(list(task.compute_dag.tensors)[:-1], np.random.default_rng(0))
     expected = _run(task, task.compute_dag.init_state, inputs)
     for sketch in sketches_of(task)[0]:
         config = random_config(sketch, rng)
