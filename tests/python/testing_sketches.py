@@ -91,7 +91,7 @@ CASES = {
 
 
 def random_inputs(tensors, rng):
-    """Values of magnitude below 1; integers are places of which some lie outside of small arrays."""
+    """Values of magnitude below 1; integers are places, some of them outside of small arrays."""
     shapes = [([int(s) for s in tensor.shape], str(tensor.dtype)) for tensor in tensors]
     return [
         rng.integers(0, 100, shape, dtype)
