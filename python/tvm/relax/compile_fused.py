@@ -82,15 +82,16 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     relayouts: dict[str, Mapping[int, Relayout]] = {}
     schedules = current_schedules() if schedules is None else schedules
     for group in fused_groups(mod):
-        # Whoever has schedules may ask which target they are for.
+        # Whoever has schedules may ask which target they are for, and so may computations that are
+        # written out as a program.
         with target:
             chosen = _schedule_for(group, schedules)
-        if chosen is None:
-            known = topi.schedule_args_for(group.args, group.constant_inputs, target)
-            stored = {position: packing.pack for position, packing in known.packings.items()}
-            chosen = GroupSchedule(known.schedule, known.args, stored)
-        else:
-            _check_schedule(group, chosen)
+            if chosen is None:
+                known = topi.schedule_args_for(group.args, group.constant_inputs, target)
+                stored = {position: packing.pack for position, packing in known.packings.items()}
+                chosen = GroupSchedule(known.schedule, known.args, stored)
+            else:
+                _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)
         kernels[group.name] = module[group.name]
         relayouts[group.name] = chosen.relayouts
