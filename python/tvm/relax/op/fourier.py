@@ -70,18 +70,22 @@ def _conjugate(table: RelayExpr, ctx: Any) -> RelayExpr:
     return ctx.emit(binary.multiply(table, const(signs.astype(info.dtype))))
 
 
-def _lengthened(g: RelayExpr, n: int, axis: int, ctx: Any) -> list[RelayExpr]:
-    """The parts of a gradient of n elements along an axis, those that nobody asked for zero."""
-    parts: list[RelayExpr] = []
-    for k in range(2):
-        part = ctx.emit(TupleGetItem(g, k))
-        shape = list(static_shape(part.struct_info))
-        if shape[axis] < n:
-            rest = shape[axis + 1 :]
-            zeros = create.zeros([*shape[:axis], n - shape[axis], *rest], part.struct_info.dtype)
-            part = ctx.emit(manipulate.concat([part, ctx.emit(zeros)], axis))
-        parts.append(part)
-    return parts
+def _lengthened(g: RelayExpr, n: int, ctx: Any) -> tuple[RelayExpr, RelayExpr]:
+    """Both parts of a gradient, n elements along the second axis; what nobody asked for is zero."""
+
+    def part(k: int) -> RelayExpr:
+        given: RelayExpr = ctx.emit(TupleGetItem(g, k))
+        info = given.struct_info
+        assert isinstance(info, TensorStructInfo)
+        shape = list(static_shape(info))
+        if shape[1] == n:
+            return given
+        shape[1] = n - shape[1]
+        zeros = ctx.emit(create.zeros(shape, info.dtype))
+        longer: RelayExpr = ctx.emit(manipulate.concat([given, zeros], 1))
+        return longer
+
+    return part(0), part(1)
 
 
 @register_gradient("relax.fourier.rfft_rows")
@@ -89,7 +93,8 @@ def _rfft_rows(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
     data, *tables = call.args
     n = static_shape(data.struct_info)[1]
     turned = [_conjugate(table, ctx) for table in tables]
-    both = ctx.emit(fft_rows(*_lengthened(g, n, 1, ctx), *turned, n, 1))
+    re, im = _lengthened(g, n, ctx)
+    both = ctx.emit(fft_rows(re, im, turned[0], turned[1], n, 1))
     return [TupleGetItem(both, 0), *map(grad.no_grad, tables)]
 
 
@@ -99,7 +104,8 @@ def _fft_rows(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
     n = static_shape(data.struct_info)[1]
     turned = [_conjugate(table, ctx) for table in tables]
     sign = -int(setting(call, "sign"))
-    both = ctx.emit(fft_rows(*_lengthened(g, n, 1, ctx), *turned, n, sign))
+    re, im = _lengthened(g, n, ctx)
+    both = ctx.emit(fft_rows(re, im, turned[0], turned[1], n, sign))
     return [TupleGetItem(both, 0), TupleGetItem(both, 1), *map(grad.no_grad, tables)]
 
 
@@ -109,7 +115,7 @@ def _irfft_rows(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
     given = static_shape(data.struct_info)[1]
     n = static_shape(g.struct_info)[1]
     turned = [_conjugate(table, ctx) for table in tables]
-    both = ctx.emit(rfft_rows(g, *turned, given))
+    both = ctx.emit(rfft_rows(g, turned[0], turned[1], given))
     # All elements but those that are their own mirrors stand for two.
     uses = np.full((1, given), 2.0, g.struct_info.dtype)
     uses[:, 0] = 1
@@ -122,7 +128,7 @@ def _irfft_rows(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
 @register_gradient("relax.fourier.fft_columns")
 def _fft_columns(y: Var, call: Call, g: Var, ctx: Any) -> list[RelayExpr]:
     n = static_shape(call.args[0].struct_info)[1]
-    parts = _lengthened(g, n, 1, ctx)
+    re, im = _lengthened(g, n, ctx)
     sign, scale = -int(setting(call, "sign")), float(setting(call, "scale"))
-    both = ctx.emit(fft_columns(*parts, n, sign, scale))
+    both = ctx.emit(fft_columns(re, im, n, sign, scale))
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
