@@ -267,7 +267,12 @@ def spectra() -> list[Call]:
     sound = torch.randn(1, 16000)
     window = torch.hann_window(400)
     return [
-        *(Call(f"rfft {n}", torch.fft.rfft, [torch.randn(100, n)]) for n in (400, 512, 1024)),
+        *(
+            Call(f"rfft {n}", torch.fft.rfft, [torch.randn(100, n)])
+            for n in (256, 400, 512, 1024, 2048)
+        ),
+        Call("fft", torch.fft.fft, [torch.randn(100, 512, dtype=torch.complex64)]),
+        Call("ifft", torch.fft.ifft, [torch.randn(100, 1024, dtype=torch.complex64)]),
         Call("irfft", lambda x: torch.fft.irfft(torch.complex(x, x)), [torch.randn(100, 257)]),
         Call("fft2", lambda x: torch.fft.fft2(x).real, [torch.randn(8, 64, 64)]),
         Call(

@@ -6,6 +6,7 @@
 
 #include <tvm/runtime/container/bytes.h>
 #include <tvm/runtime/container/map.h>
+#include <tvm/runtime/narrow_float.h>
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
@@ -50,6 +51,11 @@ void SaveNDArray(const NDArray& array, ByteWriter* writer) {
   writer->Text(data);
 }
 
+bool IsElementType(const DLDataType& type) {
+  if (type.bits < 1 || type.lanes < 1) return false;
+  return type.code <= kDLBfloat || NarrowFloatFormatOf(DataType(type)) != nullptr;
+}
+
 NDArray LoadNDArray(ByteReader* reader) {
   const auto dtype = reader->Value<DLDataType>();
   const std::vector<int64_t> shape = reader->Words();
@@ -62,8 +68,7 @@ NDArray LoadNDArray(ByteReader* reader) {
     reader->Refuse("an array of " + std::to_string(size) + " bytes has another shape");
   }
   // The text form exists for known types only.
-  const bool known = dtype.code <= kDLBfloat && dtype.bits > 0 && dtype.lanes > 0;
-  if (!known) reader->Refuse("an array has an unknown type");
+  if (!IsElementType(dtype)) reader->Refuse("an array has an unknown type");
   NDArray array = NDArray::Empty(shape, DataType(dtype), Device{kDLCPU, 0});
   array.CopyFromBytes(reader->Raw(size), size);
   return array;

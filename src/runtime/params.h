@@ -11,6 +11,8 @@
 namespace tvm {
 namespace runtime {
 
+/*! \brief Whether programs compute with elements of a type that was read from a file. */
+bool IsElementType(const DLDataType& type);
 /*! \brief Write type, shape and elements; the array may be on any device. */
 void SaveNDArray(const NDArray& array, ByteWriter* writer);
 /*! \brief What SaveNDArray wrote, on the cpu. */

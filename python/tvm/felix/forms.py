@@ -10,11 +10,12 @@ are tasks, too. After it the faster form is taken, and the choice is kept beside
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from tvm import relax
 from tvm.runtime.files import read_json, write_atomically
@@ -22,6 +23,7 @@ from tvm.target import Target
 
 from .compiler import CompiledNetwork, compile_network
 from .network import Network
+from .rounds import clearly_faster, kernel_rounds, typical
 from .schedules import FORMS
 
 __all__ = ["choose_forms", "find_rivals"]
@@ -29,9 +31,8 @@ __all__ = ["choose_forms", "find_rivals"]
 # A part that takes so much longer as it is, nothing tuned, is not searched in that form. Searches
 # gain less than that over the library's schedules of products and convolutions.
 _CLOSE = 1.25
-# By how much the plain form must win in the end, of the least of so many runs.
+# Which part of the other form's seconds the plain one may take at most in the end.
 _MARGIN = 0.98
-_RUNS = 12
 
 
 def find_rivals(
@@ -61,7 +62,7 @@ def find_rivals(
         close = [
             name
             for name, (rewritten, as_it_is) in _part_seconds(networks, seconds).items()
-            if as_it_is < _CLOSE * rewritten
+            if typical(as_it_is) < _CLOSE * typical(rewritten)
         ]
         _write(path, target, close, [], {})
     return [
@@ -89,7 +90,9 @@ def choose_forms(
     networks = [compiled.network for compiled in tuned]
     parts = _part_seconds(networks, _seconds_in_place([*tuned, *rivals]), close)
     plain = [
-        name for name, (rewritten, as_it_is) in parts.items() if as_it_is < _MARGIN * rewritten
+        name
+        for name, (rewritten, as_it_is) in parts.items()
+        if clearly_faster(as_it_is, rewritten, _MARGIN)
     ]
     _write(folder / FORMS, target, close, plain, parts)
     return [_as_they_are(network, plain) for network in networks]
@@ -100,24 +103,25 @@ def _as_they_are(network: Network, names: Sequence[str]) -> Network:
     return network.with_options(replace(network.options, plain=plain))
 
 
-def _seconds_in_place(networks: Sequence[CompiledNetwork]) -> dict[str, float]:
-    """Least seconds of each kernel of the networks, which run in turns."""
-    least: dict[str, float] = {}
-    for _ in range(_RUNS):
-        for network in networks:
-            for key, taken in network.kernel_seconds(repeats=1).items():
-                least[key] = min(least.get(key, math.inf), taken)
+def _seconds_in_place(networks: Sequence[CompiledNetwork]) -> dict[str, np.ndarray]:
+    """Seconds of each kernel of the networks, which run in turns: the least of each round."""
+    least: dict[str, np.ndarray] = {}
+    for kernels in kernel_rounds(networks, lambda network: network.kernel_seconds(repeats=1)):
+        for key, samples in kernels.items():
+            least[key] = np.minimum(least.get(key, samples), samples)
     return least
 
 
 def _part_seconds(
-    networks: Sequence[Network], seconds: Mapping[str, float], names: Sequence[str] | None = None
-) -> dict[str, tuple[float, float]]:
-    """Seconds that parts take in one run of all networks: rewritten, and as they are.
+    networks: Sequence[Network],
+    seconds: Mapping[str, np.ndarray],
+    names: Sequence[str] | None = None,
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Seconds that parts take in the runs of all networks: rewritten, and as they are.
 
     A part that would make kernels that were not timed is left out, as nothing is known of them.
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for network in networks:
         calls = _calls(network)
         for name in network.forms if names is None else names:
@@ -127,9 +131,11 @@ def _part_seconds(
             forms = (calls - others, others - calls)
             if any(key not in seconds for form in forms for key in form):
                 continue
-            taken = [sum(n * seconds[key] for key, n in form.items()) for form in forms]
+            rewritten, as_it_is = (
+                np.sum([n * seconds[key] for key, n in form.items()], axis=0) for form in forms
+            )
             before = found.get(name, (0.0, 0.0))
-            found[name] = (before[0] + taken[0], before[1] + taken[1])
+            found[name] = (before[0] + rewritten, before[1] + as_it_is)
     return found
 
 
@@ -151,9 +157,11 @@ def _write(
     target: Target,
     close: Sequence[str],
     plain: Sequence[str],
-    parts: Mapping[str, tuple[float, float]],
+    parts: Mapping[str, tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    seconds = {name: {"rewritten": a, "plain": b} for name, (a, b) in parts.items()}
+    seconds = {
+        name: {"rewritten": typical(a), "plain": typical(b)} for name, (a, b) in parts.items()
+    }
     document = {
         "target": str(target),
         "close": list(close),

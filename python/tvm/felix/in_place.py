@@ -10,24 +10,27 @@ come from far, or the library's schedule.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from tvm.runtime.files import write_atomically
 from tvm.target import Target
 
 from .compiler import CompiledNetwork
+from .rounds import clearly_faster, kernel_rounds, typical
 from .schedules import IN_PLACE
 
 __all__ = ["InPlace", "choose_in_place"]
 
-# By how much a program must win without prefetches, so that chance takes none away that help where
-# weights come from farther than on this day.
-_MARGIN = 0.98
-# The least of so many runs of each network counts.
-_RUNS = 12
+# Which part of the library's seconds a program that was found may take at most: the schedule that
+# was written by hand is the one that holds on other days, too.
+_MARGIN = 0.99
+# The same for a program without its prefetches against itself with them, so that chance takes none
+# away that help where weights come from farther than on this day.
+_MARGIN_NEAR = 0.98
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class InPlace:
 
     Attributes
     ----------
-    library : those that the library's schedule is faster for.
+    library : those that the library's schedule is faster for, or as fast.
     without_read_ahead : those whose program is faster without its prefetches.
     """
 
@@ -64,23 +67,32 @@ def choose_in_place(
     tuned, near, untuned : the same networks, compiled with the folder's records, with these
         without prefetches, and without records.
     """
-    variants = (tuned, near, untuned)
-    seconds: tuple[dict[str, float], ...] = tuple({} for _ in variants)
-    searched: set[str] = set()
-    for networks in zip(*variants):
-        searched |= {k.workload_key for k in networks[0].kernels if k.schedule == "records"}
-        for _ in range(_RUNS):
-            for least, network in zip(seconds, networks):
-                for key, taken in network.task_seconds(repeats=1).items():
-                    least[key] = min(least.get(key, math.inf), taken)
-    found, without, library = seconds
     by_hand, nearer = {}, {}
-    for key in sorted(searched):
-        entry = {"records": found[key], "without_read_ahead": without[key], "library": library[key]}
-        if library[key] < min(found[key], without[key]):
+    for key, (found, without, library) in _samples(tuned, near, untuned).items():
+        entry = {
+            "records": typical(found),
+            "without_read_ahead": typical(without),
+            "library": typical(library),
+        }
+        is_nearer = clearly_faster(without, found, _MARGIN_NEAR)
+        if not clearly_faster(without if is_nearer else found, library, _MARGIN):
             by_hand[key] = entry
-        elif without[key] < _MARGIN * found[key]:
+        elif is_nearer:
             nearer[key] = entry
     document = {"target": str(target), "seconds": by_hand, "without_read_ahead": nearer}
     write_atomically(folder / IN_PLACE, json.dumps(document, indent=1) + "\n")
     return InPlace(list(by_hand), list(nearer))
+
+
+def _samples(*variants: Sequence[CompiledNetwork]) -> dict[str, list[np.ndarray]]:
+    """Seconds of each kernel with a record, one sample a round for each variant of the networks."""
+    found: dict[str, list[np.ndarray]] = {}
+    for networks in zip(*variants):
+        searched = {k.workload_key for k in networks[0].kernels if k.schedule == "records"}
+        rounds = kernel_rounds(networks, lambda network: network.task_seconds(repeats=1))
+        for key in searched:
+            samples = [kernels[key] for kernels in rounds]
+            # Kernels that several networks have count where each round was quickest.
+            before = found.get(key, samples)
+            found[key] = [np.minimum(a, b) for a, b in zip(before, samples)]
+    return dict(sorted(found.items()))

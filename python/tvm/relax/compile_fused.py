@@ -82,15 +82,16 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     relayouts: dict[str, Mapping[int, Relayout]] = {}
     schedules = current_schedules() if schedules is None else schedules
     for group in fused_groups(mod):
-        # Whoever has schedules may ask which target they are for.
+        # Whoever has schedules may ask which target they are for, and so may computations that are
+        # written out as a program.
         with target:
             chosen = _schedule_for(group, schedules)
-        if chosen is None:
-            known = topi.schedule_args_for(group.args, group.constant_inputs, target)
-            stored = {position: packing.pack for position, packing in known.packings.items()}
-            chosen = GroupSchedule(known.schedule, known.args, stored)
-        else:
-            _check_schedule(group, chosen)
+            if chosen is None:
+                known = topi.schedule_args_for(group.args, group.constant_inputs, target)
+                stored = {position: packing.pack for position, packing in known.packings.items()}
+                chosen = GroupSchedule(known.schedule, known.args, stored)
+            else:
+                _check_schedule(group, chosen)
         module = schedule_to_module(chosen.schedule, list(chosen.args), name=group.name)
         kernels[group.name] = module[group.name]
         relayouts[group.name] = chosen.relayouts
@@ -137,7 +138,10 @@ def _check_schedule(group: FusedGroup, chosen: GroupSchedule) -> None:
 
 
 # As the runtime numbers them: DLDataTypeCode and TensorPlace.
-_TYPE_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 1}
+_TYPE_CODES = {
+    **{"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 1},
+    **{"e4m3_float8": 10, "float8_e4m3fnuz": 11, "e5m2_float8": 12, "float8_e5m2fnuz": 13},
+}
 _PLACES = {"input": 0, "constant": 1, "arena": 2, "output": 3}
 
 

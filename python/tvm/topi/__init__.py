@@ -5,6 +5,7 @@ from tvm._older_names import hints_for
 from . import cuda, generic, image, nn, random, sparse, tag, tensor_operators, utils, vision, x86
 from .broadcast import *
 from .creation import *
+from .fourier import *
 from .indexing import *
 from .linalg import *
 from .math import *

@@ -10,10 +10,10 @@ from tvm import te, tir
 
 from .utils import as_int, get_const_tuple
 
-__all__ = ["dft", "stft"]
+__all__ = ["circle_tables", "dft", "stft"]
 
 
-def _tables(size: int, dtype: str) -> tuple[te.Tensor, te.Tensor]:
+def circle_tables(size: int, dtype: str) -> tuple[te.Tensor, te.Tensor]:
     """Cosines and sines of the parts of a circle, so that none is computed twice."""
     step = 2 * math.pi / size
 
@@ -50,7 +50,7 @@ def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: Any) -> tuple[te.Tensor
             f"got {list(shape)} {re_data.dtype} and {list(im_data.shape)} {im_data.dtype}"
         )
     size, dtype = as_int(shape[-1]), re_data.dtype
-    cosine, sine = _tables(size, dtype)
+    cosine, sine = circle_tables(size, dtype)
     backwards = bool(inverse)
     scale = tir.const(1.0 / size if backwards else 1.0, dtype)
 
@@ -119,7 +119,7 @@ def stft(
     whole = [*shape[:-1], frequencies, (length - n_fft) // hop_length + 1, 2]
     if output_shape is not None and list(get_const_tuple(output_shape)) != whole:
         raise ValueError(f"topi.stft: the result has the shape {whole}, not {list(output_shape)}")
-    cosine, sine = _tables(win_length, data.dtype)
+    cosine, sine = circle_tables(win_length, data.dtype)
     scale = tir.const(1 / math.sqrt(n_fft) if normalized else 1.0, data.dtype)
 
     def part(name: str, turns: te.Tensor, sign: int) -> te.Tensor:

@@ -31,8 +31,7 @@ namespace {
 /*! \brief Bytes of a tensor; refuses types and extents that no tensor has. */
 int64_t CheckedBytes(const std::string& name, const TensorSpec& spec) {
   const DLDataType& type = spec.dtype;
-  bool valid =
-      type.code <= DataType::kBFloat && type.bits >= 1 && type.bits <= 128 && type.lanes > 0;
+  bool valid = IsElementType(type) && type.bits <= 128;
   int64_t bytes = (int64_t{type.bits} * type.lanes + 7) / 8;
   for (int64_t extent : spec.shape) {
     valid = valid && extent >= 0 && !__builtin_mul_overflow(bytes, extent, &bytes);

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <utility>
 
+#include "runtime/params.h"
+
 namespace tvm {
 namespace runtime {
 namespace relax_vm {
@@ -110,7 +112,7 @@ void SaveOutline(const NDArray& array, ByteWriter* writer) {
 NDArray LoadOutline(ByteReader* reader) {
   const auto type = reader->Value<DLDataType>();
   std::vector<int64_t> shape = reader->Words();
-  bool valid = type.code <= kDLBfloat && type.bits > 0 && type.lanes > 0;
+  bool valid = IsElementType(type);
   int64_t bytes = static_cast<int64_t>(GetElementBytes(type));
   for (int64_t extent : shape) {
     valid = valid && extent >= 0 && !__builtin_mul_overflow(bytes, extent, &bytes);

@@ -382,3 +382,46 @@ def test_what_has_no_gradient_is_refused():
         Gradient("plain")(Other)
     with pytest.raises(NotImplementedError, match="relax.ceil has no gradient; register one"):
         Gradient("rounded")(Other)
+
+
+@pytest.mark.parametrize(("n", "count"), [(48, 25), (45, 23), (36, 36)])
+def test_fourier_transforms_of_rows(n, count):
+    def tables(sign, scale=1.0):
+        split = tvm.topi.fft_split(n)
+        return [relax.const(t.astype("float32")) for t in tvm.topi.fft_tables(*split, sign, scale)]
+
+    def parts(spectrum):
+        spectrum = spectrum[:, :count]
+        return spectrum.real, spectrum.imag
+
+    re, im = _random(3, n), _random(3, n, seed=1)
+    _check(
+        lambda x: op.fourier.rfft_rows(x, *tables(-1), count),
+        lambda x: parts(torch.fft.fft(x)),
+        re,
+    )
+    _check(
+        lambda x, y: op.fourier.fft_rows(x, y, *tables(1), count, 1),
+        lambda x, y: parts(torch.fft.ifft(torch.complex(x, y), norm="forward")),
+        re,
+        im,
+    )
+    half = n // 2 + 1
+    _check(
+        lambda x, y: op.fourier.irfft_rows(x, y, *tables(1, 1 / n)),
+        lambda x, y: torch.fft.irfft(torch.complex(x, y), n=n),
+        re[:, :half].copy(),
+        im[:, :half].copy(),
+    )
+
+
+def test_fourier_transforms_of_columns():
+    _check(
+        lambda x, y: op.fourier.fft_columns(x, y, 7, -1, 0.5),
+        lambda x, y: (
+            0.5 * torch.fft.fft(torch.complex(x, y), dim=1)[:, :7].real,
+            0.5 * torch.fft.fft(torch.complex(x, y), dim=1)[:, :7].imag,
+        ),
+        _random(2, 12, 17),
+        _random(2, 12, 17, seed=1),
+    )

@@ -169,6 +169,21 @@ def test_program_that_writes_to_a_buffer_is_refused():
         from_exported_program(program)
 
 
+def test_a_buffer_that_is_set_to_itself_is_not_written_to(run):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.randn(4))
+
+        def forward(self, x):
+            self.table = self.table.to(x.device)
+            return x + self.table
+
+    net, x = Net().eval(), torch.randn(2, 4)
+    result = run(from_module(net, (x,)), x.numpy())
+    np.testing.assert_allclose(result, net(x).numpy(), rtol=1e-6)
+
+
 def test_constant_weights_are_shared_with_no_copy_of_the_graph():
     mod = from_module(nn.Linear(4, 5), (X2,))
     bindings = mod["main"].body.blocks[0].bindings

@@ -1,5 +1,7 @@
 """Networks in float16, bfloat16 and float64, and integer ones, against PyTorch in that type."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -107,3 +109,30 @@ def test_a_kernel_named_after_a_c_function_does_not_call_itself():
     x = torch.linspace(-2, 2, 24, dtype=torch.float64)
     for function in (torch.cos, torch.sin, torch.erf, torch.tan):
         torch.testing.assert_close(felix.compile(function, x)(x), function(x))
+
+
+@pytest.mark.parametrize("kind", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"])
+def test_weights_of_eight_bits_are_multiplied_out_and_travel(kind, tmp_path):
+    """As `torchao.quantization.Float8WeightOnlyConfig` exports them."""
+    dtype = getattr(torch, f"float8_{kind}")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("weight", torch.randn(32, 24).to(dtype))
+            self.register_buffer("scale", torch.rand(32, 1))
+
+        def forward(self, x, y):
+            product = torch.nn.functional.linear(x, self.weight.to(torch.float32) * self.scale)
+            # Numbers of eight bits among inputs and results, too.
+            return product, (y.to(torch.float32) + 1).to(dtype)
+
+    net, x = Net().eval(), torch.randn(5, 24)
+    y = torch.randn(4, 8).to(dtype)
+    fast = felix.compile(net, (x, y), cache=False)
+    want, sums = net(x, y)
+    for call in (fast, pickle.loads(pickle.dumps(fast))):
+        product, narrow = call(x, y)
+        torch.testing.assert_close(product, want, rtol=1e-5, atol=1e-5)
+        assert narrow.dtype is dtype
+        assert torch.equal(narrow.view(torch.uint8), sums.view(torch.uint8))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
 
 import tvm
@@ -465,6 +465,8 @@ class _Importer:
             if spec.kind is OutputKind.TOKEN:
                 continue
             if spec.kind is not OutputKind.USER_OUTPUT:
+                if self._is_as_it_was(spec, item):
+                    continue
                 raise WritesToInputs(signature)
             # None and numbers among the results are the caller's to put in.
             if isinstance(item, torch.fx.Node):
@@ -472,6 +474,14 @@ class _Importer:
         if not values:
             raise ValueError("relax.frontend.torch: the program returns no tensor")
         return values
+
+    def _is_as_it_was(self, spec: OutputSpec, item: Any) -> bool:
+        """Whether a buffer is set to itself, as by ``self.table = self.table.to(x.device)``."""
+        if spec.kind is not OutputKind.BUFFER_MUTATION:
+            return False
+        names = {s.target: s.arg.name for s in self._program.graph_signature.input_specs}
+        before = next(n for n in self._program.graph.nodes if n.name == names[spec.target])
+        return self._values[item] is self._values[before]
 
     def _struct_info(self, node: torch.fx.Node) -> StructInfo:
         info = self._tensor_info(node.meta["val"], node.name)

@@ -1,9 +1,10 @@
-"""Discrete Fourier transforms: products with matrices of roots of unity.
+"""Discrete Fourier transforms: fast ones of rows and columns, and what is made of them.
 
-A transform of few elements is one product with such a matrix. A larger one, of n = p q elements, is
-q transforms of p, factors in between, and p of q (Cooley and Tukey); one whose prime factors are
-too large for that is a convolution with a chirp (Bluestein), which is made of transforms whose
-length is a power of two.
+Rows and columns of usual lengths have fast transforms of the library (`topi.fft_rows`,
+`topi.fft_columns`). A transform of few elements is one product with a matrix of roots of unity. A
+larger one, of n = p q elements, is q transforms of p, factors in between, and p of q (Cooley and
+Tukey); one whose prime factors are too large for that is a convolution with a chirp (Bluestein),
+which is made of transforms whose length is a power of two.
 
 Data are three-dimensional here: what is before the axis, the axis, what is behind it.
 """
@@ -15,9 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tvm import topi
 from tvm.ir import RelayExpr
 from tvm.relax import op
-from tvm.relax.expr import const
+from tvm.relax.expr import TupleGetItem, const
 from tvm.relax.struct_info import static_shape
 
 from ..arguments import Arguments, Complex, complex_converter
@@ -28,6 +30,8 @@ __all__: list[str] = []
 
 # The longest transform that may be one product.
 _DIRECT = 640
+# As many elements lie behind the axis of fast columns at least.
+_VECTOR = 16
 
 
 @complex_converter("_fft_r2c.default")
@@ -62,7 +66,12 @@ def _fft_c2r(a: Arguments) -> RelayExpr:
     parts = _over(a, parts_of(a, a["self"]), others, 1)
     scale = _scale(a, a.result_shape)
     parts = _around(a, parts, last)
-    if _is_one_product(extent):
+    split = _rows_split(a, parts, extent)
+    if split:
+        rows = _rows(a, parts)
+        imag = rows[1] if rows[1] is not None else a.call("zeros_like", rows[0])
+        real = a.emit(op.fourier.irfft_rows(rows[0], imag, *_tables(a, split, 1, scale)))
+    elif _is_one_product(extent):
         real, _ = _products(a, parts, _half_matrix(extent) * scale, only_real=True)
     else:
         real, _ = _transform(a, _mirrored(a, parts, extent), extent, 1, extent, scale)
@@ -114,6 +123,11 @@ def _is_one_product(n: int) -> bool:
 
 def _transform(a: Arguments, parts: Parts, n: int, sign: int, count: int, scale: float) -> Parts:
     """The first `count` elements of the transform along the middle axis, of n elements."""
+    split = _rows_split(a, parts, n)
+    if split:
+        return _fast_rows(a, parts, split, sign, count, scale)
+    if _are_fast_columns(a, parts, n):
+        return _fast_columns(a, parts, sign, count, scale)
     if _is_one_product(n):
         # The angle in whole turns and a rest: k t grows beyond what a float's sine is exact for.
         turns = np.outer(np.arange(count), np.arange(n)) % n
@@ -125,6 +139,58 @@ def _transform(a: Arguments, parts: Parts, n: int, sign: int, count: int, scale:
     if count == n:
         return parts
     return _each(parts, lambda value: a.emit(op.strided_slice(value, [1], [0], [count])))
+
+
+def _is_fast(a: Arguments) -> bool:
+    """Whether numbers are of a type that fast transforms compute in."""
+    return str(a.result_dtype) in ("float32", "float64")
+
+
+def _rows_split(a: Arguments, parts: Parts, n: int) -> tuple[int, int] | None:
+    """The steps of the library's transform of rows, None where there is none."""
+    is_row = static_shape(parts[0].struct_info)[2] == 1
+    return topi.fft_split(n) if is_row and _is_fast(a) else None
+
+
+def _are_fast_columns(a: Arguments, parts: Parts, n: int) -> bool:
+    behind = static_shape(parts[0].struct_info)[2]
+    return behind >= _VECTOR and topi.is_straight(n) and _is_fast(a)
+
+
+def _rows(a: Arguments, parts: Parts) -> Parts:
+    lead, n, _ = static_shape(parts[0].struct_info)
+    return _each(parts, lambda value: a.emit(op.reshape(value, (lead, n))))
+
+
+def _tables(
+    a: Arguments, split: tuple[int, int], sign: int, scale: float
+) -> tuple[RelayExpr, RelayExpr]:
+    matrix, factors = topi.fft_tables(*split, sign, scale)
+    return const(matrix, a.result_dtype), const(factors, a.result_dtype)
+
+
+def _fast_rows(
+    a: Arguments, parts: Parts, split: tuple[int, int], sign: int, count: int, scale: float
+) -> Parts:
+    real, imag = _rows(a, parts)
+    tables = _tables(a, split, sign, scale)
+    if imag is None and sign < 0:
+        both = a.emit(op.fourier.rfft_rows(real, *tables, count))
+    else:
+        imag = a.call("zeros_like", real) if imag is None else imag
+        both = a.emit(op.fourier.fft_rows(real, imag, *tables, count, sign))
+    shape = (static_shape(real.struct_info)[0], count, 1)
+    return _each(_both(a, both), lambda value: a.emit(op.reshape(value, shape)))
+
+
+def _fast_columns(a: Arguments, parts: Parts, sign: int, count: int, scale: float) -> Parts:
+    real, imag = parts
+    imag = a.call("zeros_like", real) if imag is None else imag
+    return _both(a, a.emit(op.fourier.fft_columns(real, imag, count, sign, scale)))
+
+
+def _both(a: Arguments, pair: RelayExpr) -> Parts:
+    return a.emit(TupleGetItem(pair, 0)), a.emit(TupleGetItem(pair, 1))
 
 
 def _largest_prime(n: int) -> int:
@@ -190,7 +256,7 @@ def _in_two(a: Arguments, parts: Parts, n: int, p: int, sign: int, scale: float)
     constants = const(factors.real, a.result_dtype), const(factors.imag, a.result_dtype)
     parts = times(a, shaped(parts, lead, p, q, behind), constants)
     # Element j of the second transforms, of the i-th, is element i + p j of the whole.
-    if behind == 1 and _is_one_product(q):
+    if behind == 1 and _is_one_product(q) and not topi.fft_split(q):
         turned = _products(a, shaped(parts, lead, p, q), _matrix(q, sign), turn=True)
         return shaped(turned, lead, n, 1)
     parts = _transform(a, shaped(parts, lead * p, q, behind), q, sign, q, 1.0)

@@ -1,0 +1,673 @@
+"""Fast Fourier transforms: of rows by products and in registers, of short columns in registers.
+
+A transform of n = p q elements is q transforms of p elements, factors, and p transforms of q
+(Cooley and Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965). The
+first ones are products with a small matrix whose columns are the lanes of vectors: elements of the
+row are broadcast, wherever they lie, so the transposition between the two steps costs nothing. The
+second ones are straight programs over the vectors that come out, one for each element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm import te, tir
+from tvm.target import Target
+
+from .signal import circle_tables
+from .utils import as_int, const_shape
+
+__all__ = [
+    "fft_columns",
+    "fft_rows",
+    "fft_split",
+    "fft_tables",
+    "irfft_rows",
+    "is_straight",
+    "rfft_rows",
+]
+
+# Matrices and factors have columns for whole vectors of every processor.
+_COLUMNS = 16
+# Registers for sums of the first step, of 32 or 16 that a processor has; the others hold the
+# columns of the matrix and what is broadcast.
+_SUMS = 16
+# The longest straight program, of some 4000 operations on vectors.
+_STRAIGHT = 128
+# And the longest first step.
+_FIRST = 64
+_LARGEST_PRIME = 13
+
+# Real and imaginary part.
+_Complex = tuple[Any, Any]
+
+
+def _padded(p: int) -> int:
+    return -(-p // _COLUMNS) * _COLUMNS
+
+
+def _prime_factors(n: int) -> list[int]:
+    """In rising order."""
+    found, divisor = [], 2
+    while divisor * divisor <= n:
+        if n % divisor:
+            divisor += 1
+        else:
+            found.append(divisor)
+            n //= divisor
+    return [*found, n] if n > 1 else found
+
+
+def is_straight(n: int) -> bool:
+    """Whether a transform of n elements is short enough to be written out, see `fft_columns`."""
+    return 1 < n <= _STRAIGHT and max(_prime_factors(n)) <= _LARGEST_PRIME
+
+
+def fft_split(n: int) -> tuple[int, int] | None:
+    """The lengths (p, q) of the two steps of a transform of n = p q elements, see `rfft_rows`.
+
+    The steps are estimated by their operations on vectors. None for lengths that no two steps fit:
+    below 32, above 8192, and of prime factors that are too large.
+    """
+
+    def cost(p: int) -> float:
+        q = n // p
+        return _padded(p) * (p * q + 2 * q * math.log2(q) + 2 * q)
+
+    fitting = [
+        p
+        for p in range(4, _FIRST + 1)
+        if n % p == 0 and 4 <= n // p <= _STRAIGHT and max(_prime_factors(n // p)) <= _LARGEST_PRIME
+    ]
+    if n < 2 * _COLUMNS or not fitting:
+        return None
+    best = min(fitting, key=cost)
+    return best, n // best
+
+
+def fft_tables(p: int, q: int, sign: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """What the first step multiplies with, and the factors behind it, as float64.
+
+    Parameters
+    ----------
+    p, q : of :func:`fft_split`.
+    sign : of the exponents: -1 for the transform, 1 for its inverse.
+    scale : a factor of the whole transform.
+
+    Returns
+    -------
+    matrix : (2, p, columns), real and imaginary parts of exp(sign 2 pi i j k / p), with zeros
+        behind the p-th column up to a multiple of 16.
+    factors : (2, q, columns), of scale exp(sign 2 pi i j k / (p q)).
+    """
+
+    def roots(count: int, n: int, factor: float) -> np.ndarray:
+        # In whole turns and a rest: products grow beyond what a float's sine is exact for.
+        turns = np.outer(np.arange(count), np.arange(p)) % n
+        values = np.zeros((2, count, _padded(p)))
+        angles = sign * 2 * np.pi / n * turns
+        values[0, :, :p], values[1, :, :p] = np.cos(angles) * factor, np.sin(angles) * factor
+        return values
+
+    return roots(p, p, 1.0), roots(q, p * q, scale)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What a kernel needs to know of its transform."""
+
+    rows: int
+    p: int
+    q: int
+    columns: int
+    sign: int
+    dtype: str
+
+    @property
+    def n(self) -> int:
+        return self.p * self.q
+
+
+def _steps(
+    data: te.Tensor, matrix: te.Tensor, factors: te.Tensor, sign: int, half: bool = False
+) -> _Steps:
+    rows, given = const_shape(data.shape)
+    _, p, columns = const_shape(matrix.shape)
+    _, q, _ = const_shape(factors.shape)
+    if sign not in (-1, 1):
+        raise ValueError(f"topi.fft_rows: sign is -1 or 1, got {sign}")
+    wanted = p * q // 2 + 1 if half else p * q
+    if given != wanted:
+        raise ValueError(
+            f"topi.fft_rows: tables of {p} x {q} are for rows of {wanted} elements, got "
+            f"{[rows, given]}"
+        )
+    _check_type(data)
+    return _Steps(rows, p, q, columns, sign, data.dtype)
+
+
+def _check_type(data: te.Tensor) -> None:
+    if data.dtype not in ("float32", "float64"):
+        raise ValueError(f"topi.fft: data are float32 or float64, got {data.dtype}")
+
+
+def rfft_rows(
+    data: te.Tensor, matrix: te.Tensor, factors: te.Tensor, count: int
+) -> list[te.Tensor]:
+    """The first elements of the transforms of rows of real numbers.
+
+    Parameters
+    ----------
+    data : (rows, n), float32 or float64.
+    matrix, factors : of ``fft_tables(p, q, -1)`` with n = p q.
+    count : how many elements of each transform, at most n.
+
+    Returns
+    -------
+    Real and imaginary parts, (rows, count) each.
+    """
+    return _forward([data], matrix, factors, as_int(count), -1)
+
+
+def fft_rows(
+    real: te.Tensor, imag: te.Tensor, matrix: te.Tensor, factors: te.Tensor, count: int, sign: int
+) -> list[te.Tensor]:
+    """The first elements of the transforms of rows of complex numbers, see :func:`rfft_rows`.
+
+    Parameters
+    ----------
+    real, imag : (rows, n).
+    sign : that of the tables.
+
+    Raises
+    ------
+    ValueError : data of another length or type, another sign, or more elements than there are.
+    """
+    return _forward([real, imag], matrix, factors, as_int(count), as_int(sign))
+
+
+def _forward(
+    data: list[te.Tensor], matrix: te.Tensor, factors: te.Tensor, count: int, sign: int
+) -> list[te.Tensor]:
+    steps = _steps(data[0], matrix, factors, sign)
+    if not 0 < count <= steps.n:
+        raise ValueError(f"topi.fft_rows: count is at most {steps.n} elements, got {count}")
+    shape = (steps.rows, count)
+    if not _is_for_processors():
+        return _sums(steps, data, matrix, factors, count)
+
+    def body(ins: Any, outs: Any) -> tir.Stmt:
+        kernel = _Kernel(steps, ins[-2], ins[-1])
+        ib = kernel.ib
+        with ib.for_range(0, steps.rows, "row", kind="parallel") as row:
+            sources = [ib.buffer_ptr(buffer) for buffer in ins[:-2]]
+            kernel.first_step(lambda k, i: [source[row, k * steps.q + i] for source in sources])
+            used = -(-count // steps.p)
+            spectrum = kernel.second_step(steps.q, used, is_complex=True)
+            for out, part in zip(outs, spectrum):
+                kernel.copy(ib.buffer_ptr(out), row, part, count)
+        return ib.get()
+
+    return list(_extern([shape, shape], [*data, matrix, factors], body, "T_fft", steps.dtype))
+
+
+def irfft_rows(
+    real: te.Tensor, imag: te.Tensor, matrix: te.Tensor, factors: te.Tensor
+) -> te.Tensor:
+    """Rows of real numbers from the first halves of their transforms.
+
+    Parameters
+    ----------
+    real, imag : (rows, n // 2 + 1); imaginary parts of the first element, and of the last one if n
+        is even, count as zero.
+    matrix, factors : of ``fft_tables(p, q, 1)`` with n = p q.
+
+    Returns
+    -------
+    (rows, n).
+    """
+    steps = _steps(real, matrix, factors, 1, half=True)
+    n, q = steps.n, steps.q
+    given = n // 2 + 1
+    if not _is_for_processors():
+        return _sums(steps, _whole(steps, real, imag), matrix, factors, n)[0]
+
+    def body(ins: Any, outs: Any) -> tir.Stmt:
+        kernel = _Kernel(steps, ins[-2], ins[-1])
+        ib = kernel.ib
+        with ib.for_range(0, steps.rows, "row", kind="parallel") as row:
+            whole = [
+                kernel.mirrored(ib.buffer_ptr(buffer), row, given, is_odd=part == 1)
+                for part, buffer in enumerate(ins[:2])
+            ]
+            zero = tir.const(0, steps.dtype)
+            whole[1][0] = zero
+            if n % 2 == 0:
+                whole[1][n // 2] = zero
+            columns = q // 2 + 1
+            kernel.first_step(lambda k, i: [part[k * q + i] for part in whole], columns)
+            (result,) = kernel.second_step(columns, q, is_complex=False)
+            kernel.copy(ib.buffer_ptr(outs[0]), row, result, n)
+        return ib.get()
+
+    shape = (steps.rows, n)
+    return _extern([shape], [real, imag, matrix, factors], body, "T_irfft", steps.dtype)
+
+
+def fft_columns(
+    real: te.Tensor, imag: te.Tensor, count: int, sign: int, scale: float = 1.0
+) -> list[te.Tensor]:
+    """The first elements of transforms of complex numbers along the middle of three axes.
+
+    Parameters
+    ----------
+    real, imag : (outer, n, inner), float32 or float64, with n of `is_straight`, and at least 16
+        inner elements, as many as vectors have.
+    count : how many elements of each transform, at most n.
+    sign : of the exponents: -1 for the transform, 1 for its inverse.
+    scale : what results are multiplied with.
+
+    Returns
+    -------
+    Real and imaginary parts, (outer, count, inner) each.
+
+    Raises
+    ------
+    ValueError : there is no straight program for n, or there are too few inner elements.
+    """
+    outer, n, inner = const_shape(real.shape)
+    count, dtype = as_int(count), real.dtype
+    if not is_straight(n) or inner < _COLUMNS:
+        raise ValueError(
+            f"topi.fft_columns: n is at most {_STRAIGHT} and has prime factors up to "
+            f"{_LARGEST_PRIME}, with at least {_COLUMNS} inner elements, got {[outer, n, inner]}"
+        )
+    _check_type(real)
+    factor = float(scale)
+    if not _is_for_processors():
+        return _column_sums(real, imag, count, as_int(sign), factor)
+
+    def body(ins: Any, outs: Any) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        lanes = _lanes(dtype)
+        sources, results = ([ib.buffer_ptr(buffer) for buffer in side] for side in (ins, outs))
+        vectors = -(-inner // lanes)
+        with ib.for_range(0, outer * vectors, "each", kind="parallel") as each:
+            lead = tir.indexdiv(each, vectors)
+            # The last vector ends with the row, over elements of the one before.
+            start = tir.min(tir.indexmod(each, vectors) * lanes, inner - lanes)
+            across = start if lanes == 1 else tir.Ramp(start, 1, lanes)
+            program = _Straight(ib, dtype, lanes)
+            values = [
+                (
+                    program.named(sources[0][lead, k, across]),
+                    program.named(sources[1][lead, k, across]),
+                )
+                for k in range(n)
+            ]
+            for k, parts in enumerate(program.transform(values, as_int(sign))[:count]):
+                for result, part in zip(results, parts):
+                    result[lead, k, across] = program.scaled(part, factor)
+        return ib.get()
+
+    shape = (outer, count, inner)
+    return list(_extern([shape, shape], [real, imag], body, "T_fft_columns", dtype))
+
+
+def _extern(
+    shapes: Sequence[tuple[int, ...]],
+    inputs: list[te.Tensor],
+    body: Callable[[Any, Any], tir.Stmt],
+    name: str,
+    dtype: str,
+) -> Any:
+    return te.extern(shapes, inputs, body, name=name, dtype=[dtype] * len(shapes), tag="fft")
+
+
+def _is_for_processors() -> bool:
+    target = Target.current(allow_none=True)
+    return target is None or "cpu" in target.keys
+
+
+def _sums(
+    steps: _Steps, data: list[te.Tensor], matrix: te.Tensor, factors: te.Tensor, count: int
+) -> list[te.Tensor]:
+    """Both steps as sums, for devices, whose threads have one element each."""
+    rows, p, q = steps.rows, steps.p, steps.q
+
+    def first(part: int) -> te.Tensor:
+        k = te.reduce_axis((0, p), "k")
+
+        def total(row: Any, i: Any, at: Any) -> Any:
+            value = data[0](row, k * q + i) * matrix[part, k, at]
+            if len(data) == 2:
+                other = data[1](row, k * q + i) * matrix[1 - part, k, at]
+                value = value + other if part else value - other
+            return te.sum(value, axis=k)
+
+        return te.compute((rows, q, p), total, name=f"T_fft_first_{part}")
+
+    re, im = first(0), first(1)
+
+    def between(part: int) -> te.Tensor:
+        def value(row: Any, i: Any, at: Any) -> Any:
+            cosine, sine = factors[0, i, at], factors[1, i, at]
+            if part:
+                return re(row, i, at) * sine + im(row, i, at) * cosine
+            return re(row, i, at) * cosine - im(row, i, at) * sine
+
+        return te.compute((rows, q, p), value, name=f"T_fft_between_{part}")
+
+    parts = between(0), between(1)
+    tables = circle_tables(q, steps.dtype)
+
+    def second(part: int) -> te.Tensor:
+        i = te.reduce_axis((0, q), "i")
+
+        def total(row: Any, at: Any) -> Any:
+            turn = (i * (at // p)) % q
+            cosine, sine = tables[0](turn), tables[1](turn) * tir.const(steps.sign, steps.dtype)
+            values = [each(row, i, at % p) for each in parts]
+            if part:
+                return te.sum(values[0] * sine + values[1] * cosine, axis=i)
+            return te.sum(values[0] * cosine - values[1] * sine, axis=i)
+
+        return te.compute((rows, count), total, name=f"T_fft_second_{part}")
+
+    return [second(0), second(1)]
+
+
+def _column_sums(
+    real: te.Tensor, imag: te.Tensor, count: int, sign: int, scale: float
+) -> list[te.Tensor]:
+    outer, n, inner = const_shape(real.shape)
+    dtype = real.dtype
+    tables = circle_tables(n, dtype)
+
+    def part(which: int) -> te.Tensor:
+        k = te.reduce_axis((0, n), "k")
+
+        def total(lead: Any, at: Any, across: Any) -> Any:
+            turn = (k * at) % n
+            cosine = tables[0](turn) * tir.const(scale, dtype)
+            sine = tables[1](turn) * tir.const(sign * scale, dtype)
+            re, im = real(lead, k, across), imag(lead, k, across)
+            return te.sum(re * sine + im * cosine if which else re * cosine - im * sine, axis=k)
+
+        return te.compute((outer, count, inner), total, name=f"T_fft_columns_{which}")
+
+    return [part(0), part(1)]
+
+
+def _whole(steps: _Steps, real: te.Tensor, imag: te.Tensor) -> list[te.Tensor]:
+    """The spectrum of real numbers, from its first half."""
+    n, given = steps.n, steps.n // 2 + 1
+    zero = tir.const(0, steps.dtype)
+
+    def re(row: Any, k: Any) -> Any:
+        return tir.if_then_else(k < given, real(row, k), real(row, n - k))
+
+    def im(row: Any, k: Any) -> Any:
+        value = tir.if_then_else(k < given, imag(row, k), -imag(row, n - k))
+        return tir.if_then_else(tir.any(k == 0, k * 2 == n), zero, value)
+
+    return [te.compute((steps.rows, n), part, name=f"T_whole_{part.__name__}") for part in (re, im)]
+
+
+class _Straight:
+    """Transforms of elements that are expressions, written out operation by operation."""
+
+    def __init__(self, ib: Any, dtype: str, lanes: int) -> None:
+        self._ib = ib
+        self._dtype = dtype if lanes == 1 else f"{dtype}x{lanes}"
+
+    def named(self, value: Any) -> Any:
+        """A variable for the value, so that it is computed once."""
+        return self._ib.let("x", value)
+
+    def scaled(self, value: Any, factor: float) -> Any:
+        """The value itself where the factor is 1."""
+        return value if factor == 1 else value * self._constant(factor)
+
+    def transform(self, values: list[_Complex], sign: int) -> list[_Complex]:
+        """The discrete Fourier transform, not scaled."""
+        n = len(values)
+        if n == 1:
+            return values
+        radix = 4 if n % 4 == 0 else _prime_factors(n)[0]
+        width = n // radix
+        parts = [self.transform(values[i::radix], sign) for i in range(radix)]
+        result: list[_Complex] = [(None, None)] * n
+        for k in range(width):
+            turned = [self._turned(part[k], i * k, n, sign) for i, part in enumerate(parts)]
+            for j, value in enumerate(self._short(turned, sign)):
+                result[k + j * width] = value
+        return result
+
+    def _constant(self, value: float) -> Any:
+        return tir.const(value, self._dtype)
+
+    def _pair(self, re: Any, im: Any) -> _Complex:
+        return self.named(re), self.named(im)
+
+    def _turned(self, value: _Complex, steps: int, n: int, sign: int) -> _Complex:
+        """Times exp(sign 2 pi i steps / n)."""
+        re, im = value
+        steps %= n
+        if steps == 0:
+            return value
+        angle = sign * 2 * math.pi * steps / n
+        cosine, sine = self._constant(math.cos(angle)), self._constant(math.sin(angle))
+        return self._pair(re * cosine - im * sine, re * sine + im * cosine)
+
+    def _plus(self, one: _Complex, other: _Complex) -> _Complex:
+        return self._pair(one[0] + other[0], one[1] + other[1])
+
+    def _minus(self, one: _Complex, other: _Complex) -> _Complex:
+        return self._pair(one[0] - other[0], one[1] - other[1])
+
+    def _short(self, values: list[_Complex], sign: int) -> list[_Complex]:
+        """A transform of 2, 4 or a small odd number of elements."""
+        if len(values) == 2:
+            return [self._plus(*values), self._minus(*values)]
+        if len(values) == 4:
+            even, odd = self._plus(values[0], values[2]), self._plus(values[1], values[3])
+            left, right = self._minus(values[0], values[2]), self._minus(values[1], values[3])
+            # i times the difference, forwards or backwards.
+            turned = (-right[1], right[0]) if sign > 0 else (right[1], -right[0])
+            return [
+                self._plus(even, odd),
+                self._plus(left, turned),
+                self._minus(even, odd),
+                self._minus(left, turned),
+            ]
+        return self._odd(values, sign)
+
+    def _odd(self, values: list[_Complex], sign: int) -> list[_Complex]:
+        """Elements k and n - k share their cosines, and their sines but for the sign."""
+        n, first = len(values), values[0]
+        sums = [self._plus(values[k], values[n - k]) for k in range(1, n // 2 + 1)]
+        differences = [self._minus(values[k], values[n - k]) for k in range(1, n // 2 + 1)]
+        total = first
+        for each in sums:
+            total = self._plus(total, each)
+        result: list[_Complex] = [total] * n
+        for j in range(1, n // 2 + 1):
+            (re, im), (across, along) = first, (None, None)
+            for k, (each, other) in enumerate(zip(sums, differences), 1):
+                angle = sign * 2 * math.pi * (j * k % n) / n
+                cosine, sine = self._constant(math.cos(angle)), self._constant(math.sin(angle))
+                re, im = self._pair(re + each[0] * cosine, im + each[1] * cosine)
+                if across is None:
+                    across, along = self._pair(other[0] * sine, other[1] * sine)
+                else:
+                    across, along = self._pair(across + other[0] * sine, along + other[1] * sine)
+            # The differences are turned by a quarter: times i.
+            result[j] = self._pair(re - along, im + across)
+            result[n - j] = self._pair(re + along, im - across)
+        return result
+
+
+class _Kernel:
+    """The statements of one row's transform."""
+
+    def __init__(self, steps: _Steps, matrix: Any, factors: Any) -> None:
+        self.ib = tir.ir_builder.create()
+        self._steps = steps
+        self._matrix = self.ib.buffer_ptr(matrix)
+        self._factors = self.ib.buffer_ptr(factors)
+        self._lanes = _lanes(steps.dtype)
+        self._between: list[Any] = []
+
+    def each(self, count: int, body: Callable[[Any], None]) -> None:
+        """Run `body` for the numbers below `count`, in vectors."""
+        ib, lanes = self.ib, self._lanes
+        whole = count - count % lanes
+        if whole:
+            with (
+                ib.for_range(0, whole // lanes, "v") as v,
+                ib.for_range(0, lanes, "lane", kind="vectorize") as lane,
+            ):
+                body(v * lanes + lane)
+        if count % lanes:
+            with ib.for_range(0, count % lanes, "rest") as rest:
+                body(rest + whole)
+
+    def mirrored(self, source: Any, row: Any, given: int, is_odd: bool) -> Any:
+        """A row of n elements of which the first ones are given, the others their mirrors."""
+        n = self._steps.n
+        whole = self.ib.allocate(self._steps.dtype, (n,), "whole")
+        self.each(given, lambda i: whole.__setitem__(i, source[row, i]))
+
+        def mirror(i: Any) -> None:
+            value = source[row, n - given - i]
+            whole[given + i] = -value if is_odd else value
+
+        self.each(n - given, mirror)
+        return whole
+
+    def copy(self, out: Any, row: Any, values: Any, count: int) -> None:
+        """The first elements of what the second step gave as a row of the result."""
+        p, columns = self._steps.p, self._steps.columns
+        if p == columns:
+            self.each(count, lambda i: out.__setitem__((row, i), values[i]))
+            return
+        whole, rest = divmod(count, p)
+        with self.ib.for_range(0, whole, "k") as k:
+            self.each(p, lambda i: out.__setitem__((row, k * p + i), values[k * columns + i]))
+        self.each(
+            rest, lambda i: out.__setitem__((row, whole * p + i), values[whole * columns + i])
+        )
+
+    def first_step(
+        self, element: Callable[[Any, Any], Sequence[Any]], width: int | None = None
+    ) -> None:
+        """Transforms of p elements each, times the factors.
+
+        Parameters
+        ----------
+        element : of its number and that of its transform to the parts of an element.
+        width : how many transforms, q by default.
+        """
+        steps, ib = self._steps, self.ib
+        width = steps.q if width is None else width
+        self._between = [
+            ib.allocate(steps.dtype, (width * steps.columns,), f"between_{part}")
+            for part in ("re", "im")
+        ]
+        vectors = steps.columns // self._lanes
+        # Of as many transforms at once as there are registers for.
+        at_once = max(1, min(width, _SUMS // (2 * min(vectors, 4))))
+        even = -(-width // -(-width // at_once))
+        for panel in range(0, vectors, 4):
+            panels = range(panel, min(vectors, panel + 4))
+            blocks, rest = divmod(width, even)
+            with ib.for_range(0, blocks, "block") as block:
+                self._block(element, block * even, even, panels)
+            if rest:
+                self._block(element, blocks * even, rest, panels)
+
+    def _block(
+        self, element: Callable[[Any, Any], Sequence[Any]], start: Any, count: int, panels: range
+    ) -> None:
+        steps, ib, lanes = self._steps, self.ib, self._lanes
+        width = len(panels) * lanes
+        with ib.new_scope():
+            sums = ib.allocate(steps.dtype, (count * 2 * width,), "sums", scope="local")
+
+            def of(i: int, part: int, v: int, lane: Any) -> Any:
+                return ((i * 2 + part) * len(panels) + v) * lanes + lane
+
+            for i in range(count * 2 * len(panels)):
+                with ib.for_range(0, lanes, "lane", kind="vectorize") as lane:
+                    sums[i * lanes + lane] = tir.const(0, steps.dtype)
+            with ib.for_range(0, steps.p, "k") as k:
+                for i in range(count):
+                    parts = element(k, start + i)
+                    for v, panel in enumerate(panels):
+                        with ib.for_range(0, lanes, "lane", kind="vectorize") as lane:
+                            at = panel * lanes + lane
+                            cosine, sine = self._matrix[0, k, at], self._matrix[1, k, at]
+                            re, im = of(i, 0, v, lane), of(i, 1, v, lane)
+                            sums[re] = sums[re] + parts[0] * cosine
+                            sums[im] = sums[im] + parts[0] * sine
+                            if len(parts) == 2:
+                                sums[re] = sums[re] - parts[1] * sine
+                                sums[im] = sums[im] + parts[1] * cosine
+            for i in range(count):
+                for v, panel in enumerate(panels):
+                    with ib.for_range(0, lanes, "lane", kind="vectorize") as lane:
+                        at = panel * lanes + lane
+                        cosine, sine = (self._factors[part, start + i, at] for part in (0, 1))
+                        re, im = sums[of(i, 0, v, lane)], sums[of(i, 1, v, lane)]
+                        place = (start + i) * steps.columns + at
+                        self._between[0][place] = re * cosine - im * sine
+                        self._between[1][place] = re * sine + im * cosine
+
+    def second_step(self, given: int, used: int, is_complex: bool) -> list[Any]:
+        """Transforms of q elements each: (used, columns), flat.
+
+        Parameters
+        ----------
+        given : how many elements of each there are; the others are their mirrors.
+        used : how many elements of each are wanted.
+        is_complex : whether imaginary parts are, too.
+        """
+        steps, ib, lanes = self._steps, self.ib, self._lanes
+        size = used * steps.columns
+        results = [
+            ib.allocate(steps.dtype, (size,), f"result_{part}")
+            for part in (("re", "im") if is_complex else ("re",))
+        ]
+        with ib.for_range(0, steps.columns // lanes, "v") as v:
+
+            def places(k: int) -> Any:
+                start = k * steps.columns + v * lanes
+                return start if lanes == 1 else tir.Ramp(start, 1, lanes)
+
+            program = _Straight(ib, steps.dtype, lanes)
+            values = [
+                (
+                    program.named(self._between[0][places(k)]),
+                    program.named(self._between[1][places(k)]),
+                )
+                for k in range(given)
+            ]
+            for k in range(given, steps.q):
+                re, im = values[steps.q - k]
+                values.append((re, -im))
+            for k, parts in enumerate(program.transform(values, steps.sign)[:used]):
+                for result, part in zip(results, parts):
+                    result[places(k)] = part
+        return results
+
+
+def _lanes(dtype: str) -> int:
+    target = Target.current(allow_none=True) or Target("llvm")
+    lanes = int(target.vector_width) // tir.const(0, dtype).dtype.bits
+    return max(1, min(_COLUMNS, lanes))
