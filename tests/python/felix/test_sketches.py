@@ -10,7 +10,8 @@ import pytest
 
 import tvm
 from testing_sketches import CASES, MAX_SKETCHES, make_task, random_config, sketches_of
-from tvm.auto_scheduler import LayoutRewriteOption, pack_array
+from tvm import te, topi
+from tvm.auto_scheduler import LayoutRewriteOption, SearchTask, pack_array
 from tvm.felix import ffi
 
 
@@ -114,3 +115,17 @@ def test_outermost_loops_are_parallel_in_every_sketch():
     for name in CASES:
         for sketch in sketches_of(make_task(name))[0]:
             assert "parallel" in str(sketch), f"{name}\n{sketch}"
+
+
+@pytest.mark.parametrize(("cores", "fused"), [(1, 2), (4, 3)])
+def test_pixels_of_few_channels_are_no_parallel_loop_of_their_own(cores, fused):
+    """Rows are work enough for few cores, and a fused loop over pixels divides for each of them."""
+    data = te.placeholder((1, 30, 30, 3), name="data")
+    weight = te.placeholder((7, 7, 3, 16), name="weight")
+    tensors = [data, weight, topi.nn.conv2d_nhwc(data, weight, 2, 3, 1)]
+    task = SearchTask(compute_dag=tensors, target=f"llvm -num-cores={cores}")
+    for sketch in sketches_of(task)[0]:
+        padding = next(stage for stage in sketch.stages if stage.op.name == "PadInput")
+        loops = {str(it.name): int(it.annotation) for it in padding.iters}
+        [parallel] = [name for name, kind in loops.items() if kind == 3]
+        assert parallel == "".join(f"ax{i}@" for i in range(fused)), loops
