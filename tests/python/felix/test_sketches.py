@@ -13,6 +13,7 @@ from testing_sketches import CASES, MAX_SKETCHES, make_task, random_config, sket
 from tvm import te, topi
 from tvm.auto_scheduler import LayoutRewriteOption, SearchTask, pack_array
 from tvm.felix import ffi
+from tvm.felix.sym_task import make_task as make_sym_task
 
 
 def _run(task, state, inputs):
@@ -129,3 +130,20 @@ def test_pixels_of_few_channels_are_no_parallel_loop_of_their_own(cores, fused):
         loops = {str(it.name): int(it.annotation) for it in padding.iters}
         [parallel] = [name for name, kind in loops.items() if kind == 3]
         assert parallel == "".join(f"ax{i}@" for i in range(fused)), loops
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_orders_of_loops_that_are_one_are_no_sketches_of_their_own(rows):
+    """A single row has its blocks of columns in one order, so it would be measured twice."""
+    data = te.placeholder((rows, 64), name="data")
+    weight = te.placeholder((512, 64), name="weight")
+    task = make_sym_task([data, weight, topi.nn.dense(data, weight)], "llvm -num-cores=1").task
+    tiled = [sketch for sketch in task.sketches if "rfactor" not in str(sketch.state)]
+    programs = set()
+    for sketch in tiled:
+        knobs = [str(knob.name) for group in sketch.context.split_groups for knob in group.vars]
+        config = dict.fromkeys(knobs, 1) | {"sp_1_2": 32, "sp_2_0": 8}
+        state = sketch.state_from_config(config)
+        schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
+        programs.add(str(tvm.lower(schedule, args)))
+    assert len(programs) == len(tiled) == (2 if rows == 1 else 4)
