@@ -53,7 +53,14 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     train = commands.add_parser(
         "train_mlp", parents=[seed], help="train the multi-layer perceptron"
     )
-    train.add_argument("-d", "--dataset", type=Path, required=True)
+    train.add_argument(
+        "-d",
+        "--dataset",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="data sets, such as one of this machine and the replay of another's checkpoint",
+    )
     train.add_argument("-o", "--out", type=Path, required=True, help="checkpoint to write")
     train.add_argument("--train-ratio", type=float, default=0.9, help="share of the tasks")
     train.add_argument(
@@ -140,7 +147,10 @@ def _train_mlp(options: argparse.Namespace) -> None:
     from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
     from tvm.felix.pretrain import filter_latency, train_mlp
 
-    data = filter_latency(DatasetBuilder.load(options.dataset), options.min_lat, options.max_lat)
+    data = DatasetBuilder.load(options.dataset[0])
+    for path in options.dataset[1:]:
+        data.extend(DatasetBuilder.load(path))
+    data = filter_latency(data, options.min_lat, options.max_lat)
     model = MLPModelPLWrapper(loss_func=options.loss_f, seed=options.seed)
     metrics = train_mlp(
         data,

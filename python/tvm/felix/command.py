@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .console import end_process, run_command
 from .network_file import InputSpec, is_network_file, load_network_file, short_name
+
+if TYPE_CHECKING:
+    from .settings import TuneSettings
 
 __all__ = ["Help", "command_line", "main"]
 
@@ -34,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         configure(command)
         command.set_defaults(parser=command)
     options = parser.parse_args(arguments)
+    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     _check(options)
     # Commands import what they need, so that --help and usage errors answer at once.
     return run_command(lambda: _COMMANDS[options.command][1](options))
@@ -156,9 +162,54 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, help="folder of the results (default: runs/<network>-<time>)"
     )
     parser.add_argument(
-        "--resume", type=Path, help="go on with the run in this folder; its options apply"
+        "--resume",
+        type=Path,
+        help="go on with the run in this folder; its options apply, but for those given here of "
+        "--trials, --config-seeds, --grad-steps, --per-round, --timing-rounds, --cache, --fleet "
+        "and --tensorboard",
     )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+# What a run that goes on may be told anew: what was measured stays as true as it was.
+_CHANGEABLE = (
+    "trials",
+    "config_seeds",
+    "grad_steps",
+    "per_round",
+    "timing_rounds",
+    "cache",
+    "fleet",
+    "tensorboard",
+)
+
+
+def _given(options: argparse.Namespace) -> set[str]:
+    """The names of those options that the command line has, whatever they are set to."""
+    unset = argparse.Namespace(**dict.fromkeys(vars(options)))
+    again = options.parser.parse_args(options.arguments[1:], unset)
+    return {name for name, value in vars(again).items() if value is not None}
+
+
+def _changed(settings: TuneSettings, options: argparse.Namespace) -> TuneSettings:
+    """Settings of a run with those options that the command line has.
+
+    Raises
+    ------
+    ValueError : an option would make another run of it.
+    """
+    names = _given(options) & {field.name for field in fields(settings)} - {"network", "batch_size"}
+    for name in sorted(names - set(_CHANGEABLE)):
+        known, value = getattr(settings, name), getattr(options, name)
+        if value != known:
+            written = {"together": "with", "inputs": "input"}.get(name, name).replace("_", "-")
+            raise ValueError(
+                f"--{written}: the run in {options.resume} has {known!r}, which going on with it "
+                f"cannot change to {value!r}; leave the option out, or start another run with --out"
+            )
+    if options.out is not None:
+        raise ValueError(f"--out: the results of --resume {options.resume} stay in that folder")
+    return replace(settings, **{name: getattr(options, name) for name in names})
 
 
 def _tune(options: argparse.Namespace) -> None:
@@ -168,7 +219,8 @@ def _tune(options: argparse.Namespace) -> None:
     from .settings import TuneSettings, check_settings, read_settings
 
     if options.resume is not None:
-        folder, settings = options.resume, read_settings(options.resume)
+        folder = options.resume
+        settings = _changed(read_settings(folder), options)
     else:
         name = f"{short_name(options.network)}-{time.strftime('%Y%m%d-%H%M%S')}"
         folder = options.out or Path("runs") / name

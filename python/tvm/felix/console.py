@@ -115,11 +115,19 @@ def _signals_raise() -> Iterator[None]:
         if number is None:
             before_unraisable(dropped)
             return
-        if number == signal.SIGTERM:
-            signal.signal(number, terminate)
-        timer = threading.Timer(_SECONDS_TO_SEND_AGAIN, os.kill, (os.getpid(), number))
-        on_their_way.append(timer)
-        timer.start()
+        on_its_way = False
+        while not on_its_way:
+            # A busy machine may start the thread so late that the signal comes while it is waited
+            # for here, where it would be dropped again.
+            try:
+                if number == signal.SIGTERM:
+                    signal.signal(number, terminate)
+                timer = threading.Timer(_SECONDS_TO_SEND_AGAIN, os.kill, (os.getpid(), number))
+                timer.start()
+                on_their_way.append(timer)
+                on_its_way = True
+            except (KeyboardInterrupt, _Terminated):
+                continue
 
     on_their_way: list[threading.Timer] = []
     before = signal.signal(signal.SIGTERM, terminate)

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.target.machine import host_cpu
 
 from .optim import Optimizer
 from .search import SearchSettings
@@ -108,7 +109,7 @@ def train_mlp(
 
     Returns
     -------
-    Validation loss and ranking metrics of the written weights.
+    Validation loss and ranking metrics of the written weights; the model's `card` has them, too.
 
     Raises
     ------
@@ -149,8 +150,17 @@ def train_mlp(
     if log is not None:
         log.finalize("success")
     model.replay = _to_replay(train, replay, rng)
+    metrics = {"val_loss": loss, **model.ranking_metrics(check)}
+    model.card = {
+        "processor": host_cpu()[0],
+        "programs": len(train),
+        "tasks": len(np.unique(train.groups())),
+        "held_out_programs": len(validation),
+        "held_out_tasks": len(np.unique(validation.groups())),
+        **metrics,
+    }
     model.save(output)
-    return {"val_loss": loss, **model.ranking_metrics(check)}
+    return metrics
 
 
 def _to_replay(data: DatasetBuilder, count: int, rng: np.random.Generator) -> DatasetBuilder:

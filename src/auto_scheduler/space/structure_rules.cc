@@ -199,6 +199,7 @@ class MultiLevelTilingWithFusion final : public SketchRule {
         const int n_outer = level * n_axes - (ragged >= 0 ? level - 1 : 0);
         for (OuterOrder order : options_.outer_orders) {
           if (packed && packed->turned) break;
+          if (order != OuterOrder::kNatural && !HasOrders(state->stages[stage_id])) continue;
           State held = FollowTiling(tiled, consumer, split_steps, level, order);
           held.compute_at(stage_id, consumer, held->stages[consumer]->iters[n_outer - 1]);
           results.emplace_back(held, stage_id - 1);
@@ -219,6 +220,20 @@ class MultiLevelTilingWithFusion final : public SketchRule {
   }
 
  private:
+  /*!
+   * \brief Whether the outermost loops of a stage differ with their order: of a row, a vector or a
+   *        single pixel all orders are one program, which would be measured as often.
+   */
+  static bool HasOrders(const Stage& stage) {
+    bool last = false, others = false;
+    for (const Iterator& iter : stage->iters) {
+      if (iter->iter_kind != IteratorKind::kSpatial) continue;
+      others = others || last;
+      last = iter.ConstExtent() != 1;
+    }
+    return last && others;
+  }
+
   /*! \brief Of the outermost loops of a consumer, those over which panels are shared go last. */
   static void PutSharedLoopsInside(State* state, int consumer, int n_axes,
                                    const std::vector<int>& space_axes) {

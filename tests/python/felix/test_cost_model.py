@@ -22,6 +22,7 @@ from tvm.auto_scheduler.cost_model.metric import (
 )
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
+from tvm.target.machine import host_cpu
 
 
 def made_up_programs(n: int, n_features: int = 12, n_tasks: int = 3, seed: int = 0):
@@ -212,6 +213,27 @@ def test_programs_kept_beside_a_checkpoint_are_replayed_by_who_loads_it(tmp_path
         assert max(kept) == best[group.removeprefix("task")]
     model.train_self(made_up_programs(32, seed=4), n_steps=20)
     assert MLPModelPLWrapper(pretrained=packaged_checkpoint()).replay.kind is not None
+
+
+def test_a_checkpoint_says_what_it_learned_from_and_how_well_it_ranks_the_rest(tmp_path):
+    metrics = train_mlp(
+        made_up_programs(120, n_tasks=6),
+        MLPModelPLWrapper(),
+        tmp_path / "model.ckpt",
+        train_ratio=0.67,
+        epochs=2,
+        progress=False,
+    )
+    model = MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
+    card = model.card
+    assert (card["programs"], card["held_out_programs"]) == (80, 40)
+    assert (card["tasks"], card["held_out_tasks"]) == (4, 2)
+    assert {name: card[name] for name in metrics} == metrics
+    assert {"val_loss", "spearman", "spearman_top", "peak_score@1"} <= set(metrics)
+    assert card["processor"] == host_cpu()[0]
+    # Further training makes another model, of which the figures would not be true.
+    model.train_self(made_up_programs(32, seed=4), n_steps=1)
+    assert model.card == {}
 
 
 def test_training_holds_out_programs_even_of_few(monkeypatch):

@@ -83,6 +83,9 @@ def _splits(sketch):
         (line(799, 16, 384), WIDE, True),
         (products(4, 197, 64, 32), WIDE, True),
         (dense(50, 64, 768), WIDE, True),
+        # Two rows of seven pixels fill the registers better than one.
+        (image(7, 7, 16, 64), WIDE, True),
+        (image(7, 7, 16, 64), NARROW, True),
         # Tiles of 14 and of 6 rows divide these.
         (dense(56, 64, 768), WIDE, False),
         (dense(48, 64, 768), NARROW, False),
@@ -175,8 +178,8 @@ def test_lines_of_awkward_length(length, filters, seed):
 
 
 @settings(max_examples=4, deadline=None)
-@given(st.sampled_from([(3, 17), (19, 19)]), st.integers(0, 99))
-def test_images_of_awkward_width(size, seed):
+@given(st.sampled_from([(3, 17), (19, 19), (7, 7), (5, 7)]), st.integers(0, 99))
+def test_images_of_awkward_sizes(size, seed):
     check(image(*size, 4, 32), 2, seed)
 
 
@@ -197,7 +200,21 @@ def test_constant_weights_are_laid_out_in_panels_beside_ragged_rows():
         assert [int(x) for x in transform.extents if int(x) > 1] == [2, 24, 32]
 
 
-@pytest.mark.parametrize("tensors", [dense(197, 20, 64), line(67, 6, 32)])
+def test_tiles_over_two_lines_of_a_small_image_are_canonical():
+    group = make_task(image(7, 7, 16, 64), WIDE)
+    functions = TaskPerfFunc(group.task.sketches, 1.0, "conv", MLPModelPLWrapper()).sketch_funcs
+    for sketch in ragged(group.task):
+        function = functions[sketch.index]
+        rows = [name for name, role in knob_roles(sketch).items() if role is KnobRole.ROWS]
+        configs = map(function.config, function.canonical)
+        assert [2, 7] in [sorted(config[name] for name in rows) for config in configs]
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [dense(197, 20, 64), line(67, 6, 32), image(7, 7, 6, 32)],
+    ids=["rows", "line", "7x7"],
+)
 def test_features_equal_those_of_the_concrete_program(tensors):
     task = make_task(tensors, WIDE).task
     for sketch in ragged(task):

@@ -17,8 +17,10 @@ from testing_sketches import (
     random_inputs,
     sketches_of,
 )
-from tvm.auto_scheduler import LayoutRewriteOption, pack_array
+from tvm import te, topi
+from tvm.auto_scheduler import LayoutRewriteOption, SearchTask, pack_array
 from tvm.felix import ffi
+from tvm.felix.sym_task import make_task as make_sym_task
 
 
 def _run(task, state, inputs):
@@ -117,3 +119,34 @@ def test_outermost_loops_are_parallel_in_every_sketch():
     for name in CASES:
         for sketch in sketches_of(make_task(name))[0]:
             assert "parallel" in str(sketch), f"{name}\n{sketch}"
+
+
+@pytest.mark.parametrize(("cores", "fused"), [(1, 2), (4, 3)])
+def test_pixels_of_few_channels_are_no_parallel_loop_of_their_own(cores, fused):
+    """Rows are work enough for few cores, and a fused loop over pixels divides for each of them."""
+    data = te.placeholder((1, 30, 30, 3), name="data")
+    weight = te.placeholder((7, 7, 3, 16), name="weight")
+    tensors = [data, weight, topi.nn.conv2d_nhwc(data, weight, 2, 3, 1)]
+    task = SearchTask(compute_dag=tensors, target=f"llvm -num-cores={cores}")
+    for sketch in sketches_of(task)[0]:
+        padding = next(stage for stage in sketch.stages if stage.op.name == "PadInput")
+        loops = {str(it.name): int(it.annotation) for it in padding.iters}
+        [parallel] = [name for name, kind in loops.items() if kind == 3]
+        assert parallel == "".join(f"ax{i}@" for i in range(fused)), loops
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_orders_of_loops_that_are_one_are_no_sketches_of_their_own(rows):
+    """A single row has its blocks of columns in one order, so it would be measured twice."""
+    data = te.placeholder((rows, 64), name="data")
+    weight = te.placeholder((512, 64), name="weight")
+    task = make_sym_task([data, weight, topi.nn.dense(data, weight)], "llvm -num-cores=1").task
+    tiled = [sketch for sketch in task.sketches if "rfactor" not in str(sketch.state)]
+    programs = set()
+    for sketch in tiled:
+        knobs = [str(knob.name) for group in sketch.context.split_groups for knob in group.vars]
+        config = dict.fromkeys(knobs, 1) | {"sp_1_2": 32, "sp_2_0": 8}
+        state = sketch.state_from_config(config)
+        schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
+        programs.add(str(tvm.lower(schedule, args)))
+    assert len(programs) == len(tiled) == (2 if rows == 1 else 4)

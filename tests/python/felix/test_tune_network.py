@@ -264,8 +264,17 @@ def test_networks_named_together_are_tuned_and_compared_in_one_run(tmp_path, mon
     assert other["coverage"] == 1.0 and other["max_abs_diff"] < 1e-4
     assert set(other["latency_seconds"]) == {"untuned", "tuned", "pytorch"}
     assert read_settings(out).together == [second]
-    # The folder says what else is to be tuned.
+    # The folder says what else is to be tuned; how long, the command line may say anew.
     assert main(["tune", "--resume", str(out), "--no-progress"]) == 0
     assert len(record_identities(out / "records.json")) == 4
+    assert main(["tune", "--resume", str(out), "--no-progress", "--trials", "6"]) == 0
+    assert len(record_identities(out / "records.json")) == 6
+    assert read_settings(out).trials == 6 and read_settings(out).per_round == 2
     capsys.readouterr()
+    for change, reason in {
+        ("--seed", "7"): "--seed: the run in",
+        ("--with", first): "--with: the run in",
+        ("--out", str(tmp_path / "other")): "--out: the results of",
+    }.items():
+        assert reason in refused(capsys, "--resume", out, *change)[1]
     assert refused(capsys, first, "--with", first)[1].endswith(f"with: {first} is named twice\n")

@@ -108,6 +108,12 @@ class LatencyModel(nn.Module):
         `tvm.felix.packaged_checkpoint()`; None starts from random weights, and the search then
         learns from its own measurements alone.
     seed : of the initial weights and the shuffling.
+
+    Attributes
+    ----------
+    card : what is known of a trained model: of which programs and processor, and how well it ranks
+        programs of tasks that it was not trained on. Numbers and texts; part of the checkpoint, and
+        empty once it was trained further.
     """
 
     @with_gradients()
@@ -128,6 +134,7 @@ class LatencyModel(nn.Module):
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self.replay = DatasetBuilder()
+        self.card: dict[str, float | int | str] = {}
         self.kind: FeatureKind | None = None
         self.model: MLPCostModel | None = None
         self.trained = False
@@ -343,6 +350,7 @@ class LatencyModel(nn.Module):
             itertools.islice(stream, min(_CHECK_EVERY, n_steps - done))
             for done in range(0, n_steps, _CHECK_EVERY)
         )
+        self.card = {}  # of the model that there was
         return self.descend(rounds, held.batch(), lr=lr, patience=patience)
 
     def _mixed_batches(self, data: DatasetBuilder) -> Iterator[SegmentBatch]:
@@ -375,6 +383,7 @@ class LatencyModel(nn.Module):
             "lr": self.lr,
             "wd": self.wd,
             "batch_size": self.batch_size,
+            "card": dict(self.card),
             "weights": network.state_dict(),
         }
         # Where the disk is full, torch's own writer raises no OSError and names no file.
@@ -412,6 +421,7 @@ class LatencyModel(nn.Module):
             raise ValueError(f"{foreign}: {str(error).splitlines()[0]}") from error
         self._network().eval()
         self.kind, self.pretrained_from, self.trained = kind, path.name, True
+        self.card = dict(state.get("card", {}))
         replay = replay_file(path)
         self.replay = DatasetBuilder.load(replay) if replay.exists() else DatasetBuilder()
 

@@ -150,6 +150,22 @@ void MarkRegisterTile(const SearchTask& task, State* state, int stage_id) {
 /*! \brief Parallel iterations below which cores would go without work. */
 int64_t LeastParallel(const SearchTask& task) { return 2 * task->hardware_params->num_cores; }
 
+/*!
+ * \brief Outermost loops that are enough work for all cores, at least one.
+ *
+ * Each trip of a fused loop divides to find the indices of its loops, which is more work than a
+ * short body, such as a pixel of three channels. A sixteenth of a core's share waits at most.
+ */
+size_t CountForCores(const SearchTask& task, const Array<Iterator>& loops) {
+  const int64_t enough = 16 * task->hardware_params->num_cores;
+  int64_t trips = 1;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (trips >= enough) return i;
+    trips *= std::max<int64_t>(loops[i].ConstExtent(), 1);
+  }
+  return loops.size();
+}
+
 /*! \brief Fuse `loops` of a stage and run them in parallel. */
 void ParallelOver(State* state, int stage_id, const Array<Iterator>& loops) {
   Iterator fused = loops.size() == 1 ? loops[0] : state->fuse(stage_id, loops);
@@ -279,7 +295,7 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id, bool
     }
   }
   if (lanes.defined()) inner.push_back(lanes.value());
-  const size_t n_outer = outer.size();
+  const size_t n_parallel = CountForCores(task, outer);
   Array<Iterator> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   state->reorder(stage_id, order);
@@ -287,9 +303,9 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id, bool
   if (lanes.defined()) state->vectorize(stage_id, iters.back());
   if (in_rows) return;
   bool runs_once = true;
-  for (size_t i = 0; i < n_outer; ++i) runs_once = runs_once && IsOnce(iters[i]);
+  for (size_t i = 0; i < n_parallel; ++i) runs_once = runs_once && IsOnce(iters[i]);
   if (!runs_once) {
-    ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_outer));
+    ParallelOver(state, stage_id, Array<Iterator>(iters.begin(), iters.begin() + n_parallel));
   }
 }
 

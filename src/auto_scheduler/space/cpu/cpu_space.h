@@ -42,7 +42,8 @@ int64_t RaggedTiles(int64_t extent);
 
 /*!
  * \brief The axis of space along which register tiles with a remainder are estimated to take
- * clearly less time than those that divide it, as for 197 or 50 rows of a matrix; else -1.
+ * clearly less time than those that divide all axes, as for 197 or 50 rows of a matrix, or seven
+ * rows of an image of which two have as many pixels as the registers hold; else -1.
  */
 int RaggedAxis(const te::Operation& op, const MachineFacts& machine);
 

@@ -57,18 +57,37 @@ double StepSlots(int64_t height, int64_t vectors) {
          2 * static_cast<double>(vectors);
 }
 
-/*! \brief The least slots for each multiply-add, of tiles of some height and some vectors. */
-double LeastSlots(const std::vector<int64_t>& heights, const MachineFacts& machine,
-                  const std::vector<int64_t>& widths, int64_t extent) {
+/*! \brief All products of a divisor of each extent. */
+std::vector<int64_t> ProductsOfDivisors(const std::vector<int64_t>& extents) {
+  std::vector<int64_t> products = {1};
+  for (int64_t extent : extents) {
+    std::vector<int64_t> more;
+    for (int64_t product : products) {
+      for (int64_t divisor : Divisors(extent)) more.push_back(product * divisor);
+    }
+    products = std::move(more);
+  }
+  return products;
+}
+
+/*!
+ * \brief The least slots for each multiply-add, of tiles of some height along an axis, of some rows
+ *        for each step along it, and of some vectors.
+ */
+double LeastSlots(int64_t extent, const std::vector<int64_t>& heights,
+                  const std::vector<int64_t>& rows, const std::vector<int64_t>& widths,
+                  const MachineFacts& machine) {
   double least = std::numeric_limits<double>::infinity();
   for (int64_t vectors : widths) {
     for (int64_t height : heights) {
-      // As the constraint on register tiles has it.
-      if (height * vectors + vectors + 1 > machine.num_vector_registers) continue;
-      const int64_t rest = extent % height;
-      double slots = static_cast<double>(extent / height) * StepSlots(height, vectors);
-      if (rest != 0) slots += StepSlots(rest, vectors);
-      least = std::min(least, slots / static_cast<double>(extent * vectors));
+      for (int64_t each : rows) {
+        // As the constraint on register tiles has it.
+        if (height * each * vectors + vectors + 1 > machine.num_vector_registers) continue;
+        const int64_t rest = extent % height;
+        double slots = static_cast<double>(extent / height) * StepSlots(height * each, vectors);
+        if (rest != 0) slots += StepSlots(rest * each, vectors);
+        least = std::min(least, slots / static_cast<double>(extent * each * vectors));
+      }
     }
   }
   return least;
@@ -77,7 +96,8 @@ double LeastSlots(const std::vector<int64_t>& heights, const MachineFacts& machi
 }  // namespace
 
 int64_t RaggedTiles(int64_t extent) {
-  constexpr std::array<int64_t, 7> kHeights = {504, 168, 84, 42, 28, 24, 12};
+  // Below twelve, rows of an image whose columns fill the tile: pairs and threes of seven.
+  constexpr std::array<int64_t, 9> kHeights = {504, 168, 84, 42, 28, 24, 12, 6, 4};
   for (int64_t heights : kHeights) {
     if (heights <= extent) return heights;
   }
@@ -92,35 +112,37 @@ int RaggedAxis(const te::Operation& op, const MachineFacts& machine) {
   const int64_t* columns = tir::as_const_int(compute->axis.back()->dom->extent);
   if (columns == nullptr) return -1;
   // Rows of a tile share the vectors that they are multiplied with.
-  int axis = -1;
-  std::vector<int64_t> heights = {1};
-  int64_t all = 1;
+  std::vector<int> shared;
+  std::vector<int64_t> extents;
   for (size_t i = 0; i + 1 < compute->axis.size(); ++i) {
     const int64_t* extent = tir::as_const_int(compute->axis[i]->dom->extent);
     if (extent == nullptr) return -1;
     if (*extent == 1 || MovesWithLast(compute, compute->axis[i]->var, compute->axis.back()->var)) {
       continue;
     }
-    axis = static_cast<int>(i);
-    all *= *extent;
-    std::vector<int64_t> products;
-    for (int64_t height : heights) {
-      for (int64_t divisor : Divisors(*extent)) products.push_back(height * divisor);
-    }
-    heights = std::move(products);
+    shared.push_back(static_cast<int>(i));
+    extents.push_back(*extent);
   }
-  if (axis == -1) return -1;
-  const int64_t extent = *tir::as_const_int(compute->axis[axis]->dom->extent);
-  const int64_t tiles = RaggedTiles(extent);
-  if (tiles == 0) return -1;
   const int lanes = std::max(1, machine.vector_bytes / op.output(0)->dtype.bytes());
   std::vector<int64_t> widths;
   for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
     // Columns that fill no vectors have what waste they have, whatever the rows.
     if (*columns % lanes != 0 || *columns % (vectors * lanes) == 0) widths.push_back(vectors);
   }
-  const double ragged = LeastSlots(Divisors(tiles), machine, widths, extent);
-  return ragged < kWorthIt * LeastSlots(heights, machine, widths, all) ? axis : -1;
+  double least = kWorthIt * LeastSlots(1, {1}, ProductsOfDivisors(extents), widths, machine);
+  int found = -1;
+  for (size_t i = shared.size(); i-- > 0;) {
+    const int64_t tiles = RaggedTiles(extents[i]);
+    if (tiles == 0) continue;
+    std::vector<int64_t> others = extents;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const double slots =
+        LeastSlots(extents[i], Divisors(tiles), ProductsOfDivisors(others), widths, machine);
+    if (slots >= least) continue;
+    least = slots;
+    found = shared[i];
+  }
+  return found;
 }
 
 }  // namespace auto_scheduler
