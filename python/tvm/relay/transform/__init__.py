@@ -33,4 +33,10 @@ from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
 from .simplify_expr import SimplifyExpr
+from .sparse_weights import (
+    Conv2dToSparse,
+    Conv2dToSparse2,
+    DenseToSparse,
+    SimplifyFCTranspose,
+)
 from .structure import *
