@@ -71,7 +71,7 @@ def _store(
 
 def _is_sparse(weight: np.ndarray, rows: np.ndarray, block: tuple[int, int], least: float) -> bool:
     whole = all(extent % size == 0 for extent, size in zip(rows.shape, block))
-    return whole and 1.0 - np.count_nonzero(weight) / weight.size >= least
+    return whole and bool(1.0 - np.count_nonzero(weight) / weight.size >= least)
 
 
 def store_dense_weights(

@@ -28,6 +28,7 @@ from .of_expressions import (
     ToANormalFormExpr,
     ToBasicBlockNormalFormExpr,
 )
+from .partial_eval import PartialEvaluate
 from .recast import recast
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize

@@ -185,9 +185,7 @@ def Conv2dToSparse2(
     sparsity_threshold : the least share of zeros.
     """
     return expression_pass(
-        lambda f, mod: _ConstantSparse(
-            layout, kernel_size, tuple(blocksize), sparsity_threshold
-        ).visit(f),
+        lambda f, mod: _ConstantSparse(layout, kernel_size, blocksize, sparsity_threshold).visit(f),
         0,
         "Conv2dToSparse2",
     )
