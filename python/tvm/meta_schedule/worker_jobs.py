@@ -26,7 +26,7 @@ def build(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     return {"error": None}, b""
 
 
-# What the arguments of the last task held, by their description: candidates of a task come in a row,
+# What arguments of the last task held, by their description: candidates of a task come in a row,
 # and drawing large arrays takes longer than many of them run.
 _drawn: dict[str, list[list[np.ndarray]]] = {}
 

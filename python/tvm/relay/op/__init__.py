@@ -21,6 +21,7 @@ from .op import (
 from .reduce import *
 from .reshaping import *
 from .selection import *
+from .signal import *
 
 __all__ = [
     name
@@ -38,6 +39,7 @@ __all__ = [
         "reduce",
         "reshaping",
         "selection",
+        "signal",
     )
 ]
 

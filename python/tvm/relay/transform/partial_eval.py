@@ -203,7 +203,7 @@ class _Evaluator:
 
     def _match(self, expr: Match, env: Env, scope: _Scope) -> _Value:
         data = self.value(expr.data, env, scope)
-        clauses = []
+        clauses: list[Clause] = []
         for clause in expr.clauses:
             found: dict[Var, _Value] = {}
             fits = _fits(clause.lhs, data, found)
@@ -291,7 +291,8 @@ def _as_constant(value: _Value) -> RelayExpr | None:
         return value.known
     if isinstance(value.known, _Tuple):
         fields = [_as_constant(f) for f in value.known.fields]
-        return None if any(f is None for f in fields) else Tuple(fields)
+        whole = [f for f in fields if f is not None]
+        return Tuple(whole) if len(whole) == len(fields) else None
     return None
 
 
