@@ -54,7 +54,9 @@ def test_fixed_point_products_of_axes():
 def test_places_of_another_shape():
     places = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 2, 3]], "int64")
     before, after = np.array([2, 3, 6], "int64"), np.array([9, -1], "int64")
-    moved, shape = run(lambda a, b, c: relay.sparse_reshape(a, b, c).astuple(), places, before, after)
+    moved, shape = run(
+        lambda a, b, c: relay.sparse_reshape(a, b, c).astuple(), places, before, after
+    )
     assert shape.tolist() == [9, 4]
     dense = np.zeros((2, 3, 6))
     dense[tuple(places.T)] = np.arange(1, 6)

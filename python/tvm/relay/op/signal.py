@@ -55,9 +55,7 @@ define(
 )
 
 
-def dft(
-    re_data: RelayExpr, im_data: RelayExpr, inverse: bool = False
-) -> TupleWrapper:
+def dft(re_data: RelayExpr, im_data: RelayExpr, inverse: bool = False) -> TupleWrapper:
     """Real and imaginary parts of the Fourier transform along the last axis."""
     return TupleWrapper(make("dft", [re_data, im_data], inverse=bool(inverse)), 2)
 

@@ -5,10 +5,16 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
 from .canonicalize_cast import CanonicalizeCast
+from .change_batch import ChangeBatch
 from .combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
+)
+from .compiler_functions import (
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from .composite import MergeComposite
 from .dynamic import DynamicToStatic
