@@ -6,6 +6,8 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.relay import transform
+from tvm.relay.dataflow_pattern import is_op, wildcard
+from tvm.relay.op.contrib import get_pattern_table, register_pattern_table
 
 
 def with_inner(name="inner"):
@@ -49,8 +51,23 @@ def test_other_batches():
     mod = tvm.IRModule.from_expr(relay.Function([x, w], body))
     changed = transform.ChangeBatch({x: 0}, batch_size=5)(mod)
     assert [int(e) for e in changed["main"].params[0].type_annotation.shape] == [5, 4, 6]
-    a, b = np.random.rand(5, 4, 6).astype("float32"), np.random.rand(6, 6).astype("float32")
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 4, 6), "float32"), rng.random((6, 6), "float32")
     out = relay.create_executor("graph", mod=changed, target="llvm").evaluate()(a, b).numpy()
     np.testing.assert_allclose(out, np.maximum(a.reshape(20, 6) @ b.T, 0), rtol=1e-5)
     with pytest.raises(ValueError, match="the input w has no axis 2"):
         transform.ChangeBatch({w: 2})(mod)
+
+
+def test_patterns_of_compilers():
+    @register_pattern_table("test_moved_functions")
+    def table():
+        return [("own.relu", is_op("nn.relu")(wildcard()))]
+
+    with pytest.raises(ValueError, match="has a table already"):
+        register_pattern_table("test_moved_functions", table)
+    assert get_pattern_table("nobody") is None
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    merged = transform.MergeComposite(get_pattern_table("test_moved_functions"))(mod)
+    assert str(merged["main"].body.op.attrs["Composite"]) == "own.relu"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import annotation, image, nn, op, random, vision
+from . import annotation, contrib, image, nn, op, random, vision
 from . import operators as operators
 from .debugging import debug
 from .elementwise import *
