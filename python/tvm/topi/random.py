@@ -13,9 +13,20 @@ from typing import Any
 from tvm import te, tir
 
 from . import tag
+from .threefry import multinomial, normal, threefry_generate, threefry_split, uniform
 from .utils import as_int
 
-__all__ = ["random_bits", "random_integers", "random_normal", "random_uniform"]
+__all__ = [
+    "multinomial",
+    "normal",
+    "random_bits",
+    "random_integers",
+    "random_normal",
+    "random_uniform",
+    "threefry_generate",
+    "threefry_split",
+    "uniform",
+]
 
 _MULTIPLIER, _KEY_STEP, _ROUNDS = 0xD256D193, 0x9E3779B9, 10
 # Spreads the numbers of streams over all words, so that those of neighbours have nothing in common.

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,6 +134,9 @@ class VirtualMachineNode final : public ModuleNode {
     if (name == "save_function") {
       return make([this](Args args, RetValue*) { SaveFunction(args); });
     }
+    if (name == "run_once") {
+      return make([this](Args args, RetValue* ret) { *ret = RunOnce(args); });
+    }
     if (name == "set_instrument") {
       return make([this](Args args, RetValue*) {
         runner_->instrument = ReadArg<PackedFunc>("set_instrument", args, 0);
@@ -144,6 +148,17 @@ class VirtualMachineNode final : public ModuleNode {
       });
     }
     return PackedFunc();
+  }
+
+  /*! \brief (number, function) -> what the function gave when it was first asked for. */
+  Any RunOnce(Args args) {
+    const int64_t number = ReadArg<int64_t>("run_once", args, 0);
+    const std::lock_guard<std::mutex> lock(once_mutex_);
+    const auto found = once_.find(number);
+    if (found != once_.end()) return found->second;
+    Any result;
+    ReadArg<PackedFunc>("run_once", args, 1).CallPacked(Args(nullptr, 0), &result);
+    return once_.emplace(number, std::move(result)).first->second;
   }
 
   void SetInput(Args args) {
@@ -202,6 +217,8 @@ class VirtualMachineNode final : public ModuleNode {
   std::map<std::string, std::vector<Any>> inputs_;
   std::map<std::string, Any> outputs_;
   std::map<std::string, PackedFunc> saved_;
+  std::mutex once_mutex_;
+  std::map<int64_t, Any> once_;
 };
 
 VirtualMachineNode* AsMachine(const Module& module) {

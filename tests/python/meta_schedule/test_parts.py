@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -285,3 +286,38 @@ def test_operands_laid_out_beforehand_are_timed_in_their_layout():
     runner_input = ms.runner.RunnerInput(built.artifact_path, "llvm", args)
     (future,) = ms.runner.LocalRunner().run([runner_input])
     assert future.result().error_msg is None
+
+
+def test_slow_candidates_are_called_once(tmp_path):
+    def product(repeats, name):
+        @T.prim_func
+        def main(a: T.Buffer((64,), "float32"), b: T.Buffer((64,), "float32")):
+            for i, k in T.grid(64, repeats):
+                with T.block("b"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        b[vi] = T.float32(0)
+                    b[vi] = T.sin(b[vi]) + a[vi]
+
+        path = tmp_path / f"{name}.so"
+        tvm.build(main, target="llvm").export_library(str(path))
+        return str(path)
+
+    info = [ms.arg_info.TensorInfo("float32", (64,))] * 2
+    slow, fast = product(200_000, "slow"), product(100, "fast")
+    config = ms.runner.EvaluatorConfig(number=2, repeat=3, min_repeat_ms=5)
+
+    def repeats(paths, best=None, **options):
+        runner = ms.runner.LocalRunner(evaluator_config=config, **options)
+        inputs = [ms.runner.RunnerInput(path, "llvm", info, best) for path in paths]
+        results = [future.result() for future in runner.run(inputs)]
+        assert [r.error_msg for r in results] == [None] * len(paths)
+        return [len(r.run_secs) for r in results]
+
+    # The first one is slow, which shows when the second one is known.
+    assert repeats([slow, fast]) == [1, 3]
+    assert repeats([slow, slow]) == [3, 3]
+    assert repeats([slow], best=1e-6) == [1]
+    assert repeats([slow, fast], hopeless_factor=math.inf) == [3, 3]
+    with pytest.raises(ValueError, match="must be above 1"):
+        ms.runner.LocalRunner(hopeless_factor=1)

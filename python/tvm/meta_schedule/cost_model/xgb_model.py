@@ -200,7 +200,7 @@ class XGBModel(CostModel):
         *,
         extractor: str | FeatureExtractor = "per-store-feature",
         config: XGBConfig | None = None,
-        num_warmup_samples: int = 100,
+        num_warmup_samples: int = 32,
         early_stopping_rounds: int = 50,
         verbose_eval: int = 25,
         average_peak_n: int = 32,

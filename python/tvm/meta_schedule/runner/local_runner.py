@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +49,11 @@ class LocalRunnerFuture(RunnerFuture):
         return RunnerResult(self.res, self.error_message)
 
 
+def _mean(future: LocalRunnerFuture) -> float:
+    """Seconds of a result, infinite for a failure."""
+    return math.inf if not future.res else sum(future.res) / len(future.res)
+
+
 class LocalRunner(Runner):
     """Times libraries one at a time in a worker process.
 
@@ -60,6 +66,9 @@ class LocalRunner(Runner):
     f_alloc_argument, f_run_evaluator, f_cleanup : functions, or names of registered ones, in the
         place of the default ones; with any of them candidates run in this process.
     initializer : called once before the first run.
+    hopeless_factor : a candidate whose first call takes this many times as long as the best program
+        of its task, of this batch or before (`RunnerInput.best_seconds`), is not called again, and
+        that call is its result; ``math.inf`` times all of them carefully.
     """
 
     def __init__(
@@ -72,7 +81,13 @@ class LocalRunner(Runner):
         f_run_evaluator: str | Callable[..., Any] | None = None,
         f_cleanup: str | Callable[..., Any] | None = None,
         initializer: Callable[[], None] | None = None,
+        hopeless_factor: float = 4.0,
     ) -> None:
+        if not hopeless_factor > 1:
+            raise ValueError(
+                f"LocalRunner: hopeless_factor must be above 1, got {hopeless_factor}; math.inf "
+                "times every candidate carefully"
+            )
         self.timeout_sec = timeout_sec
         self.evaluator_config = evaluator_config or EvaluatorConfig()
         self.cooldown_sec = cooldown_sec
@@ -81,6 +96,7 @@ class LocalRunner(Runner):
         self.f_run_evaluator = f_run_evaluator
         self.f_cleanup = f_cleanup
         self.initializer = initializer
+        self.hopeless_factor = hopeless_factor
         self._pool = WorkerPool(1, timeout_sec, modules=[_JOBS])
         self._ready = False
 
@@ -89,16 +105,42 @@ class LocalRunner(Runner):
             self.initializer()
         self._ready = True
         own = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup)
-        here = any(function is not None for function in own)
-        return [self._run_here(entry) if here else self._run(entry) for entry in runner_inputs]
+        if any(function is not None for function in own):
+            return [self._run_here(entry) for entry in runner_inputs]
+        return self._run_batch(runner_inputs)
 
-    def _run(self, entry: RunnerInput) -> RunnerFuture:
+    def _run_batch(self, entries: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        """Results of candidates of one task."""
+        best = min((e.best_seconds for e in entries if e.best_seconds), default=math.inf)
+        # While nothing better is known, a call that takes as long as a whole repeat is put off.
+        unknown = math.inf if math.isinf(self.hopeless_factor) else self._long
+        timed: list[tuple[LocalRunnerFuture, bool]] = []
+        for entry in entries:
+            future, once = self._run(entry, min(self.hopeless_factor * best, unknown))
+            best = min(best, _mean(future))
+            timed.append((future, once))
+        results: list[RunnerFuture] = []
+        for entry, (future, once) in zip(entries, timed):
+            if once and _mean(future) <= self.hopeless_factor * best:
+                future, _ = self._run(entry, math.inf)
+            results.append(future)
+        return results
+
+    @property
+    def _long(self) -> float:
+        """Seconds that a call takes at least to be as good as a repeat."""
+        return max(self.evaluator_config.min_repeat_ms, 1) / 1e3
+
+    def _run(self, entry: RunnerInput, once_above: float) -> tuple[LocalRunnerFuture, bool]:
+        """The result, and whether it is that of a single call."""
         arguments = {
             "path": str(entry.artifact_path),
             "device": entry.device_type,
             "args_info": [info.as_json() for info in entry.args_info],
             "alloc_repeat": self.alloc_repeat,
             "config": self.evaluator_config._asdict(),
+            "once_above": once_above,
+            "long": self._long,
         }
         [outcome] = self._pool.run([Job(f"{_JOBS}:run", arguments)])
         time.sleep(self.cooldown_sec)
@@ -107,8 +149,8 @@ class LocalRunner(Runner):
         else:
             error = outcome.result["error"] if outcome.status == "done" else outcome.message
         if error:
-            return LocalRunnerFuture(error_message=f"LocalRunner: {error}")
-        return LocalRunnerFuture(outcome.result["seconds"])
+            return LocalRunnerFuture(error_message=f"LocalRunner: {error}"), False
+        return LocalRunnerFuture(outcome.result["seconds"]), bool(outcome.result["once"])
 
     def _run_here(self, entry: RunnerInput) -> RunnerFuture:
         find = get_global_func_with_default_on_worker

@@ -12,12 +12,23 @@ __all__ = ["PyRunner", "PyRunnerFuture", "Runner", "RunnerFuture", "RunnerInput"
 
 
 class RunnerInput:
-    """A library to time: `artifact_path`, `device_type`, and `args_info`, what it takes."""
+    """A library to time: `artifact_path`, `device_type`, and `args_info`, what it takes.
 
-    def __init__(self, artifact_path: str, device_type: str, args_info: Sequence[ArgInfo]) -> None:
+    `best_seconds` is how fast the best program of the task is so far, None if none is known: far
+    slower ones need no careful timing.
+    """
+
+    def __init__(
+        self,
+        artifact_path: str,
+        device_type: str,
+        args_info: Sequence[ArgInfo],
+        best_seconds: float | None = None,
+    ) -> None:
         self.artifact_path = artifact_path
         self.device_type = device_type
         self.args_info = list(args_info)
+        self.best_seconds = best_seconds
 
 
 class RunnerFuture(Named):

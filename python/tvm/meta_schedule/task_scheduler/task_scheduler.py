@@ -162,8 +162,9 @@ class TaskScheduler(Named):
         logger.info("Sending %d sample(s) to runner", len(candidates))
         device = str(target.kind.name) if target is not None else "llvm"
         with Profiler.timeit("SendToRunner"):
+            best = record.best_ms / 1e3 if math.isfinite(record.best_ms) else None
             inputs = [
-                RunnerInput(result.artifact_path, device, candidate.args_info)
+                RunnerInput(result.artifact_path, device, candidate.args_info, best)
                 for candidate, result in zip(candidates, built)
                 if result.artifact_path is not None
             ]

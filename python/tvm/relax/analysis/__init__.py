@@ -11,6 +11,7 @@ from ..struct_info_relations import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from .dataflow_memory import alias_analysis, inplace_opportunities, liveness_ranges
 from .dead_code import remove_all_unused
 from .estimate_memory_usage import estimate_memory_usage
 from .layout_transforms import suggest_layout_transforms

@@ -125,7 +125,7 @@ def infer_struct_info(call: Call) -> StructInfo:
     return _infer(str(call.op.name), signature, tuple(sorted(attrs_of(call).items())))
 
 
-def make_call(name: str, *args: RelayExpr | float, **attrs: Any) -> Call:
+def make_call(name: str, /, *args: RelayExpr | float, **attrs: Any) -> Call:
     """Call of the operator ``relax.<name>`` with its struct info filled in.
 
     Parameters

@@ -7,6 +7,7 @@ from tvm.transform import Sequential
 
 from ..expr import Function
 from ..rewriter import FunctionRewriter, graph_functions
+from .allocate_workspace import AllocateWorkspace
 from .alter_op_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
 from .attach_extern import AttachExternModules
@@ -48,6 +49,7 @@ from .fuse_tir import FuseTIR
 from .gradient import Gradient
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
+from .inplace_calls import DataflowUseInplaceCalls
 from .integer_products import IntegerProducts
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
@@ -68,14 +70,17 @@ from .meta_schedule import (
 )
 from .normalize import Normalize
 from .normalize_global_var import NormalizeGlobalVar
+from .optimize_layout_transform import OptimizeLayoutTransform
 from .pad_columns import PadColumns
 from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
 from .reorder_moves import ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul
+from .rewrite_cuda_graph import RewriteCUDAGraph
 from .run_codegen import RunCodegen
 from .shape_lower import VMShapeLower
 from .slice_splits import SliceSplits
+from .split_layout_rewrite import SplitLayoutRewritePreproc
 from .static_plan_memory import StaticPlanBlockMemory
 from .to_dataflow import ConvertToDataflow
 from .to_mixed_precision import ToMixedPrecision
@@ -86,6 +91,11 @@ from .update_param_struct_info import UpdateParamStructInfo
 from .vdevices import RealizeVDevice, UpdateVDevice
 
 __all__ = [
+    "AllocateWorkspace",
+    "DataflowUseInplaceCalls",
+    "OptimizeLayoutTransform",
+    "RewriteCUDAGraph",
+    "SplitLayoutRewritePreproc",
     "LowerRuntimeBuiltin",
     "VMBuiltinLower",
     "VMShapeLower",

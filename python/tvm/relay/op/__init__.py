@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import annotation, image, nn, op, vision
+from . import annotation, contrib, image, nn, op, random, vision
 from . import operators as operators
 from .debugging import debug
 from .elementwise import *
@@ -21,6 +21,7 @@ from .op import (
 from .reduce import *
 from .reshaping import *
 from .selection import *
+from .signal import *
 
 __all__ = [
     name
@@ -38,6 +39,7 @@ __all__ = [
         "reduce",
         "reshaping",
         "selection",
+        "signal",
     )
 ]
 

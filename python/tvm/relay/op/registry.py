@@ -237,7 +237,7 @@ def row_of(op: Op | str) -> OpRow:
     return row
 
 
-def make(name: str, args: Sequence[Any], **settings: Any) -> Call:
+def make(name: str, args: Sequence[Any], /, **settings: Any) -> Call:
     """A call of an operator. Settings have the defaults of the row."""
     row = row_of(name)
     unknown = set(settings) - set(row.settings)

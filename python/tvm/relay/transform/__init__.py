@@ -5,10 +5,16 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
 from .canonicalize_cast import CanonicalizeCast
+from .change_batch import ChangeBatch
 from .combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
+)
+from .compiler_functions import (
+    InlineCompilerFunctionsBoundTo,
+    MarkCompilerFunctionsAsExtern,
+    OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from .composite import MergeComposite
 from .dynamic import DynamicToStatic
@@ -28,9 +34,16 @@ from .of_expressions import (
     ToANormalFormExpr,
     ToBasicBlockNormalFormExpr,
 )
+from .partial_eval import PartialEvaluate
 from .recast import recast
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
 from .simplify import CanonicalizeOps, FastMath, FoldConstant, SimplifyInference
 from .simplify_expr import SimplifyExpr
+from .sparse_weights import (
+    Conv2dToSparse,
+    Conv2dToSparse2,
+    DenseToSparse,
+    SimplifyFCTranspose,
+)
 from .structure import *

@@ -4,6 +4,7 @@ from ..dense import *
 from .adaptive_pooling import *
 from .attention import *
 from .batch_matmul import *
+from .bitserial import *
 from .bnn import *
 from .conv import conv, depthwise_conv
 from .conv1d import *

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..reshaping import batch_to_space_nd as batch_to_space_nd
 from ..reshaping import space_to_batch_nd as space_to_batch_nd
+from .backward import *
+from .bitserial import *
 from .convolution import *
 from .layers import *
 from .moving import *

@@ -1,0 +1,6 @@
+"""Weights of products worth storing as sparse matrices."""
+
+from .sparse_weights import SparseWeights
+from .sparse_weights import store_dense_weights as process_params
+
+__all__ = ["SparseWeights", "process_params"]
