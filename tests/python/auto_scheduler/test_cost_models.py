@@ -149,12 +149,11 @@ def test_a_saved_model_scores_the_same(kind, measured, tmp_path):
 
 
 def damage(data, kind):
+    middle = len(data) // 2
     return {
         "empty": b"",
-        "cut": data[: len(data) // 2],
-        "flipped": data[: len(data) // 2]
-        + bytes([data[len(data) // 2] ^ 1])
-        + data[len(data) // 2 + 1 :],
+        "cut": data[:middle],
+        "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
         "foreign": b"cos\nsystem\n(S'echo executed'\ntR.",
         "json": json.dumps({"kind": [1, 2]}).encode(),
     }[kind]

@@ -340,6 +340,8 @@ class RecordToFile(MeasureCallback):
     Parameters
     ----------
     filename : record file; folders that are missing are made.
+
+    Where a record cannot be written, it goes to the log, and the search ends with the OSError.
     """
 
     def __init__(self, filename: str | Path) -> None:
@@ -369,7 +371,12 @@ def save_records(
 
 @tvm._ffi.register_func("auto_scheduler.AppendRecord")
 def _append_record(filename: str, line: str) -> None:
-    append_lines(str(filename), [str(line)])
+    try:
+        append_lines(str(filename), [str(line)])
+    except OSError as error:
+        # The search ends here, and what was measured is in no other place.
+        logger.error("%s; this record is in no file:\n%s", error, line)
+        raise
 
 
 def load_best_record(
