@@ -154,12 +154,11 @@ std::vector<bool> StepsThatShapeTheDAG(const Array<Step>& steps) {
     int stage_id = steps[i]->stage_id;
     for (size_t j = i; j-- > 0;) {
       const Step& step = steps[j];
-      if (step->AddsStage()) {
-        bool behind = step->AddsBehind();
-        int added = behind ? step->stage_id + 1 : step->stage_id;
-        bool loops_are_reset = stage_id == added || (!behind && stage_id == added + 1);
+      if (std::optional<int> added = step->AddedStage()) {
+        bool takes_place = *added == step->stage_id;
+        bool loops_are_reset = stage_id == *added || (takes_place && stage_id == *added + 1);
         if (loops_are_reset) break;
-        if (added < stage_id) --stage_id;
+        if (*added < stage_id) --stage_id;
       } else if (step->stage_id == stage_id) {
         mask[j] = step->IsInstance<SplitStepNode>() || step->IsInstance<FuseStepNode>() ||
                   step->IsInstance<ReorderStepNode>() || step->IsInstance<FollowSplitStepNode>() ||

@@ -342,12 +342,22 @@ Array<LayoutTransform> ComputeDAG::LayoutTransforms(const State& state) const {
   return transforms;
 }
 
+void CheckLayoutRewrite(LayoutRewriteOption option) {
+  const int number = static_cast<int>(option);
+  TVM_CHECK(
+      number >= 0 && number <= static_cast<int>(LayoutRewriteOption::kRewriteForPreTransformed),
+      ValueError)
+      << "layout rewrite option " << number << ": it must be 0 (no rewrite), 1 (insert a transform "
+      << "stage) or 2 (rewrite for pre-transformed inputs)";
+}
+
 ComputeDAG ComputeDAG::RewriteLayout(const Array<LayoutTransform>& transforms) const {
   return Rewrite(*this, transforms, false, nullptr);
 }
 
 std::pair<te::Schedule, Array<te::Tensor>> ComputeDAG::ApplySteps(
     const Array<Step>& steps, LayoutRewriteOption layout_rewrite) const {
+  CheckLayoutRewrite(layout_rewrite);
   ComputeDAG dag = *this;
   Array<te::Operation> layout_stages;
   if (layout_rewrite != LayoutRewriteOption::kNoRewrite) {

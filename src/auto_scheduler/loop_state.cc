@@ -227,9 +227,10 @@ uint64_t State::ProgramHash() const {
   return hash;
 }
 
-void State::AppendStep(const Step& step, const ComputeDAG& dag) {
+int State::AppendStep(const Step& step, const ComputeDAG& dag) {
   CopyOnWrite()->transform_steps.push_back(step);
   step->ApplyToState(this, dag);
+  return step->AddedStage().value_or(step->stage_id);
 }
 
 void State::AppendStep(const Step& step) {
@@ -336,25 +337,21 @@ void State::compute_root(int stage_id) { AppendStep(ComputeRootStep(stage_id)); 
 
 int State::cache_read(int stage_id, const String& scope_name,
                       const Array<int64_t>& reader_stage_ids, const ComputeDAG& dag) {
-  AppendStep(CacheReadStep(stage_id, scope_name, reader_stage_ids), dag);
-  return stage_id + 1;
+  return AppendStep(CacheReadStep(stage_id, scope_name, reader_stage_ids), dag);
 }
 
 int State::pack_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
                      const Array<int64_t>& order, const ComputeDAG& dag) {
-  AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
-  return stage_id + 1;
+  return AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
 }
 
 int State::cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag) {
-  AppendStep(CacheWriteStep(stage_id, scope_name), dag);
-  return stage_id;
+  return AppendStep(CacheWriteStep(stage_id, scope_name), dag);
 }
 
 int State::rfactor(int stage_id, const Iterator& it, int factor_iter_id, const ComputeDAG& dag) {
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
-  AppendStep(RfactorStep(stage_id, iter_id, factor_iter_id), dag);
-  return stage_id;
+  return AppendStep(RfactorStep(stage_id, iter_id, factor_iter_id), dag);
 }
 
 TVM_REGISTER_GLOBAL("auto_scheduler.IteratorAnnotationText").set_body_typed([](int annotation) {

@@ -65,10 +65,12 @@ void ScheduleReplay::SetOrder(int stage_id, const Array<te::IterVar>& order) {
   axes_[stage_id] = order;
 }
 
-void ScheduleReplay::InsertStage(int stage_id, const te::Stage& stage) {
-  stages_.insert(stages_.begin() + stage_id, stage);
-  axes_.insert(axes_.begin() + stage_id, Array<te::IterVar>());
-  ResetAxes(stage_id);
+void ScheduleReplay::InsertStage(const StepNode& step, const te::Stage& stage) {
+  const int added = *step.AddedStage();
+  stages_.insert(stages_.begin() + added, stage);
+  axes_.insert(axes_.begin() + added, Array<te::IterVar>());
+  ResetAxes(added);
+  if (added == step.stage_id) ResetAxes(added + 1);
 }
 
 void ScheduleReplay::ResetAxes(int stage_id) {

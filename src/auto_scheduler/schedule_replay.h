@@ -37,10 +37,8 @@ class ScheduleReplay {
    */
   void ReplaceLoops(int stage_id, size_t first, size_t count, const Array<te::IterVar>& made);
   void SetOrder(int stage_id, const Array<te::IterVar>& order);
-  /*! \brief A new stage of the schedule at position `stage_id`. */
-  void InsertStage(int stage_id, const te::Stage& stage);
-  /*! \brief Take the loops of a stage anew from the schedule, after it has reset them. */
-  void ResetAxes(int stage_id);
+  /*! \brief The stage of the schedule that `step` has added. */
+  void InsertStage(const StepNode& step, const te::Stage& stage);
 
   const Array<Step>& steps() const { return steps_; }
   const std::vector<te::Stage>& stages() const { return stages_; }
@@ -48,6 +46,9 @@ class ScheduleReplay {
   te::Schedule schedule;
 
  private:
+  /*! \brief Take the loops of a stage anew from the schedule, after it has reset them. */
+  void ResetAxes(int stage_id);
+
   Array<Step> steps_;
   std::vector<te::Stage> stages_;
   std::vector<Array<te::IterVar>> axes_;

@@ -98,5 +98,9 @@ TVM_REGISTER_GLOBAL("auto_scheduler.SearchSpaces").set_body_typed([] {
   return out;
 });
 
+TVM_REGISTER_GLOBAL("auto_scheduler.SearchSpaceKey").set_body_typed([](Target target, String name) {
+  return String(SearchSpace::Get(target, name).target_key());
+});
+
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -13,6 +13,7 @@ TVM_REGISTER_NODE(HardwareParamsNode);
 TVM_REGISTER_NODE(SearchTaskNode);
 
 void SearchTaskNode::Init() {
+  CheckLayoutRewrite(layout_rewrite_option);
   if (!hardware_params.defined()) hardware_params = HardwareParams::FromTarget(target);
   target = NameMachine(target);
 }

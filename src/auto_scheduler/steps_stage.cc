@@ -55,15 +55,15 @@ void CheckNothingAttached(const State& state, int stage_id, const char* primitiv
 
 /*!
  * \brief Rebuild the DAG for the history so far and put its operations into the stages.
- * \param position Position of the new stage.
- * \param source Identity of the stage that it is taken from.
- * \param reset_source Whether the source starts over with plain loops.
  */
-void InsertStage(State* state, const ComputeDAG& dag, int position, StageOrigin origin, int source,
-                 const String& scope, bool reset_source) {
+void InsertStage(State* state, const ComputeDAG& dag, const StepNode& step, StageOrigin origin,
+                 const String& scope) {
   ICHECK(dag.defined()) << "a step that adds a stage needs the DAG it is applied to";
   ComputeDAG current = dag.ReplayAndGetDAG((*state)->transform_steps);
   ICHECK_EQ(current->ops.size(), (*state)->stages.size() + 1);
+  const int position = *step.AddedStage();
+  const int source = (*state)->stages[step.stage_id]->id;
+  const bool reset_source = position == step.stage_id;
   StateNode* node = state->CopyOnWrite();
   // Stages never go, so their number has not been an identity yet.
   Stage added(current->ops[position], static_cast<int>(node->stages.size()));
@@ -137,12 +137,11 @@ void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 
 namespace {
 
-void InsertCopy(State* state, const ComputeDAG& dag, int stage_id, const Array<int64_t>& readers,
-                const String& scope) {
-  const int source = CheckedStage(*state, stage_id)->id;
+void InsertCopy(State* state, const ComputeDAG& dag, const StepNode& step,
+                const Array<int64_t>& readers, const String& scope) {
+  CheckedStage(*state, step.stage_id);
   for (int64_t reader : readers) CheckedStage(*state, static_cast<int>(reader));
-  InsertStage(state, dag, stage_id + 1, StageOrigin::kCacheRead, source, scope,
-              /*reset_source=*/false);
+  InsertStage(state, dag, step, StageOrigin::kCacheRead, scope);
 }
 
 Array<te::Operation> OperationsOf(ScheduleReplay* replay, const Array<int64_t>& stage_ids) {
@@ -154,25 +153,25 @@ Array<te::Operation> OperationsOf(ScheduleReplay* replay, const Array<int64_t>& 
 }  // namespace
 
 void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
-  InsertCopy(state, dag, stage_id, reader_stage_ids, scope_name);
+  InsertCopy(state, dag, *this, reader_stage_ids, scope_name);
 }
 
 void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   te::Tensor cache = replay->schedule.cache_read(stage->origin_op.output(0), scope_name,
                                                  OperationsOf(replay, reader_stage_ids));
-  replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
+  replay->InsertStage(*this, replay->schedule[cache->op]);
 }
 
 void PackReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
-  InsertCopy(state, dag, stage_id, reader_stage_ids, scope_name);
+  InsertCopy(state, dag, *this, reader_stage_ids, scope_name);
 }
 
 void PackReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   te::Tensor cache = te::PackRead(replay->schedule, stage->origin_op.output(0), scope_name,
                                   OperationsOf(replay, reader_stage_ids), order);
-  replay->InsertStage(stage_id + 1, replay->schedule[cache->op]);
+  replay->InsertStage(*this, replay->schedule[cache->op]);
 }
 
 void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -180,8 +179,7 @@ void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const
       << "cache_write(" << (*state)->stages[stage_id]->op->name
       << "): the stage is an input, which nothing writes; use cache_read";
   CheckNothingAttached(*state, stage_id, "cache_write");
-  InsertStage(state, dag, stage_id, StageOrigin::kCacheWrite, (*state)->stages[stage_id]->id,
-              scope_name, /*reset_source=*/true);
+  InsertStage(state, dag, *this, StageOrigin::kCacheWrite, scope_name);
 }
 
 void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -191,8 +189,7 @@ void CacheWriteStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
     outputs.push_back(stage->origin_op.output(i));
   }
   Array<te::Tensor> cached = replay->schedule.cache_write(outputs, scope_name);
-  replay->InsertStage(stage_id, replay->schedule[cached[0]->op]);
-  replay->ResetAxes(stage_id + 1);
+  replay->InsertStage(*this, replay->schedule[cached[0]->op]);
 }
 
 void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
@@ -200,16 +197,14 @@ void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
   TVM_CHECK(it->iter_kind == IteratorKind::kReduction, ScheduleError)
       << "rfactor(" << it->name << "): only a reduction loop can be factored";
   CheckNothingAttached(*state, stage_id, "rfactor");
-  InsertStage(state, dag, stage_id, StageOrigin::kRfactor, (*state)->stages[stage_id]->id,
-              /*scope=*/"", /*reset_source=*/true);
+  InsertStage(state, dag, *this, StageOrigin::kRfactor, /*scope=*/"");
 }
 
 void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
   Array<te::Tensor> partial = replay->schedule.rfactor(
       stage->origin_op.output(0), replay->axis(stage_id, iter_id), factor_iter_id);
-  replay->InsertStage(stage_id, replay->schedule[partial[0]->op]);
-  replay->ResetAxes(stage_id + 1);
+  replay->InsertStage(*this, replay->schedule[partial[0]->op]);
 }
 
 }  // namespace auto_scheduler

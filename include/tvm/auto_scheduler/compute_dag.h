@@ -80,6 +80,9 @@ enum class LayoutRewriteOption : int {
   kRewriteForPreTransformed = 2,
 };
 
+/*! \throws ValueError if a number that was given for an option is none of them. */
+void CheckLayoutRewrite(LayoutRewriteOption option);
+
 /*!
  * \brief New layout of one placeholder.
  *

@@ -201,8 +201,11 @@ class State : public ObjectRef {
   int cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag);
   int rfactor(int stage_id, const Iterator& it, int factor_iter_id, const ComputeDAG& dag);
 
-  /*! \brief Append a step and apply it. Every primitive above goes through here. */
-  void AppendStep(const Step& step, const ComputeDAG& dag);
+  /*!
+   * \brief Append a step and apply it. Every primitive above goes through here.
+   * \return Position of the stage that it has added, or of its own.
+   */
+  int AppendStep(const Step& step, const ComputeDAG& dag);
   /*! \brief The same for a step that adds no stage, which needs no DAG. */
   void AppendStep(const Step& step);
 

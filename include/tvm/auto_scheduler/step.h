@@ -7,6 +7,8 @@
 
 #include <tvm/node/node.h>
 
+#include <optional>
+
 namespace tvm {
 namespace auto_scheduler {
 
@@ -23,10 +25,14 @@ class StepNode : public Object {
   /*! \brief Change the loops of `state`. `dag` is the DAG without added stages. */
   virtual void ApplyToState(State* state, const ComputeDAG& dag) const = 0;
   virtual void ApplyToSchedule(ScheduleReplay* replay) const = 0;
-  /*! \brief Whether the ids of later stages shift and the current DAG changes. */
-  virtual bool AddsStage() const { return false; }
-  /*! \brief Of a step that adds a stage: whether it comes behind `stage_id`, or takes its place. */
-  virtual bool AddsBehind() const { return false; }
+  /*!
+   * \brief Of a step that adds a stage, and so another DAG: its position, of which later ones
+   * shift.
+   *
+   * It lies behind `stage_id`, or takes its place; then the stage that was there has plain loops.
+   */
+  virtual std::optional<int> AddedStage() const { return std::nullopt; }
+  bool AddsStage() const { return AddedStage().has_value(); }
   TVM_DECLARE_ABSTRACT_NODE(StepNode, Object, "auto_scheduler.Step", Value(stage_id));
 };
 

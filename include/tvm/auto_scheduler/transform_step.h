@@ -207,8 +207,7 @@ class CacheReadStepNode : public StepNode {
   String scope_name;
   Array<int64_t> reader_stage_ids;
   TVM_AUTO_SCHEDULER_STEP_METHODS("CHR");
-  bool AddsStage() const final { return true; }
-  bool AddsBehind() const final { return true; }
+  std::optional<int> AddedStage() const final { return stage_id + 1; }
   TVM_DECLARE_NODE(CacheReadStepNode, StepNode, "auto_scheduler.CacheReadStep", Value(scope_name),
                    Value(reader_stage_ids));
 };
@@ -228,8 +227,7 @@ class PackReadStepNode : public StepNode {
   Array<int64_t> reader_stage_ids;
   Array<int64_t> order;
   TVM_AUTO_SCHEDULER_STEP_METHODS("PKR");
-  bool AddsStage() const final { return true; }
-  bool AddsBehind() const final { return true; }
+  std::optional<int> AddedStage() const final { return stage_id + 1; }
   TVM_DECLARE_NODE(PackReadStepNode, StepNode, "auto_scheduler.PackReadStep", Value(scope_name),
                    Value(reader_stage_ids), Value(order));
 };
@@ -244,7 +242,7 @@ class CacheWriteStepNode : public StepNode {
  public:
   String scope_name;
   TVM_AUTO_SCHEDULER_STEP_METHODS("CHW");
-  bool AddsStage() const final { return true; }
+  std::optional<int> AddedStage() const final { return stage_id; }
   TVM_DECLARE_NODE(CacheWriteStepNode, StepNode, "auto_scheduler.CacheWriteStep",
                    Value(scope_name));
 };
@@ -260,7 +258,7 @@ class RfactorStepNode : public StepNode {
   int iter_id{0};
   int factor_iter_id{0};
   TVM_AUTO_SCHEDULER_STEP_METHODS("RF");
-  bool AddsStage() const final { return true; }
+  std::optional<int> AddedStage() const final { return stage_id; }
   TVM_DECLARE_NODE(RfactorStepNode, StepNode, "auto_scheduler.RfactorStep", Value(iter_id),
                    Value(factor_iter_id));
 };

@@ -19,6 +19,7 @@ from tvm.target import Target
 
 from .compute_dag import ComputeDAG
 from .cost_model import RandomModel, XGBModel
+from .json_fields import malformed_is_value_error
 from .loop_state import State, StateObject, state_object_of
 from .measure import ProgramMeasurer
 from .measure_node import MeasureErrorNo, MeasureInput, MeasureResult
@@ -26,13 +27,11 @@ from .measure_record import (
     careful_file,
     library_records,
     load_record_from_string,
-    record_lines,
-    record_summary,
+    record_summaries,
 )
 from .relax_integration import group_task, recorded_schedule
 from .search_policy import SketchPolicy
 from .search_task import SearchTask
-from .step_records import malformed_is_value_error
 from .utils import calc_workload_dis_factor, decode_workload_key
 
 __all__ = ["ApplyHistoryBest", "ApplyHistoryBestOrSample", "DispatchContext", "FallbackContext"]
@@ -285,22 +284,18 @@ class ApplyHistoryBest(DispatchContext):
         target_of = functools.cache(Target)
         careful = careful_file(path)
         again: dict[str, float] = {}
-        for number, line in record_lines(careful) if careful.exists() else ():
-            with malformed_is_value_error(f"{careful}:{number}"):
-                _, _, seconds, program = record_summary(line)
-                again[program] = seconds
+        for _, _, summary in record_summaries(careful) if careful.exists() else ():
+            again[summary.program] = summary.seconds
         for (key, target), result in library_records(path).items():
             self._library[key, target] = result.mean_cost
-        lines = itertools.islice(record_lines(path), n_lines)
-        for number, line in lines:
+        for number, line, summary in itertools.islice(record_summaries(path), n_lines):
             place = f"{path}:{number}"
-            if place in self._unusable:
+            seconds = again.get(summary.program, summary.seconds)
+            if place in self._unusable or seconds == math.inf:
                 continue
             with malformed_is_value_error(place):
-                key, target, seconds, program = record_summary(line)
-                seconds = again.get(program, seconds)
-                if seconds < math.inf:
-                    self._take(key, _Best(line, seconds, target_of(target), place))
+                target = target_of(summary.target)
+            self._take(summary.workload_key, _Best(line, seconds, target, place))
 
     def _take(self, workload_key: str, best: _Best) -> None:
         for table, key in self._places(best.target):

@@ -9,6 +9,7 @@ from typing import Any
 import tvm._ffi
 from tvm import error, rpc
 from tvm.runtime import Object
+from tvm.runtime.threading import usable_cores
 from tvm.runtime.workers import WorkerPool
 
 from . import _ffi_api
@@ -46,13 +47,6 @@ _DEVICE_SECONDS = 10.0
 
 def _half_of_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
-def _cpu_count() -> int:
-    """Cores this process may use, which a container can restrict."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _require_override(instance: Any, base: type, method: str) -> Callable[..., Any]:
@@ -113,7 +107,7 @@ class LocalBuilder(ProgramBuilder):
     ) -> None:
         self.__init_handle_by_constructor__(
             _ffi_api.LocalBuilder,
-            _cpu_count() if n_parallel is None else n_parallel,
+            usable_cores() if n_parallel is None else n_parallel,
             timeout,
             build_func,
             _half_of_memory() if memory_bytes is None else memory_bytes,

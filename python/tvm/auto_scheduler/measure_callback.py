@@ -55,7 +55,17 @@ class PythonBasedMeasureCallback(MeasureCallback):
 
 
 def as_callbacks(entries: Sequence[MeasureCallback | Callable[..., None]]) -> list[MeasureCallback]:
-    """Callbacks; a function becomes one that is called after each batch."""
+    """Callbacks; a function becomes one that is called after each batch.
+
+    Raises
+    ------
+    TypeError : one is neither.
+    """
+    for entry in entries:
+        if not isinstance(entry, MeasureCallback) and not callable(entry):
+            raise TypeError(
+                f"measure callback: expected a MeasureCallback or a function, got {entry!r}"
+            )
     return [
         entry
         if isinstance(entry, MeasureCallback)

@@ -18,11 +18,12 @@ from tvm.target import Target
 
 from . import _ffi_api
 from .compute_dag import ComputeDAG, LayoutRewriteOption
+from .json_fields import elements_of, malformed_is_value_error, parts_of
 from .loop_state import State, StateObject, state_object_of
 from .search_task import SearchTask, task_from_header, task_header
-from .step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from .step_records import steps_from_json, steps_to_json
 from .task_input import get_task_input_buffer, names_of_inputs
-from .utils import get_const_tuple
+from .utils import get_const_tuple, shorten_error_text
 from .workload_registry import (
     deserialize_workload_registry_entry,
     serialize_workload_registry_entry,
@@ -43,13 +44,10 @@ __all__ = [
     "input_to_json",
     "load_input",
     "recover_measure_input",
-    "shorten_error_text",
 ]
 
 # Cost in seconds of a program that could not be measured.
 MAX_FLOAT = 1e10
-# Half of what is kept of an error text: its beginning and its end say most.
-_ERROR_TEXT_HALF = 256
 
 
 class MeasureErrorNo(IntEnum):
@@ -64,13 +62,6 @@ class MeasureErrorNo(IntEnum):
     BUILD_TIMEOUT = 6
     RUN_TIMEOUT = 7
     UNKNOWN_ERROR = 8
-
-
-def shorten_error_text(text: str) -> str:
-    """The first and last 256 characters of a longer text."""
-    if len(text) <= 2 * _ERROR_TEXT_HALF:
-        return text
-    return text[:_ERROR_TEXT_HALF] + "\n...\n" + text[-_ERROR_TEXT_HALF:]
 
 
 @dataclass(frozen=True)
@@ -188,8 +179,11 @@ def input_to_json(measure_input: MeasureInput) -> list[Any]:
 
 
 def input_from_json(data: Sequence[Any]) -> MeasureInput:
-    """Inverse of `input_to_json`; raises what taking apart wrong data does."""
-    header, (_, steps) = data
+    """Inverse of `input_to_json`; a ValueError names a field that is not what it must be."""
+    header, state = parts_of(data, "the input", "task", "state")
+    _, steps = parts_of(state, "the state", "stages", "steps")
+    for i, step in enumerate(elements_of(steps, "steps")):
+        elements_of(step, f"steps[{i}]")
     task = task_from_header(header)
     state = task.compute_dag.replay_steps(steps_from_json(steps))
     return MeasureInput(task, state)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import logging
 import math
 import os
@@ -25,7 +24,7 @@ from tvm.target import Target
 
 from .measure_callback import PythonBasedMeasureCallback
 from .measure_node import Candidate, MeasureResult
-from .measure_record import any_record_lines, careful_file, record_summary, recorded_seconds
+from .measure_record import any_record_lines, careful_file, record_summary
 
 __all__ = ["KernelSummary", "RecordStore", "RecordToStore", "StoredRecord"]
 
@@ -124,24 +123,15 @@ def _processor(target: str) -> str:
 
 
 def _row(line: str, careful: bool) -> _Row:
-    """Raises what taking apart a text raises that is no record."""
-    values = json.loads(line)
-    if "origin" in values:
-        workload, target = str(values["workload"]), str(values["target"])
-        costs, error_no, *_ = values["r"]
-        seconds = recorded_seconds(costs, error_no)
-        origin = json.dumps(values["origin"])
-        program = _digest(origin)
-    else:
-        workload, target, seconds, text = record_summary(line)
-        origin, program = "", _digest(text)
+    """Raises a ValueError of a text that is no record."""
+    workload, target, seconds, program, is_state = record_summary(line)
     return _Row(
         workload,
         target,
         _processor(target),
         _digest(line),
-        program,
-        origin,
+        _digest(program),
+        "" if is_state else program,
         careful,
         seconds if seconds < math.inf else None,
         line,
@@ -179,7 +169,7 @@ class RecordStore:
 
         Raises
         ------
-        ValueError, TypeError, KeyError : a line is no record; then nothing is added.
+        ValueError : a line is no record; then nothing is added.
         """
         return self._insert([_row(line, careful) for line in lines])
 
@@ -203,8 +193,8 @@ class RecordStore:
             for number, line in any_record_lines(path):
                 try:
                     rows.append(_row(line, careful))
-                except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-                    logger.warning("%s:%d is left out: no record: %s", path, number, error)
+                except ValueError as error:
+                    logger.warning("%s:%d is left out: %s", path, number, error)
                     refused += 1
         return self._insert(rows), refused
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from tvm.target import Target
 
 from .compute_dag import ComputeDAG
+from .json_fields import malformed_is_value_error, text_of
 from .measure import ProgramMeasurer
-from .measure_node import MeasureInput, MeasureResult
+from .measure_node import MeasureInput
 from .measure_record import (
     RecordReader,
     record_lines,
-    record_summary,
+    record_summaries,
+    result_from_json,
     save_records,
     steps_from_json,
 )
@@ -60,20 +62,17 @@ def patch_records(
     counts: Counter[str] = Counter()
     with open(out_file, "w", encoding="utf-8") as out:
         for number, line in record_lines(in_file):
-            try:
+            with malformed_is_value_error(f"{in_file}:{number}"):
                 record = json.loads(line)
-                header, (_, steps) = record["i"]
-                candidates = by_shapes.get(_shapes(header[0]), [])
-                costs, error_no, all_cost, timestamp = record["r"][:4]
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                raise ValueError(f"{in_file}:{number}: no record: {error}") from error
+                result = result_from_json(record)
+                (key, *_), (_, steps) = record["i"]
+                candidates = by_shapes.get(_shapes(text_of(key, "workload_key")), [])
             task = next((t for t in candidates if _replays(t.compute_dag, steps)), None)
             if task is None:
                 counts["other structure" if candidates else "unknown workload"] += 1
                 continue
             state = task.compute_dag.replay_steps(steps_from_json(steps))
             moved = task if target is None else _for_target(task, target)
-            result = MeasureResult(costs, error_no, None, all_cost, timestamp)
             out.write(MeasureInput(moved, state).record(result) + "\n")
             counts["kept"] += 1
     return counts
@@ -151,14 +150,10 @@ def query_records(
     """
     found = []
     for file in files:
-        for number, line in record_lines(file):
-            try:
-                key, record_target, seconds, _ = record_summary(line)
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                raise ValueError(f"{file}:{number}: no record: {error}") from error
-            if workload not in key or target not in record_target:
+        for number, line, summary in record_summaries(file):
+            if workload not in summary.workload_key or target not in summary.target:
                 continue
-            if only_valid and seconds == float("inf"):
+            if only_valid and summary.seconds == float("inf"):
                 continue
-            found.append((seconds, str(file), number, json.loads(line)))
+            found.append((summary.seconds, str(file), number, json.loads(line)))
     return [entry[1:] for entry in sorted(found, key=lambda entry: entry[:3])]

@@ -6,7 +6,7 @@ from tvm.target import Target
 
 from . import _ffi_api
 
-__all__ = ["feature_names", "search_spaces"]
+__all__ = ["feature_names", "search_spaces", "space_key"]
 
 
 def search_spaces() -> list[tuple[str, str]]:
@@ -27,3 +27,13 @@ def feature_names(target: str | Target, search_space: str = "felix") -> list[str
     """
     target = Target(target) if isinstance(target, str) else target
     return [str(name) for name in _ffi_api.FeatureNames(target, search_space)]
+
+
+def space_key(target: Target, search_space: str) -> str:
+    """The key of the target that its space of this name is registered for, such as "cpu".
+
+    Raises
+    ------
+    ValueError : the target has no space of this name.
+    """
+    return str(_ffi_api.SearchSpaceKey(target, search_space))

@@ -14,8 +14,8 @@ from tvm.target import Target
 
 from . import _ffi_api
 from .compute_dag import ComputeDAG, LayoutRewriteOption
+from .json_fields import integer_of, malformed_is_value_error, parts_of, text_of, texts_of
 from .loop_state import StateObject
-from .step_records import malformed_is_value_error
 from .task_input import (
     TASK_INPUT_BUFFER_TABLE,
     get_task_input_buffer,
@@ -275,6 +275,9 @@ class SearchTask(Object):
         return task_from_header, (task_header(self), str(self.desc), entry)
 
 
+_HEADER = ("workload_key", "target", "hardware", "target_host", "layout_rewrite", "task_inputs")
+
+
 def task_header(task: SearchTask) -> list[Any]:
     """The part of a record that says what was searched."""
     return [
@@ -294,24 +297,30 @@ def task_from_header(
 
     Raises
     ------
-    ValueError : the workload is not registered in this process.
+    ValueError : a field is not what it must be, which the message names, or the workload is not
+        registered in this process.
     """
     if registry_entry is not None:
         deserialize_workload_registry_entry(registry_entry)
-    padded: list[Any] = [*header, *[None] * (6 - len(header))]
-    key, target, hardware, host, layout, inputs = padded
+    key, target, hardware, host, layout, inputs = parts_of(header, "the task", *_HEADER, least=2)
+    key = text_of(key, "workload_key")
     cache_key = json.dumps([*header, desc])
     tensors = WORKLOAD_FUNC_REGISTRY.get(key)
     made_of, task = _TASKS.get(cache_key, (None, None))
     # A workload may be registered anew under its name, so a function's tasks are not kept.
     if task is None or tensors is None or made_of is not tensors:
+        parts_of(hardware or [], "hardware", *_HARDWARE_FIELDS, least=0)
+        limits: list[Any] = [
+            integer_of(limit, f"hardware: {name}")
+            for limit, name in zip(hardware or (), _HARDWARE_FIELDS)
+        ]
         task = SearchTask(
             workload_key=key,
-            target=Target(target),
-            target_host=Target(host) if host else None,
-            hardware_params=HardwareParams(*hardware) if hardware else None,
-            layout_rewrite_option=layout,
-            task_inputs=inputs or (),
+            target=Target(text_of(target, "target")),
+            target_host=Target(text_of(host, "target_host")) if host else None,
+            hardware_params=HardwareParams(*limits) if hardware else None,
+            layout_rewrite_option=None if layout is None else integer_of(layout, "layout_rewrite"),
+            task_inputs=texts_of([] if inputs is None else inputs, "task_inputs"),
             desc=desc,
         )
         _TASKS[cache_key] = (WORKLOAD_FUNC_REGISTRY.get(key), task)

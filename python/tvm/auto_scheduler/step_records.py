@@ -1,17 +1,15 @@
-"""Transform steps as JSON, and what is wrong with JSON from a file."""
+"""Transform steps as JSON."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import ScheduleError
-
 from . import _ffi_api
+from .json_fields import malformed_is_value_error
 from .loop_state import state_object_of
 
-__all__ = ["malformed_is_value_error", "steps_from_json", "steps_to_json"]
+__all__ = ["steps_from_json", "steps_to_json"]
 
 
 def _plain(value: Any) -> Any:
@@ -36,25 +34,8 @@ def steps_from_json(records: Sequence[Sequence[Any]]) -> list[Any]:
     ------
     ValueError : a step has an unknown tag or a wrong field.
     """
-    return [_ffi_api.StepFromRecord(list(record)) for record in records]
-
-
-@contextlib.contextmanager
-def malformed_is_value_error(what: str) -> Iterator[None]:
-    """Text from a file may hold any JSON: taking it apart fails in many ways, which are one."""
-    try:
-        yield
-    except ValueError as error:
-        if str(error).startswith(f"{what}:"):
-            raise
-        raise ValueError(f"{what}: {error}") from error
-    except (
-        ScheduleError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+    steps = []
+    for i, record in enumerate(records):
+        with malformed_is_value_error(f"steps[{i}]"):
+            steps.append(_ffi_api.StepFromRecord(list(record)))
+    return steps

@@ -292,6 +292,9 @@ class TaskScheduler:
         if callbacks is None:
             callbacks = [PrintTableInfo(), LogEstimatedLatency("total_latency.tsv")]
         self.callbacks = list(callbacks)
+        for callback in self.callbacks:
+            if not (hasattr(callback, "pre_tune") and hasattr(callback, "post_tune")):
+                raise TypeError(f"TaskScheduler: {callback!r} is no TaskSchedulerCallback")
         self.rng = np.random.default_rng(seed)
 
         n = len(self.tasks)

@@ -23,9 +23,19 @@ __all__ = [
     "register_by_name",
     "request_remote",
     "serialize_args",
+    "shorten_error_text",
 ]
 
 _TENSOR_TAG = "TENSOR"
+# Half of what is kept of an error text: its beginning and its end say most.
+_ERROR_TEXT_HALF = 256
+
+
+def shorten_error_text(text: str) -> str:
+    """The first and last 256 characters of a longer text."""
+    if len(text) <= 2 * _ERROR_TEXT_HALF:
+        return text
+    return text[:_ERROR_TEXT_HALF] + "\n...\n" + text[-_ERROR_TEXT_HALF:]
 
 
 def get_func_name(func: Callable[..., Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +10,7 @@ from enum import IntEnum
 from threading import local
 from typing import Any
 
+from tvm.runtime.threading import usable_cores
 from tvm.runtime.workers import Job, Outcome, WorkerPool
 
 try:
@@ -193,7 +193,7 @@ class PopenPoolExecutor:
         initargs: Sequence[Any] = (),
         maximum_process_uses: int | None = None,
     ) -> None:
-        count = max_workers or max((os.cpu_count() or 2) // 2, 1)
+        count = max_workers or max(usable_cores() // 2, 1)
         self._threads = ThreadPoolExecutor(count)
         self._timeout = timeout
         self._own = local()

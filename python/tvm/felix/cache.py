@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import logging
-import math
 import os
 import re
 import shutil
@@ -123,14 +122,9 @@ class KernelRecord:
 
         Raises
         ------
-        ValueError, TypeError, KeyError : the line is no record.
+        ValueError : the line is no record.
         """
-        values = json.loads(self.line)
-        if "origin" not in values:
-            return record_summary(self.line)
-        costs = [float(cost) for cost in values["r"][0]]
-        seconds = sum(costs) / len(costs) if costs else math.inf
-        return RecordSummary(str(values["workload"]), str(values["target"]), seconds, "")
+        return record_summary(self.line)
 
 
 def write_kernel_records(path: Path, records: Sequence[KernelRecord]) -> None:

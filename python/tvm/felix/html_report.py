@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm import auto_scheduler
-from tvm.auto_scheduler.measure_record import record_lines, record_summary
+from tvm.auto_scheduler.measure_record import record_summaries
 from tvm.runtime.files import read_json, write_atomically
 
 from .schedules import REMEMBERED
@@ -248,8 +248,7 @@ def _best_schedules(folder: Path, keys: Sequence[str]) -> dict[str, str]:
         path = folder / name
         if not path.exists():
             continue
-        for _, line in record_lines(path):
-            summary = record_summary(line)
+        for _, line, summary in record_summaries(path):
             if summary.seconds < best.get(summary.workload_key, (float("inf"), ""))[0]:
                 best[summary.workload_key] = (summary.seconds, line)
     schedules = {}

@@ -13,6 +13,7 @@ import torch
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.auto_scheduler.search_space import space_key
 
 from .bound import ProcessorBound
 from .canonical import canonical_configs
@@ -253,9 +254,9 @@ class TaskPerfFunc:
     def feature_kind(self) -> FeatureKind:
         """What the columns of the features are."""
         function = next(iter(self.sketch_funcs.values()))
-        target = function.sketch.parent_task.ansor_task.target
+        task = function.sketch.parent_task
         names = list(map(str, function.pack.feature_names))
-        return FeatureKind.of("cpu" if "cpu" in target.keys else "gpu", names)
+        return FeatureKind.of(space_key(task.ansor_task.target, task.search_space), names)
 
     @property
     def n_features(self) -> int:

@@ -37,10 +37,9 @@ def _list(options: argparse.Namespace) -> None:
             print(json.dumps(record))
             continue
         (key, target, *_), _ = record["i"]
-        costs, error_no, *_ = record["r"]
-        cost = recorded_seconds(costs, error_no)
-        seconds = _milliseconds(cost if cost < math.inf else None)
-        print(f"{seconds}  {file}:{number}  {target}  {key}")
+        seconds = recorded_seconds(*record["r"][:2])
+        shown = _milliseconds(seconds if seconds < math.inf else None)
+        print(f"{shown}  {file}:{number}  {target}  {key}")
 
 
 def _best(options: argparse.Namespace) -> None:

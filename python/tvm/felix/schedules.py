@@ -14,7 +14,7 @@ from tvm import relax
 from tvm.auto_scheduler import ApplyHistoryBest, DispatchContext, load_record_from_string
 from tvm.auto_scheduler.compute_dag import ComputeDAG
 from tvm.auto_scheduler.loop_state import StateObject, state_object_of
-from tvm.auto_scheduler.measure_record import library_records, record_lines, record_summary
+from tvm.auto_scheduler.measure_record import library_records, record_summaries
 from tvm.auto_scheduler.relax_integration import group_task
 from tvm.runtime.files import read_json
 from tvm.target import Target
@@ -294,8 +294,7 @@ def _measured(paths: Sequence[Path]) -> dict[str, set[str]]:
     """The workloads of which programs ran, with the targets that they ran on."""
     found: dict[str, set[str]] = {}
     for path in paths:
-        for _, line in record_lines(path):
-            summary = record_summary(line)
+        for _, _, summary in record_summaries(path):
             if summary.seconds < math.inf:
                 found.setdefault(summary.workload_key, set()).add(summary.target)
     return found

@@ -18,6 +18,7 @@ import torch
 import tvm
 from tvm.relax.frontend.torch import in_eval_mode
 from tvm.runtime.files import write_atomically
+from tvm.runtime.threading import usable_cores
 
 from . import report
 from .cache import KernelCache
@@ -101,7 +102,7 @@ def _tune(
     folder: Path,
     progress: bool,
 ) -> dict[str, Any]:
-    threads = settings.threads or os.cpu_count() or 1
+    threads = settings.threads or usable_cores()
     # Measuring workers and the compiled network read this when their thread pool starts.
     os.environ["TVM_NUM_THREADS"] = str(threads)
     tvm.runtime.config_threadpool(threads)

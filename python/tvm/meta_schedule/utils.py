@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import tvm
 from tvm import tir
 from tvm.ir import IRModule
+from tvm.runtime.threading import usable_cores
 
 __all__ = [
     "Named",
@@ -44,9 +45,7 @@ def derived_object(cls: Class) -> Class:
 
 def cpu_count() -> int:
     """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_cores()
 
 
 def get_global_func_with_default_on_worker(

@@ -10,6 +10,7 @@ from typing import Any
 from .device import Device
 from .packed_func import PackedFunc
 from .relax_vm import Executable, VirtualMachine
+from .threading import usable_cores
 
 __all__ = ["MachinePool"]
 
@@ -51,7 +52,7 @@ class MachinePool:
         device: Device | None = None,
         limit: int | None = None,
     ) -> None:
-        self.limit = (os.cpu_count() or 1) if limit is None else limit
+        self.limit = usable_cores() if limit is None else limit
         if self.limit < 1:
             raise ValueError(f"MachinePool: limit must be >= 1, got {limit}")
         self._executable, self._name, self._device = executable, name, device

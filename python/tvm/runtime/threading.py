@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from . import _ffi_api
 
-__all__ = ["config_threadpool", "num_threads"]
+__all__ = ["config_threadpool", "num_threads", "usable_cores"]
 
 _AFFINITY = {"none": 0, "big": 1, "little": -1, "one_per_core": -2, "share_cores": -3}
 
@@ -40,3 +41,10 @@ def config_threadpool(
 def num_threads() -> int:
     """Threads that a parallel loop started here would use."""
     return _ffi_api.NumThreads()
+
+
+def usable_cores() -> int:
+    """Processors that this process may run on, which may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

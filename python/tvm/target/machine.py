@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tvm._ffi
+from tvm.runtime.threading import usable_cores
 
 try:
     import llvmlite.binding as llvm
@@ -359,12 +359,6 @@ def _vector_units(cpu: str, vector_width: int) -> int:
     return _NARROW_UNITS.get(cpu, 2)
 
 
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @functools.cache
 def _missing_vectors(triple: str) -> list[str]:
     """Vector instructions that this machine does without though its processor's name has them.
@@ -434,7 +428,7 @@ def machine_features(triple: str = "", cpu: str = "", mattr: str = "") -> dict[s
         "num_vector_registers": count,
         "vector_units": _vector_units(cpu, width),
         **_caches(cpu, is_host),
-        "num_cores": _usable_cores(),
+        "num_cores": usable_cores(),
         **({"mattr": missing} if missing else {}),
     }
 

@@ -105,11 +105,23 @@ def test_damaged_text_of_a_record_is_refused_or_usable():
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda r: r.update(r=[1, 2]), "record: "),
-        (lambda r: r["i"][0].__setitem__(0, 5), "record: "),
+        (lambda r: r.update(r=[1, 2]), r'record: "r" must be a list \[costs, error_no, '),
+        (lambda r: r["r"][0].__setitem__(0, "1"), r"costs\[0\] must be a finite number, got '1'"),
+        (lambda r: r["r"].__setitem__(2, float("nan")), "all_cost must be a finite number"),
+        (lambda r: r["r"].__setitem__(1, 10**30), "error_no must be an integer of 32 bits"),
+        (lambda r: r.update(e=["x"]), '"e" must be a text'),
+        (lambda r: r["i"][0].__setitem__(0, 5), "workload_key must be a text, got 5"),
+        (lambda r: r["i"][0].__setitem__(0, "\ud800"), "workload_key must be a text"),
+        (lambda r: r["i"][0].__setitem__(1, 7), "target must be a text"),
+        (lambda r: r["i"][0][2].__setitem__(1, None), "hardware: vector_unit_bytes must be"),
+        (lambda r: r["i"][0].append(1), r"the task must be a list \[workload_key, target, "),
+        (lambda r: r["i"][0].__setitem__(5, {}), "task_inputs must be a list"),
+        (lambda r: r["i"][1].__setitem__(1, 3), "steps must be a list, got 3"),
+        (lambda r: r["i"][1][1].__setitem__(4, [2**70]), r"steps\[4\]: .* 64-bit"),
+        (lambda r: r["i"][1][1].__setitem__(4, ["x" * 10**6]), r"steps\[4\]: (.|\n){,600}$"),
         (lambda r: r["i"][1][1].__setitem__(0, ["SP", 7, 0, 256, [16], 1]), "7"),
-        (lambda r: r["i"][1][1].__setitem__(0, "SP"), "record: "),
-        (lambda r: r.update(i=None), "record: TypeError"),
+        (lambda r: r["i"][1][1].__setitem__(0, "SP"), r"steps\[0\] must be a list, got 'SP'"),
+        (lambda r: r.update(i=None), r"the input must be a list \[task, state\], got None"),
     ],
 )
 def test_damaged_record_names_what_is_wrong(edit, message):

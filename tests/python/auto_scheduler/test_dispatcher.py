@@ -249,9 +249,7 @@ def test_costs_that_cannot_be_are_refused_by_file_and_line(network, tmp_path, co
     log = tmp_path / "records.json"
     pairs = [record(task, 2, 3e-3), record(task, 4, cost)]
     auto_scheduler.save_records(log, *map(list, zip(*pairs)))
-    with pytest.raises(ValueError, match=r"records\.json:2: costs must be positive and finite"):
+    with pytest.raises(ValueError, match=r"records\.json:2: record: costs.* must be "):
         ApplyHistoryBest(log)
-    with pytest.raises(
-        ValueError, match=r"records\.json:2: record: costs must be positive and finite"
-    ):
+    with pytest.raises(ValueError, match=r"records\.json:2: record: costs.* must be "):
         list(auto_scheduler.load_records(log))

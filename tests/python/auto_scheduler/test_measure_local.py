@@ -287,6 +287,19 @@ def test_interrupt_keeps_what_was_measured_and_arrives_unchanged(task, tmp_path)
     assert measurer.best_seconds[task.workload_key] == 0.25
 
 
+def test_record_that_no_disk_takes_is_in_the_log(task, caplog):
+    measurer = ProgramMeasurer(
+        Numbering(), Flaky([0.25]), callbacks=[auto_scheduler.RecordToFile("/dev/full")]
+    )
+    candidate = tiled(task, 4)
+    with pytest.raises(OSError, match=r"cannot append: No space left.*/dev/full"):
+        measurer.measure([candidate])
+    line = caplog.messages[-1].splitlines()[-1]
+    _, result = auto_scheduler.load_record_from_string(line)
+    assert [float(cost) for cost in result.costs] == [0.25]
+    assert json.loads(line)["i"] == json.loads(auto_scheduler.measure_record.dump_input(candidate))
+
+
 def test_runner_that_tells_of_nothing_is_refused(task):
     class Silent(Flaky):
         def run(self, *arguments, **options):

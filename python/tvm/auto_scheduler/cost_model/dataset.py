@@ -26,6 +26,17 @@ from ..measure_record import RecordReader
 __all__ = ["ConfigMeta", "DatasetBuilder", "FeatureKind", "SegmentBatch", "throughput_label"]
 
 _FORMAT = 2
+# How files fail that were not written by `DatasetBuilder.save`; sizes may be those of no memory.
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def throughput_label(flop: float, seconds: float) -> float:
@@ -278,7 +289,7 @@ class DatasetBuilder:
                 labels = archive["labels"].tolist()
                 written = json.loads(str(archive["kind"]))
                 kind = None if written is None else FeatureKind(*map(str, written))
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except _UNREADABLE as error:
             raise ValueError(f"{path}: no data set written by DatasetBuilder: {error}") from error
         if not len(features) == len(labels) == len(meta):
             raise ValueError(

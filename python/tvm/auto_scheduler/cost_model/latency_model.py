@@ -407,7 +407,7 @@ class LatencyModel(nn.Module):
         if not path.exists():
             raise FileNotFoundError(f"cost model checkpoint {path} does not exist")
         foreign = f"{path} is not a cost-model checkpoint written by MLPModelPLWrapper"
-        state = load_tensors(path)
+        state = load_tensors(path, checksums=True)
         if not isinstance(state, dict) or not {"n_features", "weights"} <= state.keys():
             raise ValueError(foreign)
         before = self.model

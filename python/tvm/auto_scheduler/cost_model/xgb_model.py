@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import json
 import logging
-import multiprocessing
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 from tvm import te
 from tvm.runtime.files import write_atomically
+from tvm.runtime.threading import usable_cores
 
 from .. import _ffi_api
 from ..feature import FeatureCache, get_per_store_features_from_measure_pairs
@@ -127,7 +127,7 @@ class XGBModel(PythonBasedModel):
             "gamma": 0.001,
             "min_child_weight": 0,
             "eta": 0.2,
-            "nthread": max(1, multiprocessing.cpu_count() // 2),
+            "nthread": max(1, usable_cores() // 2),
             "verbosity": 0,
             "seed": seed,
             "disable_default_eval_metric": 1,

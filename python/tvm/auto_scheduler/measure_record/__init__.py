@@ -27,6 +27,14 @@ from tvm.runtime.files import append_lines, write_atomically
 from tvm.target import Target
 
 from .. import _ffi_api
+from ..json_fields import (
+    integer_of,
+    malformed_is_value_error,
+    number_of,
+    numbers_of,
+    parts_of,
+    text_of,
+)
 from ..loop_state import StateObject
 from ..measure_callback import MeasureCallback
 from ..measure_node import (
@@ -39,7 +47,7 @@ from ..measure_node import (
     input_to_json,
     load_input,
 )
-from ..step_records import malformed_is_value_error, steps_from_json, steps_to_json
+from ..step_records import steps_from_json, steps_to_json
 from ..utils import calc_workload_dis_factor, decode_workload_key
 from ..workload_registry import is_registered_function
 
@@ -58,7 +66,9 @@ __all__ = [
     "load_record_from_string",
     "load_records",
     "record_lines",
+    "record_summaries",
     "record_summary",
+    "result_from_json",
     "recorded_seconds",
     "save_records",
     "steps_from_json",
@@ -68,6 +78,7 @@ __all__ = [
 logger = logging.getLogger("auto_scheduler")
 
 RECORD_VERSION = "v0.6"
+_RESULT = ("costs", "error_no", "all_cost", "timestamp")
 
 
 @tvm._ffi.register_func("auto_scheduler.WriteMeasureRecords")
@@ -107,30 +118,55 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
 
 
 def _record_from_json(data: Any) -> tuple[MeasureInput, MeasureResult]:
-    check_keys(data)
+    result = result_from_json(data)
     unknown = data.keys() - {"i", "r", "v", "e", "k"}
     if unknown:
-        raise ValueError(f"record: unknown keys {sorted(unknown)}")
-    costs, error_no, all_cost, timestamp = data["r"]
-    recorded_seconds(costs, error_no)  # raises for what cannot be
+        raise ValueError(f"unknown keys {sorted(unknown)}")
+    measure_input = input_from_json(data["i"])
     _, (_, steps) = data["i"]
     names = {e for step in steps for field in step if isinstance(field, list) for e in field}
     if names := {name for name in names if isinstance(name, str)}:
-        raise ValueError(f"record: a program that ran has no open lengths, got {sorted(names)}")
+        raise ValueError(f"a program that ran has no open lengths, got {sorted(names)}")
+    return measure_input, result
+
+
+def _checked(data: Any) -> tuple[list[float], int, float, float]:
+    """The parts of "r" of a record: costs, error number, seconds that it took, and when.
+
+    Raises
+    ------
+    ValueError : the data are no record; the message names the field.
+    """
+    if not isinstance(data, dict) or "r" not in data or not ("i" in data or "origin" in data):
+        raise ValueError('expected an object with the keys "i" and "r"')
+    costs, error_no, all_cost, timestamp = parts_of(data["r"], '"r"', *_RESULT)
+    return (
+        numbers_of(costs, "costs"),
+        integer_of(error_no, "error_no"),
+        number_of(all_cost, "all_cost"),
+        number_of(timestamp, "timestamp"),
+    )
+
+
+def result_from_json(data: Any) -> MeasureResult:
+    """The result that a record of any kind has, of its JSON.
+
+    Raises
+    ------
+    ValueError : the data are no record; the message names the field.
+    """
+    costs, error_no, all_cost, timestamp = _checked(data)
+    recorded_seconds(costs, error_no)  # raises for what cannot be
+    message = data.get("e")
+    if message is not None:
+        message = text_of(message, '"e"')
     kernels = data.get("k", {})
     if not isinstance(kernels, dict):
-        raise ValueError(f'record: "k" must be an object, got {type(kernels).__name__}')
-    result = MeasureResult(costs, error_no, data.get("e"), all_cost, timestamp, kernels)
-    return input_from_json(data["i"]), result
+        raise ValueError(f'"k" must be an object, got {type(kernels).__name__}')
+    return MeasureResult(costs, error_no, message, all_cost, timestamp, kernels)
 
 
-def check_keys(data: Any) -> None:
-    """Raises a ValueError unless JSON data have what every record has."""
-    if not isinstance(data, dict) or not {"i", "r"} <= data.keys():
-        raise ValueError('record: expected an object with the keys "i" and "r"')
-
-
-def recorded_seconds(costs: Any, error_no: Any) -> float:
+def recorded_seconds(costs: Sequence[float], error_no: int) -> float:
     """Mean cost of a record; infinite where the program failed, or is only there to be measured.
 
     Files of programs that are to be measured, such as TenSet's, have costs of 0.
@@ -139,13 +175,11 @@ def recorded_seconds(costs: Any, error_no: Any) -> float:
     ------
     ValueError : no program can have taken that long.
     """
-    if int(error_no) != 0:
+    if error_no != 0 or (costs and not any(costs)):
         return math.inf
-    if costs and all(cost == 0 and cost is not False for cost in costs):
-        return math.inf
-    if not costs or not all(0 < float(cost) < math.inf and cost is not True for cost in costs):
-        raise ValueError(f"costs must be positive and finite, got {costs}")
-    return sum(map(float, costs)) / len(costs)
+    if not costs or min(costs) <= 0:
+        raise ValueError(f"costs must be positive, got {list(costs)}")
+    return sum(costs) / len(costs)
 
 
 def careful_file(filename: str | Path) -> Path:
@@ -180,12 +214,11 @@ def _costs(
         if path != Path(filename) and not path.exists():
             continue
         costs: dict[str, tuple[float, str]] = {}
-        for number, line in record_lines(path):
+        for number, line, summary in record_summaries(path):
             with malformed_is_value_error(f"{path}:{number}"):
-                key, target, seconds, program = record_summary(line)
-                cost = cost_of(key, target, seconds)
-            if cost < costs.get(program, (math.inf, ""))[0]:
-                costs[program] = cost, line
+                cost = cost_of(summary.workload_key, summary.target, summary.seconds)
+            if cost < costs.get(summary.program, (math.inf, ""))[0]:
+                costs[summary.program] = cost, line
         found.update(costs)
     return found
 
@@ -215,11 +248,7 @@ def library_records(filename: str | Path) -> dict[tuple[str, str], MeasureResult
     for number, _, values in _lines(path) if path.exists() else ():
         if isinstance(values, dict) and values.get("origin") == "library":
             with malformed_is_value_error(f"{path}:{number}"):
-                costs, error_no, all_cost, timestamp = values["r"]
-                recorded_seconds(costs, error_no)  # raises for what cannot be
-                found[str(values["workload"]), str(values["target"])] = MeasureResult(
-                    costs, error_no, values.get("e"), all_cost, timestamp
-                )
+                found[str(values["workload"]), str(values["target"])] = result_from_json(values)
     return found
 
 
@@ -311,6 +340,8 @@ class RecordToFile(MeasureCallback):
     Parameters
     ----------
     filename : record file; folders that are missing are made.
+
+    Where a record cannot be written, it goes to the log, and the search ends with the OSError.
     """
 
     def __init__(self, filename: str | Path) -> None:
@@ -340,7 +371,12 @@ def save_records(
 
 @tvm._ffi.register_func("auto_scheduler.AppendRecord")
 def _append_record(filename: str, line: str) -> None:
-    append_lines(str(filename), [str(line)])
+    try:
+        append_lines(str(filename), [str(line)])
+    except OSError as error:
+        # The search ends here, and what was measured is in no other place.
+        logger.error("%s; this record is in no file:\n%s", error, line)
+        raise
 
 
 def load_best_record(
@@ -408,13 +444,15 @@ class RecordSummary(NamedTuple):
     Attributes
     ----------
     seconds : mean cost; infinite where the program failed or was not measured.
-    program : task and transform steps, as text.
+    program : task and transform steps as text, or where a program is from that is no loop state.
+    is_state : whether it is one.
     """
 
     workload_key: str
     target: str
     seconds: float
     program: str
+    is_state: bool
 
 
 def record_summary(line: str) -> RecordSummary:
@@ -422,20 +460,43 @@ def record_summary(line: str) -> RecordSummary:
 
     Raises
     ------
-    ValueError, TypeError, KeyError : the line is no record.
+    ValueError : the line is no record; the message names the field.
     """
-    data = json.loads(line)
-    check_keys(data)
-    (key, target, *_), _ = data["i"]
-    costs, error_no, *_ = data["r"]
-    return RecordSummary(key, target, recorded_seconds(costs, error_no), json.dumps(data["i"]))
+    with malformed_is_value_error("record"):
+        data = json.loads(line)
+        costs, error_no, _, _ = _checked(data)
+        is_state = not _is_of_no_state(data)
+        if is_state:
+            (key, target, *_), _ = data["i"]
+        else:
+            key, target = data["workload"], data["target"]
+        return RecordSummary(
+            text_of(key, "workload_key"),
+            text_of(target, "target"),
+            recorded_seconds(costs, error_no),
+            json.dumps(data["i" if is_state else "origin"]),
+            is_state,
+        )
+
+
+def record_summaries(filename: str | Path) -> Iterator[tuple[int, str, RecordSummary]]:
+    """Lines that hold a record of a loop state, with their numbers and what they say.
+
+    Raises
+    ------
+    ValueError : a line is no record; the message names file, line and field.
+    """
+    for number, line in record_lines(filename):
+        with malformed_is_value_error(f"{filename}:{number}"):
+            summary = record_summary(line)
+        yield number, line, summary
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> None:
     """Keep the best valid record of each workload and target."""
     best: dict[tuple[str, str], tuple[float, str]] = {}
     for cost, line in _costs(in_file, lambda key, target, seconds: seconds).values():
-        key, target, _, _ = record_summary(line)
-        if cost < best.get((key, target), (math.inf, ""))[0]:
-            best[key, target] = cost, line
+        kernel = record_summary(line)[:2]
+        if cost < best.get(kernel, (math.inf, ""))[0]:
+            best[kernel] = cost, line
     write_atomically(out_file, "".join(line + "\n" for _, line in best.values()))

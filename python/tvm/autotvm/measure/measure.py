@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from tvm import auto_scheduler
 from tvm.contrib import cc, utils
+from tvm.runtime.threading import usable_cores
 
 from ..measure_node import MeasureErrorNo, MeasureInput, MeasureResult
 from ..task.task import Task
@@ -65,7 +65,7 @@ class Builder:
 
     def __init__(self, timeout: float = 10, n_parallel: int | None = None) -> None:
         self.timeout = timeout
-        self.n_parallel = n_parallel or os.cpu_count() or 1
+        self.n_parallel = n_parallel or usable_cores()
         self.build_kwargs: dict[str, Any] = {}
         self.task: Task | None = None
 
