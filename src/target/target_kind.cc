@@ -81,9 +81,9 @@ TargetKindEntry& TargetKindEntry::set_default_keys(Array<String> keys) {
 }
 
 TargetKindEntry& TargetKindEntry::add_option(const String& name, const String& type) {
-  TVM_CHECK(type == "str" || type == "int" || type == "bool" || type == "array" ||
-                type == "targets",
-            ValueError)
+  TVM_CHECK(
+      type == "str" || type == "int" || type == "bool" || type == "array" || type == "targets",
+      ValueError)
       << "register_target_kind(\"" << node_->name << "\"): option " << name << " has type \""
       << type << "\"; the types are \"str\", \"int\", \"bool\", \"array\" and \"targets\"";
   node_->option_types.Set(name, type);
