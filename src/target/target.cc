@@ -43,6 +43,23 @@ Array<String> SplitByComma(const std::string& text) {
   return parts;
 }
 
+/*!
+ * \brief Texts of several targets, as ValueText joins them.
+ *
+ * Kinds alone are separated by commas. Where one has options, which have blanks before them and
+ * commas inside, a semicolon stands between targets.
+ */
+std::vector<std::string> SplitTargets(const std::string& text) {
+  const bool has_options = text.find(' ') != std::string::npos;
+  const char separator = has_options || text.find(';') != std::string::npos ? ';' : ',';
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) {
+    if (part.find_first_not_of(' ') != std::string::npos) parts.push_back(part);
+  }
+  return parts;
+}
+
 /*! \brief The kind's own spelling of an option, whichever of '-' and '_' the user typed. */
 String DeclaredName(const TargetKind& kind, const std::string& key) {
   std::string wanted = Normalized(key);
@@ -73,8 +90,15 @@ Any ParseValue(const TargetKind& kind, const String& option, const std::string& 
     return yes;
   }
   if (type == "array") return SplitByComma(text);
+  if (type == "targets") {
+    Array<Target> targets;
+    for (const std::string& part : SplitTargets(text)) targets.push_back(Target(String(part)));
+    return targets;
+  }
   return String(text);
 }
+
+Target FromAny(const Any& spec);
 
 /*! \brief Check a value given in a table, and bring it to the form ParseValue would give. */
 Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
@@ -86,6 +110,12 @@ Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
     if (auto yes = value.TryCast<bool>()) return *yes;
   } else if (type == "array") {
     if (auto parts = value.TryCast<Array<String>>()) return *parts;
+  } else if (type == "targets") {
+    if (auto parts = value.TryCast<Array<Any>>()) {
+      Array<Target> targets;
+      for (const Any& part : *parts) targets.push_back(FromAny(part));
+      return targets;
+    }
   }
   TVM_FATAL(ValueError) << "Target(\"" << kind->name << "\"): option " << option
                         << " must be of type " << type << ", got " << value.TypeName();
@@ -94,6 +124,12 @@ Any CheckValue(const TargetKind& kind, const String& option, const Any& value) {
 std::string ValueText(const Any& value) {
   if (auto text = value.TryCast<std::string>()) return *text;
   if (auto number = value.TryCast<int64_t>()) return std::to_string(*number);
+  if (auto targets = value.TryCast<Array<Target>>(); targets && !targets->empty()) {
+    // Semicolons at the end of each, so that one alone is taken for a list as well.
+    std::string text;
+    for (const Target& target : *targets) text += target->str() + ";";
+    return text;
+  }
   std::string text;
   for (const String& part : value.cast<Array<String>>()) {
     text += (text.empty() ? "" : ",") + std::string(part);
@@ -311,8 +347,6 @@ Target ParseText(const std::string& text) {
   }
   return Finish(node, chosen);
 }
-
-Target FromAny(const Any& spec);
 
 Target ParseTable(const Map<String, Any>& config) {
   Any kind = FindIn(config, "kind");

@@ -81,9 +81,11 @@ TargetKindEntry& TargetKindEntry::set_default_keys(Array<String> keys) {
 }
 
 TargetKindEntry& TargetKindEntry::add_option(const String& name, const String& type) {
-  TVM_CHECK(type == "str" || type == "int" || type == "bool" || type == "array", ValueError)
+  TVM_CHECK(
+      type == "str" || type == "int" || type == "bool" || type == "array" || type == "targets",
+      ValueError)
       << "register_target_kind(\"" << node_->name << "\"): option " << name << " has type \""
-      << type << "\"; the types are \"str\", \"int\", \"bool\" and \"array\"";
+      << type << "\"; the types are \"str\", \"int\", \"bool\", \"array\" and \"targets\"";
   node_->option_types.Set(name, type);
   return *this;
 }
@@ -223,6 +225,9 @@ TVM_REGISTER_TARGET_KIND("opengl", kDLOpenCL)
     .add_option("max_num_threads", "int")
     .add_feature("max_num_threads", 256)
     .add_feature("thread_warp_size", 1);
+
+// Several devices that one program is for. Each is built for its own target.
+TVM_REGISTER_TARGET_KIND("composite", kDLCPU).add_option("devices", "targets");
 
 // PTX by way of LLVM, without NVIDIA's compiler.
 TVM_REGISTER_TARGET_KIND("nvptx", kDLCUDA)

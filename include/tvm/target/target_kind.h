@@ -20,7 +20,10 @@ class TargetKindNode : public Object {
   /*! \brief DLDeviceType number of the devices the generated code runs on. */
   int device_type = 0;
   Array<String> default_keys;
-  /*! \brief Option name to its type: "str", "int", "bool" or "array" (of strings, by comma). */
+  /*!
+   * \brief Option name to its type: "str", "int", "bool", "array" (of strings, by comma) or
+   * "targets" (an array, in text by comma or, where they have options, by semicolon).
+   */
   Map<String, String> option_types;
   /*! \brief Facts that hold for every target of the kind unless an option says otherwise. */
   Map<String, Any> default_features;

@@ -535,7 +535,7 @@ def solve_linear_inequalities(
     forward: dict[Any, PrimExpr] = {}
     # Later variables first: bounds of the earlier ones mention them.
     for var, own in reversed(list(zip(names, bounds, strict=True))):
-        best = _best_range(var, own, analyzer)
+        best = _best_range(var, own, analyzer, names)
         if best is None:
             relations = _conditions(var, own, None, analyzer) + relations
             continue
@@ -614,20 +614,44 @@ def _without_implied(own: _Bounds, analyzer: Analyzer) -> _Bounds:
     return kept
 
 
-def _best_range(var: Any, own: _Bounds, analyzer: Analyzer) -> Range | None:
-    """The shortest of the ranges from a lower to an upper end."""
+# What is longer is as long as its type allows: nothing bounds it.
+_LONGEST = 1 << 30
+
+
+def _best_range(var: Any, own: _Bounds, analyzer: Analyzer, names: Sequence[Any]) -> Range | None:
+    """The shortest of the ranges from a lower to an upper end.
+
+    Its length is a number, or else an expression of integers that are given.
+    """
     lows, highs = _ends(own)
     best: Range | None = None
+    symbolic: Range | None = None
     length: int | None = None
     for low, high in product(lows, highs):
         extent = analyzer.simplify(high - low + 1)
         bound = analyzer.const_int_bound(extent)
-        if bound.max_value == bound.POS_INF or bound.max_value > (1 << 31) - 1:
+        if bound.max_value > _LONGEST:
+            if symbolic is None and _is_given(extent, names):
+                symbolic = Range.from_min_extent(analyzer.simplify(low), extent)
             continue
         if length is None or bound.max_value < length:
             length = max(bound.max_value, 0)
             best = Range.from_min_extent(analyzer.simplify(low), tvm.tir.const(length, var.dtype))
-    return best
+    return best if best is not None else symbolic
+
+
+def _is_given(extent: PrimExpr, names: Sequence[Any]) -> bool:
+    """Whether an expression has neither a variable of the system nor anything but integers."""
+    given = True
+
+    def look(node: Any) -> None:
+        nonlocal given
+        is_integer = "int" in node.dtype or node.dtype == "bool"
+        if not is_integer or any(node.same_as(name) for name in names):
+            given = False
+
+    tvm.tir.stmt_functor.post_order_visit(extent, look)
+    return given
 
 
 def _same(a: tuple[int, Any], b: tuple[int, Any]) -> bool:
@@ -672,7 +696,7 @@ def _as_conditions(
     # Later variables first: bounds of the earlier ones mention them.
     for var, own in reversed(list(zip(names, bounds, strict=True))):
         relations = _conditions(var, _without_implied(own, analyzer), None, analyzer) + relations
-        best = _best_range(var, own, analyzer)
+        best = _best_range(var, own, analyzer, names)
         if best is not None:
             analyzer.bind(var, best)
     return relations + conditions + others

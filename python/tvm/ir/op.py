@@ -45,9 +45,9 @@ class Op(RelayExpr):
         """Whether the operator has the attribute."""
         return self.get_attr(name) is not None
 
-    def set_attr(self, name: str, value: Any, level: int = 10) -> None:
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set an attribute of the operator, unless it was set at a higher level before."""
-        _ffi_api.OpSetAttr(self, name, value, level)
+        _ffi_api.OpSetAttr(self, attr_name, value, plevel)
 
     def reset_attr(self, name: str) -> None:
         """Remove an attribute of the operator."""
@@ -76,6 +76,11 @@ class Op(RelayExpr):
         """Note how well the operator is supported, from 1 for best. Returns the operator."""
         self.set_attr("support_level", level)
         return self
+
+    @property
+    def support_level(self) -> int:
+        """What `set_support_level` noted; 10 where nothing did."""
+        return int(self.get_attr("support_level") or 10)
 
     def set_attrs_type_key(self, key: str) -> Op:
         """Note the kind of the attributes. Returns the operator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -378,6 +379,19 @@ def ApplyPassToFunction(
     return _ffi_api.MakeModulePass(apply, info)
 
 
-def PrintIR(header: str = "") -> Pass:
-    """A pass that prints the module to stderr under a heading and returns it unchanged."""
-    return _ffi_api.PrintIR(header)
+def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
+    """A pass that prints the module to stderr under a heading and returns it unchanged.
+
+    Parameters
+    ----------
+    header : the heading.
+    show_meta_data : print what texts leave out as well, see `Scriptable.script`.
+    """
+    if not show_meta_data:
+        return _ffi_api.PrintIR(header)
+
+    def show(mod: IRModule, ctx: PassContext) -> IRModule:
+        print(f"PrintIR({header})\n{mod.script(show_meta=True)}", file=sys.stderr)
+        return mod
+
+    return module_pass(show, opt_level=0, name="PrintIR")

@@ -222,7 +222,12 @@ def _prim_func_struct_info(func: tir.PrimFunc) -> FuncStructInfo:
     for param in func.params:
         if param in func.buffer_map:
             buffer = func.buffer_map[param]
-            params.append(TensorStructInfo(list(buffer.shape), str(buffer.dtype)))
+            # Graphs count in int64, programs in whatever they are written with.
+            shape = [
+                extent if isinstance(extent, tir.IntImm) else extent.astype("int64")
+                for extent in buffer.shape
+            ]
+            params.append(TensorStructInfo(shape, str(buffer.dtype)))
         elif str(param.dtype) == "handle":
             params.append(ObjectStructInfo())
         else:

@@ -100,6 +100,9 @@ class NDArray(Object):
     def copyfrom(self, source_array: Any) -> NDArray:
         """Overwrite the elements with those of an array of the same shape.
 
+        Of an array of bfloat16, numbers of the source are rounded to it; unsigned integers of 16
+        bits are its patterns.
+
         Raises
         ------
         ValueError : the shapes differ.
@@ -112,6 +115,8 @@ class NDArray(Object):
             raise ValueError(
                 f"NDArray.copyfrom: the array has shape {self.shape}, the source {values.shape}"
             )
+        if self.dtype == "bfloat16" and values.dtype != np.uint16:
+            values = _bfloat16_patterns(values)
         # The copy below reads raw bytes, so type and layout are settled first.
         values = np.ascontiguousarray(values, dtype=self.dtype.to_numpy())
         core.ndarray_copy_from(self, values.ctypes.data, values.nbytes)
@@ -208,6 +213,18 @@ def empty(
         )
     extents = [shape] if isinstance(shape, int) else [int(extent) for extent in shape]
     return _ffi_api.NDArrayEmpty(extents, dtype, device or cpu(), mem_scope)
+
+
+def _bfloat16_patterns(values: np.ndarray) -> np.ndarray:
+    """Numbers rounded to bfloat16, ties to even, as the 16 bits that it has in memory."""
+    if values.dtype.name == "bfloat16":
+        return values.view(np.uint16)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
+    # What is not a number stays so: rounding would carry out of its mantissa.
+    is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    patterns = np.where(is_nan, bits | np.uint32(0x400000), rounded) >> np.uint32(16)
+    return patterns.astype(np.uint16)
 
 
 def array(

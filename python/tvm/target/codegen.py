@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.runtime import Module
+from tvm.tir.op import llvm_get_intrinsic_name, llvm_lookup_intrinsic_id
 
 from . import _ffi_api
 from .features import cpu_features as ask_llvm
@@ -24,11 +25,13 @@ __all__ = [
     "llvm_cpu_has_features",
     "llvm_get_cpu_archlist",
     "llvm_get_cpu_features",
+    "llvm_get_intrinsic_name",
     "llvm_get_system_cpu",
     "llvm_get_system_triple",
     "llvm_get_system_x86_vendor",
     "llvm_get_targets",
     "llvm_get_vector_width",
+    "llvm_lookup_intrinsic_id",
     "llvm_version_major",
     "target_has_features",
 ]

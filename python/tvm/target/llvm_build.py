@@ -79,6 +79,38 @@ def _machine_of(target: Target) -> Any:
     )
 
 
+# A vector, of as many lanes as a number says or as the machine has.
+_VECTOR = re.compile(r"<(?:vscale x )?\d+ x ")
+# How generated text calls the body of a loop.
+_LOOP = "\nfor_body."
+
+
+def _level(target: Target, text: str) -> int | None:
+    """Level of LLVM's own pipeline for a module, None for the few passes that it gets otherwise.
+
+    A program with loops and without any vector was not written for vectors, so LLVM may look for
+    them. What was scheduled is compiled as it was written: LLVM's pipeline takes many times as
+    long, and undoes tiles that fill the registers.
+
+    Raises
+    ------
+    ValueError : the target's ``-opt-level`` is none of LLVM.
+    """
+    given = target.get_attr("opt-level", None)
+    if given is None:
+        return 2 if _LOOP in text and _VECTOR.search(text) is None else None
+    if int(given) not in range(4):
+        raise ValueError(f"Target: {target}: opt-level is a number from 0 to 3, got {given}")
+    return int(given)
+
+
+def _run_pipeline(module: Any, machine: Any, level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = level > 1
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
 @functools.cache
 def _pass_manager(machine: Any) -> tuple[Any, Any]:
     """The passes that pay for themselves on what our generator writes.
@@ -112,7 +144,7 @@ def optimize_ir(text: str, target: Target) -> Any:
     InternalError : the text is no valid LLVM IR.
     ValueError : it calls a function with floats for which the target has no registers.
     """
-    module = _optimized(text, _machine_of(target))
+    module = _optimized(text, _machine_of(target), _level(target, text))
     _check_calls(module, target)
     return module
 
@@ -152,17 +184,21 @@ def _check_calls(module: Any, target: Target) -> None:
                     check(function.name, callee, [line.type, *[each.type for each in operands]])
 
 
-def _optimized(text: str, machine: Any) -> Any:
+def _optimized(text: str, machine: Any, level: int | None) -> Any:
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise tvm.error.InternalError(f"generated LLVM IR is not valid: {error}") from error
+    if level == 0:
+        return module
     passes, builder = _pass_manager(machine)
     for function in module.functions:
         # Functions marked so run once per call; their time to compile is all that counts.
         if not function.is_declaration and not any(b"optnone" in a for a in function.attributes):
             passes.run(function, builder)
+    if level:
+        _run_pipeline(module, machine, level)
     return module
 
 
@@ -195,9 +231,7 @@ def _optimized_module(mod: Any, target: Target) -> Any:
     for code in imports:
         module.link_in(_parse_import(code))
     # Imported functions come as their compiler left them, and the calls of them can be inlined.
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    builder = llvm.create_pass_builder(_machine_of(target), options)
-    builder.getModulePassManager().run(module, builder)
+    _run_pipeline(module, _machine_of(target), 2)
     return module
 
 
@@ -474,7 +508,7 @@ def _loaded(objects: Sequence[bytes], names: Sequence[str], owner: _CompiledModu
 
 # Machine code of functions by their LLVM IR and machine, the latest last. A network is compiled
 # several times while it is tuned, and from one time to the next few of its kernels change.
-_KNOWN_CODE: OrderedDict[tuple[str, Any], bytes] = OrderedDict()
+_KNOWN_CODE: OrderedDict[tuple[str, Any, int | None], bytes] = OrderedDict()
 _KNOWN_CODE_ENTRIES = 512
 _known_code_lock = threading.Lock()
 
@@ -496,16 +530,16 @@ def _machine_code(mod: Any, target: Target) -> list[bytes]:
     ]
     assert all(_CONTEXT_INSIDE in text for text in texts)
     apart = [text.replace(_CONTEXT_INSIDE, _CONTEXT_ELSEWHERE) for text in texts]
-    return [_object_of(text, machine) for text in [_CONTEXT_ALONE, *apart]]
+    return [_object_of(text, machine, _level(target, text)) for text in [_CONTEXT_ALONE, *apart]]
 
 
-def _object_of(text: str, machine: Any) -> bytes:
+def _object_of(text: str, machine: Any, level: int | None) -> bytes:
     """Machine code of LLVM IR, from the latest if it is among them."""
-    key = (hashlib.sha256(text.encode()).hexdigest(), machine)
+    key = (hashlib.sha256(text.encode()).hexdigest(), machine, level)
     with _known_code_lock:
         data = _KNOWN_CODE.pop(key, None)
     if data is None:
-        data = machine.emit_object(_optimized(text, machine))
+        data = machine.emit_object(_optimized(text, machine, level))
     with _known_code_lock:
         _KNOWN_CODE[key] = data
         if len(_KNOWN_CODE) > _KNOWN_CODE_ENTRIES:
@@ -540,5 +574,5 @@ def build_nvptx(mod: Any, target: Target) -> Module:
             f"target.build.nvptx is not enabled: the LLVM of llvmlite does not know {triple}"
         ) from error
     machine = _target_machine(triple, target.mcpu or "sm_70", "")
-    ptx = machine.emit_assembly(_optimized(str(text), machine))
+    ptx = machine.emit_assembly(_optimized(str(text), machine, None))
     return _ffi_api.NVPTXModule(mod, ptx)

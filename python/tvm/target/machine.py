@@ -240,6 +240,27 @@ def unpassable_types(triple: str, features: str) -> tuple[str, ...]:
     return ("half", "bfloat", "double") if last.get("sse2") == "-" else ()
 
 
+# First words of triples of x86 with 32 bits, where SSE2 is an extension.
+_X86_32 = ("i386", "i486", "i586", "i686")
+
+_DOUBLES = """
+define <2 x double> @f(<2 x double> %a) {
+  %b = fadd <2 x double> %a, %a
+  ret <2 x double> %b
+}
+"""
+
+
+def _lacks_sse2(triple: str, cpu: str, features: str) -> bool:
+    """Whether a processor is an x86 of 32 bits without SSE2.
+
+    LLVM ends the process where a vector of halves is passed for one.
+    """
+    if triple.partition("-")[0] not in _X86_32:
+        return False
+    return "addpd" not in _assembly(_DOUBLES, triple, cpu, features)
+
+
 @functools.cache
 def _assembly(text: str, triple: str, cpu: str, features: str) -> str:
     initialize_llvm()
@@ -253,8 +274,8 @@ def _x86_assembly(text: str, target: Any) -> str:
     mattr = ",".join(str(item) for item in attrs.get("mattr", ()))
     facts = machine_features(str(attrs.get("mtriple", "")), str(attrs.get("mcpu", "")), mattr)
     triple, cpu, features = (str(facts[key]) for key in ("mtriple", "mcpu", "mattr_full"))
-    is_x86 = triple.partition("-")[0] in ("x86_64", "i686", "i386")
-    if unpassable_types(triple, features):
+    is_x86 = triple.partition("-")[0] in ("x86_64", *_X86_32)
+    if unpassable_types(triple, features) or _lacks_sse2(triple, cpu, features):
         return ""
     return _assembly(text, triple, cpu, features) if is_x86 else ""
 
@@ -300,7 +321,10 @@ def has_half_conversions(target: Any) -> bool:
     if target.kind.name != "llvm":
         return True
     features = str(target.get_attr("mattr_full", ""))
-    if unpassable_types(str(target.get_attr("mtriple", "")) or host_triple(), features):
+    triple = str(target.get_attr("mtriple", "")) or host_triple()
+    if unpassable_types(triple, features):
+        return False
+    if _lacks_sse2(triple, str(target.get_attr("mcpu", "")), features):
         return False
     # Of this machine's processor all features are listed, so LLVM need not be asked.
     ours = [item for item in features.split(",") if item in ("+f16c", "-f16c", "-avx")]

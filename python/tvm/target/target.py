@@ -27,6 +27,7 @@ __all__ = [
     "list_target_kinds",
     "llvm",
     "mali",
+    "micro",
     "register_target_kind",
     "riscv_cpu",
     "rocm",
@@ -42,7 +43,7 @@ class TargetKind(Object):
     def options(self) -> dict[str, str]:
         """Options that targets of this kind accept, by name, with their types.
 
-        A type is "str", "int", "bool" or "array" (of text).
+        A type is "str", "int", "bool", "array" (of text) or "targets".
         """
         return {str(name): str(kind) for name, kind in sorted(self.option_types.items())}
 
@@ -75,7 +76,8 @@ def register_target_kind(
     name : the kind's name, the first word of a target's text.
     device_type : DLPack number of the device the code runs on.
     keys : families of schedules that apply to it, most specific first.
-    options : option name to type: "str", "int", "bool" or "array" (strings separated by commas).
+    options : option name to type: "str", "int", "bool", "array" (strings separated by commas)
+        or "targets" (targets separated by commas, or by semicolons where they have options).
 
     Raises
     ------
@@ -88,7 +90,9 @@ def _plain(value: Any) -> Any:
     """A target attribute as a JSON-compatible Python value."""
     if value is None or isinstance(value, (bool, int)):
         return value
-    return str(value) if isinstance(value, str) else [str(part) for part in value]
+    if isinstance(value, str):
+        return str(value)
+    return [part.export() if isinstance(part, Target) else str(part) for part in value]
 
 
 @tvm._ffi.register_object("Target")
@@ -233,6 +237,19 @@ class Target(Object):
         return TargetFeatures(self, _ffi_api.TargetFeatures(self))
 
     @property
+    def tag(self) -> str:
+        """Name of the machine that the target was made from, see `list_tags`; else empty."""
+        return self.get_attr("tag", "")
+
+    @property
+    def supports_integer_dot_product(self) -> bool:
+        """Whether one instruction multiplies and adds four bytes (``dp4a``): CUDA since sm_61."""
+        if self.kind.name != "cuda":
+            return False
+        digits = "".join(c for c in self.arch.removeprefix("sm_") if c.isdigit())
+        return bool(digits) and int(digits) >= 61
+
+    @property
     def device_name(self) -> str:
         """Value of option ``device``, empty when not given."""
         return self.get_attr("device", "")
@@ -342,6 +359,16 @@ class Target(Object):
     def canon_target(target: Any) -> Target | None:
         """A target in any form as a Target; None stays."""
         return target if target is None or isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def target_or_current(target: Any) -> Target:
+        """`target` as a Target; the one in scope if it is None.
+
+        Raises
+        ------
+        ValueError : None, and no target is in scope.
+        """
+        return Target(_ffi_api.TargetCurrent(False) if target is None else target)
 
     @staticmethod
     def canon_target_and_host(
@@ -493,6 +520,49 @@ def riscv_cpu(model: str = "sifive-u54", options: str | Sequence[str] | None = N
 def adreno(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
     """Target for a Qualcomm Adreno GPU, by OpenCL."""
     return _device("opencl", ["-device=adreno", "-keys=adreno,opencl,gpu"], model, options)
+
+
+# Chips and boards of microTVM: the options of the compiler that takes the C code.
+_MICRO_BOARDS: dict[str, str] = {
+    "host": "",
+    "atsamd51": "-mcpu=cortex-m4",
+    "cxd5602gg": "-mcpu=cortex-m4",
+    "esp32": "",
+    "imxrt10xx": "-mcpu=cortex-m7",
+    "mps2_an521": "-mcpu=cortex-m33",
+    "mps3_an547": "-mcpu=cortex-m55",
+    "nrf52840": "-mcpu=cortex-m4",
+    "nrf5340dk": "-mcpu=cortex-m33",
+    "rp2040": "-mcpu=cortex-m0",
+    "sam3x8e": "-mcpu=cortex-m3",
+    "stm32f746xx": "-mcpu=cortex-m7 -march=armv7e-m",
+    "stm32h7xx": "-mcpu=cortex-m7",
+    "stm32l4r5zi": "-mcpu=cortex-m4",
+    "stm32u5xx": "-mcpu=cortex-m33",
+    "zynq_mp_r5": "-mcpu=cortex-r5",
+}
+
+
+def micro(model: str = "host", options: str | Sequence[str] | None = None) -> Target:
+    """Target for a board without an operating system, whose compiler takes C.
+
+    Parameters
+    ----------
+    model : name of a chip or board; "host" is this machine.
+    options : more options, as text or as a list of words.
+
+    Raises
+    ------
+    ValueError : there is no such board; the message lists them.
+    """
+    if model not in _MICRO_BOARDS:
+        raise ValueError(
+            f'target.micro: there is no board "{model}"; the boards are '
+            f"{', '.join(_MICRO_BOARDS)}. Others are written as tvm.target.Target"
+            '("c -mcpu=...")'
+        )
+    own = [f"-model={model}", *_MICRO_BOARDS[model].split()]
+    return Target(" ".join(["c", *_merge_options(own, options)]))
 
 
 def rocm(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:

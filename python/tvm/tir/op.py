@@ -84,6 +84,7 @@ __all__ = [
     "ldexp",
     "left_shift",
     "likely",
+    "llvm_lookup_intrinsic_id",
     "log",
     "log10",
     "log1p",
@@ -154,11 +155,53 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -
 _LLVM_WITHOUT_TYPE = ("llvm.readcyclecounter", "llvm.readsteadycounter", "llvm.trap")
 
 
-def _llvm_arguments(dtype: str, name: str, args: Sequence[Any]) -> list[Any]:
+# Names of LLVM intrinsics that were looked up; their numbers count from one.
+_LLVM_NAMES: list[str] = []
+
+
+def llvm_lookup_intrinsic_id(name: str) -> int:
+    """A number that stands for an LLVM intrinsic where `call_llvm_pure_intrin` takes its name.
+
+    Programs have the name in them, so the number matters to this process only.
+
+    Raises
+    ------
+    ValueError : the name is none of an intrinsic; those begin with "llvm.".
+    """
+    if not name.startswith("llvm."):
+        raise ValueError(f'llvm_lookup_intrinsic_id: "{name}" does not begin with "llvm."')
+    if name not in _LLVM_NAMES:
+        _LLVM_NAMES.append(name)
+    return _LLVM_NAMES.index(name) + 1
+
+
+def llvm_get_intrinsic_name(intrin_id: int) -> str:
+    """The name that a number of `llvm_lookup_intrinsic_id` stands for.
+
+    Raises
+    ------
+    ValueError : the number was not looked up.
+    """
+    number = int(intrin_id)
+    if not 0 < number <= len(_LLVM_NAMES):
+        raise ValueError(
+            f"no LLVM intrinsic was looked up under the number {number}; give its name, such as "
+            '"llvm.fma"'
+        )
+    return _LLVM_NAMES[number - 1]
+
+
+def _llvm_arguments(
+    dtype: str, name: str | StringImm | int | IntImm, args: Sequence[Any]
+) -> list[Any]:
     """Full name and arguments of an LLVM intrinsic."""
+    if isinstance(name, StringImm):
+        name = str(name.value)
+    elif not isinstance(name, str):
+        name = llvm_get_intrinsic_name(int(name))
     first = args[0] if args else None
     # Where TVM asks for the number of arguments that make the signature; LLVM knows it.
-    if isinstance(first, IntImm) and first.dtype == "uint32" and 0 < first.value < len(args):
+    if isinstance(first, IntImm) and first.dtype == "uint32" and 0 <= first.value < len(args):
         args = args[1:]
     result = DataType(dtype)
     short = name.count(".") == 1 and name not in _LLVM_WITHOUT_TYPE
@@ -169,13 +212,16 @@ def _llvm_arguments(dtype: str, name: str, args: Sequence[Any]) -> list[Any]:
 
 
 @with_span
-def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
+def call_llvm_pure_intrin(
+    dtype: str, name: str | StringImm | int | IntImm, *args: Any, span: Any = None
+) -> Call:
     """Call of an LLVM intrinsic without effects.
 
     Parameters
     ----------
     dtype : of the result.
-    name : "llvm.fma", which is taken for the type of the result, or in full "llvm.fma.v8f32".
+    name : "llvm.fma", which is taken for the type of the result, or in full "llvm.fma.v8f32"; or
+        its number, see `llvm_lookup_intrinsic_id`.
     args : its arguments. A first one of type uint32 that counts others, as TVM asks for, is left
         out.
     """
@@ -183,7 +229,9 @@ def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -
 
 
 @with_span
-def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> Call:
+def call_llvm_intrin(
+    dtype: str, name: str | StringImm | int | IntImm, *args: Any, span: Any = None
+) -> Call:
     """The same of an LLVM intrinsic that may read or write memory."""
     return Call(dtype, "tir.call_llvm_intrin", _llvm_arguments(dtype, name, args))
 

@@ -86,6 +86,10 @@ class WellFormedVerifier final : public StmtExprVisitor {
   }
 
   void CheckVar(const VarNode* var, const std::string& where) {
+    if (auto block = hidden_.find(var); block != hidden_.end()) {
+      Report("loop variable " + var->name_hint.str() + " is used" + where + " in block " +
+             block->second + ", which has variables of its own; bind one of them to it");
+    }
     if (scope_.count(var) == 0) {
       Report("variable " + var->name_hint.str() + " is used" + where + " but not bound there");
     }
@@ -168,7 +172,9 @@ class WellFormedVerifier final : public StmtExprVisitor {
     } else if (is_thread) {
       CheckExtent(op->thread_binding.value()->thread_tag, op->extent);
     }
+    loops_.push_back(op->loop_var.get());
     Scoped(op->loop_var.get(), [&] { VisitStmt(op->body); });
+    loops_.pop_back();
     if (is_thread && op->thread_binding) LeaveExtent(op->thread_binding.value()->thread_tag);
   }
   void VisitStmt_(const AllocateNode* op) final {
@@ -197,7 +203,15 @@ class WellFormedVerifier final : public StmtExprVisitor {
     for (const IterVar& iv : op->iter_vars) Define(iv->var.get());
     for (const Buffer& buffer : op->alloc_buffers) Define(buffer->data.get());
     for (const MatchBufferRegion& match : op->match_buffers) DefineBuffer(match->buffer);
+    // What a block with variables does follows from them, whatever loops stand around it.
+    std::vector<const VarNode*> hidden;
+    if (!op->iter_vars.empty()) {
+      for (const VarNode* loop : loops_) {
+        if (hidden_.emplace(loop, op->name_hint).second) hidden.push_back(loop);
+      }
+    }
     StmtExprVisitor::VisitStmt_(op);
+    for (const VarNode* loop : hidden) hidden_.erase(loop);
   }
   void VisitStmt_(const BufferStoreNode* op) final {
     CheckAccess(op->buffer, op->indices);
@@ -223,6 +237,9 @@ class WellFormedVerifier final : public StmtExprVisitor {
   void LeaveExtent(const std::string& tag) { extents_[tag].pop_back(); }
 
   std::unordered_set<const VarNode*> scope_;
+  std::vector<const VarNode*> loops_;
+  /*! \brief Loops outside of a block with variables, by the name of that block. */
+  std::unordered_map<const VarNode*, std::string> hidden_;
   std::unordered_map<std::string, std::vector<int64_t>> extents_;
 };
 
@@ -279,6 +296,7 @@ bool VerifySSA(const PrimFunc& func) {
 
 bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
   std::string problem = FirstProblem(func);
+  if (problem.empty() && !VerifySSA(func)) problem = "a variable is bound twice";
   TVM_CHECK(!assert_mode || problem.empty(), ValueError)
       << func->GetAttr<String>(attr::kGlobalSymbol, "main") << " is not well formed: " << problem;
   return problem.empty();

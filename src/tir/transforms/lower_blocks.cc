@@ -232,8 +232,7 @@ class OpaqueLowerer final : public StmtMutator {
     String tag = op->thread_binding->thread_tag;
     Var thread(tag, op->loop_var->dtype);
     Stmt body = Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, op->min + thread}});
-    IterVar axis(Range::FromMinExtent(make_zero(thread->dtype), op->extent), thread, kThreadIndex,
-                 tag);
+    IterVar axis(Range(), thread, kThreadIndex, tag);
     bool is_virtual = std::string(tag).rfind("vthread", 0) == 0;
     return AttrStmt(axis, is_virtual ? attr::virtual_thread : attr::thread_extent, op->extent,
                     body);

@@ -149,6 +149,11 @@ class WarpAccessRewriter final : public StmtExprMutator {
     return StmtExprMutator::VisitStmt_(op);
   }
 
+  Stmt VisitStmt_(const DeclBufferNode* op) final {
+    if (op->buffer->data.get() != data_) return StmtExprMutator::VisitStmt_(op);
+    return DeclBuffer(View(op->buffer), VisitStmt(op->body));
+  }
+
   Stmt VisitStmt_(const BufferStoreNode* op) final {
     if (op->buffer->data.get() != data_) return StmtExprMutator::VisitStmt_(op);
     PrimExpr value = VisitExpr(op->value);

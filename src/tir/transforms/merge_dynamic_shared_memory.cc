@@ -52,6 +52,10 @@ class Merger final : public StmtExprMutator {
     if (offsets_.count(op->buffer_var.get()) != 0) return VisitStmt(op->body);
     return StmtExprMutator::VisitStmt_(op);
   }
+  Stmt VisitStmt_(const DeclBufferNode* op) final {
+    if (offsets_.count(op->buffer->data.get()) == 0) return StmtExprMutator::VisitStmt_(op);
+    return DeclBuffer(View(op->buffer), VisitStmt(op->body));
+  }
   Stmt VisitStmt_(const BufferStoreNode* op) final {
     Array<PrimExpr> indices = VisitExprs(op->indices);
     PrimExpr value = VisitExpr(op->value);

@@ -174,3 +174,15 @@ def test_the_best_range_is_the_shortest():
     assert arith.IntGroupBounds(1, [0], [], []).find_best_range() is None
     known = arith.IntGroupBounds(1, [0], [], [n, 10]).find_best_range({n: Range(0, 4)})
     assert str(known.extent) == "n + 1"
+
+
+def test_a_length_that_is_given_makes_a_range():
+    x, n = tir.Var("x", "int32"), tir.Var("n", "int32")
+    solved = arith.solve_linear_inequalities([x > 3, x < n], [x])
+    assert int(solved.ranges[x].min) == 4
+    tvm.ir.assert_structural_equal(solved.ranges[x].extent, n - 4)
+    # Without a last value there is no range, also where the type has one.
+    assert not arith.solve_linear_inequalities([x > 3], [x]).ranges
+    length = tvm.tir.Cast("int32", tvm.tir.exp(tir.Var("f", "float32")))
+    solved = arith.solve_linear_inequalities([x > 3, x < length], [x])
+    assert not solved.ranges and len(solved.relations) == 3

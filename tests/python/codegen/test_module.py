@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -56,7 +57,7 @@ def test_wrong_arguments_are_named(module, arguments, error, message):
 
 
 def test_sources_are_kept(module):
-    assert "define i32 @double(" in module.get_source("ll")
+    assert re.search(r"^define .*i32 @double\(", module.get_source("ll"), re.MULTILINE)
     assert "double:" in module.get_source("asm")
     assert module.get_source() == module.get_source("ll")
     with pytest.raises(ValueError, match='format "cu" is not one of "ll", "asm" and "s"'):
@@ -255,7 +256,7 @@ def test_functions_of_a_module_share_what_the_process_has_compiled(tmp_path, mon
     compiled = []
     emitted = llvm_build._optimized
     monkeypatch.setattr(
-        llvm_build, "_optimized", lambda text, machine: compiled.append(0) or emitted(text, machine)
+        llvm_build, "_optimized", lambda text, *how: compiled.append(0) or emitted(text, *how)
     )
     data = tvm.nd.array(np.arange(8, dtype="float32"))
     for factors, count in (((311, 312), 2), ((312, 313, 311), 1)):

@@ -32,3 +32,17 @@ def test_buffers_are_tensors_and_writing_them_is_no_pure_thing():
         purity=False,
     )
     tvm.ir.assert_structural_equal(copy.struct_info, expected)
+
+
+def test_extents_of_32_bits_are_counted_in_64():
+    @T.prim_func(private=True)
+    def clear(a: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 4), "float32")
+        A[0, 0] = T.float32(0)
+
+    (tensor,) = clear.struct_info.params
+    count = clear.buffer_map[clear.params[0]].shape[0]
+    tvm.ir.assert_structural_equal(
+        tensor, relax.TensorStructInfo([count.astype("int64"), 4], "float32"), map_free_vars=True
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,6 +21,19 @@ def test_array_round_trips_through_numpy(dtype):
     assert array.dtype == dtype
     assert array.shape == (3, 4)
     np.testing.assert_array_equal(array.numpy(), values)
+
+
+@pytest.mark.parametrize("source", ["float32", "float64", "bfloat16"])
+def test_numbers_are_rounded_to_bfloat16(source):
+    bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    values = np.array([1.5, -3.14159, 1.00390625, 1.01171875, 3.4e38, -0.0, np.nan, np.inf])
+    expected = values.astype("float32").astype(bfloat16).astype(float)
+    array = tvm.nd.empty(values.shape, "bfloat16")
+    array.copyfrom(values.astype(bfloat16 if source == "bfloat16" else source))
+    np.testing.assert_array_equal(array.numpy().view(bfloat16).astype(float), expected)
+    # Patterns stay patterns.
+    array.copyfrom(array.numpy())
+    np.testing.assert_array_equal(array.numpy().view(bfloat16).astype(float), expected)
 
 
 def test_numpy_returns_independent_memory():

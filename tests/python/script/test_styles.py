@@ -9,6 +9,7 @@ from tvm.runtime import ObjectPath
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
+from tvm.script.highlight import cprint
 
 
 @I.ir_module
@@ -155,3 +156,11 @@ def test_wrong_options_are_refused():
         Both.script(indent_spaces=0)
     with pytest.raises(TypeError, match="verbose"):
         Both.script(verbose=True)
+
+
+def test_programs_and_texts_are_printed(capsys):
+    cprint(Both)
+    cprint("x = 1")
+    assert capsys.readouterr().out == f"{Both.script()}\nx = 1\n"
+    with pytest.raises(TypeError, match="expected a program or its text, got int"):
+        cprint(3)

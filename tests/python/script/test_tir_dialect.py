@@ -435,3 +435,28 @@ def test_an_axis_is_as_wide_as_its_value() -> None:
     )
     axis = read.body.block.body.block.iter_vars[0]
     assert str(axis.var.dtype) == str(axis.dom.extent.dtype) == "int64"
+
+
+def test_the_block_around_a_function_accesses_what_it_says():
+    @T.prim_func
+    def silent(A: T.Buffer((16,), "float32")):
+        with T.block("root"):
+            for i in range(16):
+                with T.block("one"):
+                    vi = T.axis.spatial(16, i)
+                    A[vi] = T.float32(1)
+
+    @T.prim_func
+    def spoken(A: T.Buffer((16,), "float32")):
+        with T.block("root"):
+            T.writes(A[0:16])
+            for i in range(16):
+                with T.block("one"):
+                    vi = T.axis.spatial(16, i)
+                    A[vi] = T.float32(1)
+
+    assert not silent.body.block.reads and not silent.body.block.writes
+    assert '# with T.block("root"):' in silent.script()
+    assert len(spoken.body.block.writes) == 1
+    for func in (silent, spoken):
+        check_round_trip(func)

@@ -271,9 +271,67 @@ def test_a_user_registers_a_tag():
     with pytest.raises(ValueError, match='needs an entry "kind"'):
         tvm.target.register_tag("test/nothing", {})
     with pytest.raises(
-        ValueError, match=r'there is no tag "nvidia/a1"; the tags are .*register_tag'
+        ValueError, match=r'there is no tag "nvidia/a1"; close to it are .*nvidia/.*register_tag'
     ):
         Target("nvidia/a1")
+
+
+def test_a_target_knows_its_tag_and_a_board_its_own_processor():
+    board = Target("nvidia/jetson-agx-orin-64gb")
+    assert board.tag == "nvidia/jetson-agx-orin-64gb"
+    assert (board.host.mcpu, board.host.num_cores) == ("cortex-a78", 12)
+    assert Target("cuda").tag == ""
+    assert Target("apple/m1-gpu").max_shared_memory_per_block == 32768
+
+
+def test_byte_dot_products_came_with_pascal():
+    assert Target("nvidia/geforce-gtx-1080").supports_integer_dot_product
+    assert not Target("nvidia/tesla-p100").supports_integer_dot_product
+    assert not Target("llvm").supports_integer_dot_product
+
+
+def test_a_target_is_taken_or_that_in_scope():
+    with Target("cuda"):
+        assert Target.target_or_current(None).kind.name == "cuda"
+        assert Target.target_or_current("llvm").kind.name == "llvm"
+    with pytest.raises(ValueError, match="no target is in scope"):
+        Target.target_or_current(None)
+
+
+def test_microcontrollers_are_targets_for_c():
+    board = tvm.target.micro("stm32f746xx")
+    assert (board.kind.name, board.mcpu, board.model) == ("c", "cortex-m7", "stm32f746xx")
+    assert board.features.has_dsp
+    with pytest.raises(ValueError, match=r'no board "desk"; the boards are host, .*mcpu'):
+        tvm.target.micro("desk")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "composite --host=llvm --devices=cuda,opencl",
+        {"kind": "composite", "host": "llvm", "devices": ["cuda", {"kind": "opencl"}]},
+        {"kind": "composite", "host": "llvm", "devices": [Target("cuda"), Target("opencl")]},
+    ],
+)
+def test_a_composite_target_has_devices(spec):
+    target = Target(spec)
+    assert [str(device) for device in target.attrs["devices"]] == [
+        str(Target("cuda")),
+        str(Target("opencl")),
+    ]
+    assert target.host.kind.name == "llvm"
+
+
+def test_a_composite_target_reads_back_from_its_text_and_its_table():
+    devices = ["llvm -mcpu=skylake-avx512 -mattr=+avx2,+fma", "cuda -arch=sm_80"]
+    target = Target({"kind": "composite", "devices": devices})
+    alone = Target({"kind": "composite", "devices": devices[:1]})
+    for one in (target, alone, Target("composite")):
+        assert tvm.ir.structural_equal(Target(str(one)), one)
+        assert tvm.ir.structural_equal(Target(json.loads(json.dumps(one.export()))), one)
+    with pytest.raises(ValueError, match="option devices must be of type targets"):
+        Target({"kind": "composite", "devices": 3})
 
 
 def test_an_arm_board_is_a_target():

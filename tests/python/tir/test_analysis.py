@@ -298,3 +298,33 @@ def test_dependences_between_blocks_are_known_without_a_schedule():
         assert found.dst.same_as(second)
         assert [dep.src.stmt.name_hint for dep in scope.get_deps_by_dst(second)] == ["B"]
     assert info.get_sref(te.create_prim_func([A, B]).body.block) is None
+
+
+def test_a_block_with_variables_uses_no_loop_around_it():
+    @T.prim_func(check_well_formed=False)
+    def mixed(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("copy"):
+                vi = T.axis.spatial(4, i)
+                B[i] = A[vi]
+
+    @T.prim_func
+    def opaque(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("copy"):
+                B[i] = A[i]
+
+    assert analysis.verify_well_formed(opaque)
+    with pytest.raises(ValueError, match="loop variable i is used in block copy, which has var"):
+        analysis.verify_well_formed(mixed)
+    with pytest.raises(tvm.error.DiagnosticError, match="loop variable i is used in block copy"):
+        tvm.script.from_source(mixed.script(), check_well_formed=True)
+
+
+def test_a_variable_is_bound_once():
+    i = tir.Var("i", "int32")
+    loop = tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(i))
+    func = tir.PrimFunc([], tir.SeqStmt([loop, loop]))
+    assert not analysis.verify_well_formed(func, assert_mode=False)
+    with pytest.raises(ValueError, match="a variable is bound twice"):
+        analysis.verify_well_formed(func)

@@ -155,3 +155,44 @@ def test_the_offset_of_an_element_has_one_index_for_each_flat_axis():
     assert [str(v) for v in cut.offset_of([i, j])] == ["i", "j"]
     with pytest.raises(ValueError, match="has 2 axes, got 1 indices"):
         cut.offset_of([i])
+
+
+def test_memory_that_moves_takes_its_declarations_along():
+    @T.prim_func
+    def shared(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 128)
+        s = T.allocate([128], "float32", "shared.dyn")
+        r = T.allocate([128], "float16", "shared.dyn")
+        S = T.decl_buffer((128,), data=s, scope="shared.dyn")
+        R = T.decl_buffer((128,), "float16", data=r, scope="shared.dyn")
+        S[tx] = A[tx]
+        R[tx] = T.Cast("float16", S[tx])
+        B[tx] = T.Cast("float32", R[tx])
+
+    @T.prim_func
+    def warp(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda")})
+        tx = T.launch_thread("threadIdx.x", 32)
+        w = T.allocate([32], "float32", "warp")
+        W = T.decl_buffer((32,), data=w, scope="warp")
+        W[tx] = A[tx]
+        B[tx] = W[(tx + 1) % 32]
+
+    passes = (tir.transform.MergeSharedMemoryAllocations(), tir.transform.LowerWarpMemory())
+    for func, change in zip((shared, warp), passes):
+        moved = change(tvm.IRModule({"main": func}))["main"]
+        assert tir.analysis.verify_well_formed(moved)
+        assert "T.decl_buffer" in moved.script()
+
+
+def test_lowered_loops_of_threads_are_launches():
+    @T.prim_func
+    def kernel(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        for b in T.thread_binding(4, thread="blockIdx.x"):
+            for t in T.thread_binding(32, thread="threadIdx.x"):
+                B[b * 32 + t] = A[b * 32 + t] + T.float32(1)
+
+    lowered = tvm.lower(kernel)
+    text = lowered.script()
+    assert 'T.launch_thread("blockIdx.x", 4)' in text and "iter_var" not in text
+    tvm.ir.assert_structural_equal(from_source(text), lowered)

@@ -50,6 +50,28 @@ def test_common_expressions_keep_values():
     np.testing.assert_array_equal(*results)
 
 
+@T.prim_func
+def distributed(A: T.Buffer((8,), "int32"), x: T.int32, y: T.int32):
+    A[0] = x * (y + 2)
+    A[1] = x * y + x * 2
+    A[2] = (x + y) + 3
+    A[3] = x + (y + 3)
+
+
+def test_equal_expressions_are_common_where_that_is_asked_for():
+    one = applied(tir.transform.CommonSubexprElimTIR(), distributed)
+    tvm.ir.assert_structural_equal(one, distributed)
+    named = applied(tir.transform.CommonSubexprElimTIR(identify_equiv_terms=True), distributed)
+    lets = []
+    tir.stmt_functor.post_order_visit(
+        named.body, lambda node: lets.append(node) if isinstance(node, tir.LetStmt) else None
+    )
+    assert len(lets) == 2
+    out = tvm.nd.array(np.zeros(8, "int32"))
+    tvm.build(named, target="stackvm")(out, 3, 5)
+    np.testing.assert_array_equal(out.numpy()[:4], [21, 21, 11, 11])
+
+
 class TestHoistSplitsAConjunction(tvm.testing.CompareBeforeAfter):
     """Each part of a condition is tested outside of the loops that do not change it."""
 

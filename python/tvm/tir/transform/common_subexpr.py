@@ -119,6 +119,26 @@ class _Counter(StmtExprVisitor):
         pass
 
 
+class _Distributed(StmtExprMutator):
+    """Products of integers over the sums in them: ``x*(y + z)`` is ``x*y + x*z``.
+
+    Floating-point sums round, so they stay as they are.
+    """
+
+    def visit_mul_(self, op: expr.Mul) -> expr.PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        if "int" not in op.dtype:
+            return expr.Mul(a, b)
+        for whole, other in ((a, b), (b, a)):
+            if isinstance(whole, expr.Add | expr.Sub):
+                parts = [
+                    self.visit_expr(expr.Mul(part, other) if whole is a else expr.Mul(other, part))
+                    for part in (whole.a, whole.b)
+                ]
+                return type(whole)(*parts)
+        return expr.Mul(a, b)
+
+
 class _Names:
     """What terms are, remembered; and the numbers of the new variables."""
 
@@ -138,7 +158,7 @@ class _Names:
             named = facts.plain and side_effect(node) <= CallEffectKind.Pure
             value = node
             if named and self._analyzer is not None:
-                value = self._analyzer.simplify(node)
+                value = self._analyzer.simplify(_Distributed().visit_expr(node))
                 named = not isinstance(value, _LEAVES)
             term = _Term(value) if named else None
             if term is not None:
@@ -213,8 +233,9 @@ def CommonSubexprElimTIR(enable_cse_tir: bool = True, identify_equiv_terms: bool
     Parameters
     ----------
     enable_cse_tir : False for a pass that does nothing, as with the option ``tir.disable_cse_tir``.
-    identify_equiv_terms : compare expressions by their simplified form, which the name gets; also
-        asked for by the option ``tir.enable_equiv_terms_in_cse_tir``.
+    identify_equiv_terms : compare expressions by their simplified form, in which products of
+        integers are distributed over sums, and which the name gets; also asked for by the option
+        ``tir.enable_equiv_terms_in_cse_tir``.
     """
 
     def run(func: PrimFunc, mod: Any, ctx: Any) -> PrimFunc:

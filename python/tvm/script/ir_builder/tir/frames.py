@@ -173,6 +173,8 @@ class BlockFrame(TIRFrame):
         self.values: list[tir.PrimExpr] = []
         self.reads: list[tir.BufferRegion] | None = None
         self.writes: list[tir.BufferRegion] | None = None
+        # Whether the program said them.
+        self.reads_said = self.writes_said = False
         self.predicate: tir.PrimExpr | None = None
         self.annotations: dict[str, Any] | None = None
         self.buffers: list[tir.Buffer] = []
@@ -180,14 +182,18 @@ class BlockFrame(TIRFrame):
         self.init: tir.Stmt | None = None
 
     def closed(self) -> None:
-        in_function = IRBuilder.current().find(PrimFuncFrame) is not None
-        add_statement(self.finish(in_function))
+        function = IRBuilder.current().find(PrimFuncFrame)
+        block = self.finish(function is not None)
+        if function is not None and IRBuilder.current().frames[-1] is function:
+            function.said_regions = (self.reads_said, self.writes_said)
+        add_statement(block)
 
     def finish(self, complete: bool) -> tir.Stmt:
         """The block; `complete` works regions out that nothing says."""
         annotations = self.annotations or {}
         body = self.body()
-        open_bits = _READS_OPEN * (self.reads is None) + _WRITES_OPEN * (self.writes is None)
+        self.reads_said, self.writes_said = self.reads is not None, self.writes is not None
+        open_bits = _READS_OPEN * (not self.reads_said) + _WRITES_OPEN * (not self.writes_said)
         if open_bits and complete:
             reads, writes, _ = tir.analysis.get_block_access_region(self._block(body, annotations))
             self.reads = list(reads) if self.reads is None else self.reads
@@ -246,6 +252,8 @@ class PrimFuncFrame(TIRFrame):
         self.attrs: dict[str, Any] | None = None
         self.root_buffers: list[tir.Buffer] = []
         self.root_matches: list[tir.MatchBufferRegion] = []
+        # Of the last block that stands in the function itself: whether it said what it accesses.
+        self.said_regions = (True, True)
 
     def closed(self) -> None:
         builder = IRBuilder.current()
@@ -273,14 +281,33 @@ class PrimFuncFrame(TIRFrame):
     def _with_root(self) -> tir.Stmt:
         body = self.body()
         if not (self.root_buffers or self.root_matches):
-            own = isinstance(body, tir.BlockRealize) and not len(body.iter_values)
-            if own or not self.implicit_root or not _has_blocks(body):
+            if isinstance(body, tir.BlockRealize) and not len(body.iter_values):
+                return self._as_root(body)
+            if not self.implicit_root or not _has_blocks(body):
                 return body
         root = BlockFrame("root")
         root.stmts = [body]
         root.reads, root.writes = [], []
         root.buffers, root.matches = self.root_buffers, self.root_matches
         return root.finish(complete=True)
+
+    def _as_root(self, realize: tir.BlockRealize) -> tir.BlockRealize:
+        """The block around a whole function, which accesses nothing unless the program says so:
+        what its arguments are is known of the function."""
+        reads_said, writes_said = self.said_regions
+        block = realize.block
+        root = _ffi_api.Block(
+            block.iter_vars,
+            block.reads if reads_said else [],
+            block.writes if writes_said else [],
+            block.name_hint,
+            block.body,
+            block.init,
+            block.alloc_buffers,
+            block.match_buffers,
+            block.annotations,
+        )
+        return _ffi_api.BlockRealize(realize.iter_values, realize.predicate, root)
 
 
 def _has_blocks(body: tir.Stmt) -> bool:
