@@ -20,6 +20,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from .signal import circle_tables
+from .straight_fourier import LARGEST_PRIME, LONGEST, StraightFourier, is_straight
 from .utils import as_int, const_shape
 
 __all__ = [
@@ -37,35 +38,12 @@ _COLUMNS = 16
 # Registers for sums of the first step, of 32 or 16 that a processor has; the others hold the
 # columns of the matrix and what is broadcast.
 _SUMS = 16
-# The longest straight program, of some 4000 operations on vectors.
-_STRAIGHT = 128
-# And the longest first step.
+# The longest first step.
 _FIRST = 64
-_LARGEST_PRIME = 13
-
-# Real and imaginary part.
-_Complex = tuple[Any, Any]
 
 
 def _padded(p: int) -> int:
     return -(-p // _COLUMNS) * _COLUMNS
-
-
-def _prime_factors(n: int) -> list[int]:
-    """In rising order."""
-    found, divisor = [], 2
-    while divisor * divisor <= n:
-        if n % divisor:
-            divisor += 1
-        else:
-            found.append(divisor)
-            n //= divisor
-    return [*found, n] if n > 1 else found
-
-
-def is_straight(n: int) -> bool:
-    """Whether a transform of n elements is short enough to be written out, see `fft_columns`."""
-    return 1 < n <= _STRAIGHT and max(_prime_factors(n)) <= _LARGEST_PRIME
 
 
 def fft_split(n: int) -> tuple[int, int] | None:
@@ -80,9 +58,7 @@ def fft_split(n: int) -> tuple[int, int] | None:
         return _padded(p) * (p * q + 2 * q * math.log2(q) + 2 * q)
 
     fitting = [
-        p
-        for p in range(4, _FIRST + 1)
-        if n % p == 0 and 4 <= n // p <= _STRAIGHT and max(_prime_factors(n // p)) <= _LARGEST_PRIME
+        p for p in range(4, _FIRST + 1) if n % p == 0 and n // p >= 4 and is_straight(n // p)
     ]
     if n < 2 * _COLUMNS or not fitting:
         return None
@@ -284,8 +260,8 @@ def fft_columns(
     count, dtype = as_int(count), real.dtype
     if not is_straight(n) or inner < _COLUMNS:
         raise ValueError(
-            f"topi.fft_columns: n is at most {_STRAIGHT} and has prime factors up to "
-            f"{_LARGEST_PRIME}, with at least {_COLUMNS} inner elements, got {[outer, n, inner]}"
+            f"topi.fft_columns: n is at most {LONGEST} and has prime factors up to "
+            f"{LARGEST_PRIME}, with at least {_COLUMNS} inner elements, got {[outer, n, inner]}"
         )
     _check_type(real)
     factor = float(scale)
@@ -302,7 +278,7 @@ def fft_columns(
             # The last vector ends with the row, over elements of the one before.
             start = tir.min(tir.indexmod(each, vectors) * lanes, inner - lanes)
             across = start if lanes == 1 else tir.Ramp(start, 1, lanes)
-            program = _Straight(ib, dtype, lanes)
+            program = StraightFourier(ib, dtype, lanes)
             values = [
                 (
                     program.named(sources[0][lead, k, across]),
@@ -417,100 +393,6 @@ def _whole(steps: _Steps, real: te.Tensor, imag: te.Tensor) -> list[te.Tensor]:
         return tir.if_then_else(tir.any(k == 0, k * 2 == n), zero, value)
 
     return [te.compute((steps.rows, n), part, name=f"T_whole_{part.__name__}") for part in (re, im)]
-
-
-class _Straight:
-    """Transforms of elements that are expressions, written out operation by operation."""
-
-    def __init__(self, ib: Any, dtype: str, lanes: int) -> None:
-        self._ib = ib
-        self._dtype = dtype if lanes == 1 else f"{dtype}x{lanes}"
-
-    def named(self, value: Any) -> Any:
-        """A variable for the value, so that it is computed once."""
-        return self._ib.let("x", value)
-
-    def scaled(self, value: Any, factor: float) -> Any:
-        """The value itself where the factor is 1."""
-        return value if factor == 1 else value * self._constant(factor)
-
-    def transform(self, values: list[_Complex], sign: int) -> list[_Complex]:
-        """The discrete Fourier transform, not scaled."""
-        n = len(values)
-        if n == 1:
-            return values
-        radix = 4 if n % 4 == 0 else _prime_factors(n)[0]
-        width = n // radix
-        parts = [self.transform(values[i::radix], sign) for i in range(radix)]
-        result: list[_Complex] = [(None, None)] * n
-        for k in range(width):
-            turned = [self._turned(part[k], i * k, n, sign) for i, part in enumerate(parts)]
-            for j, value in enumerate(self._short(turned, sign)):
-                result[k + j * width] = value
-        return result
-
-    def _constant(self, value: float) -> Any:
-        return tir.const(value, self._dtype)
-
-    def _pair(self, re: Any, im: Any) -> _Complex:
-        return self.named(re), self.named(im)
-
-    def _turned(self, value: _Complex, steps: int, n: int, sign: int) -> _Complex:
-        """Times exp(sign 2 pi i steps / n)."""
-        re, im = value
-        steps %= n
-        if steps == 0:
-            return value
-        angle = sign * 2 * math.pi * steps / n
-        cosine, sine = self._constant(math.cos(angle)), self._constant(math.sin(angle))
-        return self._pair(re * cosine - im * sine, re * sine + im * cosine)
-
-    def _plus(self, one: _Complex, other: _Complex) -> _Complex:
-        return self._pair(one[0] + other[0], one[1] + other[1])
-
-    def _minus(self, one: _Complex, other: _Complex) -> _Complex:
-        return self._pair(one[0] - other[0], one[1] - other[1])
-
-    def _short(self, values: list[_Complex], sign: int) -> list[_Complex]:
-        """A transform of 2, 4 or a small odd number of elements."""
-        if len(values) == 2:
-            return [self._plus(*values), self._minus(*values)]
-        if len(values) == 4:
-            even, odd = self._plus(values[0], values[2]), self._plus(values[1], values[3])
-            left, right = self._minus(values[0], values[2]), self._minus(values[1], values[3])
-            # i times the difference, forwards or backwards.
-            turned = (-right[1], right[0]) if sign > 0 else (right[1], -right[0])
-            return [
-                self._plus(even, odd),
-                self._plus(left, turned),
-                self._minus(even, odd),
-                self._minus(left, turned),
-            ]
-        return self._odd(values, sign)
-
-    def _odd(self, values: list[_Complex], sign: int) -> list[_Complex]:
-        """Elements k and n - k share their cosines, and their sines but for the sign."""
-        n, first = len(values), values[0]
-        sums = [self._plus(values[k], values[n - k]) for k in range(1, n // 2 + 1)]
-        differences = [self._minus(values[k], values[n - k]) for k in range(1, n // 2 + 1)]
-        total = first
-        for each in sums:
-            total = self._plus(total, each)
-        result: list[_Complex] = [total] * n
-        for j in range(1, n // 2 + 1):
-            (re, im), (across, along) = first, (None, None)
-            for k, (each, other) in enumerate(zip(sums, differences), 1):
-                angle = sign * 2 * math.pi * (j * k % n) / n
-                cosine, sine = self._constant(math.cos(angle)), self._constant(math.sin(angle))
-                re, im = self._pair(re + each[0] * cosine, im + each[1] * cosine)
-                if across is None:
-                    across, along = self._pair(other[0] * sine, other[1] * sine)
-                else:
-                    across, along = self._pair(across + other[0] * sine, along + other[1] * sine)
-            # The differences are turned by a quarter: times i.
-            result[j] = self._pair(re - along, im + across)
-            result[n - j] = self._pair(re + along, im - across)
-        return result
 
 
 class _Kernel:
@@ -650,7 +532,7 @@ class _Kernel:
                 start = k * steps.columns + v * lanes
                 return start if lanes == 1 else tir.Ramp(start, 1, lanes)
 
-            program = _Straight(ib, steps.dtype, lanes)
+            program = StraightFourier(ib, steps.dtype, lanes)
             values = [
                 (
                     program.named(self._between[0][places(k)]),
