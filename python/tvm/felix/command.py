@@ -301,7 +301,11 @@ def _report(options: argparse.Namespace) -> None:
 
     written = write_report(options.folder)
     facts = json.loads((options.folder / "summary.json").read_text())
-    report.print_results(facts["tasks"])
+    if facts.get("simulated"):
+        report.print_results(facts["tasks"], title="Tasks, simulated")
+        report.print_simulated_network(facts)
+    else:
+        report.print_results(facts["tasks"])
     if "kernels" in facts:
         report.print_network_table(facts)
     print(written)

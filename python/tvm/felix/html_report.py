@@ -63,7 +63,7 @@ def write_report(folder: Path) -> Path:
 
 
 def _page(facts: Mapping[str, Any], schedules: Mapping[str, str]) -> str:
-    title = f"Tuning of {facts['network']}"
+    title = f"Tuning of {facts['network']}" + (", simulated" if facts.get("simulated") else "")
     parts = [
         f"<h1>{_escape(title)}</h1>",
         f"<p>{_escape(_setting(facts))}</p>",
@@ -86,6 +86,11 @@ def _page(facts: Mapping[str, Any], schedules: Mapping[str, str]) -> str:
 
 
 def _setting(facts: Mapping[str, Any]) -> str:
+    if facts.get("simulated"):
+        return (
+            f"{facts['target']}; {facts['measurements']} programs. No device was used: all seconds "
+            "are those of an analytic model."
+        )
     text = (
         f"{facts['target']}, {facts['threads']} threads, batch {facts['batch_size']}; "
         f"{facts['measurements']} programs measured in {facts['search_seconds']:.0f} s"
@@ -102,12 +107,19 @@ def _network_table(facts: Mapping[str, Any]) -> str:
         [name, _ms(seconds), f"{seconds / latency['tuned']:.2f}"]
         for name, seconds in latency.items()
     ]
-    return (
-        _table(["", "median ms", "times the tuned network"], rows)
-        + f'<p class="note">Outputs differ from PyTorch by {facts["max_abs_diff"]:.2e} at most, '
-        f"{facts['max_rel_diff']:.2e} of the largest output. {facts['coverage']:.1%} of the work "
-        "runs by measured schedules.</p>"
-    )
+    simulated = bool(facts.get("simulated"))
+    if facts["max_rel_diff"] is None:
+        note = "Outputs were not looked at: the network is too large to be emulated."
+    else:
+        note = (
+            f"Outputs{' of the emulated kernels' if simulated else ''} differ from PyTorch by "
+            f"{facts['max_abs_diff']:.2e} at most, {facts['max_rel_diff']:.2e} of the largest "
+            "output."
+        )
+    if not simulated:
+        note += f" {facts['coverage']:.1%} of the work runs by measured schedules."
+    column = "modeled ms" if simulated else "median ms"
+    return _table(["", column, "times the tuned network"], rows) + f'<p class="note">{note}</p>'
 
 
 def _curve(facts: Mapping[str, Any]) -> str:
@@ -149,7 +161,8 @@ def _curve(facts: Mapping[str, Any]) -> str:
 def _task_table(facts: Mapping[str, Any], schedules: Mapping[str, str]) -> str:
     ceilings = facts.get("ceilings")
     head = ["", "operators", "output", "uses", "MFLOP", "untuned ms", "tuned ms", "GFLOP/s"]
-    head += ["FLOP/byte", "of the roofline", "measured", "failed"]
+    measured = "simulated" if facts.get("simulated") else "measured"
+    head += ["FLOP/byte", "of the roofline", measured, "failed"]
     rows, details = [], []
     for number, task in enumerate(facts["tasks"]):
         best = task["best_seconds"]

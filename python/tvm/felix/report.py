@@ -26,8 +26,10 @@ __all__ = [
     "print_kernels",
     "print_network_table",
     "print_results",
+    "print_simulated_network",
     "print_tasks",
     "search_facts",
+    "task_bytes",
     "versions",
     "write_summary",
 ]
@@ -231,7 +233,7 @@ def search_facts(
                 "weight": instance.weight,
                 "is_rival": instance.is_rival,
                 "flop": instance.flop,
-                "bytes": _task_bytes(instance),
+                "bytes": task_bytes(instance),
                 "sketches": None if row is None else row.n_sketches,
                 "best_sketch": None if row is None or row.best is None else row.best.sketch,
                 "untuned_seconds": untuned.get(key),
@@ -264,7 +266,7 @@ def search_facts(
     }
 
 
-def _task_bytes(instance: TaskInstance) -> int:
+def task_bytes(instance: TaskInstance) -> int:
     """Bytes of a task's inputs and outputs: what it has to move at least."""
     total = 0
     for tensor in instance.ansor_task.compute_dag.tensors:

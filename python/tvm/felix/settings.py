@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tvm
 from tvm.runtime.files import read_json
 from tvm.target import Target
+from tvm.target.machine import host_triple
 
 from .checkpoint import packaged_checkpoint
 from .network_file import InputSpec
@@ -211,9 +212,24 @@ def _mapping(path: Path) -> dict[str, Any]:
 
 
 def require_device(target: Target) -> None:
-    """Raises a ValueError of one line if programs for a GPU target cannot be run here."""
-    if "gpu" in target.keys and not tvm.device(str(target.kind.name), 0).exist:
+    """Look whether programs for a target can be run here, which measuring them takes.
+
+    Raises
+    ------
+    ValueError : there is no such GPU, or the target is another kind of processor; one line.
+    """
+    kind = str(target.kind.name)
+    if "gpu" in target.keys and not tvm.device(kind, 0).exist:
+        simulated = ", or try the run out on a model of the device with --simulate"
         raise ValueError(
-            f"target {target.kind.name}: this machine has no GPU to measure on; run where there is "
-            "one, or try the run out on a model of the device with --simulate"
+            f"target {kind}: this machine has no GPU to measure on; run where there is one"
+            f"{simulated if kind == 'cuda' else ''}"
         )
+    if kind == "llvm":
+        here = host_triple().partition("-")[0]
+        wanted = str(target.get_attr("mtriple", "") or here).partition("-")[0]
+        if wanted != here:
+            raise ValueError(
+                f"target {target}: programs for {wanted} cannot be measured on this machine, which "
+                f"is {here}; tune on one of that kind, or by tvm.auto_scheduler with an RPCRunner"
+            )

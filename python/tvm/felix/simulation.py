@@ -17,6 +17,7 @@ from tvm.target import Target
 
 from . import report
 from .compiler import CompiledNetwork
+from .html_report import write_report
 from .network import Network
 from .settings import SearchBudget
 from .timing import output_difference
@@ -92,7 +93,11 @@ def simulate_network(
     report.print_results(tasks, title="Tasks, simulated")
     report.print_simulated_network(facts)
     report.draw_curve(facts["history"], folder / "curve.png", f"{name} (simulated)")
-    print(f"Results are in {folder}: records.json, summary.json, curve.png, cost_model.ckpt")
+    write_report(folder)
+    print(
+        f"Results are in {folder}: report.html, summary.json, records.json, curve.png, "
+        "cost_model.ckpt"
+    )
     return facts
 
 
@@ -122,7 +127,10 @@ def _tasks(
                 "workload_key": key,
                 "operators": instance.desc,
                 "weight": instance.weight,
+                "output_shape": list(instance.output_shape),
                 "flop": instance.flop,
+                "bytes": report.task_bytes(instance),
+                "best_sketch": None if row is None or row.best is None else row.best.sketch,
                 "sketches": len(group.task.sketches),
                 "untuned_seconds": untuned[key],
                 "best_seconds": best,

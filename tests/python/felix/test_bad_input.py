@@ -14,6 +14,7 @@ import torch
 
 from tvm.felix.command import main
 from tvm.felix.console import describe_error, run_command
+from tvm.target.machine import host_triple
 
 SMALL = """
 import torch
@@ -114,7 +115,21 @@ def test_numbers_out_of_range_are_named_as_they_were_written(capsys, tmp_path, o
 def test_a_gpu_that_is_not_there_is_what_is_said(small_network, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("tvm.runtime.Device.exist", property(lambda self: False))
     text = refused(capsys, "tune", small_network, "--target", "cuda", "--out", tmp_path / "run")
-    assert "no GPU" in text
+    assert "no GPU" in text and "--simulate" in text
+    # Of other GPUs there is no model.
+    text = refused(capsys, "tune", small_network, "--target", "rocm", "--out", tmp_path / "run")
+    assert "no GPU" in text and "--simulate" not in text
+
+
+def test_another_kind_of_processor_is_refused_before_anything_is_imported(
+    small_network, tmp_path, capsys
+):
+    here = host_triple().partition("-")[0]
+    other = "aarch64" if here == "x86_64" else "x86_64"
+    target = f"llvm -mtriple={other}-linux-gnu"
+    text = refused(capsys, "tune", small_network, "--target", target, "--out", tmp_path / "run")
+    assert f"programs for {other} cannot be measured on this machine, which is {here}" in text
+    assert not (tmp_path / "run").exists()
 
 
 def test_results_need_a_folder(small_network, tmp_path, capsys):

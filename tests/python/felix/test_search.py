@@ -66,6 +66,29 @@ def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monke
     np.testing.assert_allclose(function.features(start), before, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("favourite", [0, 1])
+def test_start_points_go_to_the_sketches_that_promise_most(task, monkeypatch, favourite):
+    search = new_search(task)
+    first = search.optimize_round(8, 4, 16)
+    assert len({info.sketch for info in first}) > 1
+    for info in first:
+        info.seconds = 1e-4 if info.sketch == favourite else 1e-2
+        search.record(info)
+    search.end_round()
+    given = {}
+
+    def descend(function, start, n_steps):
+        given[function.sketch.index] = len(start)
+        return start
+
+    monkeypatch.setattr(search, "descend", descend)
+    search.optimize_round(32, 4, 8)
+    # The better half of the sketches, the best one with as many as all others.
+    assert len(given) == (len(search.task_f.sketch_funcs) + 1) // 2
+    assert next(iter(given)) == favourite
+    assert given.pop(favourite) >= sum(given.values())
+
+
 def test_candidates_are_valid_distinct_and_sorted_by_prediction(search):
     trajectories = {
         index: search.descend(f, search.start_points(f, 8), 10)

@@ -54,6 +54,19 @@ def test_a_run_is_marked_as_simulated_everywhere(run):
         assert kernel["spill_bytes"] == 0
 
 
+def test_the_report_of_a_run_says_that_no_device_was_used(run, capsys):
+    folder, summary = run
+    (folder / "report.html").unlink()
+    assert main(["report", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert "Tasks, simulated" in printed and "No device was used" in printed
+    page = (folder / "report.html").read_text()
+    for text in ("simulated</h1>", "No device was used", "modeled ms", TARGET.split("=")[1]):
+        assert text in page
+    for task in summary["tasks"]:
+        assert task["operators"] in page
+
+
 def test_the_kernels_of_a_run_compute_what_the_network_does(run):
     # They run in the emulator, which looks for races.
     assert run[1]["max_rel_diff"] < 1e-5
