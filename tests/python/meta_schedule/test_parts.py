@@ -304,7 +304,7 @@ def test_slow_candidates_are_called_once(tmp_path):
         return str(path)
 
     info = [ms.arg_info.TensorInfo("float32", (64,))] * 2
-    slow, fast = product(200_000, "slow"), product(100, "fast")
+    slow, fast = product(40_000, "slow"), product(100, "fast")
     config = ms.runner.EvaluatorConfig(number=2, repeat=3, min_repeat_ms=5)
 
     def repeats(paths, best=None, **options):
