@@ -31,6 +31,9 @@ State OpenRfactorSplits(const State& state) {
   return result;
 }
 
+/*! \brief States on the way to sketches; rules that go on for ever make more of them. */
+constexpr size_t kMostStates = 1 << 16;
+
 }  // namespace
 
 std::vector<State> DeriveSketches(const SearchTask& task, const SketchRules& rules) {
@@ -49,6 +52,10 @@ std::vector<State> DeriveSketches(const SearchTask& task, const SketchRules& rul
       SketchRule::Condition condition = rule->MeetCondition(task, state, stage_id);
       if (condition == SketchRule::Condition::kSkip) continue;
       for (auto& result : rule->Apply(task, state, stage_id)) open.push_back(std::move(result));
+      TVM_CHECK(open.size() <= kMostStates, RuntimeError)
+          << "sketch rule " << rule->Name() << ": sketches of " << task->workload_key
+          << " take more "
+          << "than " << kMostStates << " steps; a rule must go on to an earlier stage in the end";
       if (condition == SketchRule::Condition::kApplyAndSkipRest) break;
     }
   }

@@ -3,9 +3,11 @@
  * \brief What a policy is told before it searches.
  */
 #include <tvm/auto_scheduler/sketch_policy.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "../sketch_utils.h"
@@ -32,26 +34,40 @@ class CustomRule final : public SketchRule {
       : policy_(policy), functions_(GetRef<SearchCallback>(functions)) {}
   const char* Name() const final { return Functions()->rule_name.c_str(); }
   Condition MeetCondition(const SearchTask&, const State& state, int stage_id) const final {
-    return Functions()
-        ->meet_condition_func(GetRef<SearchPolicy>(policy_), state, stage_id)
-        .template cast<Condition>();
+    const Any answer =
+        Functions()->meet_condition_func(GetRef<SearchPolicy>(policy_), state, stage_id);
+    const int condition = answer.TryCast<int>().value_or(-1);
+    TVM_CHECK(condition >= static_cast<int>(Condition::kSkip) &&
+                  condition <= static_cast<int>(Condition::kApplyAndSkipRest),
+              ValueError)
+        << "sketch rule " << Name() << ": its meet_condition_func must return 0 (skip), 1 (apply) "
+        << "or 2 (apply and skip the rest), got " << AsRepr(answer);
+    return static_cast<Condition>(condition);
   }
   Result Apply(const SearchTask&, const State& state, int stage_id) const final {
     Result results;
-    auto pairs = Functions()
-                     ->apply_func(GetRef<SearchPolicy>(policy_), state, stage_id)
-                     .template cast<Array<Array<Any>>>();
-    for (const Array<Any>& pair : pairs) {
-      TVM_CHECK(pair.size() == 2, ValueError)
-          << "sketch rule " << Name()
-          << ": its apply_func must return pairs [state, next stage], got a list of "
-          << pair.size();
-      results.emplace_back(pair[0].cast<State>(), pair[1].cast<int>());
+    const Any answer = Functions()->apply_func(GetRef<SearchPolicy>(policy_), state, stage_id);
+    const auto pairs = answer.TryCast<Array<Array<Any>>>();
+    TVM_CHECK(pairs, ValueError) << WrongPairs() << AsRepr(answer);
+    for (const Array<Any>& pair : *pairs) {
+      TVM_CHECK(pair.size() == 2, ValueError) << WrongPairs() << "a list of " << pair.size();
+      const auto derived = pair[0].TryCast<State>();
+      const auto next = pair[1].TryCast<int>();
+      TVM_CHECK(derived && derived->defined() && next, ValueError) << WrongPairs() << AsRepr(pair);
+      const int n_stages = static_cast<int>((*derived)->stages.size());
+      TVM_CHECK(*next >= -1 && *next < n_stages, ValueError)
+          << "sketch rule " << Name() << ": the next stage is " << *next << ", but the state has "
+          << n_stages << " stages; -1 is the end";
+      results.emplace_back(*derived, *next);
     }
     return results;
   }
 
  private:
+  std::string WrongPairs() const {
+    return std::string("sketch rule ") + Name() +
+           ": its apply_func must return pairs [state, next stage], got ";
+  }
   const PreloadCustomSketchRuleNode* Functions() const {
     return functions_.as<PreloadCustomSketchRuleNode>();
   }

@@ -101,10 +101,35 @@ def test_custom_rules_are_asked_first():
     assert all(seen.same_as(policy) for seen in policies)
 
 
-def test_custom_rules_that_return_no_pairs_are_refused():
-    rule = PreloadCustomSketchRule(lambda *_: 1, lambda policy, state, stage_id: [[state]], "mine")
+@pytest.mark.parametrize(
+    ("meets", "results", "message"),
+    [
+        (7, lambda state, stage_id: [], "meet_condition_func must return 0 .* got 7"),
+        ("x", lambda state, stage_id: [], 'meet_condition_func must return 0 .* got "x"'),
+        (1, lambda state, stage_id: [[state]], r"pairs \[state, next stage\], got a list of 1"),
+        (1, lambda state, stage_id: "x", r'pairs \[state, next stage\], got "x"'),
+        (1, lambda state, stage_id: [[stage_id, stage_id]], r"pairs \[state, next stage\], got"),
+        (1, lambda state, stage_id: [[state, 9]], "next stage is 9, but the state has 3 stages"),
+        (1, lambda state, stage_id: [[state, -2]], "next stage is -2"),
+    ],
+)
+def test_custom_rules_that_return_something_else_are_refused(meets, results, message):
+    rule = PreloadCustomSketchRule(
+        lambda *_: meets, lambda policy, state, stage_id: results(state, stage_id), "mine"
+    )
     policy = SketchPolicy(_task("test_matmul", 8, 8, 8), verbose=0, init_search_callbacks=[rule])
-    with pytest.raises(ValueError, match="sketch rule mine: .* got a list of 1"):
+    with pytest.raises(ValueError, match=f"sketch rule mine: .*{message}"):
+        policy.generate_sketches()
+
+
+def test_custom_rules_that_never_get_on_are_ended():
+    rule = PreloadCustomSketchRule(
+        lambda *_: PreloadCustomSketchRule.APPLY_AND_SKIP_REST,
+        lambda policy, state, stage_id: [[state, stage_id]],
+        "mine",
+    )
+    policy = SketchPolicy(_task("test_matmul", 8, 8, 8), verbose=0, init_search_callbacks=[rule])
+    with pytest.raises(RuntimeError, match="sketch rule mine: .* must go on to an earlier stage"):
         policy.generate_sketches()
 
 
