@@ -21,8 +21,38 @@ class Attrs(Object):
         """Names of the attributes."""
         return list(tvm.runtime._ffi_node_api.ListFieldNames(self))
 
+    def get_int_tuple(self, key: str) -> tuple[int, ...]:
+        """An attribute that is a list of numbers, as those.
+
+        Raises
+        ------
+        TypeError : an element is no number.
+        """
+        return tuple(_number(key, value) for value in self[key])
+
+    def get_int(self, key: str) -> int:
+        """An attribute that is a number.
+
+        Raises
+        ------
+        TypeError : it is none.
+        """
+        return _number(key, self[key])
+
+    def get_str(self, key: str) -> str:
+        """An attribute that is a text."""
+        return str(self[key])
+
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
+
+
+def _number(key: str, value: Any) -> int:
+    """A number of Python or a constant expression."""
+    found = getattr(value, "value", value)
+    if not isinstance(found, int):
+        raise TypeError(f"Attrs: {key} has {value}, which is no number")
+    return found
 
 
 @tvm._ffi.register_object("DictAttrs")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.runtime import Module
-from tvm.tir.op import llvm_get_intrinsic_name, llvm_lookup_intrinsic_id
 
 from . import _ffi_api
 from .features import cpu_features as ask_llvm
+from .llvm_intrinsics import llvm_get_intrinsic_name, llvm_lookup_intrinsic_id
 from .machine import (
     host_cpu,
     host_triple,

@@ -172,9 +172,10 @@ class WellFormedVerifier final : public StmtExprVisitor {
     } else if (is_thread) {
       CheckExtent(op->thread_binding.value()->thread_tag, op->extent);
     }
-    loops_.push_back(op->loop_var.get());
+    // A thread knows which one it is everywhere in its kernel.
+    if (!is_thread) loops_.push_back(op->loop_var.get());
     Scoped(op->loop_var.get(), [&] { VisitStmt(op->body); });
-    loops_.pop_back();
+    if (!is_thread) loops_.pop_back();
     if (is_thread && op->thread_binding) LeaveExtent(op->thread_binding.value()->thread_tag);
   }
   void VisitStmt_(const AllocateNode* op) final {

@@ -219,3 +219,19 @@ class Module:
     assert tvm.ir.structural_equal(tvm.script.from_source(printed), module)
     renamed = module["m"].with_attr("global_symbol", "other")
     assert '"global_symbol": "other"' in str(tvm.IRModule({"m": renamed}))
+
+
+def test_attributes_are_asked_for_by_their_type():
+    attrs = tvm.ir.make_node("DictAttrs", strides=[1, tir.IntImm("int32", 2)], groups=3, layout="N")
+    assert attrs.get_int_tuple("strides") == (1, 2)
+    assert attrs.get_int("groups") == 3 and attrs.get_str("layout") == "N"
+    with pytest.raises(TypeError, match="layout has N, which is no number"):
+        attrs.get_int("layout")
+
+
+def test_an_operator_knows_how_well_it_is_supported():
+    exp = tvm.ir.Op.get("tir.exp")
+    assert exp.support_level == 10
+    exp.set_support_level(3)
+    assert exp.support_level == 3
+    exp.reset_attr("support_level")

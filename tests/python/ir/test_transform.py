@@ -317,3 +317,10 @@ def test_required_passes_run_first():
         tvm._ffi.remove_global_func("transform.pass.Needed")
     with pytest.raises(ValueError, match='pass needing requires pass "Needed"'):
         Sequential([needing])(tvm.IRModule())
+
+
+def test_metadata_is_printed_where_asked_for(capsys):
+    func = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0)).with_attr("global_symbol", "main")
+    mod = tvm.IRModule({"main": func})
+    assert tvm.transform.PrintIR("here", show_meta_data=True)(mod).same_as(mod)
+    assert capsys.readouterr().err == f"PrintIR(here)\n{mod.script(show_meta=True)}\n"
