@@ -132,6 +132,8 @@ SUMMARIES = {
     "var_mean.dim": [(IMAGE, [2], False, True)],
     "var_mean.correction": [(IMAGE, [1, 3], {"correction": 1})],
     "sum.default": [(X,), (I,), (B,)],
+    "_is_all_true.default": [(B,)],
+    "_is_any_true.default": [(B,)],
     "all.default": [(B,)],
     "all.dim": [(B, 1)],
     "all.dims": [(B, [0, 1])],

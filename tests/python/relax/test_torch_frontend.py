@@ -184,6 +184,19 @@ def test_a_buffer_that_is_set_to_itself_is_not_written_to(run):
     np.testing.assert_allclose(result, net(x).numpy(), rtol=1e-6)
 
 
+def test_checks_of_all_elements_leave_nothing_behind(run):
+    """As transformers' deformable attention has them."""
+
+    def checked(x, sizes):
+        torch._check_tensor_all(sizes.sum() == x.shape[0], lambda: "sizes of other rows")
+        return x * 2
+
+    x, sizes = torch.randn(3), torch.tensor([1, 2])
+    program = torch.export.export(Lambda(checked), (x, sizes))
+    result = run(from_exported_program(program), x.numpy(), sizes.numpy())
+    np.testing.assert_allclose(result, 2 * x.numpy(), rtol=1e-6)
+
+
 def test_constant_weights_are_shared_with_no_copy_of_the_graph():
     mod = from_module(nn.Linear(4, 5), (X2,))
     bindings = mod["main"].body.blocks[0].bindings

@@ -183,6 +183,18 @@ def _holds_complex(value: Any) -> bool:
     return any(isinstance(v, Complex) for v in (value if isinstance(value, list) else [value]))
 
 
+def _is_for_checks(node: torch.fx.Node) -> bool:
+    """Whether what is computed from a number of the program is only looked at by its checks."""
+    return all(
+        user.op == "call_function"
+        and (
+            operator_name(user.target) == "aten._assert_scalar.default"
+            or (_is_number(user) and _is_for_checks(user))
+        )
+        for user in node.users
+    )
+
+
 def _is_number(node: torch.fx.Node) -> bool:
     """Whether a node computes with sizes, not with tensors."""
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool))
@@ -443,8 +455,8 @@ class _Importer:
         try:
             return concrete(value, self._sizes)
         except KeyError:
-            if self._problems:
-                # Sizes of what could not be imported.
+            if self._problems or _is_for_checks(node):
+                # Sizes of what could not be imported, or numbers that decide nothing.
                 return _UNKNOWN
             problem = "whose result depends on the data or on dynamic sizes that were not given"
             self._problems.append(Problem(node, node.target, _module_path(node), problem))

@@ -92,9 +92,12 @@ def _argmax(a: Arguments) -> RelayExpr:
     return _position(a, "argmax" if "argmax" in a.name else "argmin")
 
 
-@converter("any.default", "any.dim", "any.dims", "all.default", "all.dim", "all.dims")
+@converter(
+    "any.default", "any.dim", "any.dims", "all.default", "all.dim", "all.dims",
+    "_is_any_true.default", "_is_all_true.default",
+)  # fmt: skip
 def _quantifier(a: Arguments) -> RelayExpr:
-    name = "any" if a.name == "any" else "all"
+    name = "any" if "any" in a.name else "all"
     return _reduced(a, name, a.operand("self", "bool"))
 
 
