@@ -204,14 +204,22 @@ class WellFormedVerifier final : public StmtExprVisitor {
     for (const IterVar& iv : op->iter_vars) Define(iv->var.get());
     for (const Buffer& buffer : op->alloc_buffers) Define(buffer->data.get());
     for (const MatchBufferRegion& match : op->match_buffers) DefineBuffer(match->buffer);
-    // What a block with variables does follows from them, whatever loops stand around it.
+    // What a block with variables does follows from them, whatever loops stand around it. Their
+    // domains may depend on loops.
+    for (const IterVar& iv : op->iter_vars) {
+      if (!iv->dom.defined()) continue;
+      VisitExpr(iv->dom->min);
+      VisitExpr(iv->dom->extent);
+    }
     std::vector<const VarNode*> hidden;
     if (!op->iter_vars.empty()) {
       for (const VarNode* loop : loops_) {
         if (hidden_.emplace(loop, op->name_hint).second) hidden.push_back(loop);
       }
     }
-    StmtExprVisitor::VisitStmt_(op);
+    ObjectPtr<BlockNode> inside = make_object<BlockNode>(*op);
+    inside->iter_vars = {};
+    StmtExprVisitor::VisitStmt_(inside.get());
     for (const VarNode* loop : hidden) hidden_.erase(loop);
   }
   void VisitStmt_(const BufferStoreNode* op) final {

@@ -50,7 +50,7 @@ Id BlockNamed(const Tree& tree, const std::string& name) {
     AddItem(&list, tree.NameOf(id));
   }
   TVM_CHECK(!found.empty(), ScheduleError)
-      << "Cannot find a block with the specified name: " << name << "; the blocks are " << list;
+      << "Cannot find a block with the name: " << name << "; the blocks are " << list;
   TVM_FATAL(ScheduleError) << "Found " << found.size() << " blocks with the name: " << name
                            << "; the blocks are " << list;
 }

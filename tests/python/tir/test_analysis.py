@@ -328,3 +328,16 @@ def test_a_variable_is_bound_once():
     assert not analysis.verify_well_formed(func, assert_mode=False)
     with pytest.raises(ValueError, match="a variable is bound twice"):
         analysis.verify_well_formed(func)
+
+
+def test_the_domain_of_a_blocks_variable_may_depend_on_a_loop():
+    @T.prim_func
+    def triangle(A: T.Buffer((8, 8), "float32")):
+        for i in range(8):
+            for j in range(i):
+                with T.block("fill"):
+                    vi = T.axis.spatial(8, i)
+                    vj = T.axis.spatial(i, j)
+                    A[vi, vj] = T.float32(1)
+
+    assert analysis.verify_well_formed(triangle)
