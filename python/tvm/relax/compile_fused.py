@@ -139,8 +139,15 @@ def _check_schedule(group: FusedGroup, chosen: GroupSchedule) -> None:
 
 # As the runtime numbers them: DLDataTypeCode and TensorPlace.
 _TYPE_CODES = {
-    **{"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 1},
-    **{"e4m3_float8": 10, "float8_e4m3fnuz": 11, "e5m2_float8": 12, "float8_e5m2fnuz": 13},
+    "int": 0,
+    "uint": 1,
+    "float": 2,
+    "bfloat": 4,
+    "bool": 1,
+    "e4m3_float8": 10,
+    "float8_e4m3fnuz": 11,
+    "e5m2_float8": 12,
+    "float8_e5m2fnuz": 13,
 }
 _PLACES = {"input": 0, "constant": 1, "arena": 2, "output": 3}
 
