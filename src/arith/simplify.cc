@@ -243,13 +243,38 @@ PrimExpr AnalyzerCore::SimplifyUnder(const PrimExpr& cond, const PrimExpr& e) {
   return Simplify(e);
 }
 
-PrimExpr AnalyzerCore::SimplifyBesides(const PrimExpr& cond, const PrimExpr& e) {
+namespace {
+
+/*! \brief Whether an index is held inside of an array, as min(i, n - 1) or i % n are. */
+bool IsClamped(const Array<PrimExpr>& indices) {
+  bool clamped = false;
+  for (const PrimExpr& index : indices) {
+    PostOrderVisit(index, [&clamped](const ObjectRef& node) {
+      clamped = clamped || node.as<MinNode>() || node.as<MaxNode>() || node.as<SelectNode>() ||
+                node.as<FloorModNode>() || node.as<ModNode>();
+    });
+  }
+  return clamped;
+}
+
+bool HoldsGuards(const PrimExpr& e) {
   bool guarded = false;
   PostOrderVisit(e, [&guarded](const ObjectRef& node) {
-    const auto* call = node.as<CallNode>();
-    guarded = guarded || (call != nullptr && call->op.same_as(builtin::if_then_else()));
+    if (const auto* call = node.as<CallNode>()) {
+      guarded = guarded || call->op.same_as(builtin::if_then_else());
+    } else if (const auto* load = node.as<BufferLoadNode>()) {
+      guarded = guarded || IsClamped(load->indices);
+    } else if (const auto* read = node.as<ProducerLoadNode>()) {
+      guarded = guarded || IsClamped(read->indices);
+    }
   });
-  return guarded ? Simplify(e) : SimplifyUnder(cond, e);
+  return guarded;
+}
+
+}  // namespace
+
+PrimExpr AnalyzerCore::SimplifyBesides(const PrimExpr& cond, const PrimExpr& e) {
+  return HoldsGuards(e) ? Simplify(e) : SimplifyUnder(cond, e);
 }
 
 PrimExpr AnalyzerCore::SimplifyOperands(const PrimExpr& e) {

@@ -341,7 +341,9 @@ Value FunctionText::Shuffle(const Value& a, const Value& b, const std::vector<in
 Value FunctionText::GetElementPtr(const std::string& element, const Value& base,
                                   const Value& index) {
   if (index.ref == "0") return base;
-  return Pure("ptr", "getelementptr inbounds " + element + ", " + base.str() + ", " + index.str(),
+  // Not inbounds: parts of an index that are added first may lead out of the array before others
+  // lead back.
+  return Pure("ptr", "getelementptr nusw " + element + ", " + base.str() + ", " + index.str(),
               std::max(base.level, index.level));
 }
 

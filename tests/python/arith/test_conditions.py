@@ -126,3 +126,19 @@ def test_a_selection_that_guards_nothing_is_not_computed_apart():
     other = te.var("other", "bool")
     kept = tir.Select(b, x, y) + tir.Select(other, 1, 2)
     assert isinstance(tvm.arith.Analyzer().simplify(kept), tir.Add)
+
+
+@pytest.mark.parametrize(
+    "index", [tir.min(x, 9), tir.Select(x <= 9, x, 9), mod(x, 10)], ids=["min", "select", "mod"]
+)
+def test_an_index_stays_clamped_where_a_condition_beside_it_would_do(index):
+    # Both sides of a conjunction and of a selection are computed, so the element must be there.
+    data = tir.decl_buffer((10,), "float32")
+    analyzer = tvm.arith.Analyzer()
+    analyzer.bind(x, tvm.ir.Range(0, 100))
+    within = tir.And(x <= 9, tir.BufferLoad(data, [index]) > tir.const(0, "float32"))
+    tvm.ir.assert_structural_equal(analyzer.simplify(within), within)
+    chosen = tir.Select(x <= 9, tir.BufferLoad(data, [index]), tir.const(0, "float32"))
+    tvm.ir.assert_structural_equal(analyzer.simplify(chosen), chosen)
+    plain = tir.if_then_else(x <= 9, tir.BufferLoad(data, [index]), tir.const(0, "float32"))
+    assert analyzer.simplify(plain).args[1].indices[0].same_as(x)
