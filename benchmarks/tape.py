@@ -92,7 +92,9 @@ def measure(task: SymTaskAndInstances, rounds: int, limits: tuple[int, int]) -> 
     }
     for sketch in task.task.sketches:
         try:
-            pack = get_feature_pack(task.task.ansor_task, sketch.code, sketch.context, 0, 0)
+            pack = get_feature_pack(
+                task.task.ansor_task, sketch.code, sketch.context, iterations=0, node_limit=0
+            )
         except ValueError:
             continue  # its constraints cannot be met
         plain = pack.tape

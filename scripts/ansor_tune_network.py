@@ -27,7 +27,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         help="sketch.xgb, sketch.mlp, sketch.random or felix",
     )
     parser.add_argument("--search-space", help="ansor or felix (default: what the policy prefers)")
-    parser.add_argument("--strategy", default="gradient", help="gradient or round-robin")
+    parser.add_argument(
+        "--strategy", default="gradient", help="gradient, expected-gain or round-robin"
+    )
     parser.add_argument("--early-stopping", type=int, help="trials without improvement")
     parser.add_argument("--cost-model", help="saved cost model to start with; kept up to date")
     parser.add_argument("--out", type=Path, required=True, help="folder of tasks and records")
@@ -35,6 +37,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     for name in ("batch_size", "trials", "per_round"):
         if getattr(options, name) < 1:
             parser.error(f"{name} must be >= 1, got {getattr(options, name)}")
+    if options.early_stopping is not None and options.early_stopping < 1:
+        parser.error(f"early_stopping must be >= 1, got {options.early_stopping}")
     return options
 
 

@@ -23,12 +23,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(options: argparse.Namespace) -> None:
     """Measure what is not in the output yet."""
+    from tvm.auto_scheduler import ProgramMeasurer
     from tvm.auto_scheduler.record_tools import remeasure_records
     from tvm.felix import load_tasks
+    from tvm.felix.settings import require_device
+    from tvm.target import Target
 
+    target = Target(options.target)
+    require_device(target)
     load_tasks(options.tasks)  # registers the workloads
-    count = remeasure_records(options.records, options.out, options.target, limit=options.limit)
-    print(f"Measured {count} programs into {options.out}")
+    measurer = ProgramMeasurer()
+    count = remeasure_records(options.records, options.out, target, measurer, options.limit)
+    failed = f", of which {measurer.error_ct} failed" if measurer.error_ct else ""
+    print(f"Measured {count} programs into {options.out}{failed}")
 
 
 if __name__ == "__main__":

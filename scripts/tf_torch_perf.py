@@ -64,6 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--repeat", type=int, default=15, help="timed runs of each")
     options = parser.parse_args(arguments)
+    if options.threads < 0:
+        parser.error(f"--threads must be >= 0, got {options.threads}")
     return run_command(lambda: time_networks(options))
 
 

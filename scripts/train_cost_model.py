@@ -104,6 +104,8 @@ def _measure(options: argparse.Namespace) -> None:
     from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks, save_tasks
     from tvm.felix.workloads import random_workloads
 
+    if not options.networks and options.random < 1:
+        raise ValueError("measure: name a network, or ask for random operators by --random N")
     groups = []
     for name in options.networks:
         model, inputs = nn.load_network(name)

@@ -9,6 +9,22 @@
 namespace tvm {
 namespace auto_scheduler {
 
+void HardwareParamsNode::Init() const {
+  TVM_CHECK(num_cores >= 1 || num_cores == -1, ValueError)
+      << "HardwareParams: num_cores must be >= 1, or -1 for a GPU, got " << num_cores;
+  const auto require = [](const char* field, int value, int least) {
+    TVM_CHECK(value >= least, ValueError)
+        << "HardwareParams: " << field << " must be >= " << least << ", got " << value;
+  };
+  require("vector_unit_bytes", vector_unit_bytes, 1);
+  require("cache_line_bytes", cache_line_bytes, 1);
+  require("max_shared_memory_per_block", max_shared_memory_per_block, 0);
+  require("max_local_memory_per_block", max_local_memory_per_block, 0);
+  require("max_threads_per_block", max_threads_per_block, 0);
+  require("max_vthread_extent", max_vthread_extent, 0);
+  require("warp_size", warp_size, 0);
+}
+
 HardwareParams HardwareParams::FromTarget(const Target& target) {
   const MachineFacts facts = MachineFacts::Of(target);
   // A GPU counts no cores in records.

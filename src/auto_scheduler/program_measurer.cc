@@ -103,6 +103,7 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
     for (const BuildResult& program : programs) std::cout << '.' << Mark(program->error_no);
     std::cout << std::flush;
   }
+  std::vector<bool> told(candidates.size(), false);
   // In the order in which they are known, which a runner of several devices need not keep.
   Array<Candidate> measured;
   Array<MeasureResult> known;
@@ -110,9 +111,15 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
     for (const MeasureCallback& callback : callbacks) callback->Callback(policy, measured, known);
   };
   RunContext context{best_seconds, References(candidates), {}};
-  context.on_result = PackedFunc([&](Args args, RetValue*) {
-    const Candidate& candidate = candidates[args[0].cast<int64_t>()];
-    MeasureResult result = args[1].cast<MeasureResult>();
+  auto on_result = [&](int64_t position, const MeasureResult& result) {
+    const int64_t count = static_cast<int64_t>(candidates.size());
+    TVM_CHECK(position >= 0 && position < count, RuntimeError)
+        << "ProgramMeasurer: the runner told of a result at position " << position << " of "
+        << count << " candidates";
+    TVM_CHECK(!told[position], RuntimeError)
+        << "ProgramMeasurer: the runner told of the result at position " << position << " twice";
+    told[position] = true;
+    const Candidate& candidate = candidates[position];
     measured.push_back(candidate);
     known.push_back(result);
     Observe(candidate, result);
@@ -127,6 +134,9 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
                 << "\nUntil one succeeds, programs are shown." << std::endl;
     }
     Show(candidate, result);
+  };
+  context.on_result = PackedFunc([&](Args args, RetValue*) {
+    on_result(args[0].cast<int64_t>(), args[1].cast<MeasureResult>());
   });
   Array<MeasureResult> results;
   try {
@@ -136,9 +146,10 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
     if (!known.empty()) tell_batch();
     throw;
   }
-  TVM_CHECK(known.size() == candidates.size(), RuntimeError)
-      << "ProgramMeasurer: the runner told of " << known.size() << " results of "
-      << candidates.size() << "; it must call on_result once a candidate";
+  // A runner that knows all results at once need not tell of each.
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (!told[i]) on_result(static_cast<int64_t>(i), results[i]);
+  }
   tell_batch();
   return results;
 }

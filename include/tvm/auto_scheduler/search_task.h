@@ -14,6 +14,7 @@ namespace auto_scheduler {
 /*! \brief The facts about a machine that records hold. Sizes are in bytes. */
 class HardwareParamsNode : public Object {
  public:
+  /*! \brief Cores that run parallel loops; -1 for a GPU. */
   int num_cores{1};
   int vector_unit_bytes{64};
   int cache_line_bytes{64};
@@ -22,6 +23,10 @@ class HardwareParamsNode : public Object {
   int max_threads_per_block{0};
   int max_vthread_extent{0};
   int warp_size{0};
+
+  /*! \throws ValueError that names a field that no machine has. */
+  void Init() const;
+
   TVM_DECLARE_NODE(HardwareParamsNode, Object, "auto_scheduler.HardwareParams", Value(num_cores),
                    Value(vector_unit_bytes), Value(cache_line_bytes),
                    Default(max_shared_memory_per_block), Default(max_local_memory_per_block),

@@ -179,7 +179,8 @@ class ProgramRunner(Object):
         best_seconds : workload key to the latency of its best program so far; a far slower one is
             run only briefly.
         references : workload key to the unscheduled program to compare outputs with.
-        on_result : called with position and result as soon as each is known.
+        on_result : called with position and result as soon as each is known. A runner that does
+            not call it loses the results of its batch when it is interrupted.
         """
         return list(
             _ffi_api.ProgramRunnerRun(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tvm.runtime.files import write_atomically
 from tvm.target import Target
 
 from .compute_dag import ComputeDAG
@@ -44,7 +45,8 @@ def patch_records(
 
     Parameters
     ----------
-    in_file, out_file : record files; the second is made anew.
+    in_file, out_file : record files; the second is made anew, once all of the first is read, so it
+        may be the same one.
     tasks : computations that records may belong to.
     target : written in place of the records' own targets.
 
@@ -54,27 +56,31 @@ def patch_records(
 
     Raises
     ------
-    ValueError : a line is no record; the message says which.
+    ValueError : a line is no record; the message says which. Then `out_file` is as it was.
     """
     by_shapes: dict[str, list[SearchTask]] = {}
     for known in tasks:
         by_shapes.setdefault(_shapes(str(known.workload_key)), []).append(known)
     counts: Counter[str] = Counter()
-    with open(out_file, "w", encoding="utf-8") as out:
-        for number, line in record_lines(in_file):
-            with malformed_is_value_error(f"{in_file}:{number}"):
-                record = json.loads(line)
-                result = result_from_json(record)
-                (key, *_), (_, steps) = record["i"]
-                candidates = by_shapes.get(_shapes(text_of(key, "workload_key")), [])
-            task = next((t for t in candidates if _replays(t.compute_dag, steps)), None)
-            if task is None:
-                counts["other structure" if candidates else "unknown workload"] += 1
-                continue
-            state = task.compute_dag.replay_steps(steps_from_json(steps))
-            moved = task if target is None else _for_target(task, target)
-            out.write(MeasureInput(moved, state).record(result) + "\n")
-            counts["kept"] += 1
+
+    def write(path: Path) -> None:
+        with open(path, "w", encoding="utf-8") as out:
+            for number, line in record_lines(in_file):
+                with malformed_is_value_error(f"{in_file}:{number}"):
+                    record = json.loads(line)
+                    result = result_from_json(record)
+                    (key, *_), (_, steps) = record["i"]
+                    candidates = by_shapes.get(_shapes(text_of(key, "workload_key")), [])
+                task = next((t for t in candidates if _replays(t.compute_dag, steps)), None)
+                if task is None:
+                    counts["other structure" if candidates else "unknown workload"] += 1
+                    continue
+                state = task.compute_dag.replay_steps(steps_from_json(steps))
+                moved = task if target is None else _for_target(task, target)
+                out.write(MeasureInput(moved, state).record(result) + "\n")
+                counts["kept"] += 1
+
+    write_atomically(out_file, write)
     return counts
 
 
@@ -113,7 +119,20 @@ def remeasure_records(
 
     New records are appended to `out_file`; programs that stand there already are left out, so an
     interrupted run goes on where it stopped.
+
+    Parameters
+    ----------
+    in_file, out_file : record files.
+    target : what to measure for.
+    measurer : by default one of this machine.
+    limit : measure at most this many, in the order of the file; None measures all.
+
+    Raises
+    ------
+    ValueError : `limit` is below 1.
     """
+    if limit is not None and limit < 1:
+        raise ValueError(f"remeasure_records: limit must be >= 1, got {limit}")
     done = set()
     if Path(out_file).exists():
         done = {_identity(i) for i, _ in RecordReader(out_file)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -63,6 +64,10 @@ class HardwareParams(Object):
     max_shared_memory_per_block, max_local_memory_per_block : bytes, GPU only.
     max_threads_per_block, max_vthread_extent, warp_size : GPU only.
     target : where the rest comes from.
+
+    Raises
+    ------
+    ValueError : a value is none that a machine has; the message names its field.
     """
 
     def __init__(
@@ -89,7 +94,7 @@ class HardwareParams(Object):
             warp_size,
         )
         values = [
-            int(getattr(defaults, name)) if value is None else int(value)
+            int(getattr(defaults, name)) if value is None else _limit_of(value, name)
             for name, value in zip(_HARDWARE_FIELDS, given)
         ]
         self.__init_handle_by_constructor__(_ffi_api.HardwareParams, *values)
@@ -113,6 +118,12 @@ _HARDWARE_FIELDS = (
     "max_vthread_extent",
     "warp_size",
 )
+
+
+def _limit_of(value: Any, field: str) -> int:
+    # Numbers of numpy are integers too.
+    number = operator.index(value) if hasattr(value, "__index__") else value
+    return integer_of(number, f"HardwareParams: {field}")
 
 
 def _as_target(target: str | Target) -> Target:

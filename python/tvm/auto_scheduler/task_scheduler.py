@@ -90,6 +90,12 @@ def _make_model(
     model: Any
     if name == "random":
         return RandomModel()
+    # Found out now, not when the programs of the first round have been measured.
+    if load_model_file is not None and not Path(load_model_file).parent.is_dir():
+        raise FileNotFoundError(
+            f"load_model_file: there is no folder {Path(load_model_file).parent} to save the model "
+            "in; make it, or name a file elsewhere"
+        )
     if name == "xgb":
         model = XGBModel(
             num_warmup_sample=num_warmup_sample,
@@ -129,12 +135,13 @@ def make_search_policies(
         task.
     verbose : 0 is silent.
     load_model_file : a saved model to start with, if it exists; models of "sketch" policies are
-        saved there again after each update.
+        saved there again after each update, so its folder must exist.
     load_log_file : records to learn from, and not to measure again.
     adaptive_training : train less often as measurements grow.
 
     Raises
     ------
+    FileNotFoundError : the folder that the model is to be saved in does not exist.
     ValueError : the policy or its model is unknown; the message lists the known ones.
     TypeError : `search_policy` is neither a name nor a list.
     """

@@ -40,7 +40,15 @@ def measure_programs(
     points first, and the rest are drawn at random: a model that saw random programs alone does not
     tell the good ones apart. Records that the file already holds count, so an interrupted
     collection goes on where it stopped. Returns the number of programs measured by this call.
+
+    Raises
+    ------
+    ValueError : there are no tasks, `per_task` is below 1, or `guided` is no share.
     """
+    if per_task < 1:
+        raise ValueError(f"measure_programs: per_task must be >= 1, got {per_task}")
+    if not 0.0 <= guided <= 1.0:
+        raise ValueError(f"measure_programs: guided must be in [0, 1], got {guided}")
     settings = SearchSettings(random_share=1.0 - guided)
     optimizer = Optimizer(tasks, LatencyModel(), seed=seed, settings=settings)
     session = optimizer.session
@@ -113,8 +121,12 @@ def train_mlp(
 
     Raises
     ------
-    ValueError : the split leaves one side without programs.
+    ValueError : the split leaves one side without programs, or `epochs` or `replay` are no counts.
     """
+    if epochs < 1 or replay < 0:
+        raise ValueError(
+            f"train_mlp: epochs must be >= 1 and replay >= 0, got {epochs} and {replay}"
+        )
     train, validation = data.split_by_task(train_ratio, np.random.default_rng(seed))
     if not len(train) or not len(validation):
         raise ValueError(

@@ -114,7 +114,7 @@ class ScheduledArgs:
 
 
 def register_schedule(
-    tags: str | Sequence[str], key: str
+    tags: str | Sequence[str], key: str, override: bool = False
 ) -> Callable[[ScheduleRule], ScheduleRule]:
     """Decorator that enters a rule for operators on a kind of target.
 
@@ -124,21 +124,22 @@ def register_schedule(
         any other stage, and "" for all that no other rule serves.
     key : a key of the targets, such as "cpu", "gpu" or "cuda". Of a target's keys, the first with
         a rule counts.
+    override : put the rule in the place of one that is there, such as the library's own.
 
     The rule gets the tagged stage's tensor (any output for "injective" and ""), all outputs, and
     the target.
 
     Raises
     ------
-    ValueError : there is such a rule already.
+    ValueError : there is such a rule already, and it is not to be overridden.
     """
 
     def register(rule: ScheduleRule) -> ScheduleRule:
         for name in [tags] if isinstance(tags, str) else tags:
-            if (name, key) in _RULES:
+            if (name, key) in _RULES and not override:
                 raise ValueError(
                     f"register_schedule: there is a schedule for '{name}' on '{key}' already "
-                    f"({_RULES[name, key].__module__})"
+                    f"({_RULES[name, key].__module__}); override=True replaces it"
                 )
             _RULES[name, key] = rule
         return rule
@@ -146,26 +147,28 @@ def register_schedule(
     return register
 
 
-def register_packing(tags: str | Sequence[str], key: str) -> Callable[[PackingRule], PackingRule]:
+def register_packing(
+    tags: str | Sequence[str], key: str, override: bool = False
+) -> Callable[[PackingRule], PackingRule]:
     """Decorator that enters how the constant weights of an operator are best stored.
 
     Parameters
     ----------
-    tags, key : as for :func:`register_schedule`.
+    tags, key, override : as for :func:`register_schedule`.
 
     The rule gets the tagged stage's tensor, the placeholder of the weights and the target.
 
     Raises
     ------
-    ValueError : there is such a rule already.
+    ValueError : there is such a rule already, and it is not to be overridden.
     """
 
     def register(rule: PackingRule) -> PackingRule:
         for name in [tags] if isinstance(tags, str) else tags:
-            if (name, key) in _PACKINGS:
+            if (name, key) in _PACKINGS and not override:
                 raise ValueError(
                     f"register_packing: there is a packing for '{name}' on '{key}' already "
-                    f"({_PACKINGS[name, key].__module__})"
+                    f"({_PACKINGS[name, key].__module__}); override=True replaces it"
                 )
             _PACKINGS[name, key] = rule
         return rule

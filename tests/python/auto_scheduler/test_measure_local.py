@@ -273,6 +273,41 @@ def test_builders_and_runners_of_ones_own_measure_in_batches_of_twice_the_builde
     assert (measurer.ct, dict(measurer.best_seconds)) == (0, {})
 
 
+class Silent(Flaky):
+    """Tells of the results at `told` only, and returns all."""
+
+    def __init__(self, outcomes, told=()):
+        super().__init__(outcomes)
+        self.told = told
+
+    def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+        results = super().run(candidates, programs, on_result=lambda *_: None)
+        for position in self.told:
+            on_result(position, results[0])
+        return results
+
+
+def test_a_runner_that_returns_its_results_need_not_tell_of_each(task):
+    diary = Diary()
+    measurer = ProgramMeasurer(
+        Numbering(n_parallel=2), Silent([0.5, 0.25, 0.75]), callbacks=[diary], verbose=0
+    )
+    inputs = [tiled(task, factor) for factor in (2, 4, 8)]
+    assert [r.mean_cost for r in measurer.measure(inputs)] == [0.5, 0.25, 0.75]
+    assert diary.results == [0.5, 0.25, 0.75]
+    assert measurer.best[task.workload_key].same_as(inputs[1])
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [((0, 0), "position 0 twice"), ((2,), "position 2 of 2"), ((-1,), "position -1 of 2")],
+)
+def test_a_runner_that_tells_of_what_it_was_not_given_is_refused(task, told, message):
+    measurer = ProgramMeasurer(Numbering(), Silent([0.5, 0.25], told), verbose=0)
+    with pytest.raises(RuntimeError, match=f"ProgramMeasurer: the runner told .*{message}"):
+        measurer.measure([tiled(task, factor) for factor in (2, 4)])
+
+
 def test_interrupt_keeps_what_was_measured_and_arrives_unchanged(task, tmp_path):
     path, diary = tmp_path / "records.json", Diary()
     measurer = ProgramMeasurer(

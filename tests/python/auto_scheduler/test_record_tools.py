@@ -132,9 +132,13 @@ def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path):
     again = tmp_path / "again.json"
     auto_scheduler.save_records(again, *map(list, zip(*records)))
     assert again.read_text() == out.read_text()
+    before = out.read_text()
+    assert patch_records(out, out, [task]) == {"kept": 2}
+    assert out.read_text() == before
     log.write_text("[1, 2]\n")
     with pytest.raises(ValueError, match="foreign.json:1: .*expected an object"):
         patch_records(log, out, [task])
+    assert out.read_text() == before
 
 
 def test_programs_are_measured_again_once(tmp_path):
@@ -147,6 +151,8 @@ def test_programs_are_measured_again_once(tmp_path):
     assert remeasure_records(log, out, "llvm", measurer, limit=1) == 1
     assert remeasure_records(log, out, "llvm", measurer) == 1
     assert remeasure_records(log, out, "llvm", measurer) == 0
+    with pytest.raises(ValueError, match="limit must be >= 1, got -1"):
+        remeasure_records(log, out, "llvm", measurer, limit=-1)
     measurer.close()
     results = [result for _, result in auto_scheduler.load_records(out)]
     assert [int(result.error_no) for result in results] == [0, 0]

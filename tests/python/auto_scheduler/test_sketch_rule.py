@@ -23,6 +23,22 @@ def _sketches(task, **options):
 
 
 @pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"num_cores": 0}, "num_cores must be >= 1, or -1 for a GPU, got 0"),
+        ({"vector_unit_bytes": -3}, "vector_unit_bytes must be >= 1, got -3"),
+        ({"cache_line_bytes": 0}, "cache_line_bytes must be >= 1, got 0"),
+        ({"warp_size": -5}, "warp_size must be >= 0, got -5"),
+        ({"vector_unit_bytes": 1.5}, "vector_unit_bytes must be an integer of 32 bits, got 1.5"),
+        ({"num_cores": 2**40}, "num_cores must be an integer of 32 bits"),
+    ],
+)
+def test_hardware_that_no_machine_has_is_refused_by_field(values, message):
+    with pytest.raises(ValueError, match=f"HardwareParams: {message}"):
+        auto_scheduler.HardwareParams(**values)
+
+
+@pytest.mark.parametrize(
     ("workload", "count"),
     [
         (("test_matmul", 512, 512, 512), 3),

@@ -371,3 +371,10 @@ def test_policies_of_ones_own_have_a_name():
         auto_scheduler.register_search_policy("sketch.mine", make)
     with pytest.raises(ValueError, match="known are default, .*test_tiles"):
         make_search_policies("tiles", None, tasks, 1, 0)
+
+
+def test_a_model_that_cannot_be_saved_is_refused_before_anything_is_measured(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*none to save the model in"):
+        make_search_policies(
+            "sketch.xgb", None, make_tasks(8), 8, 0, load_model_file=str(tmp_path / "none/m.json")
+        )

@@ -37,6 +37,22 @@ def test_a_data_set_of_nothing_is_refused(tmp_path, train, capsys):
     assert not out.exists()
 
 
+def test_nothing_to_measure_or_to_train_on_is_refused(tmp_path, train, capsys):
+    """A data set as large as the packaged one, so that only the options are wrong."""
+    replay = str(felix.packaged_checkpoint().with_suffix(".replay.npz"))
+    out = tmp_path / "out"
+    for arguments, message in [
+        (["measure", "-o", str(out)], "name a network, or ask for random operators by --random N"),
+        (["measure", "mlp", "--per-task", "0", "-o", str(out)], "per_task must be >= 1, got 0"),
+        (["measure", "mlp", "--guided", "3", "-o", str(out)], r"guided must be in [0, 1], got 3"),
+        (["train_mlp", "-d", replay, "--epochs", "0", "-o", str(out)], "epochs must be >= 1"),
+        (["train_mlp", "-d", replay, "--replay", "-5", "-o", str(out)], "replay >= 0, got 200"),
+    ]:
+        assert train.main(arguments) == 1
+        assert message in capsys.readouterr().err
+    assert not out.is_file()
+
+
 def test_scripts_for_one_command_take_its_arguments_and_the_seed(train, capsys):
     options = train.parse_arguments(["-l", "a", "-o", "b", "--seed", "3"], "train_ansor")
     assert (options.command, options.seed) == ("train_ansor", 3)

@@ -66,7 +66,14 @@ class MLPModel(PythonBasedModel):
             self.save(self.model_file)
 
     def fit(self, data: DatasetBuilder, epochs: int = 50) -> None:
-        """Train offline on a data set of per-store features, then trust the scores at once."""
+        """Train offline on a data set of per-store features, then trust the scores at once.
+
+        Raises
+        ------
+        ValueError : `epochs`, passes over the data, is below 1.
+        """
+        if epochs < 1:
+            raise ValueError(f"MLPModel.fit: epochs must be >= 1, got {epochs}")
         self._standardise(data)
         steps = epochs * max(1, len(data) // self.network.batch_size)
         self.network.train_self(data, n_steps=steps, lr=self.network.lr, patience=50)
