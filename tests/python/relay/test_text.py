@@ -77,3 +77,11 @@ def test_the_parser_of_older_versions_reads_both_formats():
     tvm.ir.assert_structural_equal(tvm.parser.parse("// a comment\n" + body), mod)
     nothing = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0))
     tvm.ir.assert_structural_equal(tvm.parser.parse(nothing.script()), nothing)
+
+
+def test_functions_write_texts_too():
+    constant = relay.const(np.arange(6, dtype="float32"))
+    func = relay.Function([], relay.add(constant, constant))
+    assert relay.astext(func) == func.astext()
+    assert "omitted" in relay.pretty_print(func)
+    assert relay.astext(func, annotate=lambda expr: "noted").count("noted") > 0
