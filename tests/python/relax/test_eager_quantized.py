@@ -76,6 +76,21 @@ class Gates(Stubs):
         return self.scaled.mul_scalar(self.scaled.add_scalar(y, 0.25), -2.0)
 
 
+class Lines(Stubs):
+    """Convolutions of lines, halves that change places, and operators that keep a scale."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv1d(3, 8, 3, padding=1)
+        self.act, self.pool, self.tanh = torch.nn.ReLU6(), torch.nn.AvgPool2d(2), torch.nn.Tanh()
+        self.cat = FloatFunctional()
+
+    def body(self, x):
+        first, last = torch.chunk(self.act(self.conv(x.flatten(2))), 2, 1)
+        y = self.cat.cat([last, first], 1).view(x.shape[0], 8, 16, 16)
+        return self.tanh(self.pool(y))
+
+
 def quantized(model, *inputs):
     """The network with scales from some inputs, and integer weights."""
     model.eval()
@@ -99,7 +114,7 @@ def steps_apart(got, want):
     return np.abs(got - want).max() / step
 
 
-@pytest.mark.parametrize("make", [Residual, Gates])
+@pytest.mark.parametrize("make", [Residual, Gates, Lines])
 def test_a_network_computes_what_its_integers_say(make):
     torch.manual_seed(0)
     model = quantized(make(), *(torch.rand(2, 3, 16, 16) for _ in range(4)))
@@ -158,3 +173,22 @@ def test_operators_without_a_translation_are_all_named():
     model = quantized(Net(), torch.rand(2, 8))
     with pytest.raises(ValueError, match=r"quantized::elu.*quantized::layer_norm.*dequantise"):
         export_for_inference(model, (torch.rand(2, 8),))
+
+
+def test_scripts_are_read_unless_they_branch():
+    class Net(Stubs):
+        def __init__(self, branches):
+            super().__init__()
+            self.fc, self.branches = torch.nn.Linear(8, 4), branches
+
+        def body(self, x):
+            if self.branches and x.size(0) == 1:
+                return x
+            return self.fc(x)
+
+    data = torch.rand(2, 8)
+    plain = quantized(Net(False), data)
+    program = export_for_inference(torch.jit.script(plain), (data,))
+    assert steps_apart(program.module()(data).numpy(), plain(data).detach().numpy()) <= 1.01
+    with pytest.raises(ValueError, match=r"prim::If; .*torch\.jit\.trace"):
+        export_for_inference(torch.jit.script(quantized(Net(True), data)), (data,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm import te
 
 from ..utils import get_const_tuple
@@ -42,7 +44,7 @@ def reorg(data: te.Tensor, stride: int) -> te.Tensor:
         )
     few = channels // square
 
-    def element(b: te.Var, c: te.Var, y: te.Var, x: te.Var) -> te.Tensor:
+    def element(b: Any, c: Any, y: Any, x: Any) -> Any:
         # The place in memory, and where the value of this place comes from.
         place = (c * (height // stride) + y) * (width // stride) + x
         k, j, i = place // (height * width), place // width % height, place % width

@@ -271,6 +271,7 @@ def _table() -> dict[str, Callable[..., Any]]:
     return {name: _requantized(op) for name, op in real.items()} | {
         "add_scalar": _add_scalar,
         "mul_scalar": _mul_scalar,
+        "relu6": lambda x, inplace: x.like(F.relu6(x.real())),
         "linear_dynamic": lambda x, w, reduce: _product(_dynamic(x, reduce), w),
         "linear_relu_dynamic": lambda x, w, reduce: torch.relu(_product(_dynamic(x, reduce), w)),
     }
@@ -318,7 +319,8 @@ class QuantizedProgram(torch.nn.Module):
         if unknown:
             raise ValueError(
                 "relax.frontend.torch: these operators of quantised networks are not supported: "
-                f"{', '.join(sorted(unknown))}; dequantise before them"
+                f"{', '.join(sorted(unknown))}; dequantise before them, and trace a network that "
+                "branches (torch.jit.trace)"
             )
         method = scripted._c._get_method("forward")
 
@@ -394,7 +396,8 @@ class _Ordinary:
     """
 
     def __init__(self, name: str, schema: Any) -> None:
-        self.name = name.removesuffix("_")
+        # What works in place works on a copy here; `__getitem__` is a name of its own.
+        self.name = name if name.endswith("__") else name.removesuffix("_")
         self.operator = getattr(
             getattr(torch.ops.aten, self.name), schema.overload_name or "default"
         )
@@ -415,4 +418,6 @@ class _Ordinary:
         result = self.operator(*(_real(a) for a in plain), **named)
         if self.name in _FIXED and first.dtype == torch.quint8:
             return _quantize(result, *_FIXED[self.name])
+        if isinstance(result, (list, tuple)):
+            return [first.like(part) for part in result]
         return first.like(result)
