@@ -1,15 +1,19 @@
-"""What names of other TVM versions are called here: naming one raises an error that says so."""
+"""What names of other TVM versions are called here: naming one raises an error that says so.
+
+Modules whose names are all in another module here (`WITHIN`) can be imported under both paths.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["MOVED", "hints_for", "moved", "watch_imports"]
+__all__ = ["MOVED", "WITHIN", "hints_for", "moved", "watch_imports"]
 
 _IN_TE = (
     "compute",
@@ -116,6 +120,26 @@ MOVED: Mapping[str, str] = {
 }
 
 
+# TVM's module: the module here that has its names.
+WITHIN: Mapping[str, str] = {
+    "tvm.arith.int_solver": "tvm.arith",
+    "tvm.ir.global_var_supply": "tvm.ir",
+    "tvm.ir.name_supply": "tvm.ir",
+    "tvm.ir.tensor_type": "tvm.ir",
+    "tvm.relay.analysis.analysis": "tvm.relay.analysis",
+    "tvm.relay.backend.graph_executor_factory": "tvm.relay.backend.executor_factory",
+    "tvm.relay.function": "tvm.relay",
+    "tvm.relay.op.algorithm": "tvm.relay.op",
+    "tvm.relay.op.tensor": "tvm.relay.op",
+    "tvm.relay.op.transform": "tvm.relay.op",
+    "tvm.relay.transform.transform": "tvm.relay.transform",
+    "tvm.script.ir_builder.relax.ir": "tvm.script.ir_builder.relax",
+    "tvm.testing.utils": "tvm.testing",
+    "tvm.tir.block_scope": "tvm.tir.schedule",
+    "tvm.tir.generic": "tvm.tir",
+}
+
+
 def moved(name: str) -> str | None:
     """What to tell whoever names the older `name`; None for a name there never was."""
     target = MOVED.get(name)
@@ -132,8 +156,27 @@ def hints_for(module: str) -> Callable[[str], Any]:
     return find
 
 
+class _SameNames(Loader):
+    """Fills a module with the names of another one."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def exec_module(self, module: ModuleType) -> None:
+        target = importlib.import_module(self._target)
+        public = getattr(target, "__all__", None) or [n for n in vars(target) if n[:1] != "_"]
+        module.__doc__ = f"The names of {self._target}, under the path that TVM has for them."
+        module.__dict__.update({name: getattr(target, name) for name in public})
+        # Those that are loaded when they are first named.
+        module.__dict__["__getattr__"] = lambda name: getattr(target, name)
+        module.__dict__["__all__"] = list(public)
+
+
 class _OlderModules(MetaPathFinder):
-    """Finds nothing. It stands last, so it is only asked for modules that do not exist."""
+    """Finds modules of TVM's that lie within others here, and says where others went.
+
+    It stands last, so it is only asked for modules that do not exist.
+    """
 
     def find_spec(
         self,
@@ -141,6 +184,8 @@ class _OlderModules(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
+        if fullname in WITHIN:
+            return ModuleSpec(fullname, _SameNames(WITHIN[fullname]), origin=WITHIN[fullname])
         hint = moved(fullname) if fullname.startswith("tvm.") else None
         if hint is not None:
             # Without `name`: with it, `from tvm import placeholder` would hide the message.
@@ -149,6 +194,7 @@ class _OlderModules(MetaPathFinder):
 
 
 def watch_imports() -> None:
-    """From now on, importing an older module raises an error that says what to import."""
+    """From now on, importing a module of other versions works, or raises an error that says what to
+    import."""
     if not any(isinstance(finder, _OlderModules) for finder in sys.meta_path):
         sys.meta_path.append(_OlderModules())

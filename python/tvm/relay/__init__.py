@@ -40,5 +40,6 @@ from .param_dict import load_param_dict, save_param_dict
 from .parser import fromtext, parse, parse_expr
 from .prelude import Prelude
 from .scope_builder import ScopeBuilder
+from .text_printer import astext, pretty_print
 from .ty import *
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor

@@ -47,7 +47,7 @@ from .op.registry import REQUIRED, find_row, plain
 from .ty import Any as AnyExtent
 from .ty import IncompleteType, RefType
 
-__all__ = ["as_text"]
+__all__ = ["as_text", "astext", "pretty_print"]
 
 _HEADER = '#[version = "0.0.5"]\n'
 _SUFFIX = {
@@ -430,6 +430,18 @@ def as_text(
         return text.rstrip("\n") + "\n" + _LEFT_OUT
     table = {key: list(values) for key, values in printer.meta.items()}
     return f"{text.rstrip()}\n\n#[metadata]\n{tvm.ir.save_json(tvm.runtime.convert(table))}"
+
+
+def astext(
+    node: Any, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None
+) -> str:
+    """A module or an expression as text that `tvm.relay.parse` reads; see :func:`as_text`."""
+    return as_text(node, show_meta_data, annotate)
+
+
+def pretty_print(obj: Any) -> str:
+    """A module or an expression as text for a reader, without the contents of arrays."""
+    return as_text(obj, show_meta_data=False)
 
 
 def _astext(self: Any, show_meta_data: bool = True, annotate: Any = None) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-import tvm
 from tvm import tir
 from tvm._ffi import register_object
 from tvm.ir import (
     FuncType,
     GlobalTypeVar,
-    PrimExpr,
     TensorType,
     TupleType,
     Type,
@@ -18,6 +16,7 @@ from tvm.ir import (
     TypeKind,
     TypeVar,
 )
+from tvm.tir import Any
 
 from . import _ffi_api
 
@@ -38,14 +37,6 @@ __all__ = [
     "scalar_type",
     "type_of_annotation",
 ]
-
-
-@register_object("tir.Any")
-class Any(tir.expr.ExprOp, PrimExpr):
-    """An extent that is known when the program runs."""
-
-    def __init__(self) -> None:
-        self.__init_handle_by_constructor__(tvm.get_global_func("tir.Any"))
 
 
 @register_object("relay.IncompleteType")

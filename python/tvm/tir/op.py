@@ -21,6 +21,7 @@ from .expr import (
     CommReducer,
     IterVar,
     Reduce,
+    Select,
     StringImm,
     Var,
     _number_like,
@@ -56,6 +57,7 @@ __all__ = [
     "call_packed_lowered",
     "call_pure_extern",
     "call_tir",
+    "cast",
     "ceil",
     "ceildiv",
     "clz",
@@ -500,17 +502,37 @@ def fma(x: Any, y: Any, z: Any) -> PrimExpr:
     return _ffi_api.fma(x, y, _number_like(z, x))
 
 
+_HALVES = ("float16", "bfloat16")
+
+
 def _library_call(name: str, x: Any, *others: Any) -> PrimExpr:
-    """A call of a function of C's mathematical library, which has one for each floating type."""
+    """A call of a function of C's mathematical library, which has one for each floating type.
+
+    Numbers of 16 bits are computed in float32 and rounded.
+    """
+    if str(x.dtype) in _HALVES:
+        wide = [o.astype("float32") if str(o.dtype) in _HALVES else o for o in (x, *others)]
+        return _library_call(name, *wide).astype(str(x.dtype))
     suffix = {"float32": "f", "float64": ""}.get(str(x.dtype))
     if suffix is None:
-        raise TypeError(f"{name}: computed in float32 and float64, got {x} of {x.dtype}")
+        raise TypeError(f"{name}: computed of floating-point numbers, got {x} of {x.dtype}")
     return call_pure_extern(x.dtype, name + suffix, x, *others)
 
 
 def nextafter(x1: Any, x2: Any) -> PrimExpr:
     """The number next to x1 in the direction of x2."""
-    return _library_call("nextafter", *_operands(x1, x2))
+    x1, x2 = _operands(x1, x2)
+    if str(x1.dtype) not in _HALVES:
+        return _library_call("nextafter", x1, x2)
+    # Without their sign, patterns of 16 bits are in the order of the numbers.
+    sign = 0x8000
+    pattern = reinterpret("uint16", x1).astype("int32")
+    place = Select(pattern >= sign, sign - pattern, pattern)
+    moved = place + Select(x1 < x2, 1, 0) - Select(x2 < x1, 1, 0)
+    negative = any(moved < 0, all(moved == 0, x1 < const(0, x1.dtype)))
+    stepped = Select(negative, sign - moved, moved).astype("uint16")
+    result = Select(x1 == x2, x2, reinterpret(x1.dtype, stepped))
+    return Select(any(isnan(x1), isnan(x2)), x1 + x2, result)
 
 
 def copysign(x1: Any, x2: Any) -> PrimExpr:
@@ -554,6 +576,12 @@ def q_multiply_shift_per_axis(
     return Call(
         x.dtype, "tir.q_multiply_shift_per_axis", [x, *map(convert, (y, ls, rs, q)), *flags]
     )
+
+
+@with_span
+def cast(src: Any, dtype: str, span: Any = None) -> PrimExpr:
+    """`src` as `dtype`; the same object when the type is right."""
+    return convert(src).astype(dtype)
 
 
 @with_span

@@ -230,6 +230,31 @@ def test_greyscale_dilation_and_correlation():
     np.testing.assert_allclose(alike[0, 4, 1:-1, 1:-1], (data[0] ** 2).mean(0)[1:-1, 1:-1], 1e-4)
 
 
+def darknet_reorg(data, stride):
+    """The loops of Darknet's ``reorg_cpu``, backward."""
+    batch, channels, height, width = data.shape
+    few = channels // stride**2
+    source, out = data.reshape(-1), np.empty(data.size, data.dtype)
+    for b, k, j, i in np.ndindex(batch, channels, height, width):
+        offset = k // few
+        column, row = i * stride + offset % stride, j * stride + offset // stride
+        at = column + width * stride * (row + height * stride * (k % few + few * b))
+        out[i + width * (j + height * (k + channels * b))] = source[at]
+    return out.reshape(batch, channels * stride**2, height // stride, width // stride)
+
+
+@pytest.mark.parametrize(("shape", "stride"), [((1, 4, 2, 2), 2), ((2, 18, 6, 9), 3)])
+def test_pixels_become_channels_as_in_darknet(shape, stride):
+    data = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    [x] = variables(data)
+    found = run(relay.vision.yolo_reorg(x, stride), data)
+    np.testing.assert_array_equal(found, darknet_reorg(data, stride))
+    if stride == 2:
+        assert found.reshape(-1).tolist()[:8] == [0, 2, 8, 10, 1, 3, 9, 11]
+    with pytest.raises(ValueError, match="needs channels that"):
+        tvm.topi.vision.reorg(tvm.te.placeholder((1, 3, 4, 4)), 2)
+
+
 def test_regions_that_are_none_are_named():
     x, rois = relay.var("x", shape=(1, 3, 8, 8)), relay.var("r", shape=(4, 4))
     expr = relay.vision.roi_align(x, rois, 2, 1.0)

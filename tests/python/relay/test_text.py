@@ -67,3 +67,21 @@ def test_operators_are_written_between_their_operands():
     wanted = relay.Function([x, y], relay.add(x, relay.multiply(y, relay.const(2.0))))
     found = relay.parse_expr("fn (%x, %y) { %x + %y * 2f }")
     assert tvm.ir.structural_equal(found, wanted)
+
+
+def test_the_parser_of_older_versions_reads_both_formats():
+    x = relay.var("x", shape=(2, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + relay.const(np.ones((2, 3), "float32"))))
+    tvm.ir.assert_structural_equal(tvm.parser.parse(mod.astext()), mod)
+    body = mod.astext().split("\n", 1)[1]
+    tvm.ir.assert_structural_equal(tvm.parser.parse("// a comment\n" + body), mod)
+    nothing = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0))
+    tvm.ir.assert_structural_equal(tvm.parser.parse(nothing.script()), nothing)
+
+
+def test_functions_write_texts_too():
+    constant = relay.const(np.arange(6, dtype="float32"))
+    func = relay.Function([], relay.add(constant, constant))
+    assert relay.astext(func) == func.astext()
+    assert "omitted" in relay.pretty_print(func)
+    assert relay.astext(func, annotate=lambda expr: "noted").count("noted") > 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import numpy as np
 import pytest
 
 import tvm
 from tvm._ffi import runtime_ctypes
-from tvm._older_names import MOVED
+from tvm._older_names import MOVED, WITHIN
 
 
 @pytest.mark.parametrize("name", sorted(MOVED))
@@ -26,6 +27,30 @@ def test_what_an_older_name_points_to_exists(target):
     parent, _, last = target.rpartition(".")
     if parent:
         assert hasattr(importlib.import_module(parent), last)
+
+
+@pytest.mark.parametrize("name", sorted(WITHIN))
+def test_a_module_of_tvm_has_the_names_of_the_one_that_it_lies_in(name):
+    parent, _, last = name.rpartition(".")
+    assert last not in vars(importlib.import_module(parent)) or name in sys.modules
+    module, target = importlib.import_module(name), importlib.import_module(WITHIN[name])
+    for public in module.__all__:
+        assert getattr(module, public) is getattr(target, public)
+
+
+def test_names_are_imported_by_the_paths_that_tvm_has():
+    from tvm.relay.function import Function
+    from tvm.relay.op.tensor import add
+    from tvm.relay.op.transform import concatenate
+    from tvm.relay.transform.transform import FoldConstant
+    from tvm.tir.generic import cast
+
+    relay = tvm.relay
+    assert (Function, add, concatenate) == (relay.Function, relay.add, relay.concatenate)
+    assert FoldConstant is relay.transform.FoldConstant
+    assert str(cast(tvm.tir.Var("x", "int32"), "int64").dtype) == "int64"
+    with pytest.raises(ImportError, match="nonsense"):
+        from tvm.relay.op.tensor import nonsense  # noqa: F401
 
 
 def test_older_names_are_shown_by_from_imports_too():

@@ -125,8 +125,9 @@ def test_the_text_of_older_versions_is_read_under_its_name():
     tvm.ir.assert_structural_equal(mod["main"], tvm.parser.parse(mod["main"].astext()))
     func = tir.PrimFunc([], tir.Evaluate(0)).with_attr("global_symbol", "f")
     tvm.ir.assert_structural_equal(func, tvm.parser.parse(func.astext()))
-    with pytest.raises(DiagnosticError, match=" --> old.txt:1:"):
-        tvm.parser.parse("def @main(%x: Tensor[(1), float32]) { %x }", "old.txt")
+    for wrong in ("def @main(%x: Tensor[(1), float32]) { foo(%x) }", "def main(x) return x"):
+        with pytest.raises(DiagnosticError, match=r"old\.txt:1:"):
+            tvm.parser.parse(wrong, "old.txt")
 
 
 def test_an_imported_network_comes_back():

@@ -140,7 +140,7 @@ class _Translator(ExprFunctor):
     def visit_call(self, call: Call) -> Any:
         row = find_row(call.op)
         args = [self.visit(arg) for arg in call.args]
-        if row is not None and row.written is not None:
+        if row is not None and row.written is not None and row.lower is None:
             return self.visit(row.written(call))
         if isinstance(call.op, (Function, GlobalVar)):
             func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op

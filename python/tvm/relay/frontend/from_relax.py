@@ -111,6 +111,15 @@ def _group_norm(call: relax.Call, args: list[Any], s: Settings) -> Any:
     )
 
 
+@_writer("quantize", "dequantize")
+def _quantization(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    data, scale, zero = args
+    name = str(call.op.name).removeprefix("relax.")
+    if str(call.args[2].struct_info.dtype) != "int32":
+        zero = op.cast(zero, "int32")
+    return make(f"qnn.{name}", [data, scale, zero], axis=s["axis"], out_dtype=s["out_dtype"])
+
+
 @_writer("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 @_writer("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 def _pool(call: relax.Call, args: list[Any], s: Settings) -> Any:

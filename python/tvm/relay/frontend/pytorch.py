@@ -54,6 +54,7 @@ def from_pytorch(
     custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
+    keep_quantized_weight: bool = True,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """A module whose "main" computes what a PyTorch module does in inference, and its weights.
 
@@ -64,6 +65,9 @@ def from_pytorch(
     custom_convert_map : must be empty; operators are added to `relax.frontend.torch` instead.
     default_dtype : of inputs of which only the shape is given.
     use_parser_friendly_name : write "_" for the dots in the names of weights.
+    keep_quantized_weight : weights of networks that were quantised in eager mode are integers among
+        the parameters; False is refused, which in TVM makes real numbers of them that the program
+        quantises again.
 
     Returns
     -------
@@ -79,6 +83,11 @@ def from_pytorch(
         raise error.ValueError(
             "relay.frontend.from_pytorch: operators are translated by the importer of exported "
             "programs, which takes no custom_convert_map; write the operator as a module of others"
+        )
+    if not keep_quantized_weight:
+        raise error.ValueError(
+            "relay.frontend.from_pytorch: weights of quantised networks stay integers; leave "
+            "keep_quantized_weight out"
         )
     examples = [_example(info, default_dtype) for info in input_infos]
     is_exported = isinstance(script_module, torch.export.ExportedProgram)

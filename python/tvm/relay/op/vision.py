@@ -19,6 +19,7 @@ __all__ = [
     "non_max_suppression",
     "roi_align",
     "roi_pool",
+    "yolo_reorg",
 ]
 
 
@@ -109,6 +110,13 @@ define(
     _roi_pool,
     settings={"pooled_size": REQUIRED, "spatial_scale": REQUIRED, "layout": "NCHW"},
     num_inputs=2,
+)
+define(
+    "vision.yolo_reorg",
+    topi.vision.reorg,
+    OpPattern.INJECTIVE,
+    settings={"stride": REQUIRED},
+    num_inputs=1,
 )
 
 
@@ -251,3 +259,8 @@ def roi_pool(
         spatial_scale=float(spatial_scale),
         layout=layout,
     )
+
+
+def yolo_reorg(data: RelayExpr, stride: int) -> Call:
+    """Pixels as channels in Darknet's order; see :func:`tvm.topi.vision.reorg`."""
+    return make("vision.yolo_reorg", [data], stride=int(stride))

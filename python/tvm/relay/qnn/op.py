@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm import error
+from tvm import error, relax
 from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.quantization import integer_limits
 
@@ -236,18 +236,31 @@ def _like_plain(name: str, **more: Any) -> Any:
     return rule
 
 
-def _define(name: str, write: _Write, rule: Any, inputs: int, **settings: Any) -> None:
+def _define(
+    name: str, write: _Write, rule: Any, inputs: int, lower: Any = None, **settings: Any
+) -> None:
     def written(call: Call) -> RelayExpr:
         return write(list(call.args), [arg.checked_type for arg in call.args], settings_of(call))
 
     define(
         f"qnn.{name}", pattern=OpPattern.OPAQUE, settings=settings, rule=rule, written=written,
-        num_inputs=inputs,
+        num_inputs=inputs, lower=lower,
     )  # fmt: skip
 
 
-_define("quantize", _quantize, _like_data("qnn.quantize"), 3, axis=-1, out_dtype="int8")
-_define("dequantize", _dequantize, _like_data("qnn.dequantize"), 3, axis=-1, out_dtype="float32")
+def _lowered(function: Any) -> Any:
+    """The operator of relax, around which passes look for products of integers."""
+    return lambda args, s: function(*args, axis=s["axis"], out_dtype=s["out_dtype"])
+
+
+_define(
+    "quantize", _quantize, _like_data("qnn.quantize"), 3, _lowered(relax.op.quantize),
+    axis=-1, out_dtype="int8",
+)  # fmt: skip
+_define(
+    "dequantize", _dequantize, _like_data("qnn.dequantize"), 3, _lowered(relax.op.dequantize),
+    axis=-1, out_dtype="float32",
+)  # fmt: skip
 _define("requantize", _requantize, _like_data("qnn.requantize"), 5, axis=-1, out_dtype="int8")
 _define("dense", _dense, _like_plain("nn.dense"), 6, units=None, out_dtype="int32")
 _define(

@@ -61,6 +61,10 @@ class IRBuilderFrame:
     def closed(self) -> None:
         """Put what the frame describes into the frame around."""
 
+    def rename(self, value: Any, name: str) -> bool:
+        """Give a value of this frame its name, if the frame keeps names; whether it does."""
+        return False
+
     def add_callback(self, callback: Callable[[], None]) -> None:
         """Call something before the frame ends; the last one added comes first."""
         self._callbacks.append(callback)
@@ -155,7 +159,9 @@ class IRBuilder:
             for position, item in enumerate(value):
                 IRBuilder.name(f"{name}_{position}", item)
         elif isinstance(value, tvm.runtime.Object):
-            _name_fresh(value, name)
+            frames = IRBuilder.current().frames if IRBuilder.is_in_scope() else []
+            if not any(frame.rename(value, name) for frame in reversed(frames)):
+                _name_fresh(value, name)
         return value
 
     @staticmethod

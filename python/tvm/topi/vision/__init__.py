@@ -3,3 +3,4 @@
 from .boxes import *
 from .priors import *
 from .regions import *
+from .reorg import *

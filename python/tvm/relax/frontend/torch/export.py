@@ -18,6 +18,12 @@ import torch
 import torch.fx.experimental._config
 from torch.utils import _pytree as pytree
 
+from .eager_quantized import (
+    QuantizedProgram,
+    has_packed_weights,
+    is_quantized_script,
+    signature_of,
+)
 from .structure import assembled, taken_apart
 
 __all__ = ["export_for_inference", "in_eval_mode", "quiet"]
@@ -67,18 +73,17 @@ class _ScriptedModule(torch.nn.Module):
             return method(*args, **kwargs)
 
         # The export names inputs by the parameters.
-        parameters = [
-            inspect.Parameter(
-                argument.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=argument.default_value
-                if argument.has_default_value()
-                else inspect.Parameter.empty,
-            )
-            for argument in method.schema.arguments[1:]
-        ]
-        forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        forward.__signature__ = signature_of(method)  # type: ignore[attr-defined]
         self.forward = forward
+
+
+def _traced(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> torch.jit.ScriptModule:
+    """The module as the calls that it makes of these inputs."""
+    _check_inputs(model, args, kwargs)
+    with _eval_mode(model), torch.no_grad(), quiet():
+        return torch.jit.trace(model, args, example_kwarg_inputs=kwargs or None)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -127,8 +132,6 @@ def export_for_inference(
                 f"{type(model).__name__}"
             )
         model = _FunctionModule(model)
-    elif isinstance(model, torch.jit.ScriptModule):
-        model = _ScriptedModule(model)
     if isinstance(example_args, Mapping):
         if example_kwargs:
             raise TypeError(
@@ -138,6 +141,11 @@ def export_for_inference(
         example_args, example_kwargs = (), example_args
     args = (example_args,) if isinstance(example_args, torch.Tensor) else tuple(example_args)
     kwargs = dict(example_kwargs or {})
+    if has_packed_weights(model):
+        model = _traced(model, args, kwargs)
+    if isinstance(model, torch.jit.ScriptModule):
+        is_quantized = is_quantized_script(model)
+        model = QuantizedProgram(model) if is_quantized else _ScriptedModule(model)
     _check_inputs(model, args, kwargs)
     _check_weights(model)
     args, kwargs = _distinct(taken_apart((args, kwargs)))
