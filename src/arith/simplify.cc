@@ -245,9 +245,18 @@ PrimExpr AnalyzerCore::SimplifyUnder(const PrimExpr& cond, const PrimExpr& e) {
 
 PrimExpr AnalyzerCore::SimplifyBesides(const PrimExpr& cond, const PrimExpr& e) {
   bool guarded = false;
-  PostOrderVisit(e, [&guarded](const ObjectRef& node) {
+  // A bound of an index keeps a load inside of its buffer also where the condition does not hold.
+  auto find_bound = [&guarded](const ObjectRef& node) {
+    guarded = guarded || node.as<MinNode>() || node.as<MaxNode>() || node.as<SelectNode>();
+  };
+  PostOrderVisit(e, [&](const ObjectRef& node) {
     const auto* call = node.as<CallNode>();
     guarded = guarded || (call != nullptr && call->op.same_as(builtin::if_then_else()));
+    if (const auto* load = node.as<BufferLoadNode>()) {
+      for (const PrimExpr& index : load->indices) PostOrderVisit(index, find_bound);
+    } else if (const auto* element = node.as<ProducerLoadNode>()) {
+      for (const PrimExpr& index : element->indices) PostOrderVisit(index, find_bound);
+    }
   });
   return guarded ? Simplify(e) : SimplifyUnder(cond, e);
 }

@@ -126,3 +126,11 @@ def test_a_selection_that_guards_nothing_is_not_computed_apart():
     other = te.var("other", "bool")
     kept = tir.Select(b, x, y) + tir.Select(other, 1, 2)
     assert isinstance(tvm.arith.Analyzer().simplify(kept), tir.Add)
+
+
+@pytest.mark.parametrize("join", [tir.And, lambda a, b: tir.Select(a, b, tir.const(False, "bool"))])
+def test_bounds_of_an_index_are_kept_where_the_condition_may_not_hold(join):
+    # Both operands are evaluated, so the load has to stay inside of its buffer.
+    buffer = tir.decl_buffer((10,), "float32")
+    guarded = join(x < 10, tir.BufferLoad(buffer, [te.min(x, 9)]) > 0.0)
+    tvm.ir.assert_structural_equal(tvm.arith.Analyzer().simplify(guarded), guarded)
