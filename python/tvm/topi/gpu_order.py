@@ -152,20 +152,19 @@ def _merged(rows: _Rows, width: int, old: Any, new: Any) -> tir.Stmt:
         position[0] = old[first + i]
         low[0] = tir.Select(is_left, middle, start)
         high[0] = tir.Select(is_left, end, middle)
-        with ib.for_range(0, width.bit_length()):
-            with ib.if_scope(low[0] < high[0]):
-                half = (low[0] + high[0]) // 2
-                other = old[first + half]
-                # Of equal elements, those of the left run lie in front.
-                in_front = tir.if_then_else(
-                    is_left,
-                    rows.is_before(row, other, position[0]),
-                    tir.Not(rows.is_before(row, position[0], other)),
-                )
-                with ib.if_scope(in_front):
-                    low[0] = half + 1
-                with ib.else_scope():
-                    high[0] = half
+        with ib.for_range(0, width.bit_length()), ib.if_scope(low[0] < high[0]):
+            half = (low[0] + high[0]) // 2
+            other = old[first + half]
+            # Of equal elements, those of the left run lie in front.
+            in_front = tir.if_then_else(
+                is_left,
+                rows.is_before(row, other, position[0]),
+                tir.Not(rows.is_before(row, position[0], other)),
+            )
+            with ib.if_scope(in_front):
+                low[0] = half + 1
+            with ib.else_scope():
+                high[0] = half
         # Those in front: i - start and low - middle of them, or i - middle and low - start.
         ib.buffer_ptr(new.asobject())[first + i + low[0] - middle] = position[0]
         return ib.get()

@@ -193,7 +193,7 @@ def sparse_transpose(
                 new_indptr[column] = new_indptr[column] + tir.const(1, kind)
             with ib.for_range(0, size, "column") as column:
                 new_indptr[column + 1] = new_indptr[column + 1] + new_indptr[column]
-            # Each column's place moves on as it is filled, so the places are then one column further.
+            # Each column's place moves on as it is filled: the places are then one column further.
             with (
                 ib.for_range(0, size, "row") as row,
                 ib.for_range(0, indptr[row + 1] - indptr[row], "at") as at,
