@@ -120,6 +120,12 @@ class Network:
     ) -> None:
         self.name = getattr(model, "__name__", type(model).__name__)
         self.program = export_for_inference(model, example_inputs, example_kwargs)
+        if self.program.range_constraints:
+            sizes = ", ".join(map(str, self.program.range_constraints))
+            raise ValueError(
+                f"{self.name}: the program is exported for sizes that vary ({sizes}); compile it "
+                "by felix.compile_dynamic, or export it without dynamic_shapes"
+            )
         self.options = options or GraphOptions()
         self._import = _Import(from_exported_program(self.program))
 

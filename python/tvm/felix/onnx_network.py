@@ -70,6 +70,18 @@ class OnnxNetwork(torch.nn.Module):
         self.input_names = [spec.name for spec in module.inputs]
         self.output_names = list(module.output_names)
 
+    def __repr__(self) -> str:
+        def described(spec: Any) -> str:
+            dims = ", ".join("?" if e is None else str(e) for e in spec.shape or ())
+            kind = str(spec.dtype).removeprefix("torch.")
+            return f"{spec.name}: {kind} ({dims})" if spec.shape is not None else spec.name
+
+        inputs = ", ".join(map(described, self._module.inputs))
+        return (
+            f"OnnxNetwork of {self._module.name}, ({inputs}) -> ({', '.join(self.output_names)}), "
+            f"compiled for {len(self._compiled)} kinds of inputs"
+        )
+
     def example_inputs(
         self, shapes: Mapping[str, Sequence[int]] | None = None
     ) -> tuple[torch.Tensor, ...]:

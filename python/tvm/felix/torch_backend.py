@@ -340,8 +340,13 @@ def _graph_compiler(
             source = RecordedSchedules(target, folder, kernels)
             return relax.build(network.mod, target, source)
 
-    stamp = "" if options.records is None else _stamp(Path(options.records))
-    state = f"{options} {stamp} {'' if kernels is None else kernels.state()}"
+    if options.trials:
+        # What was measured once is kept; other searches, those of this network's other graphs
+        # among them, add schedules, but nothing that would be searched again.
+        state = f"{options}"
+    else:
+        stamp = "" if options.records is None else _stamp(Path(options.records))
+        state = f"{options} {stamp} {'' if kernels is None else kernels.state()}"
     networks = NetworkCache.of_machine() if options.cache else None
     return GraphCompiler(target, build, networks, state, who)
 

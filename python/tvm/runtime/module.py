@@ -17,6 +17,7 @@ from tvm._ffi.base import core
 
 from . import _ffi_api
 from .device import Device
+from .elf import write_embedding_object
 from .linker import create_object, create_shared, embedding_source
 from .object import Object
 from .threading import config_threadpool
@@ -266,11 +267,19 @@ class Module(Object):
 
         Raises
         ------
-        ValueError : a module cannot be saved (the message names its kind), or `file_name` is not
-            that of a shared library.
+        ValueError : a module cannot be saved (the message names its kind), `file_name` is not
+            that of a shared library, or it is one for another kind of machine and no compiler for
+            that is given.
         RuntimeError : no linker was found, or it failed (with its output).
         """
+        triple = next(filter(None, map(_foreign_triple, self._collect_dso_modules())), None)
         if fcompile is None:
+            if triple is not None and Path(file_name).suffix != ".tar" and "cc" not in kwargs:
+                raise ValueError(
+                    f'export_library: "{file_name}" would hold code for {triple}, which the linker '
+                    "of this machine does not take; pass a compiler for it as cc, or write the "
+                    'objects into a file that ends in ".tar"'
+                )
             fcompile = _writer_of(Path(file_name))
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(workspace_dir or temporary)
@@ -290,7 +299,12 @@ class Module(Object):
                 if Path(file_name).suffix == ".tar":
                     # The source names the file with the bytes, which will not be there then.
                     files[-1] = str(folder / "imports.o")
-                    create_object(files[-1], [source], cc=kwargs.pop("cc", None))
+                    compiler = kwargs.pop("cc", None)
+                    made = triple is not None and compiler is None
+                    if not made or not write_embedding_object(
+                        Path(files[-1]), IMPORTS_SYMBOL, data, Path(files[0])
+                    ):
+                        create_object(files[-1], [source], cc=compiler)
             fcompile(str(file_name), [*files, *map(str, addons or ())], **kwargs)
 
     def _import_tree(self) -> list[Module]:
@@ -386,6 +400,14 @@ class Module(Object):
 
 
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
+
+
+def _foreign_triple(module: Module) -> str | None:
+    if module.type_key != "llvm":
+        return None
+    from tvm.target.llvm_build import foreign_triple
+
+    return foreign_triple(module)
 
 
 def _writer_of(file: Path) -> Callable[..., None]:

@@ -387,6 +387,8 @@ class _CompiledModule:
             path, file_format = args
             self._save(Path(path), file_format)
             return None
+        if request == "triple":
+            return self._source[1].get_attr("mtriple", "") if self._source else ""
         request = "asm" if request == "s" else request
         if request not in ("ll", "asm"):
             raise ValueError(
@@ -434,6 +436,12 @@ def _platform(triple: str) -> tuple[str, str]:
     systems = ("linux", "darwin", "macos", "windows", "freebsd", "android")
     system = next((s for s in systems if any(s in part for part in parts[1:])), "none")
     return parts[0], system
+
+
+def foreign_triple(module: Module) -> str | None:
+    """The triple of a module's code where that is for another architecture or system than this."""
+    triple = module.get_source("triple") if module.type_key == "llvm" else ""
+    return triple if triple and _platform(triple) != _platform(host_triple()) else None
 
 
 def exported_names(mod: Any) -> tuple[str, ...]:

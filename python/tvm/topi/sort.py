@@ -8,7 +8,10 @@ from tvm import te, tir
 
 from . import tag
 from .creation import arange, full, zeros
+from .gpu_order import sorted_by_threads
 from .indexing import take
+from .launch import is_for_gpu
+from .loops import loop_nest
 from .scan import cumsum
 from .scatter import scatter, scatter_add, scatter_elements
 from .utils import as_int, get_const_tuple, is_constant, normalize_axis, prod, simplify
@@ -34,18 +37,33 @@ def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
 
     NaN counts as larger than every number, as in PyTorch.
     """
-    _, rows = _rows(data, axis)
-    return te.extern(
-        [data.shape],
-        [data],
-        lambda ins, outs: tir.call_packed(
+    at, rows = _rows(data, axis)
+    shape = get_const_tuple(data.shape)
+
+    def by_threads(ins: Any, outs: Any) -> tir.Stmt:
+        return sorted_by_threads(
+            ins[0],
+            shape,
+            at,
+            bool(is_ascend),
+            shape[at],
+            lambda place, _, element: tir.BufferStore(outs[0], element, list(place)),
+        )
+
+    def by_library(ins: Any, outs: Any) -> Any:
+        return tir.call_packed(
             "tvm.contrib.sort.sort",
             _address(ins[0]),
             data.dtype,
             _address(outs[0]),
             *rows,
             tir.const(bool(is_ascend), "bool"),
-        ),
+        )
+
+    return te.extern(
+        [data.shape],
+        [data],
+        by_threads if is_for_gpu() else by_library,
         name="T_sort",
         dtype=[data.dtype],
         tag="sort",
@@ -61,11 +79,23 @@ def argsort(
     ----------
     dtype : of the positions: int32, int64, float32 or float64.
     """
-    _, rows = _rows(data, axis)
-    return te.extern(
-        [data.shape],
-        [data],
-        lambda ins, outs: tir.call_packed(
+    at, rows = _rows(data, axis)
+    shape = get_const_tuple(data.shape)
+
+    def by_threads(ins: Any, outs: Any) -> tir.Stmt:
+        return sorted_by_threads(
+            ins[0],
+            shape,
+            at,
+            bool(is_ascend),
+            shape[at],
+            lambda place, position, _: tir.BufferStore(
+                outs[0], position.astype(dtype), list(place)
+            ),
+        )
+
+    def by_library(ins: Any, outs: Any) -> Any:
+        return tir.call_packed(
             "tvm.contrib.sort.argsort",
             _address(ins[0]),
             data.dtype,
@@ -73,7 +103,12 @@ def argsort(
             dtype,
             *rows,
             tir.const(bool(is_ascend), "bool"),
-        ),
+        )
+
+    return te.extern(
+        [data.shape],
+        [data],
+        by_threads if is_for_gpu() else by_library,
         name="T_argsort",
         dtype=[dtype],
         tag="argsort",
@@ -129,6 +164,20 @@ def topk(
             tir.const(bool(is_ascend), "bool"),
         )
 
+    def by_threads(ins: Any, outs: Any) -> tir.Stmt:
+        def write(place: Any, position: Any, element: Any) -> tir.Stmt:
+            found = [element, position.astype(dtype)]
+            return tir.stmt_seq(
+                *(
+                    tir.BufferStore(out, value, list(place))
+                    for out, value in zip(outs, [v for v, want in zip(found, wanted) if want])
+                )
+            )
+
+        return sorted_by_threads(ins[0], shape, at, bool(is_ascend), count, write)
+
+    if is_for_gpu():
+        body = by_threads
     outputs = te.extern(
         [out_shape] * len(dtypes), [data], body, name="T_topk", dtype=dtypes, tag="topk"
     )
@@ -153,33 +202,35 @@ def searchsorted(
             f"topi.searchsorted: a sequence of shape {sequence} does not fit values of {shape}"
         )
     longest = as_int(extent) if is_constant(extent) else 2**30
-    step = 1
-    while step * 2 <= longest:
-        step *= 2
-    position: te.Tensor = zeros(shape, "int32")
-    # Binary search, a stage for each halving: so many elements are known to lie in front.
-    while step:
-        position = _advanced(sorted_sequence, values, position, step, right)
-        step //= 2
-    return te.compute(
-        shape, lambda *i: position(*i).astype(out_dtype), name="T_searchsorted", tag=tag.ELEMWISE
+    lead = len(sequence) - 1
+
+    def body(ins: Any, outs: Any) -> tir.Stmt:
+        def one(*i: Any) -> tir.Stmt:
+            ib = tir.ir_builder.create()
+            ordered, wanted, found = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+            # So many elements are known to lie in front; each step may add as many.
+            front = ib.allocate("int32", (1,), "front", scope="local")
+            front[0] = tir.const(0, "int32")
+            step = 1 << (longest.bit_length() - 1) if longest else 0
+            while step:
+                with ib.if_scope(front[0] + step <= extent):
+                    element, value = ordered[(*i[:lead], front[0] + step - 1)], wanted[i]
+                    with ib.if_scope(element <= value if right else element < value):
+                        front[0] = front[0] + step
+                step //= 2
+            found[i] = front[0].astype(out_dtype)
+            return ib.get()
+
+        return loop_nest(shape, one)
+
+    return te.extern(
+        [shape],
+        [sorted_sequence, values],
+        body,
+        name="T_searchsorted",
+        dtype=[out_dtype],
+        tag="searchsorted",
     )
-
-
-def _advanced(
-    sequence: te.Tensor, values: te.Tensor, position: te.Tensor, step: int, right: bool
-) -> te.Tensor:
-    """The position moved over the next ``step`` elements where all lie in front of the value."""
-    lead = len(sequence.shape) - 1
-    extent = sequence.shape[-1]
-
-    def body(*i: Any) -> Any:
-        reached = position(*i) + step
-        element = sequence(*i[:lead], tir.min(reached, extent) - 1)
-        in_front = element <= values(*i) if right else element < values(*i)
-        return tir.Select(tir.all(reached <= extent, in_front), reached, position(*i))
-
-    return te.compute(values.shape, body, name="T_searchsorted_step", tag=tag.INJECTIVE)
 
 
 def _distinct(data: te.Tensor, order: te.Tensor) -> tuple[te.Tensor, te.Tensor]:

@@ -18,6 +18,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.tir import ir_builder
 
+from .launch import each, one_thread
 from .tag import INJECTIVE
 from .utils import as_int
 
@@ -107,11 +108,12 @@ def threefry_generate(key: te.Tensor, out_shape: Sequence[Any]) -> tuple[te.Tens
             carry = tir.Select(low < steps, one, zero)
             return [given[4], given[5], given[6] + carry, low]
 
-        for i in range(KEY_WORDS):
-            following[i] = given[i]
-        for i, word in enumerate(counted(_word(blocks))):
-            following[4 + i] = word
-        with ib.for_range(0, blocks, "block", kind="parallel") as block:
+        with one_thread(ib):
+            for i in range(KEY_WORDS):
+                following[i] = given[i]
+            for i, word in enumerate(counted(_word(blocks))):
+                following[4 + i] = word
+        with each(ib, blocks, "block") as block:
             count = counted(block.astype("uint64"))
             made = _encrypt(ib, [given[i] for i in range(4)], count)
             for i in range(4):
@@ -151,12 +153,13 @@ def threefry_split(key: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
         for out, mark in zip(outs, (_LEFT, _RIGHT)):
             half = ib.buffer_ptr(out)
             count = [given[4] ^ _word(mark), given[5], given[6], given[7]]
-            made = _encrypt(ib, [given[i] for i in range(4)], count)
-            for i in range(4):
-                half[i] = made[i]
-                half[4 + i] = _word(0)
-            half[8] = given[8]
-            half[9] = given[9]
+            with one_thread(ib):
+                made = _encrypt(ib, [given[i] for i in range(4)], count)
+                for i in range(4):
+                    half[i] = made[i]
+                    half[4 + i] = _word(0)
+                half[8] = given[8]
+                half[9] = given[9]
         return ib.get()
 
     left, right = te.extern(
@@ -291,7 +294,7 @@ def multinomial(gen: te.Tensor, probs: te.Tensor, num_samples: int) -> tuple[te.
         ib = ir_builder.create()
         weights, whole, points = (ib.buffer_ptr(b) for b in ins)
         found = ib.buffer_ptr(outs[0])
-        with ib.for_range(0, math.prod(rows) * num_samples, "sample", kind="parallel") as sample:
+        with each(ib, math.prod(rows) * num_samples, "sample") as sample:
             row = sample // num_samples
             so_far = ib.allocate("float32", (1,), name="so_far", scope="local")
             so_far[0] = tir.const(0.0, "float32")

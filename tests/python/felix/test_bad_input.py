@@ -83,6 +83,9 @@ def test_weights_of_another_network_are_told_by_name(small_network, tmp_path, ca
     torch.save({"x": torch.ones(2)}, tmp_path / "w.pt")
     text = refused(capsys, "compile", small_network, "--weights", tmp_path / "w.pt")
     assert '"0.weight", "0.bias"' in text and "w.pt" in text
+    torch.save({f"x{k}": torch.ones(2) for k in range(99)}, tmp_path / "w.pt")
+    text = refused(capsys, "compile", small_network, "--weights", tmp_path / "w.pt")
+    assert '"x0", "x1", "x2" and 96 more' in text and "x50" not in text
     torch.save([1, 2], tmp_path / "w.pt")
     assert "got list" in refused(capsys, "compile", small_network, "--weights", tmp_path / "w.pt")
 

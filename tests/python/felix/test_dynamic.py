@@ -65,3 +65,12 @@ def test_models_that_ask_whether_a_size_is_one_say_what_to_do():
 
     with pytest.raises(ValueError, match="try examples of two"):
         felix.compile_dynamic(pick, torch.randn(1, 4), ({0: Dim("n", max=9)},), cache=False)
+
+
+def test_a_program_of_open_sizes_is_sent_to_compile_dynamic():
+    model = torch.nn.Linear(4, 3).eval()
+    sizes = ({0: Dim("batch", min=1, max=8)},)
+    program = torch.export.export(model, (torch.randn(2, 4),), dynamic_shapes=sizes)
+    for refuse in (felix.compile, felix.tune):
+        with pytest.raises(ValueError, match=r"sizes that vary \(s\d+\).*felix.compile_dynamic"):
+            refuse(program)

@@ -400,3 +400,25 @@ def test_attributes_of_a_wrong_type_are_refused_by_node():
     node = helper.make_node("Transpose", ["x"], ["y"], name="turn", perm="sideways")
     text = refusal(model_of([node], [("x", [2, 2])], [("y", [2, 2])]), np.zeros((2, 2), "float32"))
     assert "node 'turn' (Transpose)" in text
+
+
+def test_what_a_node_cannot_compute_is_told_by_node():
+    x = np.ones((1, 1, 4, 4), "float32")
+    weight = [("w", np.ones((1, 1, 3, 3), "float32"))]
+    for attributes, reason in (
+        ({"strides": [0, 0]}, "stride"),
+        ({"pads": [1 << 40] * 4}, "memory"),
+    ):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], name="filter", **attributes)
+        text = refusal(model_of([node], [("x", [1, 1, 4, 4])], [("y", None)], weight), x)
+        assert "node 'filter' (Conv): RuntimeError" in text and reason in text
+    node = helper.make_node("Split", ["x"], ["y", "z"], num_outputs=1 << 40)
+    text = refusal(model_of([node], [("x", [4])], [("y", None), ("z", None)]), x[0, 0, 0])
+    assert "but the node has 2 outputs" in text
+
+
+def test_a_network_says_what_it_takes_and_gives(convolutional):
+    network = felix.from_onnx(convolutional)
+    text = repr(network)
+    assert "OnnxNetwork of " in text and "float32 (N, 3, 8, 8)" in text
+    assert all(name in text for name in (*network.input_names, *network.output_names))

@@ -405,6 +405,31 @@ def test_trials_measure_programs_before_the_first_call_returns(cache, tmp_path):
     assert len(RecordStore(cache / "records.db").kernels()) == 1
 
 
+@pytest.mark.slow
+def test_what_was_tuned_once_is_loaded_and_not_searched_again(cache, monkeypatch):
+    class Broken(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(64, 48), nn.Linear(48, 32)
+
+        def forward(self, x):
+            x = self.first(x)
+            torch._dynamo.graph_break()
+            return self.second(x)
+
+    model, x = Broken().eval(), torch.randn(4, 64)
+    with torch.no_grad():
+        compiled(model, options={"trials": 2})(x)
+        torch._dynamo.reset()
+
+        def refuse(*args):
+            raise AssertionError("searched again")
+
+        monkeypatch.setattr("tvm.felix.torch_backend.search_kernels", refuse)
+        result = compiled(model, options={"trials": 2})(x)
+    torch.testing.assert_close(result, model(x), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("mode", "options", "reason"),
     [

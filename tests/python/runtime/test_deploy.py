@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import te
+from tvm import relax, te
 from tvm._ffi.libinfo import find_lib_path
+from tvm.runtime.elf import write_embedding_object
+from tvm.runtime.linker import create_shared
+from tvm.runtime.module import IMPORTS_SYMBOL
 
 EXAMPLES = Path(__file__).parents[3] / "docs/examples/deploy_c"
 sys.path.insert(0, str(EXAMPLES))
@@ -335,6 +338,23 @@ def test_a_cmake_project_runs_a_network_with_its_weights(libraries, tmp_path):
 def test_a_network_is_compiled_for_another_processor(tmp_path, target, machine):
     executable = example.small_network(target)
     executable.export_library(tmp_path / "network.tar", workspace_dir=tmp_path / "parts")
-    (code,) = (tmp_path / "parts").glob("module*.o")
-    # The machine in the header of an ELF file.
-    assert int.from_bytes(code.read_bytes()[18:20], "little") == machine
+    objects = sorted((tmp_path / "parts").glob("*.o"))
+    assert [file.name for file in objects] == ["imports.o", "module0.o"]
+    for code in objects:
+        # The machine in the header of an ELF file.
+        assert int.from_bytes(code.read_bytes()[18:20], "little") == machine
+
+
+def test_bytes_in_an_object_that_no_compiler_wrote_are_found_by_the_runtime(tmp_path):
+    executable = example.small_network()
+    executable.export_library(tmp_path / "network.so", workspace_dir=tmp_path)
+    code, written = tmp_path / "module0.o", tmp_path / "written.o"
+    assert write_embedding_object(written, IMPORTS_SYMBOL, tmp_path / "imports.bin", code)
+    create_shared(tmp_path / "linked.so", [code, written])
+    x = tvm.nd.array(np.ones((2, 4), "float32"))
+    results = [
+        relax.VirtualMachine(tvm.runtime.load_module(tmp_path / name), tvm.cpu())["main"](x)
+        for name in ("network.so", "linked.so")
+    ]
+    np.testing.assert_array_equal(*(result.numpy() for result in results))
+    assert not write_embedding_object(written, "name", code, tmp_path / "imports.c")

@@ -27,6 +27,10 @@ from .video import r3d_18
 __all__ = ["NETWORKS", "NetworkSpec", "load_network"]
 
 
+# As many weights as an error names of one kind.
+_REASONS = 3
+
+
 @dataclass(frozen=True)
 class NetworkSpec:
     """How to make a network, and example inputs for it, given the batch."""
@@ -117,8 +121,19 @@ def _load_weights(model: nn.Module, name: str, weights: str | os.PathLike[str]) 
         model.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:
         # Torch lists what is missing, left over and of another shape, a line each.
-        reasons = "; ".join(line.strip() for line in str(error).splitlines()[1:]) or str(error)
+        lines = [_shortened(line.strip()) for line in str(error).splitlines()[1:]]
+        if len(lines) > _REASONS:
+            lines[_REASONS:] = [f"and {len(lines) - _REASONS} more"]
+        reasons = "; ".join(lines) or str(error)
         raise ValueError(f"{weights} has not the weights of {name}: {reasons}") from error
+
+
+def _shortened(reason: str) -> str:
+    """A list of names by its first ones."""
+    names = reason.split(", ")
+    if len(names) <= _REASONS:
+        return reason
+    return f"{', '.join(names[:_REASONS])} and {len(names) - _REASONS} more"
 
 
 def _load_user_network(name: str, batch: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:

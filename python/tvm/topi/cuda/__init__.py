@@ -12,6 +12,14 @@ from .conv2d_nhwc_winograd import (
 )
 from .conv2d_transpose import conv2d_transpose_nchw, schedule_conv2d_transpose_nchw
 from .conv3d_winograd import conv3d_ncdhw_winograd, schedule_conv3d_ncdhw_winograd
+from .extern import (
+    schedule_argsort,
+    schedule_extern,
+    schedule_scan,
+    schedule_scatter,
+    schedule_sort,
+    schedule_topk,
+)
 from .gemm import GemmTile, matmul, schedule_matmul, schedule_matmul_tensorcore
 from .injective import (
     schedule_broadcast,

@@ -10,6 +10,7 @@ from tvm.target import Target
 from .. import tag
 from ..schedule_registry import operations_of, register_schedule
 from .conv2d_nchw import schedule_conv2d_nchw
+from .extern import schedule_extern
 from .injective import schedule_injective, schedule_injective_from_existing
 from .reduction import schedule_reduce
 from .softmax import schedule_softmax
@@ -21,16 +22,21 @@ def _reductions(outputs: Sequence[te.Tensor]) -> int:
     return sum(len(operation.reduce_axis) > 0 for operation in operations_of(outputs))
 
 
+def _has_statements(outputs: Sequence[te.Tensor]) -> bool:
+    stages = te.create_schedule([tensor.op for tensor in outputs]).stages
+    return any(isinstance(stage.op, te.ExternOp) for stage in stages)
+
+
 @register_schedule("injective", "gpu")
 def _injective(
     output: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    return schedule_injective(outputs)
+    return schedule_extern(outputs) if _has_statements(outputs) else schedule_injective(outputs)
 
 
 @register_schedule(tag.COMM_REDUCE, "gpu")
 def _reduce(reduced: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
-    if len(outputs) != 1 or _reductions(outputs) != 1:
+    if len(outputs) != 1 or _reductions(outputs) != 1 or _has_statements(outputs):
         return None
     with target:
         return schedule_reduce(outputs)
@@ -55,6 +61,8 @@ def _one_element_a_thread(
     output: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
     """A kernel for each reduction and each result; what stands between is computed in place."""
+    if _has_statements(outputs):
+        return schedule_extern(outputs)
     s = te.create_schedule([out.op for out in outputs])
     roots = [out.op for out in outputs]
     for operation in operations_of(outputs):

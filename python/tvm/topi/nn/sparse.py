@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te, tir
 
+from ..launch import one_thread
 from ..utils import as_int, get_const_tuple, simplify
 from .pad import pad
 
@@ -184,27 +185,28 @@ def sparse_transpose(
         data, indices, indptr = (ib.buffer_ptr(b) for b in ins)
         new_data, new_indices, new_indptr = (ib.buffer_ptr(b) for b in outs)
         kind = sparse_indptr.dtype
-        with ib.for_range(0, ends, "column") as column:
-            new_indptr[column] = tir.const(0, kind)
-        with ib.for_range(0, count, "element") as element:
-            column = indices[element] + 1
-            new_indptr[column] = new_indptr[column] + tir.const(1, kind)
-        with ib.for_range(0, size, "column") as column:
-            new_indptr[column + 1] = new_indptr[column + 1] + new_indptr[column]
-        # Each column's place moves on as it is filled, so the places are then one column further.
-        with (
-            ib.for_range(0, size, "row") as row,
-            ib.for_range(0, indptr[row + 1] - indptr[row], "at") as at,
-        ):
-            element = indptr[row] + at
-            column = indices[element]
-            place = new_indptr[column]
-            new_data[place] = data[element]
-            new_indices[place] = row.astype(sparse_indices.dtype)
-            new_indptr[column] = new_indptr[column] + tir.const(1, kind)
-        with ib.for_range(0, size, "column") as column:
-            new_indptr[size - column] = new_indptr[size - 1 - column]
-        new_indptr[0] = tir.const(0, kind)
+        with one_thread(ib):
+            with ib.for_range(0, ends, "column") as column:
+                new_indptr[column] = tir.const(0, kind)
+            with ib.for_range(0, count, "element") as element:
+                column = indices[element] + 1
+                new_indptr[column] = new_indptr[column] + tir.const(1, kind)
+            with ib.for_range(0, size, "column") as column:
+                new_indptr[column + 1] = new_indptr[column + 1] + new_indptr[column]
+            # Each column's place moves on as it is filled: the places are then one column further.
+            with (
+                ib.for_range(0, size, "row") as row,
+                ib.for_range(0, indptr[row + 1] - indptr[row], "at") as at,
+            ):
+                element = indptr[row] + at
+                column = indices[element]
+                place = new_indptr[column]
+                new_data[place] = data[element]
+                new_indices[place] = row.astype(sparse_indices.dtype)
+                new_indptr[column] = new_indptr[column] + tir.const(1, kind)
+            with ib.for_range(0, size, "column") as column:
+                new_indptr[size - column] = new_indptr[size - 1 - column]
+            new_indptr[0] = tir.const(0, kind)
         return ib.get()
 
     shapes = [(count,), (count,), (ends,)]

@@ -79,7 +79,9 @@ class OnnxModule(torch.nn.Module):
         for initializer in model.graph.initializer:
             self._add_initial(initializer)
         initial = {*self._known, *self._buffer_of}
-        self.inputs = [_graph_input(v) for v in model.graph.input if v.name not in initial]
+        self.inputs = [
+            _graph_input(v, self.name) for v in model.graph.input if v.name not in initial
+        ]
         self.output_names = [value.name for value in model.graph.output]
 
     def _add_initial(self, initializer: onnx.TensorProto) -> None:
@@ -146,6 +148,12 @@ class OnnxModule(torch.nn.Module):
                 raise OnnxError(
                     _located(self.name, node, f"{type(error).__name__}: {error}")
                 ) from error
+            except (RuntimeError, MemoryError) as error:
+                # The exporter is told by errors of its own what a program depends on.
+                if torch.compiler.is_exporting():
+                    raise
+                reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+                raise OnnxError(_located(self.name, node, reason)) from error
             for name, value in zip(node.output, results):
                 if name:
                     values[name] = value
@@ -300,7 +308,7 @@ def _as_operand(value: Any) -> Any:
 _as_result = _as_operand
 
 
-def _graph_input(value: onnx.ValueInfoProto) -> GraphInput:
+def _graph_input(value: onnx.ValueInfoProto, model: str) -> GraphInput:
     if value.type.WhichOneof("value") != "tensor_type":
         return GraphInput(value.name, None, None)
     tensor = value.type.tensor_type
@@ -311,5 +319,5 @@ def _graph_input(value: onnx.ValueInfoProto) -> GraphInput:
             for d in tensor.shape.dim
         )
     if tensor.elem_type == onnx.TensorProto.STRING:
-        raise OnnxError(f"input '{value.name}' is text, which is not supported")
+        raise OnnxError(f"{model}: input '{value.name}' is text, which is not supported")
     return GraphInput(value.name, shape, dtype_of(tensor.elem_type))

@@ -136,6 +136,8 @@ def _split(n: Node, x: torch.Tensor, split: torch.Tensor | None = None) -> list[
     sizes = n.ints(1) if split is not None else n.attr("split")
     if sizes is None:
         count = n.attr("num_outputs", n.n_outputs)
+        if count != n.n_outputs:
+            raise OnnxError(f"num_outputs is {count}, but the node has {n.n_outputs} outputs")
         size = -(-x.shape[axis] // count)
         sizes = [size] * (count - 1) + [x.shape[axis] - size * (count - 1)]
     return list(torch.split(x, list(sizes), axis))
