@@ -41,7 +41,9 @@ def patch_records(
 
     Their workload keys hash the operations' text of another version, which nobody can tell from the
     hash. A record belongs to the first task whose inputs and outputs have the shapes of its key and
-    whose computation its steps can be replayed on.
+    whose computation its steps can be replayed on. TenSet's keys list the extents of all shapes in
+    a row, those of today have a list for each shape: the same extents in order are the same shapes
+    here.
 
     Parameters
     ----------
@@ -85,7 +87,12 @@ def patch_records(
 
 
 def _shapes(workload_key: str) -> str:
-    return json.dumps(decode_workload_key(workload_key)[1])
+    """The extents of a key in a row, since not every version says where a shape ends."""
+
+    def extents(value: object) -> list[object]:
+        return [e for part in value for e in extents(part)] if isinstance(value, list) else [value]
+
+    return json.dumps(extents(decode_workload_key(workload_key)[1]))
 
 
 def _replays(dag: ComputeDAG, steps: Sequence[Sequence[object]]) -> bool:

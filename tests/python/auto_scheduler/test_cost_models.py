@@ -19,6 +19,7 @@ from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
 from tvm.auto_scheduler.cost_model.metric import (
     METRICS,
     evaluate,
+    pair_accuracy,
     r_squared,
     random_baseline,
     rmse,
@@ -236,6 +237,9 @@ def test_splits_share_what_they_say():
     assert not {m.task for m in train.conf_meta} & {m.task for m in test.conf_meta}
     train, test = data.split_by_target(0.5, rng)
     assert {m.target for m in train.conf_meta} != {m.target for m in test.conf_meta}
+    for split in (data.split_by_task, data.split_by_target, data.split_within_task):
+        with pytest.raises(ValueError, match=rf"{split.__name__}: .* in \[0, 1\], got 1.5"):
+            split(1.5, rng)
     train, test = data.split_within_task(0.8, rng)
     assert (len(train), len(test)) == (64, 16)
     assert len({(m.task, m.target) for m in test.conf_meta}) == 8
@@ -253,6 +257,22 @@ def test_metrics_of_known_predictions():
     measured = np.array([1.0, 0.5, 0.25, 0.125])
     assert top_k_recall(np.array([4.0, 1, 3, 2]), measured, 2) == 0.5
     assert r_squared(np.full(4, measured.mean()), measured) == pytest.approx(0)
+    assert pair_accuracy(np.full(4, -np.inf), measured) == 0.5
+    assert pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([3.0, 3.0, 2.0])) == 0.75
+    assert pair_accuracy(measured, np.ones(4)) == 0.5
     baseline = random_baseline(np.tile(measured, 50), np.repeat(np.arange(50), 4), repeats=20)
     assert baseline["pair_accuracy"] == pytest.approx(0.5, abs=0.05)
     assert baseline["spearman"] == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "groups", "message"),
+    [
+        ([1.0, 2.0], None, "2 predictions and 3 measurements; there must be one of each"),
+        ([1.0, 2.0, 3.0], [0, 1], "3 measurements of 2 groups"),
+        ([1.0, float("nan"), 3.0], None, "prediction 1 is NaN"),
+    ],
+)
+def test_predictions_without_an_order_are_refused(predicted, groups, message):
+    with pytest.raises(ValueError, match=f"evaluate: .*{message}"):
+        evaluate(np.array(predicted), np.array([1.0, 2.0, 3.0]), groups)

@@ -114,16 +114,18 @@ def test_a_model_needs_programs_of_one_task_to_be_tested_with(tmp_path, monkeypa
     auto_scheduler.XGBModel(model_file=str(model))
 
 
-def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path):
+@pytest.mark.parametrize("in_a_row", [list, lambda shapes: [e for shape in shapes for e in shape]])
+def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path, in_a_row):
+    """Keys have a list for each shape, or as in TenSet all extents in a row."""
     task = task_of(16)
     log, out = tmp_path / "foreign.json", tmp_path / "ours.json"
     save(log, task, [3e-3, 1e-3])
     _, shapes = decode_workload_key(str(task.workload_key))
-    foreign = json.dumps(["0123456789abcdef", *shapes])
+    foreign = json.dumps(["0123456789abcdef", *in_a_row(shapes)])
     text = log.read_text().replace(json.dumps(str(task.workload_key)), json.dumps(foreign))
     strange = json.loads(text.splitlines()[0])
     strange["i"][1][1] = [["SP", 7, 0, 16, [2], 1]]
-    elsewhere = text.splitlines()[1].replace("[16, 16]", "[9, 9]")
+    elsewhere = text.splitlines()[1].replace("16", "9")
     log.write_text(f"{text}{json.dumps(strange)}\n{elsewhere}\n")
     counts = patch_records(log, out, [task_of(32), task])
     assert counts == {"kept": 2, "other structure": 1, "unknown workload": 1}

@@ -91,6 +91,11 @@ class SegmentBatch(NamedTuple):
     groups: torch.Tensor
 
 
+def _check_ratio(where: str, train_ratio: float) -> None:
+    if not 0.0 <= train_ratio <= 1.0:
+        raise ValueError(f"{where}: train_ratio must be in [0, 1], got {train_ratio}")
+
+
 @dataclass
 class DatasetBuilder:
     """Programs measured so far. `features`, `labels` and `conf_meta` always have equal lengths.
@@ -187,7 +192,13 @@ class DatasetBuilder:
     def split_by_task(
         self, train_ratio: float, rng: np.random.Generator
     ) -> tuple[DatasetBuilder, DatasetBuilder]:
-        """Two data sets with no task in common, the first with about `train_ratio` of the tasks."""
+        """Two data sets with no task in common, the first with about `train_ratio` of the tasks.
+
+        Raises
+        ------
+        ValueError : `train_ratio` is not in [0, 1].
+        """
+        _check_ratio("split_by_task", train_ratio)
         tasks = sorted({meta.task for meta in self.conf_meta})
         rng.shuffle(tasks)
         train = set(tasks[: max(1, round(train_ratio * len(tasks)))])
@@ -196,7 +207,13 @@ class DatasetBuilder:
     def split_within_task(
         self, train_ratio: float, rng: np.random.Generator
     ) -> tuple[DatasetBuilder, DatasetBuilder]:
-        """Two data sets of the same tasks, the first with about `train_ratio` of each."""
+        """Two data sets of the same tasks, the first with about `train_ratio` of each.
+
+        Raises
+        ------
+        ValueError : `train_ratio` is not in [0, 1].
+        """
+        _check_ratio("split_within_task", train_ratio)
         groups = self.groups()
         chosen = np.zeros(len(self), dtype=bool)
         for group in np.unique(groups):
@@ -207,7 +224,13 @@ class DatasetBuilder:
     def split_by_target(
         self, train_ratio: float, rng: np.random.Generator
     ) -> tuple[DatasetBuilder, DatasetBuilder]:
-        """Two data sets with no target in common, the first with about `train_ratio` of them."""
+        """Two data sets with no target in common, the first with about `train_ratio` of them.
+
+        Raises
+        ------
+        ValueError : `train_ratio` is not in [0, 1].
+        """
+        _check_ratio("split_by_target", train_ratio)
         targets = sorted({meta.target for meta in self.conf_meta})
         rng.shuffle(targets)
         train = set(targets[: max(1, round(train_ratio * len(targets)))])

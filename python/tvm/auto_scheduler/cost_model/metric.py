@@ -61,11 +61,22 @@ def spearman_top(
 
 
 def pair_accuracy(predicted: np.ndarray, measured: np.ndarray) -> float:
-    """Share of pairs that both arguments order the same way; 0.5 for fewer than two programs."""
-    if len(predicted) < 2:
-        return 0.5
+    """Share of the pairs of different `measured` that both arguments order the same way.
+
+    A pair of equal predictions counts half, so that a constant is worth what chance is. 0.5 where
+    there is no such pair.
+    """
     i, j = np.triu_indices(len(predicted), 1)
-    return float(np.mean((predicted[i] > predicted[j]) == (measured[i] > measured[j])))
+
+    def order(values: np.ndarray) -> np.ndarray:
+        # No signs of differences: that of two -inf, the score of what is no program, is NaN.
+        return (values[i] > values[j]).astype(int) - (values[i] < values[j])
+
+    guess, truth = order(predicted), order(measured)
+    ordered = truth != 0
+    if not ordered.any():
+        return 0.5
+    return float(np.mean((1 + guess[ordered] * truth[ordered]) / 2))
 
 
 def top_k_recall(predicted: np.ndarray, measured: np.ndarray, k: int) -> float:
@@ -108,8 +119,21 @@ def evaluate(
     predicted : shape (n,); higher is better.
     measured : throughputs, >= 0, shape (n,).
     groups : shape (n,); programs are compared inside a group (a task) only.
+
+    Raises
+    ------
+    ValueError : the lengths differ, or a value is NaN, which has no place in any order.
     """
     predicted, measured = np.asarray(predicted), np.asarray(measured)
+    if predicted.shape != measured.shape or (groups is not None and len(groups) != len(measured)):
+        raise ValueError(
+            f"evaluate: {len(predicted)} predictions and {len(measured)} measurements"
+            f"{'' if groups is None else f' of {len(groups)} groups'}; there must be one of each a "
+            "program"
+        )
+    for name, values in (("prediction", predicted), ("measurement", measured)):
+        if np.isnan(values).any():
+            raise ValueError(f"evaluate: {name} {int(np.isnan(values).argmax())} is NaN")
     groups = np.zeros(len(predicted), dtype=int) if groups is None else np.asarray(groups)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     members = [rows for rows in members if len(rows) >= 2 and measured[rows].max() > 0]
