@@ -105,7 +105,9 @@ def _library_seconds(network: Network, target: Target) -> dict[str, float]:
     """Workload key to what the model of the device says of each kernel's library schedule."""
     seconds = {}
     for group in relax.extract_tasks(network.mod):
-        schedule = topi.schedule_for(group.te.outputs, target)
+        # Operators that are written as statements are written for the target.
+        with target:
+            schedule = topi.schedule_for(group.te.outputs, target)
         key = str(group_task(group, target).workload_key)
         seconds[key] = auto_scheduler.modeled_seconds(schedule, group.args, target)
     return seconds

@@ -214,7 +214,8 @@ def searchsorted(
             step = 1 << (longest.bit_length() - 1) if longest else 0
             while step:
                 with ib.if_scope(front[0] + step <= extent):
-                    element, value = ordered[(*i[:lead], front[0] + step - 1)], wanted[i]
+                    place = (*i[:lead], front[0] + step - 1)
+                    element, value = ordered[place], wanted[i]
                     with ib.if_scope(element <= value if right else element < value):
                         front[0] = front[0] + step
                 step //= 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,17 @@ def test_a_function_that_calls_itself_and_captures_is_lifted():
     mod = tvm.IRModule.from_expr(relay.Function([step, count], body))
     lifted = relay.transform.LambdaLift()(mod)
     assert int(relay.create_executor("vm", mod=lifted).evaluate()(3, 4).numpy()) == 12
+
+
+def test_at_level_0_each_operator_is_a_kernel(func):
+    data = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    kernels = {}
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            lib = relay.build(func, "llvm")
+        nodes = json.loads(lib.get_graph_json())["nodes"]
+        kernels[level] = [node["name"] for node in nodes if node["op"] != "null"]
+        module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+        module.run(x=data)
+        np.testing.assert_allclose(module.get_output(0).numpy(), np.exp(data) + 1, rtol=1e-6)
+    assert (len(kernels[0]), len(kernels[3])) == (2, 1)

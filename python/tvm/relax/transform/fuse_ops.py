@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import tvm.ir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
+from tvm.ir.transform import PassContext
 
 from .. import op
 from ..block_builder import NameSupply
@@ -245,10 +246,14 @@ def _op_label(call: Call) -> str:
 
 
 class _Fuser:
-    """Makes the group functions of one module; groups of equal structure share one."""
+    """Makes the group functions of one module; groups of equal structure share one.
 
-    def __init__(self, names: NameSupply) -> None:
+    joins : whether a group may have several operators.
+    """
+
+    def __init__(self, names: NameSupply, joins: bool = True) -> None:
         self._names = names
+        self._joins = joins
         self.functions: dict[GlobalVar, Function] = {}
         self._by_hash: dict[int, list[GlobalVar]] = {}
 
@@ -264,6 +269,8 @@ class _Fuser:
     def _fuse_block(self, block: BindingBlock) -> DataflowBlock:
         nodes = _analyse(block)
         groups = _form_groups(nodes)
+        if not self._joins:
+            groups = {i: [i] for members in groups.values() for i in members}
         # A group is called where its last member stood: by then all it reads has been computed.
         by_last = {max(members): sorted(members) for members in groups.values()}
         bindings = []
@@ -343,7 +350,8 @@ def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
 
     Parameters
     ----------
-    fuse_opt_level : 0 leaves the module as it is; any other level fuses.
+    fuse_opt_level : 0 leaves the module as it is; any other level fuses. By default that of the
+        pass context counts, under whose level 0 each operator is a function of its own.
     """
     if fuse_opt_level == 0:
         return mod
@@ -353,7 +361,8 @@ def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     functions = dict(mod.functions.items())
     for gvar in functions:
         names.fresh(str(gvar.name_hint))
-    fuser = _Fuser(names)
+    joins = fuse_opt_level != -1 or PassContext.current().opt_level > 0
+    fuser = _Fuser(names, joins)
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = fuser.fuse(func)
     functions.update(fuser.functions)
