@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi import get_global_func
-from tvm.runtime import BenchmarkResult, Device, Module, NDArray, ShapeTuple
+from tvm.runtime import BenchmarkResult, Device, Module, NDArray, ShapeTuple, load_param_dict
 from tvm.runtime.executor import GraphFunctions
 
 __all__ = ["GraphModule", "create", "first_device", "make_executor"]
@@ -97,11 +97,15 @@ class GraphModule(GraphFunctions):
 
         Parameters
         ----------
-        params_bytes : of parameters that the other does not have yet; may be empty.
+        params_bytes : of parameters that the other does not have yet; may be empty. Inputs that it
+            names are shared as well: a library that was built without parameters has them there.
         """
         if params_bytes:
             other.load_params(params_bytes)
         self.module["share_params"](other.module)
+        for name in load_param_dict(bytes(params_bytes)) if params_bytes else ():
+            if name in self.get_input_info()[0]:
+                self.set_input_zero_copy(name, other.get_input(name))
 
     def benchmark(
         self,

@@ -138,6 +138,20 @@ def test_parameters_are_loaded_and_shared(built, data):
     np.testing.assert_allclose(outputs(second, data)[1], 2 * wanted, rtol=1e-5)
 
 
+def test_parameters_that_are_inputs_are_shared_by_name():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    library = relay.build(relay.Function([x, w], relay.nn.dense(x, w)), "llvm")
+    first, second = (graph_executor.GraphModule(library["default"](tvm.cpu())) for _ in range(2))
+    weights, values = np.arange(12, dtype="float32").reshape(4, 3), np.eye(2, 3, dtype="float32")
+    second.share_params(first, tvm.runtime.save_param_dict({"w": weights, "unknown": values}))
+    for module in (first, second):
+        module.run(x=values)
+        np.testing.assert_array_equal(module.get_output(0).numpy(), values @ weights.T)
+    first.set_input("w", weights + 1)
+    second.run()
+    np.testing.assert_array_equal(second.get_output(0).numpy(), values @ (weights + 1).T)
+
+
 def test_memory_of_the_caller_is_read_and_written(built, data):
     module = graph_executor.GraphModule(built["default"](tvm.cpu()))
     given, result = tvm.nd.array(data), tvm.nd.empty((1, 4, 6, 6))
