@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,8 +33,11 @@ from .backend.interpreter import (
 from .backend.templates import apply_records
 from .backend.to_relax import is_graph
 from .binding import bind, bind_params_by_name
-from .expr import Constant, Function, exact_const
+from .expr import Call, Constant, Function, exact_const
+from .expr_functor import post_order_visit
 from .ty import is_dynamic
+
+logger = logging.getLogger(__name__)
 
 __all__ = [
     "BuildModule",
@@ -257,8 +261,16 @@ def build(
         executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
+    if not _has_calls(func):
+        logger.warning("relay.build: no function was lowered, as main gives back what it takes")
     factory = AOTExecutorFactoryModule if asked.name == "aot" else GraphExecutorFactoryModule
     return factory(mod, resolved, asked, executable, mod_name)
+
+
+def _has_calls(func: Function) -> bool:
+    calls: list[Call] = []
+    post_order_visit(func, lambda node: calls.append(node) if isinstance(node, Call) else None)
+    return bool(calls)
 
 
 @tvm._ffi.register_func("relay.ToRelaxModule")

@@ -403,11 +403,10 @@ _LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
 
 
 def _foreign_triple(module: Module) -> str | None:
+    # The room of targets, which is above this one, knows machines; modules of that kind are its.
     if module.type_key != "llvm":
         return None
-    from tvm.target.llvm_build import foreign_triple
-
-    return foreign_triple(module)
+    return tvm._ffi.get_global_func("target.llvm_foreign_triple")(module)
 
 
 def _writer_of(file: Path) -> Callable[..., None]:

@@ -438,6 +438,7 @@ def _platform(triple: str) -> tuple[str, str]:
     return parts[0], system
 
 
+@tvm._ffi.register_func("target.llvm_foreign_triple")
 def foreign_triple(module: Module) -> str | None:
     """The triple of a module's code where that is for another architecture or system than this."""
     triple = module.get_source("triple") if module.type_key == "llvm" else ""
