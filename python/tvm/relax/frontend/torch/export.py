@@ -157,10 +157,10 @@ def export_for_inference(
                 program = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic_shapes)
         except Exception as error:
             # Whatever the export raises, the person wants to know where in the model.
-            explained = _explained(error, has_ones)
-            if explained is None:
+            reason = explained(error, has_ones)
+            if reason is None:
                 raise
-            raise explained from None
+            raise reason from None
     # Only of a failure has the export something to say that is not for the reader.
     sys.stderr.write(written.getvalue())
     return program
@@ -273,7 +273,7 @@ def _ones_may_vary(has_ones: bool) -> Iterator[None]:
         yield
 
 
-def _explained(error: BaseException, has_ones: bool = False) -> Exception | None:
+def explained(error: BaseException, has_ones: bool = False) -> Exception | None:
     """The error of an export as one line about the model, where the reason is known.
 
     has_ones : whether sizes vary of which an example is one.
@@ -291,7 +291,8 @@ def _explained(error: BaseException, has_ones: bool = False) -> Exception | None
         if "__obj_flatten__" in str(chain):
             return ValueError(
                 "relax.frontend.torch: the module keeps weights in objects that torch.export "
-                "cannot read, as torch.ao.quantization.quantize_dynamic packs them; quantise with "
+                "cannot read, as torch.ao.quantization.quantize_dynamic packs those of recurrent "
+                "layers; leave these as they are, or quantise with "
                 "torchao.quantization.quantize_, or from an export (PT2E)"
             )
         if name == "ConstraintViolationError" or "dynamic_shapes" in str(chain):

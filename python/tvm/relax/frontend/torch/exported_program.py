@@ -31,7 +31,7 @@ from .arguments import (
     dtype_name,
     operator_name,
 )
-from .export import export_for_inference
+from .export import explained, export_for_inference
 from .operators.complex_numbers import as_pairs, from_pairs
 from .sizes import Sizes, concrete
 
@@ -124,7 +124,13 @@ class ProgramImporter:
         # Decomposition takes longer than everything else here, and many programs need none. Under
         # autocast it is what writes the casts into the program.
         if torch.is_autocast_enabled("cpu") or not _is_translatable(program.graph):
-            program = program.run_decompositions(_decompositions(()))
+            try:
+                program = program.run_decompositions(_decompositions(()))
+            except AttributeError as error:
+                reason = explained(error)
+                if reason is None:
+                    raise
+                raise reason from None
         self._program = program
         self._keep_params = keep_params_as_input
         self._unwrap = unwrap_unit_return_tuple
