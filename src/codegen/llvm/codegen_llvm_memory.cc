@@ -231,10 +231,10 @@ Value CodeGenLLVM::Address(const Value& base, DataType element, const LinearInde
   }
   if (index.offset == 0) return address;
   // The constant stays where it is used, as the displacement of the memory operand.
-  return t.Pure("ptr",
-                "getelementptr nusw " + type + ", " + address.str() + ", i64 " +
-                    std::to_string(index.offset),
-                t.level());
+  return t.Pure(
+      "ptr",
+      "getelementptr nusw " + type + ", " + address.str() + ", i64 " + std::to_string(index.offset),
+      t.level());
 }
 
 void CodeGenLLVM::CollectBuffers(const PrimFunc& func) {
