@@ -226,6 +226,13 @@ def test_gradients_of_pools(kind):
         g, data.detach().numpy(),
     )  # fmt: skip
     np.testing.assert_allclose(found, data.grad.numpy(), rtol=1e-5)
+    (found,) = run(
+        lambda g, x: getattr(relay.nn, f"{kind}_pool2d_grad")(
+            g, x, (3, 3), (2, 2), (1, 1), out_layout="NHWC", **more
+        ),
+        g.transpose(0, 2, 3, 1), data.detach().numpy(),
+    )  # fmt: skip
+    np.testing.assert_allclose(found, data.grad.numpy(), rtol=1e-5)
 
 
 def sparse_weight(rows, columns, seed=0):

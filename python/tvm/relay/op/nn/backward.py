@@ -28,6 +28,8 @@ def _pool(kind: str) -> Any:
         count_include_pad: bool = True,
     ) -> Any:
         pads = pads_of(f"relay.nn.{kind}_pool2d_grad", padding, 2)
+        if out_layout and out_layout != layout:
+            grad = topi.layout_transform(grad, out_layout, layout)
         return topi.nn.pool_grad(
             grad, data, list(pool_size), list(strides), pads, kind, ceil_mode, count_include_pad,
             layout,
@@ -53,6 +55,27 @@ define(
 )
 
 
+def _pool_grad(
+    name: str,
+    operands: list[RelayExpr],
+    windows: tuple[Size, Size, Size],
+    layout: str,
+    out_layout: str,
+    **options: bool,
+) -> Call:
+    size, strides, padding = windows
+    return make(
+        name,
+        operands,
+        pool_size=sizes_of(size, 2),
+        strides=sizes_of(strides, 2),
+        padding=tuple(pads_of(f"relay.{name}", padding, 2)),
+        layout=layout,
+        out_layout=out_layout,
+        **options,
+    )
+
+
 def max_pool2d_grad(
     out_grad: RelayExpr,
     data: RelayExpr,
@@ -63,17 +86,12 @@ def max_pool2d_grad(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Call:
-    """The gradient of :func:`max_pool2d` for its data; see :func:`tvm.topi.nn.pool_grad`."""
-    return make(
-        "nn.max_pool2d_grad",
-        [out_grad, data],
-        pool_size=sizes_of(pool_size, 2),
-        strides=sizes_of(strides, 2),
-        padding=tuple(pads_of("relay.nn.max_pool2d_grad", padding, 2)),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-    )
+    """The gradient of :func:`max_pool2d` for its data; see :func:`tvm.topi.nn.pool_grad`.
+
+    `out_layout` is that of `out_grad`, `layout` if it is empty.
+    """
+    where, windows = "nn.max_pool2d_grad", (pool_size, strides, padding)
+    return _pool_grad(where, [out_grad, data], windows, layout, out_layout, ceil_mode=ceil_mode)
 
 
 def avg_pool2d_grad(
@@ -87,15 +105,16 @@ def avg_pool2d_grad(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Call:
-    """The gradient of :func:`avg_pool2d` for its data; see :func:`tvm.topi.nn.pool_grad`."""
-    return make(
+    """The gradient of :func:`avg_pool2d` for its data; see :func:`tvm.topi.nn.pool_grad`.
+
+    `out_layout` is that of `out_grad`, `layout` if it is empty.
+    """
+    return _pool_grad(
         "nn.avg_pool2d_grad",
         [out_grad, data],
-        pool_size=sizes_of(pool_size, 2),
-        strides=sizes_of(strides, 2),
-        padding=tuple(pads_of("relay.nn.avg_pool2d_grad", padding, 2)),
-        layout=layout,
-        out_layout=out_layout,
+        (pool_size, strides, padding),
+        layout,
+        out_layout,
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
     )
