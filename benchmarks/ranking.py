@@ -79,7 +79,7 @@ def predictions(policy: FelixPolicy, model: TaskModel, infos: Iterable[ConfigInf
     means = []
     for info in infos:
         function = policy.function.sketch_funcs[info.sketch]
-        features = function.features(function.point(info.config)[None])
+        features = function.features.rows(function.features.point(info.config)[None])
         with torch.no_grad():
             means.append(float(model.believe(info.sketch, torch.from_numpy(features)).mean[0]))
     return np.array(means)
@@ -92,13 +92,13 @@ def rankings(policy: FelixPolicy, again: FelixPolicy) -> tuple[dict[str, dict[st
     """
     function = policy.function
     infos = [i for i in policy.search_state.measured.values() if i.seconds is not None]
-    speeds = np.array([function.flop / float(i.seconds or 1.0) for i in infos])
-    bound, network = function.model.bound, function.network
+    speeds = np.array([function.flops / float(i.seconds or 1.0) for i in infos])
+    bound, network = function.model.bound, function.perf_model
 
     def fresh(model: MLPModelPLWrapper) -> TaskModel:
-        return TaskModel(model, bound, function.flop, peak_flops(policy.search_task.target))
+        return TaskModel(model, bound, function.flops, peak_flops(policy.search_task.target))
 
-    alone = TaskModel(network, None, function.flop, float("inf"))
+    alone = TaskModel(network, None, function.flops, float("inf"))
     believed = function.model
     policy.search_state.learn_from(list(policy.search_state.measured.values())[:N_KNOWN])
     rest = infos[N_KNOWN:]

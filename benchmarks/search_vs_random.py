@@ -101,7 +101,7 @@ def compare(
     predicted = np.array(
         [
             function.sketch_funcs[i.sketch].scores(
-                function.sketch_funcs[i.sketch].point(i.config)[None]
+                function.sketch_funcs[i.sketch].features.point(i.config)[None]
             )[0]
             for i in held
         ]

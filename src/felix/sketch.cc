@@ -2,6 +2,7 @@
  * \file sketch.cc
  * \brief Symbolic sketches: generation, lowering, and the way to and from concrete states.
  */
+#include <tvm/auto_scheduler/measure.h>
 #include <tvm/auto_scheduler/search_space.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
@@ -18,6 +19,8 @@
 namespace tvm {
 namespace felix {
 
+using auto_scheduler::Candidate;
+using auto_scheduler::ProgramMeasurer;
 using auto_scheduler::Replay;
 using auto_scheduler::SearchSpace;
 using auto_scheduler::SpaceOptions;
@@ -197,6 +200,10 @@ TVM_REGISTER_GLOBAL("felix.GetLoopBounds").set_body_typed([](SearchTask task, St
   }
   return bounds;
 });
+TVM_REGISTER_GLOBAL("felix.MeasurePerformance")
+    .set_body_typed([](ProgramMeasurer measurer, Array<Candidate> candidates) {
+      return measurer->Measure(ObjectRef(), candidates, /*batch_size=*/-1);
+    });
 TVM_REGISTER_GLOBAL("felix.ExtractConfigDict").set_body_typed([](State sketch, State state) {
   return ExtractConfigDict(sketch, state);
 });

@@ -32,8 +32,8 @@ def perf_func(name, index, target=TARGET):
 def random_states(name, index, count, seed=0, target=TARGET):
     """Up to `count` concrete states of a sketch whose knobs meet all constraints."""
     function = perf_func(name, index, target)
-    points = function.config_maker.make(count, np.random.default_rng(seed))
-    return [function.sketch.state_from_config(function.config(point)) for point in points]
+    points = function.features.config_maker.make(count, np.random.default_rng(seed))
+    return [function.sketch.state_from_config(function.features.config(point)) for point in points]
 
 
 def inputs_of(task, seed=0):

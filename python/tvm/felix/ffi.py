@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm import auto_scheduler
@@ -11,16 +11,19 @@ from tvm.auto_scheduler.loop_state import StateObject, state_object_of
 from tvm.tir import PrimExpr, PrimFunc, Var, const, stmt_functor
 
 from . import _ffi_api
-from .features import FeaturePackPy
+from .features import FeaturePackPy, LinearExpr
 from .tape import ITERATIONS, NODE_LIMIT
 
 __all__ = [
+    "FeaturePackPy",
+    "LinearExpr",
     "extract_backbone",
     "extract_config_dict",
     "generate_all_sym_sketches",
     "generate_code_for_state",
     "get_feature_pack",
     "get_loop_bounds",
+    "measure_performance",
     "print_state_tr_steps",
     "state_from_config",
     "subst_by_name",
@@ -107,6 +110,25 @@ def state_from_config(
     """
     values = {name: int(value) for name, value in config.items()}
     return _ffi_api.StateFromConfig(task, state_object_of(sketch_state), values)
+
+
+def measure_performance(
+    inputs: Sequence[auto_scheduler.MeasureInput],
+    measurer: auto_scheduler.ProgramMeasurer | None = None,
+) -> list[auto_scheduler.MeasureResult]:
+    """Build and time programs; one result each, whose costs are in seconds.
+
+    Parameters
+    ----------
+    measurer : by default a new one with LocalBuilder and LocalRunner.
+
+    Raises
+    ------
+    RuntimeError : a worker does not start.
+    """
+    if measurer is None:
+        measurer = auto_scheduler.ProgramMeasurer()
+    return list(_ffi_api.MeasurePerformance(measurer, list(inputs)))
 
 
 def subst_by_name(expr: PrimExpr, values: Mapping[str, int]) -> PrimExpr:

@@ -17,12 +17,25 @@ from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.runtime.files import read_json, write_atomically
 
+from .perf_func import SketchPerfFunc, TaskPerfFunc
 from .policy import FelixPolicy, Learner
 from .relatives import connect
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
 
-__all__ = ["Optimizer", "TaskResult", "Timer", "TuneResult", "TunedTask"]
+# With those that take part in a round, from the model of a sketch on.
+__all__ = [
+    "ConfigInfo",
+    "DatasetBuilder",
+    "Optimizer",
+    "SingleTaskOptimizer",
+    "SketchPerfFunc",
+    "TaskPerfFunc",
+    "TaskResult",
+    "Timer",
+    "TuneResult",
+    "TunedTask",
+]
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,18 +17,13 @@ from tvm.auto_scheduler.search_space import space_key
 
 from .bound import ProcessorBound
 from .canonical import canonical_configs
+from .features import TorchFeatures
 from .peak import peak_flops
-from .sampling import Polytope, RandConfigMaker, distinct_rows
-from .sketch import Sketch
-from .tape import torch_function
+from .sampling import distinct_rows
+from .sketch import Sketch, Task
 from .task_model import TaskModel
 
 __all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key"]
-
-_VALID_TOLERANCE = 1e-6
-# Gradient steps of a sketch after which its tape is simplified. That takes as long as it saves in
-# some 1500 steps (benchmarks/tape.py, benchmarks/extraction.py), which most sketches never see.
-_STEPS_WORTH_SIMPLIFYING = 1500
 
 
 def config_key(sketch: int, config: Mapping[str, int]) -> tuple:
@@ -49,49 +44,45 @@ class Candidate:
 
 
 class SketchPerfFunc:
-    """Features, constraints and predicted score of one sketch over its free exponents.
+    """Predicted score of one sketch over its free exponents.
 
-    Points are float64 of shape (n_points, n_variables), columns in the order of `variables`.
+    Points are float64 of shape (n_points, n_variables), columns in the order of the variables of
+    `features`.
+
+    Attributes
+    ----------
+    sketch : the sketch.
+    features : its features and constraints as functions of points.
+    model : what predicts from features.
     """
 
     def __init__(self, sketch: Sketch, model: TaskModel) -> None:
         self.sketch = sketch
         self.model = model
-        pack = sketch.fetch_features()
-        self.pack = pack
-        self.variables: list[str] = pack.variables
-        self.n_features = pack.n_features
-        self._n_feature_roots = pack.n_stores * pack.n_features
-        self._evaluate = torch_function(pack.tape)
-        self._steps = 0
-        matrix, offset = pack.linear_constraints()
-        self.polytope = Polytope(matrix, offset)
-        self.config_maker = RandConfigMaker(self.polytope, self._nonlinear_valid)
-        self._moves = self._unit_moves(matrix)
-        self._known_exponents: dict[tuple[str, int], list[int]] = {}
-        names = [name for factors in pack.var_factors.values() for _, name in factors]
-        self._column_of_variable = [names.index(name) for name in self.variables]
+        self.features = TorchFeatures(sketch.fetch_features())
+        self._moves = self._unit_moves(self.features.polytope.matrix)
 
-    def outputs(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Features (n, n_stores, n_features) and constraint values (n, n_linear + n_nonlinear).
+    def cost_f(self, features: torch.Tensor) -> torch.Tensor:
+        """What descent makes less, the negative predicted score: shape (n_points,).
 
-        A constraint holds where its value is <= 0. Both are differentiable in `points`.
+        features : shape (n_points, n_stores, n_features), as `features` gives them.
         """
-        if points.requires_grad:
-            self._steps += 1
-            if self._steps == _STEPS_WORTH_SIMPLIFYING:
-                self._evaluate = torch_function(self.pack.tape.simplify().tape)
-        roots = self._evaluate(points)
-        features = roots[:, : self._n_feature_roots]
-        linear = points @ torch.from_numpy(self.polytope.matrix).to(points.dtype).T
-        linear = linear + torch.from_numpy(self.polytope.offset).to(points.dtype)
-        constraints = torch.cat([linear, roots[:, self._n_feature_roots :]], dim=1)
-        return features.reshape(len(points), self.pack.n_stores, self.n_features), constraints
+        return -self.model.believe(self.sketch.index, features).mean
 
-    def features(self, points: np.ndarray) -> np.ndarray:
-        """float32, shape (n_points, n_stores, n_features)."""
-        with torch.no_grad():
-            return self.outputs(torch.from_numpy(points))[0].float().numpy()
+    def make_measure_inputs(
+        self, configs: Iterable[Mapping[str, int]]
+    ) -> list[auto_scheduler.MeasureInput]:
+        """The programs of configurations, ready to be measured and recorded.
+
+        Raises
+        ------
+        ValueError : a knob is missing or unknown.
+        """
+        task = self.sketch.parent_task.ansor_task
+        return [
+            auto_scheduler.MeasureInput(task, self.sketch.state_from_config(config))
+            for config in configs
+        ]
 
     def scores(self, points: np.ndarray) -> np.ndarray:
         """Predicted scores: float64, shape (n_points,)."""
@@ -99,7 +90,7 @@ class SketchPerfFunc:
 
     def beliefs(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Predicted scores and their deviations: float64, shape (n_points,) each."""
-        return self._beliefs_of(self.features(points))
+        return self._beliefs_of(self.features.rows(points))
 
     def canonical_beliefs(self) -> tuple[np.ndarray, np.ndarray]:
         """`beliefs` at the canonical points."""
@@ -112,7 +103,7 @@ class SketchPerfFunc:
 
     @cached_property
     def _canonical_features(self) -> np.ndarray:
-        return self.features(self.canonical)
+        return self.features.rows(self.canonical)
 
     @cached_property
     def canonical(self) -> np.ndarray:
@@ -122,67 +113,25 @@ class SketchPerfFunc:
         """
         target = self.sketch.parent_task.ansor_task.target
         if "cpu" not in target.keys:
-            return np.zeros((0, len(self.variables)))
+            return np.zeros((0, len(self.features.variables)))
         lanes = max(int(target.vector_width) // 32, 1)
         configs = canonical_configs(self.sketch, lanes, int(target.num_vector_registers))
         points = []
         for config in configs:
             try:
-                points.append(self.point(config))
+                points.append(self.features.point(config))
             except ValueError:  # a value that the knob's primes do not give
                 continue
         if not points:
-            return np.zeros((0, len(self.variables)))
+            return np.zeros((0, len(self.features.variables)))
         distinct = distinct_rows(np.array(points))
-        return distinct[self.config_maker.valid(distinct)]
-
-    def config(self, point: np.ndarray) -> dict[str, int]:
-        """Knob values at an integer point: each the product of its prime powers."""
-        exponents = dict(zip(self.variables, point))
-        return {
-            knob: math.prod(prime ** int(round(exponents.get(name, 0))) for prime, name in factors)
-            * self.pack.fixed_factor(knob)
-            for knob, factors in self.pack.var_factors.items()
-        }
-
-    def point(self, config: Mapping[str, int]) -> np.ndarray:
-        """Exponents of knob values; inverse of `config`.
-
-        Raises
-        ------
-        ValueError : a knob is missing, or its value has a prime that the sketch does not allow.
-        """
-        exponents: list[int] = []
-        for knob in self.pack.var_factors:
-            if knob not in config:
-                raise ValueError(f"sketch {self.sketch.index}: the configuration lacks {knob}")
-            value = int(config[knob])
-            if (knob, value) not in self._known_exponents:
-                self._known_exponents[knob, value] = self._exponents(knob, value)
-            exponents += self._known_exponents[knob, value]
-        return np.array(exponents, dtype=np.float64)[self._column_of_variable]
-
-    def _exponents(self, knob: str, value: int) -> list[int]:
-        """Exponents of the primes of one knob, in the order of its factors."""
-        rest, remainder = divmod(value, self.pack.fixed_factor(knob))
-        exponents = []
-        for prime, _ in self.pack.var_factors[knob]:
-            exponents.append(0)
-            while rest % prime == 0 and rest > 0:
-                rest //= prime
-                exponents[-1] += 1
-        if rest != 1 or remainder:
-            raise ValueError(
-                f"sketch {self.sketch.index}: {knob}={value} is not a product of "
-                f"{[prime for prime, _ in self.pack.var_factors[knob]]}"
-            )
-        return exponents
+        return distinct[self.features.config_maker.valid(distinct)]
 
     def round(self, points: np.ndarray) -> np.ndarray:
         """Distinct valid integer points near the given real ones: shape (<= n, n_variables)."""
-        rounded, valid = self.polytope.round(points)
+        rounded, valid = self.features.polytope.round(points)
         rounded = distinct_rows(rounded[valid] + 0.0)
-        return rounded[self.config_maker.valid(rounded)] if len(rounded) else rounded
+        return rounded[self.features.config_maker.valid(rounded)] if len(rounded) else rounded
 
     def neighbours(self, points: np.ndarray) -> np.ndarray:
         """Distinct valid points one unit move away from any of `points`."""
@@ -190,14 +139,7 @@ class SketchPerfFunc:
             return points[:0]
         moved = (points[:, None, :] + self._moves[None]).reshape(-1, points.shape[1])
         moved = distinct_rows(moved)
-        return moved[self.config_maker.valid(moved)]
-
-    def _nonlinear_valid(self, points: np.ndarray) -> np.ndarray:
-        if self.pack.n_constraints == 0:
-            return np.ones(len(points), dtype=bool)
-        with torch.no_grad():
-            roots = self._evaluate(torch.from_numpy(points))
-        return (roots[:, self._n_feature_roots :] <= _VALID_TOLERANCE).all(dim=1).numpy()
+        return moved[self.features.config_maker.valid(moved)]
 
     @staticmethod
     def _unit_moves(matrix: np.ndarray) -> np.ndarray:
@@ -229,17 +171,24 @@ class TaskPerfFunc:
 
     Sketches whose features cannot be formed or whose constraints cannot be met are left out and
     listed in `skipped` with the reason.
+
+    Attributes
+    ----------
+    flops : floating-point operations of one execution.
+    perf_model : the learned latency model, which tasks share.
+    model : what predicts of this task: the machine's bound, `perf_model`, and what was measured.
+    sketch_funcs : index of the sketch to its function.
     """
 
     def __init__(
-        self, sketches: Sequence[Sketch], flop: float, name: str, network: LatencyModel
+        self, sketches: Sequence[Sketch], flops: float, name: str, perf_model: LatencyModel
     ) -> None:
         self.name = name
-        self.flop = flop
-        self.network = network
+        self.flops = flops
+        self.perf_model = perf_model
         self.skipped: dict[int, str] = {}
         self.sketch_funcs: dict[int, SketchPerfFunc] = {}
-        self.model = _task_model(sketches, flop, network)
+        self.model = _task_model(sketches, flops, perf_model)
         for sketch in sketches:
             try:
                 self.sketch_funcs[sketch.index] = SketchPerfFunc(sketch, self.model)
@@ -251,17 +200,32 @@ class TaskPerfFunc:
             )
 
     @property
+    def sym_task(self) -> Task:
+        """The symbolic task whose sketches these are."""
+        return next(iter(self.sketch_funcs.values())).sketch.parent_task
+
+    @property
+    def ansor_task(self) -> auto_scheduler.SearchTask:
+        """The search task that is tuned."""
+        return self.sym_task.ansor_task
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The value of each size of the symbolic task."""
+        return self.sym_task.sizes
+
+    @property
     def feature_kind(self) -> FeatureKind:
         """What the columns of the features are."""
         function = next(iter(self.sketch_funcs.values()))
-        task = function.sketch.parent_task
-        names = list(map(str, function.pack.feature_names))
+        task = self.sym_task
+        names = list(map(str, function.features.pack.feature_names))
         return FeatureKind.of(space_key(task.ansor_task.target, task.search_space), names)
 
     @property
     def n_features(self) -> int:
         """Columns of a feature row, equal for all sketches."""
-        return next(iter(self.sketch_funcs.values())).n_features
+        return next(iter(self.sketch_funcs.values())).features.pack.n_features
 
     def rounded_sorted_configs(
         self, trajectories: Mapping[int, np.ndarray], polish: int = 24

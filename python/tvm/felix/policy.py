@@ -75,9 +75,13 @@ class Learner:
             rng = np.random.default_rng(0)
             for policy in policies:
                 for function in policy.function.sketch_funcs.values():
-                    points = function.config_maker.make(16, rng)
+                    points = function.features.config_maker.make(16, rng)
                     if len(points):
-                        rows.append(function.features(points).reshape(-1, function.n_features))
+                        rows.append(
+                            function.features.rows(points).reshape(
+                                -1, function.features.pack.n_features
+                            )
+                        )
         sample = torch.from_numpy(np.concatenate(rows)) if rows else None
         self.model.ensure_built(policies[0].function.n_features, sample)
 
@@ -183,8 +187,8 @@ class FelixPolicy(SearchPolicy):
 
     def get_measure_input(self, info: ConfigInfo) -> MeasureInput:
         """The program of one schedule, ready to be measured and recorded."""
-        sketch = self.function.sketch_funcs[info.sketch].sketch
-        return MeasureInput(self.search_task, sketch.state_from_config(info.config))
+        function = self.function.sketch_funcs[info.sketch]
+        return function.make_measure_inputs([info.config])[0]
 
     def _register(self, info: ConfigInfo, result: MeasureResult) -> None:
         """Take one measurement into history, data set and counters."""
@@ -193,8 +197,8 @@ class FelixPolicy(SearchPolicy):
             info.seconds = _least_cost(result)
             function = self.function.sketch_funcs[info.sketch]
             self.learner.data.add(
-                function.features(function.point(info.config)[None])[0],
-                self.function.flop,
+                function.features.rows(function.features.point(info.config)[None])[0],
+                self.function.flops,
                 ConfigMeta(self.function.name, info.sketch, info.config, info.seconds),
             )
         else:

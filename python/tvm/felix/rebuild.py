@@ -55,6 +55,10 @@ class Rebuilder(ABC):
     def body(self, operation: te.ComputeOp) -> Body:
         """What rewrites the bodies of an operation."""
 
+    def attributes(self, operation: te.ComputeOp) -> Any:
+        """The new attributes of an operation."""
+        return operation.attrs
+
     def _make(self, operation: te.Operation) -> te.Operation:
         if isinstance(operation, te.PlaceholderOp):
             source = operation.output(0)
@@ -82,5 +86,5 @@ class Rebuilder(ABC):
                 body = rewriter.visit_expr(body)
             bodies.append(body)
         return te._ffi_api.ComputeOp(
-            operation.name, operation.tag, operation.attrs, loops["space"], bodies
+            operation.name, operation.tag, self.attributes(operation), loops["space"], bodies
         )

@@ -94,9 +94,11 @@ def suggestions(policy: _Policy) -> list[Candidate]:
             if theirs.sketch.backbone != function.sketch.backbone:
                 continue
             try:
-                point = function.point(carried_over(info.config, theirs.sketch, function.sketch))
+                point = function.features.point(
+                    carried_over(info.config, theirs.sketch, function.sketch)
+                )
             except ValueError:  # other loops, or a size that the sketch does not allow
                 continue
-            if function.config_maker.valid(point[None]).all():
+            if function.features.config_maker.valid(point[None]).all():
                 found.append(Candidate(info.sketch, point, math.nan))
     return found

@@ -123,8 +123,8 @@ class SingleTaskOptimizer:
         for index, function in self.task_f.sketch_funcs.items():
             new = [i for i in infos if i.sketch == index and i.key not in self._features]
             if new:
-                points = np.array([function.point(info.config) for info in new])
-                self._features.update(zip((i.key for i in new), function.features(points)))
+                points = np.array([function.features.point(info.config) for info in new])
+                self._features.update(zip((i.key for i in new), function.features.rows(points)))
         self.task_f.model.fit(
             [
                 Observation(
@@ -132,7 +132,7 @@ class SingleTaskOptimizer:
                     self._features[info.key],
                     None
                     if info.seconds is None
-                    else math.log(self.task_f.flop / info.seconds / 1e9),
+                    else math.log(self.task_f.flops / info.seconds / 1e9),
                 )
                 for info in infos
             ]
@@ -147,7 +147,7 @@ class SingleTaskOptimizer:
             if len(pool):
                 scores, deviations = function.canonical_beliefs()
             else:
-                pool = function.config_maker.make(2 * n_seeds, self.rng)
+                pool = function.features.config_maker.make(2 * n_seeds, self.rng)
                 if not len(pool):
                     continue
                 scores, deviations = function.beliefs(pool)
@@ -185,7 +185,7 @@ class SingleTaskOptimizer:
         n_elite = min(int(self.settings.elite_share * n_seeds), 8 * len(known))
         # Twice as many random points as needed are drawn and the better half by prediction kept:
         # evaluating a point costs far less than descending from it.
-        pool = function.config_maker.make(n_seeds - n_elite, self.rng)
+        pool = function.features.config_maker.make(n_seeds - n_elite, self.rng)
         canonical = function.canonical
         if len(canonical):
             scores, _ = function.canonical_beliefs()
@@ -195,7 +195,7 @@ class SingleTaskOptimizer:
             keep = np.argsort(-function.scores(pool), kind="stable")[: n_seeds - n_elite]
             pool = pool[keep]
         if n_elite:
-            elite = np.array([function.point(info.config) for info in known[:8]])
+            elite = np.array([function.features.point(info.config) for info in known[:8]])
             picks = elite[np.arange(n_elite) % len(elite)]
             pool = np.concatenate([pool, picks + self.rng.normal(0.0, 0.5, picks.shape)])
         return pool
@@ -221,8 +221,8 @@ class SingleTaskOptimizer:
         self, function: SketchPerfFunc, points: torch.Tensor, optimizer: torch.optim.Optimizer
     ) -> float:
         """One step on -score plus the scaled constraint penalty; returns the summed cost."""
-        features, constraints = function.outputs(points)
-        cost = -function.model.believe(function.sketch.index, features).mean.sum()
+        features, constraints = function.features(points)
+        cost = function.cost_f(features).sum()
         penalty = constraints.clamp_min(0.0).square().sum()
         (cost_grad,) = torch.autograd.grad(cost, points, retain_graph=True)
         (penalty_grad,) = torch.autograd.grad(penalty, points)
@@ -280,7 +280,7 @@ class SingleTaskOptimizer:
             positions = [i for i, c in enumerate(candidates) if c.sketch == index]
             if positions:
                 points = np.array([candidates[i].point for i in positions])
-                found.update(zip(positions, function.features(points)))
+                found.update(zip(positions, function.features.rows(points)))
         return [found[i] for i in range(len(candidates))]
 
     def record(self, info: ConfigInfo) -> None:
@@ -301,7 +301,7 @@ class SingleTaskOptimizer:
         )
         candidates = []
         for (index, function), count in zip(functions, counts):
-            points = function.config_maker.make(int(count), self.rng)
+            points = function.features.config_maker.make(int(count), self.rng)
             if not len(points):
                 continue
             candidates += [Candidate(index, p, math.nan) for p in points]
@@ -310,4 +310,6 @@ class SingleTaskOptimizer:
 
     def _info(self, candidate: Candidate) -> ConfigInfo:
         function = self.task_f.sketch_funcs[candidate.sketch]
-        return ConfigInfo(candidate.sketch, function.config(candidate.point), candidate.score)
+        return ConfigInfo(
+            candidate.sketch, function.features.config(candidate.point), candidate.score
+        )

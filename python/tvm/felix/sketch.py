@@ -11,14 +11,17 @@ from tvm.auto_scheduler import SearchTask, State
 from . import ffi
 from .features import FeaturePackPy
 
-__all__ = ["Sketch"]
+__all__ = ["Sketch", "Task"]
 
 
-class _Task(Protocol):
+class Task(Protocol):
     """What a sketch asks of the task that it belongs to."""
 
     @property
     def ansor_task(self) -> SearchTask: ...
+
+    @property
+    def sizes(self) -> Mapping[str, int]: ...
 
     search_space: str
 
@@ -37,7 +40,7 @@ class Sketch:
     code, context : lowered program with the variables left in, and what is known of them.
     """
 
-    def __init__(self, parent_task: _Task, index: int, state: State) -> None:
+    def __init__(self, parent_task: Task, index: int, state: State) -> None:
         self.parent_task = parent_task
         self.index = index
         self.state = state

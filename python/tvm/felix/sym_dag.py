@@ -3,7 +3,8 @@
 A symbolic DAG is found in any te computation, without a list of operators. Extents are the same
 size where a loop indexes one by the loop of the other; bounds and divisors in the bodies are
 expressed by the sizes they belong to. (Felix, ASPLOS 2024, section 4, groups tasks so; it
-recognises operators by matchers of their own.)
+recognises operators by matchers of their own; `felix.operators` has such ones, by which people
+read what a computation consists of.)
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 from tvm import auto_scheduler, te, tir
 
+from .operators import RELAY_BUILDERS
 from .rebuild import Body, Rebuilder, loops_of
 
-__all__ = ["SymbolicDAG"]
+__all__ = ["RELAY_BUILDERS", "SymbolicDAG"]
 
 # Factors and divisors up to this are steps and windows, which belong to the structure.
 _SMALL = 8

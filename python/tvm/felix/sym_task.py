@@ -19,6 +19,7 @@ from tvm.target import Target
 
 from . import ffi
 from .network import GraphOptions, Network
+from .operators import Operator, operators_of
 from .sketch import Sketch
 from .sym_dag import SymbolicDAG
 from .utils import AnsorTaskWeight, ansor_tasks_of_network, coalesce_dicts, extract_ansor_tasks
@@ -30,6 +31,7 @@ __all__ = [
     "add_rivals",
     "batch_create_tasks",
     "extract_tasks",
+    "extract_tasks_",
     "load_tasks",
     "make_task",
     "merge_tasks",
@@ -163,6 +165,11 @@ class SymTask:
             table.setdefault(sketch.backbone, []).append(sketch)
         return table
 
+    @cached_property
+    def operators(self) -> list[Operator]:
+        """The operators that the computation consists of, with the sizes of `ansor_task`."""
+        return operators_of(self.ansor_task.compute_dag)
+
     def get_flops(self, sizes: Mapping[str, int] | None = None) -> float:
         """Floating-point operations of one execution, for the sketches' sizes or for others.
 
@@ -232,7 +239,7 @@ def batch_create_tasks(
     tasks : with their weights; their order numbers the instances.
     hash_match : whether a task is left alone whose structure and sizes do not give its workload
         again; otherwise they are not checked.
-    print_tasks : print the groups.
+    print_tasks : print the groups, with the operators of the first task of each and all sizes.
     progress : show a progress bar, where standard error is a terminal.
     """
     made = []
@@ -246,6 +253,7 @@ def batch_create_tasks(
         for group in groups:
             table, _ = coalesce_dicts([instance.sizes for instance in group.instances])
             print(f"{group.instances[0].desc}: {len(group.instances)} tasks")
+            print(f"  {' -> '.join(map(str, group.task.operators))}")
             for name, values in table.items():
                 print(f"  {name} = {', '.join(map(str, values))}")
     return groups
@@ -292,11 +300,26 @@ def extract_tasks(
         nothing to tune.
     """
     target = target if isinstance(target, Target) else Target(target)
-    found = extract_ansor_tasks(model, example_inputs, target, winograd)
-    tasks = batch_create_tasks(found, print_tasks=False, progress=False)
+    tasks = extract_tasks_(
+        model, example_inputs, target, winograd, print_tasks=False, progress=False
+    )
     if save_to is not None:
         save_tasks(tasks, save_to, GraphOptions.for_target(target, winograd))
     return tasks
+
+
+def extract_tasks_(
+    model: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    target: Target | str = "llvm",
+    winograd: bool | None = False,
+    hash_match: bool = True,
+    print_tasks: bool = True,
+    progress: bool = True,
+) -> list[SymTaskAndInstances]:
+    """What `extract_tasks` does, with the options of `batch_create_tasks` and no file."""
+    found = extract_ansor_tasks(model, example_inputs, target, winograd)
+    return batch_create_tasks(found, hash_match, print_tasks, progress)
 
 
 def tasks_of_network(network: Network, target: Target) -> list[SymTaskAndInstances]:

@@ -154,12 +154,12 @@ def realized(func):
 def test_limits_are_those_of_each_kernel():
     # Two kernels: products of all threads, or sums of all shared memory, would be refused.
     function = perf_func("two_matmuls", 0)
-    names = [str(name) for name in function.pack.constraint_names]
+    names = [str(name) for name in function.features.pack.constraint_names]
     assert {"kernel0.shared_memory", "kernel1.shared_memory"} <= set(names)
     # Statements that are written out have the same limit, in other knobs.
     products = [
         set(map(str, row.coefficients))
-        for row in function.pack.linear_cons
+        for row in function.features.pack.linear_cons
         if np.isclose(float(row.constant), -np.log(1024))
     ]
     for threads in ({"sp_0_1_2", "sp_1_1_2"}, {"sp_3_1_2", "sp_4_1_2"}):
@@ -171,7 +171,7 @@ def test_limits_are_those_of_each_kernel():
 def test_points_beyond_a_limit_are_refused():
     task = make_sym_task(dense_add(1024, 1024, 1024), TARGET).task
     function = SketchPerfFunc(task.sketches[0], MLPModelPLWrapper())
-    knobs = dict.fromkeys(map(str, function.pack.var_factors), 1)
+    knobs = dict.fromkeys(map(str, function.features.pack.var_factors), 1)
     fine = knobs | {"sp_0_1": 16, "sp_1_1": 16, "sp_0_3": 4, "sp_1_3": 4, "sp_2_1": 4}
     broken = {
         "threads": {"sp_0_1": 64, "sp_1_1": 32},
@@ -183,8 +183,8 @@ def test_points_beyond_a_limit_are_refused():
         "statements": {"sp_2_1": 128},
         "lanes": {"sp_3_0": 4, "sp_2_1": 2},
     }
-    points = np.array([function.point(fine | change) for change in ({}, *broken.values())])
-    valid = function.config_maker.valid(points)
+    points = np.array([function.features.point(fine | change) for change in ({}, *broken.values())])
+    valid = function.features.config_maker.valid(points)
     assert valid[0]
     assert [name for name, ok in zip(broken, valid[1:]) if ok] == []
 
@@ -195,7 +195,7 @@ def test_every_workload_has_sketches_and_none_fails(name):
     assert 1 <= len(task.sketches) <= 8
     assert task.failures == []
     for sketch in task.sketches:
-        assert perf_func(name, sketch.index).n_features == len(NAMES)
+        assert perf_func(name, sketch.index).features.pack.n_features == len(NAMES)
     assert any(random_states(name, sketch.index, 8) for sketch in task.sketches)
 
 
@@ -204,12 +204,12 @@ def test_features_at_integer_points_equal_those_of_the_concrete_program(name):
     task = sym_task(name)
     for sketch in task.sketches:
         function = perf_func(name, sketch.index)
-        points = function.config_maker.make(3, np.random.default_rng(0))
+        points = function.features.config_maker.make(3, np.random.default_rng(0))
         for point in points:
-            config = function.config(point)
+            config = function.features.config(point)
             state = sketch.state_from_config(config)
             func, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
-            pack = function.pack
+            pack = function.features.pack
             expected = _ffi_api.LoopFeatures(
                 task.ansor_task, func, pack.buffer_order, "felix"
             ).numpy()
@@ -267,8 +267,8 @@ def test_what_the_constraints_admit_compiles_without_spills(arch):
         task = make_sym_task(make(), f"cuda -arch={arch}").task
         for sketch in task.sketches:
             function = SketchPerfFunc(sketch, MLPModelPLWrapper())
-            for point in function.config_maker.make(5, np.random.default_rng(0)):
-                state = sketch.state_from_config(function.config(point))
+            for point in function.features.config_maker.make(5, np.random.default_rng(0)):
+                state = sketch.state_from_config(function.features.config(point))
                 request = MeasureInput(task.ansor_task, state).request()
                 result, _ = measure_jobs.build(
                     {"program": request.function, "arguments": request.arguments}, b""

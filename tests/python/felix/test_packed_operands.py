@@ -122,7 +122,7 @@ def test_canonical_points_fill_the_registers_and_copy_once():
         roles = knob_roles(function.sketch)
         rows = [k for k, role in roles.items() if role is KnobRole.ROWS]
         for point in function.canonical:
-            config = function.config(point)
+            config = function.features.config(point)
             heights.add(int(np.prod([config[k] for k in rows])))
     assert {8, 12, 14} & heights
     assert max(heights) <= 30

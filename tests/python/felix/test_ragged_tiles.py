@@ -112,7 +112,7 @@ def test_canonical_points_have_ragged_tiles_that_fill_the_registers():
     for sketch in ragged(group.task):
         function = functions[sketch.index]
         rows = next(k for k, role in knob_roles(sketch).items() if role is KnobRole.ROWS)
-        heights = {function.config(point)[rows] for point in function.canonical}
+        heights = {function.features.config(point)[rows] for point in function.canonical}
         assert {6, 8, 14} <= heights
         assert max(heights) <= 28
 
@@ -206,7 +206,7 @@ def test_tiles_over_two_lines_of_a_small_image_are_canonical():
     for sketch in ragged(group.task):
         function = functions[sketch.index]
         rows = [name for name, role in knob_roles(sketch).items() if role is KnobRole.ROWS]
-        configs = map(function.config, function.canonical)
+        configs = map(function.features.config, function.canonical)
         assert [2, 7] in [sorted(config[name] for name in rows) for config in configs]
 
 

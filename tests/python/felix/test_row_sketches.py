@@ -66,7 +66,7 @@ def test_every_tiling_of_rows_computes_the_same(make):
     expected = run(te.create_schedule(tensors[-1].op), tensors)
     functions = TaskPerfFunc(group.task.sketches, 1.0, "rows", MLPModelPLWrapper()).sketch_funcs
     for function in functions.values():
-        for point in function.config_maker.make(6, rng):
-            state = function.sketch.state_from_config(function.config(point))
+        for point in function.features.config_maker.make(6, rng):
+            state = function.sketch.state_from_config(function.features.config(point))
             found = run(*group.task.ansor_task.compute_dag.apply_steps_from_state(state))
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=str(state))

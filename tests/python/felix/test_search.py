@@ -8,7 +8,7 @@ import torch
 
 from tvm import te, topi
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
-from tvm.felix import perf_func
+from tvm.felix import features
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from tvm.felix.sym_task import load_tasks, make_task, save_tasks
@@ -35,7 +35,9 @@ def new_search(task) -> SingleTaskOptimizer:
     model = MLPModelPLWrapper(seed=1)
     function = TaskPerfFunc(task.task.sketches, task.instances[0].flop, "dense", model)
     rows = [
-        f.features(f.config_maker.make(8, np.random.default_rng(0))).reshape(-1, f.n_features)
+        f.features.rows(f.features.config_maker.make(8, np.random.default_rng(0))).reshape(
+            -1, f.features.pack.n_features
+        )
         for f in function.sketch_funcs.values()
     ]
     model.ensure_built(function.n_features, torch.from_numpy(np.concatenate(rows)))
@@ -44,7 +46,7 @@ def new_search(task) -> SingleTaskOptimizer:
 
 def test_gradient_steps_lower_the_predicted_cost(search):
     function = next(iter(search.task_f.sketch_funcs.values()))
-    start = function.config_maker.make(16, np.random.default_rng(2))
+    start = function.features.config_maker.make(16, np.random.default_rng(2))
     points = torch.from_numpy(start).requires_grad_()
     optimizer = torch.optim.Adam([points], lr=0.05)
     costs = [search.optimize_step(function, points, optimizer) for _ in range(100)]
@@ -52,18 +54,18 @@ def test_gradient_steps_lower_the_predicted_cost(search):
 
 
 def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monkeypatch):
-    monkeypatch.setattr(perf_func, "_STEPS_WORTH_SIMPLIFYING", 3)
+    monkeypatch.setattr(features, "_STEPS_WORTH_SIMPLIFYING", 3)
     simplified = []
     original = Tape.simplify
     monkeypatch.setattr(Tape, "simplify", lambda tape: simplified.append(1) or original(tape))
     function = next(iter(search.task_f.sketch_funcs.values()))
-    start = function.config_maker.make(4, np.random.default_rng(2))
-    before = function.features(start)
+    start = function.features.config_maker.make(4, np.random.default_rng(2))
+    before = function.features.rows(start)
     search.descend(function, start, 2)
     assert not simplified
     search.descend(function, start, 5)
     assert len(simplified) == 1
-    np.testing.assert_allclose(function.features(start), before, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(function.features.rows(start), before, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("favourite", [0, 1])
@@ -100,17 +102,17 @@ def test_candidates_are_valid_distinct_and_sorted_by_prediction(search):
     assert scores == sorted(scores, reverse=True)
     for candidate in ranked:
         function = search.task_f.sketch_funcs[candidate.sketch]
-        assert function.config_maker.valid(candidate.point[None]).all()
+        assert function.features.config_maker.valid(candidate.point[None]).all()
     keys = {(c.sketch, c.point.tobytes()) for c in ranked}
     assert len(keys) == len(ranked)
 
 
 def test_predictions_belong_to_their_configurations(search):
     function = next(iter(search.task_f.sketch_funcs.values()))
-    visited = function.config_maker.make(32, np.random.default_rng(3))
+    visited = function.features.config_maker.make(32, np.random.default_rng(3))
     index = function.sketch.index
     for candidate in search.task_f.rounded_sorted_configs({index: visited}, polish=0)[:10]:
-        again = function.point(function.config(candidate.point))
+        again = function.features.point(function.features.config(candidate.point))
         assert function.scores(again[None])[0] == pytest.approx(candidate.score, abs=1e-5)
 
 
@@ -151,29 +153,31 @@ def test_configuration_to_state_to_configuration_is_the_identity(task):
         function = TaskPerfFunc([sketch], 1.0, "dense", MLPModelPLWrapper()).sketch_funcs[
             sketch.index
         ]
-        for point in function.config_maker.make(5, np.random.default_rng(0)):
-            config = function.config(point)
+        for point in function.features.config_maker.make(5, np.random.default_rng(0)):
+            config = function.features.config(point)
             assert sketch.config_from_state(sketch.state_from_config(config)) == config
-            assert (function.point(config) == point).all()
+            assert (function.features.point(config) == point).all()
 
 
 def test_a_configuration_of_another_sketch_is_not_taken_for_ones_own(task):
     first, second = task.task.sketches[:2]
     function = TaskPerfFunc([first], 1.0, "dense", MLPModelPLWrapper()).sketch_funcs[first.index]
-    (point,) = function.config_maker.make(1, np.random.default_rng(0))
-    state = first.state_from_config(function.config(point))
+    (point,) = function.features.config_maker.make(1, np.random.default_rng(0))
+    state = first.state_from_config(function.features.config(point))
     assert second.config_from_state(state) is None
 
 
 def test_a_value_with_a_foreign_prime_is_refused(search):
     function = next(iter(search.task_f.sketch_funcs.values()))
-    config = function.config(function.config_maker.make(1, np.random.default_rng(0))[0])
+    config = function.features.config(
+        function.features.config_maker.make(1, np.random.default_rng(0))[0]
+    )
     knob = next(iter(config))
     with pytest.raises(ValueError, match="is not a product of"):
-        function.point({**config, knob: 11})
+        function.features.point({**config, knob: 11})
     del config[knob]
     with pytest.raises(ValueError, match=f"the configuration lacks {knob}"):
-        function.point(config)
+        function.features.point(config)
 
 
 def test_saved_tasks_read_back_with_equal_keys_and_sketches(task, tmp_path):

@@ -75,32 +75,32 @@ def test_windows_of_depthwise_convolutions_are_written_out():
         roles = knob_roles(sketch.sketch)
         windows = [name for name, role in roles.items() if role is KnobRole.WINDOW]
         assert len(windows) == 2
-        configs = [sketch.config(point) for point in sketch.canonical]
+        configs = [sketch.features.config(point) for point in sketch.canonical]
         assert configs
         assert all(config[name] == 3 for config in configs for name in windows)
 
 
 def test_a_tile_that_does_not_fit_the_registers_is_no_point_of_the_space(dense_conv):
     function = dense_conv.sketch_funcs[0]
-    config = dict.fromkeys(function.pack.var_factors, 1) | {"sp_3_2": 32, "sp_2_2": 14}
+    config = dict.fromkeys(function.features.pack.var_factors, 1) | {"sp_3_2": 32, "sp_2_2": 14}
     # 14 rows of 2 vectors, a row of the weights, and a broadcast value: 31 registers.
-    assert function.config_maker.valid(function.point(config)[None]).all()
+    assert function.features.config_maker.valid(function.features.point(config)[None]).all()
     config |= {"sp_2_2": 7, "sp_1_2": 7}
-    assert not function.config_maker.valid(function.point(config)[None]).any()
+    assert not function.features.config_maker.valid(function.features.point(config)[None]).any()
 
 
 def test_the_bound_prefers_tiles_that_keep_the_multipliers_busy(dense_conv):
     function = dense_conv.sketch_funcs[0]
-    base = dict.fromkeys(function.pack.var_factors, 1) | {"sp_6_0": 64, "sp_7_0": 16}
+    base = dict.fromkeys(function.features.pack.var_factors, 1) | {"sp_6_0": 64, "sp_7_0": 16}
     points = np.array(
         [
-            function.point(base | {"sp_3_2": 32, "sp_2_2": 14}),
-            function.point(base | {"sp_3_2": 16, "sp_2_2": 2}),
-            function.point(base | {"sp_3_2": 1}),
+            function.features.point(base | {"sp_3_2": 32, "sp_2_2": 14}),
+            function.features.point(base | {"sp_3_2": 16, "sp_2_2": 2}),
+            function.features.point(base | {"sp_3_2": 1}),
         ]
     )
     bound = dense_conv.model.bound
-    slots = bound.slots(torch.from_numpy(function.features(points))).numpy()
+    slots = bound.slots(torch.from_numpy(function.features.rows(points))).numpy()
     assert slots[0] < slots[1] < slots[2]
     # A slot is one multiply-add of a vector on each core.
     assert slots[0] > dense_conv.flop / (2 * LANES * 2)
@@ -108,9 +108,11 @@ def test_the_bound_prefers_tiles_that_keep_the_multipliers_busy(dense_conv):
 
 def test_gradients_of_beliefs_are_finite(dense_conv):
     function = dense_conv.sketch_funcs[0]
-    points = torch.from_numpy(function.config_maker.make(16, np.random.default_rng(0)) + 0.3)
+    points = torch.from_numpy(
+        function.features.config_maker.make(16, np.random.default_rng(0)) + 0.3
+    )
     points.requires_grad_()
-    features, _ = function.outputs(points)
+    features, _ = function.features(points)
     dense_conv.model.believe(0, features).mean.sum().backward()
     assert torch.isfinite(points.grad).all()
     assert points.grad.abs().sum() > 0
@@ -120,7 +122,7 @@ def test_measurements_move_beliefs_near_them_and_make_them_sure():
     function = task_function(convolution())
     sketch = function.sketch_funcs[0]
     points = sketch.canonical[:: len(sketch.canonical) // 12][:12]
-    features = sketch.features(points)
+    features = sketch.features.rows(points)
     _, unsure = sketch.beliefs(points)
     scores = np.linspace(2.0, 4.0, len(points))
     function.model.fit([Observation(0, f, s) for f, s in zip(features, scores)])
@@ -138,9 +140,9 @@ def test_a_batch_is_not_full_of_twins():
     sketch = function.sketch_funcs[0]
     twin, other = sketch.canonical[0], sketch.canonical[-1]
     points = np.array([twin, twin, twin, other])
-    features = list(sketch.features(points))
+    features = list(sketch.features.rows(points))
     means, deviations = sketch.beliefs(points)
-    beliefs = type(function.model.believe(0, torch.from_numpy(sketch.features(points))))(
+    beliefs = type(function.model.believe(0, torch.from_numpy(sketch.features.rows(points))))(
         torch.from_numpy(means), torch.from_numpy(deviations)
     )
     chosen = function.model.choose(np.zeros(4, dtype=int), features, beliefs, 2)
@@ -156,7 +158,7 @@ def test_no_prediction_is_above_the_machines_peak():
     sketch = function.sketch_funcs[0]
     points = sketch.canonical[:50]
     # Even if a measurement claims more than the machine can do.
-    features = sketch.features(points)
+    features = sketch.features.rows(points)
     claims = [Observation(0, f, math.log(peak / 1e9) + 1.0) for f in features[:5]]
     function.model.fit(claims)
     means, _ = sketch.beliefs(points)

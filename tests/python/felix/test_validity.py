@@ -21,8 +21,8 @@ def test_points_stay_valid(name, target):
     rng = np.random.default_rng(3)
     assert len(functions) == len(task.sketches)
     for function in functions.values():
-        polytope, valid = function.polytope, function.config_maker.valid
-        started = function.config_maker.make(_POINTS, rng)
+        polytope, valid = function.features.polytope, function.features.config_maker.valid
+        started = function.features.config_maker.make(_POINTS, rng)
         assert len(started)
         assert (started @ polytope.matrix.T + polytope.offset <= 1e-6).all()
         assert valid(started).all()

@@ -15,14 +15,17 @@ from torch import nn
 from tvm.auto_scheduler.cost_model.tensor_file import load_tensors
 from tvm.relax.frontend.torch import in_eval_mode
 
+from .bert import bert_base
 from .convnext import convnext_tiny
+from .dcgan import dcgan
 from .efficientnet import efficientnet_b0
-from .generative import dcgan, unet_small
+from .llama import llama_small
 from .mlp import mlp
 from .mobilenet import mobilenet_v2
 from .resnet import resnet18, resnet50
-from .transformer import bert_base, llama_small, vit_b_32
+from .unet import unet_small
 from .video import r3d_18
+from .vit import vit_b_32
 
 __all__ = ["NETWORKS", "NetworkSpec", "load_network"]
 
