@@ -162,6 +162,8 @@ class SketchPolicy(SearchPolicy):
         self.__init_handle_by_constructor__(
             _ffi_api.SketchPolicy, task, model, dict(params or {}), seed, verbose
         )
+        # A model written in Python is kept alive here, not by its node.
+        self._model = model
         _ffi_api.SearchPolicyRunCallbacks(self, list(init_search_callbacks or ()))
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[State]:

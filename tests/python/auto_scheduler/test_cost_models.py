@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tvm import auto_scheduler, te
+from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import MeasureInput, MeasureResult
 from tvm.auto_scheduler.cost_model import XGBModel
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
@@ -276,3 +278,17 @@ def test_metrics_of_known_predictions():
 def test_predictions_without_an_order_are_refused(predicted, groups, message):
     with pytest.raises(ValueError, match=f"evaluate: .*{message}"):
         evaluate(np.array(predicted), np.array([1.0, 2.0, 3.0]), groups)
+
+
+def test_a_model_goes_away_with_the_policies_that_were_given_it():
+    a, b = te.placeholder((8, 8), name="a"), te.placeholder((8, 8), name="b")
+    task = auto_scheduler.SearchTask(compute_dag=[a, b, topi.add(a, b)], target="llvm")
+    model = XGBModel(num_warmup_sample=1)
+    gone = weakref.ref(model)
+    policy = auto_scheduler.SketchPolicy(task, model, seed=0, verbose=0)
+    del model
+    gc.collect()
+    assert gone() is not None and policy.evolutionary_search(policy.sample_initial_population(), 2)
+    del policy
+    gc.collect()
+    assert gone() is None

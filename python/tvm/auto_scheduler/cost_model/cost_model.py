@@ -13,6 +13,7 @@ from tvm.runtime import Object
 
 from .. import _ffi_api
 from ..loop_state import State, StateObject, state_object_of
+from ..measure_callback import weakly
 from ..measure_node import MeasureInput, MeasureResult
 from ..search_task import SearchTask
 
@@ -66,21 +67,20 @@ class PythonBasedModel(CostModel):
     """Base of models written in Python: a subclass defines `update` and `predict`.
 
     A subclass with an `__init__` of its own must call this one. A search asks through C++, which
-    holds the instance.
+    does not keep the instance alive; the policy that was given it does.
     """
 
     def __init__(self) -> None:
-        def update(inputs: Any, results: Any) -> None:
-            self.update(inputs, results)
+        predict, predict_stages = weakly(self.predict), weakly(self.predict_stages)
 
-        def predict(task: SearchTask, states: Any) -> tvm.nd.NDArray:
-            return _scores(self.predict(task, states))
+        def scores(task: SearchTask, states: Any) -> tvm.nd.NDArray:
+            return _scores(predict(task, states))
 
-        def predict_stages(task: SearchTask, states: Any) -> tvm.nd.NDArray:
-            return _scores(self.predict_stages(task, states))
+        def stage_scores(task: SearchTask, states: Any) -> tvm.nd.NDArray:
+            return _scores(predict_stages(task, states))
 
         self.__init_handle_by_constructor__(
-            _ffi_api.PythonBasedModel, update, predict, predict_stages
+            _ffi_api.PythonBasedModel, weakly(self.update), scores, stage_scores
         )
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
