@@ -158,7 +158,7 @@ def test_tasks_are_made_in_batches(capsys):
     first, second = felix.batch_create_tasks(found, progress=False)
     assert [(i.idx, i.weight) for i in first.instances] == [(0, 1), (2, 3)]
     assert [(i.idx, i.weight) for i in second.instances] == [(1, 2)]
-    assert "a: 2 tasks\n  s0 = 4, 2\n" in capsys.readouterr().out
+    assert "a: 2 tasks\n  Dense(n=4, m=16, k=32)\n  s0 = 4, 2\n" in capsys.readouterr().out
     [again, _] = felix.batch_create_tasks(found, hash_match=False, print_tasks=False)
     assert [i.sizes for i in again.instances] == [i.sizes for i in first.instances]
 

@@ -103,7 +103,7 @@ def test_the_bound_prefers_tiles_that_keep_the_multipliers_busy(dense_conv):
     slots = bound.slots(torch.from_numpy(function.features.rows(points))).numpy()
     assert slots[0] < slots[1] < slots[2]
     # A slot is one multiply-add of a vector on each core.
-    assert slots[0] > dense_conv.flop / (2 * LANES * 2)
+    assert slots[0] > dense_conv.flops / (2 * LANES * 2)
 
 
 def test_gradients_of_beliefs_are_finite(dense_conv):
