@@ -209,14 +209,14 @@ def versions() -> dict[str, str]:
 
 
 def search_facts(
-    search: KernelSearch, untuned: Mapping[str, float], tuned: CompiledNetwork
+    search: KernelSearch, untuned: Mapping[str, float], tuned: CompiledNetwork | None
 ) -> dict[str, Any]:
     """What a program wants to know of a search, JSON-compatible; times in seconds.
 
     Parameters
     ----------
     untuned : workload key to seconds before tuning.
-    tuned : the network with what was found.
+    tuned : the network with what was found; None where it was not compiled.
     """
     result = search.result
     rows = {} if result is None else {str(row.workload_key): row for row in result.tasks}
@@ -257,7 +257,7 @@ def search_facts(
         "measurements": 0 if result is None else result.n_measurements,
         "search_seconds": 0.0 if result is None else result.seconds,
         "interrupted": search.interrupted,
-        "coverage": tuned.coverage.tuned_share,
+        "coverage": None if tuned is None else tuned.coverage.tuned_share,
         "sum_of_tasks_seconds": sum(known) if len(known) == len(best) else None,
         "tasks": tasks,
         "history": []
