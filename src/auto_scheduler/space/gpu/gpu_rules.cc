@@ -145,12 +145,15 @@ class SpreadReduction final : public SketchRule {
     const bool needed = space != -1 && reduction >= kWarpsOfReduction * machine.warp_size &&
                         space <= kWarpsOfResults * machine.warp_size * machine.num_cores;
     if (!needed) return Condition::kSkip;
-    // Alone, each result has a block already where threads share sums.
-    const bool is_new = SingleConsumer(task, state, stage_id) == -1
-                            ? IsOutputStage(task, state, stage_id) &&
-                                  !CrossThreadReduction::IsNeeded(task, state, stage_id)
-                            : CommonLoops(task, state, stage_id) > 0;
-    return is_new ? Condition::kApply : Condition::kSkip;
+    if (SingleConsumer(task, state, stage_id) == -1) {
+      // Alone, each result has a block already where threads share sums.
+      const bool is_new = IsOutputStage(task, state, stage_id) &&
+                          !CrossThreadReduction::IsNeeded(task, state, stage_id);
+      return is_new ? Condition::kApply : Condition::kSkip;
+    }
+    if (CommonLoops(task, state, stage_id) == 0) return Condition::kSkip;
+    // Fewer results than a warp has lanes are nothing for tiles of threads.
+    return space < machine.warp_size ? Condition::kApplyAndSkipRest : Condition::kApply;
   }
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     Iterator fused;
@@ -179,8 +182,8 @@ class SpreadReduction final : public SketchRule {
  private:
   // With one thread a result, multiprocessors would have no more than so many warps.
   static constexpr int64_t kWarpsOfResults = 2;
-  // Shorter sums leave the threads of two warps without work.
-  static constexpr int64_t kWarpsOfReduction = 2;
+  // Of shorter sums, tiles that reuse what they read take no longer.
+  static constexpr int64_t kWarpsOfReduction = 8;
 
   /*! \brief Loops that a stage shares with its only consumer, if that has none of threads yet. */
   static int CommonLoops(const SearchTask& task, const State& state, int stage_id) {
