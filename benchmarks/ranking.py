@@ -2,14 +2,14 @@
 """How well programs are ranked that the search has not measured, on operators no model has seen.
 
 Random operators of all families are measured (half of the programs as a search chooses them, half
-drawn at random), the best quarter of each once more with care, because the order of those that
-differ by a few per cent is otherwise the machine's noise; --folder keeps all of it, and a second
-call measures nothing. Then four rankings of each operator's programs are compared with the measured
-order: the machine's bound alone, the packaged network alone, what a search believes before it
-measured anything of the operator, and what it believes after the first eight measurements, which
-are left out of the comparison. A last row compares the careful measurements with a second round of
-them: no model can be expected to rank better. A prediction above the machine's peak is counted, and
-there must be none.
+drawn at random), the best quarter of each once more with care, in rounds that have each program
+once, because the order of those that differ by a few per cent is otherwise the machine's noise;
+--folder keeps all of it, and a second call measures nothing. Then four rankings of each operator's
+programs are compared with the measured order: the machine's bound alone, the packaged network
+alone, what a search believes before it measured anything of the operator, and what it believes
+after the first eight measurements, which are left out of the comparison. A last row compares the
+careful measurements of the odd rounds with those of the even ones: no model can be expected to rank
+better. A prediction above the machine's peak is counted, and there must be none.
 """
 
 from __future__ import annotations
