@@ -2,14 +2,14 @@
 """How well programs are ranked that the search has not measured, on operators no model has seen.
 
 Random operators of all families are measured (half of the programs as a search chooses them, half
-drawn at random), the best quarter of each once more with care, because the order of those that
-differ by a few per cent is otherwise the machine's noise; --folder keeps all of it, and a second
-call measures nothing. Then four rankings of each operator's programs are compared with the measured
-order: the machine's bound alone, the packaged network alone, what a search believes before it
-measured anything of the operator, and what it believes after the first eight measurements, which
-are left out of the comparison. A last row compares the careful measurements with a second round of
-them: no model can be expected to rank better. A prediction above the machine's peak is counted, and
-there must be none.
+drawn at random), the best quarter of each once more with care, in rounds that have each program
+once, because the order of those that differ by a few per cent is otherwise the machine's noise;
+--folder keeps all of it, and a second call measures nothing. Then four rankings of each operator's
+programs are compared with the measured order: the machine's bound alone, the packaged network
+alone, what a search believes before it measured anything of the operator, and what it believes
+after the first eight measurements, which are left out of the comparison. A last row compares the
+careful measurements of the odd rounds with those of the even ones: no model can be expected to rank
+better. A prediction above the machine's peak is counted, and there must be none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,10 +28,11 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from tvm.auto_scheduler import LocalBuilder, LocalRunner, MeasureInput, MeasureResult
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.cost_model.metric import evaluate
 from tvm.auto_scheduler.measure_record import careful_file
-from tvm.auto_scheduler.measure_session import MeasureSession, observe_records
+from tvm.auto_scheduler.measure_session import observe_records
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.optim import Optimizer
 from tvm.felix.peak import peak_flops
@@ -46,26 +48,67 @@ from tvm.felix.sym_task import (
 )
 from tvm.felix.task_model import TaskModel
 from tvm.felix.workloads import random_workloads
+from tvm.runtime.files import write_atomically
 
 METRICS = ("spearman", "spearman_top", "peak_score@1", "peak_score@5")
 N_KNOWN = 8
 CAREFUL_SHARE = 0.25
+# Of careful measurements, both halves together.
+ROUNDS = 20
 
 
-def measure_best_again(tasks: Sequence[SymTaskAndInstances], records: Path, careful: Path) -> None:
-    """Measure the best programs of each operator in `records` with care, into `careful`."""
-    if careful.exists():
+def measure_best_again(
+    tasks: Sequence[SymTaskAndInstances], records: Path, careful: Path, second: Path
+) -> None:
+    """Measure the best programs of each operator in `records` with care, twice.
+
+    Programs are built once and run in rounds, each in every round, so that what slows the machine
+    down for a while slows all of them down. The odd rounds go to `careful` and the even ones, as if
+    everything were done once more, to `second`.
+    """
+    if second.exists():
         return
     optimizer = Optimizer(tasks, MLPModelPLWrapper())
     optimizer.restore(records)
-    unfinished = records.with_name("unfinished.json")
-    careful_file(unfinished).unlink(missing_ok=True)
-    with MeasureSession(records=unfinished) as session:
+    builder, runner = LocalBuilder(), LocalRunner(number=1, repeat=8, min_repeat_ms=2)
+    lines: tuple[list[str], list[str]] = ([], [])
+    try:
         for task in tqdm(optimizer.tasks, unit="operator"):
             infos = best_first(task.policy)
-            again = infos[: max(N_KNOWN, round(CAREFUL_SHARE * len(infos)))]
-            session.measure_again([task.policy.get_measure_input(info) for info in again])
-    careful_file(unfinished).rename(careful)
+            infos = infos[: max(2 * N_KNOWN, round(CAREFUL_SHARE * len(infos)))]
+            candidates = [task.policy.get_measure_input(info) for info in infos]
+            samples = in_rounds(candidates, builder, runner)
+            for half, texts in enumerate(lines):
+                for candidate, seconds in zip(candidates, typical(samples[half::2])):
+                    result = MeasureResult([float(seconds)], 0, None, 0.0, time.time())
+                    texts.append(candidate.record(result))
+    finally:
+        builder.pool.close()
+        runner.pool.close()
+    for path, texts in zip((careful, second), lines):
+        write_atomically(path, "".join(f"{text}\n" for text in texts))
+
+
+def in_rounds(
+    candidates: Sequence[MeasureInput], builder: LocalBuilder, runner: LocalRunner
+) -> np.ndarray:
+    """Seconds of programs, one sample a round: (rounds, n)."""
+    programs = builder.build(candidates)
+    samples = np.empty((ROUNDS, len(candidates)))
+    for turn in range(ROUNDS):
+        # Another one begins each round.
+        order = np.roll(np.arange(len(candidates)), -turn)
+        results = runner.run([candidates[i] for i in order], [programs[i] for i in order])
+        for i, result in zip(order, results):
+            samples[turn, i] = min(float(cost) for cost in result.costs)
+    return samples
+
+
+def typical(samples: np.ndarray) -> np.ndarray:
+    """Seconds of each program by samples of rounds, (rounds, n) to (n,): the middle of what it
+    takes beside the others of a round, at the speed of a typical round."""
+    speed = np.median(samples, axis=1, keepdims=True)
+    return np.median(samples / speed, axis=0) * float(np.quantile(speed, 0.25))
 
 
 def best_first(policy: FelixPolicy) -> list[ConfigInfo]:
@@ -123,7 +166,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--operators", type=int, default=24)
-    parser.add_argument("--per-task", type=int, default=64, help="programs of each operator")
+    parser.add_argument("--per-task", type=int, default=128, help="programs of each operator")
     parser.add_argument(
         "--seed", type=int, default=5, help="of the operators; training had another"
     )
@@ -144,9 +187,8 @@ def main() -> None:
         save_tasks(tasks, file)
     records = options.folder / "records.json"
     measure_programs(tasks, options.per_task, records, seed=options.seed)
-    measure_best_again(tasks, records, careful_file(records))
     second = options.folder / "second.json"
-    measure_best_again(tasks, records, second)
+    measure_best_again(tasks, records, careful_file(records), second)
 
     again = Optimizer(tasks, MLPModelPLWrapper())
     again.restore(records)

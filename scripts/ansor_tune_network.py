@@ -48,6 +48,8 @@ def tune(options: argparse.Namespace) -> None:
     from tvm.auto_scheduler import task_scheduler
     from tvm.felix import nn
     from tvm.felix.timing import interleaved_seconds, torch_variants
+    from tvm.felix.tuning import compile_tuned
+    from tvm.target import Target
 
     model, inputs = nn.load_network(options.network, batch=options.batch_size)
     tasks, weights = auto_scheduler.extract_tasks(model, inputs, options.target)
@@ -85,7 +87,11 @@ def tune(options: argparse.Namespace) -> None:
         search_policy=options.policy,
         search_policy_params=params,
     )
-    compiled = felix.compile(model, inputs, target=options.target, records=records)
+    # What was found is timed again beside the library's schedules, and then inside of the network;
+    # each kernel gets the faster one.
+    auto_scheduler.confirm_records(records, tasks)
+    network = felix.compile(model, inputs, target=options.target, records=records).network
+    [compiled] = compile_tuned([network], Target(options.target), options.out, None)
     functions = {
         "tuned": lambda: compiled(*inputs),
         **{f"pytorch {name}": run for name, run in torch_variants(model, inputs).items()},
@@ -100,8 +106,10 @@ def tune(options: argparse.Namespace) -> None:
         "seconds": time.monotonic() - start,
         "estimated_seconds": scheduler.cur_score,
         "latency_seconds": latency,
+        "schedules": {kernel.name: kernel.schedule for kernel in compiled.kernels},
     }
     (options.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(compiled.coverage)
     for name, seconds in latency.items():
         print(f"{name:>22}: {seconds * 1e3:.3f} ms")
     print(f"Results are in {options.out}: tasks.json, records.json, summary.json")

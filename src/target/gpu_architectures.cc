@@ -25,6 +25,8 @@ constexpr GpuArchitecture kArchitectures[] = {
     {87, "AGX Orin",    1536, 16, 164 * kKiB, 128,  16,   4 * kMiB, 1.30 * kGiga,  205 * kGiga},
     {89, "RTX 4090",    1536, 24, 100 * kKiB, 128, 128,  72 * kMiB, 2.52 * kGiga, 1008 * kGiga},
     {90, "H100",        2048, 32, 228 * kKiB, 128, 132,  50 * kMiB, 1.83 * kGiga, 3350 * kGiga},
+    {100, "B200",       2048, 32, 228 * kKiB, 128, 148, 126 * kMiB, 1.85 * kGiga, 8000 * kGiga},
+    {120, "RTX 5090",   1536, 24, 100 * kKiB, 128, 170,  96 * kMiB, 2.41 * kGiga, 1792 * kGiga},
 };
 // clang-format on
 

@@ -58,7 +58,7 @@ from .measure_record import (
     load_records,
     save_records,
 )
-from .measure_session import MeasureSession
+from .measure_session import MeasureSession, confirm_records
 from .record_store import RecordStore, RecordToStore
 from .relax_integration import extract_tasks
 from .search_policy import (
@@ -144,6 +144,7 @@ __all__ = [
     "TaskScheduler",
     "TuningOptions",
     "auto_schedule",
+    "confirm_records",
     "create_task",
     "extract_tasks",
     "feature",

@@ -21,6 +21,7 @@ from tvm.contrib import nvrtc
 from tvm.driver import device_build, prepare, prepare_parts
 from tvm.error import RPCError
 from tvm.runtime import _ffi_api as _runtime_api
+from tvm.runtime.workers.lifetime import end_after_answer
 from tvm.runtime.workers.serve import resolve
 from tvm.target import Target, llvm_build
 from tvm.target.machine import machine_features
@@ -36,10 +37,12 @@ __all__ = [
     "build",
     "describe_argument",
     "load_program",
+    "probe",
     "run",
     "time_program",
 ]
 
+_CPU = int(tvm.cpu().device_type)
 # A candidate this much slower than the best one so far is not worth a precise figure.
 _HOPELESS = 4.0
 # What an array element may differ by, relative to the largest magnitude of the array: sums of a
@@ -400,7 +403,9 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
 
     Returns
     -------
-    Result with `costs` in seconds and `error_no`, or `error_no` and `error_msg`.
+    Result with `costs` in seconds and `error_no`, or `error_no` and `error_msg`. Where the device
+    does not answer this process any more after an error, `device_failed` says why, and the process
+    ends: what an error leaves of a GPU is of no use until then.
     """
     reference = arguments["reference"]
     split = arguments["reference_at"] if reference is not None else len(blob)
@@ -414,7 +419,41 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         return load_program(reference, blob[split:])
 
     device = tvm.device(*arguments["device"])
-    return time_program(arguments, load, load_reference, device, _inputs), b""
+    result = time_program(arguments, load, load_reference, device, _inputs)
+    reason = _why_silent(device) if result["error_no"] and device.device_type != _CPU else ""
+    if reason:
+        result["device_failed"] = reason
+        end_after_answer()
+    return result, b""
+
+
+def probe(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
+    """Look whether a device can be used.
+
+    Parameters
+    ----------
+    arguments : `device`, its kind and index.
+
+    Returns
+    -------
+    Result with `reason`, why it cannot, which is empty where it can. Where it cannot the process
+    ends, so that the next one asks anew.
+    """
+    reason = _why_silent(tvm.device(*arguments["device"]))
+    if reason:
+        end_after_answer()
+    return {"reason": reason}, b""
+
+
+def _why_silent(device: Any) -> str:
+    """Why a device does not take a copy and give it back, or ""."""
+    sent = np.arange(64, dtype="float32")
+    try:
+        received = tvm.nd.array(sent, device).numpy()
+        device.sync()
+    except Exception as error:
+        return str(error).strip().splitlines()[0]
+    return "" if np.array_equal(sent, received) else "it does not keep what is copied to it"
 
 
 def time_program(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import tvm._ffi
+import tvm
+from tvm.runtime import Device
 from tvm.runtime.workers import Job, Outcome, WorkerPool
 
 from .measure_jobs import describe_argument
@@ -16,6 +17,7 @@ from .measure_node import MAX_FLOAT, BuildResult, Candidate, MeasureErrorNo, Mea
 
 __all__ = [
     "BuildJobs",
+    "DeviceLostError",
     "JobPool",
     "LocalBuild",
     "LocalRun",
@@ -27,6 +29,10 @@ __all__ = [
 ]
 
 _JOBS_MODULE = "tvm.auto_scheduler.measure_jobs"
+# How often a device that failed is asked whether it works again, and seconds between: a driver that
+# resets one takes a few.
+_PROBES = 4
+_PROBE_PAUSE_SECONDS = 2.0
 # The function of a library file, which `tvm.build` names so.
 _LIBRARY_FUNCTION = "default_function"
 
@@ -34,6 +40,13 @@ _LIBRARY_FUNCTION = "default_function"
 def _pool(function: str, size: int, local: Any) -> WorkerPool:
     module = function.partition(":")[0]
     return WorkerPool(size, float(local.timeout), int(local.memory_bytes), modules=[module])
+
+
+class DeviceLostError(ConnectionError):
+    """The device that programs are timed on does not answer any more, from no process.
+
+    What was measured before is kept; the candidate under way has no result.
+    """
 
 
 def _failure_of(outcome: Outcome, late: int, failed: int) -> tuple[int, str] | None:
@@ -195,7 +208,12 @@ class RunJobs:
         best_seconds: float | None,
         reference: BuildResult | None,
     ) -> MeasureResult:
-        """Time one candidate."""
+        """Time one candidate.
+
+        Raises
+        ------
+        DeviceLostError : the device does not answer any more.
+        """
         if program.error_no:
             return failed(int(program.error_no), str(program.error_msg), program.time_cost)
         try:
@@ -203,7 +221,7 @@ class RunJobs:
         except ValueError as error:
             return failed(int(MeasureErrorNo.RUNTIME_DEVICE), str(error), program.time_cost)
         blob = bytes(program.code) + (b"" if reference is None else bytes(reference.code))
-        [outcome] = self._jobs.run([Job(self._function, arguments, blob)])
+        outcome = self._run(Job(self._function, arguments, blob))
         if self._options.cooldown_interval:
             time.sleep(self._options.cooldown_interval)
         seconds = program.time_cost + outcome.seconds
@@ -213,6 +231,44 @@ class RunJobs:
         kernels = arguments.get("kernels")
         return MeasureResult(outcome.result["costs"], 0, None, seconds, time.time(), kernels)
 
+    def _is_there(self, device: Device) -> bool:
+        """Whether a device that does not answer was there, so that it is lost."""
+        return True
+
+    def _run(self, job: Job) -> Outcome:
+        """What became of a job on a device that works.
+
+        A GPU that fails in the middle of a job takes its process along, whoever is to blame. If a
+        new process can use it, the job has a second try; a program that fails twice is to blame.
+        """
+        device = tvm.device(*job.arguments["device"])
+        [outcome] = self._jobs.run([job])
+        if device.device_type == tvm.cpu().device_type:
+            return outcome
+        for tries_left in (1, 0):
+            failed_device = outcome.status == "done" and "device_failed" in outcome.result
+            if (outcome.status == "done" and not failed_device) or not self._is_there(device):
+                break
+            reason = self._why_silent(job.arguments["device"])
+            if reason:
+                raise DeviceLostError(f"the device {device} is lost: {reason}")
+            if not (failed_device and tries_left):
+                break
+            [outcome] = self._jobs.run([job])
+        return outcome
+
+    def _why_silent(self, device: Sequence[Any]) -> str:
+        """Why a device does not answer a new process, after some time to recover; "" if it does."""
+        reason = ""
+        for attempt in range(_PROBES):
+            if attempt:
+                time.sleep(_PROBE_PAUSE_SECONDS)
+            [outcome] = self._jobs.run([Job(f"{_JOBS_MODULE}:probe", {"device": list(device)})])
+            reason = outcome.message if outcome.status != "done" else outcome.result["reason"]
+            if not reason:
+                break
+        return str(reason)
+
 
 class LocalRun(RunJobs):
     """The process of a LocalRunner."""
@@ -221,6 +277,10 @@ class LocalRun(RunJobs):
         name = str(runner.run_func)
         self.pool = _pool(_job_function(name, "run"), 1, runner)
         super().__init__(self.pool, runner, name)
+
+    def _is_there(self, device: Device) -> bool:
+        # This process runs nothing on it, and knows what it saw first.
+        return device.exist
 
 
 def failed(error_no: int, message: str, seconds: float) -> MeasureResult:
@@ -245,11 +305,11 @@ def _description(program: BuildResult) -> dict[str, Any]:
     }
 
 
-@tvm._ffi.register_func("auto_scheduler.local_builder.open")
+@tvm.register_func("auto_scheduler.local_builder.open")
 def _open_builder(builder: Any) -> Callable[..., list[BuildResult]]:
     return LocalBuild(builder).__call__
 
 
-@tvm._ffi.register_func("auto_scheduler.local_runner.open")
+@tvm.register_func("auto_scheduler.local_runner.open")
 def _open_runner(runner: Any) -> Callable[..., list[MeasureResult]]:
     return LocalRun(runner).__call__

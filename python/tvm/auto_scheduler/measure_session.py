@@ -19,9 +19,54 @@ from .measure_record import careful_file, library_records, load_records
 from .search_policy import SearchPolicy
 from .search_task import SearchTask
 
-__all__ = ["MeasureSession", "observe_records"]
+__all__ = ["MeasureSession", "confirm_records", "observe_records"]
 
 logger = logging.getLogger("auto_scheduler")
+
+# How many programs of a task are measured again at the end, and within what factor of the library's
+# one is near it.
+_MAX_CONFIRMED = 4
+_CLOSE = 1.25
+
+
+def confirm_records(
+    records: str | Path,
+    tasks: Sequence[SearchTask],
+    builder: ProgramBuilder | None = None,
+    runner: ProgramRunner | None = None,
+) -> None:
+    """Measure the library's schedules and the best recorded programs of tasks again, with care.
+
+    `ApplyHistoryBest` and `relax.build` then take a record only where it is faster than the
+    library's schedule; see `MeasureSession.confirm`. What was measured so before counts.
+
+    Parameters
+    ----------
+    records : file that a search of these tasks left; the results go to the careful one beside it.
+    builder, runner : as of MeasureSession.
+
+    Raises
+    ------
+    ValueError : a record cannot be read; the message names file and line.
+    OSError : a result cannot be recorded.
+    """
+    found: dict[str, list[tuple[Candidate, float]]] = {}
+    ours = {str(task.workload_key): task for task in tasks}
+    for candidate, result in load_records(records):
+        key = candidate.workload_key
+        if (
+            key in ours
+            and int(result.error_no) == MeasureErrorNo.NO_ERROR
+            and ours[key].target.is_same_machine(candidate.build_target)
+        ):
+            found.setdefault(key, []).append((candidate, result.mean_cost))
+    with MeasureSession(builder, runner, records) as session:
+        for (key, machine), result in library_records(records).items():
+            if key in ours and ours[key].target.is_same_machine(Target(machine)):
+                session._keep_library(key, result)
+        session.measure_library(tasks)
+        for key, task in ours.items():
+            session.confirm(task, found.get(key, []))
 
 
 def observe_records(records: str | Path, policies: Mapping[str, SearchPolicy]) -> None:
@@ -136,6 +181,37 @@ class MeasureSession:
                 append_lines(careful_file(self.records), [candidate.record(result)])
             found.append(result.mean_cost if int(result.error_no) == 0 else math.inf)
         return found
+
+    def confirm(
+        self, task: SearchTask, found: Sequence[tuple[Candidate, float]]
+    ) -> dict[int, float]:
+        """Measure the best program of a task again, and the next one if it was only lucky.
+
+        The least of many noisy figures is too small, and all the more of figures that are close, so
+        the library's schedule, which has one, is measured along with it once if it is near.
+
+        Parameters
+        ----------
+        found : programs of the task with their seconds.
+
+        Returns
+        -------
+        Position in `found` to seconds of the programs that were measured again, infinite where that
+        failed.
+        """
+        key = str(task.workload_key)
+        seconds = [taken for _, taken in found]
+        confirmed: dict[int, float] = {}
+        while found and len(confirmed) < _MAX_CONFIRMED:
+            best = min(range(len(found)), key=seconds.__getitem__)
+            library = self.library_seconds.get(key, math.inf)
+            if best in confirmed or not seconds[best] <= _CLOSE * library:
+                break
+            again = [found[best][0]]
+            if not confirmed and library < _CLOSE * seconds[best]:
+                again.append(LibraryCandidate(task))
+            confirmed[best] = seconds[best] = self.measure_again(again)[0]
+        return confirmed
 
     def restore(self, records: str | Path, policies: Mapping[str, SearchPolicy]) -> int:
         """Let policies and the measurer observe what an earlier run recorded.

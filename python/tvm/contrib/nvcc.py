@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tvm import error
+from tvm._ffi import get_global_func
+
 from .nvrtc import compile_cuda, compiler_version, default_arch
 
 __all__ = [
@@ -15,6 +18,8 @@ __all__ = [
     "have_int8",
     "have_tensorcore",
     "parse_compute_version",
+    "require_loadable_code",
+    "why_no_gpu",
 ]
 
 
@@ -84,3 +89,27 @@ def have_fp8(compute_version: str) -> bool:
 def have_cudagraph() -> bool:
     """Whether kernels can be recorded as graphs, which CUDA does since version 10."""
     return get_cuda_version() >= (10, 0, 0)
+
+
+def why_no_gpu() -> str:
+    """Why no GPU of this machine can be used, in one line; empty where one can."""
+    return str(get_global_func("runtime.cuda.WhyUnusable")())
+
+
+def require_loadable_code() -> None:
+    """Look whether the driver of this machine loads what the compiler makes.
+
+    A driver loads code of compilers of its own major version and of older ones.
+
+    Raises
+    ------
+    RuntimeError : it is too old, or there is no compiler.
+    """
+    version = int(get_global_func("runtime.cuda.DriverVersion")())
+    major, minor = compiler_version()
+    if version // 1000 < major:
+        raise error.RuntimeError(
+            f"cuda: the driver is of CUDA {version // 1000}.{version % 1000 // 10}, which does not "
+            f"load what NVRTC {major}.{minor} compiles; update the NVIDIA driver to one of CUDA "
+            f"{major}.0 or later, or install NVRTC of CUDA {version // 1000}"
+        )

@@ -23,6 +23,7 @@ __all__ = [
     "header_paths",
     "kernel_resources",
     "recorded_resources",
+    "require_arch",
     "supported_archs",
 ]
 
@@ -190,6 +191,24 @@ def supported_archs() -> tuple[str, ...]:
     return tuple(f"sm_{number}" for number in sorted(_check(nvrtc, nvrtc.nvrtcGetSupportedArchs())))
 
 
+def require_arch(arch: str) -> None:
+    """Look whether the installed compiler makes code for an architecture.
+
+    Raises
+    ------
+    ValueError : it does not; the message has those that it knows.
+    RuntimeError : there is no compiler.
+    """
+    # Names such as sm_90a are variants of a number that the list has.
+    known = supported_archs()
+    if arch.rstrip("af") not in known:
+        version = ".".join(map(str, compiler_version()))
+        raise ValueError(
+            f"target cuda: NVRTC {version} makes no code for -arch={arch}; it does for "
+            f"{', '.join(known)}"
+        )
+
+
 @functools.cache
 def header_paths() -> tuple[Path, ...]:
     """Folders with the headers of half precision and tensor cores, found where pip, conda or a
@@ -251,10 +270,7 @@ def compile_cuda(
         )
     nvrtc = _nvrtc()
     arch = arch or default_arch()
-    # Names such as sm_90a are variants of a number that the list has.
-    known = supported_archs()
-    if arch.rstrip("af") not in known:
-        raise ValueError(f"compile_cuda: this NVRTC does not know {arch}; it knows {known}")
+    require_arch(arch)
     flags = [
         f"--gpu-architecture={arch}",
         "--std=c++17",

@@ -116,11 +116,15 @@ class CompiledNetwork:
         self.network = network
         self.target = target
         self._source = source
-        self._main = MachinePool(executable, "main", tvm.cpu())
+        self._device = tvm.device(str(target.kind.name))
+        self._main = MachinePool(executable, "main", self._device)
         self._signature = CallSignature(network.program)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results of the network, in the structure that the torch module returns.
+
+        Inputs may be on the processor or on the network's device; results are where the inputs are,
+        and on the device where some are.
 
         Raises
         ------
@@ -129,8 +133,14 @@ class CompiledNetwork:
         TypeError : the inputs are not structured like the example.
         """
         tensors = self._signature.tensors(args, kwargs)
-        result = self._main(*map(as_ndarray, tensors))
+        inputs = [as_ndarray(tensor) for tensor in tensors]
+        result = self._main(*self._there(inputs))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else list(result)
+        if all(array.device.device_type == _CPU for array in inputs):
+            arrays = [
+                array if array.device.device_type == _CPU else array.copyto(tvm.cpu())
+                for array in arrays
+            ]
         return self._signature.results([torch.from_dlpack(array.to_dlpack()) for array in arrays])
 
     def __repr__(self) -> str:
@@ -155,7 +165,7 @@ class CompiledNetwork:
     @cached_property
     def machine(self) -> relax.VirtualMachine:
         """A virtual machine beside those of calls."""
-        return relax.VirtualMachine(self.executable, tvm.cpu())
+        return relax.VirtualMachine(self.executable, self._device)
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -176,7 +186,14 @@ class CompiledNetwork:
             inputs = self._signature.tensors(args, kwargs)
         else:
             inputs = self._signature.example_tensors
-        return self.machine.profile("main", *map(as_ndarray, inputs))
+        return self.machine.profile("main", *self._there([as_ndarray(tensor) for tensor in inputs]))
+
+    def _there(self, arrays: Sequence[tvm.nd.NDArray]) -> list[tvm.nd.NDArray]:
+        """Arrays on the network's device, copied only if they are elsewhere."""
+        return [
+            array if array.device == self._device else array.copyto(self._device)
+            for array in arrays
+        ]
 
     def task_seconds(self, repeats: int = 5) -> dict[str, float]:
         """Seconds of one call of each kernel that can be tuned inside the network, by workload key.
@@ -217,6 +234,7 @@ class CompiledNetwork:
         return {key: float(np.median(samples[name])) for key, name in self._kernel_names.items()}
 
 
+_CPU = int(tvm.cpu().device_type)
 # Name of a pickled network's code while it is in a file.
 _LIBRARY = "network.so"
 

@@ -11,7 +11,7 @@ from tvm.target import Target
 
 from .schedules import RecordedSchedules
 
-__all__ = ["Coverage", "KernelUse", "read_coverage"]
+__all__ = ["SEARCHED", "Coverage", "KernelUse", "read_coverage"]
 
 _KINDS = {
     "records": "by schedules of",
@@ -23,8 +23,8 @@ _KINDS = {
     "fixed": "with nothing to compute (data movement)",
 }
 
-
-_TUNED = ("records", "cache", "library")
+# The kinds of schedules that a search decided on.
+SEARCHED = ("records", "cache", "library")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Coverage:
     def tuned_share(self) -> float:
         """Share of the FLOP of kernels with anything to search that were searched, in [0, 1]."""
         total = sum(k.weight * k.flop for k in self.kernels if k.workload_key)
-        tuned = sum(k.weight * k.flop for k in self.kernels if k.schedule in _TUNED)
+        tuned = sum(k.weight * k.flop for k in self.kernels if k.schedule in SEARCHED)
         return tuned / total if total else 0.0
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.auto_scheduler.measure import ProgramBuilder, ProgramRunner
-from tvm.auto_scheduler.measure_local import BuildJobs, RunJobs
+from tvm.auto_scheduler.measure_local import BuildJobs, DeviceLostError, RunJobs
 from tvm.auto_scheduler.measure_node import BuildResult, Candidate, MeasureResult
 from tvm.runtime.workers import Job, Outcome, WorkerPool, child_environment
 
@@ -307,7 +307,7 @@ class FleetRunner(ProgramRunner):
 
         Raises
         ------
-        ConnectionError : every device is lost.
+        DeviceLostError : every device is lost.
         """
         best = {str(key): float(seconds) for key, seconds in dict(best_seconds or {}).items()}
         known = dict(references or {})
@@ -329,7 +329,7 @@ class FleetRunner(ProgramRunner):
                     result = run.run_one(
                         candidate, programs[position], best.get(key), known.get(key)
                     )
-                except (RayError, GetTimeoutError):
+                except (RayError, GetTimeoutError, DeviceLostError):
                     answers.put((position, None, device))
                     return
                 answers.put((position, result, device))
@@ -341,11 +341,10 @@ class FleetRunner(ProgramRunner):
             position, result, device = answers.get()
             if result is None:
                 self._devices.remove(device)
+                # Its node may be there all the same.
+                ray.kill(device)
                 if not self._devices:
-                    raise ConnectionError(
-                        "every device of the fleet is lost; what was measured is kept, go on "
-                        "with --resume when there are nodes again"
-                    )
+                    raise DeviceLostError("every device of the fleet is lost")
                 waiting.put(position)
                 threads += self._serve(serve)
                 continue

@@ -39,13 +39,11 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+# Schedules of a task of which some are measured again at the end.
+_MAX_CONSIDERED = 5
+
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
-
-# How many schedules of a task are measured again at the end, and within what factor of the
-# library's one is near it.
-_MAX_CONFIRMED = 4
-_CLOSE = 1.25
 
 
 class Timer:
@@ -422,26 +420,17 @@ class Optimizer:
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
 
     def _confirm(self, task: TunedTask) -> None:
-        """Measure the best schedule again, and the next one if it was only lucky.
-
-        The least of many noisy figures is too small, and all the more of figures that are close, so
-        the library's schedule, which has one, is measured along with it once if it is near.
-        """
+        """Measure the best schedules again; see `MeasureSession.confirm`."""
         if not self.against_library:
             return
-        confirmed: set[tuple] = set()
-        while len(confirmed) < _MAX_CONFIRMED:
-            best = task.search.best
-            if best is None or best.seconds is None or best.key in confirmed:
-                return
-            if best.seconds > _CLOSE * self.library_seconds(task):
-                return
-            candidates: list[auto_scheduler.Candidate] = [task.policy.get_measure_input(best)]
-            if not confirmed and self.library_seconds(task) < _CLOSE * best.seconds:
-                candidates.append(auto_scheduler.LibraryCandidate(task.instance.ansor_task))
-            confirmed.add(best.key)
-            best.seconds = self.session.measure_again(candidates)[0]
-            task.search.record(best)
+        infos = sorted(
+            (info for info in task.search.measured.values() if info.seconds is not None),
+            key=lambda info: info.seconds or math.inf,
+        )[:_MAX_CONSIDERED]
+        found = [(task.policy.get_measure_input(info), info.seconds or math.inf) for info in infos]
+        for position, seconds in self.session.confirm(task.instance.ansor_task, found).items():
+            infos[position].seconds = seconds
+            task.search.record(infos[position])
 
     def _batch_size(self, task: TunedTask, measure_per_round: int) -> int:
         total = sum(t.instance.weight * t.instance.flop for t in self.tasks)

@@ -17,6 +17,7 @@ from tvm.runtime import DataType
 from tvm.runtime.files import write_atomically
 
 from .compiler import CompiledNetwork
+from .coverage import SEARCHED
 from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 from .tuning import KernelSearch
 
@@ -130,9 +131,24 @@ def print_network_table(facts: Mapping[str, Any], title: str = "Network") -> Non
             f"{_milliseconds(facts['sum_of_tasks_seconds'])} ms"
         )
     _console.print(f"{text}. What is left is the way in from Python and between kernels.")
+    _console.print(_searched_text(facts["kernels"]))
     _console.print(
         f"Outputs against PyTorch: largest absolute difference {facts['max_abs_diff']:.2e}, "
         f"relative to the largest output {facts['max_rel_diff']:.2e}"
+    )
+
+
+def _searched_text(kernels: Sequence[Mapping[str, Any]]) -> str:
+    """How much of a network was searched, in kernels, work and time."""
+    searched = [kernel for kernel in kernels if kernel["schedule"] in SEARCHED]
+
+    def share(of: str) -> float:
+        total = sum(kernel["calls"] * (kernel[of] or 0) for kernel in kernels)
+        return sum(kernel["calls"] * (kernel[of] or 0) for kernel in searched) / (total or 1)
+
+    return (
+        f"A search decided on {len(searched)} of {len(kernels)} kernels, "
+        f"{share('flop'):.1%} of the work and {share('seconds'):.1%} of the kernels' time"
     )
 
 
@@ -209,14 +225,14 @@ def versions() -> dict[str, str]:
 
 
 def search_facts(
-    search: KernelSearch, untuned: Mapping[str, float], tuned: CompiledNetwork
+    search: KernelSearch, untuned: Mapping[str, float], tuned: CompiledNetwork | None
 ) -> dict[str, Any]:
     """What a program wants to know of a search, JSON-compatible; times in seconds.
 
     Parameters
     ----------
     untuned : workload key to seconds before tuning.
-    tuned : the network with what was found.
+    tuned : the network with what was found; None where it was not compiled.
     """
     result = search.result
     rows = {} if result is None else {str(row.workload_key): row for row in result.tasks}
@@ -257,7 +273,7 @@ def search_facts(
         "measurements": 0 if result is None else result.n_measurements,
         "search_seconds": 0.0 if result is None else result.seconds,
         "interrupted": search.interrupted,
-        "coverage": tuned.coverage.tuned_share,
+        "coverage": None if tuned is None else tuned.coverage.tuned_share,
         "sum_of_tasks_seconds": sum(known) if len(known) == len(best) else None,
         "tasks": tasks,
         "history": []

@@ -252,6 +252,8 @@ class SingleTaskOptimizer:
                 if len(chosen) == n_suggested:
                     break
                 chosen[info.key] = info
+            for info in self._untried(ranked)[: (n_measure - n_random) // 2]:
+                chosen[info.key] = info
         n_random += len(chosen)
         unseen = (c for c in ranked if self.new(info := self._info(c)) and info.key not in chosen)
         open_ = list(itertools.islice(unseen, self.settings.n_considered))
@@ -273,6 +275,20 @@ class SingleTaskOptimizer:
             if self.new(info):
                 chosen.setdefault(info.key, info)
         return list(chosen.values())
+
+    def _untried(self, ranked: Sequence[Candidate]) -> list[ConfigInfo]:
+        """The best guess of each sketch that nothing was measured of, where no bound of the machine
+        says what to expect of it: what a new network thinks of sketches is arbitrary."""
+        if self.task_f.model.bound is not None:
+            return []
+        tried = {info.sketch for info in self.measured.values()}
+        firsts: dict[int, ConfigInfo] = {}
+        for candidate in ranked:
+            if candidate.sketch not in tried and candidate.sketch not in firsts:
+                info = self._info(candidate)
+                if self.new(info):
+                    firsts[candidate.sketch] = info
+        return list(firsts.values())
 
     def _features_of(self, candidates: list[Candidate]) -> list[np.ndarray]:
         found: dict[int, np.ndarray] = {}

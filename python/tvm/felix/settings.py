@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tvm
+from tvm.auto_scheduler.search_space import space_key
+from tvm.contrib import nvcc
+from tvm.contrib.nvrtc import require_arch
 from tvm.runtime.files import read_json
 from tvm.target import Target
 from tvm.target.machine import host_triple
@@ -34,8 +37,8 @@ class SearchBudget:
     grad_steps : gradient steps of a kernel's first round.
     per_round : programs measured a round.
     seed : of every random choice.
-    cost_model : "packaged" for the checkpoint in this package, "none" for an untrained model, or a
-        path.
+    cost_model : "packaged" for the checkpoint in this package, of processors, which other targets
+        do without; "none" for an untrained model; or a path.
 
     Raises
     ------
@@ -168,12 +171,17 @@ def check_settings(settings: TuneSettings) -> None:
 
     Raises
     ------
-    ValueError : a number is out of range, there is no such target or cost model, or no device of
-        the target.
+    ValueError : a number is out of range, there is no such target or cost model, the target has no
+        search space, there is no device of it, or no compiler for its architecture.
+    RuntimeError : as of `require_device`.
     """
     target = Target(settings.target)
+    # A target that nobody can search for is refused, whatever it runs on.
+    space_key(target, "felix")
     if not settings.simulate:
         require_device(target)
+    if target.kind.name == "cuda" and target.get_attr("arch"):
+        require_arch(str(target.get_attr("arch")))
     for name in ("batch_size", "timing_rounds"):
         if getattr(settings, name) < 1:
             raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
@@ -217,14 +225,20 @@ def require_device(target: Target) -> None:
     Raises
     ------
     ValueError : there is no such GPU, or the target is another kind of processor; one line.
+    RuntimeError : its driver is too old for the compiler of kernels, or there is no compiler.
     """
     kind = str(target.kind.name)
     if "gpu" in target.keys and not tvm.device(kind, 0).exist:
-        simulated = ", or try the run out on a model of the device with --simulate"
+        simulated, reason = "", ""
+        if kind == "cuda":
+            simulated = ", or try the run out on a model of the device with --simulate"
+            reason = f" ({nvcc.why_no_gpu()})"
         raise ValueError(
-            f"target {kind}: this machine has no GPU to measure on; run where there is one"
-            f"{simulated if kind == 'cuda' else ''}"
+            f"target {kind}: this machine has no GPU to measure on{reason}; run where there is one"
+            f"{simulated}"
         )
+    if kind == "cuda":
+        nvcc.require_loadable_code()
     if kind == "llvm":
         here = host_triple().partition("-")[0]
         wanted = str(target.get_attr("mtriple", "") or here).partition("-")[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +57,6 @@ def simulate_network(
     """
     gpu = auto_scheduler.simulated(target)
     network = Network(model, example_inputs)
-    # What comes with the package was trained on processors.
-    if budget.cost_model == "packaged":
-        budget = replace(budget, cost_model="none")
     search = search_kernels(
         [network],
         gpu,

@@ -388,6 +388,7 @@ def save_tasks(
                     "is_rival": instance.is_rival,
                     "workload_key": str(task.workload_key),
                     "target": str(task.target),
+                    "hardware": task.hardware_params.as_list(),
                     "layout_rewrite_option": int(task.layout_rewrite_option),
                     "tensors": json.loads(ir.save_json(list(task.compute_dag.tensors))),
                 }
@@ -417,6 +418,10 @@ def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
                 target=entry["target"],
                 desc=entry["desc"],
                 layout_rewrite_option=entry["layout_rewrite_option"],
+                # Files of earlier releases have the limits of the target.
+                hardware_params=auto_scheduler.HardwareParams(*entry["hardware"])
+                if "hardware" in entry
+                else None,
             )
             made = make_task(
                 search_task, desc=entry["desc"], weight=entry["weight"], idx=entry["idx"]

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 import tvm
+from tvm.auto_scheduler.measure_local import DeviceLostError
 from tvm.relax.frontend.torch import in_eval_mode
 from tvm.runtime.files import write_atomically
 from tvm.runtime.threading import usable_cores
@@ -74,6 +75,8 @@ def tune_network(
     OSError : the folder cannot be written, or the disk is full; what was measured is kept.
     ValueError : a file of the earlier run is damaged; the message names it. Or the target is a GPU
         and this machine has none; or there is no model of the GPU to simulate.
+    DeviceLostError : the device that programs are timed on does not answer any more. What was
+        measured is kept, and `summary.json` has what was found.
     """
     check_settings(settings)
     with run_folder(folder):
@@ -141,6 +144,12 @@ def _tune(
         print(f"Resumed with {search.resumed} measurements from {folder / 'records.json'}")
     if search.remembered:
         print(f"{len(search.remembered)} kernels were tuned on this machine before: not again")
+    if search.lost is not None:
+        facts = _facts(settings, target, threads, report.search_facts(search, untuned, None))
+        _report_lost(facts | {"device_lost": str(search.lost)}, folder)
+        raise DeviceLostError(
+            f"{search.lost} and are kept; go on with --resume {folder} when the device is back"
+        )
     if search.interrupted:
         print("Interrupted: what was measured is kept; continue with --resume")
 
@@ -153,15 +162,9 @@ def _tune(
         rivals,
         in_place=settings.fleet is None and not search.interrupted,
     )
-    facts = {
-        "network": settings.network,
-        "batch_size": settings.batch_size,
-        "target": str(target),
-        "threads": threads,
-        "seed": settings.seed,
-        **report.search_facts(search, untuned, tuned_networks[0]),
-        "versions": report.versions(),
-    }
+    facts = _facts(
+        settings, target, threads, report.search_facts(search, untuned, tuned_networks[0])
+    )
     # Before the comparison, so that whatever happens in it costs nothing that was found.
     report.write_summary(folder / "summary.json", facts)
     report.print_results(facts["tasks"])
@@ -191,6 +194,32 @@ def _tune(
         "cost_model.ckpt, tune.log"
     )
     return facts
+
+
+def _facts(
+    settings: TuneSettings, target: tvm.target.Target, threads: int, search: dict[str, Any]
+) -> dict[str, Any]:
+    """What `summary.json` begins with.
+
+    search : of `report.search_facts`.
+    """
+    return {
+        "network": settings.network,
+        "batch_size": settings.batch_size,
+        "target": str(target),
+        "threads": threads,
+        "seed": settings.seed,
+        **search,
+        "versions": report.versions(),
+    }
+
+
+def _report_lost(facts: dict[str, Any], folder: Path) -> None:
+    """Say what was found before the device was lost; nothing can be compared without it."""
+    report.write_summary(folder / "summary.json", facts)
+    report.print_results(facts["tasks"])
+    report.draw_curve(facts["history"], folder / "curve.png", f"{facts['network']} (unfinished)")
+    write_report(folder)
 
 
 def _compare(

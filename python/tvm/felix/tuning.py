@@ -8,13 +8,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from tvm.auto_scheduler import MeasureSession, ProgramBuilder, ProgramRunner
+from tvm.auto_scheduler.measure_local import DeviceLostError
 from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
@@ -55,16 +56,18 @@ class KernelSearch:
     result : of the search; None where every kernel was known, or none can be tuned.
     remembered : seconds of the kernels that were not searched, by workload key.
     resumed : measurements of an earlier run of the folder.
+    lost : what ended the search where its device was lost, else None.
     """
 
     tasks: list[SymTaskAndInstances]
     result: TuneResult | None
     remembered: dict[str, float]
     resumed: int
+    lost: DeviceLostError | None = None
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user ended the search."""
+        """Whether the search was ended before its time, by the user or a lost device."""
         return self.result is not None and self.result.interrupted
 
 
@@ -201,6 +204,8 @@ def tune_together(
                 rivals=rivals,
                 **machines,
             )
+        if search.lost is not None:
+            raise search.lost
         tuned = compile_tuned(
             list(imported.values()),
             target,
@@ -382,6 +387,9 @@ def search_kernels(
         return KernelSearch(tasks, None, {}, 0)
     if on_tasks is not None:
         on_tasks(tasks)
+    # What comes with the package was trained on processors.
+    if budget.cost_model == "packaged" and "cpu" not in target.keys:
+        budget = replace(budget, cost_model="none")
     records = folder / "records.json"
     known = _recall(tasks, target, folder, budget, cache)
     wanted = [task for task in tasks if _key(task) not in known]
@@ -418,15 +426,20 @@ def search_kernels(
             resumed = optimizer.restore(records)
             optimizer.load_state(folder)
         logger.info("searching %d kernels with %d programs to measure", len(wanted), trials)
-        result = optimizer.tune(
-            trials,
-            budget.config_seeds,
-            budget.grad_steps,
-            budget.per_round,
-            records,
-            progress=progress,
-            on_round=after_round,
-        )
+        lost: DeviceLostError | None = None
+        try:
+            result = optimizer.tune(
+                trials,
+                budget.config_seeds,
+                budget.grad_steps,
+                budget.per_round,
+                records,
+                progress=progress,
+                on_round=after_round,
+            )
+        except DeviceLostError as error:
+            lost = DeviceLostError(f"{error}; {optimizer.n_measure} programs were measured before")
+            result = optimizer.result(interrupted=True)
         optimizer.save_state(folder)
     finally:
         session.close()
@@ -441,7 +454,7 @@ def search_kernels(
             row.n_measured,
             sum(row.errors.values()),
         )
-    return KernelSearch(tasks, result, known, resumed)
+    return KernelSearch(tasks, result, known, resumed, lost)
 
 
 def _recall(

@@ -65,9 +65,11 @@ class CUDADeviceAPI final : public DeviceAPI {
   }
 
   void FreeDataSpace(Device device, void* data) override {
+    // Destructors call it, which must not raise. A device that failed says so to the next call.
     const Driver& driver = Driver::Get();
-    driver.Enter(device.device_id);
-    driver.Check(driver.MemFree(reinterpret_cast<DevicePointer>(data)), "cuMemFree");
+    if (driver.CtxSetCurrent(driver.ContextOf(device.device_id)) == kSuccess) {
+      driver.MemFree(reinterpret_cast<DevicePointer>(data));
+    }
   }
 
   void CopyBytes(const void* from, Device from_device, void* to, Device to_device, size_t bytes,
@@ -154,6 +156,17 @@ class CUDADeviceAPI final : public DeviceAPI {
 
 TVM_REGISTER_GLOBAL("device_api.cuda").set_body_typed([]() {
   return static_cast<void*>(CUDADeviceAPI::Global());
+});
+
+/*! \brief Why no GPU of this machine can be used, in one line; empty where one can. */
+TVM_REGISTER_GLOBAL("runtime.cuda.WhyUnusable").set_body_typed([]() {
+  return String(Driver::WhyUnusable());
+});
+
+/*! \brief The newest CUDA that the driver supports, 12040 of 12.4; 0 without a usable driver. */
+TVM_REGISTER_GLOBAL("runtime.cuda.DriverVersion").set_body_typed([]() {
+  const Driver* driver = Driver::TryGet();
+  return driver == nullptr ? 0 : driver->version();
 });
 
 /*! \brief Facts about a device that targets have under these names; empty without the device. */

@@ -127,7 +127,9 @@ class CUDAModuleNode final : public ModuleNode {
     const Driver& driver = Driver::Get();
     cuda::LoadedModule& module = loaded_[device_id];
     if (module == nullptr) {
-      driver.Check(driver.ModuleLoadData(&module, binary_.c_str()), "cuModuleLoadData");
+      const std::string what =
+          "cuModuleLoadData with a driver of CUDA " + cuda::VersionText(driver.version());
+      driver.Check(driver.ModuleLoadData(&module, binary_.c_str()), what.c_str());
     }
     cuda::Function function = nullptr;
     driver.Check(driver.ModuleGetFunction(&function, module, name.c_str()), "cuModuleGetFunction");

@@ -23,7 +23,14 @@ RetainedContexts& Retained() {
   return *retained;
 }
 
+// The first driver that has every function of the list; launching graphs came last.
+constexpr int kOldestVersion = 11040;
+
 }  // namespace
+
+std::string VersionText(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 Driver::Driver() {
   constexpr const char* kLibrary = "libcuda.so.1";
@@ -32,12 +39,20 @@ Driver::Driver() {
     reason_ = dlerror();
     return;
   }
-#define TVM_CUDA_FIND_FUNCTION(Member, Symbol, Params)                          \
-  Member = reinterpret_cast<Status(*) Params>(dlsym(library, #Symbol));         \
-  if (Member == nullptr) {                                                      \
-    reason_ = std::string(kLibrary) + " has no function " #Symbol               \
-                                      "; install a driver of CUDA 11 or later"; \
-    return;                                                                     \
+  // Asked for first: an old driver lacks others.
+  auto version_of = reinterpret_cast<Status (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
+  if (version_of != nullptr && version_of(&version_) == kSuccess && version_ < kOldestVersion) {
+    reason_ = std::string(kLibrary) + " is a driver of CUDA " + VersionText(version_) +
+              ", and CUDA " + VersionText(kOldestVersion) +
+              " or later is needed; update the NVIDIA driver";
+    return;
+  }
+#define TVM_CUDA_FIND_FUNCTION(Member, Symbol, Params)                                    \
+  Member = reinterpret_cast<Status(*) Params>(dlsym(library, #Symbol));                   \
+  if (Member == nullptr) {                                                                \
+    reason_ = std::string(kLibrary) + " has no function " #Symbol "; a driver of CUDA " + \
+              VersionText(kOldestVersion) + " or later has it";                           \
+    return;                                                                               \
   }
   TVM_CUDA_DRIVER_FUNCTIONS(TVM_CUDA_FIND_FUNCTION)
 #undef TVM_CUDA_FIND_FUNCTION
@@ -62,6 +77,8 @@ const Driver* Driver::TryGet() {
   const Driver& driver = Instance();
   return driver.num_devices_ > 0 ? &driver : nullptr;
 }
+
+std::string Driver::WhyUnusable() { return Instance().reason_; }
 
 const Driver& Driver::Get() {
   const Driver& driver = Instance();

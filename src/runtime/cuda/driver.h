@@ -123,7 +123,12 @@ class Driver {
   /*! \brief The driver; RuntimeError that names libcuda and what was wrong with it. */
   static const Driver& Get();
 
+  /*! \brief Why there is no usable device; empty where there is one. Never raises. */
+  static std::string WhyUnusable();
+
   int num_devices() const { return num_devices_; }
+  /*! \brief The newest CUDA that the driver supports, 12040 of 12.4. */
+  int version() const { return version_; }
   /*! \brief RuntimeError with the driver's own name and text of the error, unless it succeeded. */
   void Check(Status status, const char* what) const;
   /*! \brief Make the device's primary context the current one of the calling thread. */
@@ -137,7 +142,11 @@ class Driver {
 
   std::string reason_;
   int num_devices_ = 0;
+  int version_ = 0;
 };
+
+/*! \brief A version as it is written: 12040 is "12.4". */
+std::string VersionText(int version);
 
 /*! \brief Stream that launches and copies of the calling thread go to; null is the default one. */
 Stream CurrentStream(int device_id);

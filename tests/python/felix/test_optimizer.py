@@ -313,3 +313,32 @@ def test_unknown_parameter_lists_the_known_ones():
     task = auto_scheduler.SearchTask(compute_dag=dense(8), target="llvm")
     with pytest.raises(ValueError, match="unknown parameters 'population'; known are seed, .*lr"):
         make_search_policies("felix", {"population": 3}, [task], 4, verbose=0)
+
+
+def test_records_of_any_search_are_weighed_against_the_library(tasks, tmp_path):
+    records = tmp_path / "records.json"
+    tune(optimizer(tasks), 12, tmp_path)
+    assert not careful_file(records).exists()
+    ours = [pair[1].ansor_task for group in tasks for pair in group.pairs]
+
+    def confirmed(library):
+        auto_scheduler.confirm_records(records, ours, Compiled(), Timed(library=library))
+        again = [json.loads(line) for line in careful_file(records).read_text().splitlines()]
+        best = auto_scheduler.ApplyHistoryBest(records)
+        found = [best.query(task.target, task.workload_key) is not None for task in ours]
+        careful_file(records).unlink()
+        return sum("i" in line for line in again), sum("origin" in line for line in again), found
+
+    # Far behind, nothing is worth timing again; far ahead, the library is not.
+    assert confirmed(1e-9) == (0, 2, [False, False])
+    assert confirmed(1.0) == (2, 2, [True, True])
+
+
+def test_what_was_confirmed_is_not_measured_again(tasks, tmp_path):
+    records = tmp_path / "records.json"
+    tune(optimizer(tasks), 8, tmp_path)
+    ours = [pair[1].ansor_task for group in tasks for pair in group.pairs]
+    auto_scheduler.confirm_records(records, ours, Compiled(), Timed(library=1e-9))
+    before = careful_file(records).read_text()
+    auto_scheduler.confirm_records(records, ours, Compiled(), Timed(stop_after=0))
+    assert careful_file(records).read_text() == before

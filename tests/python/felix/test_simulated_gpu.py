@@ -12,7 +12,9 @@ import tvm
 from testing_gpu import random_states, sym_task
 from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler import MeasureErrorNo, MeasureInput
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.felix.command import main
+from tvm.felix.optim import Optimizer
 from tvm.felix.settings import TuneSettings
 from tvm.felix.tune_network import tune_network
 from tvm.target import Target
@@ -83,6 +85,28 @@ def test_simulated_records_are_never_taken_for_measured_ones(run, caplog):
     assert none is None
     assert not Target(TARGET).is_same_machine(simulated)
     assert not simulated.is_same_machine(Target(TARGET))
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_search_fills_the_device_with_one_row(has_bias):
+    data, weight = te.placeholder((1, 2048), name="data"), te.placeholder((1000, 2048), name="w")
+    bias = te.placeholder((1000,), name="bias")
+    product = topi.nn.dense(data, weight)
+    tensors = [data, weight, bias, topi.add(product, bias)] if has_bias else [data, weight, product]
+    task = tvm.felix.make_task(tensors, auto_scheduler.simulated(TARGET))
+    optimizer = Optimizer(
+        [task], LatencyModel(), runner=auto_scheduler.SimulatedRunner(), against_library=False
+    )
+    try:
+        [row] = optimizer.tune(8, 8, 8, 8, progress=False).tasks
+    finally:
+        optimizer.session.close()
+    # The weights once through the memory are 5.3 us, and a launch 2. One thread a result takes
+    # more than 200.
+    assert row.best_seconds < 12e-6
+    [policy] = [task.policy for task in optimizer.tasks]
+    schedule = str(policy.get_measure_input(row.best).state)
+    assert "blockIdx.x" in schedule and "threadIdx.x k.1" in schedule
 
 
 def test_only_gpus_have_a_model():

@@ -187,3 +187,15 @@ def test_variables_are_replaced_by_name():
     n, m = tir.SizeVar("n", "int32"), tir.SizeVar("m", "int32")
     assert int(ffi.subst_by_name(n * 2 + m, {"n": 5, "m": 1, "k": 9})) == 11
     assert str(ffi.subst_by_name(n * m, {"n": 5})) == "m*5"
+
+
+def test_task_files_keep_the_limits_that_a_task_was_given(tmp_path):
+    data, weight = te.placeholder((8, 16), name="data"), te.placeholder((12, 16), name="weight")
+    tensors = [data, weight, topi.nn.dense(data, weight)]
+    limits = auto_scheduler.HardwareParams(3, 16, 64, 0, 0, 0, 0, 0)
+    task = auto_scheduler.SearchTask(
+        compute_dag=tensors, target="llvm -num-cores=4", hardware_params=limits
+    )
+    felix.save_tasks([felix.make_task(task)], tmp_path / "tasks.json")
+    [group] = sym_task.load_tasks(tmp_path / "tasks.json")
+    assert group.task.ansor_task.hardware_params.as_list() == limits.as_list()

@@ -80,7 +80,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Worker:
-    """One process, the bytes of its unfinished answer, and the job it has."""
+    """One process, the bytes of its unfinished answer, the job it has, and if that is its last."""
 
     process: subprocess.Popen[bytes]
     stdin: IO[bytes]
@@ -88,6 +88,7 @@ class _Worker:
     stderr: IO[bytes]
     buffer: bytearray = field(default_factory=bytearray)
     ready: bool = False
+    ends: bool = False
     position: int = -1
     sent: float = 0.0
     deadline: float = 0.0
@@ -209,9 +210,8 @@ class WorkerPool:
                             position, worker.position = worker.position, -1
                             outcomes[position] = outcome
                             open_jobs -= 1
-                        if worker.process.poll() is not None or (
-                            outcome is not None and outcome.status == "timeout"
-                        ):
+                        late = outcome is not None and outcome.status == "timeout"
+                        if late or worker.ends or worker.process.poll() is not None:
                             selector.unregister(worker.stdout)
                             self._remove(worker)
                         if outcome is not None and on_outcome is not None:
@@ -330,6 +330,7 @@ class WorkerPool:
                 return Outcome(
                     "error", message=message["error"], kind=message["kind"], seconds=seconds
                 )
+            worker.ends = message["last"]
             return Outcome("done", message["result"], blob, seconds=seconds)
         if ended:
             return Outcome("died", message=self._death_of(worker), seconds=seconds)

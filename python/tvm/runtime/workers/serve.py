@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .lifetime import is_at_its_end
 from .wire import pack_frame, read_frame
 
 __all__ = ["main", "resolve"]
@@ -67,7 +68,7 @@ def _limit_memory(extra_bytes: int) -> None:
 def _answer(request: dict[str, Any], blob: bytes) -> bytes:
     try:
         result, data = resolve(request["function"])(request["arguments"], blob)
-        return pack_frame({"result": result}, data)
+        return pack_frame({"result": result, "last": is_at_its_end()}, data)
     except Exception as error:
         # Everything a candidate can raise is the caller's to judge; only exits leave the loop.
         text = "out of memory" if isinstance(error, MemoryError) else str(error)

@@ -23,6 +23,8 @@ namespace {
 // Statements written out in one loop body. More leave the cache of instructions, and the compiler
 // takes seconds.
 constexpr int64_t kMaxBody = 1024;
+// As what draws tiles at random is told by default, so that both search the same points.
+constexpr int64_t kMaxInnermost = 64;
 
 /*! \brief The values in [1, limit] that divisors of the groups' extents multiply to. */
 std::set<int64_t> ProductsOfDivisors(const arith::VarContext& context,
@@ -90,6 +92,12 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
       out.push_back({name + ".warp", RealConst(static_cast<double>(machine.warp_size)),
                      ToReal(kernel.threads)});
     }
+  }
+  for (size_t g = 0; g < context->split_groups.size(); ++g) {
+    const arith::SplitGroup& group = context->split_groups[g];
+    // One part alone are threads or lanes.
+    if (group->vars.size() < 2) continue;
+    at_most("axis" + std::to_string(g) + ".innermost", group->vars.back(), kMaxInnermost);
   }
   for (const StoreInfo& store : program.stores) {
     for (const LoopRef& loop : store.loops) {

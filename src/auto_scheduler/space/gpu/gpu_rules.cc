@@ -84,16 +84,18 @@ class CrossThreadReduction final : public SketchRule {
  public:
   const char* Name() const final { return "cross thread reduction"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    if (IsCacheWriteStage(state, stage_id)) return Condition::kSkip;
+    return IsNeeded(task, state, stage_id) ? Condition::kApply : Condition::kSkip;
+  }
+  static bool IsNeeded(const SearchTask& task, const State& state, int stage_id) {
+    if (IsCacheWriteStage(state, stage_id)) return false;
     const Stage& stage = state->stages[stage_id];
-    if (!HasReduceIter(stage)) return Condition::kSkip;
+    if (!HasReduceIter(stage)) return false;
     auto [space, reduction] = CumulativeExtents(stage);
-    if (space == -1 || reduction == -1) return Condition::kSkip;
+    if (space == -1 || reduction == -1) return false;
     const HardwareParams& limits = task->hardware_params;
-    bool needed = NeedsMultiLevelTiling(task, state, stage_id)
-                      ? space <= limits->max_threads_per_block && space < reduction
-                      : reduction > 1 && reduction > limits->warp_size;
-    return needed ? Condition::kApply : Condition::kSkip;
+    return NeedsMultiLevelTiling(task, state, stage_id)
+               ? space <= limits->max_threads_per_block && space < reduction
+               : reduction > 1 && reduction > limits->warp_size;
   }
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     Iterator fused;
@@ -129,6 +131,74 @@ class CrossThreadReduction final : public SketchRule {
   }
 };
 
+class SpreadReduction final : public SketchRule {
+ public:
+  const char* Name() const final { return "spread reduction"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    if (IsCacheWriteStage(state, stage_id)) return Condition::kSkip;
+    const Stage& stage = state->stages[stage_id];
+    if (!HasReduceIter(stage) || !NeedsMultiLevelTiling(task, state, stage_id)) {
+      return Condition::kSkip;
+    }
+    auto [space, reduction] = CumulativeExtents(stage);
+    const MachineFacts machine = task->Machine();
+    const bool needed = space != -1 && reduction >= kWarpsOfReduction * machine.warp_size &&
+                        space <= kWarpsOfResults * machine.warp_size * machine.num_cores;
+    if (!needed) return Condition::kSkip;
+    if (SingleConsumer(task, state, stage_id) == -1) {
+      // Alone, each result has a block already where threads share sums.
+      const bool is_new = IsOutputStage(task, state, stage_id) &&
+                          !CrossThreadReduction::IsNeeded(task, state, stage_id);
+      return is_new ? Condition::kApply : Condition::kSkip;
+    }
+    if (CommonLoops(task, state, stage_id) == 0) return Condition::kSkip;
+    // Fewer results than a warp has lanes are nothing for tiles of threads.
+    return space < machine.warp_size ? Condition::kApplyAndSkipRest : Condition::kApply;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    Iterator fused;
+    Array<Iterator> space;
+    State result = FuseAllReductionIters(state, stage_id, &fused, &space);
+    const int target = SingleConsumer(task, result, stage_id);
+    const int common = CommonLoops(task, result, stage_id);
+    const Optional<PrimExpr> warp = PrimExpr(Integer(task->hardware_params->warp_size));
+    if (target == -1) {
+      Array<Iterator> parts = result.split(stage_id, fused, {warp});
+      result.bind(stage_id, parts[1], IteratorAnnotation::kThreadX);
+      return {{result, stage_id - 1}};
+    }
+    // A block has some results, and as many threads as share the sum of each.
+    Array<Iterator> results =
+        result.split(target, result->stages[target]->iters.back(), {Optional<PrimExpr>()});
+    const int source = static_cast<int>(result->transform_steps.size());
+    Array<Iterator> written = result.split(target, results[1], {warp});
+    result.bind(target, written[1], IteratorAnnotation::kThreadX);
+    Array<Iterator> parts = result.follow_split(stage_id, fused, source, 1);
+    result.bind(stage_id, parts[1], IteratorAnnotation::kThreadX);
+    result.compute_at(stage_id, target, result->stages[target]->iters[common - 1]);
+    return {{result, stage_id - 1}};
+  }
+
+ private:
+  // With one thread a result, multiprocessors would have no more than so many warps.
+  static constexpr int64_t kWarpsOfResults = 2;
+  // Of shorter sums, tiles that reuse what they read take no longer.
+  static constexpr int64_t kWarpsOfReduction = 8;
+
+  /*! \brief Loops that a stage shares with its only consumer, if that has none of threads yet. */
+  static int CommonLoops(const SearchTask& task, const State& state, int stage_id) {
+    const int target = SingleConsumer(task, state, stage_id);
+    if (target == -1 || NeedsMultiLevelTiling(task, state, target) ||
+        !state->stages[target]->split_steps.empty()) {
+      return 0;
+    }
+    const auto& access = CurrentDAG(task, state)->access();
+    const int common =
+        access.GetNumCommonOuterIterator(state->stages[stage_id]->op, state->stages[target]->op);
+    return common == static_cast<int>(state->stages[target]->iters.size()) ? common : 0;
+  }
+};
+
 }  // namespace
 
 std::shared_ptr<const SketchRule> RuleAddCacheRead() { return std::make_shared<AddCacheRead>(); }
@@ -137,6 +207,10 @@ std::shared_ptr<const SketchRule> RuleSpecialComputeLocation() {
 }
 std::shared_ptr<const SketchRule> RuleCrossThreadReduction() {
   return std::make_shared<CrossThreadReduction>();
+}
+
+std::shared_ptr<const SketchRule> RuleSpreadReduction() {
+  return std::make_shared<SpreadReduction>();
 }
 
 }  // namespace auto_scheduler

@@ -18,6 +18,11 @@ std::shared_ptr<const SketchRule> RuleAddCacheRead();
 std::shared_ptr<const SketchRule> RuleSpecialComputeLocation();
 /*! \brief Shares a long reduction among the threads of a block. */
 std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
+/*!
+ * \brief Gives few results of long sums a block each, or a few, whose threads share each sum: as
+ * many blocks as it takes to fill the machine, which one thread a result would not.
+ */
+std::shared_ptr<const SketchRule> RuleSpreadReduction();
 
 /*! \brief Binds loops to blocks and threads; a program with too many or too few is refused. */
 std::shared_ptr<const RandomRule> InitThreadBind();

@@ -37,20 +37,22 @@ SketchOptions TilingOf(const SpaceOptions& options) {
   return tiling;
 }
 
+/*! \param reductions How threads share sums. */
+SketchRules GpuRules(const SpaceOptions& options, const SketchRules& reductions) {
+  const SketchOptions tiling = TilingOf(options);
+  SketchRules rules = {RuleAddCacheRead(), RuleSpecialComputeLocation(), RuleAlwaysInline(true),
+                       RuleSimplifyConstTensor()};
+  rules.insert(rules.end(), reductions.begin(), reductions.end());
+  rules.insert(rules.end(), {RuleAddCacheWrite(tiling), RuleMultiLevelTilingWithFusion(tiling),
+                             RuleMultiLevelTiling(tiling), RuleSkipStage()});
+  return rules;
+}
+
 /*! \brief The space of Ansor. */
 class AnsorGpuSpace : public SearchSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const override {
-    const SketchOptions tiling = TilingOf(options);
-    return {RuleAddCacheRead(),
-            RuleSpecialComputeLocation(),
-            RuleAlwaysInline(true),
-            RuleSimplifyConstTensor(),
-            RuleCrossThreadReduction(),
-            RuleAddCacheWrite(tiling),
-            RuleMultiLevelTilingWithFusion(tiling),
-            RuleMultiLevelTiling(tiling),
-            RuleSkipStage()};
+    return GpuRules(options, {RuleCrossThreadReduction()});
   }
 
   InitPopulationRules InitRules(const SearchTask&, const SpaceOptions& options) const override {
@@ -133,6 +135,9 @@ const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split
  */
 class FelixGpuSpace final : public AnsorGpuSpace {
  public:
+  SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
+    return GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
+  }
   std::vector<State> Complete(const SearchTask& task, const State& sketch,
                               const SpaceOptions&) const final {
     State state = sketch;
