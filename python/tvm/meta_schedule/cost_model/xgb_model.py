@@ -196,8 +196,8 @@ class XGBModel(CostModel):
     verbose_eval : log the error every this many trees; 0 never.
     average_peak_n : of the metric `PackSum.average_peak_score`, which is logged.
     adaptive_training : train anew only once a fifth more was measured.
-    prior : "bound" ranks by what a processor has to do for a program's loops at least, and at random
-        on other devices; "random" ranks at random.
+    prior : "bound" ranks by what a processor has to do for a program's loops at least, and on other
+        devices at random; "random" ranks at random.
     num_tuning_cores, tree_method : take the place of `config.nthread` and `config.tree_method`.
 
     Raises

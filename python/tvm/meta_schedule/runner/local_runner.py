@@ -75,9 +75,9 @@ class LocalRunner(Runner):
     initializer : called once before the first run.
     hopeless_factor : a candidate whose first call takes this many times as long as the best program
         of its task, of this batch or before (`RunnerInput.best_seconds`), is not called again, and
-        that call is its result. A call that takes twice as long as that is stopped; its result is an
-        error that says how long it ran (`RunnerResult.at_least`). ``math.inf`` times all of them
-        carefully, however long they take. On processors each candidate runs in a copy of the
+        that call is its result. A call that takes twice as long as that is stopped, and its result
+        is an error that says how long it ran (`RunnerResult.at_least`). ``math.inf`` times all of
+        them carefully, however long they take. On processors each candidate runs in a copy of the
         worker, so that one that crashes or is stopped does not cost the start of a worker.
     """
 

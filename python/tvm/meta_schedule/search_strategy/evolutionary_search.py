@@ -148,8 +148,8 @@ class EvolutionarySearch(SearchStrategy):
         best: list[tuple[float, int, _Individual]] = []
         seen = set(self._measured)
         known: dict[int, float] = {}
-        # Without measurements scores say which programs are hopeless. Bred by them, a batch would be
-        # full of programs that are alike, and teach little.
+        # Without measurements scores say which programs are hopeless. Bred by them, a batch would
+        # be full of programs that are alike, and teach little.
         generations = self.genetic_num_iters if self.cost_model.trained else 0
         for generation in range(generations + 1):
             scores = self._scores(population, known)
