@@ -140,7 +140,8 @@ def main() -> None:
                 rates[side].append(found["measured"] / found["seconds"])
                 print(
                     f"{task:8s} {side:12s} {found['version']:12s} seed {seed}: "
-                    f"{found['measured']} tried, {found['ran']} with a time, in {found['seconds']:.1f} s, "
+                    f"{found['measured']} tried, {found['ran']} timed, "
+                    f"in {found['seconds']:.1f} s, "
                     f"{rates[side][-1]:.2f} a second; best {found['best_ms']:.3f} ms",
                     flush=True,
                 )

@@ -83,11 +83,10 @@ def _serve(function: Callable[[Clock], Any], pipe: int, parent: int) -> None:
     try:
         die_with_parent(parent)
         try:
-            answer = {"result": function(Clock(pipe))}
+            data = pack_frame({"result": function(Clock(pipe))})
         except Exception as error:  # the caller's to judge
             kind = type(error).__name__
-            answer = {"error": f"{kind}: {error}", "kind": kind}
-        data = pack_frame(answer)
+            data = pack_frame({"error": f"{kind}: {error}", "kind": kind})
         while data:
             data = data[os.write(pipe, data) :]
         status = 0
