@@ -196,49 +196,6 @@ double Count(const PrimExpr& extent) {
   return value ? static_cast<double>(*value) : 1.0;
 }
 
-/*! \brief Value of an index where `one` is 1 and every other variable 0; none for a gather. */
-std::optional<int64_t> EvalAt(const PrimExpr& e, const VarNode* one) {
-  if (const auto* op = e.as<IntImmNode>()) return op->value;
-  if (e.as<VarNode>()) return e.get() == one ? 1 : 0;
-  if (const auto* op = e.as<CastNode>()) return EvalAt(op->value, one);
-  auto both = [one](const auto* op, auto combine) -> std::optional<int64_t> {
-    std::optional<int64_t> a = EvalAt(op->a, one), b = EvalAt(op->b, one);
-    if (!a || !b) return std::nullopt;
-    return combine(*a, *b);
-  };
-  using Result = std::optional<int64_t>;
-  if (const auto* op = e.as<AddNode>()) {
-    return both(op, [](int64_t a, int64_t b) -> Result { return a + b; });
-  }
-  if (const auto* op = e.as<SubNode>()) {
-    return both(op, [](int64_t a, int64_t b) -> Result { return a - b; });
-  }
-  if (const auto* op = e.as<MulNode>()) {
-    return both(op, [](int64_t a, int64_t b) -> Result { return a * b; });
-  }
-  if (const auto* op = e.as<MinNode>()) {
-    return both(op, [](int64_t a, int64_t b) -> Result { return std::min(a, b); });
-  }
-  if (const auto* op = e.as<MaxNode>()) {
-    return both(op, [](int64_t a, int64_t b) -> Result { return std::max(a, b); });
-  }
-  // Both operands are small and mostly not negative here: rounding down is good enough for both
-  // kinds of division.
-  auto quotient = [](int64_t a, int64_t b) -> Result {
-    if (b <= 0) return std::nullopt;
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-  };
-  auto remainder = [quotient](int64_t a, int64_t b) -> Result {
-    Result q = quotient(a, b);
-    return q ? Result(a - *q * b) : std::nullopt;
-  };
-  if (const auto* op = e.as<FloorDivNode>()) return both(op, quotient);
-  if (const auto* op = e.as<DivNode>()) return both(op, quotient);
-  if (const auto* op = e.as<FloorModNode>()) return both(op, remainder);
-  if (const auto* op = e.as<ModNode>()) return both(op, remainder);
-  return std::nullopt;
-}
-
 /*! \brief An access of a store with its loops, in numbers; vectors have one entry a loop. */
 struct AccessNumbers {
   double width;                 // bytes of an element
@@ -319,8 +276,8 @@ class ProgramReader {
           if (!variables.count(var)) continue;
           out.uses[i] = true;
           if (stride[i] != 0) continue;  // a dimension further right decides
-          std::optional<int64_t> at_one = EvalAt(tuple[d], var),
-                                 at_zero = EvalAt(tuple[d], nullptr);
+          std::optional<int64_t> at_one = IndexAt(tuple[d], var, 1),
+                                 at_zero = IndexAt(tuple[d], nullptr, 0);
           if (at_one && at_zero)
             stride[i] = std::abs(static_cast<double>(*at_one - *at_zero)) * row;
         }
@@ -495,6 +452,48 @@ const std::vector<Column>& Columns(int max_n_bufs) {
 }
 
 }  // namespace
+
+std::optional<int64_t> IndexAt(const PrimExpr& e, const VarNode* var, int64_t value) {
+  if (const auto* op = e.as<IntImmNode>()) return op->value;
+  if (e.as<VarNode>()) return e.get() == var ? value : 0;
+  if (const auto* op = e.as<CastNode>()) return IndexAt(op->value, var, value);
+  auto both = [var, value](const auto* op, auto combine) -> std::optional<int64_t> {
+    std::optional<int64_t> a = IndexAt(op->a, var, value), b = IndexAt(op->b, var, value);
+    if (!a || !b) return std::nullopt;
+    return combine(*a, *b);
+  };
+  using Result = std::optional<int64_t>;
+  if (const auto* op = e.as<AddNode>()) {
+    return both(op, [](int64_t a, int64_t b) -> Result { return a + b; });
+  }
+  if (const auto* op = e.as<SubNode>()) {
+    return both(op, [](int64_t a, int64_t b) -> Result { return a - b; });
+  }
+  if (const auto* op = e.as<MulNode>()) {
+    return both(op, [](int64_t a, int64_t b) -> Result { return a * b; });
+  }
+  if (const auto* op = e.as<MinNode>()) {
+    return both(op, [](int64_t a, int64_t b) -> Result { return std::min(a, b); });
+  }
+  if (const auto* op = e.as<MaxNode>()) {
+    return both(op, [](int64_t a, int64_t b) -> Result { return std::max(a, b); });
+  }
+  // Both operands are small and mostly not negative here: rounding down is good enough for both
+  // kinds of division.
+  auto quotient = [](int64_t a, int64_t b) -> Result {
+    if (b <= 0) return std::nullopt;
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+  };
+  auto remainder = [quotient](int64_t a, int64_t b) -> Result {
+    Result q = quotient(a, b);
+    return q ? Result(a - *q * b) : std::nullopt;
+  };
+  if (const auto* op = e.as<FloorDivNode>()) return both(op, quotient);
+  if (const auto* op = e.as<DivNode>()) return both(op, quotient);
+  if (const auto* op = e.as<FloorModNode>()) return both(op, remainder);
+  if (const auto* op = e.as<ModNode>()) return both(op, remainder);
+  return std::nullopt;
+}
 
 std::vector<std::string> PerStoreFeatureNames(int max_n_bufs) {
   std::vector<std::string> names;

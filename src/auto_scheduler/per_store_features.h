@@ -15,6 +15,8 @@
 
 #include <tvm/auto_scheduler/loop_program.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ std::vector<std::string> PerStoreFeatureNames(int max_n_bufs);
 /*! \brief One row for each buffer that is stored to; of several stores the last one counts. */
 std::vector<std::vector<float>> PerStoreFeatures(const LoopProgram& program, int cache_line_bytes,
                                                  int max_n_bufs);
+
+/*! \brief Value of an index where `var` is `value` and others are 0; none for what is read. */
+std::optional<int64_t> IndexAt(const PrimExpr& index, const tir::VarNode* var, int64_t value);
 
 }  // namespace auto_scheduler
 }  // namespace tvm

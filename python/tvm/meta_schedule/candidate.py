@@ -21,11 +21,20 @@ class MeasureCandidate:
 
 
 class RunnerResult:
-    """Seconds of each repeat in `run_secs`, or why there are none in `error_msg`."""
+    """Seconds of each repeat in `run_secs`, or why there are none in `error_msg`.
 
-    def __init__(self, run_secs: Sequence[float] | None, error_msg: str | None) -> None:
+    `at_least` is how long a call ran that was stopped, in seconds; None if it was not.
+    """
+
+    def __init__(
+        self,
+        run_secs: Sequence[float] | None,
+        error_msg: str | None,
+        at_least: float | None = None,
+    ) -> None:
         self.run_secs = None if run_secs is None else [float(_number(s)) for s in run_secs]
         self.error_msg = error_msg
+        self.at_least = None if at_least is None else float(at_least)
 
 
 def _number(value: Any) -> Any:

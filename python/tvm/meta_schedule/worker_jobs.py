@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tvm
+from tvm.runtime.workers.forked import Clock, can_fork, run_forked
 from tvm.target import Target
 from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
@@ -77,7 +78,9 @@ def evaluate(
     return seconds
 
 
-def _brief(module: Any, device: Any, arrays: list[Any], enough: float, long: float) -> float:
+def _brief(
+    module: Any, device: Any, arrays: list[Any], enough: float, long: float, clock: Clock | None
+) -> float:
     """Seconds of the first call, or of a later one if that is needed to know it below `enough`.
 
     The first call of a short program is a cold one, and others of the machine may disturb it; one
@@ -87,10 +90,14 @@ def _brief(module: Any, device: Any, arrays: list[Any], enough: float, long: flo
     device.sync()
     least = math.inf
     for _ in range(3):
+        if clock is not None:
+            clock.start()
         start = time.perf_counter()
         function(*arrays)
         device.sync()
         least = min(least, time.perf_counter() - start)
+        if clock is not None:
+            clock.stop()
         if least <= enough or least >= long:
             break
     return least
@@ -102,21 +109,44 @@ def run(arguments: dict[str, Any], _: bytes) -> tuple[dict[str, Any], bytes]:
     Parameters
     ----------
     arguments : `once_above`, seconds of a call above which it is not timed carefully; `long`,
-        seconds from which on one call tells as much as three.
+        seconds from which on one call tells as much as three; `stop_after`, seconds after which the
+        first call is stopped, null for none.
 
     Returns
     -------
-    `seconds` of each repeat; `once` says that it is that of a single call.
+    `seconds` of each repeat; `once` says that it is that of a single call; `at_least`, how long a
+    call ran that was stopped.
     """
+    device = tvm.device(arguments["device"], 0)
+    if device.device_type != tvm.cpu().device_type or not can_fork():
+        return {"at_least": None, **_timed(arguments, None)}, b""
+    # A copy finds them, and the next one too.
+    _contents(arguments["args_info"], arguments["alloc_repeat"])
+    limit = arguments["stop_after"]
+    outcome = run_forked(
+        lambda clock: _timed(arguments, clock), math.inf if limit is None else limit
+    )
+    if outcome.status == "done":
+        return {"at_least": None, **outcome.result}, b""
+    stopped = outcome.status == "timeout"
+    error = f"stopped, as a call takes more than {outcome.seconds:.3g} s and others are known that "
+    error += "take far less"
+    return {
+        "error": error if stopped else outcome.message,
+        "at_least": outcome.seconds if stopped else None,
+    }, b""
+
+
+def _timed(arguments: dict[str, Any], clock: Clock | None) -> dict[str, Any]:
     try:
         device = tvm.device(arguments["device"], 0)
         module = tvm.runtime.load_module(arguments["path"])
         sets = allocate(device, arguments["args_info"], arguments["alloc_repeat"])
         enough, long = arguments["once_above"], arguments["long"]
-        brief = _brief(module, device, sets[0], enough, long)
+        brief = _brief(module, device, sets[0], enough, long, clock)
         if brief > enough:
-            return {"error": None, "seconds": [brief], "once": True}, b""
+            return {"error": None, "seconds": [brief], "once": True}
         seconds = evaluate(module, device, arguments["config"], sets)
-        return {"error": None, "seconds": seconds, "once": False}, b""
+        return {"error": None, "seconds": seconds, "once": False}
     except Exception as error:  # what is run is a candidate of a search
-        return {"error": f"{type(error).__name__}: {error}"}, b""
+        return {"error": f"{type(error).__name__}: {error}"}

@@ -15,7 +15,9 @@ import tvm
 from testing_traces import TARGET, matmul_module, sum_module
 from tvm import meta_schedule as ms
 from tvm import tir
+from tvm.meta_schedule.cost_model.program_bound import bound_cycles
 from tvm.meta_schedule.testing.local_rpc import LocalRPC
+from tvm.runtime.workers import Job, WorkerPool
 from tvm.script import tir as T
 from tvm.target import Target
 
@@ -318,8 +320,164 @@ def test_slow_candidates_are_called_once(tmp_path):
     # The first one is slow, which shows when the second one is known.
     assert repeats([slow, fast]) == [1, 3]
     assert repeats([slow, slow]) == [3, 3]
-    assert repeats([slow], best=1e-6) == [1]
     runner.hopeless_factor = math.inf
     assert repeats([slow, fast]) == [3, 3]
     with pytest.raises(ValueError, match="must be above 1"):
         ms.runner.LocalRunner(hopeless_factor=1)
+
+
+def _library(function: tir.PrimFunc, path: Path) -> str:
+    tvm.build(function, target="llvm").export_library(str(path))
+    return str(path)
+
+
+def test_candidates_that_take_far_too_long_or_crash_do_not_cost_a_worker(tmp_path: Path) -> None:
+    @T.prim_func
+    def endless(b: T.Buffer((4,), "float32")):
+        b[0] = T.float32(1)
+        while b[0] < T.float32(2):
+            b[1] = b[1] + T.float32(1)
+
+    @T.prim_func
+    def crashing(b: T.Buffer((4,), "float32")):
+        T.evaluate(T.call_extern("int32", "abort"))
+        b[0] = T.float32(1)
+
+    @T.prim_func
+    def fine(b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            b[i] = T.float32(1)
+
+    paths = [
+        _library(function, tmp_path / f"{name}.so")
+        for name, function in (("fine", fine), ("endless", endless), ("crashing", crashing))
+    ]
+    config = ms.runner.EvaluatorConfig(number=1, repeat=2, min_repeat_ms=50)
+    runner = ms.runner.LocalRunner(timeout_sec=60, evaluator_config=config)
+
+    def run(path: str) -> Any:
+        info = [ms.arg_info.TensorInfo("float32", (4,))]
+        return runner.run([ms.runner.RunnerInput(path, "llvm", info, 1e-7)])[0].result()
+
+    # As long as a repeat every call may take, however fast the best program is.
+    first = run(paths[0])
+    assert first.error_msg is None and first.at_least is None
+    [worker] = runner._pool.process_ids()
+    stopped = run(paths[1])
+    assert stopped.run_secs is None and "stopped" in stopped.error_msg
+    assert 0.05 <= stopped.at_least < 60
+    crashed = run(paths[2])
+    assert crashed.at_least is None and "SIGABRT" in crashed.error_msg
+    assert run(paths[0]).error_msg is None
+    assert runner._pool.process_ids() == [worker]
+
+
+def test_a_call_that_is_long_enough_is_the_only_one(tmp_path: Path) -> None:
+    @T.prim_func
+    def fine(b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            b[i] = T.float32(1)
+
+    arguments = {
+        "path": _library(fine, tmp_path / "fine.so"),
+        "device": "llvm",
+        "args_info": [["TENSOR", "float32", [4]]],
+        "alloc_repeat": 1,
+        "config": ms.runner.EvaluatorConfig(number=1, repeat=3, min_repeat_ms=0)._asdict(),
+        "once_above": 0.0,
+        "long": 0.0,
+        "stop_after": None,
+    }
+    with WorkerPool(1, timeout=60) as pool:
+        name = "tvm.meta_schedule.worker_jobs:run"
+        once, careful = pool.run([Job(name, arguments), Job(name, {**arguments, "once_above": 9})])
+    assert once.result["once"] and len(once.result["seconds"]) == 1
+    assert not careful.result["once"] and len(careful.result["seconds"]) == 3
+
+
+def test_what_was_stopped_is_recorded_as_that(tmp_path: Path) -> None:
+    database = ms.database.JSONDatabase(work_dir=tmp_path)
+    workload = database.commit_workload(matmul_module())
+    trace = tir.Schedule(workload.mod).trace
+    for seconds, at_least in (([1e10], 0.25), ([0.5], None)):
+        database.commit_tuning_record(
+            ms.database.TuningRecord(trace, workload, seconds, TARGET, [], at_least)
+        )
+    again = ms.database.JSONDatabase(work_dir=tmp_path)
+    records = again.get_all_tuning_records()
+    assert [record.at_least for record in records] == [0.25, None]
+    assert [len(record.as_json()) for record in records] == [5, 4]
+    assert [r.run_secs for r in again.get_top_k(workload, 2)] == [[0.5]]
+    with pytest.raises(ValueError, match="expected 4 or 5"):
+        ms.database.TuningRecord.from_json([*records[0].as_json(), 1], workload)
+
+
+def _scheduled(steps: Any) -> Any:
+    sch = tir.Schedule(matmul_module(256, 256, 256))
+    steps(sch, *sch.get_loops(sch.get_block("C")))
+    return ms.MeasureCandidate(sch, [])
+
+
+def test_a_bound_tells_hopeless_programs_apart() -> None:
+    def tiled(sch: Any, i: Any, j: Any, k: Any) -> None:
+        i0, i1 = sch.split(i, [None, 4])
+        j0, j1 = sch.split(j, [None, 16])
+        sch.reorder(i0, j0, k, i1, j1)
+        sch.unroll(i1)
+        sch.vectorize(j1)
+
+    def plain(sch: Any, i: Any, j: Any, k: Any) -> None:
+        pass
+
+    def lanes_far_apart(sch: Any, i: Any, j: Any, k: Any) -> None:
+        i0, i1 = sch.split(i, [None, 16])
+        sch.reorder(i0, j, k, i1)
+        sch.vectorize(i1)
+
+    def lanes_without_a_pattern(sch: Any, i: Any, j: Any, k: Any) -> None:
+        i0, i1 = sch.split(i, [None, 4])
+        j0, j1 = sch.split(j, [None, 4])
+        sch.reorder(i0, j0, k, i1, j1)
+        sch.vectorize(sch.fuse(i1, j1))
+
+    programs = [tiled, plain, lanes_far_apart, lanes_without_a_pattern]
+    context = ms.TuneContext(
+        matmul_module(256, 256, 256), target=Target("llvm -mcpu=skylake-avx512 -num-cores=1")
+    )
+    candidates = [_scheduled(steps) for steps in programs]
+    cycles = bound_cycles(context, candidates)
+    # 256^3 multiply-adds in 16 lanes on two units.
+    assert 256**3 / 32 <= cycles[0] < min(cycles[1:]) / 4
+    assert cycles[3] == max(cycles)
+    scores = ms.cost_model.XGBModel().predict(context, candidates)
+    np.testing.assert_allclose(scores * cycles, 1e6)
+    context.target = Target("cuda")
+    assert bound_cycles(context, candidates) is None
+    assert len(ms.cost_model.XGBModel().predict(context, candidates)) == 4
+    with pytest.raises(ValueError, match="unknown prior 'none'"):
+        ms.cost_model.XGBModel(prior="none")
+
+
+def test_a_bound_shares_work_among_cores_and_knows_what_stays_in_registers() -> None:
+    def body(sch: Any, i: Any, j: Any, k: Any, rows: int) -> None:
+        i0, i1 = sch.split(i, [None, rows])
+        j0, j1 = sch.split(j, [None, 16])
+        sch.reorder(i0, j0, k, i1, j1)
+        sch.unroll(i1)
+        sch.vectorize(j1)
+
+    def cycles_of(steps: Any, cores: int) -> float:
+        target = Target(f"llvm -mcpu=skylake-avx512 -num-cores={cores}")
+        context = ms.TuneContext(matmul_module(256, 256, 256), target=target)
+        [cycles] = bound_cycles(context, [_scheduled(steps)])
+        return float(cycles)
+
+    def parallel(sch: Any, i: Any, j: Any, k: Any) -> None:
+        body(sch, i, j, k, 8)
+        sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+
+    few = cycles_of(lambda *loops: body(*loops, 8), 1)
+    # One row waits for each sum, and 64 of them do not fit 32 registers.
+    assert cycles_of(lambda *loops: body(*loops, 1), 1) > 1.5 * few
+    assert cycles_of(lambda *loops: body(*loops, 64), 1) > 1.2 * few
+    assert few / 5 < cycles_of(parallel, 4) < few / 2

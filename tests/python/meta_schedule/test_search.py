@@ -214,6 +214,52 @@ def test_failures_are_counted_and_recorded() -> None:
     assert not database.get_top_k(database.commit_workload(context.mod), 4)
 
 
+def test_what_was_stopped_is_no_failure() -> None:
+    class Stopping(CountingRunner):
+        def run(self, runner_inputs: Any) -> list[Any]:
+            return [ms.runner.LocalRunnerFuture(None, "stopped", 0.5) for _ in runner_inputs]
+
+    context = ms.TuneContext(
+        matmul_module(), target=TARGET, space_generator=_two_tiles, search_strategy="replay-trace"
+    )
+    scheduler, database = ms.task_scheduler.RoundRobin(), ms.database.MemoryDatabase()
+    model = ms.cost_model.XGBModel()
+    scheduler.tune(
+        [context], [1.0], 4, 4, 2, NoBuilder(), Stopping(),
+        ms.measure_callback.create("default"), database, model,
+    )  # fmt: skip
+    assert scheduler.tasks_[0].run_error_count == 0
+    assert [record.at_least for record in database.get_all_tuning_records()] == [0.5] * 4
+    [group] = model.data.values()
+    assert list(group.costs) == [0.5] * 4
+    assert not database.get_top_k(database.commit_workload(context.mod), 4)
+
+
+def test_without_measurements_evolution_takes_the_best_of_a_sample() -> None:
+    class Counting(ms.cost_model.XGBModel):
+        asked = 0
+
+        def predict(self, context: Any, candidates: Any) -> np.ndarray:
+            self.asked += len(candidates)
+            scores = super().predict(context, candidates)
+            self.scores = sorted(scores, reverse=True)
+            return scores
+
+    model = Counting()
+    strategy = ms.search_strategy.EvolutionarySearch(
+        population_size=40, init_min_unmeasured=20, eps_greedy=0.0
+    )
+    context = ms.TuneContext(
+        matmul_module(128, 128, 128), target=TARGET, space_generator="post-order-apply",
+        search_strategy=strategy, rand_state=5,
+    )  # fmt: skip
+    context.pre_tuning(8, 8, database=ms.database.MemoryDatabase(), cost_model=model)
+    batch = context.generate_measure_candidates()
+    assert model.asked <= 40
+    chosen = ms.cost_model.XGBModel().predict(context, batch)
+    np.testing.assert_allclose(chosen, model.scores[:8])
+
+
 def test_a_module_is_tuned_and_compiled(tmp_path: Path) -> None:
     mod = matmul_module()
     for _ in range(2):

@@ -35,6 +35,9 @@ class BuilderResult:
 class Builder(Named):
     """Base of builders, which define `build`."""
 
+    def prepare(self) -> None:
+        """Get ready, without waiting for it, while the first candidates are looked for."""
+
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """One result an input, failures included."""
         raise TypeError(f"{type(self).__name__} does not define build")

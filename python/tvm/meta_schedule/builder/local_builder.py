@@ -74,6 +74,10 @@ class LocalBuilder(Builder):
         self._pool = WorkerPool(self.max_workers, timeout_sec, modules=[_JOBS])
         self._ready = False
 
+    def prepare(self) -> None:
+        if self.f_build is None and self.f_export is None:
+            self._pool.start()
+
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         if not self._ready and self.initializer is not None:
             self.initializer()

@@ -34,6 +34,11 @@ class CostModel(Named):
         """Learn from measurements."""
         raise TypeError(f"{type(self).__name__} does not define update")
 
+    @property
+    def trained(self) -> bool:
+        """Whether scores follow from measurements, so that a search may breed by them."""
+        return True
+
     def predict(self, context: Any, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         """A score for each candidate; larger is faster."""
         raise TypeError(f"{type(self).__name__} does not define predict")

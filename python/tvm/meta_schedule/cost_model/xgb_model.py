@@ -22,6 +22,7 @@ from ..candidate import MeasureCandidate, RunnerResult
 from ..feature_extractor import FeatureExtractor, PerStoreFeature
 from ..utils import cpu_count
 from .cost_model import CostModel
+from .program_bound import bound_cycles
 
 __all__ = ["FeatureGroup", "PackSum", "XGBConfig", "XGBModel"]
 
@@ -174,6 +175,13 @@ class FeatureGroup:
         self.costs = np.append(self.costs, costs)
 
 
+def _cost(result: RunnerResult) -> float:
+    """Mean seconds; of what was stopped how long it ran, which is slow enough to tell it apart."""
+    if result.run_secs:
+        return float(np.mean(result.run_secs))
+    return _FAILED if result.at_least is None else result.at_least
+
+
 class XGBModel(CostModel):
     """Trees that predict the throughput of a candidate as the sum over its stores.
 
@@ -183,16 +191,18 @@ class XGBModel(CostModel):
     ----------
     extractor : gives the stores; "per-store-feature" or an extractor.
     config : parameters of the trees.
-    num_warmup_samples : with fewer measurements scores are random.
+    num_warmup_samples : with fewer measurements scores are those of `prior`.
     early_stopping_rounds : trees without improvement after which training stops.
     verbose_eval : log the error every this many trees; 0 never.
     average_peak_n : of the metric `PackSum.average_peak_score`, which is logged.
     adaptive_training : train anew only once a fifth more was measured.
+    prior : "bound" ranks by what a processor has to do for a program's loops at least, and on other
+        devices at random; "random" ranks at random.
     num_tuning_cores, tree_method : take the place of `config.nthread` and `config.tree_method`.
 
     Raises
     ------
-    ValueError : an unknown extractor.
+    ValueError : an unknown extractor or prior.
     """
 
     def __init__(
@@ -205,6 +215,7 @@ class XGBModel(CostModel):
         verbose_eval: int = 25,
         average_peak_n: int = 32,
         adaptive_training: bool = True,
+        prior: str = "bound",
         num_tuning_cores: int | None = None,
         tree_method: str | None = None,
     ) -> None:
@@ -214,6 +225,9 @@ class XGBModel(CostModel):
                     f"XGBModel: unknown extractor {extractor!r}; there is 'per-store-feature'"
                 )
             extractor = PerStoreFeature()
+        if prior not in ("bound", "random"):
+            raise ValueError(f"XGBModel: unknown prior {prior!r}; there are 'bound' and 'random'")
+        self.prior = prior
         config = config or XGBConfig()
         if num_tuning_cores is not None:
             config = config._replace(nthread=num_tuning_cores)
@@ -239,7 +253,7 @@ class XGBModel(CostModel):
             return
         key = str(tvm.ir.structural_hash(context.mod) if context.mod is not None else 0)
         features = self._features(context, candidates)
-        costs = np.array([float(np.mean(r.run_secs)) if r.run_secs else _FAILED for r in results])
+        costs = np.array([_cost(result) for result in results])
         if key in self.data:
             self.data[key].append(features, costs)
         else:
@@ -250,8 +264,8 @@ class XGBModel(CostModel):
             self._train()
 
     def predict(self, context: Any, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
-        if self.booster is None or self.data_size < self.num_warmup_samples:
-            return self._rng.random(len(candidates))
+        if not self.trained:
+            return self._from_prior(context, candidates)
         features = self._features(context, candidates)
         scores = np.zeros(len(candidates))
         full = [i for i, rows in enumerate(features) if len(rows)]
@@ -260,6 +274,14 @@ class XGBModel(CostModel):
             values = self.booster.predict(packs.dmatrix, output_margin=True)
             scores[full] = packs.predict_with_score(values)
         return scores
+
+    @property
+    def trained(self) -> bool:
+        return self.booster is not None and self.data_size >= self.num_warmup_samples
+
+    def _from_prior(self, context: Any, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        cycles = bound_cycles(context, candidates) if self.prior == "bound" else None
+        return self._rng.random(len(candidates)) if cycles is None else 1e6 / cycles
 
     def _features(self, context: Any, candidates: Sequence[MeasureCandidate]) -> list[np.ndarray]:
         tables = self.extractor.extract_from(context, candidates)

@@ -78,6 +78,7 @@ class TuningRecord:
     ----------
     trace, workload, target, args_info : what was measured, for what.
     run_secs : seconds of each repeat, None if it failed.
+    at_least : seconds that a call took before it was stopped, None if it was not.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class TuningRecord:
         run_secs: Sequence[float] | None = None,
         target: Target | None = None,
         args_info: Sequence[ArgInfo] | None = None,
+        at_least: float | None = None,
     ) -> None:
         self.trace = trace
         self.workload = workload
@@ -95,6 +97,7 @@ class TuningRecord:
         )
         self.target = target
         self.args_info = None if args_info is None else list(args_info)
+        self.at_least = None if at_least is None else float(at_least)
 
     def mean_seconds(self) -> float:
         """Mean of the repeats, infinite for failures."""
@@ -113,12 +116,16 @@ class TuningRecord:
         return MeasureCandidate(sch, self.args_info)
 
     def as_json(self) -> Any:
-        """Trace, seconds, target as text, arguments; the workload is kept apart."""
+        """Trace, seconds, target as text, arguments; the workload is kept apart.
+
+        Of what was stopped there is a fifth value, `at_least`.
+        """
         return [
             self.trace.as_json(),
             self.run_secs,
             None if self.target is None else str(self.target),
             None if self.args_info is None else [info.as_json() for info in self.args_info],
+            *([] if self.at_least is None else [self.at_least]),
         ]
 
     @staticmethod
@@ -130,13 +137,16 @@ class TuningRecord:
         ValueError : the value is none.
         """
         try:
-            trace, run_secs, target, args_info = json_obj
+            trace, run_secs, target, args_info, *stopped = json_obj
+            if len(stopped) > 1:
+                raise ValueError(f"tuning record: {len(json_obj)} values, expected 4 or 5")
             return TuningRecord(
                 tir.schedule.Trace.from_json(trace),
                 workload,
                 run_secs,
                 None if target is None else Target(target),
                 None if args_info is None else [ArgInfo.from_json(info) for info in args_info],
+                *stopped,
             )
         except (TypeError, KeyError) as error:
             raise ValueError(f"tuning record: {error} in {json.dumps(json_obj)[:80]}") from error

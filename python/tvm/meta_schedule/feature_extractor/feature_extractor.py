@@ -92,7 +92,7 @@ class PerStoreFeature(FeatureExtractor):
     ) -> list[tvm.nd.NDArray]:
         target = context.target if context.target is not None else Target("llvm")
         with target:
-            functions = [_loops_of(candidate.sch.mod) for candidate in candidates]
+            functions = [loops_of(candidate.sch.mod) for candidate in candidates]
         data = _ffi_api.GetPerStoreFeaturesFromPrimFuncs(functions, target, self.buffers_per_store)
         tables, _, _ = unpack_feature(data)
         empty = np.zeros((0, self.feature_vector_length), np.float32)
@@ -113,5 +113,6 @@ _TO_LOOPS = tvm.transform.Sequential(
 )
 
 
-def _loops_of(mod: tvm.ir.IRModule) -> tir.PrimFunc:
+def loops_of(mod: tvm.ir.IRModule) -> tir.PrimFunc:
+    """A candidate as plain loops over buffers, which features are read from."""
     return _TO_LOOPS(mod)["main"]

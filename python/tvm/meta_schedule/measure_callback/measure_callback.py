@@ -86,6 +86,7 @@ class AddToDatabase(MeasureCallback):
                     result.run_secs if result.run_secs is not None else [_FAILED],
                     context.target,
                     candidate.args_info,
+                    result.at_least,
                 )
             )
 

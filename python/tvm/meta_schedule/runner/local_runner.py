@@ -19,6 +19,8 @@ from .runner import Runner, RunnerFuture, RunnerInput
 __all__ = ["LocalRunner", "LocalRunnerFuture", "default_alloc_argument", "default_run_evaluator"]
 
 _JOBS = "tvm.meta_schedule.worker_jobs"
+# How much longer than a hopeless call one takes that is not waited for.
+_STOP_FACTOR = 2.0
 
 
 def default_alloc_argument(device: Any, args_info: list[Any], alloc_repeat: int) -> list[list[Any]]:
@@ -36,17 +38,22 @@ def default_run_evaluator(
 class LocalRunnerFuture(RunnerFuture):
     """A result that is there."""
 
-    def __init__(self, res: list[float] | None = None, error_message: str | None = None) -> None:
+    def __init__(
+        self,
+        res: list[float] | None = None,
+        error_message: str | None = None,
+        at_least: float | None = None,
+    ) -> None:
         super().__init__()
         if (res is None) == (error_message is None):
             raise ValueError("LocalRunnerFuture: give either seconds or an error")
-        self.res, self.error_message = res, error_message
+        self.res, self.error_message, self.at_least = res, error_message, at_least
 
     def done(self) -> bool:
         return True
 
     def result(self) -> RunnerResult:
-        return RunnerResult(self.res, self.error_message)
+        return RunnerResult(self.res, self.error_message, self.at_least)
 
 
 def _mean(future: LocalRunnerFuture) -> float:
@@ -68,7 +75,10 @@ class LocalRunner(Runner):
     initializer : called once before the first run.
     hopeless_factor : a candidate whose first call takes this many times as long as the best program
         of its task, of this batch or before (`RunnerInput.best_seconds`), is not called again, and
-        that call is its result; ``math.inf`` times all of them carefully.
+        that call is its result. A call that takes twice as long as that is stopped, and its result
+        is an error that says how long it ran (`RunnerResult.at_least`). ``math.inf`` times all of
+        them carefully, however long they take. On processors each candidate runs in a copy of the
+        worker, so that one that crashes or is stopped does not cost the start of a worker.
     """
 
     def __init__(
@@ -81,7 +91,7 @@ class LocalRunner(Runner):
         f_run_evaluator: str | Callable[..., Any] | None = None,
         f_cleanup: str | Callable[..., Any] | None = None,
         initializer: Callable[[], None] | None = None,
-        hopeless_factor: float = 4.0,
+        hopeless_factor: float = 2.0,
     ) -> None:
         if not hopeless_factor > 1:
             raise ValueError(
@@ -100,12 +110,20 @@ class LocalRunner(Runner):
         self._pool = WorkerPool(1, timeout_sec, modules=[_JOBS])
         self._ready = False
 
+    def prepare(self) -> None:
+        if not self._runs_here:
+            self._pool.start()
+
+    @property
+    def _runs_here(self) -> bool:
+        own = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup)
+        return any(function is not None for function in own)
+
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         if not self._ready and self.initializer is not None:
             self.initializer()
         self._ready = True
-        own = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup)
-        if any(function is not None for function in own):
+        if self._runs_here:
             return [self._run_here(entry) for entry in runner_inputs]
         return self._run_batch(runner_inputs)
 
@@ -116,13 +134,16 @@ class LocalRunner(Runner):
         unknown = math.inf if math.isinf(self.hopeless_factor) else self._long
         timed: list[tuple[LocalRunnerFuture, bool]] = []
         for entry in entries:
-            future, once = self._run(entry, min(self.hopeless_factor * best, unknown))
+            hopeless = self.hopeless_factor * best
+            # What is over so soon is not worth a doubt.
+            stop = max(_STOP_FACTOR * hopeless, self._long)
+            future, once = self._run(entry, min(hopeless, unknown), stop)
             best = min(best, _mean(future))
             timed.append((future, once))
         results: list[RunnerFuture] = []
         for entry, (future, once) in zip(entries, timed):
             if once and _mean(future) <= self.hopeless_factor * best:
-                future, _ = self._run(entry, math.inf)
+                future, _ = self._run(entry, math.inf, math.inf)
             results.append(future)
         return results
 
@@ -131,7 +152,9 @@ class LocalRunner(Runner):
         """Seconds that a call takes at least to be as good as a repeat."""
         return max(self.evaluator_config.min_repeat_ms, 1) / 1e3
 
-    def _run(self, entry: RunnerInput, once_above: float) -> tuple[LocalRunnerFuture, bool]:
+    def _run(
+        self, entry: RunnerInput, once_above: float, stop_after: float
+    ) -> tuple[LocalRunnerFuture, bool]:
         """The result, and whether it is that of a single call."""
         arguments = {
             "path": str(entry.artifact_path),
@@ -141,15 +164,19 @@ class LocalRunner(Runner):
             "config": self.evaluator_config._asdict(),
             "once_above": once_above,
             "long": self._long,
+            "stop_after": stop_after if math.isfinite(stop_after) else None,
         }
         [outcome] = self._pool.run([Job(f"{_JOBS}:run", arguments)])
         time.sleep(self.cooldown_sec)
+        at_least = None
         if outcome.status == "timeout":
             error = f"Timeout, killed after {self.timeout_sec} seconds"
+        elif outcome.status == "done":
+            error, at_least = outcome.result["error"], outcome.result["at_least"]
         else:
-            error = outcome.result["error"] if outcome.status == "done" else outcome.message
+            error = outcome.message
         if error:
-            return LocalRunnerFuture(error_message=f"LocalRunner: {error}"), False
+            return LocalRunnerFuture(None, f"LocalRunner: {error}", at_least), False
         return LocalRunnerFuture(outcome.result["seconds"]), bool(outcome.result["once"])
 
     def _run_here(self, entry: RunnerInput) -> RunnerFuture:

@@ -66,6 +66,9 @@ class PyRunnerFuture(RunnerFuture):
 class Runner(Named):
     """Base of runners, which define `run`."""
 
+    def prepare(self) -> None:
+        """Get ready, without waiting for it, while the first candidates are looked for."""
+
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """One future an input."""
         raise TypeError(f"{type(self).__name__} does not define run")

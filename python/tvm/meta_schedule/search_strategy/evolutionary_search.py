@@ -12,6 +12,7 @@ import tvm
 from tvm import tir
 from tvm.tir.schedule import Trace
 
+from ..arg_info import ArgInfo
 from ..candidate import MeasureCandidate
 from .search_strategy import SearchStrategy, finish_trace
 
@@ -78,6 +79,8 @@ class EvolutionarySearch(SearchStrategy):
         self._measured: set[int] = set()
         self._empty_rounds = 0
         self._workload = database.commit_workload(self.context.mod)
+        # What a program lays out anew is looked at once it is measured.
+        self._args = ArgInfo.from_entry_func(self.context.mod)
 
     def notify_runner_results(self, measure_candidates: Any, results: Any) -> None:
         self._measured.update(_key(candidate.sch) for candidate in measure_candidates)
@@ -132,7 +135,9 @@ class EvolutionarySearch(SearchStrategy):
         """Predictions, at least zero; programs that are `known` keep theirs, new ones join them."""
         new = {i.key: i for i in population if i.key not in known}
         if new:
-            candidates = [self._candidate(individual.sch) for individual in new.values()]
+            candidates = [
+                MeasureCandidate(individual.sch, self._args) for individual in new.values()
+            ]
             scores = self.cost_model.predict(self.context, candidates)
             known.update(zip(new, np.maximum(np.asarray(scores, dtype=float), 0.0).tolist()))
         return np.array([known[individual.key] for individual in population])
@@ -143,7 +148,10 @@ class EvolutionarySearch(SearchStrategy):
         best: list[tuple[float, int, _Individual]] = []
         seen = set(self._measured)
         known: dict[int, float] = {}
-        for generation in range(self.genetic_num_iters + 1):
+        # Without measurements scores say which programs are hopeless. Bred by them, a batch would
+        # be full of programs that are alike, and teach little.
+        generations = self.genetic_num_iters if self.cost_model.trained else 0
+        for generation in range(generations + 1):
             scores = self._scores(population, known)
             for number, (score, individual) in enumerate(zip(scores, population)):
                 if individual.key in seen:
@@ -155,7 +163,7 @@ class EvolutionarySearch(SearchStrategy):
                     heapq.heappush(best, entry)
                 elif entry[0] > best[0][0]:
                     heapq.heapreplace(best, entry)
-            if generation < self.genetic_num_iters:
+            if generation < generations:
                 population = self._next_generation(population, scores, mutators)
         return [individual for _, _, individual in sorted(best, key=lambda entry: -entry[0])]
 

@@ -148,7 +148,7 @@ class GradientSearch(SearchStrategy):
         for candidate, result in zip(measure_candidates, results):
             choice = self._choices.pop(_key(candidate.sch), None)
             if choice is not None:
-                seconds = float(np.median(result.run_secs)) if result.run_secs else None
+                seconds = float(np.median(result.run_secs)) if result.run_secs else result.at_least
                 found.append((choice, seconds))
         known = [*self._times.values(), *(s for _, s in found if s is not None)]
         if not known:

@@ -107,6 +107,8 @@ class TaskScheduler(Named):
             cost_model,
             measure_callbacks,
         )
+        builder.prepare()
+        runner.prepare()
         for number, task in enumerate(tasks):
             logger.info("Initializing Task #%d: %r", number, task.task_name)
             with Profiler.timeit("InitializeTask"):
@@ -195,8 +197,11 @@ class TaskScheduler(Named):
         for build, result in zip(built, results):
             seconds = result.run_secs if build.error_msg is None else None
             record.build_error_count += build.error_msg is not None
-            record.run_error_count += build.error_msg is None and not seconds
-            if not seconds:
+            stopped = build.error_msg is None and result.at_least is not None
+            record.run_error_count += build.error_msg is None and not seconds and not stopped
+            if stopped:
+                logger.info("[%s] a candidate was %s", record.ctx.task_name, result.error_msg)
+            elif not seconds:
                 message = build.error_msg or result.error_msg
                 logger.warning("[%s] a candidate failed: %s", record.ctx.task_name, message)
             record.latency_ms.append(float(np.mean(seconds)) * 1e3 if seconds else math.inf)

@@ -19,7 +19,7 @@ from typing import Any
 from .lifetime import is_at_its_end
 from .wire import pack_frame, read_frame
 
-__all__ = ["main", "resolve"]
+__all__ = ["die_with_parent", "main", "resolve"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -37,7 +37,7 @@ def resolve(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), function)
 
 
-def _die_with_parent(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """A hung program never reads that the pipe was closed, so the kernel has to end it."""
     if not sys.platform.startswith("linux"):
         return
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
         import before the first request.
     """
     parent, memory_bytes, *modules = arguments
-    _die_with_parent(int(parent))
+    die_with_parent(int(parent))
     # A crash is an expected outcome here, and its core file would only fill the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Ctrl-C in a terminal reaches the whole process group; the parent decides what ends.
